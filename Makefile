@@ -1,0 +1,49 @@
+# `make` alone lists what there is. Every target sets up what it needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe \
+	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check fmt certs lock clean
+
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+$(READY): requirements-dev.txt pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; try make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+setup: $(READY) ## a virtual environment with the locked packages
+
+run: $(READY) certs ## make certificates and serve on https://127.0.0.1:8443
+	$(BIN)/lease-webhook serve
+
+certs: $(READY) ## make or renew the certificates in certs/
+	@$(BIN)/lease-webhook certs
+
+test: $(READY) ## the tests, at most five minutes
+	$(BIN)/pytest --cov --cov-report=term
+
+check: $(READY) ## everything a reviewer would check, and the tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(MAKE) --no-print-directory test
+
+fmt: $(READY) ## format the code and mend what ruff can mend
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lock: $(READY) ## pin the packages again, by hash
+	$(LOCK) --output-file requirements.txt requirements.in
+	$(LOCK) --output-file requirements-dev.txt requirements-dev.in
+
+clean: ## remove the virtual environment and caches, never certificates
+	rm -rf $(VENV) build dist *.egg-info .coverage .hypothesis .mypy_cache .ruff_cache .pytest_cache mutants

@@ -1,0 +1,84 @@
+"""Field errors as Kubernetes prints them: a type, a path, the bad value and a detail.
+
+The words and the printed form follow kubernetes/apimachinery `pkg/util/validation/field/errors.go`.
+"""
+
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.api.text import quote
+
+
+class ErrorType(StrEnum):
+    """Why a value is wrong; the values are the reasons that stand in `status.details.causes`."""
+
+    REQUIRED = "FieldValueRequired"
+    INVALID = "FieldValueInvalid"
+    NOT_SUPPORTED = "FieldValueNotSupported"
+    FORBIDDEN = "FieldValueForbidden"
+    TOO_LONG = "FieldValueTooLong"
+    TYPE_INVALID = "FieldValueTypeInvalid"
+
+
+_PRINTED: Final = {
+    ErrorType.REQUIRED: "Required value",
+    ErrorType.INVALID: "Invalid value",
+    ErrorType.NOT_SUPPORTED: "Unsupported value",
+    ErrorType.FORBIDDEN: "Forbidden",
+    ErrorType.TOO_LONG: "Too long",
+    ErrorType.TYPE_INVALID: "Invalid value",
+}
+_WITHOUT_VALUE: Final = frozenset({ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.TOO_LONG})
+
+
+class FieldError(Struct, frozen=True):
+    """One wrong field. `field` is a path in JSON names; `value` is what stood there; `detail` says what is allowed."""
+
+    type: ErrorType
+    field: str
+    detail: str
+    value: object = None
+
+    @property
+    def body(self) -> str:
+        """The error without its path: `Invalid value: 0: must be greater than 0`."""
+        text = _PRINTED[self.type]
+        if self.type not in _WITHOUT_VALUE:
+            text = f"{text}: {quote(self.value)}"
+        return f"{text}: {self.detail}" if self.detail else text
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.body}"
+
+
+def required(field: str, detail: str = "") -> FieldError:
+    """A value must be given."""
+    return FieldError(ErrorType.REQUIRED, field, detail)
+
+
+def invalid(field: str, value: object, detail: str) -> FieldError:
+    """The value is malformed or out of bounds."""
+    return FieldError(ErrorType.INVALID, field, detail, value)
+
+
+def forbidden(field: str, detail: str) -> FieldError:
+    """The value is well-formed but not permitted now, or not by this writer."""
+    return FieldError(ErrorType.FORBIDDEN, field, detail)
+
+
+def not_supported(field: str, value: str, supported: tuple[str, ...]) -> FieldError:
+    """The value is none of the known ones."""
+    known = ", ".join(quote(name) for name in supported)
+    return FieldError(ErrorType.NOT_SUPPORTED, field, f"supported values: {known}", value)
+
+
+def too_long(field: str, detail: str) -> FieldError:
+    """The value has more bytes than the API server keeps."""
+    return FieldError(ErrorType.TOO_LONG, field, detail)
+
+
+def type_invalid(field: str, value: object, detail: str) -> FieldError:
+    """The value has another JSON type than the API says."""
+    return FieldError(ErrorType.TYPE_INVALID, field, detail, value)

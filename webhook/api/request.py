@@ -1,0 +1,90 @@
+"""The request inside an AdmissionReview, as a frozen value."""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from webhook.api.field import FieldError
+from webhook.api.objects import Lease, LeaseCandidate
+
+GROUP = "coordination.k8s.io"
+
+
+class Operation(StrEnum):
+    """What the caller asked the API server to do; PATCH and apply arrive as UPDATE or CREATE."""
+
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+    CONNECT = "CONNECT"
+
+
+class Resource(StrEnum):
+    """The resources that this webhook judges."""
+
+    LEASES = "leases"
+    LEASECANDIDATES = "leasecandidates"
+
+
+class UserInfo(Struct, frozen=True):
+    """Who writes. `extra` holds (key, values) as the authenticator gave them, keys in lower case."""
+
+    username: str = ""
+    groups: tuple[str, ...] = ()
+    extra: dict[str, tuple[str, ...]] = {}
+
+    @property
+    def pod_name(self) -> str:
+        """The pod that the writer's token is bound to, or "" where the token names none."""
+        names = self.extra.get("authentication.kubernetes.io/pod-name")
+        return names[0] if names else ""
+
+    @property
+    def service_account(self) -> tuple[str, str] | None:
+        """(namespace, name) of a service account, else None."""
+        prefix, _, rest = self.username.partition("system:serviceaccount:")
+        namespace, colon, name = rest.partition(":")
+        return (namespace, name) if not prefix and colon else None
+
+
+class Options(Struct, frozen=True, rename="camel"):
+    """CreateOptions, UpdateOptions or DeleteOptions; absent and null are one value."""
+
+    kind: str | None = None
+    dry_run: list[str] | None = None
+    field_manager: str | None = None
+    field_validation: str | None = None
+    grace_period_seconds: int | None = None
+    propagation_policy: str | None = None
+    orphan_dependents: bool | None = None
+    preconditions: dict[str, str | None] | None = None
+
+
+NO_OPTIONS = Options()
+
+
+class AdmissionRequest(Struct, frozen=True):
+    """One write, as the API server asks about it.
+
+    `name` and `namespace` are those of the object where the request leaves them empty.
+    `contradiction` is set for a request that makes no sense (answered 400 inside a verdict).
+    `object_errors` are wrong JSON types inside object or oldObject; rules then do not run.
+    `api_version` is that of the review, echoed in the answer.
+    """
+
+    uid: str
+    operation: Operation = Operation.CREATE
+    resource: str = ""
+    kind: str = ""
+    version: str = ""
+    group: str = ""
+    sub_resource: str = ""
+    namespace: str = ""
+    name: str = ""
+    user: UserInfo | None = None
+    new: Lease | LeaseCandidate | None = None
+    old: Lease | LeaseCandidate | None = None
+    options: Options = NO_OPTIONS
+    object_errors: tuple[FieldError, ...] = ()
+    contradiction: str = ""
+    api_version: str = "admission.k8s.io/v1"

@@ -1,0 +1,46 @@
+"""Text that people read: values quoted, cut and made harmless before they reach a terminal, a log or a header."""
+
+import json
+import unicodedata
+from typing import Final
+
+LONGEST_VALUE: Final = 128
+"""Characters of a bad value that are shown; kubectl prints messages raw, and a value may hold megabytes."""
+
+_HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+
+def escape(text: str) -> str:
+    """Show control, invisible and unpaired characters as escapes, so that one line stays one honest line."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_escape_character(c) if unicodedata.category(c) in _HIDDEN else c for c in text)
+
+
+def cut(text: str, longest: int = LONGEST_VALUE) -> str:
+    """The text, or its first `longest` characters and an ellipsis."""
+    return text if len(text) <= longest else text[:longest] + "..."
+
+
+def quote(value: object) -> str:
+    """A bad value as the API server prints one: strings in double quotes, numbers bare, everything cut and escaped."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        shown = cut(value).replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escape(shown)}"'
+    if isinstance(value, int):
+        return cut(str(value))
+    return escape(cut(json.dumps(value, ensure_ascii=False, default=str)))
+
+
+def _escape_character(character: str) -> str:
+    code = ord(character)
+    named = {9: "\\t", 10: "\\n", 13: "\\r"}.get(code)
+    if named:
+        return named
+    if code <= 0xFF:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

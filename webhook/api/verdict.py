@@ -1,0 +1,55 @@
+"""The decision about one review, before it becomes bytes."""
+
+from enum import IntEnum
+
+from msgspec import Struct
+
+from webhook.api.field import FieldError
+
+
+class Mode(IntEnum):
+    """What a finding leads to; a lower mode does less."""
+
+    OFF = 0
+    AUDIT = 1
+    WARN = 2
+    DENY = 3
+
+    @property
+    def word(self) -> str:
+        """The mode as policy files and annotations spell it."""
+        return self.name.lower()
+
+
+class JudgedFinding(Struct, frozen=True):
+    """One finding with the rule that made it and the mode that the policy left it."""
+
+    rule: str
+    mode: Mode
+    error: FieldError
+
+
+class Cause(Struct, frozen=True):
+    """One entry of `status.details.causes`; kubectl prints only these for a 422."""
+
+    reason: str
+    message: str
+    field: str
+
+
+class Verdict(Struct, frozen=True):
+    """Allow or deny, with everything that is said about it.
+
+    `code` is 200 when allowed, else 400, 403 or 422; `audit_annotations` are (key, value) pairs in a fixed order.
+    """
+
+    uid: str
+    allowed: bool
+    code: int = 200
+    reason: str = ""
+    message: str = ""
+    causes: tuple[Cause, ...] = ()
+    warnings: tuple[str, ...] = ()
+    audit_annotations: tuple[tuple[str, str], ...] = ()
+    findings: tuple[JudgedFinding, ...] = ()
+    event: str = ""

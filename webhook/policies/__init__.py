@@ -1,0 +1,1 @@
+"""The three presets, as data inside the wheel."""

@@ -1,0 +1,17 @@
+"""A person's word about who may write one lease, and under which names."""
+
+from msgspec import Struct
+
+
+class Binding(Struct, frozen=True):
+    """Writers and holder templates of one lease.
+
+    `service_accounts` are (namespace, name) pairs, `users` are user names; `holders` are globs in which `${pod}`
+    stands for the pod name of the writer's token. Without a pod name a template with `${pod}` cannot be judged:
+    that is a warning, or a refusal where `require_pod` is set.
+    """
+
+    service_accounts: frozenset[tuple[str, str]] = frozenset()
+    users: frozenset[str] = frozenset()
+    holders: tuple[str, ...] = ()
+    require_pod: bool = False

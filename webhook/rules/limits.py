@@ -1,0 +1,62 @@
+"""The numbers that a policy may change, with their defaults; one value for each rule that has some.
+
+A field is named as its rule, with underscores; `deny_*` belongs to the rule's mode, `warn_*` only ever warns.
+"""
+
+from msgspec import Struct
+
+
+class SecondsAhead(Struct, frozen=True, forbid_unknown_fields=True):
+    """How far a time may lie ahead of the API server's clock, in seconds."""
+
+    warn_above_seconds: int = 60
+    deny_above_seconds: int = 86_400
+
+
+class Duration(Struct, frozen=True, forbid_unknown_fields=True):
+    """How long a lease may last, in seconds; a year is beyond every client's default (the longest is 3600)."""
+
+    warn_above_seconds: int = 86_400
+    deny_above_seconds: int = 31_536_000
+
+
+class Transitions(Struct, frozen=True, forbid_unknown_fields=True):
+    """From which count on a jump is bait for an overflow: client-go writes int32(count + 1)."""
+
+    warn_jump_above: int = 1
+    deny_from: int = 1_000_000_000
+
+
+class SecondsBack(Struct, frozen=True, forbid_unknown_fields=True):
+    """How far a time may fall, in seconds."""
+
+    above_seconds: int = 3600
+
+
+class SecondsApart(Struct, frozen=True, forbid_unknown_fields=True):
+    """How far acquireTime may move while the holder stays: some clients keep milliseconds only."""
+
+    above_seconds: int = 1
+
+
+class IdentityShape(Struct, frozen=True, forbid_unknown_fields=True):
+    """How many bytes of UTF-8 a holder identity may have."""
+
+    warn_above_bytes: int = 512
+    deny_above_bytes: int = 4096
+
+
+class Limits(Struct, frozen=True, forbid_unknown_fields=True):
+    """All numbers of all rules."""
+
+    renew_time_in_future: SecondsAhead = SecondsAhead()
+    candidate_renew_time_in_future: SecondsAhead = SecondsAhead(warn_above_seconds=10)
+    duration_too_long: Duration = Duration()
+    transitions_jump: Transitions = Transitions()
+    renew_time_backwards: SecondsBack = SecondsBack()
+    candidate_renew_time_backwards: SecondsBack = SecondsBack()
+    acquire_time_changed: SecondsApart = SecondsApart()
+    holder_identity_shape: IdentityShape = IdentityShape()
+
+
+DEFAULT_LIMITS = Limits()

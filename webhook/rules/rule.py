@@ -1,0 +1,63 @@
+"""What a rule is: data around a pure function."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from msgspec import Struct
+
+from webhook.api.field import FieldError
+from webhook.api.request import Operation, Resource
+from webhook.api.verdict import Mode
+from webhook.rules.events import Event
+
+LEASES: Final = frozenset({Resource.LEASES})
+CANDIDATES: Final = frozenset({Resource.LEASECANDIDATES})
+BOTH: Final = LEASES | CANDIDATES
+CREATE: Final = frozenset({Operation.CREATE})
+UPDATE: Final = frozenset({Operation.UPDATE})
+DELETE: Final = frozenset({Operation.DELETE})
+WRITES: Final = CREATE | UPDATE
+ANY_OPERATION: Final = WRITES | DELETE
+
+ALL_EVENTS: Final = frozenset(Event)
+NOT_A_RENEWAL: Final = ALL_EVENTS - {Event.RENEWAL, Event.UNTOUCHED}
+TOUCHED: Final = ALL_EVENTS - {Event.UNTOUCHED}
+
+
+class Finding(Struct, frozen=True):
+    """What a rule found. Its level is the lower of `tier` and the rule's mode.
+
+    `without_stamps` marks a finding that rests on the caller's clock because no API server's stamp is there.
+    """
+
+    error: FieldError
+    tier: Mode = Mode.DENY
+    without_stamps: bool = False
+
+
+NOTHING: Final[tuple[Finding, ...]] = ()
+
+Check = Callable[[Any], Iterable[Finding]]
+
+
+class Rule(Struct, frozen=True):
+    """One named check; the first line of the check's docstring is the rule's text everywhere.
+
+    `events` are those on which the check speaks at all. `parity` rules repeat the API server's own validation: no
+    exemption silences them. `about_writer` rules are skipped where nobody is known to write (a bare manifest).
+    """
+
+    id: str
+    check: Check
+    resources: frozenset[Resource]
+    operations: frozenset[Operation]
+    source: str
+    events: frozenset[Event] = ALL_EVENTS
+    parity: bool = False
+    about_writer: bool = False
+    never_exempt: bool = False
+
+    @property
+    def summary(self) -> str:
+        """The rule as one sentence."""
+        return (self.check.__doc__ or "").strip().partition("\n")[0]
