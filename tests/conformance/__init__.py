@@ -1,0 +1,1 @@
+"""Recorded verdicts of the API server's own code, and ours beside them."""
