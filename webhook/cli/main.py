@@ -9,10 +9,10 @@ from typing import Final
 
 from webhook import __version__
 from webhook.api.text import escape
-from webhook.cli import rules
+from webhook.cli import certs, rules
 from webhook.cli.failure import Failure
 
-COMMANDS: Final = (rules,)
+COMMANDS: Final = (certs, rules)
 """Each module has `add_parser(subparsers)`, which names its `run(args) -> int`. The order is that of `--help`."""
 
 BROKEN_PIPE: Final = 141

@@ -1,0 +1,162 @@
+"""`lease-webhook certs`: make, renew and check the certificates of the webhook."""
+
+import argparse
+import base64
+import datetime as dt
+import math
+import sys
+from pathlib import Path
+from typing import Final
+
+from webhook.cli.failure import Failure
+from webhook.cli.terminal import paint_for
+from webhook.server.certificate_check import Certificate, Unusable, inspect, read_pair
+from webhook.server.certificates import (
+    CA_CERTIFICATE,
+    CA_KEY,
+    LEAF_CERTIFICATE,
+    LEAF_DAYS,
+    Authority,
+    create_authority,
+    issue_leaf,
+    load_authority,
+    save_authority,
+    save_leaf,
+    service_names,
+)
+
+GOOD: Final = 0
+RENEW_SOON: Final = 1
+UNUSABLE: Final = 2
+
+_DESCRIPTION: Final = """\
+Makes a CA and a serving certificate in DIR: ca.crt, ca.key, tls.crt, tls.key.
+Run it again to renew the serving certificate under the same CA: API servers need not be told.
+A server that runs picks up the new files by itself.
+"""
+_EPILOG: Final = """\
+exit codes of --check:
+  0  good          1  renew soon (two thirds of its life are over)          2  unusable
+
+examples:
+  lease-webhook certs                          for service lease-webhook in namespace lease-webhook
+  lease-webhook certs --san webhook.example    and one more name
+  lease-webhook certs --check && echo good
+  lease-webhook certs --ca-bundle              the line for clientConfig.caBundle
+"""
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `certs`."""
+    parser = subparsers.add_parser(
+        "certs",
+        help="make, renew or check certificates",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("directory", nargs="?", default="certs", metavar="DIR", help="where (default: certs)")
+    parser.add_argument("--service", default="lease-webhook", help="name of the Service (default: %(default)s)")
+    parser.add_argument("--namespace", default="lease-webhook", help="its namespace (default: %(default)s)")
+    parser.add_argument("--san", action="append", default=[], metavar="NAME", help="one more DNS name or IP address")
+    parser.add_argument("--days", type=_days, default=LEAF_DAYS, help="life of the leaf (default: %(default)s)")
+    parser.add_argument("--new-ca", action="store_true", help="replace the CA: API servers need the new caBundle first")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--check", action="store_true", help="say whether the files are good; write nothing")
+    only.add_argument("--ca-bundle", action="store_true", help="print ca.crt in base64; write nothing")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do what the flags say; raises Failure."""
+    directory = Path(args.directory)
+    if args.check:
+        return _check(directory)
+    if args.ca_bundle:
+        return _print_bundle(directory)
+    return _make(directory, args)
+
+
+def _make(directory: Path, args: argparse.Namespace) -> int:
+    now = dt.datetime.now(dt.UTC)
+    try:
+        directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+        authority, told = _authority(directory, now, replace=args.new_ca)
+        names = [*service_names(args.service, args.namespace), *args.san]
+        leaf = issue_leaf(authority, names, args.days, now)
+        save_leaf(directory, leaf)
+    except OSError as error:
+        raise Failure(f"{directory}: {error.strerror}") from error
+    except ValueError as error:
+        raise Failure(f"no certificate made: {error}") from error
+    paint = paint_for(sys.stdout)
+    print(f"CA           {told}: {directory / CA_CERTIFICATE}, until {_day(authority.certificate.not_valid_after_utc)}")
+    until = _day(leaf.certificate.not_valid_after_utc)
+    print(f"certificate  {paint.green('made')}: {directory / LEAF_CERTIFICATE}, until {until}")
+    print(f"names        {', '.join(dict.fromkeys(names))}")
+    if authority.certificate.not_valid_after_utc < now + dt.timedelta(days=args.days):
+        print(f"{paint.yellow('soon')}: the CA ends before {args.days:g} days are over; plan --new-ca")
+    return GOOD
+
+
+def _authority(directory: Path, now: dt.datetime, *, replace: bool) -> tuple[Authority, str]:
+    """The CA to sign with, and what was done about it. An existing CA is replaced only when asked."""
+    there = [name for name in (CA_CERTIFICATE, CA_KEY) if (directory / name).exists()]
+    if there and not replace:
+        if len(there) == 1:
+            missing = CA_KEY if CA_CERTIFICATE in there else CA_CERTIFICATE
+            raise Failure(f"{directory} has {there[0]} but no {missing}; put it back, or use --new-ca")
+        authority = load_authority(directory)
+        if authority.certificate.not_valid_after_utc <= now:
+            raise Failure(f"{directory / CA_CERTIFICATE} expired; use --new-ca and give API servers the new caBundle")
+        return authority, "kept"
+    authority = create_authority(now)
+    save_authority(directory, authority)
+    return authority, "replaced; update caBundle" if there else "made"
+
+
+def _check(directory: Path) -> int:
+    now = dt.datetime.now(dt.UTC)
+    paint = paint_for(sys.stdout)
+    try:
+        certificate = inspect(read_pair(directory), now)
+    except Unusable as problem:
+        print(f"{paint.red('unusable')}: {problem}")
+        return UNUSABLE
+    for text in certificate.problems:
+        print(f"{paint.red('unusable')}: {text}")
+    if certificate.problems:
+        return UNUSABLE
+    if certificate.due(now):
+        print(f"{paint.yellow('renew soon')}: {_life(certificate, now)}; run `lease-webhook certs {directory}`")
+        return RENEW_SOON
+    print(f"{paint.green('good')}: {_life(certificate, now)}, for {', '.join(sorted(certificate.names))}")
+    return GOOD
+
+
+def _print_bundle(directory: Path) -> int:
+    path = directory / CA_CERTIFICATE
+    try:
+        pem = path.read_bytes()
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror}; make it with `lease-webhook certs {directory}`") from error
+    if b"-----BEGIN CERTIFICATE-----" not in pem:
+        raise Failure(f"{path} holds no certificate in PEM")
+    print(base64.b64encode(pem).decode("ascii"))
+    return GOOD
+
+
+def _life(certificate: Certificate, now: dt.datetime) -> str:
+    days = (certificate.not_after - now) / dt.timedelta(days=1)
+    return f"valid until {_day(certificate.not_after)} ({days:.0f} days)"
+
+
+def _day(moment: dt.datetime) -> str:
+    return f"{moment:%Y-%m-%d}"
+
+
+def _days(text: str) -> float:
+    days = float(text)
+    if not math.isfinite(days) or not 0 < days <= 36500:
+        raise argparse.ArgumentTypeError("a life in days, above 0")
+    return days

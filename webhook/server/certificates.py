@@ -1,0 +1,181 @@
+"""Makes the certificates that a webhook needs: a CA that API servers trust, and a leaf that it signs.
+
+CA and leaf are separate, so that renewing the leaf changes nothing for the API servers: caBundle stays as it is.
+"""
+
+import datetime as dt
+import ipaddress
+import os
+import secrets
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from msgspec import Struct
+
+CA_CERTIFICATE: Final = "ca.crt"
+CA_KEY: Final = "ca.key"
+LEAF_CERTIFICATE: Final = "tls.crt"
+LEAF_KEY: Final = "tls.key"
+
+CA_DAYS: Final = 3650
+LEAF_DAYS: Final = 90
+CLOCK_SKEW: Final = dt.timedelta(hours=1)
+"""Certificates are valid from this long before they are made: clocks of API servers differ."""
+
+_PRIVATE: Final = 0o600
+_PUBLIC: Final = 0o644
+
+
+class Authority(Struct, frozen=True):
+    """A CA: its certificate and the key that signs."""
+
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey
+
+
+class Life(Struct, frozen=True):
+    """When a certificate is valid."""
+
+    start: dt.datetime
+    end: dt.datetime
+
+
+class Leaf(Struct, frozen=True):
+    """A serving certificate and its key."""
+
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey
+
+
+def service_names(service: str, namespace: str) -> list[str]:
+    """Every name that a client in the cluster may use, and those of this machine for trying it out.
+
+    kube-apiserver checks `SERVICE.NAMESPACE.svc`.
+    """
+    base = f"{service}.{namespace}"
+    return [service, base, f"{base}.svc", f"{base}.svc.cluster.local", "localhost", "127.0.0.1", "::1"]
+
+
+def create_authority(now: dt.datetime) -> Authority:
+    """A new self-signed CA, ECDSA P-256, valid for ten years; it may sign leaves only."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    # The digits tell two CAs apart while a caBundle holds both of them.
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"lease-webhook CA {secrets.token_hex(4)}")])
+    usage = x509.KeyUsage(
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=True,
+        crl_sign=True,
+        encipher_only=False,
+        decipher_only=False,
+    )
+    certificate = (
+        _builder(name, key.public_key(), Life(now - CLOCK_SKEW, now + dt.timedelta(days=CA_DAYS)))
+        .subject_name(name)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    return Authority(certificate, key)
+
+
+def issue_leaf(authority: Authority, names: Sequence[str], days: float, now: dt.datetime) -> Leaf:
+    """A new key and a serving certificate for `names` (DNS names or IP addresses), valid for `days` from now.
+
+    It never outlives its CA.
+    """
+    key = ec.generate_private_key(ec.SECP256R1())
+    end = min(now + dt.timedelta(days=days), authority.certificate.not_valid_after_utc)
+    certificate = (
+        _builder(authority.certificate.subject, key.public_key(), Life(now - CLOCK_SKEW, end))
+        # No common name: clients ignore it, and it holds 64 characters at most.
+        .subject_name(x509.Name([]))
+        # RFC 5280 4.2.1.6: with an empty subject, the alternative names are critical.
+        .add_extension(x509.SubjectAlternativeName(_general_names(names)), critical=True)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key()), critical=False)
+        .sign(authority.key, hashes.SHA256())
+    )
+    return Leaf(certificate, key)
+
+
+def load_authority(directory: Path) -> Authority:
+    """The CA in `directory`. Raises OSError where a file is missing, ValueError where one is not what it should be."""
+    certificate = x509.load_pem_x509_certificates((directory / CA_CERTIFICATE).read_bytes())[0]
+    key = serialization.load_pem_private_key((directory / CA_KEY).read_bytes(), password=None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise ValueError(f"{CA_KEY} is not an ECDSA key")  # noqa: TRY004 - the file is wrong, not the caller
+    if key.public_key() != certificate.public_key():
+        raise ValueError(f"{CA_KEY} does not belong to {CA_CERTIFICATE}")
+    return Authority(certificate, key)
+
+
+def save_authority(directory: Path, authority: Authority) -> None:
+    """Write `ca.crt` and `ca.key`. The certificate comes last: it is what says that a CA is there."""
+    _write(directory / CA_KEY, _key_pem(authority.key), _PRIVATE)
+    _write(directory / CA_CERTIFICATE, _pem(authority.certificate), _PUBLIC)
+
+
+def save_leaf(directory: Path, leaf: Leaf) -> None:
+    """Write `tls.key` and `tls.crt`, each at once; a server that reads in between keeps the pair it has."""
+    _write(directory / LEAF_KEY, _key_pem(leaf.key), _PRIVATE)
+    _write(directory / LEAF_CERTIFICATE, _pem(leaf.certificate), _PUBLIC)
+
+
+def _builder(issuer: x509.Name, key: ec.EllipticCurvePublicKey, life: Life) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(life.start)
+        .not_valid_after(life.end)
+    )
+
+
+def _general_names(names: Sequence[str]) -> list[x509.GeneralName]:
+    return [_general_name(name) for name in dict.fromkeys(names)]
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def _pem(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+def _write(path: Path, content: bytes, mode: int) -> None:
+    """Replace `path` in one step; the file has `mode` before it has content."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            os.fchmod(handle, mode)
+            file.write(content)
+            file.flush()
+            os.fsync(handle)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
