@@ -29,6 +29,7 @@ def parse(layout: str, text: str) -> int:
 
     Raises:
         TimeError: Go refuses the text.
+
     """
     scanner = _Scanner(layout, text)
     year = scanner.year()

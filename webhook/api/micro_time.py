@@ -33,6 +33,7 @@ def parse(text: str) -> int:
 
     Raises:
         go_time.TimeError: a ValueError with Go's own words; years 10000 and -0001 are refused as well.
+
     """
     return _micro_time(text)
 
@@ -42,6 +43,7 @@ def parse_seconds(text: str) -> int:
 
     Raises:
         go_time.TimeError: a ValueError with Go's own words; years 10000 and -0001 are refused as well.
+
     """
     # Only a text of canonical length is remembered: a fraction here may be as long as a request.
     return _time(text) if len(text) == 20 else go_time.parse(go_time.SECONDS, text)

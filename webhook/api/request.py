@@ -1,13 +1,14 @@
 """The request inside an AdmissionReview, as a frozen value."""
 
 from enum import StrEnum
+from typing import Final
 
 from msgspec import Struct
 
 from webhook.api.field import FieldError
 from webhook.api.objects import Lease, LeaseCandidate
 
-GROUP = "coordination.k8s.io"
+GROUP: Final = "coordination.k8s.io"
 
 
 class Operation(StrEnum):
@@ -24,6 +25,21 @@ class Resource(StrEnum):
 
     LEASES = "leases"
     LEASECANDIDATES = "leasecandidates"
+
+
+KIND_OF: Final = {Resource.LEASES: "Lease", Resource.LEASECANDIDATES: "LeaseCandidate"}
+SERVED_VERSIONS: Final = {
+    Resource.LEASES: ("v1", "v1beta1"),
+    Resource.LEASECANDIDATES: ("v1beta1", "v1alpha2", "v1alpha1"),
+}
+
+
+def is_served(group: str | None, version: str | None, resource: str) -> bool:
+    """Whether this webhook knows the resource in this version."""
+    return group == GROUP and version in _KNOWN.get(resource, ())
+
+
+_KNOWN: Final = {resource.value: versions for resource, versions in SERVED_VERSIONS.items()}
 
 
 class UserInfo(Struct, frozen=True):
@@ -88,3 +104,8 @@ class AdmissionRequest(Struct, frozen=True):
     object_errors: tuple[FieldError, ...] = ()
     contradiction: str = ""
     api_version: str = "admission.k8s.io/v1"
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the request is about a resource, in a version, that this webhook knows."""
+        return is_served(self.group, self.version, self.resource)

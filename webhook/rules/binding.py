@@ -1,6 +1,11 @@
 """A person's word about who may write one lease, and under which names."""
 
+from typing import Final
+
 from msgspec import Struct
+
+POD: Final = "${pod}"
+"""Stands in a holder template for the pod name of the writer's token."""
 
 
 class Binding(Struct, frozen=True):

@@ -1,11 +1,14 @@
 """One write as the rules see it: the request, both objects, the event, and what the stamps prove."""
 
+from collections.abc import Sequence
 from functools import cached_property
 
 from msgspec import Struct
 
+from webhook.api.managed_fields import Entry, entries_of
 from webhook.api.objects import (
     NO_CANDIDATE_SPEC,
+    NO_ENTRIES,
     NO_LEASE_SPEC,
     NO_METADATA,
     Lease,
@@ -14,9 +17,14 @@ from webhook.api.objects import (
     LeaseSpec,
     ObjectMeta,
 )
-from webhook.api.request import AdmissionRequest, UserInfo
+from webhook.api.request import AdmissionRequest, Operation, UserInfo
 from webhook.rules.binding import Binding
+from webhook.rules.events import Event, is_candidate_untouched, is_lease_untouched, is_renewal
+from webhook.rules.evidence import Expiry, earliest_stamp, expiry_of
+from webhook.rules.instants import fold, instant
 from webhook.rules.limits import DEFAULT_LIMITS, Limits
+
+NOBODY = UserInfo()
 
 
 class Change(Struct, frozen=True, dict=True):
@@ -36,14 +44,35 @@ class Change(Struct, frozen=True, dict=True):
         return self.request.user or NOBODY
 
     @property
+    def is_create(self) -> bool:
+        """Whether the object comes into being."""
+        return self.request.operation is Operation.CREATE
+
+    @property
     def new_metadata(self) -> ObjectMeta:
         """`metadata` of object."""
-        return self.request.new.metadata if self.request.new else NO_METADATA
+        return self.request.new.metadata if self.request.new is not None else NO_METADATA
 
     @property
     def old_metadata(self) -> ObjectMeta:
         """`metadata` of oldObject."""
-        return self.request.old.metadata if self.request.old else NO_METADATA
+        return self.request.old.metadata if self.request.old is not None else NO_METADATA
+
+    @cached_property
+    def new_entries(self) -> Sequence[Entry]:
+        """ManagedFields of object."""
+        return _entries(self.new_metadata)
+
+    @cached_property
+    def old_entries(self) -> Sequence[Entry]:
+        """ManagedFields of oldObject."""
+        return _entries(self.old_metadata)
+
+    @cached_property
+    def renewed_at(self) -> int:
+        """The stamp of spec.renewTime in object, else `now`: what a written renewTime is measured against."""
+        stamp = earliest_stamp(self.new_entries, of_holder=False)
+        return self.now if stamp is None else stamp
 
 
 class LeaseChange(Change, frozen=True, dict=True):
@@ -59,6 +88,56 @@ class LeaseChange(Change, frozen=True, dict=True):
         """`spec` of oldObject; empty on CREATE."""
         return self.request.old.spec if isinstance(self.request.old, Lease) else NO_LEASE_SPEC
 
+    @cached_property
+    def new_renew_time(self) -> int | str | None:
+        """`spec.renewTime` of object, folded."""
+        return fold(self.new.renew_time)
+
+    @cached_property
+    def old_renew_time(self) -> int | str | None:
+        """`spec.renewTime` of oldObject, folded."""
+        return fold(self.old.renew_time)
+
+    @cached_property
+    def new_holder(self) -> str:
+        """Who holds the lease after the write; "" is nobody."""
+        return self.new.holder_identity or ""
+
+    @cached_property
+    def old_holder(self) -> str:
+        """Who held the lease before the write; "" is nobody."""
+        return self.old.holder_identity or ""
+
+    @cached_property
+    def event(self) -> Event:
+        """What the write does."""
+        if self.request.operation is not Operation.UPDATE:
+            return Event.CREATE if self.is_create else Event.DELETE
+        if self.new_holder == self.old_holder:
+            if is_lease_untouched(self.old, self.new):
+                return Event.UNTOUCHED
+            return Event.RENEWAL if is_renewal(self.old, self.new) else Event.EDIT
+        if not self.new_holder:
+            return Event.RELEASE
+        if not self.old_holder:
+            return Event.CLAIM
+        return Event.TAKEOVER if self.expiry.expired else Event.STEAL
+
+    @cached_property
+    def expiry(self) -> Expiry:
+        """Whether the old lease had run out at this write."""
+        written_at = None
+        if self.request.operation is Operation.UPDATE and self.new_holder != self.old_holder:
+            written_at = earliest_stamp(self.new_entries, of_holder=True)
+        return expiry_of(
+            held=bool(self.old_holder),
+            duration_seconds=self.old.lease_duration_seconds,
+            renew_time=instant(self.old_renew_time),
+            entries=self.old_entries,
+            written_at=written_at,
+            now=self.now,
+        )
+
 
 class CandidateChange(Change, frozen=True, dict=True):
     """A write to a LeaseCandidate."""
@@ -73,5 +152,13 @@ class CandidateChange(Change, frozen=True, dict=True):
         """`spec` of oldObject; empty on CREATE."""
         return self.request.old.spec if isinstance(self.request.old, LeaseCandidate) else NO_CANDIDATE_SPEC
 
+    @cached_property
+    def event(self) -> Event:
+        """What the write does."""
+        if self.request.operation is not Operation.UPDATE:
+            return Event.CREATE if self.is_create else Event.DELETE
+        return Event.UNTOUCHED if is_candidate_untouched(self.old, self.new) else Event.UPDATE
 
-NOBODY = UserInfo()
+
+def _entries(metadata: ObjectMeta) -> Sequence[Entry]:
+    return () if metadata.managed_fields is NO_ENTRIES else entries_of(metadata.managed_fields)

@@ -1,6 +1,12 @@
-"""What a write does to a lease, as one word."""
+"""What a write does, as one word: a pure classification of the old spec and the new one.
+
+Absent and empty are one value for a holder, a strategy and a preferred holder; absent, null and zero for a time.
+"""
 
 from enum import StrEnum
+
+from webhook.api.objects import LeaseCandidateSpec, LeaseSpec
+from webhook.rules.instants import fold
 
 
 class Event(StrEnum):
@@ -16,3 +22,51 @@ class Event(StrEnum):
     TAKEOVER = "takeover"
     STEAL = "steal"
     EDIT = "edit"
+
+
+def same_time(one: str | None, other: str | None) -> bool:
+    """Whether two times are one value."""
+    return one == other or fold(one) == fold(other)
+
+
+def is_lease_untouched(old: LeaseSpec, new: LeaseSpec) -> bool:
+    """Whether a write leaves the spec of a Lease as it is."""
+    return (
+        (new.holder_identity or "") == (old.holder_identity or "")
+        and new.lease_duration_seconds == old.lease_duration_seconds
+        and new.lease_transitions == old.lease_transitions
+        and (new.strategy or "") == (old.strategy or "")
+        and (new.preferred_holder or "") == (old.preferred_holder or "")
+        and same_time(new.renew_time, old.renew_time)
+        and same_time(new.acquire_time, old.acquire_time)
+    )
+
+
+def is_renewal(old: LeaseSpec, new: LeaseSpec) -> bool:
+    """Whether a changed spec with the same holder is what a holder writes to stay: times and duration, nothing else.
+
+    Clearing strategy and preferredHolder belongs to it, because client-go rebuilds the whole spec.
+    """
+    return (
+        (
+            new.lease_transitions == old.lease_transitions
+            or (old.lease_transitions is None and new.lease_transitions == 0)
+        )
+        and (not new.strategy or new.strategy == old.strategy)
+        and (not new.preferred_holder or new.preferred_holder == old.preferred_holder)
+        and (new.lease_duration_seconds is not None or old.lease_duration_seconds is None)
+        and (fold(new.renew_time) is not None or fold(old.renew_time) is None)
+    )
+
+
+def is_candidate_untouched(old: LeaseCandidateSpec, new: LeaseCandidateSpec) -> bool:
+    """Whether a write leaves the spec of a LeaseCandidate as it is."""
+    return (
+        (new.lease_name or "") == (old.lease_name or "")
+        and (new.binary_version or "") == (old.binary_version or "")
+        and (new.emulation_version or "") == (old.emulation_version or "")
+        and (new.strategy or "") == (old.strategy or "")
+        and (new.preferred_strategies or []) == (old.preferred_strategies or [])
+        and same_time(new.renew_time, old.renew_time)
+        and same_time(new.ping_time, old.ping_time)
+    )

@@ -1,7 +1,27 @@
 """The rules, listed by hand, refused at start-up where two share an id or one has no text."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import product
 
+from webhook.api.request import Operation, Resource
+from webhook.rules import (
+    acquire_time,
+    apiserver_lease,
+    candidate_writes,
+    coordinated,
+    deletion,
+    duration,
+    holder_identity,
+    identity_binding,
+    node_lease,
+    release,
+    renew_time,
+    stamps,
+    takeover,
+    transitions,
+    unreadable_time,
+)
+from webhook.rules.events import Event
 from webhook.rules.rule import Rule
 
 
@@ -14,6 +34,7 @@ def checked(rules: Iterable[Rule]) -> dict[str, Rule]:
 
     Raises:
         BadRegistryError: two rules share an id, or one has no summary or no source.
+
     """
     by_id: dict[str, Rule] = {}
     for rule in rules:
@@ -25,4 +46,40 @@ def checked(rules: Iterable[Rule]) -> dict[str, Rule]:
     return by_id
 
 
-RULES: dict[str, Rule] = checked(())
+Occasion = tuple[str, Operation, Event]
+
+
+def by_occasion(rules: Iterable[Rule]) -> Mapping[Occasion, tuple[Rule, ...]]:
+    """For each resource, operation and event the rules that speak on it, so that a renewal asks no rule in vain."""
+    listed = tuple(rules)
+    return {
+        (resource.value, operation, event): tuple(
+            rule
+            for rule in listed
+            if resource in rule.resources and operation in rule.operations and event in rule.events
+        )
+        for resource, operation, event in product(Resource, Operation, Event)
+    }
+
+
+RULES: dict[str, Rule] = checked(
+    (
+        *unreadable_time.RULES,
+        *stamps.RULES,
+        *takeover.RULES,
+        *renew_time.RULES,
+        *duration.RULES,
+        *transitions.RULES,
+        *acquire_time.RULES,
+        *coordinated.RULES,
+        *release.RULES,
+        *holder_identity.RULES,
+        *identity_binding.RULES,
+        *node_lease.RULES,
+        *apiserver_lease.RULES,
+        *deletion.RULES,
+        *candidate_writes.RULES,
+    )
+)
+
+RULES_BY_OCCASION: Mapping[Occasion, tuple[Rule, ...]] = by_occasion(RULES.values())

@@ -1,6 +1,7 @@
 """Says whether a certificate may serve: names, usage, key, chain and dates, from the very bytes that would serve."""
 
 import datetime as dt
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -12,7 +13,6 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from msgspec import Struct
 
 from webhook.server.certificates import CA_CERTIFICATE, LEAF_CERTIFICATE, LEAF_KEY
-import itertools
 
 LARGEST_FILE: Final = 256 * 1024
 """Bytes of one PEM file: parsing a crafted one of megabytes costs seconds (CVE-2024-12401)."""

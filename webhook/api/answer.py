@@ -1,0 +1,69 @@
+"""A verdict becomes the bytes of an AdmissionReview answer that kube-apiserver accepts.
+
+What it accepts: kubernetes/apiserver `pkg/admission/plugin/webhook/request/admissionreview.go`: the uid of the request,
+apiVersion and kind exactly, no patch.
+"""
+
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from webhook.api.request import AdmissionRequest
+from webhook.api.verdict import Cause, Verdict
+
+MOST_CAUSES: Final = 50
+"""Causes that are sent; an object may have thousands of wrong items, and the answer stays below 64 KiB."""
+
+
+class _Details(Struct, frozen=True, omit_defaults=True):
+    name: str = ""
+    group: str = ""
+    kind: str = ""
+    causes: tuple[Cause, ...] = ()
+
+
+class _Status(Struct, frozen=True, rename="camel", omit_defaults=True):
+    status: str = ""
+    message: str = ""
+    reason: str = ""
+    details: _Details | None = None
+    code: int = 0
+
+
+class _Response(Struct, frozen=True, rename="camel", omit_defaults=True):
+    uid: str
+    allowed: bool
+    status: _Status | None = None
+    warnings: tuple[str, ...] = ()
+    audit_annotations: dict[str, str] = {}
+
+
+class _Review(Struct, frozen=True, rename="camel"):
+    kind: str
+    api_version: str
+    response: _Response
+
+
+_encoder: Final = msgspec.json.Encoder()
+
+
+def encode(verdict: Verdict, request: AdmissionRequest) -> bytes:
+    """The answer to `request`; equal verdicts give equal bytes."""
+    status = None
+    if not verdict.allowed:
+        status = _Status(
+            status="Failure",
+            message=verdict.message,
+            reason=verdict.reason,
+            details=_Details(request.name, request.group, request.kind, verdict.causes[:MOST_CAUSES]),
+            code=verdict.code,
+        )
+    response = _Response(
+        uid=verdict.uid,
+        allowed=verdict.allowed,
+        status=status,
+        warnings=verdict.warnings,
+        audit_annotations=dict(verdict.audit_annotations),
+    )
+    return _encoder.encode(_Review("AdmissionReview", request.api_version, response))

@@ -1,0 +1,36 @@
+"""The identity leases of API servers, kube-system/apiserver-*."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from webhook.api.field import forbidden
+from webhook.rules.change import LeaseChange
+from webhook.rules.rule import LEASES, NOT_A_RENEWAL, NOTHING, UPDATE, Finding, Rule
+
+IDENTITY_LABEL: Final = "apiserver.kubernetes.io/identity"
+
+
+def apiserver_lease_is_written_by_the_api_server(change: LeaseChange) -> Iterable[Finding]:
+    """The identity lease of an API server may be written by system:apiserver only.
+
+    Name, namespace and the stored label must all say so: the label alone must not arm the rule on other leases.
+    """
+    request = change.request
+    if request.namespace != "kube-system" or not request.name.startswith("apiserver-"):
+        return NOTHING
+    if IDENTITY_LABEL not in (change.old_metadata.labels or {}) or change.user.username == "system:apiserver":
+        return NOTHING
+    return (Finding(forbidden("spec", "an API server's identity lease may be written by system:apiserver only")),)
+
+
+RULES = (
+    Rule(
+        id="apiserver-lease-writer",
+        check=apiserver_lease_is_written_by_the_api_server,
+        resources=LEASES,
+        operations=UPDATE,
+        events=NOT_A_RENEWAL,
+        about_writer=True,
+        source="ours: only the API server's own loopback client writes these leases",
+    ),
+)

@@ -1,0 +1,59 @@
+"""strategy and preferredHolder of a Lease: the coordinated election's own fields."""
+
+from collections.abc import Iterable
+
+from webhook.api.field import forbidden
+from webhook.rules.change import LeaseChange
+from webhook.rules.rule import LEASES, NOT_A_RENEWAL, NOTHING, WRITES, Finding, Rule
+
+
+def preferred_holder_is_the_api_servers(change: LeaseChange) -> Iterable[Finding]:
+    """spec.preferredHolder may be set or changed by the API server only.
+
+    A holder that sees one stops renewing. Clearing it is what every client-go release does, and is legal.
+    """
+    new = change.new.preferred_holder
+    if not new or new == change.old.preferred_holder:
+        return NOTHING
+    return (Finding(forbidden("spec.preferredHolder", _detail("preferredHolder"))),)
+
+
+def strategy_is_the_api_servers(change: LeaseChange) -> Iterable[Finding]:
+    """spec.strategy may be set or changed by the API server only.
+
+    It hands the lease to the coordinated election. Clearing it is what every client-go renewal does, and is legal.
+    """
+    new = change.new.strategy
+    if not new or new == change.old.strategy:
+        return NOTHING
+    return (Finding(forbidden("spec.strategy", _detail("strategy"))),)
+
+
+def _detail(name: str) -> str:
+    return (
+        f"{name} may be set by the API server's coordinated leader election only; "
+        "leave it out, or have the policy exempt this writer"
+    )
+
+
+_SOURCE = "ours: kube-apiserver's leader election controller is the only shipped writer"
+RULES = (
+    Rule(
+        id="preferred-holder-writer",
+        check=preferred_holder_is_the_api_servers,
+        resources=LEASES,
+        operations=WRITES,
+        events=NOT_A_RENEWAL,
+        about_writer=True,
+        source=_SOURCE,
+    ),
+    Rule(
+        id="strategy-writer",
+        check=strategy_is_the_api_servers,
+        resources=LEASES,
+        operations=WRITES,
+        events=NOT_A_RENEWAL,
+        about_writer=True,
+        source=_SOURCE,
+    ),
+)

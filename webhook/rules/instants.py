@@ -1,0 +1,37 @@
+"""Times of a spec as instants: microseconds since 1970, of any year the API server can store."""
+
+from typing import Final
+
+from webhook.api import micro_time
+
+SECOND: Final = 1_000_000
+MINUTE: Final = 60 * SECOND
+HOUR: Final = 60 * MINUTE
+DAY: Final = 24 * HOUR
+
+
+def fold(time: str | None) -> int | str | None:
+    """A time so that equal values are equal: an instant; None for absent, null and zero; noise as it stands.
+
+    Years -0001 and 10000, which the API server stores and no client can read, are instants before and after all others.
+    """
+    if time is None:
+        return None
+    try:
+        at = micro_time.parse(time)
+    except ValueError:
+        unreadable = micro_time.parse_unreadable(time)
+        return time if unreadable is None else unreadable
+    return None if at == micro_time.ZERO else at
+
+
+def instant(folded: int | str | None) -> int | None:
+    """The instant of a folded time; None where there is none."""
+    return folded if isinstance(folded, int) else None
+
+
+def readable(folded: int | str | None) -> int | None:
+    """The instant of a folded time that every client can read, years 0000 to 9999; else None."""
+    if not isinstance(folded, int):
+        return None
+    return folded if micro_time.FIRST_READABLE <= folded < micro_time.AFTER_LAST_READABLE else None

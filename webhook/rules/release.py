@@ -1,0 +1,58 @@
+"""Releasing a live lease on somebody else's behalf: the first of two honest-looking writes of a steal."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from webhook.api.field import forbidden
+from webhook.api.text import quote
+from webhook.rules.change import LeaseChange
+from webhook.rules.events import Event
+from webhook.rules.rule import LEASES, NOTHING, UPDATE, Finding, Rule
+from webhook.rules.writer_identity import fits_pod
+
+_RELEASES: Final = frozenset({Event.RELEASE})
+
+
+def live_lease_is_released_by_its_holder(change: LeaseChange) -> Iterable[Finding]:
+    """A live lease may be released only by the pod that its holder identity names.
+
+    Silent where the writer's token names no pod. Holder identities are free text, so this is a hint and no proof.
+    """
+    pod = change.user.pod_name
+    if not pod or change.expiry.expired or fits_pod(change.old_holder, pod):
+        return NOTHING
+    detail = (
+        f"the live lease is held by {quote(change.old_holder)}, and pod {quote(pod)} may not release it; "
+        "let the holder do it"
+    )
+    return (Finding(forbidden("spec.holderIdentity", detail), without_stamps=not change.expiry.from_stamps),)
+
+
+def live_lease_is_not_released_across_namespaces(change: LeaseChange) -> Iterable[Finding]:
+    """A live lease may not be released by another pod whose service account belongs to another namespace."""
+    account = change.user.service_account
+    if account is None or account[0] == change.request.namespace:
+        return NOTHING
+    return live_lease_is_released_by_its_holder(change)
+
+
+RULES = (
+    Rule(
+        id="foreign-release",
+        check=live_lease_is_released_by_its_holder,
+        resources=LEASES,
+        operations=UPDATE,
+        events=_RELEASES,
+        about_writer=True,
+        source="ours: client-go's default identity is the pod's host name, `_` and a uuid",
+    ),
+    Rule(
+        id="foreign-release-across-namespaces",
+        check=live_lease_is_not_released_across_namespaces,
+        resources=LEASES,
+        operations=UPDATE,
+        events=_RELEASES,
+        about_writer=True,
+        source="ours: no known client releases a lease of another namespace than its own service account's",
+    ),
+)

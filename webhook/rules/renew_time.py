@@ -1,0 +1,100 @@
+"""renewTime of a Lease: how far ahead it may lie, and how far it may fall."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from webhook.api.field import FieldError, invalid
+from webhook.api.verdict import Mode
+from webhook.rules.change import LeaseChange
+from webhook.rules.events import Event
+from webhook.rules.instants import SECOND, readable
+from webhook.rules.limits import SecondsAhead
+from webhook.rules.rule import LEASES, NOTHING, TOUCHED, UPDATE, WRITES, Finding, Rule
+from webhook.rules.takeover import NODE_LEASES
+
+_FIELD: Final = "spec.renewTime"
+
+
+def renew_time_is_not_in_the_future(change: LeaseChange) -> Iterable[Finding]:
+    """spec.renewTime must not lie more than a day ahead of the API server's clock, and not in one step.
+
+    Clients that compare renewTime with their own clock would wait for it. On UPDATE the old value counts as well: an
+    API server resumed from an old snapshot must not stop renewals. In kube-node-lease it only warns.
+    """
+    new = readable(change.new_renew_time)
+    if new is None or change.new_renew_time == change.old_renew_time:
+        return NOTHING
+    return ahead(
+        new,
+        readable(change.old_renew_time),
+        max(change.renewed_at, change.now),
+        change.limits.renew_time_in_future,
+        value=change.new.renew_time,
+        silent_warnings=change.event is Event.RENEWAL,
+        strongest=Mode.WARN if change.request.namespace == NODE_LEASES else Mode.DENY,
+    )
+
+
+def ahead(
+    new: int,
+    old: int | None,
+    clock: int,
+    limits: SecondsAhead,
+    *,
+    value: object,
+    silent_warnings: bool = False,
+    strongest: Mode = Mode.DENY,
+) -> Iterable[Finding]:
+    """The finding about a renewTime that lies ahead of `clock` and of its old value, if there is one."""
+    reference = clock if old is None else max(clock, old)
+    step = new - reference
+    if step > limits.deny_above_seconds * SECOND:
+        return (Finding(_too_far(value, limits.deny_above_seconds), tier=strongest),)
+    if step > limits.warn_above_seconds * SECOND and not silent_warnings:
+        return (Finding(_too_far(value, limits.warn_above_seconds), tier=Mode.WARN),)
+    return NOTHING
+
+
+def _too_far(value: object, seconds: int) -> FieldError:
+    return invalid(
+        _FIELD, value, f"must not be more than {seconds} s ahead of the API server's clock; write the current time"
+    )
+
+
+def renew_time_does_not_fall(change: LeaseChange) -> Iterable[Finding]:
+    """spec.renewTime must not fall by more than an hour while the holder stays."""
+    new, old = readable(change.new_renew_time), readable(change.old_renew_time)
+    if new is None or old is None or change.new_holder != change.old_holder:
+        return NOTHING
+    limit = change.limits.renew_time_backwards.above_seconds
+    if old - new <= limit * SECOND:
+        return NOTHING
+    return (
+        Finding(
+            invalid(
+                _FIELD,
+                change.new.renew_time,
+                f"must not be more than {limit} s before the old value; check the holder's clock",
+            )
+        ),
+    )
+
+
+RULES = (
+    Rule(
+        id="renew-time-in-future",
+        check=renew_time_is_not_in_the_future,
+        resources=LEASES,
+        operations=WRITES,
+        events=TOUCHED,
+        source="ours: kubernetes/kubernetes#108844; kubernetes_asyncio east of Greenwich writes up to 14 h ahead",
+    ),
+    Rule(
+        id="renew-time-backwards",
+        check=renew_time_does_not_fall,
+        resources=LEASES,
+        operations=UPDATE,
+        events=TOUCHED,
+        source="ours: kubernetes/kubernetes#113081; setting a clock right may not become an outage",
+    ),
+)

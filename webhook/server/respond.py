@@ -1,0 +1,32 @@
+"""The seam between bytes and judging: one pure function that every way of serving calls."""
+
+from msgspec import Struct
+
+from webhook.api.answer import encode
+from webhook.api.request import AdmissionRequest
+from webhook.api.review import ReviewError, decode
+from webhook.api.verdict import Verdict
+from webhook.evaluate import evaluate
+from webhook.policy.model import Policy
+
+
+class Reply(Struct, frozen=True):
+    """What goes back over HTTP: 200 with an AdmissionReview as JSON, or a 4xx with one plain line."""
+
+    status: int
+    body: bytes
+    request: AdmissionRequest | None = None
+    verdict: Verdict | None = None
+
+
+def respond(body: bytes, policy: Policy, now: int) -> Reply:
+    """Judge the bytes of one review; `now` in microseconds since 1970.
+
+    A bug raises: the caller answers HTTP 500, so that failurePolicy decides and not we.
+    """
+    try:
+        request = decode(body)
+    except ReviewError as error:
+        return Reply(error.status, f"{error.text}\n".encode())
+    verdict = evaluate(request, policy, now)
+    return Reply(200, encode(verdict, request), request, verdict)
