@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from webhook.api.request import UserInfo
 from webhook.api.verdict import Mode
 from webhook.policy.lookup import LeaseIndex
+from webhook.policy.settings import PolicyDocument
 from webhook.rules.binding import Binding
 from webhook.rules.limits import DEFAULT_LIMITS, Limits
 
@@ -30,15 +31,18 @@ class LeasePolicy(Struct, frozen=True):
     binding: Binding | None = None
 
 
+Setting = tuple[str, str]
+"""(rule id, "mode" or the name of a number)."""
+
+Value = Mode | int
+
+
 class Decided(Struct, frozen=True):
     """One setting, and the override that decided it, as its position in the file (counted from 0)."""
 
     override: int
-    value: Mode | int
+    value: Value
 
-
-Setting = tuple[str, str]
-"""(rule id, "mode" or the name of a number)."""
 
 Settings = Mapping[Setting, Decided]
 
@@ -56,9 +60,11 @@ class Policy(Struct, frozen=True):
 
     `mode` is the cap for every finding, field rules included: the lower of the file's and the preset's (observe: WARN);
     `OFF` allows everything. A finding that only the cap keeps from denying is one that "would deny".
-    `digest` is eight hex digits of what the file and its preset say, comments left out.
+    `digest` is eight hex digits of what the file and its preset say, comments left out; `document` is the file as typed
+    values, for people who ask what it says.
     """
 
+    document: PolicyDocument
     preset: str
     digest: str
     mode: Mode
@@ -76,11 +82,8 @@ class Policy(Struct, frozen=True):
         settings = self.overridden(namespace, name)
         if binding is None and not settings:
             return self.default
-        return LeasePolicy(
-            modes=_with_modes(self.default.modes, settings),
-            limits=_with_numbers(self.default.limits, settings),
-            binding=binding,
-        )
+        changed = with_settings(self.default, {setting: decided.value for setting, decided in settings.items()})
+        return replace(changed, binding=binding)
 
     def overridden(self, namespace: str, name: str) -> dict[Setting, Decided]:
         """The settings that overrides decide for one lease; where several do, the last one in the file."""
@@ -108,14 +111,14 @@ def later_wins(earlier: Settings, later: Settings) -> dict[Setting, Decided]:
     return merged
 
 
-def _with_modes(modes: Mapping[str, Mode], settings: Settings) -> Mapping[str, Mode]:
-    changed = {rule: Mode(decided.value) for (rule, name), decided in settings.items() if name == MODE}
-    return {**modes, **changed} if changed else modes
-
-
-def _with_numbers(limits: Limits, settings: Settings) -> Limits:
-    for (rule, name), decided in settings.items():
-        if name != MODE:
+def with_settings(policy: LeasePolicy, settings: Mapping[Setting, Value]) -> LeasePolicy:
+    """The policy with some modes and numbers set."""
+    modes = dict(policy.modes)
+    limits = policy.limits
+    for (rule, name), value in settings.items():
+        if name == MODE:
+            modes[rule] = Mode(value)
+        else:
             field = rule.replace("-", "_")
-            limits = replace(limits, **{field: replace(getattr(limits, field), **{name: decided.value})})
-    return limits
+            limits = replace(limits, **{field: replace(getattr(limits, field), **{name: value})})
+    return LeasePolicy(modes, limits, policy.binding)

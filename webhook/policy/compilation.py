@@ -1,0 +1,210 @@
+"""From a policy file's typed document to a policy: layers folded, indexes built, what contradicts itself refused."""
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from datetime import date
+from typing import Final, TypeVar
+
+import msgspec
+from msgspec import UNSET, UnsetType
+from msgspec.structs import asdict, fields
+
+from webhook.api.verdict import Mode
+from webhook.policy.error import PolicyError
+from webhook.policy.lookup import MOST_ALIKE, LeaseIndex, TooManyAlikeError
+from webhook.policy.model import (
+    FOREVER,
+    MODE,
+    Decided,
+    Exemptions,
+    LeasePolicy,
+    Policy,
+    Setting,
+    Settings,
+    Value,
+    later_wins,
+    with_settings,
+)
+from webhook.policy.presets import preset
+from webhook.policy.settings import Exemption, LeaseBinding, Override, PolicyDocument, Rules
+from webhook.rules.binding import Binding
+
+EXEMPT_USERS: Final = ("system:apiserver",)
+EXEMPT_GROUPS: Final = ("system:masters",)
+"""Exempt in every policy: the API server itself, and people who can remove this webhook anyway."""
+
+T = TypeVar("T")
+MOST_COMBINATIONS: Final = 200_000
+"""Far more than people write by hand, and small enough to index in a second."""
+USER: Final = "user:"
+
+ANYWHERE: Final = "*"
+_DAY: Final = 86_400 * 1_000_000
+_EPOCH: Final = date(1970, 1, 1).toordinal()
+_UNKNOWN_VARIABLE: Final = re.compile(r"\$\{(?!pod\})")
+
+
+def compiled(document: PolicyDocument) -> Policy:
+    """The policy of a document on top of its preset; raises PolicyError where the document contradicts itself."""
+    _check_size(document)
+    base = preset(document.preset)
+    default = _default(base, document)
+    return Policy(
+        document=document,
+        preset=document.preset,
+        digest=_digest(base, document),
+        mode=min(mode_of(base.mode), mode_of(document.mode)),
+        enforce_without_stamps=document.without_stamps == "enforce",
+        default=default,
+        overrides=_overrides(document.overrides, default),
+        bindings=_bindings(document.bindings),
+        exemptions=_exemptions(document.exempt),
+    )
+
+
+def mode_of(word: str) -> Mode:
+    """The mode that a policy file spells in lower case."""
+    return Mode[word.upper()]
+
+
+def settings_of(rules: Rules) -> dict[Setting, Value]:
+    """What a `rules` mapping sets."""
+    settings: dict[Setting, Value] = {}
+    for rule in fields(rules):
+        said = getattr(rules, rule.name)
+        if said is not UNSET:
+            for name, value in asdict(said).items():
+                if value is not UNSET:
+                    settings[rule.encode_name, name] = mode_of(value) if name == MODE else value
+    return settings
+
+
+def until_of(exemption: Exemption) -> int:
+    """The first microsecond since 1970 at which an exemption no longer holds."""
+    if isinstance(exemption.until, UnsetType):
+        return FOREVER
+    return (exemption.until.toordinal() - _EPOCH + 1) * _DAY
+
+
+def users_of(exemption: Exemption) -> list[str]:
+    """The user names of an exemption; a service account is the user that its token authenticates as."""
+    accounts = (account.replace("/", ":") for account in exemption.service_accounts)
+    return [*exemption.users, *(f"system:serviceaccount:{account}" for account in accounts)]
+
+
+def _default(base: PolicyDocument, document: PolicyDocument) -> LeasePolicy:
+    preset_alone = with_settings(LeasePolicy(modes={}), settings_of(base.rules))
+    default = with_settings(preset_alone, settings_of(document.rules))
+    _check_numbers(default, document.rules, "rules")
+    return default
+
+
+def _overrides(overrides: list[Override], default: LeasePolicy) -> LeaseIndex[Settings]:
+    index: LeaseIndex[Settings] = LeaseIndex()
+    for position, override in enumerate(overrides):
+        path = f"overrides[{position}]"
+        values = settings_of(override.rules)
+        _check_numbers(with_settings(default, values), override.rules, f"{path}.rules")
+        settings: Settings = {setting: Decided(position, value) for setting, value in values.items()}
+        _put(index, override, settings, later_wins, path)
+    return index
+
+
+def _exemptions(exemptions: list[Exemption]) -> Exemptions:
+    users: dict[str, LeaseIndex[int]] = {user: _everywhere() for user in EXEMPT_USERS}
+    groups: dict[str, LeaseIndex[int]] = {group: _everywhere() for group in EXEMPT_GROUPS}
+    anybody: LeaseIndex[int] = LeaseIndex()
+    for position, exemption in enumerate(exemptions):
+        path = f"exempt[{position}]"
+        who = users_of(exemption)
+        if not (who or exemption.groups or exemption.namespaces or exemption.leases):
+            raise PolicyError("must say whom or where: users, groups, service_accounts, namespaces or leases", path)
+        indexes = [users.setdefault(user, LeaseIndex()) for user in who]
+        indexes += [groups.setdefault(group, LeaseIndex()) for group in exemption.groups]
+        for index in indexes or [anybody]:
+            _put(index, exemption, until_of(exemption), max, path)
+    return Exemptions(users, groups, anybody)
+
+
+def _everywhere() -> LeaseIndex[int]:
+    index: LeaseIndex[int] = LeaseIndex()
+    index.put(ANYWHERE, ANYWHERE, FOREVER, max)
+    return index
+
+
+def _put(index: LeaseIndex[T], where: Exemption | Override, value: T, merge: Callable[[T, T], T], path: str) -> None:
+    try:
+        for namespace in where.namespaces or [ANYWHERE]:
+            for lease in where.leases or [ANYWHERE]:
+                index.put(namespace, lease, value, merge)
+    except TooManyAlikeError as error:
+        problem = f"more than {MOST_ALIKE} globs have the beginning and the end of one of these; use names, or one glob"
+        raise PolicyError(problem, path) from error
+
+
+def _bindings(bindings: list[LeaseBinding]) -> dict[tuple[str, str], Binding]:
+    found: dict[tuple[str, str], Binding] = {}
+    first: dict[tuple[str, str], int] = {}
+    for position, binding in enumerate(bindings):
+        key = (binding.namespace, binding.lease)
+        path = f"bindings[{position}]"
+        if key in found:
+            raise PolicyError(f"{'/'.join(key)} is bound already, by bindings[{first[key]}]", path)
+        for number, template in enumerate(binding.holder):
+            if _UNKNOWN_VARIABLE.search(template):
+                raise PolicyError("${pod} is the only variable", f"{path}.holder[{number}]")
+        first[key] = position
+        found[key] = _binding(binding)
+    return found
+
+
+def _binding(binding: LeaseBinding) -> Binding:
+    users = [writer.removeprefix(USER) for writer in binding.writers if writer.startswith(USER)]
+    accounts = [writer.partition("/") for writer in binding.writers if not writer.startswith(USER)]
+    return Binding(
+        service_accounts=frozenset((namespace, name) for namespace, _, name in accounts),
+        users=frozenset(users),
+        holders=tuple(binding.holder),
+        require_pod=binding.require_pod,
+    )
+
+
+def _check_size(document: PolicyDocument) -> None:
+    combinations = 0
+    for position, exemption in enumerate(document.exempt):
+        requesters = len(exemption.users) + len(exemption.groups) + len(exemption.service_accounts)
+        combinations += max(1, requesters) * _pairs(exemption)
+        _check_combinations(combinations, f"exempt[{position}]")
+    for position, override in enumerate(document.overrides):
+        combinations += _pairs(override)
+        _check_combinations(combinations, f"overrides[{position}]")
+
+
+def _pairs(where: Exemption | Override) -> int:
+    return max(1, len(where.namespaces)) * max(1, len(where.leases))
+
+
+def _check_combinations(combinations: int, path: str) -> None:
+    if combinations > MOST_COMBINATIONS:
+        problem = f"more than {MOST_COMBINATIONS} combinations of requester, namespace and lease so far; use globs"
+        raise PolicyError(problem, path)
+
+
+def _check_numbers(policy: LeasePolicy, rules: Rules, path: str) -> None:
+    """A warn tier above the deny tier of the same unit would never speak."""
+    for rule in fields(rules):
+        limits = getattr(policy.limits, rule.name, None)
+        if getattr(rules, rule.name) is UNSET or limits is None:
+            continue
+        numbers: Mapping[str, int] = asdict(limits)
+        for warn, value in numbers.items():
+            deny = warn.replace("warn_", "deny_", 1)
+            if deny in numbers and value > numbers[deny]:
+                raise PolicyError(
+                    f"{warn} {value} must not be above {deny} {numbers[deny]}", f"{path}.{rule.encode_name}"
+                )
+
+
+def _digest(base: PolicyDocument, document: PolicyDocument) -> str:
+    return hashlib.sha256(msgspec.json.encode([base, document], order="deterministic")).hexdigest()[:8]
