@@ -9,8 +9,9 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase, translate
 from typing import Final
 
+from webhook.rules.binding import POD
+
 WILDCARDS: Final = "*?"
-POD: Final = "${pod}"
 
 
 def is_literal(pattern: str) -> bool:
@@ -29,7 +30,12 @@ def matches(pattern: str, text: str) -> bool:
 
 
 def holder_matches(template: str, holder: str, pod: str) -> bool:
-    """Whether a holder template of a binding covers the holder; `${pod}` stands for exactly the pod's name."""
+    """Whether a holder template of a binding covers the holder.
+
+    `${pod}` stands for exactly the pod's name; a template that has it covers nothing where the name is not known ("").
+    """
+    if POD in template and not pod:
+        return False
     literal_pod = "".join(f"[{character}]" if character in "*?[" else character for character in pod)
     return fnmatchcase(holder, _without_classes(template).replace(POD, literal_pod))
 

@@ -1,9 +1,6 @@
 """Identity bindings: the one thing that tells a holder from an impostor, because a person wrote it down."""
 
-import re
 from collections.abc import Iterable
-from fnmatch import translate
-from functools import lru_cache
 from typing import Final
 
 from webhook.api.field import forbidden
@@ -13,6 +10,7 @@ from webhook.api.verdict import Mode
 from webhook.rules.binding import POD, Binding
 from webhook.rules.change import LeaseChange
 from webhook.rules.deletion import CLEANERS
+from webhook.rules.glob import holder_matches
 from webhook.rules.rule import ANY_OPERATION, LEASES, NOTHING, TOUCHED, Finding, Rule
 
 _FIELD: Final = "spec.holderIdentity"
@@ -43,7 +41,7 @@ def bound_lease_is_written_by_its_writers(change: LeaseChange) -> Iterable[Findi
 
 
 def _holder_findings(holder: str, pod: str, binding: Binding) -> Iterable[Finding]:
-    if any(_fits(holder, template, pod) for template in binding.holders):
+    if any(holder_matches(template, holder, pod) for template in binding.holders):
         return NOTHING
     templates = ", ".join(quote(template) for template in binding.holders)
     if pod or not any(POD in template for template in binding.holders):
@@ -56,20 +54,6 @@ def _holder_findings(holder: str, pod: str, binding: Binding) -> Iterable[Findin
         )
     detail = f"the policy binds holders of this lease to {templates}, and the writer's token names no pod"
     return (Finding(forbidden(_FIELD, detail), tier=Mode.DENY if binding.require_pod else Mode.WARN),)
-
-
-def _fits(holder: str, template: str, pod: str) -> bool:
-    if POD in template and not pod:
-        return False
-    return _pattern(template, pod).fullmatch(holder) is not None
-
-
-@lru_cache(maxsize=256)
-def _pattern(template: str, pod: str) -> re.Pattern[str]:
-    """`*` is any text and `?` any character; all else, brackets and the pod's name included, stands for itself."""
-    literal = template.replace("[", "[[]")
-    named = pod.replace("[", "[[]").replace("*", "[*]").replace("?", "[?]")
-    return re.compile(translate(literal.replace(POD, named)), re.DOTALL)
 
 
 RULES = (

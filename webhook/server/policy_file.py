@@ -63,8 +63,9 @@ class PolicyFile:
     def poll(self) -> Reload | None:
         """Look again; None where nothing new counts. Never raises, whatever has become of the file.
 
-        A symbolic link that leads elsewhere counts at once: this is how a ConfigMap changes, whole. Anything else counts
-        when two looks in a row agree, since an editor may be in the middle of writing: call this every second or two.
+        A symbolic link that leads elsewhere counts at once: this is how a ConfigMap changes, whole. Anything else
+        counts when two looks in a row agree, since an editor may be in the middle of writing; call this every second
+        or two.
         """
         if self._path is None:
             return None
