@@ -43,7 +43,7 @@ _KNOWN: Final = {resource.value: versions for resource, versions in SERVED_VERSI
 
 
 class UserInfo(Struct, frozen=True):
-    """Who writes. `extra` holds (key, values) as the authenticator gave them, keys in lower case."""
+    """Who writes, as the authenticator says."""
 
     username: str = ""
     groups: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from webhook.api.field import forbidden, invalid
 from webhook.rules.change import CandidateChange
 from webhook.rules.events import same_time
 from webhook.rules.instants import SECOND, fold, readable
-from webhook.rules.renew_time import ahead
+from webhook.rules.renew_time import ahead, is_ahead
 from webhook.rules.rule import CANDIDATES, NOTHING, TOUCHED, UPDATE, WRITES, Finding, Rule
 
 
@@ -28,8 +28,8 @@ def candidate_renew_time_is_not_in_the_future(change: CandidateChange) -> Iterab
 
     Such a candidate looks as if it had answered every ping, for ever, and is never collected.
     """
-    new, old = readable(fold(change.new.renew_time)), readable(fold(change.old.renew_time))
-    if new is None or new == old:
+    new, old = readable(change.new_renew_time), readable(change.old_renew_time)
+    if new is None or new == old or not is_ahead(new, change.now, change.limits.candidate_renew_time_in_future):
         return NOTHING
     clock = max(change.renewed_at, change.now)
     return ahead(new, old, clock, change.limits.candidate_renew_time_in_future, value=change.new.renew_time)
@@ -37,7 +37,7 @@ def candidate_renew_time_is_not_in_the_future(change: CandidateChange) -> Iterab
 
 def candidate_renew_time_does_not_fall(change: CandidateChange) -> Iterable[Finding]:
     """spec.renewTime of a candidate must not fall by more than an hour."""
-    new, old = readable(fold(change.new.renew_time)), readable(fold(change.old.renew_time))
+    new, old = readable(change.new_renew_time), readable(change.old_renew_time)
     limit = change.limits.candidate_renew_time_backwards.above_seconds
     if new is None or old is None or old - new <= limit * SECOND:
         return NOTHING

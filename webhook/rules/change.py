@@ -1,7 +1,6 @@
 """One write as the rules see it: the request, both objects, the event, and what the stamps prove."""
 
 from collections.abc import Sequence
-from functools import cached_property
 
 from msgspec import Struct
 
@@ -21,6 +20,7 @@ from webhook.api.request import AdmissionRequest, Operation, UserInfo
 from webhook.rules.binding import Binding
 from webhook.rules.events import Event, is_candidate_untouched, is_lease_untouched, is_renewal
 from webhook.rules.evidence import Expiry, earliest_stamp, expiry_of
+from webhook.rules.fact import fact
 from webhook.rules.instants import fold, instant
 from webhook.rules.limits import DEFAULT_LIMITS, Limits
 
@@ -58,17 +58,17 @@ class Change(Struct, frozen=True, dict=True):
         """`metadata` of oldObject."""
         return self.request.old.metadata if self.request.old is not None else NO_METADATA
 
-    @cached_property
+    @fact
     def new_entries(self) -> Sequence[Entry]:
         """ManagedFields of object."""
         return _entries(self.new_metadata)
 
-    @cached_property
+    @fact
     def old_entries(self) -> Sequence[Entry]:
         """ManagedFields of oldObject."""
         return _entries(self.old_metadata)
 
-    @cached_property
+    @fact
     def renewed_at(self) -> int:
         """The stamp of spec.renewTime in object, else `now`: what a written renewTime is measured against."""
         stamp = earliest_stamp(self.new_entries, of_holder=False)
@@ -78,52 +78,54 @@ class Change(Struct, frozen=True, dict=True):
 class LeaseChange(Change, frozen=True, dict=True):
     """A write to a Lease."""
 
-    @cached_property
+    @fact
     def new(self) -> LeaseSpec:
         """`spec` of object; empty on DELETE."""
         return self.request.new.spec if isinstance(self.request.new, Lease) else NO_LEASE_SPEC
 
-    @cached_property
+    @fact
     def old(self) -> LeaseSpec:
         """`spec` of oldObject; empty on CREATE."""
         return self.request.old.spec if isinstance(self.request.old, Lease) else NO_LEASE_SPEC
 
-    @cached_property
+    @fact
     def new_renew_time(self) -> int | str | None:
         """`spec.renewTime` of object, folded."""
         return fold(self.new.renew_time)
 
-    @cached_property
+    @fact
     def old_renew_time(self) -> int | str | None:
         """`spec.renewTime` of oldObject, folded."""
         return fold(self.old.renew_time)
 
-    @cached_property
+    @fact
     def new_holder(self) -> str:
         """Who holds the lease after the write; "" is nobody."""
         return self.new.holder_identity or ""
 
-    @cached_property
+    @fact
     def old_holder(self) -> str:
         """Who held the lease before the write; "" is nobody."""
         return self.old.holder_identity or ""
 
-    @cached_property
+    @fact
     def event(self) -> Event:
         """What the write does."""
         if self.request.operation is not Operation.UPDATE:
             return Event.CREATE if self.is_create else Event.DELETE
         if self.new_holder == self.old_holder:
-            if is_lease_untouched(self.old, self.new):
+            renewed = self.new_renew_time != self.old_renew_time
+            if not renewed and is_lease_untouched(self.old, self.new):
                 return Event.UNTOUCHED
-            return Event.RENEWAL if is_renewal(self.old, self.new) else Event.EDIT
+            kept = self.new_renew_time is not None or self.old_renew_time is None
+            return Event.RENEWAL if kept and is_renewal(self.old, self.new) else Event.EDIT
         if not self.new_holder:
             return Event.RELEASE
         if not self.old_holder:
             return Event.CLAIM
         return Event.TAKEOVER if self.expiry.expired else Event.STEAL
 
-    @cached_property
+    @fact
     def expiry(self) -> Expiry:
         """Whether the old lease had run out at this write."""
         written_at = None
@@ -142,17 +144,27 @@ class LeaseChange(Change, frozen=True, dict=True):
 class CandidateChange(Change, frozen=True, dict=True):
     """A write to a LeaseCandidate."""
 
-    @cached_property
+    @fact
     def new(self) -> LeaseCandidateSpec:
         """`spec` of object; empty on DELETE."""
         return self.request.new.spec if isinstance(self.request.new, LeaseCandidate) else NO_CANDIDATE_SPEC
 
-    @cached_property
+    @fact
     def old(self) -> LeaseCandidateSpec:
         """`spec` of oldObject; empty on CREATE."""
         return self.request.old.spec if isinstance(self.request.old, LeaseCandidate) else NO_CANDIDATE_SPEC
 
-    @cached_property
+    @fact
+    def new_renew_time(self) -> int | str | None:
+        """`spec.renewTime` of object, folded."""
+        return fold(self.new.renew_time)
+
+    @fact
+    def old_renew_time(self) -> int | str | None:
+        """`spec.renewTime` of oldObject, folded."""
+        return fold(self.old.renew_time)
+
+    @fact
     def event(self) -> Event:
         """What the write does."""
         if self.request.operation is not Operation.UPDATE:

@@ -34,12 +34,11 @@ def held_lease_is_not_shortened(change: LeaseChange) -> Iterable[Finding]:
     if not change.old_holder or change.new_holder != change.old_holder:
         return NOTHING
     new, old = change.new.lease_duration_seconds, change.old.lease_duration_seconds
-    renew_time_kept = change.new_renew_time == change.old_renew_time
     if old is not None and new is None:
         what = "leaseDurationSeconds may not be removed"
     elif change.new_renew_time is None and change.old_renew_time is not None:
         what = "renewTime may not be removed"
-    elif old is not None and new is not None and new < old and renew_time_kept:
+    elif old is not None and new is not None and new < old and change.new_renew_time == change.old_renew_time:
         what = f"leaseDurationSeconds may not be lowered from {old} to {new} without a new renewTime"
     else:
         return NOTHING

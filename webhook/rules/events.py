@@ -30,14 +30,12 @@ def same_time(one: str | None, other: str | None) -> bool:
 
 
 def is_lease_untouched(old: LeaseSpec, new: LeaseSpec) -> bool:
-    """Whether a write leaves the spec of a Lease as it is."""
+    """Whether a write with the same holder and renewTime leaves the rest of the spec of a Lease as it is, too."""
     return (
-        (new.holder_identity or "") == (old.holder_identity or "")
-        and new.lease_duration_seconds == old.lease_duration_seconds
+        new.lease_duration_seconds == old.lease_duration_seconds
         and new.lease_transitions == old.lease_transitions
         and (new.strategy or "") == (old.strategy or "")
         and (new.preferred_holder or "") == (old.preferred_holder or "")
-        and same_time(new.renew_time, old.renew_time)
         and same_time(new.acquire_time, old.acquire_time)
     )
 
@@ -45,6 +43,7 @@ def is_lease_untouched(old: LeaseSpec, new: LeaseSpec) -> bool:
 def is_renewal(old: LeaseSpec, new: LeaseSpec) -> bool:
     """Whether a changed spec with the same holder is what a holder writes to stay: times and duration, nothing else.
 
+    The caller has seen that renewTime is not removed.
     Clearing strategy and preferredHolder belongs to it, because client-go rebuilds the whole spec.
     """
     return (
@@ -55,7 +54,6 @@ def is_renewal(old: LeaseSpec, new: LeaseSpec) -> bool:
         and (not new.strategy or new.strategy == old.strategy)
         and (not new.preferred_holder or new.preferred_holder == old.preferred_holder)
         and (new.lease_duration_seconds is not None or old.lease_duration_seconds is None)
-        and (fold(new.renew_time) is not None or fold(old.renew_time) is None)
     )
 
 

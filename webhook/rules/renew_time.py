@@ -1,7 +1,7 @@
 """renewTime of a Lease: how far ahead it may lie, and how far it may fall."""
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, TypeGuard
 
 from webhook.api.field import FieldError, invalid
 from webhook.api.verdict import Mode
@@ -21,8 +21,8 @@ def renew_time_is_not_in_the_future(change: LeaseChange) -> Iterable[Finding]:
     Clients that compare renewTime with their own clock would wait for it. On UPDATE the old value counts as well: an
     API server resumed from an old snapshot must not stop renewals. In kube-node-lease it only warns.
     """
-    new = readable(change.new_renew_time)
-    if new is None or change.new_renew_time == change.old_renew_time:
+    new = change.new_renew_time
+    if new == change.old_renew_time or not is_ahead(new, change.now, change.limits.renew_time_in_future):
         return NOTHING
     return ahead(
         new,
@@ -33,6 +33,12 @@ def renew_time_is_not_in_the_future(change: LeaseChange) -> Iterable[Finding]:
         silent_warnings=change.event is Event.RENEWAL,
         strongest=Mode.WARN if change.request.namespace == NODE_LEASES else Mode.DENY,
     )
+
+
+def is_ahead(new: int | str | None, now: int, limits: SecondsAhead) -> TypeGuard[int]:
+    """Whether a renewTime is readable and so far ahead of our own clock that the stamps are worth a look."""
+    at = readable(new)
+    return at is not None and at - now > min(limits.warn_above_seconds, limits.deny_above_seconds) * SECOND
 
 
 def ahead(
