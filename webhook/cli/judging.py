@@ -1,0 +1,116 @@
+"""Judges documents as `serve` would judge them: the same decoder, the same rules, the same verdict."""
+
+import re
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from webhook.api.field import not_supported
+from webhook.api.managed_fields import entries_of
+from webhook.api.request import GROUP, KIND_OF, SERVED_VERSIONS, AdmissionRequest, Resource
+from webhook.api.review import ReviewError, decode
+from webhook.api.verdict import Cause, Mode, Verdict
+from webhook.cli.failure import Failure
+from webhook.cli.sources import Origin
+from webhook.evaluate import evaluate
+from webhook.policy.model import Policy
+from webhook.rules.evidence import latest_stamp
+from webhook.server.policy_file import PolicyFileError, load
+
+_RFC3339: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})"
+)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Judged(Struct, frozen=True):
+    """A document with its verdict."""
+
+    origin: Origin
+    request: AdmissionRequest
+    verdict: Verdict
+
+
+def load_policy(name: str | None) -> Policy:
+    """The policy of `--policy`: a preset's name, a file, or the default.
+
+    Raises:
+        Failure: there is no such policy, or it is wrong.
+
+    """
+    try:
+        return load(name)
+    except PolicyFileError as error:
+        raise Failure(str(error)) from None
+
+
+def moment(text: str) -> int:
+    """An RFC 3339 time in microseconds since 1970.
+
+    Raises:
+        Failure: the text is no such time.
+
+    """
+    try:
+        parsed = datetime.fromisoformat(text.upper()) if _RFC3339.fullmatch(text) else None
+    except ValueError:
+        parsed = None
+    if parsed is None:
+        raise Failure(f'"{text}" is no RFC 3339 time; write 2026-01-31T23:59:59Z')
+    return (parsed - _EPOCH) // timedelta(microseconds=1)
+
+
+def judge(origin: Origin, body: bytes, policy: Policy, now: int | None = None, *, judge_writer: bool = True) -> Judged:
+    """Judge the bytes of one review.
+
+    Args:
+        origin: where the review stands.
+        body: its bytes.
+        policy: how strict to be.
+        now: microseconds since 1970; None takes the latest time that an API server stamped into it, else the clock.
+        judge_writer: False leaves out the rules about the writer.
+
+    Raises:
+        ReviewError: the bytes are no review.
+
+    """
+    request = decode(body)
+    at = _last_stamp(request) if now is None else now
+    verdict = evaluate(request, policy, at, judge_writer=judge_writer)
+    if policy.mode is Mode.DENY and _is_unknown_version(request):
+        verdict = _deny_version(request, verdict)
+    return Judged(origin, request, verdict)
+
+
+def _last_stamp(request: AdmissionRequest) -> int:
+    for document in (request.new, request.old):
+        stamp = latest_stamp(entries_of(document.metadata.managed_fields)) if document else None
+        if stamp is not None:
+            return stamp
+    return time.time_ns() // 1000
+
+
+def _is_unknown_version(request: AdmissionRequest) -> bool:
+    return request.group == GROUP and request.resource in KIND_OF and not request.is_ours
+
+
+def _deny_version(request: AdmissionRequest, verdict: Verdict) -> Verdict:
+    """`serve` lets an unknown version pass, lest a typo in its configuration brick a cluster; a file can wait."""
+    known = tuple(f"{GROUP}/{version}" for version in SERVED_VERSIONS[Resource(request.resource)])
+    error = not_supported("apiVersion", f"{GROUP}/{request.version}", known)
+    text = f"{error.body} (lease webhook)"
+    return replace(
+        verdict,
+        allowed=False,
+        code=422,
+        reason="Invalid",
+        message=f"{error.field}: {text}",
+        causes=(Cause(error.type.value, text, error.field),),
+        warnings=(),
+    )
+
+
+__all__ = ["Judged", "ReviewError", "judge", "load_policy", "moment"]

@@ -1,0 +1,107 @@
+"""A bare manifest becomes the AdmissionReview that an API server would send for it."""
+
+import copy
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.api.request import GROUP
+from webhook.cli.sources import Document, encoded
+
+DEFAULT_NAMESPACE: Final = "default"
+"""Where kubectl puts a manifest that names no namespace, unless the context says otherwise."""
+
+_SERVICE_ACCOUNT: Final = "system:serviceaccount:"
+_STORED: Final = ("uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields")
+"""What a manifest leaves out and the API server fills in from the stored object."""
+
+Key = tuple[str, str, str]
+
+
+class Writer(Struct, frozen=True):
+    """Who would write; groups that every authenticator adds are added here."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+
+    def user_info(self) -> Document:
+        """`request.userInfo`."""
+        groups = [*self.groups]
+        if self.name.startswith(_SERVICE_ACCOUNT):
+            namespace = self.name.removeprefix(_SERVICE_ACCOUNT).partition(":")[0]
+            groups += ["system:serviceaccounts", f"system:serviceaccounts:{namespace}"]
+        if self.name.startswith("system:node:"):
+            groups.append("system:nodes")
+        return {"username": self.name, "groups": list(dict.fromkeys([*groups, "system:authenticated"]))}
+
+
+def key_of(document: Document) -> Key:
+    """(kind, namespace, name): which stored object a manifest is about."""
+    metadata = _metadata(document)
+    return (str(document["kind"]), str(metadata.get("namespace") or DEFAULT_NAMESPACE), str(metadata.get("name", "")))
+
+
+def review_of(new: Document, old: Document | None, writer: Writer | None) -> bytes:
+    """The review of creating `new`, or of updating `old` to it; without a writer it has no userInfo.
+
+    Raises:
+        ValueError: the manifest is larger than any API server would take.
+
+    """
+    version = str(new["apiVersion"]).partition("/")[2]
+    kind = str(new["kind"])
+    new = _placed(new)
+    request: Document = {
+        "uid": "manifest",
+        "kind": {"group": GROUP, "version": version, "kind": kind},
+        "resource": {"group": GROUP, "version": version, "resource": f"{kind.lower()}s"},
+        "operation": "CREATE",
+        "namespace": key_of(new)[1],
+        "object": new,
+        "oldObject": None,
+    }
+    if old is not None:
+        old = {**_placed(old), "apiVersion": new["apiVersion"]}
+        request |= {"operation": "UPDATE", "name": key_of(new)[2], "object": _stored(new, old), "oldObject": old}
+    if writer:
+        request["userInfo"] = writer.user_info()
+    return encoded({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+
+
+def _metadata(document: Document) -> Document:
+    metadata = document.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _placed(document: Document) -> Document:
+    """The document with a namespace, where its metadata can hold one."""
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict) or metadata.get("namespace"):
+        return document
+    return {**document, "metadata": {**metadata, "namespace": DEFAULT_NAMESPACE}}
+
+
+def _stored(new: Document, old: Document) -> Document:
+    """`new` as the API server would store it over `old`: what it leaves out of the server's own fields stays."""
+    if not isinstance(new.get("metadata"), dict):
+        return new
+    kept = {field: value for field, value in _metadata(old).items() if field in _STORED}
+    if _holder(new) != _holder(old):
+        kept["managedFields"] = _without_owner_of_holder(kept.get("managedFields"))
+    return {**new, "metadata": kept | _metadata(new)}
+
+
+def _holder(document: Document) -> object:
+    spec = document.get("spec")
+    return (spec.get("holderIdentity") if isinstance(spec, dict) else None) or ""
+
+
+def _without_owner_of_holder(entries: object) -> object:
+    """The write moves holderIdentity to its writer's entry; the old owners' stamps say nothing about this write."""
+    entries = copy.deepcopy(entries)
+    for entry in entries if isinstance(entries, list) else ():
+        fields = entry.get("fieldsV1") if isinstance(entry, dict) else None
+        spec = fields.get("f:spec") if isinstance(fields, dict) else None
+        if isinstance(spec, dict):
+            spec.pop("f:holderIdentity", None)
+    return entries
