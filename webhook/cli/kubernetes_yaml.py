@@ -54,6 +54,7 @@ def parse(text: str) -> object:
 
     Raises:
         NotYamlError: broken YAML, a key that stands twice, a value that JSON does not have.
+
     """
     try:
         value: object = yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader

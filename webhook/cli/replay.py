@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct
 
@@ -15,12 +15,9 @@ from webhook.api.verdict import Mode, Verdict
 from webhook.cli.failure import Failure
 from webhook.cli.judging import Judged, ReviewError, judge, load_policy, moment
 from webhook.cli.report import DENIED, UNREADABLE, Tally, json_of, print_error, print_json, say, text_of
-from webhook.cli.sources import Item, Review, Skipped, Unreadable, read
+from webhook.cli.sources import INDEX, Item, Review, Skipped, Unreadable, read
 from webhook.cli.terminal import Paint, paint_for, table
 from webhook.policy.model import Policy
-
-INDEX: Final = "index.jsonl"
-"""Beside recordings: one JSON object for each file, with `file` (a path from here) and `received` (RFC 3339)."""
 
 Counts = collections.Counter[tuple[str, Mode]]
 """How often each rule spoke, by mode."""

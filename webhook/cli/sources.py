@@ -19,6 +19,9 @@ SUFFIXES: Final = (".json", ".jsonl", ".yaml", ".yml")
 LARGEST_DOCUMENT: Final = 20 * 1024 * 1024
 """Bytes of one document as JSON; aliases can make a short YAML file explode."""
 STANDARD_INPUT: Final = "-"
+INDEX: Final = "index.jsonl"
+"""Beside recordings: one JSON object for each file, with `file` (a path from here) and `received` (RFC 3339)."""
+
 _BLANKS: Final = re.compile(r"[ \t\r\n]*")
 
 Document = dict[str, Any]
@@ -91,7 +94,7 @@ def _files(path: Path) -> Iterator[Path]:
         yield path
         return
     for file in sorted(path.rglob("*")):
-        if file.suffix in SUFFIXES and not file.is_dir():
+        if file.suffix in SUFFIXES and file.name != INDEX and not file.is_dir():
             yield file
 
 
