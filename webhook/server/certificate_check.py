@@ -44,6 +44,11 @@ class Certificate(Struct, frozen=True):
     not_after: dt.datetime
     problems: tuple[str, ...] = ()
 
+    @property
+    def service_names(self) -> frozenset[str]:
+        """The names that API servers check; a new certificate must have those of the one it replaces."""
+        return frozenset(name for name in self.names if name.endswith(".svc"))
+
     def due(self, now: dt.datetime) -> bool:
         """Whether two thirds of its life are over."""
         return now >= self.not_before + (self.not_after - self.not_before) * RENEW_AFTER
@@ -105,7 +110,7 @@ def _key_problems(leaf: x509.Certificate, pair: Pair) -> list[str]:
     except (ValueError, TypeError) as error:
         raise Unusable(f"{LEAF_KEY} is not a private key in PEM without a password: {error}") from error
     if key.public_key() != leaf.public_key():
-        return [f"{LEAF_KEY} does not belong to {LEAF_CERTIFICATE}"]
+        raise Unusable(f"{LEAF_KEY} does not belong to {LEAF_CERTIFICATE}")
     if pair.key_mode & _WRITABLE_BY_OTHERS:
         return [f"{LEAF_KEY} may be written by others than its owner (mode {pair.key_mode:04o})"]
     return []

@@ -1,0 +1,45 @@
+"""What the head of a request says: which path is ours, how much time there is, whether the body is JSON."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+VALIDATE: Final = "/validate"
+REVIEW_PATH: Final = re.compile(r"/validate(-coordination-k8s-io-v[0-9]+((alpha|beta)[0-9]+)?-(lease|leasecandidate))?")
+"""The paths that answer reviews: a short one, and controller-runtime's naming for each version and kind."""
+
+DEFAULT_TIMEOUT: Final = 10
+"""Seconds that an API server waits where a webhook configuration says nothing."""
+LONGEST_TIMEOUT: Final = 30
+LEAST_BUDGET: Final = 0.2
+
+_TIMEOUT: Final = re.compile(rb"(?:^|[?&])timeout=([0-9]{1,12})s(?:&|$)")
+_JSON: Final = b"application/json"
+
+
+def budget(query: bytes) -> float:
+    """Seconds for an answer, from `timeout=Ns` in the query; rubbish counts as no timeout.
+
+    The API server rounds its own time up to a whole second, so one second of it may not exist.
+    """
+    found = _TIMEOUT.search(query)
+    granted = int(found[1]) if found else DEFAULT_TIMEOUT
+    return max(min(granted, LONGEST_TIMEOUT) - 1.0, LEAST_BUDGET)
+
+
+def unsupported(head: Mapping[bytes, bytes]) -> str:
+    """Why the body cannot be read as JSON in UTF-8, or "". Header names are in lower case."""
+    coding = head.get(b"content-encoding", b"identity").strip().lower()
+    if coding not in {b"", b"identity"}:
+        return "send the review without Content-Encoding"
+    media = head.get(b"content-type", b"")
+    if media == _JSON:
+        return ""
+    kind, _, parameters = media.lower().partition(b";")
+    if kind.strip() != _JSON:
+        return "send the review as Content-Type: application/json"
+    for parameter in filter(None, (part.strip() for part in parameters.split(b";"))):
+        name, _, value = parameter.partition(b"=")
+        if name.strip() == b"charset" and value.strip(b' "') not in {b"utf-8", b"utf8", b"us-ascii"}:
+            return "send the review in UTF-8"
+    return ""

@@ -1,0 +1,214 @@
+"""What is counted, under the names that dashboards rely on, for all workers together.
+
+With PROMETHEUS_MULTIPROC_DIR set before prometheus_client is first imported, every worker counts in files of its own
+in that directory and any of them can show the sum.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from prometheus_client.registry import Collector
+
+from webhook import __version__
+from webhook.api.request import Operation, Resource
+from webhook.api.verdict import Verdict
+from webhook.policy.model import Policy
+from webhook.server.respond import Reply
+from webhook.server.tls import Certificates
+
+CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"
+BUCKETS: Final = (0.001, 0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0)
+DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
+OTHER: Final = "other"
+_RESOURCES: Final = frozenset(Resource)
+_OPERATIONS: Final = frozenset(Operation)
+
+
+class Metrics:
+    """The counters of one process. Label values come from fixed sets only: a client cannot invent a series."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        registry = self._registry
+        self._reviews = Counter(
+            "lease_webhook_reviews",
+            "Reviews answered with a verdict: allowed, warned (allowed, with warnings) or denied.",
+            ["resource", "operation", "event", "verdict"],
+            registry=registry,
+        )
+        self._findings = Counter(
+            "lease_webhook_findings",
+            "What rules found, by the mode they were left.",
+            ["rule", "mode"],
+            registry=registry,
+        )
+        self._duration = Histogram(
+            "lease_webhook_review_duration_seconds",
+            "From the first byte of a request to its answer.",
+            buckets=BUCKETS,
+            registry=registry,
+        )
+        self._in_flight = Gauge(
+            "lease_webhook_in_flight",
+            "Requests whose last byte has not come yet.",
+            multiprocess_mode="livesum",
+            registry=registry,
+        )
+        self._shed = Counter(
+            "lease_webhook_shed",
+            "Requests answered with 503 because too many bytes were in flight.",
+            registry=registry,
+        )
+        self._malformed = Counter(
+            "lease_webhook_malformed", "Requests that are no review, by what is wrong.", ["class"], registry=registry
+        )
+        self._incidents = Counter(
+            "lease_webhook_incidents", "Reviews answered with 500: a bug, or no-time.", ["kind"], registry=registry
+        )
+        self._not_after = Gauge(
+            "lease_webhook_certificate_not_after_seconds",
+            "When a certificate ends, as Unix time.",
+            ["certificate"],
+            multiprocess_mode="livemin",
+            registry=registry,
+        )
+        self._reloads = Counter(
+            "lease_webhook_reloads",
+            "Changed files that were taken or refused, counted by each worker.",
+            ["what", "result"],
+            registry=registry,
+        )
+        self._policy = Gauge(
+            "lease_webhook_policy_info",
+            "1 for the policy that holds.",
+            ["preset", "hash"],
+            multiprocess_mode="livemax",
+            registry=registry,
+        )
+        build = Gauge(
+            "lease_webhook_build_info",
+            "1; the label says which version runs.",
+            ["version"],
+            multiprocess_mode="livemax",
+            registry=registry,
+        )
+        self._dropped = Counter(
+            "lease_webhook_dropped", "Log lines and captured reviews that had no room.", ["what"], registry=registry
+        )
+        build.labels(__version__).set(1)
+        self._bound_reviews: dict[tuple[str, str, str, str], Counter] = {}
+        self._bound_findings: dict[tuple[str, str], Counter] = {}
+        self._shown_policy: Gauge | None = None
+        self._lost: dict[str, int] = {}
+
+    def replied(self, reply: Reply, body: bytes, head: Mapping[bytes, bytes], seconds: float) -> None:  # noqa: ARG002
+        """Count one reply."""
+        request, verdict = reply.request, reply.verdict
+        if request is None or verdict is None:
+            self.refused(_REFUSED_BODIES.get(reply.status, "body"))
+            return
+        key = (request.resource, request.operation, verdict.event, _word(verdict))
+        counter = self._bound_reviews.get(key)
+        if counter is None:
+            counter = self._bind_review(*key)
+        counter.inc()
+        self._duration.observe(seconds)
+        for finding in verdict.findings:
+            self._count_finding(finding.rule, finding.mode.word)
+
+    def failed(self, kind: str) -> None:
+        """Count a review without a verdict."""
+        self._incidents.labels(kind).inc()
+
+    def refused(self, kind: str) -> None:
+        """Count a request that is no review; `kind` is one of a few fixed words."""
+        self._malformed.labels(kind).inc()
+
+    def shed(self) -> None:
+        """Count a request that had no room."""
+        self._shed.inc()
+
+    def waiting(self, change: int) -> None:
+        """One more or one less request whose body is still on its way."""
+        self._in_flight.inc(change)
+
+    def reloaded(self, what: str, result: str) -> None:
+        """Count a changed file: certificate or policy, success or failure."""
+        self._reloads.labels(what, result).inc()
+
+    def lost(self, what: str, total: int) -> None:
+        """Bring a count of losses up to `total`."""
+        known = self._lost.get(what, 0)
+        if total > known:
+            self._dropped.labels(what).inc(total - known)
+            self._lost[what] = total
+
+    def show_policy(self, policy: Policy) -> None:
+        """Say which policy holds."""
+        if self._shown_policy is not None:
+            self._shown_policy.set(0)
+        self._shown_policy = self._policy.labels(policy.preset, policy.digest)
+        self._shown_policy.set(1)
+
+    def show_certificate(self, certificates: Certificates) -> None:
+        """Say when the certificate that serves ends."""
+        if certificates.current:
+            self._not_after.labels("serving").set(certificates.current.not_after.timestamp())
+
+    def exposition(self) -> bytes:
+        """All workers' counts in Prometheus' text format."""
+        if DIRECTORY not in os.environ:
+            return generate_latest(self._registry)
+        together = CollectorRegistry()
+        together.register(_WithoutOldPolicies(os.environ[DIRECTORY]))
+        return generate_latest(together)
+
+    def _bind_review(self, resource: str, operation: str, event: str, verdict: str) -> Counter:
+        counter = self._reviews.labels(
+            resource if resource in _RESOURCES else OTHER,
+            operation if operation in _OPERATIONS else OTHER,
+            event,
+            verdict,
+        )
+        # A resource may be any text; only the known ones are remembered.
+        if resource in _RESOURCES:
+            self._bound_reviews[(resource, operation, event, verdict)] = counter
+        return counter
+
+    def _count_finding(self, rule: str, mode: str) -> None:
+        counter = self._bound_findings.get((rule, mode))
+        if counter is None:
+            counter = self._bound_findings[(rule, mode)] = self._findings.labels(rule, mode)
+        counter.inc()
+
+
+def forget_worker(pid: int) -> None:
+    """Take a dead worker's gauges out of the sum; called in the master."""
+    if DIRECTORY in os.environ:
+        mark_process_dead(pid)  # type: ignore[no-untyped-call] # prometheus_client types it half
+
+
+class _WithoutOldPolicies(Collector):
+    """A policy that no longer holds has the value 0, because a series cannot be removed from the shared files."""
+
+    def __init__(self, directory: str) -> None:
+        self._inner: Any = MultiProcessCollector(None, directory)  # type: ignore[no-untyped-call] # as above
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics of all workers."""
+        for metric in self._inner.collect():
+            if metric.name == "lease_webhook_policy_info":
+                metric.samples = [sample for sample in metric.samples if sample.value]
+            yield metric
+
+
+_REFUSED_BODIES: Final = {413: "body-size", 415: "media-type"}
+
+
+def _word(verdict: Verdict) -> str:
+    if not verdict.allowed:
+        return "denied"
+    return "warned" if verdict.warnings else "allowed"

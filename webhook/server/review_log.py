@@ -1,0 +1,36 @@
+"""One log line for each verdict that somebody may ask about: a denial, or a write allowed with warnings."""
+
+import logging
+from collections.abc import Mapping
+
+from webhook.api.verdict import Mode
+from webhook.server.logs import LOG
+from webhook.server.respond import Reply
+
+
+class ReviewLog:
+    """Plain allowed writes (most are renewals) are not logged; metrics count them."""
+
+    def replied(self, reply: Reply, body: bytes, head: Mapping[bytes, bytes], seconds: float) -> None:  # noqa: ARG002
+        """Log a denial or warnings."""
+        request, verdict = reply.request, reply.verdict
+        if request is None or verdict is None or (verdict.allowed and not verdict.warnings):
+            return
+        fields = {
+            "uid": request.uid,
+            "operation": request.operation,
+            "event": verdict.event,
+            "resource": request.resource,
+            "namespace": request.namespace,
+            "name": request.name,
+            "user": request.user.username if request.user else "",
+            "code": verdict.code,
+            "rules": ",".join(f"{one.rule}={one.mode.word}" for one in verdict.findings if one.mode >= Mode.WARN),
+            "reason": verdict.message or "; ".join(verdict.warnings),
+            "milliseconds": round(seconds * 1000, 3),
+        }
+        level = logging.INFO if verdict.allowed else logging.WARNING
+        LOG.log(level, "warned" if verdict.allowed else "denied", extra={"fields": fields})
+
+    def failed(self, kind: str) -> None:
+        """The reviewer has logged it, with the incident's id."""

@@ -1,0 +1,100 @@
+"""What one worker serves: policy, certificate, counters, and the eyes on files that change."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from a2wsgi import WSGIMiddleware
+
+from webhook.api.verdict import Mode
+from webhook.server.app import create_app
+from webhook.server.logs import LOG, OUTLET
+from webhook.server.metrics import Metrics
+from webhook.server.policy_file import PolicyFile
+from webhook.server.protocol import Load
+from webhook.server.review_log import ReviewLog
+from webhook.server.reviewer import Observer, Reviewer
+from webhook.server.settings import Options
+from webhook.server.tls import Certificates
+
+APP_THREADS: Final = 4
+"""For Flask, which answers only what is not a review."""
+
+
+class Service:
+    """Made in a worker, after the fork."""
+
+    def __init__(self, options: Options, memory: Path, policy_file: PolicyFile) -> None:
+        self.options = options
+        self.metrics = Metrics()
+        self.load = Load(options.guards, self.metrics)
+        observers: list[Observer] = [self.metrics, ReviewLog()]
+        self.reviewer = Reviewer(policy_file.current, options.respond, observers)
+        self.certificates = Certificates(
+            Path(options.tls_dir),
+            memory,
+            Path(options.client_ca) if options.client_ca else None,
+            lambda result: self.metrics.reloaded("certificate", result),
+        )
+        app: Any = create_app(self.reviewer, self.metrics.refused)
+        self.asgi_app: Any = WSGIMiddleware(app.wsgi_app, workers=APP_THREADS)
+        self._policy_file = policy_file
+
+    def start(self) -> None:
+        """Log from a thread from now on, load the certificate, say what holds; raises certificate_check.Unusable."""
+        OUTLET.start()
+        self.certificates.start()
+        self.metrics.show_certificate(self.certificates)
+        self._use_policy()
+
+    def stop(self) -> None:
+        """Say the last words."""
+        OUTLET.stop()
+
+    def reasons(self) -> list[str]:
+        """Why this worker is not ready; empty when it is."""
+        return [f"policy: {self._policy_file.error}"] * bool(self._policy_file.error) + self.certificates.reasons()
+
+    async def watch_certificate(self) -> None:
+        """Look for a new certificate, for ever."""
+        while True:
+            await asyncio.sleep(self.options.guards.certificate_poll_seconds)
+            _guarded(self.certificates.poll)
+            self.metrics.show_certificate(self.certificates)
+
+    async def watch_policy(self) -> None:
+        """Look for a new policy, for ever."""
+        while True:
+            await asyncio.sleep(self.options.guards.policy_poll_seconds)
+            _guarded(self._poll_policy)
+            self.metrics.lost("log", OUTLET.dropped)
+
+    def _poll_policy(self) -> None:
+        reload = self._policy_file.poll()
+        if reload is None:
+            return
+        if reload.error:
+            self.metrics.reloaded("policy", "failure")
+            LOG.error("the policy file is refused; the old policy stays", extra={"fields": {"problem": reload.error}})
+            return
+        self.metrics.reloaded("policy", "success")
+        self._use_policy()
+
+    def _use_policy(self) -> None:
+        policy = self._policy_file.current
+        self.reviewer.policy = policy
+        self.metrics.show_policy(policy)
+        fields = {"preset": policy.preset, "hash": policy.digest, "mode": policy.mode.word}
+        if policy.mode is Mode.OFF:
+            LOG.error("the policy is off: every write is allowed", extra={"fields": fields})
+        else:
+            LOG.info("judging by a policy", extra={"fields": fields})
+
+
+def _guarded(poll: Callable[[], object]) -> None:
+    """A bug in looking at files must not end the looking."""
+    try:
+        poll()
+    except Exception:  # noqa: BLE001 - any bug in the looking; it is logged
+        LOG.exception("a changed file could not be looked at")

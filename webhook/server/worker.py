@@ -1,0 +1,122 @@
+"""A gunicorn worker on uvicorn's loop and server, with two ports, a sweep and a certificate that changes.
+
+What is overridden, and why:
+- ReviewServer.startup: uvicorn knows one kind of port, and sets no limit to a TLS handshake or its end.
+- ReviewServer.shutdown: says the last log lines before the process ends by its signal.
+- ReviewWorker._serve: uvicorn-worker builds its own server and TLS context from file names.
+"""
+
+import asyncio
+import functools
+import socket
+import sys
+import time
+from typing import Any, Final
+
+from gunicorn.arbiter import Arbiter
+from msgspec.structs import replace
+from uvicorn.config import Config
+from uvicorn.server import Server
+from uvicorn_worker import UvicornWorker
+
+from webhook.server.certificate_check import Unusable
+from webhook.server.health import HealthProtocol
+from webhook.server.logs import LOG
+from webhook.server.protocol import GuardedProtocol, Load, sweep
+from webhook.server.review_protocol import ReviewProtocol
+from webhook.server.service import Service
+from webhook.server.settings import BACKLOG
+
+SHUTDOWN_SECONDS: Final = 2
+"""A client that ignores our close_notify would otherwise hold the exit for the whole graceful time."""
+
+LARGEST_PROBE: Final = 4096
+
+
+class ReviewServer(Server):
+    """uvicorn's server with our two ports."""
+
+    def __init__(self, config: Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen on the reviews' port and on the health port, in this order."""
+        loop = asyncio.get_running_loop()
+        service, config, state = self._service, self.config, self.server_state
+        review_socket, health_socket = sockets or []
+        health_load = Load(replace(service.load.guards, largest_body=LARGEST_PROBE), service.metrics)
+        self.servers = [
+            await loop.create_server(
+                functools.partial(
+                    ReviewProtocol,
+                    service.load,
+                    service.reviewer,
+                    frozenset(service.options.client_names),
+                    config,
+                    state,
+                    loop,
+                ),
+                sock=review_socket,
+                ssl=service.certificates.listener_context(),
+                backlog=BACKLOG,
+                ssl_handshake_timeout=service.load.guards.handshake_seconds,
+                ssl_shutdown_timeout=SHUTDOWN_SECONDS,
+            ),
+            await loop.create_server(
+                functools.partial(HealthProtocol, health_load, service.reasons, service.metrics, config, state, loop),
+                sock=health_socket,
+                backlog=BACKLOG,
+            ),
+        ]
+        self._tasks = [
+            asyncio.create_task(work) for work in (self._sweep(), service.watch_certificate(), service.watch_policy())
+        ]
+        self.started = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Drain; the sweep goes on until the last connection is closed."""
+        await super().shutdown(sockets)
+        for task in self._tasks:
+            task.cancel()
+        self._service.stop()
+
+    async def _sweep(self) -> None:
+        connections: Any = self.server_state.connections
+        while True:
+            await asyncio.sleep(self._service.load.guards.sweep_seconds)
+            sweep(connections, time.monotonic())
+
+
+class ReviewWorker(UvicornWorker):  # type: ignore[misc] # uvicorn-worker has no types
+    """One process that answers reviews."""
+
+    CONFIG_KWARGS = {  # noqa: RUF012 - uvicorn-worker declares it so
+        "loop": "uvloop",
+        "http": GuardedProtocol,
+        "ws": "none",
+        "lifespan": "off",
+        "interface": "asgi3",
+        # Nothing stands in front of this server, and forwarding headers from a client must not be believed.
+        "proxy_headers": False,
+        "access_log": False,
+        "server_header": False,
+        "date_header": False,
+    }
+
+    async def _serve(self) -> None:
+        service: Service = self.wsgi
+        try:
+            service.start()
+        except Unusable as problem:
+            LOG.error("no certificate can serve", extra={"fields": {"problem": str(problem)}})
+            sys.exit(Arbiter.WORKER_BOOT_ERROR)
+        self.config.app = service.asgi_app
+        self.config.timeout_graceful_shutdown = self.cfg.graceful_timeout
+        self._install_sigquit_handler()
+        server = ReviewServer(self.config, service)
+        # gunicorn wraps its sockets; both kinds have what the loop needs.
+        await server.serve(sockets=[listener.sock for listener in self.sockets])
+        if not server.started:
+            sys.exit(Arbiter.WORKER_BOOT_ERROR)
