@@ -28,10 +28,13 @@ class Unusable(Exception):  # noqa: N818 - it is a finding about files, told to 
 
 
 class Pair(Struct, frozen=True):
-    """What stands in a TLS directory: PEM bytes, read together. `authorities` is empty without a `ca.crt`."""
+    """What stands in a TLS directory: PEM bytes, read together. `authorities` is empty without a `ca.crt`.
+
+    `key` is None where only the certificate is known, as a client knows it.
+    """
 
     chain: bytes
-    key: bytes
+    key: bytes | None
     authorities: bytes = b""
     key_mode: int = 0
 
@@ -105,6 +108,8 @@ def _usage_problems(leaf: x509.Certificate) -> list[str]:
 
 
 def _key_problems(leaf: x509.Certificate, pair: Pair) -> list[str]:
+    if pair.key is None:
+        return []
     try:
         key = serialization.load_pem_private_key(pair.key, password=None)
     except (ValueError, TypeError) as error:

@@ -1,0 +1,180 @@
+"""`lease-webhook doctor`: is this webhook configuration safe for the leases of a cluster?"""
+
+import argparse
+import datetime as dt
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from webhook.api.text import cut, escape
+from webhook.cli import kubernetes_yaml
+from webhook.cli.failure import Failure
+from webhook.cli.terminal import indent, paint_for
+from webhook.doctor import configuration, handshake, surroundings
+from webhook.doctor.certificate import Served
+from webhook.doctor.configuration import Configuration, Webhook
+from webhook.doctor.diagnosis import Diagnosis
+from webhook.doctor.examine import Report, examine
+from webhook.doctor.handshake import Unreachable
+from webhook.policy.document import parse
+from webhook.policy.error import PolicyError
+from webhook.policy.model import Policy
+from webhook.server.policy_file import PolicyFileError, load
+
+SAFE: Final = 0
+FINDINGS: Final = 1
+LARGEST: Final = 64 * 1024 * 1024
+"""Characters read at most; every webhook configuration of a large cluster is well below one megabyte."""
+
+_DESCRIPTION: Final = """\
+Reads webhook configurations, as files or as a cluster shows them, and says for each entry that leases
+can reach what could go wrong and what to change. It needs no cluster and changes nothing.
+"""
+_EPILOG: Final = """\
+exit codes:
+  0  safe          1  something to change          2  unreadable, or no webhook configuration in it
+
+examples:
+  kubectl kustomize deploy/overlays/self-signed | lease-webhook doctor
+  kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml | lease-webhook doctor
+  lease-webhook doctor rendered.yaml --policy policy.yaml
+  lease-webhook doctor rendered.yaml --endpoint 127.0.0.1:8443     and what is served there, against caBundle
+"""
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `doctor`."""
+    parser = subparsers.add_parser(
+        "doctor",
+        help="is a webhook configuration safe for leases?",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="YAML or JSON; - is standard input")
+    parser.add_argument("--policy", metavar="FILE", help="the policy that is to be in force, or a preset's name")
+    parser.add_argument("--endpoint", type=_endpoint, metavar="HOST:PORT", help="a live webhook to shake hands with")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Examine one text; raises Failure."""
+    now = dt.datetime.now(dt.UTC)
+    found = list(surroundings.objects(_documents(_text(args.file))))
+    configurations, reports = _configurations(found)
+    policy = _policy(args.policy, found, configurations)
+
+    def served_at(webhook: Webhook) -> Served | None:
+        if args.endpoint is None:
+            return surroundings.served_in(found, webhook)
+        return handshake.look(*args.endpoint, webhook.client_config)
+
+    try:
+        reports += examine(configurations, served_at, policy, now)
+    except Unreachable as problem:
+        raise Failure(str(problem)) from problem
+    return _print(reports)
+
+
+def _configurations(found: Sequence[surroundings.Document]) -> tuple[list[Configuration], list[Report]]:
+    """The configurations, and a report for each document that the API server would refuse."""
+    documents = surroundings.webhook_configurations(found)
+    if not documents:
+        raise Failure("no ValidatingWebhookConfiguration in it; see `lease-webhook doctor --help` for where to get one")
+    configurations: list[Configuration] = []
+    refused: list[Report] = []
+    for document in documents:
+        try:
+            configurations.append(configuration.read(document))
+        except msgspec.ValidationError as error:
+            refused.append(Report(str(document.get("kind")), "", (_malformed(str(error)),)))
+    return configurations, refused
+
+
+def _malformed(problem: str) -> Diagnosis:
+    return Diagnosis(
+        "malformed",
+        problem,
+        "the API server refuses this document, and the configuration that is there, if any, stays as it is.",
+        "mend the field; kubectl explain validatingwebhookconfiguration.webhooks lists them.",
+    )
+
+
+def _policy(
+    name_or_path: str | None, found: Sequence[surroundings.Document], configurations: Sequence[Configuration]
+) -> Policy | None:
+    """The policy that was named, else the one that stands beside the configurations."""
+    try:
+        if name_or_path is not None:
+            return load(name_or_path)
+        webhooks = (webhook for one in configurations for webhook in one.webhooks or ())
+        services = (webhook.client_config.service for webhook in webhooks)
+        text = surroundings.policy_text(found, (service.namespace for service in services if service))
+        return None if text is None else parse(text)
+    except (PolicyFileError, PolicyError) as error:
+        raise Failure(f"policy: {error}") from error
+
+
+def _print(reports: Sequence[Report]) -> int:
+    paint = paint_for(sys.stdout)
+    for report in reports:
+        if not report.diagnoses:
+            continue
+        print(paint.bold(_title(report)))
+        for diagnosis in report.diagnoses:
+            print(f"  {paint.red(diagnosis.check)}  {escape(cut(diagnosis.place, 200))}")
+            print(indent(f"risk: {escape(diagnosis.risk)}", 6))
+            print(indent(f"change: {escape(diagnosis.cure)}", 6))
+        print()
+    entries = [report for report in reports if report.webhook]
+    total = sum(len(report.diagnoses) for report in reports)
+    judged = f"{_count(len(entries), 'webhook entry', 'webhook entries')} that leases can reach"
+    if total:
+        print(f"{paint.red('not safe')}: {_count(total, 'finding', 'findings')}; {judged}")
+        return FINDINGS
+    names = ", ".join(escape(report.webhook) for report in entries)
+    print(f"{paint.green('safe')}: {judged} ({names})")
+    return SAFE
+
+
+def _title(report: Report) -> str:
+    if not report.configuration:
+        return "the whole"
+    return escape(f"{report.configuration}, {report.webhook}" if report.webhook else report.configuration)
+
+
+def _count(number: int, singular: str, plural: str) -> str:
+    return f"{number} {singular if number == 1 else plural}"
+
+
+def _text(path: str) -> str:
+    try:
+        data = sys.stdin.buffer.read(LARGEST) if path == "-" else Path(path).read_bytes()
+        return data.decode("utf-8-sig")
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise Failure(f"{path}: not UTF-8") from error
+
+
+def _documents(text: str) -> list[object]:
+    if text.lstrip().startswith("{"):
+        try:
+            return [json.loads(text)]
+        except (ValueError, RecursionError):
+            pass  # Braces are YAML too, and YAML's reader says where it fails.
+    try:
+        return [kubernetes_yaml.parse(document) for document in kubernetes_yaml.documents(text)]
+    except kubernetes_yaml.NotYamlError as error:
+        raise Failure(f"not YAML: {error}") from error
+
+
+def _endpoint(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT")
+    return host.strip("[]"), int(port)

@@ -1,0 +1,143 @@
+"""Whether the API server will trust what the webhook serves: caBundle, names and dates."""
+
+import base64
+import binascii
+import datetime as dt
+from collections.abc import Iterable
+from typing import Final
+from urllib.parse import urlsplit
+
+from cryptography import x509
+from msgspec import Struct
+
+from webhook.doctor.configuration import ClientConfig, Entry
+from webhook.doctor.diagnosis import Diagnosis
+from webhook.server.certificate_check import LARGEST_FILE, Pair, Unusable, inspect
+
+SOON: Final = dt.timedelta(days=14)
+"""As the alert in deploy/components/monitoring."""
+
+FILLED_IN_LATER: Final = ("cert-manager.io/inject-ca-from", "service.beta.openshift.io/inject-cabundle")
+"""Annotations by which a controller writes the caBundle into the cluster's object."""
+
+_UNTRUSTED: Final = (
+    "the API server refuses the TLS connection, so no review ever happens: every write is admitted unseen under Ignore"
+    " and refused under Fail."
+)
+
+
+class Served(Struct, frozen=True):
+    """What the webhook serves: its certificate chain in PEM, and where it was found.
+
+    `distrust` is what a real handshake that trusted only the caBundle complained about, "" where it succeeded, and
+    None where there was no handshake and the chain itself has to be looked at.
+    """
+
+    chain: bytes
+    origin: str
+    distrust: str | None = None
+
+
+def check_bundle(entry: Entry, now: dt.datetime) -> Iterable[Diagnosis]:
+    """The caBundle is there, readable and in date."""
+    place = entry.place("clientConfig.caBundle")
+    bundle = entry.webhook.client_config.ca_bundle
+    if bundle is None:
+        annotations = entry.configuration.metadata.annotations or {}
+        if not any(annotation in annotations for annotation in FILLED_IN_LATER):
+            yield Diagnosis(
+                "ca-bundle-missing",
+                place,
+                f"only the system's roots are trusted then; with a certificate of your own {_UNTRUSTED}",
+                "put `lease-webhook certs --ca-bundle` there, or use an overlay that does.",
+            )
+        return
+    roots = authorities(entry.webhook.client_config)
+    if not roots:
+        yield Diagnosis(
+            "ca-bundle-unreadable",
+            place,
+            "it is not PEM certificates in base64; the API server refuses the configuration.",
+            "put `lease-webhook certs --ca-bundle` there.",
+        )
+    alive = [root for root in roots if root.not_valid_after_utc > now]
+    if roots and not alive:
+        yield Diagnosis(
+            "ca-bundle-expired",
+            f"{place}, until {max(root.not_valid_after_utc for root in roots):%Y-%m-%d}",
+            f"no root in it is valid any more: {_UNTRUSTED}",
+            "make a new CA (`lease-webhook certs --new-ca`) and change it in four steps, see README.",
+        )
+    elif alive and max(root.not_valid_after_utc for root in alive) < now + SOON:
+        yield _ends_soon(place, max(root.not_valid_after_utc for root in alive), now)
+
+
+def check_served(entry: Entry, served: Served, now: dt.datetime) -> Iterable[Diagnosis]:
+    """The certificate that is served is one that this entry's API server trusts."""
+    config = entry.webhook.client_config
+    name = server_name(config)
+    roots = b"" if served.distrust is not None else _pem(config.ca_bundle)
+    try:
+        certificate = inspect(Pair(served.chain, key=None, authorities=roots), now, frozenset([name] if name else []))
+    except Unusable as problem:
+        yield _untrusted(served.origin, str(problem))
+        return
+    for problem in dict.fromkeys([*certificate.problems, *([served.distrust] if served.distrust else [])]):
+        yield _untrusted(served.origin, problem)
+    if not certificate.problems and certificate.not_after < now + SOON:
+        yield _ends_soon(served.origin, certificate.not_after, now)
+
+
+def authorities(config: ClientConfig) -> list[x509.Certificate]:
+    """The certificates in the caBundle; none where it cannot be read."""
+    try:
+        return x509.load_pem_x509_certificates(_pem(config.ca_bundle))
+    except ValueError:
+        return []
+
+
+def authorities_pem(config: ClientConfig) -> str:
+    """The caBundle as text; "" where it holds no certificate."""
+    return _pem(config.ca_bundle).decode("ascii", errors="replace") if authorities(config) else ""
+
+
+def server_name(config: ClientConfig) -> str:
+    """The name that the API server sends and checks; "" where the document names none."""
+    if config.service:
+        return f"{config.service.name}.{config.service.namespace}.svc"
+    return _host(config.url or "")
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _pem(bundle: str | None) -> bytes:
+    """PEM from base64; Go's decoder ignores line breaks. Empty where it is none, or too long to be worth parsing."""
+    try:
+        pem = base64.b64decode("".join((bundle or "").splitlines()), validate=True)
+    except (binascii.Error, ValueError):
+        return b""
+    return pem if len(pem) <= LARGEST_FILE else b""
+
+
+def _untrusted(origin: str, problem: str) -> Diagnosis:
+    return Diagnosis(
+        "certificate-untrusted",
+        f"{origin}: {problem}",
+        _UNTRUSTED,
+        "issue it again (`lease-webhook certs`, or look at cert-manager) under a CA that is in the caBundle, with the"
+        " name that the API server checks; no restart is needed.",
+    )
+
+
+def _ends_soon(place: str, end: dt.datetime, now: dt.datetime) -> Diagnosis:
+    return Diagnosis(
+        "certificate-ends-soon",
+        f"{place}, until {end:%Y-%m-%d} ({max((end - now).days, 0)} days)",
+        f"after that {_UNTRUSTED}",
+        "renew it (`lease-webhook certs`, or look at cert-manager); a new CA needs four steps, see README.",
+    )

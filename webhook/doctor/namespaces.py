@@ -1,0 +1,31 @@
+"""Which namespaces a selector takes in."""
+
+from typing import Final
+
+from webhook.doctor.configuration import Requirement, Selector
+
+NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
+"""The API server sets this label on every namespace and nobody can change it."""
+
+
+def may_select(selector: Selector | None, namespace: str) -> bool:
+    """Whether a namespace of this name can be selected, whatever other labels it has: those can be changed."""
+    return all(_holds(one, namespace) for one in _requirements(selector) if one.key == NAMESPACE_NAME)
+
+
+def is_opt_in(selector: Selector | None) -> bool:
+    """Whether a new namespace stays outside until somebody puts it in, by name or by label."""
+    return any(one.operator in {"In", "Exists"} for one in _requirements(selector) if not _is_trivial(one))
+
+
+def _requirements(selector: Selector | None) -> tuple[Requirement, ...]:
+    return selector.requirements if selector else ()
+
+
+def _is_trivial(requirement: Requirement) -> bool:
+    return requirement.key == NAMESPACE_NAME and requirement.operator == "Exists"
+
+
+def _holds(requirement: Requirement, namespace: str) -> bool:
+    listed = namespace in (requirement.values or ())
+    return {"In": listed, "NotIn": not listed, "DoesNotExist": False}.get(requirement.operator, True)

@@ -1,0 +1,44 @@
+"""Whether the configuration lets the policy do what it says."""
+
+from collections.abc import Iterable, Sequence
+
+from webhook.api.verdict import Mode
+from webhook.doctor.availability import drops_renewals
+from webhook.doctor.configuration import Entry
+from webhook.doctor.diagnosis import Diagnosis
+from webhook.doctor.namespaces import may_select
+from webhook.policy.model import Policy
+
+
+def check_kill_switch(policy: Policy) -> Iterable[Diagnosis]:
+    """The rules are on."""
+    if policy.mode == Mode.OFF:
+        yield Diagnosis(
+            "kill-switch-on",
+            "policy: mode off",
+            "every write is allowed, whatever the rules find.",
+            "remove mode from the policy when the incident is over.",
+        )
+
+
+def check_bindings(policy: Policy, entries: Sequence[Entry]) -> Iterable[Diagnosis]:
+    """Every identity binding sees the renewals of its lease."""
+    for namespace, lease in sorted(policy.bindings):
+        if not any(_sees_renewals(entry, namespace) for entry in entries):
+            yield Diagnosis(
+                "binding-without-renewals",
+                f"policy: binding {namespace}/{lease}",
+                "plain renewals of this lease are not reviewed, so somebody who is not bound can renew it in the"
+                " holder's name and shorten it step by step, which the binding is there to refuse.",
+                "add the component bindings and label the namespace: kubectl label namespace"
+                f" {namespace} lease-webhook/renewals=reviewed",
+            )
+
+
+def _sees_renewals(entry: Entry, namespace: str) -> bool:
+    webhook = entry.webhook
+    return (
+        webhook.reviews("leases", "UPDATE")
+        and not drops_renewals(webhook)
+        and may_select(webhook.namespace_selector, namespace)
+    )

@@ -1,0 +1,93 @@
+"""What stands in the same documents as the configurations: the certificate they will serve, the policy they carry."""
+
+import base64
+import binascii
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from webhook.doctor.certificate import Served
+from webhook.doctor.configuration import MUTATING, VALIDATING, Webhook
+
+DEEPEST_LIST: Final = 3
+"""A List holds objects; one inside another is already odd."""
+
+Document = Mapping[str, object]
+
+
+class ObjectMeta(Struct, frozen=True):
+    """Where an object lives."""
+
+    name: str = ""
+    namespace: str = ""
+
+
+class DataObject(Struct, frozen=True):
+    """A Secret or a ConfigMap."""
+
+    kind: str
+    metadata: ObjectMeta = ObjectMeta()
+    data: Mapping[str, str] | None = None
+
+
+def objects(documents: Iterable[object], depth: int = 0) -> Iterator[Document]:
+    """Every object, those inside a List (of whatever kind) too; what is no mapping is passed over."""
+    for document in documents:
+        if not isinstance(document, Mapping):
+            continue
+        items = document.get("items")
+        if str(document.get("kind")).endswith("List") and isinstance(items, list) and depth < DEEPEST_LIST:
+            kind = str(document.get("kind")).removesuffix("List")
+            inner = {"apiVersion": document.get("apiVersion"), "kind": kind} if kind else {}
+            yield from objects(({**inner, **one} if isinstance(one, Mapping) else one for one in items), depth + 1)
+        else:
+            yield document
+
+
+def webhook_configurations(found: Iterable[Document]) -> list[Document]:
+    """The webhook configurations among them."""
+    return [one for one in found if one.get("kind") in (VALIDATING, MUTATING)]
+
+
+def served_in(found: Iterable[Document], webhook: Webhook) -> Served | None:
+    """The certificate in the one TLS Secret of the Service's namespace; None where there is none, or a choice."""
+    service = webhook.client_config.service
+    if service is None:
+        return None
+    secrets = [one for one in _data_objects(found, "Secret") if one.metadata.namespace == service.namespace]
+    chains = [(one.metadata.name, chain) for one in secrets if (chain := _decoded(one.data, "tls.crt")) is not None]
+    if len(chains) != 1:
+        return None
+    name, chain = chains[0]
+    return Served(chain, f"Secret {service.namespace}/{name}")
+
+
+def policy_text(found: Iterable[Document], namespaces: Iterable[str]) -> str | None:
+    """The policy in the one ConfigMap of the webhooks' namespaces that has a policy.yaml."""
+    own = frozenset(namespaces)
+    texts = [
+        one.data["policy.yaml"]
+        for one in _data_objects(found, "ConfigMap")
+        if one.metadata.namespace in own and one.data and "policy.yaml" in one.data
+    ]
+    return texts[0] if len(texts) == 1 else None
+
+
+def _data_objects(found: Iterable[Document], kind: str) -> Iterator[DataObject]:
+    for one in found:
+        if one.get("kind") != kind:
+            continue
+        try:
+            yield msgspec.convert(one, DataObject)
+        except msgspec.ValidationError:
+            # Not what the doctor was asked about; the API server will say what is wrong with it.
+            continue
+
+
+def _decoded(data: Mapping[str, str] | None, key: str) -> bytes | None:
+    try:
+        return base64.b64decode("".join((data or {})[key].split()), validate=True)
+    except (KeyError, binascii.Error, ValueError):
+        return None
