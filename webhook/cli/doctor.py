@@ -1,4 +1,4 @@
-"""`lease-webhook doctor`: is this webhook configuration safe for the leases of a cluster?"""
+"""`lease-webhook doctor`: says whether a webhook configuration is safe for the leases of a cluster."""
 
 import argparse
 import datetime as dt
@@ -71,7 +71,8 @@ def run(args: argparse.Namespace) -> int:
     def served_at(webhook: Webhook) -> Served | None:
         if args.endpoint is None:
             return surroundings.served_in(found, webhook)
-        return handshake.look(*args.endpoint, webhook.client_config)
+        host, port = args.endpoint
+        return handshake.look(host, port, webhook.client_config)
 
     try:
         reports += examine(configurations, served_at, policy, now)

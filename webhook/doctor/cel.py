@@ -5,6 +5,7 @@ Nothing is evaluated. Two terms with the same normal form mean the same; the rev
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 LONGEST: Final = 16 * 1024
@@ -102,8 +103,8 @@ def _closing_brackets(tokens: Tokens) -> dict[int, int]:
 
 def _has_ternary(tokens: Tokens) -> bool:
     depth = 0
-    for position, token in enumerate(tokens):
-        depth += (token in _OPEN) - (token in _CLOSE)
-        if token == "?" and depth == 0 and tokens[position - 1] not in _OPTIONAL:
+    for before, here in pairwise(("", *tokens)):
+        depth += (here in _OPEN) - (here in _CLOSE)
+        if here == "?" and depth == 0 and before not in _OPTIONAL:
             return True
     return False

@@ -79,8 +79,8 @@ def check_served(entry: Entry, served: Served, now: dt.datetime) -> Iterable[Dia
     roots = b"" if served.distrust is not None else _pem(config.ca_bundle)
     try:
         certificate = inspect(Pair(served.chain, key=None, authorities=roots), now, frozenset([name] if name else []))
-    except Unusable as problem:
-        yield _untrusted(served.origin, str(problem))
+    except Unusable as unusable:
+        yield _untrusted(served.origin, str(unusable))
         return
     for problem in dict.fromkeys([*certificate.problems, *([served.distrust] if served.distrust else [])]):
         yield _untrusted(served.origin, problem)

@@ -113,8 +113,8 @@ def check_target(entry: Entry) -> Iterable[Diagnosis]:
         yield Diagnosis(
             "path-unknown",
             entry.place(f"clientConfig.{field}", path),
-            "lease-webhook answers 404 there, which counts as a failed call: every write is admitted unseen under Ignore"
-            " and refused under Fail.",
+            "lease-webhook answers 404 there, which counts as a failed call: every write is admitted unseen under"
+            " Ignore and refused under Fail.",
             "use the path /validate.",
         )
     if config.url is not None and not config.url.startswith("https://"):

@@ -14,8 +14,8 @@ CHOICES: Final = {CONTROL_PLANE: "control-plane", NODE_LEASES: "node-leases"}
 """Namespaces that a person may choose to have reviewed, and the annotation that says so."""
 
 _RISKS: Final = {
-    CONTROL_PLANE: "kube-controller-manager and kube-scheduler elect here. While the webhook does not answer they may not"
-    " get their lease, and without them nobody brings the webhook back (kubernetes/kubernetes#90217).",
+    CONTROL_PLANE: "kube-controller-manager and kube-scheduler elect here. While the webhook does not answer they may"
+    " not get their lease, and without them nobody brings the webhook back (kubernetes/kubernetes#90217).",
     NODE_LEASES: "every kubelet renews here each 10 s. A node whose heartbeat fails for 40 s is marked NotReady and its"
     " pods are moved; with the webhook down that can be all nodes at once.",
 }
@@ -27,11 +27,11 @@ def check_wildcards(entry: Entry) -> Iterable[Diagnosis]:
         if rule.is_wild and (rule.matches("leases") or rule.matches("leasecandidates")):
             yield Diagnosis(
                 "wildcard",
-                entry.place(f"rules[{number}]", f"{'/'.join(rule.api_groups or ())} {', '.join(rule.resources or ())}"),
+                entry.place(f"rules[{number}]", f"groups {_list(rule.api_groups)}, resources {_list(rule.resources)}"),
                 "a wildcard catches leases together with everything else: each leader's renewal then waits for this"
                 " webhook, and kinds that are added to the group later go to a webhook that does not know them.",
-                "name the resources: apiGroups [coordination.k8s.io], resources [leases], [leasecandidates]; in a webhook"
-                " that is not about leases, leave the group out.",
+                "name the resources: apiGroups [coordination.k8s.io], resources [leases], [leasecandidates]; in a"
+                " webhook that is not about leases, leave the group out.",
             )
 
 
@@ -89,3 +89,7 @@ def _is_careful(entry: Entry) -> bool:
 
 def _exclude(namespace: str) -> str:
     return f"add {namespace} to a namespaceSelector expression with key {NAMESPACE_NAME} and operator NotIn."
+
+
+def _list(values: tuple[str, ...] | None) -> str:
+    return f"[{', '.join(values or ())}]"
