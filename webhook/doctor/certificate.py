@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from webhook.doctor.configuration import ClientConfig, Entry
 from webhook.doctor.diagnosis import Diagnosis
-from webhook.server.certificate_check import LARGEST_FILE, Pair, Unusable, inspect
+from webhook.server.certificate_check import LARGEST_FILE, Unusable, inspect_chain
 
 SOON: Final = dt.timedelta(days=14)
 """As the alert in deploy/components/monitoring."""
@@ -78,7 +78,7 @@ def check_served(entry: Entry, served: Served, now: dt.datetime) -> Iterable[Dia
     name = server_name(config)
     roots = b"" if served.distrust is not None else _pem(config.ca_bundle)
     try:
-        certificate = inspect(Pair(served.chain, key=None, authorities=roots), now, frozenset([name] if name else []))
+        certificate = inspect_chain(served.chain, roots, now, frozenset([name] if name else []))
     except Unusable as unusable:
         yield _untrusted(served.origin, str(unusable))
         return

@@ -1,6 +1,5 @@
 """What the API server needs in order to ask us about everything, in a form that we read, and to believe the answer."""
 
-import re
 from collections.abc import Iterable
 from typing import Final
 from urllib.parse import urlsplit
@@ -8,15 +7,13 @@ from urllib.parse import urlsplit
 from webhook.api.request import Operation, Resource
 from webhook.doctor.configuration import API_VERSION, Entry
 from webhook.doctor.diagnosis import Diagnosis
+from webhook.server.head import REVIEW_PATH
 
 SERVED_VERSIONS: Final = {
     Resource.LEASES: ("v1",),
     Resource.LEASECANDIDATES: ("v1beta1", "v1alpha2", "v1alpha1"),
 }
 """The versions that API servers from 1.31 on serve. Listing one that a server does not serve does no harm."""
-
-PATH: Final = re.compile(r"/validate(?:-coordination-k8s-io-v1(?:alpha[12]|beta1)?-lease(?:candidate)?)?")
-"""The paths that `serve` answers."""
 
 _OPERATIONS: Final = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
 
@@ -109,7 +106,7 @@ def check_target(entry: Entry) -> Iterable[Diagnosis]:
         )
         return
     field, path = ("service.path", config.service.path or "/") if config.service else ("url", _path(config.url or ""))
-    if PATH.fullmatch(path) is None:
+    if REVIEW_PATH.fullmatch(path) is None:
         yield Diagnosis(
             "path-unknown",
             entry.place(f"clientConfig.{field}", path),

@@ -11,6 +11,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from msgspec import Struct
+from msgspec.structs import replace
 
 from webhook.server.certificates import CA_CERTIFICATE, LEAF_CERTIFICATE, LEAF_KEY
 
@@ -28,13 +29,10 @@ class Unusable(Exception):  # noqa: N818 - it is a finding about files, told to 
 
 
 class Pair(Struct, frozen=True):
-    """What stands in a TLS directory: PEM bytes, read together. `authorities` is empty without a `ca.crt`.
-
-    `key` is None where only the certificate is known, as a client knows it.
-    """
+    """What stands in a TLS directory: PEM bytes, read together. `authorities` is empty without a `ca.crt`."""
 
     chain: bytes
-    key: bytes | None
+    key: bytes
     authorities: bytes = b""
     key_mode: int = 0
 
@@ -76,14 +74,22 @@ def read_pair(directory: Path) -> Pair:
 
 def inspect(pair: Pair, now: dt.datetime, names: frozenset[str] = frozenset()) -> Certificate:
     """Look at a pair; `names` are those that it must have. Raises Unusable where nothing can be said about it."""
-    chain = _certificates(pair.chain, LEAF_CERTIFICATE)
-    authorities = _certificates(pair.authorities, CA_CERTIFICATE) if pair.authorities else []
+    looked = inspect_chain(pair.chain, pair.authorities, now, names)
+    leaf = _certificates(pair.chain, LEAF_CERTIFICATE)[0]
+    return replace(looked, problems=(*looked.problems, *_key_problems(leaf, pair)))
+
+
+def inspect_chain(
+    pem: bytes, authorities_pem: bytes, now: dt.datetime, names: frozenset[str] = frozenset()
+) -> Certificate:
+    """Look at a chain as a client does, which has no key and trusts these authorities (b"": any). Raises Unusable."""
+    chain = _certificates(pem, LEAF_CERTIFICATE)
+    authorities = _certificates(authorities_pem, CA_CERTIFICATE) if authorities_pem else []
     leaf = chain[0]
     own_names = _names(leaf)
     problems = [
         *_name_problems(own_names, names),
         *_usage_problems(leaf),
-        *_key_problems(leaf, pair),
         *_chain_problems(chain, authorities),
         *_date_problems(leaf, now),
     ]
@@ -108,8 +114,6 @@ def _usage_problems(leaf: x509.Certificate) -> list[str]:
 
 
 def _key_problems(leaf: x509.Certificate, pair: Pair) -> list[str]:
-    if pair.key is None:
-        return []
     try:
         key = serialization.load_pem_private_key(pair.key, password=None)
     except (ValueError, TypeError) as error:
