@@ -1,0 +1,61 @@
+"""The recorded reviews of real clients on real API servers (`tests/data/recordings`), and changes to them."""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+
+from tests.factories import Document, to_bytes
+from webhook.cli.judging import moment
+
+FOLDER: Final = Path(__file__).parent / "data" / "recordings"
+EXPECTED: Final = Path(__file__).parent / "data" / "expected-of-recordings.json"
+"""For the reviews that people made with kubectl: what rules.md says of each, the admin's exemption removed.
+
+`standard` and `strict` list rule=mode; `needs_now` marks those where a stamp is missing or a rule measures against the
+clock, so that another day may change the outcome.
+"""
+
+
+class Recording(Struct, frozen=True):
+    """One recorded review; `received` in microseconds since 1970."""
+
+    file: str
+    client: str
+    user: str
+    received: int
+
+    @property
+    def body(self) -> bytes:
+        """The bytes as the API server sent them."""
+        return (FOLDER / self.file).read_bytes()
+
+    @property
+    def by_person(self) -> bool:
+        """Whether somebody made it by hand, to show an honest or a dishonest write."""
+        return self.client.startswith("kubectl")
+
+    def document(self) -> Document:
+        """The review as a JSON value."""
+        document: Document = json.loads(self.body)
+        return document
+
+    def body_without_exemption(self) -> bytes:
+        """The same write by somebody who is not in system:masters; the API server's own writes stay as they are."""
+        if self.user != "admin":
+            return self.body
+        document = self.document()
+        user: dict[str, Any] = document["request"]["userInfo"]
+        user["groups"].remove("system:masters")
+        return to_bytes(document)
+
+
+@cache
+def recordings() -> tuple[Recording, ...]:
+    """All of them, in the order of the index."""
+    entries = map(json.loads, (FOLDER / "index.jsonl").read_text().splitlines())
+    return tuple(
+        Recording(entry["file"], entry["client"], entry["user"], moment(entry["received"])) for entry in entries
+    )
