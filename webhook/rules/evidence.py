@@ -78,17 +78,19 @@ def expiry_of(
     """
     tolerance = tolerance_of(duration_seconds)
     moment = now if written_at is None else written_at
-    if not held or duration_seconds is None or renew_time is None:
+    if not held or renew_time is None:
         return Expiry(
             expired=True, seen_at=None, written_at=moment, duration_seconds=duration_seconds, from_stamps=True
         )
     seen_at = _usable_renewal(entries, None if written_at is None else written_at + tolerance)
-    if seen_at is not None and seen_at > renew_time + DAY + duration_seconds * SECOND:
+    lasts = (duration_seconds or 0) * SECOND
+    if seen_at is not None and seen_at > renew_time + DAY + lasts:
         seen_at = None  # something else than renewals kept moving the stamp
     from_stamps = seen_at is not None
     believed = seen_at if seen_at is not None else min(renew_time, now)
     unreadable_past = renew_time < micro_time.FIRST_READABLE
-    expired = unreadable_past or moment - believed + tolerance >= duration_seconds * SECOND
+    # Without a duration the lease counts as expired, stamps or not.
+    expired = unreadable_past or duration_seconds is None or moment - believed + tolerance >= lasts
     return Expiry(
         expired=expired, seen_at=believed, written_at=moment, duration_seconds=duration_seconds, from_stamps=from_stamps
     )
