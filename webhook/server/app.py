@@ -29,7 +29,8 @@ def create_app(reviewer: Reviewer | None = None, refused: Callable[[str], None] 
     app.url_map.redirect_defaults = False
 
     def review(**_rest: str) -> Response:
-        if not REVIEW_PATH.fullmatch(request.path):
+        # Not request.path: werkzeug has taken away doubled slashes at its start.
+        if not REVIEW_PATH.fullmatch(request.environ["PATH_INFO"]):
             raise NotFound
         started = time.monotonic()
         head = {name.lower().encode("latin-1"): value.encode("latin-1") for name, value in request.headers}

@@ -35,7 +35,8 @@ CLOSE_SECONDS: Final = 2
 COMPLAIN_EVERY: Final = 10
 """Seconds between two log lines about bad requests; a flood of them must not become a flood of lines."""
 
-_UNUSUAL: Final = frozenset({b"transfer-encoding", b"expect", b"upgrade"})
+_UNUSUAL: Final = frozenset({b"transfer-encoding", b"expect"})
+_ABOUT_UPGRADE: Final = frozenset({b"upgrade", b"connection", b"http2-settings"})
 _CONTINUE: Final = b"100-continue"
 _VERSIONS: Final = frozenset({"1.1", "1.0"})
 _PHRASES: Final = {status.value: status.phrase.encode() for status in HTTPStatus}
@@ -135,17 +136,16 @@ class GuardedProtocol(HttpToolsProtocol):
             self._seen += len(data)
         try:
             self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            # The request was answered as if it had not asked for another protocol; what follows is not HTTP for sure.
-            self._close_after_answer()
+        except httptools.HttpParserUpgrade as upgrade:
+            self._ignore_upgrade(data[upgrade.args[0] :])
         except httptools.HttpParserCallbackError as error:
             self._fail(error)
         except httptools.HttpParserError:
             self.refuse(400, "not an HTTP/1.1 request")
         if not self._open:
             return
-        if self._in_head and self._seen > self.guards.largest_head:
-            self.refuse(431, "the head of the request is too large")
+        if self._in_head:
+            self._look_at_half_a_head(data)
         if not self._refused:
             self.expires = self.begun + self.guards.request_seconds
             if not self._waiting:
@@ -204,7 +204,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Refuse, or choose who answers."""
         self._in_head = False
-        if self._refused:
+        if self._refused or self._asks_for_other_protocol():
             return
         head = self.head = dict(self.headers)
         problem = self._problem(head) or self.refusal()
@@ -234,6 +234,8 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """The request is whole: answer it."""
+        if self._asks_for_other_protocol():
+            return
         self._open = False
         self._fresh = 0
         self._release()
@@ -350,12 +352,29 @@ class GuardedProtocol(HttpToolsProtocol):
         self.expires = time.monotonic() + CLOSE_SECONDS
         self.transport.close()
 
-    def _close_after_answer(self) -> None:
-        if self._app_is_answering():
-            self.cycle.keep_alive = False
-            self._refused = True
-        else:
-            self._close()
+    def _look_at_half_a_head(self, data: bytes) -> None:
+        """What the parser has not refused although nothing good can follow."""
+        if self._seen > self.guards.largest_head:
+            self.refuse(431, "the head of the request is too large")
+        elif self._seen == self._fresh:
+            line, end, _ = data.lstrip(b"\r\n").partition(b"\r\n")
+            if end and not line.endswith((b" HTTP/1.1", b" HTTP/1.0")):
+                self.refuse(400, "not an HTTP/1.1 request")
+
+    def _asks_for_other_protocol(self) -> bool:
+        return bool(self.parser.should_upgrade()) and self.parser.get_method() != b"CONNECT"
+
+    def _ignore_upgrade(self, rest: bytes) -> None:
+        """RFC 9110 7.8: a server may ignore Upgrade. httptools drops the body then, so it gets the head without it."""
+        if self._refused:
+            return
+        if dict(self.headers).get(b"upgrade", b"").lower() == b"websocket":
+            self.refuse(400, "there are no websockets here")
+            return
+        first = b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
+        others = (b"%b: %b" % header for header in self.headers if header[0] not in _ABOUT_UPGRADE)
+        self.parser = httptools.HttpRequestParser(self)
+        self.data_received(b"\r\n".join([first, *others, b"", rest]))
 
     def _fail(self, error: httptools.HttpParserCallbackError) -> None:
         """A callback raised: the application's target does not parse, or we have a bug."""
@@ -387,8 +406,6 @@ def _unusual_problem(head: dict[bytes, bytes], version: str) -> tuple[int, str] 
         return 400, "the only transfer coding is chunked"
     if head.get(b"expect", _CONTINUE).lower() != _CONTINUE:
         return 417, "the only expectation is 100-continue"
-    if head.get(b"upgrade", b"").lower() == b"websocket":
-        return 400, "there are no websockets here"
     return None
 
 

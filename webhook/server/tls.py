@@ -143,8 +143,9 @@ class Certificates:
 def _context(pem: Path, client_ca: bytes) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
-    # kube-apiserver keeps no sessions; tickets would be two records for each handshake that nobody uses.
+    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION | ssl.OP_NO_TICKET
+    # kube-apiserver keeps no sessions; tickets would be two records for each handshake that nobody uses, and without
+    # them there is no early data.
     context.num_tickets = 0
     context.set_alpn_protocols(["http/1.1"])
     context.load_cert_chain(pem)

@@ -1,0 +1,175 @@
+"""Starts the real server on free ports with certificates of its own, and stops it by its process id."""
+
+import datetime as dt
+import http.client
+import json
+import os
+import signal
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from webhook.server.certificates import (
+    Authority,
+    create_authority,
+    issue_leaf,
+    save_authority,
+    save_leaf,
+    service_names,
+)
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 30.0
+"""Seconds for anything that must happen; a machine may be busy."""
+
+NAMES = service_names("lease-webhook", "lease-webhook")
+
+
+def make_certificates(directory: Path, days: float = 90) -> Authority:
+    """A CA and a leaf, as `lease-webhook certs` makes them."""
+    directory.mkdir(parents=True, exist_ok=True)
+    now = dt.datetime.now(dt.UTC)
+    authority = create_authority(now)
+    save_authority(directory, authority)
+    save_leaf(directory, issue_leaf(authority, NAMES, days, now))
+    return authority
+
+
+def client_context(ca: Path) -> ssl.SSLContext:
+    """What kube-apiserver does: trust one CA and nothing else."""
+    return ssl.create_default_context(cafile=str(ca))
+
+
+class Server:
+    """A running server; `lines` are its log lines so far, decoded."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", ca: Path) -> None:
+        self.process = process
+        self.ca = ca
+        self.lines: list[dict[str, Any]] = []
+        self.errors = b""
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        self.reviews = self.health = ("", 0)
+
+    def connect(self, timeout: float = PATIENCE) -> http.client.HTTPSConnection:
+        """A connection that trusts the server's CA."""
+        return http.client.HTTPSConnection(
+            "localhost", self.reviews[1], timeout=timeout, context=client_context(self.ca)
+        )
+
+    def post(self, body: bytes, path: str = "/validate?timeout=10s") -> tuple[int, bytes]:
+        """One review on a connection of its own."""
+        connection = self.connect()
+        try:
+            connection.request("POST", path, body, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+    def probe(self, path: str) -> tuple[int, str]:
+        """A page of the health port."""
+        connection = http.client.HTTPConnection(*self.health, timeout=PATIENCE)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
+
+    def metric(self, series: str) -> float:
+        """The value of one series, 0 where it does not exist yet."""
+        for line in self.probe("/metrics")[1].splitlines():
+            name, _, value = line.rpartition(" ")
+            if name == series:
+                return float(value)
+        return 0.0
+
+    def wait_for_line(self, message: str, count: int = 1) -> list[dict[str, Any]]:
+        """The log lines with this message, once there are `count`."""
+        wait_until(lambda: len(self.said(message)) >= count, f"{count} log lines {message!r}")
+        return self.said(message)
+
+    def said(self, message: str) -> list[dict[str, Any]]:
+        """The log lines with this message."""
+        return [line for line in self.lines if line["message"] == message]
+
+    def workers(self) -> list[int]:
+        """Process ids of the workers."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        return [int(pid) for pid in children.split()]
+
+    def stop(self, patience: float = PATIENCE) -> int:
+        """SIGTERM, and the exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            code = self.process.wait(patience)
+        except subprocess.TimeoutExpired:
+            for pid in [*self.workers(), self.process.pid]:
+                os.kill(pid, signal.SIGKILL)
+            self.process.wait(patience)
+            raise
+        self._reader.join(patience)
+        return code
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.append(json.loads(line))
+
+
+@contextmanager
+def running(tls_dir: Path, **options: Any) -> Iterator[Server]:
+    """A server with the options of `tests.server.launch`, ready to answer; stopped at the end."""
+    told = {"bind": "127.0.0.1:0", "health_bind": "127.0.0.1:0", "tls_dir": str(tls_dir), "workers": 1, **options}
+    errors = tls_dir / f"stderr-{time.monotonic_ns()}"
+    with errors.open("wb") as stderr:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.server.launch", json.dumps(told)],
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            cwd=ROOT,
+        )
+    server = Server(process, tls_dir / "ca.crt")
+    try:
+        wait_until(lambda: bool(server.said("listening")) or process.poll() is not None, "the server to listen")
+        assert process.poll() is None, errors.read_text()
+        line = server.said("listening")[0]
+        server.reviews, server.health = (_address(line[which]) for which in ("reviews", "health"))
+        wait_until(lambda: len(server.said("judging by a policy")) >= told["workers"], "all workers")
+        yield server
+    finally:
+        server.stop()
+        assert process.stdout is not None
+        process.stdout.close()
+    assert errors.read_text() == ""
+
+
+def wait_until(happened: Any, what: str, patience: float = PATIENCE) -> None:
+    """Look again until `happened()` or the patience ends."""
+    end = time.monotonic() + patience
+    while not happened():
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {patience} s for {what}")
+        time.sleep(0.02)
+
+
+def memory_kib(pid: int) -> int:
+    """Proportional resident memory of one process."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1])
+    raise AssertionError("no Pss")
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    return host.strip("[]"), int(port)

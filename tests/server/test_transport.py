@@ -1,0 +1,153 @@
+"""The transport rows of the wire contract, over real sockets against the real server."""
+
+import datetime as dt
+import json
+import ssl
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from tests.factories import UID, make_lease, make_review
+from tests.server import wire
+from tests.server.harness import Server, client_context, make_certificates, running, wait_until
+from webhook.server.certificates import Authority, create_authority
+
+REVIEW = json.dumps(make_review(new=make_lease())).encode()
+SHORT = {"handshake_seconds": 1.0, "request_seconds": 1.5, "keep_alive_seconds": 3.0, "linger_seconds": 0.3}
+"""The guards' times, shortened; `test_settings` holds those of production."""
+
+HUGE_CHAIN = 400
+CASES = wire.cases()
+
+
+@pytest.fixture(scope="module")
+def heard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, wire.Heard]]:
+    """What came back for every case; all are played at once, because most of their time is waiting."""
+    directory = tmp_path_factory.mktemp("transport")
+    tls_dir = directory / "tls"
+    make_certificates(tls_dir)
+    client_authority = create_authority(dt.datetime.now(dt.UTC))
+    client_ca = directory / "client-ca.crt"
+    client_ca.write_bytes(client_authority.certificate.public_bytes(serialization.Encoding.PEM))
+    with ExitStack() as stack:
+        plain = {"guards": SHORT, "workers": 1}
+        mutual = {"client_ca": str(client_ca), "client_names": ["kube-apiserver"], **plain}
+        servers: dict[str, Server] = {
+            "plain": stack.enter_context(running(tls_dir, **plain)),
+            "mutual": stack.enter_context(running(tls_dir, **mutual)),
+            "bug": stack.enter_context(running(tls_dir, respond="bug", **plain)),
+            "slow": stack.enter_context(running(tls_dir, respond="slow", **plain)),
+        }
+        contexts = client_contexts(directory, tls_dir / "ca.crt", client_authority)
+
+        def play(case: wire.Case) -> wire.Heard:
+            return wire.play(case, servers[case.get("server", "plain")].reviews, contexts, REVIEW)
+
+        with ThreadPoolExecutor(24) as pool:
+            yield dict(zip((name for name, _ in CASES), pool.map(play, (case for _, case in CASES)), strict=True))
+        # After all that, an ordinary review is answered, and nothing is counted as still on its way.
+        for name in ("plain", "mutual", "slow"):
+            server = servers[name]
+            if name != "mutual":
+                assert server.post(REVIEW)[0] == 200
+            wait_until(lambda server=server: server.metric("lease_webhook_in_flight") == 0, "nothing in flight")
+        assert not [line for line in servers["plain"].lines if "traceback" in line]
+        assert all("put in by a test" in line["traceback"] for line in servers["bug"].said("a review met a bug"))
+
+
+@pytest.mark.parametrize(("name", "case"), [pytest.param(name, case, id=name) for name, case in CASES])
+def test_row(name: str, case: wire.Case, heard: dict[str, wire.Heard]) -> None:
+    what, expect = heard[name], case["expect"]
+    if case.get("connection") == "tcp":
+        assert what.closed
+        assert b"HTTP" not in what.data
+        return
+    answers = wire.parse(what.data, expect)
+    if not answers:
+        assert what.closed
+        assert "closed" in _choices(expect["answer"])
+        return
+    for answer, wanted in zip(answers, expect.get("answers", [expect.get("answer")]), strict=True):
+        check(answer, wanted, expect)
+    if expect.get("closes"):
+        assert what.closed
+        assert answers[-1].headers["connection"] == "close"
+    if expect.get("no_session"):
+        assert not what.had_session
+
+
+def check(answer: wire.Answer, wanted: Any, expect: dict[str, Any]) -> None:
+    """One response is what the row says, and never more than a client may learn."""
+    choices = _choices(wanted)
+    if answer.status == 200:
+        assert "verdict" in choices
+        assert answer.headers["content-type"] == "application/json"
+        assert json.loads(answer.body)["response"]["uid"] == UID
+        return
+    assert answer.status in choices
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.body.count(b"\n") == (0 if expect.get("bodiless") else 1)
+    assert b"Traceback" not in answer.body
+    assert b"put in by a test" not in answer.body
+    assert (b"incident " in answer.body) == bool(expect.get("incident"))
+    for header, value in expect.get("headers", {}).items():
+        assert answer.headers[header] == value
+
+
+def test_every_row_has_a_file() -> None:
+    rows = {json.loads(path.read_text())["row"] for path in wire.ROWS.glob("*.json")}
+    assert rows == {*range(1, 45), 92, 93}
+
+
+def client_contexts(directory: Path, ca: Path, authority: Authority) -> dict[str, ssl.SSLContext]:
+    """A context for each kind of client."""
+    foreign = create_authority(dt.datetime.now(dt.UTC))
+    contexts = {"plain": client_context(ca), "1.2": client_context(ca)}
+    contexts["1.2"].maximum_version = ssl.TLSVersion.TLSv1_2
+    made = {
+        "right": _client(authority, "kube-apiserver"),
+        "somebody": _client(authority, "somebody-else"),
+        "foreign": _client(foreign, "kube-apiserver"),
+        "expired": _client(authority, "kube-apiserver", days=-1),
+        "huge": _client(authority, "kube-apiserver")
+        + authority.certificate.public_bytes(serialization.Encoding.PEM) * HUGE_CHAIN,
+    }
+    for name, pem in made.items():
+        path = directory / f"{name}.pem"
+        path.write_bytes(pem)
+        contexts[name] = client_context(ca)
+        contexts[name].load_cert_chain(path)
+    for context in contexts.values():
+        context.check_hostname = False
+    return contexts
+
+
+def _client(authority: Authority, name: str, days: float = 1) -> bytes:
+    key = ec.generate_private_key(ec.SECP256R1())
+    now = dt.datetime.now(dt.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
+        .issuer_name(authority.certificate.subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(days=2))
+        .not_valid_after(now + dt.timedelta(days=days))
+        .sign(authority.key, hashes.SHA256())
+    )
+    key_pem = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return key_pem + certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def _choices(wanted: Any) -> list[Any]:
+    return wanted if isinstance(wanted, list) else [wanted]
