@@ -28,9 +28,9 @@ _PRINTED: Final = {
     ErrorType.NOT_SUPPORTED: "Unsupported value",
     ErrorType.FORBIDDEN: "Forbidden",
     ErrorType.TOO_LONG: "Too long",
-    ErrorType.TYPE_INVALID: "Invalid value",
+    ErrorType.TYPE_INVALID: "Invalid type",
 }
-_WITHOUT_VALUE: Final = frozenset({ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.TOO_LONG})
+_WITHOUT_VALUE: Final = frozenset({ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.TOO_LONG, ErrorType.TYPE_INVALID})
 
 
 class FieldError(Struct, frozen=True):
@@ -79,6 +79,6 @@ def too_long(field: str, detail: str) -> FieldError:
     return FieldError(ErrorType.TOO_LONG, field, detail)
 
 
-def type_invalid(field: str, value: object, detail: str) -> FieldError:
+def type_invalid(field: str, detail: str) -> FieldError:
     """The value has another JSON type than the API says."""
-    return FieldError(ErrorType.TYPE_INVALID, field, detail, value)
+    return FieldError(ErrorType.TYPE_INVALID, field, detail)

@@ -182,13 +182,31 @@ _TOO_LONG_TO_BE_A_NUMBER: Final = re.compile(rb"[0-9]{4300}|[0-9][eE]\+?[0-9]{3}
 
 
 def _type_error(text: str, role: str, document: bytes) -> FieldError:
-    """Msgspec says "Expected `int | null`, got `str` - at `$.spec.leaseDurationSeconds`"; so do we."""
+    """The words of msgspec, "Expected `int | null`, got `str` - at `$.spec.leaseTransitions`", as a field error."""
     if "out of range" in text and _TOO_LONG_TO_BE_A_NUMBER.search(document):
         raise ReviewError(400, "the body has a number that no API server sends")
     what, _, where = text.partition(" - at `$")
     path = where.rstrip("`").lstrip(".")
-    field = f"{role}.{path}".strip(".") or "object"
-    return type_invalid(field, None, what.replace("`", "'").replace("Expected", "must be").replace("object", "map"))
+    said = _QUOTED.sub(_in_words, what).replace("Expected ", "must be ", 1)
+    return type_invalid(f"{role}.{path}".strip(".") or "object", said)
+
+
+_QUOTED: Final = re.compile(r"`([^`]+)`")
+_WORDS: Final = {
+    "int": "an integer",
+    "str": "a string",
+    "bool": "a boolean",
+    "float": "a number with a fraction",
+    "object": "an object",
+    "array": "a list",
+    "null": "null",
+}
+
+
+def _in_words(quoted: re.Match[str]) -> str:
+    """`int | null` is "an integer": that null means absent goes without saying."""
+    names = [name for name in quoted[1].split(" | ") if name != "null"] or ["null"]
+    return " or ".join(_WORDS.get(name, name) for name in names)
 
 
 def _read_options(raw: Raw, errors: list[FieldError]) -> Options:

@@ -60,12 +60,12 @@ class Change(Struct, frozen=True, dict=True):
 
     @fact
     def new_entries(self) -> Sequence[Entry]:
-        """ManagedFields of object."""
+        """Entries of managedFields in object."""
         return _entries(self.new_metadata)
 
     @fact
     def old_entries(self) -> Sequence[Entry]:
-        """ManagedFields of oldObject."""
+        """Entries of managedFields in oldObject."""
         return _entries(self.old_metadata)
 
     @fact

@@ -1,0 +1,122 @@
+"""What a write is called: exactly one word for any UPDATE of a Lease."""
+
+import pytest
+
+from tests.factories import Document, Tweak, changed, drop, make_candidate, make_lease, make_review, put
+from tests.rules.judging import RIVAL, change_of, take, update, written
+from webhook.rules.change import CandidateChange, LeaseChange
+from webhook.rules.events import Event
+
+RENEW, DURATION, COUNT, ACQUIRE = (
+    "spec.renewTime",
+    "spec.leaseDurationSeconds",
+    "spec.leaseTransitions",
+    "spec.acquireTime",
+)
+LATER = "2025-11-20T12:00:02.000000Z"
+ZERO = "0001-01-01T00:00:00.000000Z"
+S, P = "spec.strategy", "spec.preferredHolder"
+
+
+@pytest.mark.parametrize(
+    ("event", "new", "old"),
+    [
+        pytest.param(Event.UNTOUCHED, [put("metadata.labels.a", "1")], [], id="a label"),
+        pytest.param(Event.UNTOUCHED, [drop("spec.holderIdentity")], [take("")], id="an empty holder and none are one"),
+        pytest.param(Event.UNTOUCHED, [put(S, "")], [], id="an empty strategy and none are one"),
+        pytest.param(Event.UNTOUCHED, [put(P, "")], [], id="an empty preferredHolder and none are one"),
+        pytest.param(Event.UNTOUCHED, [put(ACQUIRE, ZERO)], [drop(ACQUIRE)], id="the zero time and none are one"),
+        pytest.param(
+            Event.UNTOUCHED,
+            [put(RENEW, "0001-01-01T01:00:00.000000+01:00")],
+            [put(RENEW, None)],
+            id="the zero time in any zone",
+        ),
+        pytest.param(
+            Event.UNTOUCHED, [put(RENEW, "2025-11-20T13:00:00.000000+01:00")], [], id="one instant in another zone"
+        ),
+        pytest.param(Event.UNTOUCHED, [put("metadata.labels.a", "1")], [put(ACQUIRE, "noise")], id="noise that stays"),
+        pytest.param(Event.RENEWAL, [put(RENEW, LATER)], [], id="renewTime alone"),
+        pytest.param(Event.RENEWAL, [put(RENEW, LATER), put(DURATION, 5)], [], id="with a shorter duration"),
+        pytest.param(Event.RENEWAL, [put(RENEW, LATER), put(ACQUIRE, LATER)], [], id="with a new acquireTime"),
+        pytest.param(Event.RENEWAL, [put(RENEW, LATER), drop(ACQUIRE)], [], id="with acquireTime removed"),
+        pytest.param(Event.RENEWAL, [put(ACQUIRE, "noise")], [], id="acquireTime to noise"),
+        pytest.param(Event.RENEWAL, [put(RENEW, LATER), put(COUNT, 0)], [drop(COUNT)], id="transitions absent to 0"),
+        pytest.param(
+            Event.RENEWAL,
+            [put(RENEW, LATER), drop(S), drop(P)],
+            [put(S, "a/b"), put(P, "x")],
+            id="strategy and preferredHolder cleared",
+        ),
+        pytest.param(
+            Event.RENEWAL, [put(RENEW, LATER)], [put(S, "a/b"), put(P, "x")], id="strategy and preferredHolder kept"
+        ),
+        pytest.param(Event.RENEWAL, [put(RENEW, LATER)], [drop(RENEW)], id="renewTime set where there was none"),
+        pytest.param(Event.RENEWAL, [put(RENEW, LATER)], [drop(DURATION)], id="without a duration before and after"),
+        pytest.param(Event.RENEWAL, [put(RENEW, LATER)], [take("")], id="of a lease that nobody holds"),
+        pytest.param(
+            Event.RENEWAL,
+            [put(RENEW, LATER), put("metadata.deletionTimestamp", "2025-11-20T12:00:00Z")],
+            [],
+            id="while being deleted",
+        ),
+        pytest.param(Event.EDIT, [put(COUNT, 6)], [], id="transitions alone"),
+        pytest.param(Event.EDIT, [put(RENEW, LATER), drop(COUNT)], [put(COUNT, 0)], id="transitions 0 to absent"),
+        pytest.param(Event.EDIT, [drop(RENEW)], [], id="renewTime removed"),
+        pytest.param(Event.EDIT, [put(RENEW, ZERO)], [], id="renewTime to the zero time"),
+        pytest.param(Event.EDIT, [put(RENEW, LATER), drop(DURATION)], [], id="duration removed"),
+        pytest.param(Event.EDIT, [put(RENEW, LATER), put(S, "a/b")], [], id="strategy introduced"),
+        pytest.param(Event.EDIT, [put(RENEW, LATER), put(P, "y")], [put(P, "x")], id="preferredHolder changed"),
+        pytest.param(Event.RELEASE, [take("")], [], id="holder emptied"),
+        pytest.param(Event.RELEASE, [put("spec", {})], [], id="everything removed"),
+        pytest.param(Event.CLAIM, [take(RIVAL)], [take("")], id="from an empty holder"),
+        pytest.param(Event.CLAIM, [put("spec", {"holderIdentity": RIVAL})], [put("spec", None)], id="from no spec"),
+        pytest.param(Event.STEAL, [written(take(RIVAL), at="2025-11-20T12:00:02Z")], [], id="of a live lease"),
+        pytest.param(Event.TAKEOVER, [written(take(RIVAL), at="2025-11-20T12:01:00Z")], [], id="of an expired lease"),
+    ],
+)
+def test_updates_of_a_lease(event: Event, new: list[Tweak], old: list[Tweak]) -> None:
+    assert change_of(update(*new, old=old)).event is event
+
+
+def test_create_and_delete() -> None:
+    assert change_of(make_review(new=make_lease())).event is Event.CREATE
+    deletion = change_of(make_review(old=make_lease()))
+    assert isinstance(deletion, LeaseChange)
+    assert deletion.event is Event.DELETE
+    assert deletion.new_holder == ""
+    assert deletion.new_metadata.name is None
+
+
+@pytest.mark.parametrize(
+    ("event", "new"),
+    [
+        pytest.param(Event.UNTOUCHED, put("metadata.labels.a", "1"), id="a label"),
+        pytest.param(Event.UNTOUCHED, put("spec.pingTime", ZERO), id="the zero pingTime and none are one"),
+        pytest.param(Event.UPDATE, put("spec.renewTime", LATER), id="a renewal"),
+        pytest.param(Event.UPDATE, put("spec.pingTime", LATER), id="a ping"),
+        pytest.param(Event.UPDATE, put("spec.leaseName", "other"), id="leaseName"),
+        pytest.param(Event.UPDATE, put("spec.binaryVersion", "1.37.0"), id="binaryVersion"),
+        pytest.param(Event.UPDATE, drop("spec.emulationVersion"), id="emulationVersion"),
+        pytest.param(Event.UPDATE, put("spec.strategy", "a/b"), id="strategy"),
+        pytest.param(Event.UPDATE, put("spec.preferredStrategies", ["a/b"]), id="preferredStrategies"),
+    ],
+)
+def test_updates_of_a_candidate(event: Event, new: Tweak) -> None:
+    before = make_candidate()
+    assert change_of(make_review(old=before, new=changed(before, new))).event is event
+
+
+def test_create_and_delete_of_a_candidate() -> None:
+    created = change_of(make_review(new=make_candidate()))
+    assert isinstance(created, CandidateChange)
+    assert created.event is Event.CREATE
+    assert created.old.lease_name is None
+    deleted: Document = make_review(old=make_candidate())
+    assert change_of(deleted).event is Event.DELETE
+
+
+def test_facts_are_worked_out_once_and_readable_on_the_class() -> None:
+    change = change_of(make_review(new=make_lease()))
+    assert change.new_entries is change.new_entries
+    assert type(change).new_entries.__doc__ == "Entries of managedFields in object."

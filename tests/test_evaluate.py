@@ -1,0 +1,251 @@
+"""The one door: levels, caps, exemptions, texts and the decision over all findings."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.factories import Document, Tweak, changed, drop, make_lease, make_review, put, to_bytes
+from tests.rules.judging import NOW, RIVAL, SECOND, by_service_account, by_user, take, update, written
+from webhook.api.answer import encode
+from webhook.api.review import decode
+from webhook.api.verdict import Mode, Verdict
+from webhook.evaluate import evaluate
+from webhook.policy.document import parse
+from webhook.policy.model import Policy
+
+
+def policy(text: str = "", preset: str = "standard") -> Policy:
+    return parse(f"apiVersion: lease-webhook/v1\npreset: {preset}\n{text}")
+
+
+STANDARD, STRICT, OBSERVE = (policy(preset=name) for name in ("standard", "strict", "observe"))
+STEAL = update(
+    written(take(RIVAL), put("spec.leaseTransitions", 6), at="2025-11-20T12:00:04Z"), review=[by_user("dev")]
+)
+ABSURD = update(put("spec.leaseDurationSeconds", 2_147_483_647), put("spec.renewTime", "2025-11-20T12:00:01.000000Z"))
+UNSTAMPED = changed(
+    STEAL, drop("request.object.metadata.managedFields"), drop("request.oldObject.metadata.managedFields")
+)
+
+
+def judge(
+    review: Document, policy: Policy = STANDARD, now: int = NOW + 4 * SECOND, *, judge_writer: bool = True
+) -> Verdict:
+    return evaluate(decode(to_bytes(review)), policy, now, judge_writer=judge_writer)
+
+
+def annotations(verdict: Verdict) -> dict[str, str]:
+    return dict(verdict.audit_annotations)
+
+
+def test_an_allowed_write() -> None:
+    verdict = judge(make_review())
+    assert (verdict.allowed, verdict.code, verdict.event) == (True, 200, "create")
+    assert verdict.audit_annotations == (("event", "create"), ("policy", f"standard {STANDARD.digest}"))
+    assert (verdict.warnings, verdict.causes, verdict.findings) == ((), (), ())
+
+
+def test_a_warned_write() -> None:
+    verdict = judge(STEAL)
+    assert verdict.allowed
+    (warning,) = verdict.warnings
+    assert warning == (
+        'takeover-before-expiry: spec.holderIdentity: Forbidden: lease "shop/checkout" is held by '
+        '"checkout-6d5f9c-x2x8p_1f0e", last write seen 4 s ago (12:00:00Z, API server clock), duration 15 s; '
+        "retry in 11 s, or ask the holder to release it"
+    )
+    assert annotations(verdict)["rules"] == "takeover-before-expiry=warn"
+    assert "would-deny" not in annotations(verdict)
+
+
+def test_a_forbidden_write() -> None:
+    verdict = judge(STEAL, STRICT)
+    text = (
+        'Forbidden: lease "shop/checkout" is held by "checkout-6d5f9c-x2x8p_1f0e", last write seen 4 s ago (12:00:00Z, '
+        "API server clock), duration 15 s; retry in 11 s, or ask the holder to release it "
+        "(lease webhook, rule takeover-before-expiry)"
+    )
+    assert (verdict.allowed, verdict.code, verdict.reason) == (False, 403, "Forbidden")
+    assert verdict.message == f"spec.holderIdentity: {text}"
+    (cause,) = verdict.causes
+    assert (cause.reason, cause.field, cause.message) == ("FieldValueForbidden", "spec.holderIdentity", text)
+    assert annotations(verdict)["rules"] == "takeover-before-expiry=deny"
+
+
+def test_an_invalid_write() -> None:
+    verdict = judge(ABSURD)
+    text = (
+        "Invalid value: 2147483647: must not be greater than 31536000; a dead holder would keep the lease for as long "
+        "(lease webhook, rule duration-too-long)"
+    )
+    assert (verdict.allowed, verdict.code, verdict.reason) == (False, 422, "Invalid")
+    assert verdict.message == f'Lease.coordination.k8s.io "checkout" is invalid: spec.leaseDurationSeconds: {text}'
+    assert [cause.message for cause in verdict.causes] == [text]
+
+
+def test_one_code_and_all_findings() -> None:
+    both = changed(ABSURD, put("request.object.metadata.managedFields", []))
+    verdict = judge(both)
+    assert verdict.code == 403
+    assert [cause.field for cause in verdict.causes] == ["metadata.managedFields", "spec.leaseDurationSeconds"]
+    assert verdict.message.startswith("[metadata.managedFields: Forbidden: ")
+    assert verdict.message.endswith("(lease webhook, rule duration-too-long)]")
+
+
+def test_a_parity_rules_forbidden_is_invalid() -> None:
+    """kube-apiserver itself answers 422 for preferredHolder without strategy."""
+    review = make_review(by_user("admin", "system:masters"), new=make_lease(put("spec.preferredHolder", "x")))
+    verdict = judge(review)
+    assert (verdict.code, [cause.reason for cause in verdict.causes]) == (422, ["FieldValueForbidden"])
+
+
+def test_warnings_and_audit_findings_ride_on_a_denial() -> None:
+    review = changed(STEAL, by_service_account("guest", "intruder", "intruder-1"))
+    verdict = judge(review)
+    assert annotations(verdict)["rules"] == (
+        "takeover-before-expiry=warn,takeover-across-namespaces=deny,holder-identity-mismatch=audit"
+    )
+    assert len(verdict.causes) == len(verdict.warnings) == 1
+    assert [finding.mode for finding in verdict.findings] == [Mode.WARN, Mode.DENY, Mode.AUDIT]
+
+
+@pytest.mark.parametrize(
+    ("capped", "because"),
+    [
+        pytest.param(OBSERVE, "preset observe", id="observe"),
+        pytest.param(policy("mode: warn", "strict"), "policy mode warn", id="mode: warn"),
+    ],
+)
+def test_a_cap_turns_denials_into_warnings_that_say_so(capped: Policy, because: str) -> None:
+    verdict = judge(ABSURD, capped)
+    assert verdict.allowed
+    assert verdict.warnings[0].startswith(f"duration-too-long: would be denied; allowed because {because}: ")
+    assert annotations(verdict)["would-deny"] == "duration-too-long"
+    parity = judge(make_review(new=make_lease(put("spec.leaseDurationSeconds", 0))), capped)
+    assert parity.allowed
+    assert annotations(parity)["would-deny"] == "lease-duration"
+
+
+def test_observe_tells_what_strict_would_deny_too() -> None:
+    assert annotations(judge(STEAL, OBSERVE))["would-deny"] == "takeover-before-expiry"
+
+
+def test_an_audit_cap_is_silent_to_the_writer() -> None:
+    verdict = judge(ABSURD, policy("mode: audit"))
+    assert (verdict.allowed, verdict.warnings) == (True, ())
+    assert annotations(verdict)["rules"] == "duration-too-long=audit"
+    assert annotations(verdict)["would-deny"] == "duration-too-long"
+
+
+def test_the_kill_switch_allows_everything_and_says_so() -> None:
+    off = policy("mode: off")
+    for review in (ABSURD, STEAL, make_review(put("request.operation", "PATCH"))):
+        verdict = judge(review, off)
+        assert verdict.allowed
+        assert annotations(verdict) == {"policy": f"standard {off.digest} off"}
+
+
+def test_a_mode_never_raises_a_tier() -> None:
+    review = update(put("spec.leaseTransitions", 8))
+    assert judge(review, policy("rules: {transitions-jump: {mode: deny}}")).allowed
+
+
+def test_a_rule_switched_off_is_silent() -> None:
+    assert judge(ABSURD, policy("rules: {duration-too-long: {mode: off}}")).findings == ()
+
+
+def test_exemptions_silence_policy_rules_and_never_parity() -> None:
+    admin = by_user("admin", "system:masters")
+    assert judge(changed(STEAL, admin), STRICT).findings == ()
+    assert not judge(changed(make_review(new=make_lease(put("spec.leaseDurationSeconds", 0))), admin), STRICT).allowed
+    unreadable = update(put("spec.renewTime", "10000-01-01T00:00:00.000000Z"), review=[admin])
+    assert not judge(unreadable).allowed
+
+
+def test_without_stamps_a_denial_weakens_unless_the_policy_insists() -> None:
+    weak = judge(UNSTAMPED, STRICT)
+    assert weak.allowed
+    assert any(
+        warning.startswith(
+            "takeover-before-expiry: would be denied; allowed because the lease has no API server stamps: "
+        )
+        for warning in weak.warnings
+    )
+    assert annotations(weak)["would-deny"] == "takeover-before-expiry"
+    assert not judge(UNSTAMPED, policy("without_stamps: enforce", "strict")).allowed
+    assert judge(UNSTAMPED).allowed, "a warning stays a warning"
+
+
+def test_rules_about_the_writer_can_be_left_out() -> None:
+    review = update(put("spec.strategy", "a/b"), put("spec.leaseTransitions", 6))
+    assert not judge(review).allowed
+    assert judge(review, judge_writer=False).allowed
+
+
+def test_a_contradiction_is_a_400_in_every_mode_but_off() -> None:
+    review = make_review(put("request.operation", "PATCH"))
+    for strictness in (STANDARD, OBSERVE, policy("mode: audit")):
+        verdict = judge(review, strictness)
+        assert (verdict.allowed, verdict.code, verdict.reason) == (False, 400, "BadRequest")
+        assert verdict.message == "request.operation must be CREATE, UPDATE, DELETE or CONNECT (lease webhook)"
+
+
+def test_wrong_types_are_invalid() -> None:
+    verdict = judge(make_review(put("request.object.spec.leaseDurationSeconds", "15")))
+    assert (verdict.allowed, verdict.code) == (False, 422)
+    assert verdict.causes[0].message == (
+        "Invalid type: must be an integer, got a string (lease webhook, rule object-types)"
+    )
+    assert judge(make_review(put("request.object.spec", 5)), OBSERVE).allowed
+
+
+OTHERS: list[tuple[str, list[Tweak], str]] = [
+    (
+        "another resource",
+        [
+            put("request.kind", {"group": "", "version": "v1", "kind": "Pod"}),
+            put("request.resource", {"group": "", "version": "v1", "resource": "pods"}),
+        ],
+        'pods of group "" is not judged; known are leases and leasecandidates',
+    ),
+    (
+        "an unknown version",
+        [put("request.kind.version", "v9"), put("request.resource.version", "v9")],
+        'version "v9" of leases is not judged; known are v1, v1beta1',
+    ),
+    ("a subresource", [put("request.subResource", "status")], "subresource leases/status is not judged"),
+    ("CONNECT", [put("request.operation", "CONNECT")], "CONNECT to leases is not judged"),
+]
+
+
+@pytest.mark.parametrize(("tweaks", "text"), [pytest.param(tweaks, text, id=name) for name, tweaks, text in OTHERS])
+def test_what_is_not_ours_is_allowed_and_said(tweaks: list[Tweak], text: str) -> None:
+    verdict = judge(make_review(*tweaks))
+    assert verdict.allowed
+    assert verdict.warnings == (f"lease webhook: {text}; narrow the rules of the webhook configuration",)
+
+
+def answer(review: Document, policy: Policy = STANDARD) -> Any:
+    request = decode(to_bytes(review))
+    return json.loads(encode(evaluate(request, policy, NOW + 4 * SECOND), request))
+
+
+def test_the_bytes_of_an_answer() -> None:
+    denied = answer(changed(STEAL, put("apiVersion", "admission.k8s.io/v1beta1")), STRICT)
+    assert (denied["kind"], denied["apiVersion"]) == ("AdmissionReview", "admission.k8s.io/v1beta1")
+    status = denied["response"]["status"]
+    assert (status["status"], status["code"], status["reason"]) == ("Failure", 403, "Forbidden")
+    assert {key: status["details"][key] for key in ("name", "group", "kind")} == {
+        "name": "checkout",
+        "group": "coordination.k8s.io",
+        "kind": "Lease",
+    }
+    allowed = answer(make_review())
+    assert set(allowed["response"]) == {"uid", "allowed", "auditAnnotations"}
+
+
+def test_an_answer_stays_small() -> None:
+    owners = [{"apiVersion": "", "kind": "", "name": f"{'<' * 5000}{number}", "uid": ""} for number in range(3000)]
+    request = decode(to_bytes(make_review(put("request.object.metadata.ownerReferences", owners))))
+    assert len(encode(evaluate(request, STANDARD, NOW), request)) < 65_536
