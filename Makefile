@@ -7,7 +7,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check fmt certs lock clean
+.PHONY: help setup run test check static fmt certs lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -30,12 +30,13 @@ certs: $(READY) ## make or renew the certificates in certs/
 test: $(READY) ## the tests, at most five minutes
 	$(BIN)/pytest --cov --cov-report=term
 
-check: $(READY) ## everything a reviewer would check, and the tests
+check: static test ## everything a reviewer would check
+
+static: $(READY) ## format, lint, types and layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(MAKE) --no-print-directory test
 
 fmt: $(READY) ## format the code and mend what ruff can mend
 	$(BIN)/ruff format .
