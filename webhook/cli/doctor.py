@@ -75,7 +75,8 @@ def run(args: argparse.Namespace) -> int:
         return handshake.look(host, port, webhook.client_config)
 
     try:
-        reports += examine(configurations, served_at, policy, now)
+        if configurations:
+            reports += examine(configurations, served_at, policy, now)
     except Unreachable as problem:
         raise Failure(str(problem)) from problem
     return _print(reports)

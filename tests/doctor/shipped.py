@@ -1,0 +1,46 @@
+"""One safe configuration, and the means to change one thing in it."""
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from webhook.doctor.configuration import Configuration, Entry, read
+
+DATA = Path(__file__).parents[1] / "data" / "doctor"
+BASE = Path(__file__).parents[2] / "deploy" / "base" / "90-webhook.yaml"
+NOW = dt.datetime(2026, 11, 21, tzinfo=dt.UTC)
+NAME = "kubernetes.io/metadata.name"
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    """The shipped configuration with some fields of its webhook replaced; None removes a field."""
+    whole: dict[str, Any] = next(yaml.safe_load_all((DATA / "safe-as-shipped.yaml").read_text()))
+    webhook = whole["webhooks"][0]
+    for field, value in changes.items():
+        webhook[field] = value
+        if value is None:
+            del webhook[field]
+    return whole
+
+
+def configuration(annotations: dict[str, str] | None = None, **changes: Any) -> Configuration:
+    whole = document(**changes)
+    whole["metadata"]["annotations"] = annotations or {}
+    return read(whole)
+
+
+def entry(annotations: dict[str, str] | None = None, **changes: Any) -> Entry:
+    found = configuration(annotations, **changes)
+    assert found.webhooks
+    return Entry(found, 0, found.webhooks[0])
+
+
+def condition(expression: str) -> list[dict[str, str]]:
+    return [{"name": "not-a-plain-renewal", "expression": expression}]
+
+
+def verified_expression() -> str:
+    text: str = yaml.safe_load(BASE.read_text())["webhooks"][0]["matchConditions"][0]["expression"]
+    return text

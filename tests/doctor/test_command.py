@@ -1,0 +1,211 @@
+"""`lease-webhook doctor` as people type it."""
+
+import io
+import json
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.doctor.shipped import DATA, document
+from tests.doctor.test_surroundings import JSON
+from webhook.cli.main import main
+
+SAFE = DATA / "safe-as-shipped.yaml"
+
+
+@pytest.fixture
+def certs(tmp_path: Path) -> Path:
+    directory = tmp_path / "certs"
+    assert main(["certs", str(directory)]) == 0
+    return directory
+
+
+@pytest.fixture
+def endpoint(certs: Path) -> Iterator[str]:
+    """A loopback server that only shakes hands."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certs / "tls.crt", certs / "tls.key")
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            try:
+                context.wrap_socket(connection, server_side=True).close()
+            except OSError:
+                connection.close()
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    yield f"127.0.0.1:{listener.getsockname()[1]}"
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+    thread.join()
+
+
+def written(path: Path, *documents: Any) -> str:
+    path.write_text(yaml.safe_dump_all(documents))
+    return str(path)
+
+
+def trusting(certs: Path, capsys: pytest.CaptureFixture[str], **client: Any) -> dict[str, Any]:
+    """The shipped configuration with the CA of these certificates."""
+    capsys.readouterr()
+    assert main(["certs", str(certs), "--ca-bundle"]) == 0
+    config = document()
+    config["webhooks"][0]["clientConfig"]["caBundle"] = capsys.readouterr().out.strip()
+    config["webhooks"][0]["clientConfig"].update(client)
+    return config
+
+
+def test_reads_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(SAFE.read_bytes())))
+    assert main(["doctor"]) == 0
+    assert capsys.readouterr().out == "safe: 1 webhook entry that leases can reach (leases.lease-webhook.svc)\n"
+
+
+def test_reads_what_kubectl_prints_as_json(tmp_path: Path) -> None:
+    path = tmp_path / "list.json"
+    path.write_text(json.dumps({"kind": "List", "items": [document()]}, indent=1))
+    assert main(["doctor", str(path)]) == 0
+
+
+def test_says_what_can_happen_and_what_to_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", written(tmp_path / "x.yaml", document(timeoutSeconds=10))]) == 1
+    assert capsys.readouterr().out == (
+        "lease-webhook, leases.lease-webhook.svc\n"
+        "  timeout-too-long  webhooks[0].timeoutSeconds: 10\n"
+        "      risk: leader-election clients give up on a write after 5 s. With the webhook unreachable a\n"
+        "      write waits 10 s, even with failurePolicy Ignore, and healthy leaders lose their leases\n"
+        "      (kubernetes/kubernetes#90217).\n"
+        "      change: set timeoutSeconds: 2.\n"
+        "\n"
+        "not safe: 1 finding; 1 webhook entry that leases can reach\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        pytest.param(b"", "no ValidatingWebhookConfiguration", id="empty"),
+        pytest.param(b"kind: Pod\n", "no ValidatingWebhookConfiguration", id="something else"),
+        pytest.param(b"a: [", "not YAML", id="no YAML"),
+        pytest.param(b"{a: [", "not YAML", id="no JSON and no YAML"),
+        pytest.param(b"\xff\xfe", "not UTF-8", id="not UTF-8"),
+        pytest.param(b"[" * 100_000, "not YAML", id="nested without end"),
+    ],
+)
+def test_unreadable(content: bytes, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_bytes(content)
+    assert main(["doctor", str(path)]) == 2
+    error = capsys.readouterr().err
+    assert text in error
+    assert error.count("\n") == 1
+
+
+def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "/nowhere.yaml"]) == 2
+    assert capsys.readouterr().err == "lease-webhook: /nowhere.yaml: No such file or directory\n"
+
+
+def test_braces_that_are_yaml(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("{kind: ValidatingWebhookConfiguration}")
+    assert main(["doctor", str(path)]) == 1
+
+
+def test_a_named_policy_comes_before_the_one_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", str(DATA / "policy-off.yaml"), "--policy", "standard"]) == 0
+    off = tmp_path / "policy.yaml"
+    off.write_text("apiVersion: lease-webhook/v1\nmode: off\n")
+    assert main(["doctor", str(SAFE), "--policy", str(off)]) == 1
+    assert "the whole\n  kill-switch-on  " in capsys.readouterr().out
+
+
+def test_a_bad_policy_is_unreadable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", str(SAFE), "--policy", str(tmp_path / "none.yaml")]) == 2
+    policy = {"kind": "ConfigMap", "metadata": {"namespace": "lease-webhook"}, "data": {"policy.yaml": "mode: x"}}
+    assert main(["doctor", written(tmp_path / "x.yaml", document(), policy)]) == 2
+    assert all(line.startswith("lease-webhook: policy: ") for line in capsys.readouterr().err.splitlines())
+
+
+def test_a_binding_is_content_with_an_entry_that_sees_renewals(tmp_path: Path) -> None:
+    documents = list(yaml.safe_load_all((DATA / "policy-binding.yaml").read_text()))
+    renewals = {**documents[0]["webhooks"][0], "name": "renewals.lease-webhook.svc", "matchConditions": None}
+    expression = {"key": "lease-webhook/renewals", "operator": "In", "values": ["reviewed"]}
+    renewals["namespaceSelector"] = {
+        "matchExpressions": [*renewals["namespaceSelector"]["matchExpressions"], expression]
+    }
+    documents[0]["webhooks"].append(renewals)
+    assert main(["doctor", written(tmp_path / "x.yaml", *documents)]) == 0
+
+
+def test_endpoint_that_the_api_server_trusts(
+    endpoint: str, certs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = written(tmp_path / "x.yaml", trusting(certs, capsys))
+    assert main(["doctor", config, "--endpoint", endpoint]) == 0
+
+
+@pytest.mark.parametrize(
+    ("client", "problem"),
+    [
+        pytest.param({"caBundle": document()["webhooks"][0]["clientConfig"]["caBundle"]}, "local issuer", id="foreign"),
+        pytest.param({"caBundle": "Zm9v"}, "ca-bundle-unreadable", id="unreadable"),
+        pytest.param({"caBundle": None}, "local issuer", id="the system's roots"),
+        pytest.param({"service": {"namespace": "other", "name": "x", "path": "/validate"}}, "x.other.svc", id="name"),
+    ],
+)
+def test_endpoint_that_the_api_server_does_not_trust(
+    client: dict[str, Any],
+    problem: str,
+    endpoint: str,
+    certs: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    config = written(tmp_path / "x.yaml", trusting(certs, capsys, **client))
+    assert main(["doctor", config, "--endpoint", endpoint]) == 1
+    output = capsys.readouterr().out
+    assert "  certificate-untrusted  " in output
+    assert problem in output
+
+
+def test_endpoint_without_tls(certs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = written(tmp_path / "x.yaml", trusting(certs, capsys))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    assert main(["doctor", config, "--endpoint", f"127.0.0.1:{port}"]) == 2
+    assert f"127.0.0.1:{port}: no TLS handshake" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["8443", "host", "host:", "host:0", "host:65536", "host:x", ":1"])
+def test_what_is_no_endpoint(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["doctor", str(SAFE), "--endpoint", text])
+    assert "is not HOST:PORT" in capsys.readouterr().err
+
+
+FIELDS = st.sampled_from(sorted(document()["webhooks"][0]))
+
+
+@settings(deadline=None)
+@given(FIELDS, JSON)
+def test_no_value_of_a_field_is_too_odd(field: str, value: object) -> None:
+    config = {**document(), "webhooks": [{**document()["webhooks"][0], field: value}]}
+    stdin = io.TextIOWrapper(io.BytesIO(json.dumps(config).encode()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdin", stdin)
+        assert main(["doctor"]) in {0, 1}

@@ -1,0 +1,40 @@
+"""Each file of tests/data/doctor is one configuration; its second line names what the doctor must find in it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.doctor.shipped import DATA
+from webhook.cli.main import main
+
+FILES = sorted(DATA.glob("*.yaml"))
+_CHECK = re.compile(r"^  ([a-z0-9-]+)  ", re.MULTILINE)
+
+
+def expected(path: Path) -> set[str]:
+    about, finding = path.read_text().splitlines()[:2]
+    assert about.startswith("# ")
+    names = finding.removeprefix("# finding: ").split(", ")
+    return set() if names == ["none"] else set(names)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_finds_exactly_what_the_file_says(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["doctor", str(path)])
+    output = capsys.readouterr().out
+    wanted = expected(path)
+    assert set(_CHECK.findall(output)) == wanted
+    assert code == (1 if wanted else 0)
+    # Each finding says what can happen and what to change.
+    assert output.count("      risk: ") == output.count("      change: ") == len(_CHECK.findall(output))
+
+
+def test_every_check_of_the_doctor_has_a_file() -> None:
+    sources = "".join(path.read_text() for path in (DATA.parents[2] / "webhook" / "doctor").glob("*.py"))
+    named = set(re.findall(r'Diagnosis\(\s*f?"([a-z0-9-]+)"', sources))
+    # The date moves: what ends soon is made by test_certificate.
+    assert named - {"certificate-ends-soon"} <= {check for path in FILES for check in expected(path)}
+    assert {"control-plane-in-scope", "node-leases-in-scope", "malformed"} <= {
+        check for path in FILES for check in expected(path)
+    }
