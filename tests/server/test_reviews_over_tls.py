@@ -1,0 +1,81 @@
+"""Every recorded review and every bad input, posted over TLS to the real gunicorn: the same bytes as in process."""
+
+import http.client
+import json
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance import accept
+from tests.recordings import Recording, recordings
+from tests.review_rows import Case, cases
+from tests.server.harness import Server, make_certificates, running
+from webhook.rules.registry import RULES
+from webhook.server.policy_file import load
+from webhook.server.respond import Reply, respond
+
+POLICY = load("standard")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    directory: Path = tmp_path_factory.mktemp("tls")
+    make_certificates(directory)
+    with running(directory) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def connection(server: Server) -> Iterator[http.client.HTTPSConnection]:
+    opened = server.connect()
+    yield opened
+    opened.close()
+
+
+def post(connection: http.client.HTTPSConnection, body: bytes) -> tuple[int, str, bytes]:
+    connection.request("POST", "/validate?timeout=10s", body, {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    return answer.status, answer.headers.get_content_type(), answer.read()
+
+
+def in_process(body: bytes, since: int) -> list[Reply]:
+    """The replies at both ends of the time that the server had: a text may say how many seconds are left."""
+    return [respond(body, POLICY, now) for now in (since, time.time_ns() // 1000)]
+
+
+@pytest.mark.parametrize("recording", [pytest.param(one, id=one.file) for one in recordings()])
+def test_a_recording_gets_the_same_bytes_as_in_process(
+    recording: Recording, connection: http.client.HTTPSConnection
+) -> None:
+    since = time.time_ns() // 1000
+    status, content_type, body = post(connection, recording.body)
+    replies = in_process(recording.body, since)
+    assert (status, content_type) == (200, "application/json")
+    assert body in [reply.body for reply in replies]
+    accept(body, recording.document()["request"]["uid"])
+    verdict = replies[0].verdict
+    assert verdict
+    assert [finding for finding in verdict.findings if RULES[finding.rule].parity] == []
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in cases()])
+def test_a_bad_input_gets_the_same_bytes_as_in_process(case: Case, connection: http.client.HTTPSConnection) -> None:
+    since = time.time_ns() // 1000
+    status, content_type, body = post(connection, case.body)
+    replies = in_process(case.body, since)
+    assert status == case.expect.get("status", 200)
+    assert content_type == ("application/json" if status == 200 else "text/plain")
+    assert (status, body) in [(reply.status, reply.body) for reply in replies]
+
+
+def test_one_uid_in_parallel_gets_one_answer(server: Server) -> None:
+    body = recordings()[0].body
+    with ThreadPoolExecutor(16) as pool:
+        answers = set(pool.map(server.post, [body] * 200))
+    assert len(answers) == 1
+    ((status, answer),) = answers
+    assert status == 200
+    accept(answer, json.loads(body)["request"]["uid"])

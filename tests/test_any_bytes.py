@@ -1,0 +1,90 @@
+"""Whatever comes in, a verdict or a 4xx goes out: never an exception, the uid echoed, equal input with equal bytes."""
+
+import json
+from typing import Any
+
+import hypothesis.strategies as st
+from hypothesis import HealthCheck, given, settings
+
+from tests.acceptance import accept
+from tests.factories import make_candidate, make_lease, make_review, to_bytes
+from tests.recordings import recordings
+from tests.review_rows import WHEN
+from webhook.server.policy_file import load
+from webhook.server.respond import respond
+
+POLICIES = [load(name) for name in ("observe", "standard", "strict")]
+BODIES = [one.body for one in recordings() if len(one.body) < 20_000]
+FACES: st.SearchStrategy[Any] = st.sampled_from(
+    [None, True, 0, -1, 1.5, 2**31, "", "x", "2025-11-20T12:00:00.000000Z", "10000-01-01T00:00:00.000000Z", [], {}]
+)
+JSON = st.recursive(FACES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner))
+
+
+def assert_answered(body: bytes) -> None:
+    for policy in POLICIES:
+        reply = respond(body, policy, WHEN)
+        assert reply.body == respond(body, policy, WHEN).body
+        if reply.status == 200:
+            assert reply.request
+            accept(reply.body, reply.request.uid, reply.request.api_version)
+        else:
+            assert reply.status in {400, 413, 415}
+            assert reply.verdict is None
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes(body: bytes) -> None:
+    assert_answered(body)
+
+
+@given(JSON)
+def test_any_json(document: object) -> None:
+    assert_answered(json.dumps(document).encode())
+
+
+@given(st.data())
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_any_byte_of_a_recording_changed(data: st.DataObject) -> None:
+    body = bytearray(data.draw(st.sampled_from(BODIES)))
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, len(body) - 1))
+        body[place : place + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3))
+    assert_answered(bytes(body))
+
+
+def places(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """The path of every value in a document."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(found for key, item in inner for found in places(item, (*path, key)))]
+
+
+REVIEWS = [
+    make_review(new=make_lease()),
+    make_review(new=make_lease(), old=make_lease()),
+    make_review(old=make_lease()),
+    make_review(new=make_candidate(), old=make_candidate()),
+]
+
+
+@given(st.sampled_from(REVIEWS), st.data())
+@settings(max_examples=600, deadline=None)
+def test_any_value_of_a_review_replaced(review: dict[str, Any], data: st.DataObject) -> None:
+    document = json.loads(to_bytes(review))
+    path = data.draw(st.sampled_from([place for place in places(document) if place]))
+    parent = document
+    for step in path[:-1]:
+        parent = parent[step]
+    if data.draw(st.booleans()):
+        parent[path[-1]] = data.draw(JSON)
+    else:
+        del parent[path[-1]]
+    assert_answered(to_bytes(document))
+
+
+@given(st.text(min_size=1, max_size=256))
+def test_any_uid_is_echoed(uid: str) -> None:
+    review = make_review()
+    review["request"]["uid"] = uid
+    body = json.dumps(review).encode()
+    accept(respond(body, POLICIES[1], WHEN).body, uid)
