@@ -16,7 +16,25 @@ from webhook.server.respond import respond
 POLICIES = [load(name) for name in ("observe", "standard", "strict")]
 BODIES = [one.body for one in recordings() if len(one.body) < 20_000]
 FACES: st.SearchStrategy[Any] = st.sampled_from(
-    [None, True, 0, -1, 1.5, 2**31, "", "x", "2025-11-20T12:00:00.000000Z", "10000-01-01T00:00:00.000000Z", [], {}]
+    [
+        None,
+        True,
+        0,
+        -1,
+        1.5,
+        2**31,
+        2**63,
+        2**64,
+        10**30,
+        -(10**30),
+        1e300,
+        "",
+        "x",
+        "2025-11-20T12:00:00.000000Z",
+        "10000-01-01T00:00:00.000000Z",
+        [],
+        {},
+    ]
 )
 JSON = st.recursive(FACES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner))
 

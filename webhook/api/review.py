@@ -83,7 +83,7 @@ def _decode_slowly(body: bytes) -> AdmissionRequest:
     if not isinstance(review, dict) or review.get("kind") != "AdmissionReview":
         raise _no_review()
     api_version, request = review.get("apiVersion"), review.get("request")
-    if api_version not in REVIEW_VERSIONS:
+    if not isinstance(api_version, str) or api_version not in REVIEW_VERSIONS:
         raise _no_review()
     if not isinstance(request, dict):
         raise ReviewError(400, "the review has no request")

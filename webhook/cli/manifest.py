@@ -57,12 +57,13 @@ def review_of(new: Document, old: Document | None, writer: Writer | None) -> byt
         "resource": {"group": GROUP, "version": version, "resource": f"{kind.lower()}s"},
         "operation": "CREATE",
         "namespace": key_of(new)[1],
+        "name": key_of(new)[2],
         "object": new,
         "oldObject": None,
     }
     if old is not None:
         old = {**_placed(old), "apiVersion": new["apiVersion"]}
-        request |= {"operation": "UPDATE", "name": key_of(new)[2], "object": _stored(new, old), "oldObject": old}
+        request |= {"operation": "UPDATE", "object": _stored(new, old), "oldObject": old}
     if writer:
         request["userInfo"] = writer.user_info()
     return encoded({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
