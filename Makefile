@@ -7,7 +7,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check static fmt certs lock clean
+.PHONY: help setup run test check static fmt certs manifests lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -41,6 +41,9 @@ static: $(READY) ## format, lint, types and layers
 fmt: $(READY) ## format the code and mend what ruff can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+manifests: $(READY) certs ## render every overlay and component, and examine them (kubectl or Go)
+	$(BIN)/pytest --override-ini=addopts=--strict-markers tests/rendered
 
 lock: $(READY) ## pin the packages again, by hash
 	$(LOCK) --output-file requirements.txt requirements.in

@@ -1,0 +1,52 @@
+"""The manifests as they stand in deploy/, read without kustomize."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+Object = dict[str, Any]
+
+
+def documents(path: Path) -> list[Object]:
+    """The objects in a file; a list of kustomize's replacements is none."""
+    return [document for document in yaml.safe_load_all(path.read_text()) if isinstance(document, dict)]
+
+
+def replacements(component: str) -> list[Object]:
+    found: list[Object] = yaml.safe_load((DEPLOY / "components" / component / "same-as-base.yaml").read_text())
+    return found
+
+
+def base() -> list[Object]:
+    """Every object of the base, in the order of its kustomization."""
+    (kustomization,) = documents(DEPLOY / "base" / "kustomization.yaml")
+    return [document for name in kustomization["resources"] for document in documents(DEPLOY / "base" / name)]
+
+
+def base_object(kind: str) -> Object:
+    (found,) = [one for one in base() if one["kind"] == kind]
+    return found
+
+
+def pod() -> Object:
+    spec: Object = base_object("Deployment")["spec"]["template"]["spec"]
+    return spec
+
+
+def container() -> Object:
+    (one,) = pod()["containers"]
+    found: Object = one
+    return found
+
+
+def entries() -> list[tuple[str, Object]]:
+    """(where it stands, entry) of each webhook entry in base and components, patches included."""
+    return [
+        (str(path.relative_to(DEPLOY)), webhook)
+        for path in sorted(DEPLOY.glob("**/*.yaml"))
+        for document in documents(path)
+        if document.get("kind") == "ValidatingWebhookConfiguration"
+        for webhook in document.get("webhooks", ())
+    ]

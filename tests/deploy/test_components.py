@@ -1,0 +1,145 @@
+"""Metrics, names and annotations in components and overlays are those of the code."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.deploy.sources import DEPLOY, base_object, documents
+from webhook.doctor.certificate import FILLED_IN_LATER, SOON
+from webhook.doctor.scope import CHOICES
+from webhook.server.certificates import LEAF_DAYS, service_names
+from webhook.server.metrics import Metrics
+
+MONITORING = DEPLOY / "components" / "monitoring"
+API_SERVER = {
+    "apiserver_admission_webhook_fail_open_count": {"name", "type"},
+    "apiserver_admission_webhook_rejection_count": {"name", "type", "operation", "error_type", "rejection_code"},
+    "apiserver_admission_webhook_admission_duration_seconds_bucket": {"name", "type", "operation", "rejected", "le"},
+}
+"""kubernetes/apiserver, pkg/admission/metrics/metrics.go."""
+
+
+def our_metrics() -> dict[str, set[str]]:
+    """Every series of the code with its labels."""
+    found: dict[str, set[str]] = {}
+    for one in vars(Metrics()).values():
+        kind = getattr(one, "_type", None)
+        if kind is not None:
+            suffix = {"counter": "_total", "histogram": "_bucket"}.get(kind, "")
+            found[f"{one._name}{suffix}"] = set(one._labelnames) | ({"le"} if kind == "histogram" else set())
+    return {**found, "lease_webhook_build_info": {"version"}}
+
+
+def rules() -> list[dict[str, Any]]:
+    (document,) = documents(MONITORING / "prometheus-rule.yaml")
+    return [rule for group in document["spec"]["groups"] for rule in group["rules"]]
+
+
+def dashboard() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((MONITORING / "dashboard.json").read_text())
+    return found
+
+
+def expressions() -> Iterator[tuple[str, str]]:
+    yield from ((rule["alert"], rule["expr"]) for rule in rules())
+    for panel in dashboard()["panels"]:
+        yield from ((panel["title"], target["expr"]) for target in panel["targets"])
+
+
+@pytest.mark.parametrize(("name", "expression"), [pytest.param(*one, id=one[0]) for one in expressions()])
+def test_expressions_use_series_and_labels_that_exist(name: str, expression: str) -> None:
+    known = {**our_metrics(), **API_SERVER}
+    series = set(re.findall(r"\b(?:lease_webhook|apiserver)_\w+", expression))
+    assert series
+    assert series <= set(known)
+    grouped = {label for group in re.findall(r"by \(([^)]*)\)", expression) for label in group.split(", ")}
+    matched = set(re.findall(r"[{,](\w+)[=!]", expression))
+    allowed = set().union(*(known[one] for one in series))
+    assert grouped | matched <= allowed
+
+
+def test_every_metric_is_shown_somewhere() -> None:
+    shown = {series for _, expression in expressions() for series in re.findall(r"lease_webhook_\w+", expression)}
+    # What was dropped concerns logs and captures only.
+    assert set(our_metrics()) - shown <= {"lease_webhook_dropped_total"}
+
+
+def test_alerts_say_what_happened_and_what_to_do() -> None:
+    for rule in rules():
+        assert rule["labels"]["severity"] in {"info", "warning", "critical"}
+        assert set(rule["annotations"]) == {"summary", "description"}
+    (ends,) = [rule for rule in rules() if rule["alert"] == "LeaseWebhookCertificateEnds"]
+    assert f"< {SOON.days} * 86400" in ends["expr"]
+
+
+def test_alerts_know_the_names_of_our_entries() -> None:
+    pattern = re.compile(r".*[.]lease-webhook[.]svc")
+    text = (MONITORING / "prometheus-rule.yaml").read_text()
+    assert text.count(pattern.pattern) == 2
+    for path in DEPLOY.glob("**/webhook.yaml"):
+        for document in documents(path):
+            assert all(pattern.fullmatch(entry["name"]) for entry in document.get("webhooks", ()))
+
+
+def test_panels_do_not_overlap() -> None:
+    places = [tuple(panel["gridPos"].values()) for panel in dashboard()["panels"]]
+    assert len(set(places)) == len(places)
+    assert len({panel["id"] for panel in dashboard()["panels"]}) == len(places)
+
+
+def test_prometheus_reaches_the_health_port() -> None:
+    (service,) = documents(MONITORING / "service.yaml")
+    (monitor,) = documents(MONITORING / "service-monitor.yaml")
+    (policy,) = documents(MONITORING / "network-policy.yaml")
+    (port,) = service["spec"]["ports"]
+    (endpoint,) = monitor["spec"]["endpoints"]
+    assert (endpoint["port"], endpoint["path"]) == (port["name"], "/metrics")
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    assert service["spec"]["selector"] == base_object("Service")["spec"]["selector"]
+    # The patch replaces the list, so the reviews' port must be in it.
+    assert policy["spec"]["ingress"][0] == base_object("NetworkPolicy")["spec"]["ingress"][0]
+    assert policy["spec"]["ingress"][1]["ports"][0]["port"] == port["targetPort"]
+
+
+def test_cert_manager_issues_the_name_that_the_api_server_checks() -> None:
+    issued = {
+        one["metadata"]["name"]: one["spec"]
+        for one in documents(DEPLOY / "overlays" / "cert-manager" / "certificates.yaml")
+        if one["kind"] == "Certificate"
+    }
+    leaf, authority = issued["lease-webhook"], issued["lease-webhook-ca"]
+    reference = base_object("ValidatingWebhookConfiguration")["webhooks"][0]["clientConfig"]["service"]
+    assert f"{reference['name']}.{reference['namespace']}.svc" in leaf["dnsNames"]
+    assert set(leaf["dnsNames"]) <= set(service_names(reference["name"], reference["namespace"]))
+    volumes = base_object("Deployment")["spec"]["template"]["spec"]["volumes"]
+    assert leaf["secretName"] in [one["secret"]["secretName"] for one in volumes if "secret" in one]
+    assert "server auth" in leaf["usages"]
+    assert leaf["duration"] == f"{LEAF_DAYS * 24}h"
+    # A leaf that is its own CA has a window at each renewal.
+    assert authority["isCA"] is True
+    (inject,) = documents(DEPLOY / "overlays" / "cert-manager" / "inject.yaml")
+    annotations = inject["metadata"]["annotations"]
+    assert annotations == {FILLED_IN_LATER[0]: "lease-webhook/lease-webhook-ca"}
+
+
+def test_openshift_uses_the_secret_that_is_mounted() -> None:
+    (service,) = documents(DEPLOY / "overlays" / "openshift" / "service.yaml")
+    (webhook,) = documents(DEPLOY / "overlays" / "openshift" / "webhook.yaml")
+    volumes = base_object("Deployment")["spec"]["template"]["spec"]["volumes"]
+    assert list(service["metadata"]["annotations"].values()) == [
+        one["secret"]["secretName"] for one in volumes if "secret" in one
+    ]
+    assert webhook["metadata"]["annotations"] == {FILLED_IN_LATER[1]: "true"}
+
+
+def test_choices_are_written_as_the_doctor_reads_them() -> None:
+    written = {
+        annotation: value
+        for path in DEPLOY.glob("components/*/webhook.yaml")
+        for document in documents(path)
+        for annotation, value in document["metadata"].get("annotations", {}).items()
+    }
+    assert written == {f"lease-webhook/{choice}": "reviewed" for choice in [*CHOICES.values(), "renewals"]}
