@@ -9,10 +9,10 @@ from typing import Final
 
 from webhook import __version__
 from webhook.api.text import escape
-from webhook.cli import certs, check, doctor, replay, rules, serve
+from webhook.cli import certs, check, doctor, policy, replay, rules, serve
 from webhook.cli.failure import Failure
 
-COMMANDS: Final = (serve, check, replay, rules, certs, doctor)
+COMMANDS: Final = (serve, check, replay, rules, policy, certs, doctor)
 """Each module has `add_parser(subparsers)`, which names its `run(args) -> int`. The order is that of `--help`."""
 
 BROKEN_PIPE: Final = 141

@@ -40,6 +40,7 @@ MOST_COMBINATIONS: Final = 200_000
 USER: Final = "user:"
 
 ANYWHERE: Final = "*"
+_RULES: Final = {rule.name: rule.encode_name for rule in fields(Rules)}
 _DAY: Final = 86_400 * 1_000_000
 _EPOCH: Final = date(1970, 1, 1).toordinal()
 _UNKNOWN_VARIABLE: Final = re.compile(r"\$\{(?!pod\})")
@@ -71,12 +72,12 @@ def mode_of(word: str) -> Mode:
 def settings_of(rules: Rules) -> dict[Setting, Value]:
     """What a `rules` mapping sets."""
     settings: dict[Setting, Value] = {}
-    for rule in fields(rules):
-        said = getattr(rules, rule.name)
+    for field, rule in _RULES.items():
+        said = getattr(rules, field)
         if said is not UNSET:
             for name, value in asdict(said).items():
                 if value is not UNSET:
-                    settings[rule.encode_name, name] = mode_of(value) if name == MODE else value
+                    settings[rule, name] = mode_of(value) if name == MODE else value
     return settings
 
 
@@ -94,9 +95,9 @@ def users_of(exemption: Exemption) -> list[str]:
 
 
 def _default(base: PolicyDocument, document: PolicyDocument) -> LeasePolicy:
-    preset_alone = with_settings(LeasePolicy(modes={}), settings_of(base.rules))
-    default = with_settings(preset_alone, settings_of(document.rules))
-    _check_numbers(default, document.rules, "rules")
+    settings = settings_of(document.rules)
+    default = with_settings(with_settings(LeasePolicy(modes={}), settings_of(base.rules)), settings)
+    _check_numbers(default, settings, "rules")
     return default
 
 
@@ -105,7 +106,7 @@ def _overrides(overrides: list[Override], default: LeasePolicy) -> LeaseIndex[Se
     for position, override in enumerate(overrides):
         path = f"overrides[{position}]"
         values = settings_of(override.rules)
-        _check_numbers(with_settings(default, values), override.rules, f"{path}.rules")
+        _check_numbers(with_settings(default, values), values, f"{path}.rules")
         settings: Settings = {setting: Decided(position, value) for setting, value in values.items()}
         _put(index, override, settings, later_wins, path)
     return index
@@ -153,7 +154,7 @@ def _bindings(bindings: list[LeaseBinding]) -> dict[tuple[str, str], Binding]:
             raise PolicyError(f"{'/'.join(key)} is bound already, by bindings[{first[key]}]", path)
         for number, template in enumerate(binding.holder):
             if _UNKNOWN_VARIABLE.search(template):
-                raise PolicyError("${pod} is the only variable", f"{path}.holder[{number}]")
+                raise PolicyError("`${pod}` is the only variable", f"{path}.holder[{number}]")
         first[key] = position
         found[key] = _binding(binding)
     return found
@@ -191,19 +192,16 @@ def _check_combinations(combinations: int, path: str) -> None:
         raise PolicyError(problem, path)
 
 
-def _check_numbers(policy: LeasePolicy, rules: Rules, path: str) -> None:
+def _check_numbers(policy: LeasePolicy, settings: Mapping[Setting, Value], path: str) -> None:
     """A warn tier above the deny tier of the same unit would never speak."""
-    for rule in fields(rules):
-        limits = getattr(policy.limits, rule.name, None)
-        if getattr(rules, rule.name) is UNSET or limits is None:
+    for rule, name in settings:
+        if name == MODE:
             continue
-        numbers: Mapping[str, int] = asdict(limits)
+        numbers: Mapping[str, int] = asdict(getattr(policy.limits, rule.replace("-", "_")))
         for warn, value in numbers.items():
             deny = warn.replace("warn_", "deny_", 1)
             if deny in numbers and value > numbers[deny]:
-                raise PolicyError(
-                    f"{warn} {value} must not be above {deny} {numbers[deny]}", f"{path}.{rule.encode_name}"
-                )
+                raise PolicyError(f"{warn} {value} must not be above {deny} {numbers[deny]}", f"{path}.{rule}")
 
 
 def _digest(base: PolicyDocument, document: PolicyDocument) -> str:

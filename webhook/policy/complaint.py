@@ -19,7 +19,7 @@ _DOCUMENT: Final = inspect.type_info(PolicyDocument)
 _KINDS: Final = {
     "str": "a text",
     "int": "a whole number",
-    "float": "a number",
+    "float": "a number with a fraction",
     "bool": "true or false",
     "array": "a list",
     "object": "a mapping of keys to values",

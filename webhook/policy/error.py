@@ -1,5 +1,7 @@
 """Why a policy file is refused."""
 
+from webhook.api.text import cut, escape
+
 
 class PolicyError(Exception):
     """A policy file is refused as a whole; the text says where, what, and the nearest valid name where there is one.
@@ -16,4 +18,4 @@ class PolicyError(Exception):
 
     def __str__(self) -> str:
         where = [f"line {self.line}"] if self.line else []
-        return ": ".join([*where, *filter(None, [self.path]), self.problem])
+        return ": ".join([*where, *filter(None, [escape(cut(self.path))]), self.problem])

@@ -76,7 +76,8 @@ class Policy(Struct, frozen=True):
 
     def for_lease(self, namespace: str, name: str) -> LeasePolicy:
         """Modes, numbers and binding for one lease (for a candidate: of its own namespace and name)."""
-        if not self.bindings and not self.overrides:
+        document = self.document
+        if not document.overrides and not document.bindings:
             return self.default
         binding = self.bindings.get((namespace, name))
         settings = self.overridden(namespace, name)

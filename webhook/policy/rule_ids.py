@@ -1,54 +1,9 @@
-"""The rules that a policy may name."""
+"""The rules that a policy may name: those of single writes, and those that only reports over stored objects use."""
 
 from typing import Final
 
-RULE_IDS: Final = (
-    "object-name",
-    "metadata-immutable",
-    "object-metadata",
-    "lease-duration",
-    "lease-transitions",
-    "lease-strategy",
-    "lease-preferred-holder",
-    "candidate-lease-name",
-    "candidate-lease-name-immutable",
-    "candidate-lease-name-format",
-    "candidate-strategy",
-    "candidate-preferred-strategies",
-    "candidate-strategies-unique",
-    "candidate-binary-version",
-    "candidate-emulation-version",
-    "candidate-version-order",
-    "candidate-versions-required",
-    "request-options",
-    "time-unreadable",
-    "renewal-stamp-tampered",
-    "takeover-before-expiry",
-    "takeover-by-node",
-    "takeover-across-namespaces",
-    "lease-without-stamps",
-    "renew-time-in-future",
-    "duration-too-long",
-    "duration-shortened",
-    "transitions-jump",
-    "transitions-decrease",
-    "transitions-mismatch",
-    "acquire-time-changed",
-    "renew-time-backwards",
-    "preferred-holder-writer",
-    "strategy-writer",
-    "foreign-release",
-    "foreign-release-across-namespaces",
-    "holder-identity-shape",
-    "holder-identity-mismatch",
-    "identity-binding",
-    "node-lease-holder",
-    "node-lease-writer",
-    "apiserver-lease-writer",
-    "live-lease-deleted",
-    "ping-time-writer",
-    "candidate-renew-time-in-future",
-    "candidate-renew-time-backwards",
-    "candidate-changed",
-    "candidate-strategy-conflict",
-)
+from webhook.rules import candidate_strategy_conflict
+from webhook.rules.registry import RULES
+
+OFFLINE: Final = (candidate_strategy_conflict.ID,)
+RULE_IDS: Final = (*RULES, *OFFLINE)

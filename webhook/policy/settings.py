@@ -14,7 +14,7 @@ PRESETS: Final = ("observe", "standard", "strict")
 
 ModeWord = Literal["deny", "warn", "audit", "off"]
 Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-Text = Annotated[str, Meta(pattern=r"\S", description="a sentence for people")]
+Text = Annotated[str, Meta(pattern=r"\S", description="a text that says something")]
 Exact = Annotated[str, Meta(pattern=r"^[^*?\s]+(?!\s)$", description="an exact name; wildcards mean nothing here")]
 User = Annotated[str, Meta(pattern="^[^*?]+$", description="an exact name; wildcards mean nothing here")]
 Glob = Annotated[

@@ -1,8 +1,8 @@
 """YAML text as plain values, with the line of each; a small and strict part of YAML.
 
 Refused, because a policy never needs them and each has hurt someone: aliases and anchors (a few lines that expand to
-gigabytes), tags (`!!python/object`), a key twice, a second document, deep nesting. Plain scalars follow the core schema
-of YAML 1.2 without floats' and integers' other bases, so `off` is a word and no boolean.
+gigabytes), tags (`!!python/object`), a key twice, a second document, deep nesting. Plain scalars are read as in the
+core schema of YAML 1.2, so `off` is a word and no boolean, and a date is a text; other notations of numbers are texts.
 """
 
 import re
@@ -42,7 +42,7 @@ _WORDS: Final[dict[str, Value]] = {
     **dict.fromkeys(["false", "False", "FALSE"], False),
 }
 _INTEGER: Final = re.compile(r"[-+]?[0-9]{1,100}")
-_FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_FRACTION: Final = re.compile(r"[-+]?([0-9]{1,100}\.[0-9]{0,100}|\.[0-9]{1,100})")
 
 
 class _Mark(Protocol):
@@ -148,4 +148,4 @@ def _plain(text: str) -> Value:
         return _WORDS[text]
     if _INTEGER.fullmatch(text):
         return int(text)
-    return float(text.replace(".i", "i").replace(".n", "n")) if _FLOAT.fullmatch(text) else text
+    return float(text) if _FRACTION.fullmatch(text) else text

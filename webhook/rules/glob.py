@@ -4,9 +4,7 @@ A glob covers the whole text, upper and lower case differ, and `[` is no class. 
 matters because holder identities come from strangers and may hold a megabyte.
 """
 
-import re
-from collections.abc import Callable
-from fnmatch import fnmatchcase, translate
+from fnmatch import fnmatchcase
 from typing import Final
 
 from webhook.rules.binding import POD
@@ -17,11 +15,6 @@ WILDCARDS: Final = "*?"
 def is_literal(pattern: str) -> bool:
     """Whether the glob can match one text only, itself."""
     return not any(wildcard in pattern for wildcard in WILDCARDS)
-
-
-def matcher(pattern: str) -> Callable[[str], object]:
-    """A function that returns something true for the texts that the glob covers."""
-    return re.compile(translate(_without_classes(pattern))).match
 
 
 def matches(pattern: str, text: str) -> bool:

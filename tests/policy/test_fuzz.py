@@ -1,0 +1,85 @@
+"""Any text is a policy or a PolicyError, nothing else."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webhook.policy.document import parse
+from webhook.policy.error import PolicyError
+from webhook.policy.model import Policy
+from webhook.policy.rule_ids import RULE_IDS
+
+WORDS = st.sampled_from(
+    [
+        *("apiVersion", "lease-webhook/v1", "preset", "mode", "rules", "exempt", "overrides", "bindings", "until"),
+        *("owner", "reason", "users", "groups", "service_accounts", "namespaces", "leases", "namespace", "lease"),
+        *("writers", "holder", "require_pod", "without_stamps", "deny", "off", "strict", "true", "null", "2027-01-31"),
+        *("warn_above_seconds", "deny_above_seconds", "shop/db", "user:ci", "${pod}_*", "*", "?", "-1", "1e9", "''"),
+        *RULE_IDS,
+    ]
+)
+VALUES = st.recursive(
+    WORDS | st.text(max_size=5) | st.integers(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS | st.text(max_size=5), inner, max_size=4),
+    max_leaves=12,
+)
+PIECES = st.sampled_from([*": ", *"-[]{}&*!|>%@`'\"#,?\n\t\x00\x85\u2028\ufeff\ud800", ": ", "\n  ", "\n- ", "--- "])
+
+
+def outcome(text: str) -> Policy | None:
+    try:
+        return parse(text)
+    except PolicyError as error:
+        refused = error
+    assert refused.problem
+    assert str(refused).isprintable()
+    return None
+
+
+@given(st.text())
+def test_any_text(text: str) -> None:
+    outcome(text)
+
+
+@given(st.lists(WORDS | PIECES, max_size=30).map("".join))
+def test_pieces_of_policies(text: str) -> None:
+    outcome("apiVersion: lease-webhook/v1\n" + text)
+
+
+@given(st.dictionaries(WORDS, VALUES, max_size=4))
+def test_any_keys_and_values(keys: dict[str, object]) -> None:
+    outcome("apiVersion: lease-webhook/v1\n" + "".join(f"{key}: {flow(value)}\n" for key, value in keys.items()))
+
+
+@pytest.mark.parametrize("cut", range(0, 400, 7))
+def test_a_good_file_cut_off_anywhere(cut: int) -> None:
+    outcome(GOOD[:cut])
+
+
+def test_the_good_file_is_good() -> None:
+    assert outcome(GOOD)
+    assert len(GOOD) > 400
+
+
+def flow(value: object) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(flow(item) for item in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {flow(item)}" for key, item in value.items()) + "}"
+    return str(value)
+
+
+GOOD = """\
+apiVersion: lease-webhook/v1
+preset: strict
+mode: warn
+without_stamps: enforce
+rules:
+  duration-too-long: {mode: audit, warn_above_seconds: 3600}
+exempt:
+- {users: [velero], namespaces: ["team-*"], owner: ops, reason: restores, until: 2027-01-31}
+overrides:
+- {namespaces: [shop], leases: ["check*"], rules: {foreign-release: {mode: audit}}}
+bindings:
+- {namespace: shop, lease: checkout, writers: [shop/checkout, "user:ci"], holder: ["${pod}_*"]}
+"""

@@ -1,0 +1,129 @@
+"""Which layer of a policy wins: preset < rules < overrides in order; the cap is a matter of its own."""
+
+from typing import Any
+
+import pytest
+
+from tests.policy.files import policy
+from webhook.api.verdict import Mode
+from webhook.rules.limits import DEFAULT_LIMITS
+
+RULE = "takeover-before-expiry"
+
+
+def deny(rule: str = RULE) -> dict[str, Any]:
+    return {rule: {"mode": "deny"}}
+
+
+def test_the_smallest_file_is_standard() -> None:
+    made = policy()
+    assert (made.preset, made.mode, made.enforce_without_stamps) == ("standard", Mode.DENY, False)
+    assert made.for_lease("shop", "checkout").limits == DEFAULT_LIMITS
+    assert made.for_lease("shop", "checkout").binding is None
+
+
+@pytest.mark.parametrize(
+    ("keys", "mode"),
+    [
+        pytest.param({}, Mode.WARN, id="the preset decides where the file is silent"),
+        pytest.param({"preset": "strict"}, Mode.DENY, id="another preset"),
+        pytest.param({"rules": deny()}, Mode.DENY, id="rules win over the preset, and may raise a mode"),
+        pytest.param({"rules": {RULE: {"mode": "off"}}}, Mode.OFF, id="rules may lower a mode"),
+        pytest.param(
+            {"rules": {RULE: {"mode": "off"}}, "overrides": [{"rules": deny()}]},
+            Mode.DENY,
+            id="an override wins over rules",
+        ),
+        pytest.param(
+            {"overrides": [{"rules": deny()}, {"rules": {RULE: {"mode": "audit"}}}]},
+            Mode.AUDIT,
+            id="a later override wins",
+        ),
+        pytest.param(
+            {
+                "overrides": [
+                    {"rules": {RULE: {"mode": "audit"}}, "namespaces": ["shop"], "leases": ["checkout"]},
+                    {"rules": deny(), "namespaces": ["sh*"]},
+                ]
+            },
+            Mode.DENY,
+            id="a later glob wins over an earlier exact name",
+        ),
+        pytest.param(
+            {
+                "overrides": [
+                    {"rules": deny(), "namespaces": ["sh*"]},
+                    {"rules": {RULE: {"mode": "audit"}}, "namespaces": ["shop"], "leases": ["checkout"]},
+                ]
+            },
+            Mode.AUDIT,
+            id="a later exact name wins over an earlier glob",
+        ),
+        pytest.param(
+            {"overrides": [{"rules": deny(), "namespaces": ["bank"]}]}, Mode.WARN, id="an override of another namespace"
+        ),
+        pytest.param(
+            {"overrides": [{"rules": deny(), "namespaces": ["shop"], "leases": ["check"]}]},
+            Mode.WARN,
+            id="a glob covers the whole name",
+        ),
+        pytest.param(
+            {"overrides": [{"rules": deny()}, {"rules": {"duration-too-long": {"deny_above_seconds": 90_000}}}]},
+            Mode.DENY,
+            id="an override leaves alone what it does not name",
+        ),
+        pytest.param(
+            {"rules": deny(), "mode": "warn"}, Mode.DENY, id="the cap is kept apart, so that would-deny is known"
+        ),
+    ],
+)
+def test_mode_of_one_rule(keys: dict[str, Any], mode: Mode) -> None:
+    assert policy(**keys).for_lease("shop", "checkout").modes[RULE] is mode
+
+
+def test_numbers_come_from_the_last_layer_that_names_them() -> None:
+    made = policy(
+        rules={"duration-too-long": {"warn_above_seconds": 100, "deny_above_seconds": 1000}},
+        overrides=[{"namespaces": ["shop"], "rules": {"duration-too-long": {"warn_above_seconds": 200}}}],
+    )
+    shop, bank = (made.for_lease(namespace, "checkout").limits for namespace in ("shop", "bank"))
+    assert (shop.duration_too_long.warn_above_seconds, shop.duration_too_long.deny_above_seconds) == (200, 1000)
+    assert bank.duration_too_long.warn_above_seconds == 100
+    assert shop.renew_time_in_future == DEFAULT_LIMITS.renew_time_in_future
+
+
+@pytest.mark.parametrize(
+    ("preset", "mode", "cap"),
+    [
+        pytest.param("standard", "deny", Mode.DENY, id="standard denies"),
+        pytest.param("strict", "warn", Mode.WARN, id="a file may cap strict"),
+        pytest.param("observe", "deny", Mode.WARN, id="observe never denies"),
+        pytest.param("observe", "audit", Mode.AUDIT, id="the lower cap counts"),
+        pytest.param("standard", "off", Mode.OFF, id="the kill switch"),
+    ],
+)
+def test_cap(preset: str, mode: str, cap: Mode) -> None:
+    assert policy(preset=preset, mode=mode).mode is cap
+
+
+def test_off_is_a_word_and_no_boolean() -> None:
+    made = policy(without_stamps="enforce", rules={RULE: {"mode": "off"}})
+    assert made.enforce_without_stamps
+    assert made.for_lease("shop", "checkout").modes[RULE] is Mode.OFF
+
+
+def test_without_overrides_and_bindings_every_lease_shares_one_answer() -> None:
+    made = policy(preset="strict")
+    assert made.for_lease("shop", "checkout") is made.for_lease("bank", "ledger") is made.default
+
+
+def test_a_lease_that_no_entry_names_gets_the_shared_answer() -> None:
+    made = policy(overrides=[{"namespaces": ["bank"], "rules": deny()}])
+    assert made.for_lease("shop", "checkout") is made.default
+
+
+def test_digest_tells_policies_apart_and_ignores_what_means_nothing() -> None:
+    assert policy().digest == policy(mode="deny", rules={}).digest
+    assert len({policy().digest, policy(mode="warn").digest, policy(preset="strict").digest}) == 3
+    assert len(policy().digest) == 8
+    assert int(policy().digest, 16) >= 0

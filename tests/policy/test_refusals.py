@@ -1,0 +1,274 @@
+"""Every way in which a policy file is refused, with the words that its writer reads."""
+
+import pytest
+
+from webhook.policy import compilation
+from webhook.policy.document import parse
+from webhook.policy.error import PolicyError
+from webhook.policy.yaml_text import MOST_CHARACTERS
+
+HEAD = "apiVersion: lease-webhook/v1\n"
+EXEMPT = HEAD + "exempt:\n- {owner: a, reason: b, "
+BINDING = HEAD + "bindings:\n- {namespace: shop, lease: db, writers: [shop/db], "
+ALIKE = "\n".join(f"- {{namespaces: ['*-{number}-*'], rules: {{}}}}" for number in range(65))
+
+
+def refusal(text: str) -> str:
+    with pytest.raises(PolicyError) as caught:
+        parse(text)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param("", "the file is empty", id="empty"),
+        pytest.param("# only a comment\n", "the file is empty", id="only a comment"),
+        pytest.param("---\n", "line 2: must be a mapping of keys to values, not nothing", id="an empty document"),
+        pytest.param("standard", "line 1: must be a mapping of keys to values, not a text", id="a word"),
+        pytest.param("- standard", "line 1: must be a mapping of keys to values, not a list", id="a list"),
+        pytest.param(HEAD + "---\n" + HEAD, "line 2: a policy file holds one document only", id="two documents"),
+        pytest.param(HEAD + "rules: {", "line 3: not YAML: did not find expected node content", id="syntax"),
+        pytest.param(
+            HEAD + "\tmode: warn", "line 2: not YAML: found a tab character that violates indentation", id="a tab"
+        ),
+        pytest.param(HEAD + "x: \x00", "not YAML: a character that a YAML file may not hold", id="a NUL"),
+        pytest.param(HEAD + "x: \ud800", "not YAML: a character that a YAML file may not hold", id="half a character"),
+        pytest.param(HEAD + "mode: warn\nmode: deny", 'line 3: key "mode" stands twice', id="a key twice"),
+        pytest.param(
+            HEAD + "rules:\n  strategy-writer: {mode: off, mode: deny}",
+            'line 3: rules.strategy-writer: key "mode" stands twice',
+            id="a key twice inside",
+        ),
+        pytest.param(HEAD + "exempt: &all []", "line 2: exempt: anchors are not allowed", id="an anchor"),
+        pytest.param(
+            HEAD + "exempt: *all", "line 2: exempt: aliases are not allowed; write the value again", id="an alias"
+        ),
+        pytest.param(HEAD + "mode: !!str off", "line 2: mode: tags are not allowed", id="a tag"),
+        pytest.param(HEAD + "? [mode]\n: off", "line 2: a key must be a word", id="a list as a key"),
+        pytest.param("[" * 40, "line 1: " + "[0]" * 17 + ": nested deeper than 16 levels", id="deep"),
+        pytest.param(" " * (MOST_CHARACTERS + 1), f"the file is larger than {MOST_CHARACTERS} characters", id="large"),
+        pytest.param("mode: deny", "line 1: apiVersion: must be given", id="no apiVersion"),
+        pytest.param(
+            "apiVersion: lease-webhook/v2",
+            'line 1: apiVersion: "lease-webhook/v2" is not known; did you mean "lease-webhook/v1"?',
+            id="another apiVersion",
+        ),
+        pytest.param(
+            HEAD + "overides: []", 'line 2: overides: unknown key; did you mean "overrides"?', id="a key misspelt"
+        ),
+        pytest.param(
+            HEAD + "x: []",
+            "line 2: x: unknown key; known are apiVersion, bindings, exempt, mode, overrides, preset, rules, "
+            "without_stamps",
+            id="a key like no other",
+        ),
+        pytest.param(
+            HEAD + "rules:\n  takeover-befor-expiry: {mode: deny}",
+            'line 3: rules.takeover-befor-expiry: unknown rule; did you mean "takeover-before-expiry"?',
+            id="a rule misspelt",
+        ),
+        pytest.param(HEAD + "rules: {xyz: {}}", "line 2: rules.xyz: unknown rule", id="a rule like no other"),
+        pytest.param(
+            HEAD + "overrides:\n- rules:\n    strategy-writers: {}",
+            'line 4: overrides[0].rules.strategy-writers: unknown rule; did you mean "strategy-writer"?',
+            id="a rule misspelt in an override",
+        ),
+        pytest.param(
+            HEAD + "rules: {strategy-writer: {mode: dney}}",
+            'line 2: rules.strategy-writer.mode: "dney" is not known; did you mean "deny"?',
+            id="a mode misspelt",
+        ),
+        pytest.param(
+            HEAD + "mode: block",
+            'line 2: mode: "block" is not known; known are audit, deny, off, warn',
+            id="a mode like no other",
+        ),
+        pytest.param(
+            HEAD + "mode: false",
+            "line 2: mode: must be one of audit, deny, off, warn, not true or false",
+            id="a boolean as a mode",
+        ),
+        pytest.param(
+            HEAD + "preset: strikt",
+            'line 2: preset: "strikt" is not known; did you mean "strict"?',
+            id="a preset misspelt",
+        ),
+        pytest.param(
+            HEAD + "rules: {strategy-writer: deny}",
+            "line 2: rules.strategy-writer: must be a mapping of keys to values, not a text",
+            id="a mode where a mapping belongs",
+        ),
+        pytest.param(
+            HEAD + "rules: {strategy-writer: {deny_above_seconds: 5}}",
+            "line 2: rules.strategy-writer.deny_above_seconds: unknown key; known are mode",
+            id="a number that the rule does not have",
+        ),
+        pytest.param(
+            HEAD + "rules: {duration-too-long: {deny_above_second: 5}}",
+            'line 2: rules.duration-too-long.deny_above_second: unknown key; did you mean "deny_above_seconds"?',
+            id="a number misspelt",
+        ),
+        pytest.param(
+            HEAD + "rules: {duration-too-long: {deny_above_seconds: -1}}",
+            "line 2: rules.duration-too-long.deny_above_seconds: must be at least 0",
+            id="a negative number",
+        ),
+        pytest.param(
+            HEAD + "rules: {duration-too-long: {deny_above_seconds: 9223372036854775808}}",
+            "line 2: rules.duration-too-long.deny_above_seconds: must be at most 9223372036854775807",
+            id="a number beyond 64 bits",
+        ),
+        pytest.param(
+            HEAD + "rules: {duration-too-long: {deny_above_seconds: 1.5}}",
+            "line 2: rules.duration-too-long.deny_above_seconds: must be a whole number, not a number with a fraction",
+            id="a fraction",
+        ),
+        pytest.param(
+            HEAD + "rules: {duration-too-long: {deny_above_seconds: 1h}}",
+            "line 2: rules.duration-too-long.deny_above_seconds: must be a whole number, not a text",
+            id="a number with a unit",
+        ),
+        pytest.param(
+            HEAD + "rules: {duration-too-long: {warn_above_seconds: 100, deny_above_seconds: 50}}",
+            "line 2: rules.duration-too-long: warn_above_seconds 100 must not be above deny_above_seconds 50",
+            id="warn above deny",
+        ),
+        pytest.param(
+            HEAD + "overrides:\n- rules: {holder-identity-shape: {deny_above_bytes: 400}}",
+            "line 3: overrides[0].rules.holder-identity-shape: "
+            "warn_above_bytes 512 must not be above deny_above_bytes 400",
+            id="warn, from the layer below, above deny",
+        ),
+        pytest.param(HEAD + "rules:", "line 2: rules: must be a mapping of keys to values, not nothing", id="nothing"),
+        pytest.param(
+            HEAD + "exempt: {}", "line 2: exempt: must be a list, not a mapping of keys to values", id="no list"
+        ),
+        pytest.param(HEAD + "exempt: [{reason: b}]", "line 2: exempt[0].owner: must be given", id="no owner"),
+        pytest.param(HEAD + "exempt: [{owner: b}]", "line 2: exempt[0].reason: must be given", id="no reason"),
+        pytest.param(
+            HEAD + "exempt: [{owner: ' ', reason: b}]",
+            "line 2: exempt[0].owner: must be a text that says something",
+            id="a blank owner",
+        ),
+        pytest.param(
+            HEAD + "exempt:\n- {owner: 7, reason: b}",
+            "line 3: exempt[0].owner: must be a text, not a whole number; put it in quotes",
+            id="a number as owner",
+        ),
+        pytest.param(
+            EXEMPT + "users: []}",
+            "line 3: exempt[0]: must say whom or where: users, groups, service_accounts, namespaces or leases",
+            id="nobody and nowhere",
+        ),
+        pytest.param(
+            EXEMPT + "users: ['system:*']}",
+            "line 3: exempt[0].users[0]: must be an exact name; wildcards mean nothing here",
+            id="a wildcard in a user",
+        ),
+        pytest.param(
+            EXEMPT + "service_accounts: [checkout]}",
+            "line 3: exempt[0].service_accounts[0]: must be a service account as namespace/name, no wildcards",
+            id="a service account without its namespace",
+        ),
+        pytest.param(
+            EXEMPT + "leases: [a, 'a b']}",
+            "line 3: exempt[0].leases[1]: must be a name, in which `*` is any run of characters and `?` is one",
+            id="a blank in a name",
+        ),
+        pytest.param(
+            EXEMPT + "users: [a], until: 31.1.2027}",
+            "line 3: exempt[0].until: must be a date such as 2027-01-31",
+            id="a date in another form",
+        ),
+        pytest.param(
+            EXEMPT + "users: [a], until: 2027-02-30}",
+            "line 3: exempt[0].until: must be a date such as 2027-01-31",
+            id="a day that does not exist",
+        ),
+        pytest.param(
+            EXEMPT + "users: [a], until: 2027}",
+            "line 3: exempt[0].until: must be a date such as 2027-01-31, not a whole number",
+            id="a year alone",
+        ),
+        pytest.param(HEAD + "overrides: [{leases: [a]}]", "line 2: overrides[0].rules: must be given", id="no rules"),
+        pytest.param(
+            HEAD + "overrides:\n" + ALIKE,
+            "line 67: overrides[64]: more than 64 globs have the beginning and the end of one of these; "
+            "use names, or one glob",
+            id="too many globs alike",
+        ),
+        pytest.param(
+            BINDING + "holder: []}", "line 3: bindings[0].holder: must have at least one entry", id="no holder"
+        ),
+        pytest.param(
+            BINDING + "holder: ['']}",
+            "line 3: bindings[0].holder[0]: must be a holder identity, in which `*` is any run of characters, "
+            "`?` is one, and `${pod}` is the name of the writer's pod",
+            id="an empty holder",
+        ),
+        pytest.param(
+            BINDING + "holder: ['${node}']}",
+            "line 3: bindings[0].holder[0]: `${pod}` is the only variable",
+            id="another variable",
+        ),
+        pytest.param(
+            BINDING.replace("lease: db", "lease: 'db*'") + "holder: [a]}",
+            "line 3: bindings[0].lease: must be an exact name; wildcards mean nothing here",
+            id="a glob as a bound lease",
+        ),
+        pytest.param(
+            BINDING.replace("shop/db", "group:ops") + "holder: [a]}",
+            'line 3: bindings[0].writers[0]: must be a service account as namespace/name, or a user as "user:NAME", '
+            "no wildcards",
+            id="a group as a writer",
+        ),
+        pytest.param(
+            BINDING + "holder: [a], require_pod: yes}",
+            "line 3: bindings[0].require_pod: must be true or false, not a text",
+            id="yes is no boolean",
+        ),
+        pytest.param(
+            BINDING + "holder: [a]}\n- {namespace: shop, lease: db, writers: [shop/x], holder: [b]}",
+            "line 4: bindings[1]: shop/db is bound already, by bindings[0]",
+            id="a lease bound twice",
+        ),
+    ],
+)
+def test_words(text: str, words: str) -> None:
+    assert refusal(text) == words
+
+
+@pytest.mark.parametrize(
+    ("keys", "path"),
+    [
+        pytest.param(
+            "exempt: [{owner: a, reason: b, users: [u], groups: [g], leases: [a, b]}]", "exempt[0]", id="exempt"
+        ),
+        pytest.param("overrides: [{namespaces: [a, b], leases: [c, d], rules: {}}]", "overrides[0]", id="overrides"),
+    ],
+)
+def test_too_many_combinations(keys: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compilation, "MOST_COMBINATIONS", 3)
+    words = f"line 2: {path}: more than 3 combinations of requester, namespace and lease so far; use globs"
+    assert refusal(HEAD + keys) == words
+    monkeypatch.setattr(compilation, "MOST_COMBINATIONS", 4)
+    assert parse(HEAD + keys).preset == "standard"
+
+
+def test_an_error_carries_its_parts() -> None:
+    with pytest.raises(PolicyError) as caught:
+        parse(HEAD + "mode: dney")
+    assert (caught.value.path, caught.value.line) == ("mode", 2)
+    assert caught.value.problem == '"dney" is not known; did you mean "deny"?'
+
+
+def test_a_hostile_key_is_cut_and_shown_on_one_line() -> None:
+    words = refusal(HEAD + f'"{"x" * 100}\\e\\n` - at `$.rules{"x" * 500}": 1')
+    assert words.startswith("line 2: " + "x" * 100 + "\\x1b\\n` - at `$.rulesx")
+    assert words.isprintable()
+    assert len(words) < 300
+
+
+def test_years_of_zeros_are_a_text() -> None:
+    assert refusal(HEAD + "rules: {duration-too-long: {deny_above_seconds: " + "1" * 5000 + "}}").endswith("not a text")

@@ -1,0 +1,90 @@
+"""YAML as a policy file may use it."""
+
+import sys
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webhook.policy.error import PolicyError
+from webhook.policy.yaml_text import Document, read
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        pytest.param("off", "off", id="off is a word"),
+        pytest.param("yes", "yes", id="yes is a word"),
+        pytest.param("2027-01-31", "2027-01-31", id="a date is a text"),
+        pytest.param("true", True, id="true"),
+        pytest.param("False", False, id="False"),
+        pytest.param("~", None, id="a tilde is nothing"),
+        pytest.param("'~'", "~", id="a quoted tilde is a text"),
+        pytest.param('"7"', "7", id="a quoted number is a text"),
+        pytest.param("-7", -7, id="a number"),
+        pytest.param("007", 7, id="zeros in front do not make it octal"),
+        pytest.param("0x10", "0x10", id="no hexadecimal numbers"),
+        pytest.param("1_000", "1_000", id="no underscores in numbers"),
+        pytest.param("1.5", 1.5, id="a fraction"),
+        pytest.param("1:30", "1:30", id="no numbers to the base of 60"),
+        pytest.param("7" * 5000, "7" * 5000, id="thousands of digits"),
+        pytest.param("|\n 7\n", "7\n", id="a block is a text"),
+        pytest.param("{a: , b: ''}", {"a": None, "b": ""}, id="an empty value"),
+        pytest.param("{<<: {a: 1}}", {"<<": {"a": 1}}, id="no merge keys"),
+        pytest.param("{7: a, true: b}", {"7": "a", "true": "b"}, id="keys are texts"),
+        pytest.param("[a, [b], {c: [d]}]", ["a", ["b"], {"c": ["d"]}], id="nested"),
+        pytest.param("%YAML 1.2\n---\na", "a", id="a directive"),
+        pytest.param("a\n...\n", "a", id="an end of document"),
+    ],
+)
+def test_value(text: str, value: Any) -> None:
+    assert read(text).value == value
+
+
+def test_lines_are_those_of_keys_and_items() -> None:
+    document = read("a:\n  b:\n  - x\n  - c: y\n")
+    lines = {path: document.line(path) for path in ("a", "a.b", "a.b[0]", "a.b[1]", "a.b[1].c")}
+    assert lines == {"a": 1, "a.b": 2, "a.b[0]": 3, "a.b[1]": 4, "a.b[1].c": 4}
+
+
+def test_what_is_not_there_has_the_line_of_what_is_around_it() -> None:
+    document = read("\n\na:\n  b: [x]\n")
+    assert (document.line("a.b[3].c"), document.line("nowhere.at.all"), document.line("")) == (4, 3, 3)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.text(st.characters(codec="utf-8")),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(codec="utf-8")), inner),
+        max_leaves=10,
+    )
+)
+def test_whatever_is_written_in_the_json_way_reads_back(value: Any) -> None:
+    assert read(_quoted(value)).value == value
+
+
+def _quoted(value: Any) -> str:
+    return yaml.dump(value, Dumper=_QuotedKeysAndTexts, allow_unicode=False)
+
+
+class _QuotedKeysAndTexts(yaml.SafeDumper):
+    def ignore_aliases(self, _: Any) -> bool:
+        return True
+
+
+_QuotedKeysAndTexts.add_representer(
+    str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"')
+)
+
+
+def test_a_million_brackets_are_refused_at_the_seventeenth() -> None:
+    limit = sys.getrecursionlimit()
+    with pytest.raises(PolicyError, match="nested deeper than 16 levels"):
+        read("[" * 1_000_000)
+    assert sys.getrecursionlimit() == limit
+
+
+def test_a_document_is_a_value() -> None:
+    assert read("a: 1") == Document({"a": 1}, {"": 1, "a": 1})

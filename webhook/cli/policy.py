@@ -1,0 +1,201 @@
+"""`lease-webhook policy check|show|schema`: is a policy file good, what does it come to, and what may it say."""
+
+import argparse
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from msgspec import UNSET
+
+from webhook.api.text import escape
+from webhook.api.verdict import Mode
+from webhook.cli.failure import Failure
+from webhook.cli.terminal import Paint, indent, paint_for, table
+from webhook.policy.compilation import ANYWHERE, EXEMPT_GROUPS, EXEMPT_USERS, settings_of, until_of
+from webhook.policy.layers import BUILT_IN, PRESET, Explained, concerning, explain, where, whom
+from webhook.policy.model import MODE, Policy
+from webhook.policy.notes import notes
+from webhook.policy.schema import schema_text
+from webhook.policy.settings import Exemption, LeaseBinding
+from webhook.rules.registry import RULES
+from webhook.server.policy_file import DEFAULT_PRESET, PolicyFileError, load
+
+_NONE: Final = "  none"
+_FILE_HELP: Final = "a policy file, or a preset: observe, standard (default), strict"
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Register the command and its three subcommands."""
+    parser = subparsers.add_parser(
+        "policy",
+        help="check or show a policy file",
+        description="A policy file says how strict the rules are, for whom, and who may write which lease.",
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    check = commands.add_parser(
+        "check",
+        help="is a policy file good?",
+        description="Checks a policy file as `serve` does when it starts, and tells what is legal but odd: exemptions "
+        "that have ended or soon will, modes that change nothing. Exit code 0: good; 2: refused.",
+        epilog="example: lease-webhook policy check policy.yaml",
+    )
+    check.add_argument("file", metavar="FILE", help="a policy file")
+    check.set_defaults(run=run_check)
+    show = commands.add_parser(
+        "show",
+        help="which mode and numbers hold for a lease, and why",
+        description="Shows the mode and the numbers of every rule with the layer that decided each: the preset, "
+        "`rules`, or one of the `overrides`. Without --namespace and --lease: what holds everywhere.",
+        epilog="example: lease-webhook policy show policy.yaml --namespace shop --lease checkout",
+    )
+    show.add_argument("file", nargs="?", metavar="NAME|FILE", help=_FILE_HELP)
+    show.add_argument("--namespace", default="", metavar="N", help="for leases of this namespace")
+    show.add_argument("--lease", default="", metavar="L", help="for the lease, or candidate, of this name")
+    show.set_defaults(run=run_show)
+    schema = commands.add_parser(
+        "schema",
+        help="the JSON Schema of policy files, for editors",
+        description="Prints the JSON Schema of policy files, with which an editor completes and checks.",
+        epilog="example: lease-webhook policy schema > policy.schema.json",
+    )
+    schema.set_defaults(run=run_schema)
+
+
+def run_check(args: argparse.Namespace) -> int:
+    """Say whether the file is good, and what about it is odd."""
+    policy = _loaded(args.file)
+    document = policy.document
+    paint = paint_for(sys.stdout)
+    counts = [
+        f"{name}: {len(entries)}"
+        for name, entries in (
+            ("exemptions", document.exempt),
+            ("overrides", document.overrides),
+            ("bindings", document.bindings),
+        )
+        if entries
+    ]
+    print(f"{escape(args.file)}: {paint.green('good')}, {', '.join([_summary(policy), *counts])}")
+    for note in notes(policy, _now()):
+        print(f"  {paint.yellow('note')}: {escape(note)}")
+    return 0
+
+
+def run_show(args: argparse.Namespace) -> int:
+    """Print what a policy comes to."""
+    policy = _loaded(args.file)
+    paint = paint_for(sys.stdout)
+    namespace, lease = args.namespace, args.lease
+    print(f"{paint.bold(escape(args.file or DEFAULT_PRESET))}: {_summary(policy)}")
+    print(_scope(namespace, lease))
+    explained = list(explain(policy, namespace, lease))
+    for title, parity in (("What the API server checks too", True), ("What the API server lets through", False)):
+        _print(
+            title, _settings([one for one in explained if _is_parity(one.rule) is parity], policy.mode, paint), paint
+        )
+    _print("Overrides", _overrides(policy, namespace, lease), paint)
+    _print("Identity bindings", _bindings(policy, namespace, lease), paint)
+    _print("Exempt from what the API server lets through", _exemptions(policy, namespace, lease, _now()), paint)
+    return 0
+
+
+def run_schema(_: argparse.Namespace) -> int:
+    """Print the schema."""
+    print(schema_text(), end="")
+    return 0
+
+
+def _loaded(name_or_path: str | None) -> Policy:
+    try:
+        return load(name_or_path)
+    except PolicyFileError as error:
+        raise Failure(str(error)) from error
+
+
+def _summary(policy: Policy) -> str:
+    cap = "everything allowed (mode: off)" if policy.mode is Mode.OFF else f"mode {policy.mode.word}"
+    return f"preset {policy.preset}, hash {policy.digest}, {cap}, without_stamps {policy.document.without_stamps}"
+
+
+def _scope(namespace: str, lease: str) -> str:
+    if namespace or lease:
+        return f"for lease {escape(namespace or ANYWHERE)}/{escape(lease or ANYWHERE)}"
+    return "for every lease that no override names"
+
+
+def _settings(explained: Iterable[Explained], cap: Mode, paint: Paint) -> Iterator[str]:
+    shown = list(explained)
+    for one, line in zip(shown, table([_row(one, cap) for one in shown]), strict=True):
+        if one.layer not in (PRESET, BUILT_IN):
+            yield paint.bold(line)
+        elif one.name != MODE or one.value == Mode.OFF:
+            yield paint.dim(line)
+        else:
+            yield line
+
+
+def _row(one: Explained, cap: Mode) -> tuple[str, str, str]:
+    if one.name != MODE:
+        return f"  {one.name}", str(one.value), one.layer
+    mode = Mode(one.value)
+    capped = min(mode, cap)
+    return one.rule, f"{capped.word} (would deny)" if Mode.OFF < capped < mode is Mode.DENY else capped.word, one.layer
+
+
+def _overrides(policy: Policy, namespace: str, lease: str) -> list[str]:
+    rows = [
+        (
+            f"overrides[{position}]",
+            where(override),
+            ", ".join(dict.fromkeys(rule for rule, _ in settings_of(override.rules))),
+        )
+        for position, override in concerning(policy.document.overrides, namespace, lease)
+    ]
+    return table(rows) or [_NONE]
+
+
+def _bindings(policy: Policy, namespace: str, lease: str) -> list[str]:
+    rows = [
+        (f"bindings[{position}]", f"{binding.namespace}/{binding.lease}", _binding(binding))
+        for position, binding in enumerate(policy.document.bindings)
+        if namespace in ("", binding.namespace) and lease in ("", binding.lease)
+    ]
+    return table(rows) or [f"{_NONE}: whoever has the rights may write as any holder"]
+
+
+def _binding(binding: LeaseBinding) -> str:
+    pod = "; a token without a pod is refused" if binding.require_pod else ""
+    return f"{', '.join(binding.writers)} as {' or '.join(binding.holder)}{pod}"
+
+
+def _exemptions(policy: Policy, namespace: str, lease: str, now: int) -> Iterator[str]:
+    always = ", ".join([*EXEMPT_USERS, *(f"group {group}" for group in EXEMPT_GROUPS)])
+    rows, reasons = [("always", f"{ANYWHERE}/{ANYWHERE}", always)], [""]
+    for position, exemption in concerning(policy.document.exempt, namespace, lease):
+        rows.append((f"exempt[{position}]", where(exemption), whom(exemption)))
+        reasons.append(f"{exemption.reason} ({exemption.owner}{_until(exemption, now)})")
+    for line, reason in zip(table(rows), reasons, strict=True):
+        yield line
+        if reason:
+            yield indent(reason, 6)
+
+
+def _until(exemption: Exemption, now: int) -> str:
+    if exemption.until is UNSET:
+        return ""
+    return f", {'ended with' if until_of(exemption) <= now else 'until'} {exemption.until}"
+
+
+def _print(title: str, lines: Iterable[str], paint: Paint) -> None:
+    print(f"\n{paint.bold(title)}")
+    for line in lines:
+        print(line)
+
+
+def _is_parity(rule: str) -> bool:
+    return rule in RULES and RULES[rule].parity
+
+
+def _now() -> int:
+    return time.time_ns() // 1000

@@ -1,0 +1,69 @@
+"""Which layer of a policy decided each mode and number of one lease, for people who ask why."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from webhook.policy.compilation import ANYWHERE, settings_of, users_of
+from webhook.policy.model import MODE, Policy, Value
+from webhook.policy.settings import Exemption, Override
+from webhook.rules import glob
+
+E = TypeVar("E", Exemption, Override)
+PRESET: Final = "preset"
+BUILT_IN: Final = "built in"
+
+
+class Explained(Struct, frozen=True):
+    """One setting of one rule. `layer` is `preset`, `built in` (numbers), `rules` or such as `overrides[2]`."""
+
+    rule: str
+    name: str
+    value: Value
+    layer: str
+
+
+def explain(policy: Policy, namespace: str = "", name: str = "") -> Iterator[Explained]:
+    """Every mode, each followed by the numbers of its rule.
+
+    An empty namespace or name asks for what holds everywhere: only the glob `*` covers it.
+    """
+    lease_policy = policy.for_lease(namespace, name)
+    overridden = policy.overridden(namespace, name)
+    in_file = settings_of(policy.document.rules)
+
+    def layer(rule: str, name: str, otherwise: str) -> str:
+        if (rule, name) in overridden:
+            return f"overrides[{overridden[rule, name].override}]"
+        return "rules" if (rule, name) in in_file else otherwise
+
+    numbers = asdict(lease_policy.limits)
+    for rule, mode in lease_policy.modes.items():
+        yield Explained(rule, MODE, mode, layer(rule, MODE, PRESET))
+        limits = numbers.get(rule.replace("-", "_"))
+        for number, value in asdict(limits).items() if limits else ():
+            yield Explained(rule, number, value, layer(rule, number, BUILT_IN))
+
+
+def concerning(entries: Sequence[E], namespace: str = "", name: str = "") -> Iterator[tuple[int, E]]:
+    """The exemptions or overrides of a file, with their positions, that concern a lease; an empty text concerns all."""
+    for position, entry in enumerate(entries):
+        if _covers(entry.namespaces, namespace) and _covers(entry.leases, name):
+            yield position, entry
+
+
+def whom(exemption: Exemption) -> str:
+    """The requesters of an exemption in one phrase."""
+    groups = [f"group {group}" for group in exemption.groups]
+    return ", ".join([*users_of(exemption), *groups]) or "anybody"
+
+
+def where(entry: Exemption | Override) -> str:
+    """The leases of an entry in one phrase."""
+    return f"{','.join(entry.namespaces) or ANYWHERE}/{','.join(entry.leases) or ANYWHERE}"
+
+
+def _covers(globs: list[str], text: str) -> bool:
+    return not globs or not text or any(glob.matches(pattern, text) for pattern in globs)

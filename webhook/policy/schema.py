@@ -1,0 +1,49 @@
+"""The JSON Schema of a policy file, for editors and pipelines; made from the same types that the parser uses."""
+
+import json
+from typing import Any, Final
+
+import msgspec
+
+from webhook.policy.settings import PolicyDocument
+from webhook.rules.registry import RULES
+
+DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
+KEYS: Final = {
+    "preset": "What `rules` and `overrides` start from.",
+    "mode": "The cap for everything, field rules included; `off` is the kill switch: every write is allowed.",
+    "without_stamps": "Where a lease has no API server stamps, a deny that rests on a client's clock is a warning, "
+    "or enforced.",
+    "rules": "Modes and numbers for all leases.",
+    "exempt": "Whom the policy rules leave alone; never the field rules.",
+    "overrides": "Modes and numbers for some leases; later ones win.",
+    "bindings": "Who alone may write a lease, and under which names.",
+}
+_WHOM_OR_WHERE: Final = ("users", "groups", "service_accounts", "namespaces", "leases")
+
+
+def schema() -> dict[str, Any]:
+    """The schema as JSON values.
+
+    It says less than the parser only where JSON Schema cannot say it: that a warn tier is not above its deny tier, that
+    no lease is bound twice, and that a file is not too large.
+    """
+    made = msgspec.json.schema(PolicyDocument)
+    for definition in made["$defs"].values():
+        if "description" in definition:
+            definition["description"] = " ".join(definition["description"].split())
+        del definition["title"]
+    for key, description in KEYS.items():
+        made["$defs"]["PolicyDocument"]["properties"][key]["description"] = description
+    for rule, setting in made["$defs"]["Rules"]["properties"].items():
+        if rule in RULES:
+            setting["description"] = RULES[rule].summary
+    made["$defs"]["Exemption"]["anyOf"] = [
+        {"required": [name], "properties": {name: {"minItems": 1}}} for name in _WHOM_OR_WHERE
+    ]
+    return {"$schema": DRAFT, "title": "Policy of lease-webhook", **made}
+
+
+def schema_text() -> str:
+    """The schema as it stands in `webhook/policy.schema.json`."""
+    return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
