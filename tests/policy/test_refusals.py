@@ -45,7 +45,14 @@ def refusal(text: str) -> str:
             HEAD + "exempt: *all", "line 2: exempt: aliases are not allowed; write the value again", id="an alias"
         ),
         pytest.param(HEAD + "mode: !!str off", "line 2: mode: tags are not allowed", id="a tag"),
-        pytest.param(HEAD + "? [mode]\n: off", "line 2: a key must be a word", id="a list as a key"),
+        pytest.param(
+            HEAD + "? [mode]\n: off", "line 2: a key must be a word of letters, digits, - and _", id="a list as a key"
+        ),
+        pytest.param(
+            HEAD + "rules: {'a` - at `$.mode': 1}",
+            "line 2: rules: a key must be a word of letters, digits, - and _",
+            id="a key that is no word",
+        ),
         pytest.param("[" * 40, "line 1: " + "[0]" * 17 + ": nested deeper than 16 levels", id="deep"),
         pytest.param(" " * (MOST_CHARACTERS + 1), f"the file is larger than {MOST_CHARACTERS} characters", id="large"),
         pytest.param("mode: deny", "line 1: apiVersion: must be given", id="no apiVersion"),
@@ -263,11 +270,15 @@ def test_an_error_carries_its_parts() -> None:
     assert caught.value.problem == '"dney" is not known; did you mean "deny"?'
 
 
-def test_a_hostile_key_is_cut_and_shown_on_one_line() -> None:
-    words = refusal(HEAD + f'"{"x" * 100}\\e\\n` - at `$.rules{"x" * 500}": 1')
-    assert words.startswith("line 2: " + "x" * 100 + "\\x1b\\n` - at `$.rulesx")
+def test_a_hostile_value_is_cut_and_shown_on_one_line() -> None:
+    words = refusal(HEAD + 'mode: "' + "x" * 100 + "\\e\\n' - at `$.rules`" + "x" * 100_000 + '"')
+    assert words.startswith('line 2: mode: "' + "x" * 100 + "\\x1b\\n' - at `$.rules`x")
     assert words.isprintable()
     assert len(words) < 300
+
+
+def test_a_long_key_is_cut() -> None:
+    assert refusal(HEAD + f"{'x' * 500}: 1").startswith("line 2: " + "x" * 128 + "...: unknown key")
 
 
 def test_years_of_zeros_are_a_text() -> None:

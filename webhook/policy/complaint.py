@@ -1,5 +1,6 @@
 """What is wrong with a value in a policy file, in words for the person who wrote it, with the nearest valid name."""
 
+import ast
 import difflib
 import re
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ from webhook.policy.settings import PolicyDocument
 LONGEST_NAME: Final = 64
 """Characters of a mistyped name that are compared; no valid name is longer."""
 
-_WHERE: Final = re.compile(r"(?P<problem>.*?)(?: - at `\$\.?(?P<path>[^`]*)`)?", re.DOTALL)
+_AT: Final = " - at `$"
 _STEP: Final = re.compile(r"[^.\[\]]+|\[\d+\]")
 _DOCUMENT: Final = inspect.type_info(PolicyDocument)
 _KINDS: Final = {
@@ -30,9 +31,9 @@ _KINDS: Final = {
 
 def complaint(message: str) -> tuple[str, str]:
     """A message of msgspec about a `PolicyDocument` as (problem, path); the path is "" for the whole file."""
-    found = _WHERE.fullmatch(message)
-    assert found
-    problem, path = found["problem"], found["path"] or ""
+    # The last one counts: a bad value, quoted before it, may hold the same characters; a key may not.
+    problem, _, path = message.rpartition(_AT) if _AT in message else (message, "", "")
+    path = path.removeprefix(".").removesuffix("`")
     here = type_at(path)
     for pattern, explain in _EXPLANATIONS:
         if match := pattern.fullmatch(problem):
@@ -74,7 +75,8 @@ def _missing(match: re.Match[str], _: inspect.Type, path: str) -> tuple[str, str
 
 def _unknown_word(match: re.Match[str], here: inspect.Type, path: str) -> tuple[str, str]:
     assert isinstance(here, inspect.LiteralType)
-    return f"{quote(match[1])} is not known{nearest(match[1], [str(value) for value in here.values])}", path
+    word = ast.literal_eval(match[1])
+    return f"{quote(word)} is not known{nearest(word, [str(value) for value in here.values])}", path
 
 
 def _wrong_kind(match: re.Match[str], here: inspect.Type, path: str) -> tuple[str, str]:
@@ -98,9 +100,9 @@ def _bad_date(_: re.Match[str], __: inspect.Type, path: str) -> tuple[str, str]:
 
 
 _EXPLANATIONS: Final[list[tuple[re.Pattern[str], Callable[[re.Match[str], inspect.Type, str], tuple[str, str]]]]] = [
-    (re.compile(r"Object contains unknown field `(.*)`", re.DOTALL), _unknown_key),
+    (re.compile(r"Object contains unknown field `(.*)`"), _unknown_key),
     (re.compile(r"Object missing required field `(.*)`"), _missing),
-    (re.compile(r"Invalid enum value '(.*)'", re.DOTALL), _unknown_word),
+    (re.compile(r"Invalid enum value (.*)"), _unknown_word),
     (re.compile(r"Expected `(\w+)`, got `(\w+)`"), _wrong_kind),
     (re.compile(r"Expected `int` (>=|<=) (\d+)"), _out_of_bounds),
     (re.compile(r"Expected `array` of length >= 1"), _empty),

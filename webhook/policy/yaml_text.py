@@ -41,6 +41,7 @@ _WORDS: Final[dict[str, Value]] = {
     **dict.fromkeys(["true", "True", "TRUE"], True),
     **dict.fromkeys(["false", "False", "FALSE"], False),
 }
+_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 _INTEGER: Final = re.compile(r"[-+]?[0-9]{1,100}")
 _FRACTION: Final = re.compile(r"[-+]?([0-9]{1,100}\.[0-9]{0,100}|\.[0-9]{1,100})")
 
@@ -109,9 +110,9 @@ class _Reader:
         mapping: dict[str, Value] = {}
         while not isinstance(event := self._next(), MappingEndEvent):
             self._refuse(event, path, depth)
-            if not isinstance(event, ScalarEvent):
-                raise PolicyError("a key must be a word", path, _line(event.start_mark))
-            key: str = event.value
+            key: str = event.value if isinstance(event, ScalarEvent) else ""
+            if not _KEY.fullmatch(key):
+                raise PolicyError("a key must be a word of letters, digits, - and _", path, _line(event.start_mark))
             here = f"{path}.{key}" if path else key
             if key in mapping:
                 raise PolicyError(f"key {quote(key)} stands twice", path, _line(event.start_mark))
