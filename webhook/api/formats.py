@@ -6,6 +6,7 @@ Lengths count bytes of UTF-8, but the older half of that code says "characters".
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 Messages = tuple[str, ...]
@@ -25,6 +26,7 @@ _CONFIG_KEY: Final = "[-._a-zA-Z0-9]+"
 _LABEL_PATTERN: Final = re.compile(_LABEL)
 _SUBDOMAIN_PATTERN: Final = re.compile(_SUBDOMAIN)
 _KEY_PATTERN: Final = re.compile(_KEY)
+_QUALIFIED_PATTERN: Final = re.compile(f"({_SUBDOMAIN}/)?{_KEY}")
 _LABEL_VALUE_PATTERN: Final = re.compile(_LABEL_VALUE)
 _CONFIG_KEY_PATTERN: Final = re.compile(_CONFIG_KEY)
 
@@ -34,6 +36,8 @@ _WITH_DOTS: Final = f"must consist of alphanumeric characters, '-', '_' or '.', 
 
 def dns_label(value: str) -> Messages:
     """A DNS-1123 label, the form of a namespace's name."""
+    if len(value) <= LONGEST_LABEL and _is_label(value):
+        return RIGHT
     found = _too_long(value, LONGEST_LABEL, "characters")
     if _LABEL_PATTERN.fullmatch(value):
         return found
@@ -81,11 +85,15 @@ def path_segment(value: str) -> Messages:
 
 def path_segment_prefix(value: str) -> Messages:
     """The beginning of a generated name that fits into one segment of a URL's path."""
+    if "/" not in value and "%" not in value:
+        return RIGHT
     return tuple(f"may not contain '{mark}'" for mark in "/%" if mark in value)
 
 
 def qualified_name(value: str) -> Messages:
     """A name with an optional DNS subdomain before a slash, the form of label keys, finalizers and strategies."""
+    if len(value) <= LONGEST_LABEL and _QUALIFIED_PATTERN.fullmatch(value):
+        return RIGHT
     prefix, slash, name = value.rpartition("/")
     if "/" in prefix:
         words = _unlike(f"a valid label key {_WITH_DOTS}", _KEY, "MyName", "my.name", "123-abc")
@@ -118,6 +126,12 @@ def label_value(value: str) -> Messages:
 def byte_length(value: str) -> int:
     """The bytes of a text in UTF-8, as Go counts lengths."""
     return len(value) if value.isascii() else len(value.encode(errors="replace"))
+
+
+@lru_cache(maxsize=1024)
+def _is_label(value: str) -> bool:
+    # Every write names one of a few namespaces; only short texts come here, so the memory is bounded.
+    return _LABEL_PATTERN.fullmatch(value) is not None
 
 
 def _too_long(value: str, longest: int, unit: str) -> Messages:

@@ -34,6 +34,7 @@ LARGEST_ANNOTATIONS: Final = 256 * 1024
 """Bytes of all keys and values of metadata.annotations together."""
 
 _SOURCE: Final = "kubernetes/apimachinery pkg/api/validation/objectmeta.go, ValidateObjectMetaUpdate"
+_NO_TIME: Final = frozenset({None, micro_time.ZERO})
 _DELETION_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion"})
 
 
@@ -59,17 +60,19 @@ def _changed(change: Change, new: ObjectMeta, old: ObjectMeta) -> Iterator[Field
     if new.uid and new.uid != (old.uid or ""):
         yield invalid("metadata.uid", new.uid, IMMUTABLE)
     # A time of the old object is kept, whatever the new one says; only one that it lacks can be set.
-    if _no_time(old.creation_timestamp) and not _no_time(new.creation_timestamp):
+    if _instant(old.creation_timestamp) in _NO_TIME and _instant(new.creation_timestamp) not in _NO_TIME:
         yield invalid(CREATION_TIMESTAMP, new.creation_timestamp, IMMUTABLE)
-    if _no_time(old.deletion_timestamp) and old.deletion_timestamp != new.deletion_timestamp:
+    deleted = _instant(old.deletion_timestamp)
+    # Here upstream tells null from the zero time: one is no pointer, the other points to a time.
+    if deleted in _NO_TIME and _instant(new.deletion_timestamp) != deleted:
         yield invalid(DELETION_TIMESTAMP, new.deletion_timestamp, IMMUTABLE)
 
 
-def _no_time(text: str | None) -> bool:
+def _instant(text: str | None) -> int | str | None:
     try:
-        return text is None or micro_time.parse_seconds(text) == micro_time.ZERO
+        return None if text is None else micro_time.parse_seconds(text)
     except TimeError:
-        return False
+        return text
 
 
 def metadata_is_well_formed(change: Change) -> Iterable[Finding]:
@@ -78,7 +81,9 @@ def metadata_is_well_formed(change: Change) -> Iterable[Finding]:
     is_update = change.request.operation is Operation.UPDATE
     found: list[FieldError] = []
     if is_update:
-        found += _wrong_on_update(new, old, new.namespace or change.request.namespace)
+        namespace = new.namespace or change.request.namespace
+        if not _is_plain(new, namespace):
+            found += _wrong_on_update(new, old, namespace)
     generation = old.generation if is_update else new.generation
     if generation is not None and generation < 0:
         found.append(invalid(GENERATION, generation, "must be greater than or equal to 0"))
@@ -95,18 +100,27 @@ def metadata_is_well_formed(change: Change) -> Iterable[Finding]:
     return tuple(Finding(error) for error in found) if found else NOTHING
 
 
-def _wrong_on_update(new: ObjectMeta, old: ObjectMeta, namespace: str) -> Iterable[FieldError]:
-    name, base = new.name or "", new.generate_name or ""
-    found: list[FieldError] = []
+def _is_plain(metadata: ObjectMeta, namespace: str) -> bool:
+    """Whether an update has nothing that could be wrong beside labels and the like: so it is with every renewal."""
+    return bool(
+        metadata.resource_version
+        and metadata.name
+        and not formats.path_segment(metadata.name)
+        and not metadata.generate_name
+        and metadata.deletion_grace_period_seconds is None
+        and not formats.dns_label(namespace)
+    )
+
+
+def _wrong_on_update(new: ObjectMeta, old: ObjectMeta, namespace: str) -> Iterator[FieldError]:
+    name, base, seconds = new.name or "", new.generate_name or "", new.deletion_grace_period_seconds
     # The rule of the kind is for new names alone; an old one must still fit into a path.
-    if not name or base or formats.path_segment(name) or formats.dns_label(namespace):
-        found += wrong_names(name, base, formats.path_segment, formats.path_segment_prefix)
-        found += wrong_namespace(namespace)
+    yield from wrong_names(name, base, formats.path_segment, formats.path_segment_prefix)
+    yield from wrong_namespace(namespace)
     if not new.resource_version:
-        found.append(invalid(RESOURCE_VERSION, "", "must be specified for an update"))
-    if new.deletion_grace_period_seconds not in {None, old.deletion_grace_period_seconds}:
-        found.append(invalid(GRACE_PERIOD, new.deletion_grace_period_seconds, IMMUTABLE))
-    return found
+        yield invalid(RESOURCE_VERSION, "", "must be specified for an update")
+    if seconds is not None and seconds != old.deletion_grace_period_seconds:
+        yield invalid(GRACE_PERIOD, seconds, IMMUTABLE)
 
 
 def _unreadable_times(metadata: ObjectMeta) -> Iterator[FieldError]:

@@ -5,7 +5,7 @@ from typing import Final
 
 from webhook.api.field import FieldError, invalid, not_supported, too_long
 from webhook.api.formats import byte_length
-from webhook.api.request import NO_OPTIONS, Options
+from webhook.api.request import Operation, Options
 from webhook.rules.change import Change
 from webhook.rules.rule import ANY_OPERATION, BOTH, NOTHING, Finding, Rule
 
@@ -20,13 +20,13 @@ _PROPAGATION: Final = ("Foreground", "Background", "Orphan")
 def options_are_legal(change: Change) -> Iterable[Finding]:
     """Options must be those that the API server takes: dryRun, fieldManager, fieldValidation, deletion."""
     options = change.request.options
-    if options is NO_OPTIONS:
-        return NOTHING
-    found = (
-        *_wrong_write_options(options),
-        *_wrong_delete_options(options),
-    )
-    return tuple(Finding(error) for error in found)
+    wrong: list[FieldError] = []
+    # Most writes carry options without content, so nothing is asked of those.
+    if options.dry_run or options.field_manager or options.field_validation:
+        wrong += _wrong_write_options(options)
+    if change.request.operation is Operation.DELETE:
+        wrong += _wrong_delete_options(options)
+    return tuple(Finding(error) for error in wrong) if wrong else NOTHING
 
 
 def _wrong_write_options(options: Options) -> Iterator[FieldError]:

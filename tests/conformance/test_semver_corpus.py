@@ -1,0 +1,28 @@
+"""github.com/blang/semver/v4: every recorded pair is valid, invalid and ordered as there."""
+
+from semver import Version
+
+from tests.conformance.corpus import cases
+from webhook.api import semantic_version
+
+CASES = cases("semver")
+
+
+def test_every_pair_is_judged_as_upstream() -> None:
+    assert len(CASES) == 3000
+    assert [case["id"] for case in CASES if judged(case["a"], case["b"]) != case["expected"]] == []
+
+
+def judged(a: str, b: str) -> dict[str, object]:
+    """Our word on a pair, in the form of the recording."""
+    one, other = read(a), read(b)
+    compared = one.compare(other) if one is not None and other is not None else None
+    return {"valid_a": one is not None, "valid_b": other is not None, "compare": compared}
+
+
+def read(text: str) -> Version | None:
+    """The version, or None."""
+    try:
+        return semantic_version.parse(text)
+    except ValueError:
+        return None
