@@ -228,6 +228,9 @@ def test_contradictory(review: Document, text: str) -> None:
         pytest.param(drop("request.options"), id="options absent"),
         pytest.param(drop("request.object.kind"), id="kind left out of the object"),
         pytest.param(drop("request.object.apiVersion"), id="apiVersion left out of the object"),
+        pytest.param(put("request.object.kind", ""), id="kind empty in the object"),
+        pytest.param(put("request.object.apiVersion", ""), id="apiVersion empty in the object"),
+        pytest.param(put("request.object.apiVersion", "coordination.k8s.io/"), id="apiVersion without a version"),
         pytest.param(drop("request.object.metadata.namespace"), id="namespace left out of the object"),
         pytest.param(put("request.dryRun", "yes"), id="dryRun a text"),
         pytest.param(put("request.userInfo", None), id="no writer"),
@@ -269,6 +272,18 @@ def test_a_candidate_and_a_deletion() -> None:
     assert isinstance(candidate.new, LeaseCandidate)
     deletion = decode(to_bytes(make_review(drop("request.name"), old=make_lease())))
     assert (deletion.operation, deletion.new, deletion.name) == (Operation.DELETE, None, "checkout")
+
+
+@pytest.mark.parametrize(
+    ("version", "foreign"),
+    [("v1alpha1", "strategy"), ("v1alpha2", "preferredStrategies"), ("v1beta1", "preferredStrategies")],
+)
+def test_a_field_of_another_version_is_unknown_whatever_its_type(version: str, foreign: str) -> None:
+    candidate = make_candidate(put("apiVersion", f"coordination.k8s.io/{version}"), put(f"spec.{foreign}", 5))
+    request = decode(to_bytes(make_review(new=candidate)))
+    assert request.object_errors == ()
+    assert isinstance(request.new, LeaseCandidate)
+    assert request.new.spec.lease_name == "checkout"
 
 
 def test_what_we_do_not_judge_is_not_decoded() -> None:

@@ -121,11 +121,11 @@ def request_of(wire: WireRequest, api_version: str) -> AdmissionRequest:
     )
     if judged:
         if operation is not Operation.DELETE:
-            new = _object(resource.resource, wire.object, "", errors)
+            new = _object(resource, wire.object, "", errors)
             if new is None and not errors:
                 problem = f"{operation} needs request.object"
         if operation is not Operation.CREATE:
-            old = _object(resource.resource, wire.old_object, "oldObject", errors)
+            old = _object(resource, wire.old_object, "oldObject", errors)
             if old is None and not errors:
                 problem = problem or f"{operation} needs request.oldObject"
         options = _read_options(wire.options, errors)
@@ -166,16 +166,35 @@ def _resource_against_kind(resource: WireResource, kind: WireKind) -> str:
     return ""
 
 
-def _object(resource: str, raw: Raw, role: str, errors: list[FieldError]) -> Lease | LeaseCandidate | None:
+_FIELD_OF_ANOTHER_VERSION: Final = {
+    "v1alpha1": "strategy",
+    "v1alpha2": "preferredStrategies",
+    "v1beta1": "preferredStrategies",
+}
+"""What the struct of a LeaseCandidate knows and this version does not: an unknown field, whatever its type."""
+
+
+def _object(resource: WireResource, raw: Raw, role: str, errors: list[FieldError]) -> Lease | LeaseCandidate | None:
     """The typed object, or None: for null without an error, for a wrong type with one (a document's first)."""
     text = bytes(raw)
     if not text.startswith(b"{"):
         return None
     try:
-        return _objects[resource].decode(text)
+        return _objects[str(resource.resource)].decode(text)
     except msgspec.ValidationError as error:
+        foreign = _FIELD_OF_ANOTHER_VERSION.get(str(resource.version))
+        if foreign and f"`$.spec.{foreign}" in str(error):
+            return _object(resource, _without_spec_field(text, foreign), role, errors)
         errors.append(_type_error(str(error), role, text))
         return None
+
+
+def _without_spec_field(document: bytes, field: str) -> Raw:
+    pieces = msgspec.json.decode(document, type=dict[str, Raw])
+    spec = msgspec.json.decode(pieces["spec"], type=dict[str, Raw])
+    del spec[field]
+    pieces["spec"] = Raw(msgspec.json.encode(spec))
+    return Raw(msgspec.json.encode(pieces))
 
 
 _TOO_LONG_TO_BE_A_NUMBER: Final = re.compile(rb"[0-9]{4300}|[0-9][eE]\+?[0-9]{3}")
@@ -217,6 +236,10 @@ def _read_options(raw: Raw, errors: list[FieldError]) -> Options:
         return NO_OPTIONS
 
 
+_VERSION_LEFT_OUT: Final = frozenset({None, "", "/", f"{GROUP}/"})
+"""An apiVersion without a version, for which the API server takes that of the request."""
+
+
 def _objects_against_request(
     wire: WireRequest,
     resource: WireResource,
@@ -229,9 +252,9 @@ def _objects_against_request(
     for role, document in (("object", new), ("oldObject", old)):
         if document is None:
             continue
-        if document.kind is not None and document.kind != kind.kind:
+        if document.kind and document.kind != kind.kind:
             return f"{role}.kind must be the kind that the request names"
-        if document.api_version is not None and document.api_version != api_version:
+        if document.api_version != api_version and document.api_version not in _VERSION_LEFT_OUT:
             return f"{role}.apiVersion must be the group and version that the request names"
         if document is old and new is not None:
             continue

@@ -41,14 +41,11 @@ def _wrong_write_options(options: Options) -> Iterator[FieldError]:
 def _wrong_manager(manager: str) -> Iterator[FieldError]:
     if byte_length(manager) > LONGEST_MANAGER:
         yield too_long("fieldManager", f"may not be more than {LONGEST_MANAGER} bytes")
-    if manager.isprintable():
-        return
-    for index, character in enumerate(manager):
-        if not character.isprintable():
-            # Upstream counts bytes and names every such character; the first is enough to find the mistake.
-            detail = f"invalid character U+{ord(character):04X} (at position {byte_length(manager[:index])})"
-            yield invalid("fieldManager", manager, detail)
-            return
+    if not manager.isprintable():
+        # Upstream names every such character; the first is enough to find the mistake. Positions count bytes.
+        before = next(index for index, character in enumerate(manager) if not character.isprintable())
+        detail = f"invalid character U+{ord(manager[before]):04X} (at position {byte_length(manager[:before])})"
+        yield invalid("fieldManager", manager, detail)
 
 
 def _wrong_delete_options(options: Options) -> Iterator[FieldError]:
