@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conformance.comparison import disagreements
+from tests.conformance.comparison import DIFFERENCES, disagreements
 from tests.conformance.conftest import report
 from tests.conformance.corpus import cases
 
