@@ -72,6 +72,11 @@ def refused(body: bytes) -> tuple[int, str]:
             id="another version",
         ),
         pytest.param(
+            to_bytes(make_review(put("apiVersion", []))),
+            "the body is no AdmissionReview of admission.k8s.io/v1 or v1beta1",
+            id="apiVersion a list",
+        ),
+        pytest.param(
             to_bytes(make_review(put("apiVersion", 1))),
             "the body is no AdmissionReview of admission.k8s.io/v1 or v1beta1",
             id="a version that is no text",
