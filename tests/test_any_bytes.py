@@ -62,7 +62,7 @@ def test_any_json(document: object) -> None:
 
 
 @given(st.data())
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_byte_of_a_recording_changed(data: st.DataObject) -> None:
     body = bytearray(data.draw(st.sampled_from(BODIES)))
     for _ in range(data.draw(st.integers(1, 4))):
@@ -86,7 +86,7 @@ REVIEWS = [
 
 
 @given(st.sampled_from(REVIEWS), st.data())
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_any_value_of_a_review_replaced(review: dict[str, Any], data: st.DataObject) -> None:
     document = json.loads(to_bytes(review))
     path = data.draw(st.sampled_from([place for place in places(document) if place]))

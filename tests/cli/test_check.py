@@ -1,0 +1,386 @@
+"""`check`: what a person reads, what a program reads, and the exit code."""
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.acceptance import CODES
+from tests.factories import (
+    HOLDER,
+    KEEPER,
+    Document,
+    changed,
+    drop,
+    make_candidate,
+    make_entry,
+    make_lease,
+    make_review,
+    put,
+    to_bytes,
+)
+from tests.recordings import FOLDER
+from webhook.cli.main import main
+
+Run = Callable[..., tuple[int, str, str]]
+
+TOO_SHORT = put("spec.leaseDurationSeconds", 0)
+BARE = (drop("metadata.uid"), drop("metadata.resourceVersion"), drop("metadata.creationTimestamp"))
+STRANGER = "system:serviceaccount:other:intruder"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run `check` in an empty directory; gives (exit code, standard output, standard error)."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def check(*args: str) -> tuple[int, str, str]:
+        code = main(["check", *args])
+        return code, *capsys.readouterr()
+
+    return check
+
+
+def write(path: str, *documents: Document) -> str:
+    """A YAML file, or JSON lines where the name says so."""
+    if path.endswith(".jsonl"):
+        Path(path).write_bytes(b"".join(map(to_bytes, documents)))
+    else:
+        Path(path).write_text(yaml.safe_dump_all(documents))
+    return path
+
+
+def lines(out: str) -> list[dict[str, Any]]:
+    """The JSON lines."""
+    return [json.loads(line) for line in out.splitlines()]
+
+
+# ---- what a person reads: the wording, once -------------------------------------------------------------------------
+
+
+def test_text_of_an_allowed_lease(run: Run) -> None:
+    write("lease.yaml", make_lease(*BARE))
+    assert run("lease.yaml") == (
+        0,
+        """\
+allowed    lease.yaml  Lease shop/checkout, create
+1 judged, 1 allowed
+""",
+        "",
+    )
+
+
+def test_text_of_a_denied_lease_says_what_to_do(run: Run) -> None:
+    write("lease.yaml", make_lease(*BARE, put("spec.renewTime", "2026-11-20T12:00:00.000000Z"), TOO_SHORT))
+    assert run("lease.yaml") == (
+        1,
+        """\
+denied     lease.yaml  Lease shop/checkout, create
+           lease-duration: spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0
+           renew-time-in-future: spec.renewTime: Invalid value: "2026-11-20T12:00:00.000000Z": must
+           not be more than 86400 s ahead of the API server's clock; write the current time
+1 judged, 1 denied
+Why a rule exists: lease-webhook rules lease-duration
+""",
+        "",
+    )
+
+
+def test_text_of_a_lease_with_a_warning(run: Run) -> None:
+    taken = make_lease(
+        put("spec.holderIdentity", "checkout-6d5f9c-x2x8p_2a7c"),
+        put("spec.leaseTransitions", 6),
+        put("metadata.managedFields[0].time", "2025-11-20T12:00:04Z"),
+    )
+    Path("review.json").write_bytes(to_bytes(make_review(new=taken, old=make_lease())))
+    assert run("review.json") == (
+        0,
+        """\
+warned     review.json  Lease shop/checkout, steal
+           warning: takeover-before-expiry: spec.holderIdentity: Forbidden: lease "shop/checkout" is
+           held by "checkout-6d5f9c-x2x8p_1f0e", last write seen 4 s ago (12:00:00Z, API server
+           clock), duration 15 s; retry in 11 s, or ask the holder to release it
+1 judged, 1 allowed with warnings
+""",
+        "",
+    )
+
+
+def test_text_of_what_cannot_be_read(run: Run) -> None:
+    Path("broken.yaml").write_text("kind: Lease\nspec: {\n")
+    assert run("broken.yaml", "absent.json") == (
+        2,
+        """\
+unreadable broken.yaml
+           line 3, column 1: expected the node content, but found '<stream end>'
+unreadable absent.json
+           No such file or directory
+0 judged; 2 unreadable
+""",
+        "",
+    )
+
+
+def test_hidden_characters_of_a_file_never_reach_the_terminal(run: Run) -> None:
+    write(
+        "a\x1b[2J.yaml",
+        make_lease(*BARE, put("metadata.name", "x\u202e\x1b[31m\n"), put("spec.holderIdentity", "\x07")),
+    )
+    code, out, _ = run("a\x1b[2J.yaml")
+    assert code == 1
+    assert all(character.isprintable() for character in out.replace("\n", ""))
+
+
+# ---- what is read ---------------------------------------------------------------------------------------------------
+
+
+def test_documents_lists_and_other_kinds(run: Run) -> None:
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}
+    foreign = {**make_lease(), "apiVersion": "example.com/v1"}
+    a_list = {"apiVersion": "v1", "kind": "List", "items": [make_lease(), config_map, make_candidate()]}
+    typed = {"apiVersion": "coordination.k8s.io/v1", "kind": "LeaseList", "items": [make_lease(drop("kind"))]}
+    write("all.yaml", config_map, a_list, foreign, typed)
+    code, out, err = run("--format", "json", "all.yaml")
+    assert code == 0
+    assert [line["source"] for line in lines(out)] == ["all.yaml#2", "all.yaml#4", "all.yaml#6"]
+    assert err == "3 skipped (ConfigMap 2, Lease 1)\n"
+
+
+def test_a_broken_document_costs_only_itself(run: Run) -> None:
+    good = yaml.safe_dump(make_lease())
+    Path("some.yaml").write_text(f'{good}---\nkind: "Lease\n---\n# nothing here\n---\n{good}')
+    code, out, _ = run("--format", "json", "some.yaml")
+    assert code == 2
+    assert [(line["source"], line.get("allowed")) for line in lines(out)] == [
+        ("some.yaml#1", True),
+        ("some.yaml#2", None),
+        ("some.yaml#3", True),
+    ]
+    assert set(lines(out)[1]) == {"source", "error"}
+
+
+def test_lines_of_reviews(run: Run) -> None:
+    bodies = [to_bytes(make_review()), b"\n", b"{\n", b'{"kind": "AdmissionReview"}\n', to_bytes(make_review())]
+    Path("some.jsonl").write_bytes(b"".join(bodies))
+    code, out, _ = run("--format", "json", "some.jsonl")
+    assert code == 2
+    assert [line.get("allowed") for line in lines(out)] == [True, None, None, True]
+
+
+def test_a_review_is_judged_byte_for_byte(run: Run) -> None:
+    body = to_bytes(make_review()).replace(b":15,", b':15,"leaseDurationSeconds":0,')
+    Path("twins.json").write_bytes(body)
+    assert run("twins.json")[0] == 1
+
+
+def test_a_key_that_stands_twice_in_a_manifest_is_unreadable(run: Run) -> None:
+    Path("twins.json").write_bytes(to_bytes(make_lease()).replace(b":15,", b':15,"leaseDurationSeconds":0,'))
+    code, out, _ = run("twins.json")
+    assert code == 2
+    assert "'leaseDurationSeconds' stands twice" in out
+
+
+def test_directories_are_searched_and_indexes_left_out(run: Run) -> None:
+    Path("sub/deep").mkdir(parents=True)
+    write("sub/b.yaml", make_lease())
+    write("sub/deep/a.jsonl", make_review())
+    Path("sub/index.jsonl").write_text('{"file": "x"}\n')
+    Path("sub/notes.txt").write_text("no YAML: at: all")
+    code, out, err = run("--format", "json", "sub")
+    assert (code, err) == (0, "")
+    assert [line["source"] for line in lines(out)] == ["sub/b.yaml#1", "sub/deep/a.jsonl#1"]
+
+
+def test_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(to_bytes(make_lease(TOO_SHORT)))))
+    code, out, _ = run("-", "--format", "json")
+    assert code == 1
+    assert lines(out)[0]["source"] == "-#1"
+
+
+def test_nothing_to_judge_is_said(run: Run) -> None:
+    Path("empty").mkdir()
+    assert run("empty") == (0, "0 judged: there is no Lease, LeaseCandidate or AdmissionReview here\n", "")
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        pytest.param(b"", "empty", id="nothing"),
+        pytest.param(b"# only a comment\n", "empty", id="a comment"),
+        pytest.param(b"\xff\xfe", "not UTF-8", id="another encoding"),
+        pytest.param(b"- 1\n", "not a Kubernetes object", id="a list"),
+        pytest.param(b'{"kind": "Lease",', "line 1, column 18", id="truncated JSON"),
+        pytest.param(b"[" * 2000, "nested too deeply", id="deep JSON"),
+        pytest.param(b"a: " + b"[" * 1500, "nested too deeply", id="deep YAML"),
+        pytest.param(b"a: &a [*a]\n", "recursive", id="an alias of itself"),
+        pytest.param(b"a: !!python/object:os.system {}\n", "could not determine a constructor", id="a foreign tag"),
+    ],
+)
+def test_why_something_cannot_be_read(content: bytes, error: str, run: Run) -> None:
+    Path("file.yaml").write_bytes(content)
+    code, out, _ = run("--format", "json", "file.yaml")
+    assert code == 2
+    assert error in lines(out)[0]["error"]
+
+
+def test_aliases_cannot_explode(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webhook.cli.sources.LARGEST_DOCUMENT", 100_000)
+    rows = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    rows += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
+    Path("bomb.yaml").write_text("apiVersion: coordination.k8s.io/v1\nkind: Lease\n" + "\n".join(rows))
+    code, out, _ = run("--format", "json", "bomb.yaml")
+    assert code == 2
+    assert lines(out)[0]["error"] == "more than 20 MiB as JSON"
+
+
+# ---- how a bare manifest is judged ----------------------------------------------------------------------------------
+
+
+def test_without_a_writer_nobody_is_judged(run: Run) -> None:
+    write("lease.yaml", make_lease(put("spec.strategy", "OldestEmulationVersion")))
+    assert run("lease.yaml")[0] == 0
+    code, out, _ = run("lease.yaml", "--user", STRANGER)
+    assert code == 1
+    assert "strategy-writer" in out
+    assert run("lease.yaml", "--user", "me", "--group", "a", "--group", "system:masters")[0] == 0
+
+
+def test_an_update_keeps_what_the_server_owns(run: Run) -> None:
+    write("live.yaml", make_lease(), make_lease(put("metadata.name", "other")))
+    write("new.yaml", make_lease(*BARE, drop("metadata.managedFields"), put("metadata.labels.team", "x")))
+    code, out, _ = run("--format", "json", "--old", "live.yaml", "new.yaml")
+    assert code == 0
+    assert [(line["operation"], line["event"]) for line in lines(out)] == [("UPDATE", "untouched")]
+
+
+def test_what_is_not_stored_is_created(run: Run) -> None:
+    write("live.yaml", make_lease(put("metadata.name", "other")))
+    write("new.yaml", make_lease(*BARE))
+    assert lines(run("--format", "json", "--old", "live.yaml", "new.yaml")[1])[0]["operation"] == "CREATE"
+
+
+@pytest.mark.parametrize(
+    ("now", "event"), [("2025-11-20T12:00:05Z", "steal"), ("2025-11-20T13:00:15+01:00", "takeover")]
+)
+def test_a_new_holder_is_measured_at_now(now: str, event: str, run: Run) -> None:
+    write("live.yaml", make_lease())
+    write("new.yaml", make_lease(*BARE, drop("metadata.managedFields"), put("spec.holderIdentity", "b")))
+    out = run("--format", "json", "--old", "live.yaml", "--now", now, "new.yaml")[1]
+    assert lines(out)[0]["event"] == event
+
+
+def test_without_now_the_latest_stamp_is_the_moment(run: Run) -> None:
+    ahead = put("spec.renewTime", "2025-11-20T12:30:00.000000Z")
+    write("lease.yaml", make_lease(ahead))
+    assert run("lease.yaml")[1].startswith("warned ")
+    later = put("metadata.managedFields[0]", make_entry("holderIdentity", time="2025-11-20T12:30:00Z"))
+    write("lease.yaml", make_lease(ahead, later))
+    assert run("lease.yaml")[1].startswith("allowed ")
+
+
+def test_a_manifest_without_a_namespace_goes_to_default(run: Run) -> None:
+    write("lease.yaml", make_lease(*BARE, drop("metadata.namespace")))
+    code, out, _ = run("--format", "json", "lease.yaml")
+    assert (code, lines(out)[0]["namespace"]) == (0, "default")
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        make_lease(put("apiVersion", "coordination.k8s.io/v9")),
+        make_candidate(put("apiVersion", "coordination.k8s.io/v1")),
+    ],
+    ids=["Lease", "LeaseCandidate"],
+)
+def test_an_unknown_version_is_denied(document: Document, run: Run) -> None:
+    write("new.yaml", document)
+    code, out, _ = run("--format", "json", "new.yaml")
+    assert code == 1
+    assert [cause["field"] for cause in lines(out)[0]["causes"]] == ["apiVersion"]
+    assert run("--policy", "observe", "new.yaml")[0] == 0
+
+
+# ---- what a program reads -------------------------------------------------------------------------------------------
+
+
+def test_the_keys_of_a_json_line_are_those_of_the_contract(run: Run) -> None:
+    write("lease.yaml", make_lease(*BARE, TOO_SHORT))
+    (line,) = lines(run("--format", "json", "lease.yaml")[1])
+    assert line == {
+        "source": "lease.yaml#1",
+        "uid": "manifest",
+        "operation": "CREATE",
+        "event": "create",
+        "namespace": "shop",
+        "name": "checkout",
+        "allowed": False,
+        "code": 422,
+        "reason": CODES[422],
+        "message": 'Lease.coordination.k8s.io "checkout" is invalid: spec.leaseDurationSeconds: Invalid value: 0: '
+        "must be greater than 0 (lease webhook, rule lease-duration)",
+        "causes": [
+            {
+                "reason": "FieldValueInvalid",
+                "message": "Invalid value: 0: must be greater than 0 (lease webhook, rule lease-duration)",
+                "field": "spec.leaseDurationSeconds",
+            }
+        ],
+        "warnings": [],
+        "auditAnnotations": {
+            "event": "create",
+            "rules": "lease-duration=deny",
+            "policy": line["auditAnnotations"]["policy"],
+        },
+        "findings": [
+            {
+                "rule": "lease-duration",
+                "mode": "deny",
+                "type": "FieldValueInvalid",
+                "field": "spec.leaseDurationSeconds",
+                "value": 0,
+                "detail": "must be greater than 0",
+            }
+        ],
+    }
+
+
+def test_recordings_are_read_without_a_word_of_complaint(run: Run) -> None:
+    code, out, err = run("--format", "json", str(FOLDER / "1.36.3" / "client-go"))
+    assert (code, err) == (0, "")
+    assert {line["name"] for line in lines(out)} == {"operator"}
+    assert HOLDER not in out
+
+
+# ---- wrong usage ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "complaint"),
+    [
+        (["--policy", "standrad"], "standrad"),
+        (["--now", "tomorrow"], '"tomorrow" is no RFC 3339 time; write 2026-01-31T23:59:59Z'),
+        (["--now", "2026-02-30T00:00:00Z"], '"2026-02-30T00:00:00Z" is no RFC 3339 time; write 2026-01-31T23:59:59Z'),
+    ],
+    ids=["no such policy", "no time", "no such day"],
+)
+def test_wrong_usage_is_one_line_and_exit_2(args: list[str], complaint: str, run: Run) -> None:
+    write("lease.yaml", make_lease())
+    code, out, err = run(*args, "lease.yaml")
+    assert (code, out) == (2, "")
+    assert err.startswith("lease-webhook: ")
+    assert complaint in err
+    assert err.count("\n") == 1
+
+
+def test_a_writer_may_be_a_service_account(run: Run) -> None:
+    write("live.yaml", make_lease())
+    write("new.yaml", changed(make_lease(*BARE, drop("metadata.managedFields")), put("spec.holderIdentity", "b")))
+    at = ("--now", "2025-11-20T12:00:05Z", "--old", "live.yaml")
+    assert run(*at, "new.yaml", "--user", STRANGER)[0] == 1
+    assert run(*at, "new.yaml", "--user", KEEPER)[0] == 0
