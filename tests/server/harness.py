@@ -54,6 +54,8 @@ class Server:
         self.ca = ca
         self.lines: list[dict[str, Any]] = []
         self.errors = b""
+        self._may_read = threading.Event()
+        self._may_read.set()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         self.reviews = self.health = ("", 0)
@@ -120,9 +122,18 @@ class Server:
         self._reader.join(patience)
         return code
 
+    def pause_reading(self) -> None:
+        """Leave the log in its pipe from the next line on."""
+        self._may_read.clear()
+
+    def resume_reading(self) -> None:
+        """Read it again."""
+        self._may_read.set()
+
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
+            self._may_read.wait()
             self.lines.append(json.loads(line))
 
 

@@ -344,6 +344,8 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _rest(self) -> None:
         """Nothing to do: wait for the next request."""
+        if self.flow.write_paused:
+            return
         wait = self.guards.drain_seconds if self._draining else self.guards.keep_alive_seconds
         self.expires = time.monotonic() + wait
 

@@ -38,19 +38,19 @@ class Certificates:
         self._context: ssl.SSLContext | None = None
 
     def start(self) -> None:
-        """Take what is in the directory, else the last good pair; raises Unusable where neither can serve.
+        """Take what is in the directory, else the last good pair; raises Unusable where nothing can serve.
 
         A pair that loads but has problems (it expired, say) serves all the same, and readiness tells: a process that
         refused to start would come back later than one that waits for better files.
         """
         self.poll()
-        if self._context is None and self._tried is not None:
-            pair, client_ca = self._tried
-            self._serve(pair, client_ca, inspect(pair, _now()))
         if self._context is None and (self._memory / LAST_GOOD).exists():
             pem = (self._memory / LAST_GOOD).read_bytes()
             pair = Pair(chain=pem, key=pem)
             self._serve(pair, self._client_ca_pem(), inspect(pair, _now()))
+        if self._context is None and self._tried is not None:
+            pair, client_ca = self._tried
+            self._serve(pair, client_ca, inspect(pair, _now()))
         if self._context is None:
             raise Unusable(self._problem)
         self._started = True

@@ -1,0 +1,87 @@
+"""Starting, stopping and starting again: no review that reached us is lost."""
+
+import http.client
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.server.harness import Server, make_certificates, running, wait_until
+from tests.server.traffic import HEADERS, REVIEW, Traffic
+
+BUSY = {"workers": 2, "guards": {"drain_seconds": 1.0}}
+
+
+@pytest.fixture
+def tls_dir(tmp_path: Path) -> Path:
+    make_certificates(tmp_path / "tls")
+    return tmp_path / "tls"
+
+
+def test_sigterm_loses_nothing_on_open_connections(tls_dir: Path) -> None:
+    with running(tls_dir, **BUSY) as server, Traffic(server) as traffic:
+        wait_until(lambda: traffic.answered > 200, "some traffic")
+        assert server.stop() == 0
+    assert traffic.lost == []
+    assert traffic.refused > 0
+
+
+def test_sigterm_answers_one_more_request_on_an_idle_connection(tls_dir: Path) -> None:
+    with running(tls_dir, **BUSY) as server:
+        connection = server.connect()
+        connection.request("POST", "/validate", REVIEW, HEADERS)
+        assert connection.getresponse().read()
+        server.process.send_signal(signal.SIGTERM)
+        wait_until(lambda: _refuses(server), "the port to close")
+        connection.request("POST", "/validate", REVIEW, HEADERS)
+        answer = connection.getresponse()
+        assert (answer.status, answer.getheader("connection")) == (200, "close")
+        answer.read()
+        connection.close()
+
+
+def test_sighup_replaces_the_workers_and_loses_nothing(tls_dir: Path) -> None:
+    with running(tls_dir, **BUSY) as server:
+        before = set(server.workers())
+        with Traffic(server, pause=0.005) as kept, Traffic(server, threads=2, pause=0.05, keep=False) as fresh:
+            wait_until(lambda: kept.answered > 100, "some traffic")
+            server.process.send_signal(signal.SIGHUP)
+            wait_until(lambda: not before & set(server.workers()), "new workers")
+            answered = kept.answered
+            wait_until(lambda: kept.answered > answered + 100, "traffic on the new workers")
+        assert kept.lost == fresh.lost == []
+        assert kept.refused == fresh.refused == 0
+        assert fresh.handshakes_failed == []
+
+
+def test_a_killed_worker_is_replaced_and_its_gauges_are_forgotten(tls_dir: Path) -> None:
+    with running(tls_dir, workers=2) as server:
+        victim = server.workers()[0]
+        os.kill(victim, signal.SIGKILL)
+        server.wait_for_line("judging by a policy", 3)
+        assert server.post(REVIEW)[0] == 200
+        assert server.metric('lease_webhook_build_info{version="0.1.0"}') == 1
+        assert server.metric("lease_webhook_in_flight") == 0
+
+
+def test_a_worker_that_starts_while_the_certificate_is_broken_serves_the_last_good_one(tls_dir: Path) -> None:
+    with running(tls_dir, workers=1) as server:
+        (tls_dir / "tls.crt").write_text("broken")
+        os.kill(server.workers()[0], signal.SIGKILL)
+        server.wait_for_line("judging by a policy", 2)
+        assert server.post(REVIEW)[0] == 200
+        status, why = server.probe("/readyz")
+        assert status == 200, why
+
+
+def _refuses(server: Server) -> bool:
+    connection = server.connect()
+    try:
+        connection.connect()
+    except (ConnectionRefusedError, ConnectionResetError):
+        return True
+    except http.client.HTTPException:
+        return False
+    connection.close()
+    return False

@@ -1,0 +1,161 @@
+"""Certificates change while clients shake hands, as a kubelet changes a mounted Secret; nobody notices."""
+
+import datetime as dt
+import shutil
+import socket
+import ssl
+import time
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+
+from tests.server.harness import NAMES, Server, client_context, make_certificates, running, wait_until
+from tests.server.traffic import REVIEW, Traffic
+from webhook.server.certificates import Authority, issue_leaf, save_leaf
+
+POLL = 0.1
+QUICK = {"guards": {"certificate_poll_seconds": POLL, "policy_poll_seconds": 0.1}}
+SWAPS = 12
+MISMATCHED = 6
+
+
+class Secret:
+    """A directory that changes as the kubelet changes one: new files beside the old, then one link."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        first = directory / "version-0"
+        self.authority: Authority = make_certificates(first)
+        (directory / "..data").symlink_to(first.name)
+        for file in first.iterdir():
+            (directory / file.name).symlink_to(Path("..data") / file.name)
+        self._versions = 0
+
+    def swap(self, *, names: list[str] = NAMES, mismatched: bool = False, days: float = 90) -> int:
+        """A new leaf under the same CA; the old files go away at once. Gives its serial number."""
+        leaf = issue_leaf(self.authority, names, days, dt.datetime.now(dt.UTC))
+        other = issue_leaf(self.authority, names, days, dt.datetime.now(dt.UTC))
+        old = (self.directory / "..data").resolve()
+        self._versions += 1
+        new = self.directory / f"version-{self._versions}"
+        shutil.copytree(old, new)
+        save_leaf(new, type(leaf)(leaf.certificate, other.key) if mismatched else leaf)
+        link = self.directory / "..data_new"
+        link.symlink_to(new.name)
+        link.replace(self.directory / "..data")
+        shutil.rmtree(old)
+        return leaf.certificate.serial_number
+
+
+def served(server: Server) -> int:
+    """Serial number of the certificate that a new connection gets."""
+    context = client_context(server.ca)
+    with (
+        socket.create_connection(server.reviews) as plain,
+        context.wrap_socket(plain, server_hostname="localhost") as tls,
+    ):
+        certificate = tls.getpeercert(binary_form=True)
+        assert certificate is not None
+        return x509.load_der_x509_certificate(certificate).serial_number
+
+
+def test_many_swaps_and_one_bad_pair_under_handshaking_clients(tmp_path: Path) -> None:
+    secret = Secret(tmp_path)
+    with running(tmp_path, workers=2, **QUICK) as server:
+        before = server.connect()
+        before.connect()
+        with Traffic(server, threads=2, pause=0, keep=False) as traffic:
+            good = 0
+            for number in range(SWAPS):
+                if number == MISMATCHED:
+                    secret.swap(mismatched=True)
+                    server.wait_for_line("the certificate is not taken; the last good one stays", 2)
+                    assert served(server) == good
+                    continue
+                good = secret.swap()
+                wait_until(lambda good=good: {served(server) for _ in range(6)} == {good}, "the new certificate")
+        assert traffic.handshakes_failed == traffic.lost == []
+        assert traffic.answered > SWAPS
+        # A connection from before all of that still works.
+        before.request("POST", "/validate", REVIEW, {"Content-Type": "application/json"})
+        assert before.getresponse().status == 200
+        before.close()
+        refused = 'lease_webhook_reloads_total{result="failure",what="certificate"}'
+        assert server.metric(refused) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        pytest.param(
+            {"names": ["localhost"]}, "lacks the name lease-webhook.lease-webhook.svc", id="a name is missing"
+        ),
+        pytest.param({"days": -0.01}, "expired", id="it has expired"),
+        pytest.param({"mismatched": True}, "does not belong to", id="the key is another's"),
+    ],
+)
+def test_a_bad_pair_is_refused_and_a_good_one_taken_later(tmp_path: Path, change: dict, problem: str) -> None:  # type: ignore[type-arg] # keywords of swap
+    secret = Secret(tmp_path)
+    with running(tmp_path, **QUICK) as server:
+        first = served(server)
+        secret.swap(**change)
+        line = server.wait_for_line("the certificate is not taken; the last good one stays")[0]
+        assert problem in line["problem"]
+        assert served(server) == first
+        assert server.probe("/readyz") == (200, "ok\n")
+        good = secret.swap()
+        wait_until(lambda: served(server) == good, "the good certificate")
+
+
+def test_missing_files_change_nothing(tmp_path: Path) -> None:
+    make_certificates(tmp_path / "tls")
+    with running(tmp_path / "tls", **QUICK) as server:
+        first = served(server)
+        (tmp_path / "tls" / "tls.key").unlink()
+        assert "tls.key" in server.wait_for_line("the certificate is not taken; the last good one stays")[0]["problem"]
+        assert served(server) == first
+
+
+def test_a_certificate_that_ends_soon_is_served_and_not_ready(tmp_path: Path) -> None:
+    make_certificates(tmp_path, days=0.5)
+    with running(tmp_path, **QUICK) as server:
+        server.wait_for_line("the certificate ends soon")
+        assert server.post(REVIEW)[0] == 200
+        status, why = server.probe("/readyz")
+        assert status == 503
+        assert "less than 24 hours" in why
+        assert server.probe("/livez") == (200, "ok\n")
+        ends = server.metric('lease_webhook_certificate_not_after_seconds{certificate="serving"}')
+        assert abs(ends - time.time() - 43200) < 600
+
+
+def test_a_policy_file_that_changes(tmp_path: Path) -> None:
+    make_certificates(tmp_path)
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("apiVersion: lease-webhook/v1\npreset: standard\n")
+    with running(tmp_path, policy=str(policy), **QUICK) as server:
+        policy.write_text("apiVersion: lease-webhook/v1\npreset: strict\n")
+        assert server.wait_for_line("judging by a policy", 2)[1]["preset"] == "strict"
+        policy.write_text("preset: nonsense\n")
+        server.wait_for_line("the policy file is refused; the old policy stays")
+        status, why = server.probe("/readyz")
+        assert status == 503
+        assert why.startswith("policy: ")
+        assert b"strict" in server.post(REVIEW)[1]
+        info = [
+            line for line in server.probe("/metrics")[1].splitlines() if line.startswith("lease_webhook_policy_info{")
+        ]
+        assert len(info) == 1
+        assert 'preset="strict"' in info[0]
+
+
+def test_tls_floor_and_no_renegotiation(tmp_path: Path) -> None:
+    from webhook.server.tls import Certificates  # noqa: PLC0415 - only this test looks inside
+
+    make_certificates(tmp_path)
+    certificates = Certificates(tmp_path, tmp_path)
+    certificates.start()
+    context = certificates.listener_context()
+    assert context.minimum_version == ssl.TLSVersion.TLSv1_2
+    assert context.options & ssl.OP_NO_RENEGOTIATION
