@@ -21,10 +21,11 @@ from tests.server.harness import Server, client_context, make_certificates, runn
 from webhook.server.certificates import Authority, create_authority
 
 REVIEW = json.dumps(make_review(new=make_lease())).encode()
-SHORT = {"handshake_seconds": 1.0, "request_seconds": 1.5, "keep_alive_seconds": 3.0, "linger_seconds": 0.3}
+SHORT = {"handshake_seconds": 3.0, "request_seconds": 4.0, "keep_alive_seconds": 5.0, "linger_seconds": 0.3}
 """The guards' times, shortened; `test_settings` holds those of production."""
 
 HUGE_CHAIN = 400
+ATTEMPTS = 5
 CASES = wire.cases()
 
 
@@ -49,7 +50,13 @@ def heard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, wire.H
         contexts = client_contexts(directory, tls_dir / "ca.crt", client_authority)
 
         def play(case: wire.Case) -> wire.Heard:
-            return wire.play(case, servers[case.get("server", "plain")].reviews, contexts, REVIEW)
+            what = wire.play(case, servers[case.get("server", "plain")].reviews, contexts, REVIEW)
+            for _ in range(ATTEMPTS):
+                # On a machine that is very busy, a budget of 0.2 s may be over before the first line of ours runs.
+                if case["expect"].get("incident") or b"no time left" not in what.data:
+                    break
+                what = wire.play(case, servers[case.get("server", "plain")].reviews, contexts, REVIEW)
+            return what
 
         with ThreadPoolExecutor(24) as pool:
             yield dict(zip((name for name, _ in CASES), pool.map(play, (case for _, case in CASES)), strict=True))

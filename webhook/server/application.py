@@ -32,6 +32,7 @@ def serve(options: Options) -> None:
     memory = Path(tempfile.mkdtemp(prefix="lease-webhook-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None))
     try:
         _check_certificate(options, memory)
+        _check_capture(options)
         # prometheus_client looks at this once, when it is imported, and decides whether processes count together.
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(memory)
         Application(options, memory, policy_file).run()
@@ -75,6 +76,15 @@ def _check_certificate(options: Options, memory: Path) -> None:
         raise CannotServeError(
             f"no certificate to serve with: {problem}; `lease-webhook certs {options.tls_dir}` makes one"
         ) from problem
+
+
+def _check_capture(options: Options) -> None:
+    if not options.capture:
+        return
+    try:
+        Path(options.capture).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CannotServeError(f"cannot capture into {options.capture}: {error.strerror}") from error
 
 
 def _say_where(arbiter: Arbiter) -> None:

@@ -9,6 +9,7 @@ from a2wsgi import WSGIMiddleware
 
 from webhook.api.verdict import Mode
 from webhook.server.app import create_app
+from webhook.server.capture import Capture
 from webhook.server.logs import LOG, OUTLET
 from webhook.server.metrics import Metrics
 from webhook.server.policy_file import PolicyFile
@@ -30,6 +31,9 @@ class Service:
         self.metrics = Metrics()
         self.load = Load(options.guards, self.metrics)
         observers: list[Observer] = [self.metrics, ReviewLog()]
+        self._capture = Capture(Path(options.capture)) if options.capture else None
+        if self._capture:
+            observers.append(self._capture)
         self.reviewer = Reviewer(policy_file.current, options.respond, observers)
         self.certificates = Certificates(
             Path(options.tls_dir),
@@ -44,12 +48,16 @@ class Service:
     def start(self) -> None:
         """Log from a thread from now on, load the certificate, say what holds; raises certificate_check.Unusable."""
         OUTLET.start()
+        if self._capture:
+            self._capture.start()
         self.certificates.start()
         self.metrics.show_certificate(self.certificates)
         self._use_policy()
 
     def stop(self) -> None:
         """Say the last words."""
+        if self._capture:
+            self._capture.stop()
         OUTLET.stop()
 
     def reasons(self) -> list[str]:
@@ -69,6 +77,8 @@ class Service:
             await asyncio.sleep(self.options.guards.policy_poll_seconds)
             _guarded(self._poll_policy)
             self.metrics.lost("log", OUTLET.dropped)
+            if self._capture:
+                self.metrics.lost("capture", self._capture.dropped)
 
     def _poll_policy(self) -> None:
         reload = self._policy_file.poll()

@@ -1,0 +1,173 @@
+"""Keeps the latest reviews on disk, byte for byte, in the shape that `replay` and the project's own fixtures have.
+
+A body file for each review, and `index.jsonl` with one line for each file. A thread writes; what it cannot keep up
+with is dropped and counted. All workers share one directory, behind a lock file.
+"""
+
+import datetime as dt
+import fcntl
+import itertools
+import os
+import queue
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from webhook.server.logs import LOG, Seldom
+from webhook.server.respond import Reply
+
+INDEX: Final = "index.jsonl"
+LOCK: Final = ".lock"
+MOST_REVIEWS: Final = 1000
+MOST_BYTES: Final = 256 * 1024 * 1024
+STEP: Final = 0.05
+"""Share of the ring that a worker writes between two looks at its size; with many workers it is larger by as much."""
+MOST_WAITING: Final = 200
+MOST_BYTES_WAITING: Final = 32 * 1024 * 1024
+LAST_WORDS_SECONDS: Final = 2.0
+COMPLAIN_EVERY: Final = 60
+
+_SECRET: Final = frozenset({b"authorization", b"cookie", b"proxy-authorization"})
+_encode = msgspec.json.Encoder().encode
+
+
+class _Taken(msgspec.Struct, frozen=True):
+    received: dt.datetime
+    body: bytes
+    head: Mapping[bytes, bytes]
+    reply: Reply
+
+
+class Capture:
+    """One worker's part in the ring; call `start` after the fork. `dropped` counts reviews that had no room."""
+
+    def __init__(self, directory: Path, most_reviews: int = MOST_REVIEWS, most_bytes: int = MOST_BYTES) -> None:
+        self.dropped = 0
+        self._directory = directory
+        self._most_reviews = most_reviews
+        self._most_bytes = most_bytes
+        self._waiting: queue.Queue[_Taken | None] = queue.Queue(MOST_WAITING)
+        self._bytes_waiting = 0
+        self._bytes_lock = threading.Lock()
+        self._reviews_since_look = most_reviews
+        self._bytes_since_look = 0
+        self._numbers = itertools.count(1)
+        self._seldom = Seldom(COMPLAIN_EVERY)
+        self._thread = threading.Thread(target=self._write_all, name="capture", daemon=True)
+
+    def start(self) -> None:
+        """Begin to write; raises OSError where the directory cannot be made."""
+        self._directory.mkdir(parents=True, exist_ok=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Write what waits, for a moment."""
+        try:
+            self._waiting.put(None, timeout=LAST_WORDS_SECONDS)
+        except queue.Full:
+            return
+        self._thread.join(LAST_WORDS_SECONDS)
+
+    def replied(self, reply: Reply, body: bytes, head: Mapping[bytes, bytes], seconds: float) -> None:  # noqa: ARG002
+        """Take one review that got a verdict; never waits."""
+        if reply.request is None:
+            return
+        if self._bytes_waiting + len(body) > MOST_BYTES_WAITING:
+            self.dropped += 1
+            return
+        try:
+            self._waiting.put_nowait(_Taken(dt.datetime.now(dt.UTC), body, head, reply))
+        except queue.Full:
+            self.dropped += 1
+        else:
+            self._count_waiting(len(body))
+
+    def failed(self, kind: str) -> None:
+        """A review without a verdict is in the log, not here."""
+
+    def _count_waiting(self, change: int) -> None:
+        with self._bytes_lock:
+            self._bytes_waiting += change
+
+    def _write_all(self) -> None:
+        while (taken := self._waiting.get()) is not None:
+            self._count_waiting(-len(taken.body))
+            try:
+                with self._alone():
+                    self._write(taken)
+            except OSError as error:
+                self.dropped += 1
+                if self._seldom.admit(time.monotonic()) is not None:
+                    LOG.error("a review could not be captured", extra={"fields": {"problem": str(error)}})
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        with (self._directory / LOCK).open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _write(self, taken: _Taken) -> None:
+        entry = _entry(taken, f"{os.getpid()}-{next(self._numbers)}")
+        (self._directory / entry["file"]).write_bytes(taken.body)
+        with (self._directory / INDEX).open("ab") as index:
+            index.write(_encode(entry) + b"\n")
+        self._reviews_since_look += 1
+        self._bytes_since_look += len(taken.body)
+        if self._reviews_since_look > self._most_reviews * STEP or self._bytes_since_look > self._most_bytes * STEP:
+            self._reviews_since_look = self._bytes_since_look = 0
+            self._forget_old()
+
+    def _forget_old(self) -> None:
+        """Drop the oldest reviews of a full ring, and a tenth of it more."""
+        lines = (self._directory / INDEX).read_bytes().splitlines()
+        sizes = [msgspec.json.decode(line, type=_Line) for line in lines]
+        total = sum(line.bytes for line in sizes)
+        if len(lines) <= self._most_reviews and total <= self._most_bytes:
+            return
+        gone = 0
+        while len(lines) - gone > self._most_reviews * 0.9 or total > self._most_bytes * 0.9:
+            total -= sizes[gone].bytes
+            gone += 1
+        fresh = self._directory / f".{INDEX}"
+        fresh.write_bytes(b"".join(line + b"\n" for line in lines[gone:]))
+        fresh.replace(self._directory / INDEX)
+        for line in sizes[:gone]:
+            (self._directory / line.file).unlink(missing_ok=True)
+
+
+class _Line(msgspec.Struct, frozen=True):
+    file: str
+    bytes: int
+
+
+def _entry(taken: _Taken, unique: str) -> dict[str, Any]:
+    """One line of the index; names and text are data, the file's name is made of ours only."""
+    request, verdict = taken.reply.request, taken.reply.verdict
+    assert request is not None
+    assert verdict is not None
+    event = verdict.event or "unknown"
+    return {
+        "file": f"{taken.received:%Y%m%dT%H%M%S.%f}-{unique}-{request.operation.lower()}-{event}.json",
+        "event": event,
+        "derived_event": event,
+        "resource": request.resource,
+        "api_version": f"{request.group}/{request.version}",
+        "operation": request.operation,
+        "namespace": request.namespace,
+        "name": request.name,
+        "dry_run": bool(request.options.dry_run),
+        "user": request.user.username if request.user else "",
+        "received": f"{taken.received:%Y-%m-%dT%H:%M:%S.%f}Z",
+        "headers": {
+            name.decode("latin-1").title(): value.decode("latin-1")
+            for name, value in taken.head.items()
+            if name not in _SECRET
+        },
+        "bytes": len(taken.body),
+        "recorder_answer": "allowed" if verdict.allowed else "denied",
+    }
