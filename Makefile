@@ -7,7 +7,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check static fmt certs manifests lock clean
+.PHONY: help setup run test check static fmt certs manifests lock clean bench faults
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -38,6 +38,12 @@ static: $(READY) ## format, lint, types and layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+bench: $(READY) ## what a review costs beside peers, 20 minutes; SHORT=1: 4 minutes
+	$(BIN)/python -m tests.bench $(if $(SHORT),--short) $(foreach table,$(ONLY),--only $(table))
+
+faults: $(READY) ## break things under load, 15 minutes; SHORT=1: 4 minutes
+	$(BIN)/python -m tests.faults $(if $(SHORT),--short) $(foreach fault,$(ONLY),--only $(fault))
+
 fmt: $(READY) ## format the code and mend what ruff can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -48,6 +54,7 @@ manifests: $(READY) certs ## render every overlay and component, and examine the
 lock: $(READY) ## pin the packages again, by hash
 	$(LOCK) --output-file requirements.txt requirements.in
 	$(LOCK) --output-file requirements-dev.txt requirements-dev.in
+	$(LOCK) --output-file tests/bench/requirements.txt tests/bench/requirements.in
 
 clean: ## remove the virtual environment and caches, never certificates
 	rm -rf $(VENV) build dist *.egg-info .coverage .hypothesis .mypy_cache .ruff_cache .pytest_cache mutants

@@ -1,0 +1,3 @@
+module bench/loader
+
+go 1.26

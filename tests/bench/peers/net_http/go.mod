@@ -1,0 +1,3 @@
+module bench/net_http
+
+go 1.26

@@ -1,0 +1,193 @@
+"""Turns tables into RESULTS.md, plots and the README's section; the numbers are kept beside them as JSON."""
+
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from tests.bench import toolchain
+from tests.bench.servers import PEERS, ROOT
+from tests.bench.table import Table
+
+BENCH: Final = ROOT / "tests" / "bench"
+FAULTS: Final = ROOT / "tests" / "faults"
+LIBRARIES: Final = (
+    "gunicorn",
+    "uvicorn",
+    "uvicorn-worker",
+    "httptools",
+    "uvloop",
+    "msgspec",
+    "flask",
+    "a2wsgi",
+    "prometheus-client",
+)
+
+
+def markdown(table: Table) -> str:
+    """One table under its title."""
+    lines = [f"### {table.title}", "", *table.notes]
+    lines.append(
+        f"Other programs of the machine kept up to {table.foreign_cores:.2f} cores busy; took {table.seconds:g} s on"
+        f" {table.date}. `{table.command}`"
+    )
+    if table.rows:
+        lines += ["", _row(table.header), _row(["---"] * len(table.header)), *map(_row, table.rows)]
+    return "\n".join(lines)
+
+
+def bars(tables: Mapping[str, Table]) -> str:
+    """All bars, met or missed."""
+    rows = [
+        _row((bar.what, bar.bar, bar.stretch, bar.measured, "met" if bar.met else "**missed**"))
+        for table in tables.values()
+        for bar in table.bars
+    ]
+    head = ("what", "bar", "stretch", "measured", "")
+    return "\n".join(["### Bars", "", _row(head), _row(["---"] * len(head)), *rows])
+
+
+def machine() -> str:
+    """What the figures were measured on."""
+    with Path("/proc/cpuinfo").open() as file:
+        model = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "unknown CPU")
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
+    peers = "; ".join(f"{peer.name} {_told(peer.version)}" for peer in PEERS)
+    return "\n".join(
+        [
+            f"- Machine: {os.cpu_count()} x {model}, {memory:.0f} GiB, Linux {platform.release()}, shared.",
+            f"- Ours: CPython {sys.version.split()[0]}, {libraries}.",
+            f"- Peers: {peers}.",
+        ]
+    )
+
+
+def _told(tell: object) -> str:
+    assert callable(tell)
+    try:
+        return str(tell())
+    except toolchain.MissingError as reason:
+        return f"(not here: {reason})"
+
+
+def keep(directory: Path, made: Mapping[str, Table], order: Mapping[str, object]) -> dict[str, Table]:
+    """Put new tables beside those that were not measured again, and save them."""
+    file = directory / "results.json"
+    known = msgspec.json.decode(file.read_bytes(), type=dict[str, Table]) if file.exists() else {}
+    known.update(made)
+    everything = {key: known[key] for key in order if key in known}
+    file.write_bytes(msgspec.json.format(msgspec.json.encode(everything), indent=1) + b"\n")
+    return everything
+
+
+def publish_bench(made: dict[str, Table]) -> None:
+    """Write tests/bench/RESULTS.md, its plots and the README's section."""
+    from tests.bench.__main__ import TABLES  # noqa: PLC0415  # the order of the tables is the program's
+
+    everything = keep(BENCH, made, TABLES)
+    plots = draw(everything)
+    parts = [
+        "# What a review costs",
+        "",
+        "Written by `make bench`; `make bench SHORT=1` prints the same tables in about four minutes. Do not edit.",
+        "",
+        machine(),
+        "",
+        bars(everything),
+        *(f"\n{markdown(table)}" for table in everything.values()),
+        "",
+        *(f"![{text}](plots/{name}.svg)" for name, text in plots.items()),
+    ]
+    (BENCH / "RESULTS.md").write_text("\n".join(parts) + "\n")
+    write_readme()
+
+
+def publish_faults(made: dict[str, Table]) -> None:
+    """Write tests/faults/RESULTS.md and the README's section."""
+    from tests.faults.__main__ import FAULTS as PROGRAMS  # noqa: PLC0415  # as above
+
+    everything = keep(FAULTS, made, PROGRAMS)
+    parts = [
+        "# What the server survives",
+        "",
+        "Written by `make faults`; `make faults SHORT=1` runs the same programs in about four minutes. Do not edit.",
+        "",
+        machine(),
+        "",
+        bars(everything),
+        *(f"\n{markdown(table)}" for table in everything.values()),
+    ]
+    (FAULTS / "RESULTS.md").write_text("\n".join(parts) + "\n")
+    write_readme()
+
+
+PLOTS: Final = {
+    "servers": "CPU per review by server, and latency under bursts",
+    "growth": "CPU per review against its size, the policy's length and the workers",
+}
+
+
+def draw(tables: Mapping[str, Table]) -> dict[str, str]:
+    """Draw the plots in an environment of their own: drawing needs libraries that nothing else does."""
+    environment = toolchain.CACHE / "plots"
+    locked = BENCH / "requirements.txt"
+    mark = environment / "installed"
+    if not mark.exists() or mark.read_bytes() != locked.read_bytes():
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(environment)], check=True)
+        subprocess.run(
+            [environment / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes",
+             "-r", str(locked)],
+            check=True,
+        )  # fmt: skip
+        mark.write_bytes(locked.read_bytes())
+    (BENCH / "plots").mkdir(exist_ok=True)
+    subprocess.run([environment / "bin" / "python", str(BENCH / "plots.py"), str(BENCH)], check=True)
+    return {name: text for name, text in PLOTS.items() if (BENCH / "plots" / f"{name}.svg").exists() and tables}
+
+
+START: Final = "<!-- written by make bench and make faults -->"
+END: Final = "<!-- until here -->"
+
+
+def write_readme() -> None:
+    """Put both summaries between the marks in the README."""
+    readme = ROOT / "README.md"
+    text = readme.read_text()
+    before, found, rest = text.partition(START)
+    if not found:
+        raise RuntimeError(f"README.md has no line {START}")
+    _, _, after = rest.partition(END)
+    readme.write_text(f"{before}{START}\n{_summary()}\n{END}{after}")
+
+
+def _summary() -> str:
+    parts = []
+    for directory, title, what in (
+        (BENCH, "What it costs", "bars"),
+        (FAULTS, "What it survives", "bars"),
+    ):
+        file = directory / "results.json"
+        if not file.exists():
+            continue
+        tables = msgspec.json.decode(file.read_bytes(), type=dict[str, Table])
+        lines = bars(tables).splitlines()[2:]
+        relative = directory.relative_to(ROOT)
+        parts.append(
+            f"**{title}** (`make {directory.name}`, everything in [{relative}/RESULTS.md]({relative}/RESULTS.md)):\n"
+        )
+        parts.append("\n".join(lines) + "\n")
+        del what
+    parts += [f"![{text}](tests/bench/plots/{name}.svg)\n" for name, text in PLOTS.items() if name == "servers"]
+    return "\n".join(parts).rstrip()
+
+
+def _row(cells: object) -> str:
+    assert isinstance(cells, list | tuple)
+    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"

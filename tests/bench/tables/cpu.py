@@ -1,0 +1,121 @@
+"""CPU per review beside the peers: one core each, closed loop, rounds interleaved forwards and backwards."""
+
+from contextlib import ExitStack
+from pathlib import Path
+
+from tests.bench.load import run_load, write_cases
+from tests.bench.processes import measured, memory_mib
+from tests.bench.reviews import renewal
+from tests.bench.servers import CONTROLLER_RUNTIME, PEERS, Running, Server, ours, running
+from tests.bench.table import Bar, Table, median, span
+from tests.bench.toolchain import MissingError
+
+SIZES = (2400, 4500)
+BARS = {2400: (0.50, 0.33), 4500: (0.35, 0.22)}
+CONNECTIONS = 8
+
+
+def start_all(servers: tuple[Server, ...], work: Path, stack: ExitStack, *, workers: int, cpus: str) -> list[Running]:
+    """Start what can be started; what is missing is reported by `missing`."""
+    started = []
+    for number, server in enumerate(servers):
+        try:
+            started.append(stack.enter_context(running(server, work / f"server-{number}", workers=workers, cpus=cpus)))
+        except MissingError:
+            continue
+    return started
+
+
+def missing(servers: tuple[Server, ...], columns: int) -> list[tuple[str, ...]]:
+    """A row for each server that this machine cannot build, with the reason."""
+    rows = []
+    for server in servers:
+        try:
+            server.build()
+        except MissingError as reason:
+            rows.append((server.name, f"not measured: {reason}", *[""] * (columns - 2)))
+    return rows
+
+
+def run(work: Path, *, short: bool) -> Table:
+    """Measure all servers with a 2.4 KB and a 4.5 KB renewal."""
+    rounds, seconds = (2, 1.0) if short else (6, 3.0)
+    cases = {size: write_cases([renewal(size)], work / f"renewal-{size}") for size in SIZES}
+    micros: dict[tuple[str, int], list[float]] = {}
+    rates: dict[tuple[str, int], list[float]] = {}
+    memory: dict[str, float] = {}
+    noise: list[float] = []
+    wrong = 0
+    servers = (ours(), *PEERS)
+    with ExitStack() as stack:
+        everyone = start_all(servers, work, stack, workers=1, cpus="0")
+        for server in everyone:
+            run_load(server, "closed", cases[2400], "-requests", "2000", cpus="1")
+        for number in range(rounds):
+            for size in SIZES:
+                for server in everyone if number % 2 == 0 else reversed(everyone):
+                    with measured(server.pid) as spent:
+                        report = run_load(
+                            server, "closed", cases[size], "-duration", f"{seconds}s",
+                            "-connections", str(CONNECTIONS), cpus="1",
+                        )  # fmt: skip
+                    key = server.server.name, size
+                    micros.setdefault(key, []).append(spent.cpu / report.sent * 1e6)
+                    rates.setdefault(key, []).append(report.sent / report.seconds)
+                    noise.append(spent.foreign_cores)
+                    wrong += report.wrong + report.not_answered
+        for server in everyone:
+            memory[server.server.name] = memory_mib(server.pid)
+    base = CONTROLLER_RUNTIME.name
+    ratios = {
+        key: [mine / other for mine, other in zip(values, micros[base, key[1]], strict=True)]
+        for key, values in micros.items()
+        if (base, key[1]) in micros
+    }
+    rows = [
+        (
+            server.server.name,
+            *(
+                cell
+                for size in SIZES
+                for cell in (
+                    f"{median(micros[server.server.name, size]):.0f}",
+                    span(ratios[server.server.name, size]) if ratios else "no controller-runtime",
+                )
+            ),
+            f"{median(rates[server.server.name, 2400]):.0f}",
+            f"{memory[server.server.name]:.0f}",
+        )
+        for server in everyone
+    ]
+    bars = tuple(
+        Bar(
+            f"CPU per {size / 1000:.1f} KB review, ratio to controller-runtime, every round",
+            f"<= {BARS[size][0]:.2f}",
+            span(ratios["lease-webhook", size]),
+            max(ratios["lease-webhook", size]) <= BARS[size][0],
+            f"<= {BARS[size][1]:.2f}",
+        )
+        for size in SIZES
+        if ratios
+    )
+    return Table(
+        "CPU per review, one core each",
+        (
+            (
+                f"{rounds} rounds of {seconds:g} s each way, {CONNECTIONS} kept-alive TLS 1.3 connections, closed loop;"
+                " server pinned to core 0, loader to core 1; one worker, GOMAXPROCS=1."
+            ),
+            (
+                "us = run time of all threads of the process tree / reviews; ratio = to controller-runtime in the"
+                " same round: median (lowest..highest). Below 1 is cheaper."
+            ),
+            f"Every answer was checked (uid, verdict), except nginx's constant one: {wrong} wrong or missing.",
+        ),
+        ("server", "2.4 KB us", "ratio", "4.5 KB us", "ratio", "reviews/s", "PSS MiB"),
+        (*rows, *missing(servers, 7)),
+        bars,
+        {f"{size}": [(float(n), median(micros[s.server.name, size])) for n, s in enumerate(everyone)] for size in SIZES}
+        | {s.server.name: [(float(size), median(micros[s.server.name, size])) for size in SIZES] for s in everyone},
+        max(noise),
+    )

@@ -1,0 +1,25 @@
+"""`python -m tests.faults`: break things under load, print pass or fail, and write RESULTS.md."""
+
+import sys
+
+from tests.bench import results
+from tests.bench.__main__ import Measurement, program
+from tests.faults import certificates, clients, clock, memory, output, signals
+
+FAULTS: dict[str, Measurement] = {
+    "terminate": signals.terminate,
+    "reload": signals.reload,
+    "kill-master": signals.kill_master,
+    "stop": signals.stop_worker,
+    "certificates": certificates.swaps,
+    "bad-files": certificates.bad_files,
+    "slow-clients": clients.slow_and_silent,
+    "aborts": clients.aborts,
+    "blocked-output": output.blocked,
+    "full-disk": output.full_disk,
+    "clock": clock.jumps,
+    "memory": memory.soak,
+}
+
+if __name__ == "__main__":
+    sys.exit(program("tests.faults", FAULTS, results.publish_faults, strict=True))
