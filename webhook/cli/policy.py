@@ -87,8 +87,7 @@ def run_show(args: argparse.Namespace) -> int:
     policy = _loaded(args.file)
     paint = paint_for(sys.stdout)
     namespace, lease = args.namespace, args.lease
-    print(f"{paint.bold(escape(args.file or DEFAULT_PRESET))}: {_summary(policy)}")
-    print(_scope(namespace, lease))
+    print(paint.bold(escape(args.file or DEFAULT_PRESET)), _summary(policy), _scope(namespace, lease), sep="\n")
     explained = list(explain(policy, namespace, lease))
     for title, parity in (("What the API server checks too", True), ("What the API server lets through", False)):
         _print(

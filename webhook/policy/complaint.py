@@ -58,8 +58,6 @@ def type_at(path: str) -> inspect.Type:
         else:
             assert isinstance(here, inspect.StructType)
             here = next(field.type for field in here.fields if field.encode_name == step)
-        if isinstance(here, inspect.UnionType):
-            here = here.types[0]
     return here
 
 

@@ -94,6 +94,9 @@ def _look(path: Path) -> _Sight:
             return _Sight(real_path, file.read(LARGEST + 1))
     except OSError as error:
         return _Sight(real_path, error=error.strerror or type(error).__name__)
+    except RuntimeError:
+        # `resolve` says so of a loop before Python 3.13, and with an OSError since.
+        return _Sight(real_path, error="a symbolic link that leads to itself")
 
 
 def _parsed(path: Path, sight: _Sight) -> Policy:

@@ -1,0 +1,118 @@
+"""`lease-webhook policy check|show|schema`."""
+
+from pathlib import Path
+
+import pytest
+
+from webhook.cli.main import main
+from webhook.policy.rule_ids import RULE_IDS
+from webhook.policy.schema import schema_text
+
+SHOP = str(Path(__file__).parent.parent / "data" / "policies" / "shop.yaml")
+
+
+@pytest.fixture(autouse=True)
+def _terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def test_check_tells_what_a_file_comes_to_and_what_is_odd(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["policy", "check", SHOP]) == 0
+    first, *notes = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"{SHOP}: good, preset strict, hash ")
+    assert first.endswith("mode warn, without_stamps weaken, exemptions: 2, overrides: 1, bindings: 1")
+    assert "  note: rules.takeover-before-expiry: deny comes down to warn, the cap of this policy" in notes
+    assert any(note.startswith("  note: exempt[1] (on-call) ended with 2026-01-31") for note in notes)
+
+
+def test_check_of_a_plain_file_says_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text("apiVersion: lease-webhook/v1\n")
+    assert main(["policy", "check", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"{path}: good, preset standard, hash ")
+    assert out.endswith("mode deny, without_stamps weaken\n")
+
+
+def test_check_refuses_with_the_path_and_the_nearest_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text("apiVersion: lease-webhook/v1\nrules:\n  takeover-befor-expiry: {mode: deny}\n")
+    assert main(["policy", "check", str(path)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == (
+        f"lease-webhook: {path}: line 3: rules.takeover-befor-expiry: unknown rule; "
+        'did you mean "takeover-before-expiry"?\n'
+    )
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    assert main(["policy", "show", *arguments]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines[1:])) <= 100
+    return [" ".join(line.split()) for line in lines]
+
+
+def test_show_names_the_layer_of_every_setting_of_a_lease(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown(capsys, SHOP, "--namespace", "shop", "--lease", "checkout")
+    assert "for lease shop/checkout" in lines
+    assert {rule for rule in RULE_IDS if any(line.startswith(f"{rule} ") for line in lines)} == set(RULE_IDS)
+    for line in (
+        "object-name warn (would deny) preset",
+        "takeover-before-expiry warn (would deny) rules",
+        "foreign-release off overrides[0]",
+        "holder-identity-mismatch warn preset",
+        "warn_above_seconds 3600 rules",
+        "deny_from 5000 overrides[0]",
+        "above_seconds 3600 built in",
+        "overrides[0] shop/check* transitions-jump, foreign-release",
+        "bindings[0] shop/checkout shop/checkout, user:ci as ${pod}_*",
+        "always */* system:apiserver, group system:masters",
+        "exempt[0] shop,team-*/* restore, system:serviceaccount:velero:velero",
+        "restores candidates with their pingTime (platform team, until 2027-01-31)",
+        "break glass (on-call, ended with 2026-01-31)",
+    ):
+        assert line in lines
+
+
+def test_show_leaves_out_what_does_not_concern_the_lease(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown(capsys, SHOP, "--namespace", "bank")
+    assert "for lease bank/*" in lines
+    assert not any(line.startswith(("overrides[", "bindings[", "exempt[0]")) for line in lines)
+    assert any(line.startswith("exempt[1]") for line in lines)
+    assert "foreign-release warn (would deny) preset" in lines
+
+
+def test_show_without_a_file_is_standard(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown(capsys)
+    assert lines[0] == "standard"
+    assert lines[1].startswith("preset standard, hash ")
+    assert "for every lease that no override names" in lines
+    assert "takeover-before-expiry warn preset" in lines
+    assert "none: whoever has the rights may write as any holder" in lines
+
+
+def test_show_says_loudly_that_a_policy_is_off(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(
+        "apiVersion: lease-webhook/v1\nmode: off\n"
+        "exempt: [{users: [ann], owner: ops, reason: tests}]\n"
+        "bindings: [{namespace: a, lease: b, writers: [a/b], holder: [b], require_pod: true}]\n"
+    )
+    lines = shown(capsys, str(path))
+    assert "everything allowed (mode: off)" in lines[1]
+    assert "object-name off preset" in lines
+    assert "tests (ops)" in lines
+    assert "bindings[0] a/b a/b as b; a token without a pod is refused" in lines
+
+
+def test_schema_is_the_one_in_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["policy", "schema"]) == 0
+    assert capsys.readouterr().out == schema_text()
+
+
+def test_a_subcommand_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["policy"])
+    assert caught.value.code == 2
+    assert "COMMAND" in capsys.readouterr().err
