@@ -7,7 +7,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check static fmt certs manifests lock clean bench faults
+.PHONY: help setup run test check static bench faults fmt certs manifests lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'

@@ -21,11 +21,9 @@ FIRST_READABLE: Final = -62_167_219_200 * MICROS_PER_SECOND
 AFTER_LAST_READABLE: Final = 253_402_300_800 * MICROS_PER_SECOND
 """10000-01-01T00:00:00Z, the first instant that prints with five digits of year."""
 
-_MINUTE_FORM: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)T([01]\d|2[0-3]):([0-5]\d):", re.ASCII)
-_PRINTED_OUTSIDE: Final = re.compile(
-    r"(-0001|10000)-(\d\d)-(\d\d)T([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d{6}))?Z", re.ASCII
-)
-_LONGEST_SECOND: Final = 59_999_999
+_REST: Final = r"-(\d\d)-(\d\d)T([01]\d|2[0-3]):([0-5]\d):([0-5]\d)"
+_SECOND_FORM: Final = re.compile(rf"(\d{{4}}){_REST}", re.ASCII)
+_PRINTED_OUTSIDE: Final = re.compile(rf"(-0001|10000){_REST}(?:\.(\d{{6}}))?Z", re.ASCII)
 
 
 def parse(text: str) -> int:
@@ -55,14 +53,8 @@ def parse_unreadable(text: str) -> int | None:
     Go itself cannot parse such a text, so `parse` refuses it; here it is told from mere noise.
     """
     match = _PRINTED_OUTSIDE.fullmatch(text)
-    if match is None:
-        return None
-    year, month, day, hour, minute, second = (int(group) for group in match.groups()[:6])
-    if not 1 <= month <= 12 or not 1 <= day <= go_time.days_in(month, year):
-        return None
-    seconds = (hour * 60 + minute) * 60 + second
-    micros = int(match[7] or 0)
-    return go_time.days_from_date(year, month, day) * MICROS_PER_DAY + seconds * MICROS_PER_SECOND + micros
+    second = _instant(match) if match else None
+    return second + int(match[7] or 0) if match and second is not None else None
 
 
 def canonical(micros: int) -> str:
@@ -88,34 +80,30 @@ def _printed(seconds: int) -> str:
 # An old time was the new time of the renewal before, and one second is shared by many leases: remembering pays twice.
 @lru_cache(maxsize=4096)
 def _micro_time(text: str) -> int:
-    # The canonical form 2026-11-20T23:13:17.737576Z: the minute is remembered, seconds and fraction are one number.
     if len(text) == 27 and text[19] == "." and text[26] == "Z":
-        minute = _minute(text[:17])
-        digits = text[17:19] + text[20:26]
-        if minute is not None and digits.isdecimal() and text.isascii():
-            micros = int(digits)
-            if micros <= _LONGEST_SECOND:
-                return minute + micros
+        second, fraction = _second(text[:19]), text[20:26]
+        if second is not None and fraction.isdecimal() and fraction.isascii():
+            return second + int(fraction)
     return go_time.parse(go_time.MICROSECONDS, text)
 
 
 @lru_cache(maxsize=4096)
 def _time(text: str) -> int:
-    if text[19] == "Z":
-        minute = _minute(text[:17])
-        digits = text[17:19]
-        if minute is not None and digits.isdecimal() and text.isascii() and digits < "60":
-            return minute + int(digits) * MICROS_PER_SECOND
-    return go_time.parse(go_time.SECONDS, text)
+    second = _second(text[:19])
+    return second if second is not None and text[19] == "Z" else go_time.parse(go_time.SECONDS, text)
 
 
-@lru_cache(maxsize=1024)
-def _minute(text: str) -> int | None:
-    """Microseconds of `2026-11-20T23:13:`, or None where the text is not of that form."""
-    match = _MINUTE_FORM.fullmatch(text)
-    if match is None:
-        return None
-    year, month, day, hour, minute = (int(group) for group in match.groups())
+@lru_cache(maxsize=4096)
+def _second(text: str) -> int | None:
+    """The instant of `2026-11-20T23:13:17`, or None where the text is not of that form."""
+    match = _SECOND_FORM.fullmatch(text)
+    return _instant(match) if match else None
+
+
+def _instant(match: re.Match[str]) -> int | None:
+    """The instant of six matched numbers, or None where the month has no such day."""
+    year, month, day, hour, minute, second = (int(group) for group in match.groups()[:6])
     if not 1 <= month <= 12 or not 1 <= day <= go_time.days_in(month, year):
         return None
-    return go_time.days_from_date(year, month, day) * MICROS_PER_DAY + (hour * 60 + minute) * 60 * MICROS_PER_SECOND
+    seconds = (hour * 60 + minute) * 60 + second
+    return go_time.days_from_date(year, month, day) * MICROS_PER_DAY + seconds * MICROS_PER_SECOND

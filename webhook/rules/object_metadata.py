@@ -82,7 +82,7 @@ def metadata_is_well_formed(change: Change) -> Iterable[Finding]:
     found: list[FieldError] = []
     if is_update:
         namespace = new.namespace or change.request.namespace
-        if not _is_plain(new, namespace):
+        if _is_odd(new, namespace):
             found += _wrong_on_update(new, old, namespace)
     generation = old.generation if is_update else new.generation
     if generation is not None and generation < 0:
@@ -100,14 +100,15 @@ def metadata_is_well_formed(change: Change) -> Iterable[Finding]:
     return tuple(Finding(error) for error in found) if found else NOTHING
 
 
-def _is_plain(metadata: ObjectMeta, namespace: str) -> bool:
-    """Whether an update has nothing that could be wrong beside labels and the like: so it is with every renewal."""
-    return bool(
-        metadata.resource_version
-        and metadata.name
-        and not formats.path_segment(metadata.name)
-        and not metadata.generate_name
+def _is_odd(metadata: ObjectMeta, namespace: str) -> bool:
+    """Whether `_wrong_on_update` may find something; a renewal is hardly ever odd."""
+    name = metadata.name
+    return not (
+        name
+        and metadata.resource_version
+        and metadata.generate_name is None
         and metadata.deletion_grace_period_seconds is None
+        and not formats.path_segment(name)
         and not formats.dns_label(namespace)
     )
 

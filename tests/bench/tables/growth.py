@@ -74,7 +74,8 @@ def reviews(work: Path, *, short: bool) -> Table:
 
 _POLICIES: Final[dict[str, Callable[[int], str]]] = {
     "exemptions": lambda n: (
-        "exempt:\n" + "".join(f'- {{users: ["user-{i}"], leases: ["lease-{i}-*"], owner: tests, reason: a test}}\n' for i in range(n))
+        "exempt:\n"
+        + "".join(f"- {{users: [user-{i}], leases: ['lease-{i}-*'], owner: tests, reason: test}}\n" for i in range(n))
     ),
     "overrides": lambda n: (
         "overrides:\n"
