@@ -74,7 +74,7 @@ def test_a_stuck_disk_costs_reviews_and_never_waits(tmp_path: Path) -> None:
     stuck = threading.Event()
 
     class StuckCapture(Capture):
-        def _write(self, taken: Any) -> None:
+        def _write(self, taken: Any) -> None:  # noqa: ARG002 - it stands in for the disk
             stuck.wait(10)
 
     capture = StuckCapture(tmp_path)

@@ -48,6 +48,12 @@ class Secret:
         return leaf.certificate.serial_number
 
 
+def refusals(server: Server, problem: str) -> list[str]:
+    """What workers said about certificates that they did not take."""
+    lines = server.said("the certificate is not taken; the last good one stays")
+    return [line["problem"] for line in lines if problem in line["problem"]]
+
+
 def served(server: Server) -> int:
     """Serial number of the certificate that a new connection gets."""
     context = client_context(server.ca)
@@ -70,7 +76,7 @@ def test_many_swaps_and_one_bad_pair_under_handshaking_clients(tmp_path: Path) -
             for number in range(SWAPS):
                 if number == MISMATCHED:
                     secret.swap(mismatched=True)
-                    server.wait_for_line("the certificate is not taken; the last good one stays", 2)
+                    wait_until(lambda: len(refusals(server, "does not belong")) == 2, "both workers to refuse it")
                     assert served(server) == good
                     continue
                 good = secret.swap()
@@ -82,7 +88,8 @@ def test_many_swaps_and_one_bad_pair_under_handshaking_clients(tmp_path: Path) -
         assert before.getresponse().status == 200
         before.close()
         refused = 'lease_webhook_reloads_total{result="failure",what="certificate"}'
-        assert server.metric(refused) == 2
+        # A worker that looks while the old files are being deleted may have told that as well.
+        assert server.metric(refused) >= 2
 
 
 @pytest.mark.parametrize(
@@ -100,8 +107,7 @@ def test_a_bad_pair_is_refused_and_a_good_one_taken_later(tmp_path: Path, change
     with running(tmp_path, **QUICK) as server:
         first = served(server)
         secret.swap(**change)
-        line = server.wait_for_line("the certificate is not taken; the last good one stays")[0]
-        assert problem in line["problem"]
+        wait_until(lambda: refusals(server, problem), "the refusal")
         assert served(server) == first
         assert server.probe("/readyz") == (200, "ok\n")
         good = secret.swap()
@@ -113,7 +119,7 @@ def test_missing_files_change_nothing(tmp_path: Path) -> None:
     with running(tmp_path / "tls", **QUICK) as server:
         first = served(server)
         (tmp_path / "tls" / "tls.key").unlink()
-        assert "tls.key" in server.wait_for_line("the certificate is not taken; the last good one stays")[0]["problem"]
+        wait_until(lambda: refusals(server, "tls.key"), "the complaint")
         assert served(server) == first
 
 

@@ -1,0 +1,173 @@
+"""The function between bytes and an answer: time, bugs, media types, observers; and Flask gives the same bytes."""
+
+import json
+import logging
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from tests.factories import make_lease, make_review, put
+from webhook.policy.model import Policy
+from webhook.server.app import create_app
+from webhook.server.head import budget, unsupported
+from webhook.server.logs import JsonFormatter, Outlet, Seldom
+from webhook.server.policy_file import load
+from webhook.server.respond import Reply, respond
+from webhook.server.review_log import ReviewLog
+from webhook.server.reviewer import Reviewer
+
+STANDARD = load(None)
+JSON = {b"content-type": b"application/json"}
+REVIEW = json.dumps(make_review(new=make_lease())).encode()
+DENIED = json.dumps(make_review(new=make_lease(put("spec.leaseDurationSeconds", -1)))).encode()
+
+
+def answer(body: bytes, query: bytes = b"", head: Mapping[bytes, bytes] = JSON, **how: Any) -> tuple[int, bytes]:
+    reviewer = Reviewer(STANDARD, how.pop("respond", respond), how.pop("observers", ()))
+    return reviewer.answer(body, query, head, how.pop("started", time.monotonic()))
+
+
+def raises(body: bytes, policy: Policy, now: int) -> Reply:
+    raise RecursionError("deep inside")
+
+
+@pytest.mark.parametrize(
+    ("query", "seconds"),
+    [
+        pytest.param(b"timeout=2s", 1.0, id="one second less than granted"),
+        pytest.param(b"timeout=1s", 0.2, id="never less than the floor"),
+        pytest.param(b"timeout=0s", 0.2, id="zero"),
+        pytest.param(b"timeout=-5s", 9.0, id="negative is rubbish"),
+        pytest.param(b"timeout=999s", 29.0, id="never more than an API server waits"),
+        pytest.param(b"", 9.0, id="missing"),
+        pytest.param(b"a=b&timeout=3s&c=d", 2.0, id="among others"),
+        pytest.param(b"xtimeout=3s", 9.0, id="another parameter's end"),
+        pytest.param(b"timeout=1m0s", 9.0, id="minutes are never sent"),
+        pytest.param(b"timeout=3s&timeout=9s", 2.0, id="the first counts"),
+    ],
+)
+def test_budget(query: bytes, seconds: float) -> None:
+    assert budget(query) == pytest.approx(seconds)
+
+
+def test_unsupported_names_the_way_out() -> None:
+    assert unsupported({}) == "send the review as Content-Type: application/json"
+    assert unsupported({**JSON, b"content-encoding": b"gzip"}) == "send the review without Content-Encoding"
+    assert unsupported({b"content-type": b"application/json; charset=utf-16"}) == "send the review in UTF-8"
+
+
+def test_a_bug_is_a_500_with_an_incident_and_no_trace(caplog: pytest.LogCaptureFixture) -> None:
+    status, text = answer(REVIEW, respond=raises)
+    assert status == 500
+    incident = text.decode().strip().rpartition(" ")[2]
+    assert b"deep inside" not in text
+    record = next(record for record in caplog.records if record.message == "a review met a bug")
+    assert getattr(record, "fields")["incident"] == incident  # noqa: B009 - `extra` puts it there
+    assert "deep inside" in JsonFormatter().format(record)
+
+
+def test_no_time_left_before_and_after(caplog: pytest.LogCaptureFixture) -> None:
+    assert answer(REVIEW, b"timeout=2s", started=time.monotonic() - 1.5)[0] == 500
+
+    def late(body: bytes, policy: Policy, now: int) -> Reply:
+        time.sleep(0.3)
+        return respond(body, policy, now)
+
+    assert answer(REVIEW, b"timeout=1s", respond=late)[0] == 500
+    assert len(caplog.records) == 2
+    assert not any(record.exc_info for record in caplog.records)
+
+
+def test_an_observer_that_fails_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(ReviewLog):
+        def replied(self, *told: object) -> None:
+            raise ValueError(f"broken after {len(told)} values")
+
+    assert answer(REVIEW, observers=[Broken()]) == answer(REVIEW)
+    assert "a verdict could not be recorded" in caplog.text
+
+
+def test_only_denials_and_warnings_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    answer(REVIEW, observers=[ReviewLog()])
+    assert caplog.records == []
+    answer(DENIED, observers=[ReviewLog()])
+    line = json.loads(JsonFormatter().format(caplog.records[0]))
+    assert (line["level"], line["message"], line["namespace"], line["name"]) == (
+        "warning",
+        "denied",
+        "shop",
+        "checkout",
+    )
+    assert line["code"] == 422
+    assert "=deny" in line["rules"]
+    assert {"uid", "operation", "event", "user", "reason", "milliseconds"} <= line.keys()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("two\nlines", id="a line break"),
+        pytest.param("\x1b[31mred", id="a terminal's command"),
+        pytest.param("right\u202eto left", id="an invisible turn"),
+        pytest.param("\ud800", id="half a surrogate pair"),
+    ],
+)
+def test_log_values_are_escaped(text: str) -> None:
+    record = logging.makeLogRecord({"msg": "x", "fields": {"name": text}})
+    line = JsonFormatter().format(record)
+    assert line.isascii()
+    assert line.isprintable()
+    assert len(json.loads(JsonFormatter().format(logging.makeLogRecord({"msg": "y" * 9000})))["message"]) < 1100
+
+
+def test_an_outlet_drops_what_has_no_room(tmp_path: Any) -> None:
+
+    reader, writer = os.pipe()
+    outlet = Outlet(writer)
+    for _ in range(2000):
+        outlet.emit(logging.makeLogRecord({"msg": "z" * 500}))
+    assert outlet.dropped > 0
+    os.close(reader)
+    os.close(writer)
+
+
+def test_seldom_counts_what_it_keeps_to_itself() -> None:
+    seldom = Seldom(10)
+    assert [seldom.admit(now) for now in (0, 1, 2, 11, 12)] == [0, None, None, 2, None]
+
+
+@pytest.fixture
+def client() -> FlaskClient:
+    return create_app().test_client()
+
+
+@pytest.mark.parametrize(
+    "body", [REVIEW, DENIED, b"", b"{}", b"\xff"], ids=["allowed", "denied", "empty", "{}", "bytes"]
+)
+@pytest.mark.parametrize("path", ["/validate", "/validate-coordination-k8s-io-v1-lease"])
+def test_flask_gives_the_same_bytes(client: FlaskClient, path: str, body: bytes) -> None:
+    reply = client.post(path, data=body, content_type="application/json")
+    assert (reply.status_code, reply.data) == answer(body)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        pytest.param("GET", "/validate", 405, id="another method"),
+        pytest.param("OPTIONS", "/validate", 405, id="OPTIONS is no exception"),
+        pytest.param("POST", "/validate/", 404, id="no redirect to the right path"),
+        pytest.param("POST", "//validate", 404, id="doubled slashes"),
+        pytest.param("POST", "/validate-apps-v1-deployment", 404, id="a kind that is not ours"),
+        pytest.param("GET", "/static/x", 404, id="no static files"),
+    ],
+)
+def test_what_is_no_review(client: FlaskClient, method: str, path: str, status: int) -> None:
+    reply = client.open(path, method=method, data=REVIEW, content_type="application/json")
+    assert reply.status_code == status
+    assert reply.content_type == "text/plain; charset=utf-8"
+    assert reply.headers.get("Allow") == ("POST" if status == 405 else None)
