@@ -1,6 +1,10 @@
 """Formats of names, labels and keys: what is right, and the words for what is wrong."""
 
+import re
+
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from webhook.api import formats
 
@@ -31,6 +35,15 @@ VALUE = (
 )
 
 
+@given(st.text(alphabet="aZ0-._/\n\u00e9", max_size=12))
+@example("a" * 64)
+def test_a_label_and_a_subdomain_are_what_their_printed_patterns_say(value: str) -> None:
+    for form, words in ((formats.dns_label, LABEL), (formats.dns_subdomain, SUBDOMAIN)):
+        pattern = words.rpartition("'")[0].rpartition("'")[2]
+        long = "must be no more than 63 characters"
+        assert (form(value) in {(), (long,)}) == bool(re.fullmatch(pattern, value))
+
+
 @pytest.mark.parametrize(
     ("form", "value", "wrong"),
     [
@@ -47,6 +60,10 @@ VALUE = (
         pytest.param(formats.dns_subdomain, "a.b-c.0", (), id="subdomain: right"),
         pytest.param(formats.dns_subdomain, "a..b", (SUBDOMAIN,), id="subdomain: two dots"),
         pytest.param(formats.dns_subdomain, "", (SUBDOMAIN,), id="subdomain: empty"),
+        pytest.param(formats.dns_subdomain, "a.-b", (SUBDOMAIN,), id="subdomain: a dash first in a label"),
+        pytest.param(formats.dns_subdomain, "a-.b", (SUBDOMAIN,), id="subdomain: a dash last in a label"),
+        pytest.param(formats.dns_subdomain, ".a", (SUBDOMAIN,), id="subdomain: a dot first"),
+        pytest.param(formats.dns_subdomain, "a-", (SUBDOMAIN,), id="subdomain: a dash last"),
         pytest.param(formats.dns_subdomain, "a" * 254, ("must be no more than 253 characters",), id="subdomain: 254"),
         pytest.param(formats.dns_subdomain_prefix, "a-", (), id="prefix of a subdomain: a dash last"),
         pytest.param(formats.dns_subdomain_prefix, "a.-", (), id="prefix of a subdomain: the last two are not seen"),

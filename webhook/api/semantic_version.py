@@ -3,6 +3,7 @@
 The `semver` package does the work. Upstream keeps every number in 64 bits, so larger ones are no versions here either.
 """
 
+from functools import lru_cache
 from typing import Final
 
 from semver import Version
@@ -13,6 +14,8 @@ ZERO: Final = Version(0)
 """0.0.0, which the API server takes for "not given"; build metadata does not count."""
 
 
+# Four rules read the same two versions; only a few are kept, because each may be as long as a request.
+@lru_cache(maxsize=8)
 def parse(text: str) -> Version:
     """The version that a text spells; versions compare by precedence, so build metadata does not count.
 
