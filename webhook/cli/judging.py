@@ -27,11 +27,12 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Judged(Struct, frozen=True):
-    """A document with its verdict."""
+    """A document with its verdict; `now` is the moment at which it was judged, in microseconds since 1970."""
 
     origin: Origin
     request: AdmissionRequest
     verdict: Verdict
+    now: int
 
 
 def load_policy(name: str | None) -> Policy:
@@ -82,7 +83,7 @@ def judge(origin: Origin, body: bytes, policy: Policy, now: int | None = None, *
     verdict = evaluate(request, policy, at, judge_writer=judge_writer)
     if policy.mode is Mode.DENY and _is_unknown_version(request):
         verdict = _deny_version(request, verdict)
-    return Judged(origin, request, verdict)
+    return Judged(origin, request, verdict, at)
 
 
 def _last_stamp(request: AdmissionRequest) -> int:

@@ -12,9 +12,10 @@ from typing import Any
 from msgspec import Struct
 
 from webhook.api.verdict import Mode, Verdict
+from webhook.cli.candidate_sets import CandidateSets
 from webhook.cli.failure import Failure
 from webhook.cli.judging import Judged, ReviewError, judge, load_policy, moment
-from webhook.cli.report import DENIED, UNREADABLE, Tally, json_of, print_error, print_json, say, text_of
+from webhook.cli.report import DENIED, UNREADABLE, Tally, conflicts, json_of, print_error, print_json, say, text_of
 from webhook.cli.sources import INDEX, Item, Review, Skipped, Unreadable, read
 from webhook.cli.terminal import Paint, paint_for, table
 from webhook.policy.model import Policy
@@ -97,14 +98,17 @@ def _replay(args: argparse.Namespace, policy: Policy, received: dict[Path, int])
     paint = paint_for(sys.stdout)
     tally = Tally()
     rules: Counts = collections.Counter()
+    candidates = CandidateSets()
     for item in read(args.directories):
         outcome = _judged(item, policy, received)
+        if isinstance(outcome, Judged):
+            outcome = candidates.follow(outcome, policy)
         tally.count(outcome)
         if isinstance(outcome, Judged):
             rules.update(_rules_and_modes(outcome))
             if args.format == "json":
                 print_json(json_of(outcome))
-            elif _level(outcome.verdict) > Mode.AUDIT:
+            elif conflicts(outcome) or _level(outcome.verdict) > Mode.AUDIT:
                 print("\n".join(text_of(outcome, paint)))
         elif isinstance(outcome, Unreadable):
             _print_unreadable(outcome, args.format, paint)

@@ -13,6 +13,7 @@ from webhook.api.verdict import JudgedFinding, Mode
 from webhook.cli.judging import Judged
 from webhook.cli.sources import Skipped, Unreadable
 from webhook.cli.terminal import Paint, indent, width
+from webhook.rules import candidate_strategy_conflict
 
 Outcome = Judged | Unreadable | Skipped
 
@@ -83,6 +84,11 @@ def denying(judged: Judged) -> list[JudgedFinding]:
     return [finding for finding in judged.verdict.findings if finding.mode is Mode.DENY]
 
 
+def conflicts(judged: Judged) -> list[JudgedFinding]:
+    """The findings about a set of candidates; no single write is refused for them."""
+    return [finding for finding in judged.verdict.findings if finding.rule == candidate_strategy_conflict.ID]
+
+
 def text_of(outcome: Outcome, paint: Paint, label: str = "") -> list[str]:
     """The lines for one document, none for a skipped one; `label` stands in place of the verdict's word."""
     if isinstance(outcome, Skipped):
@@ -121,6 +127,7 @@ def _reasons(judged: Judged) -> Iterable[str]:
     if not verdict.allowed and not found:
         yield verdict.message
     yield from (f"warning: {warning}" for warning in verdict.warnings)
+    yield from (f"note: {finding.rule}: {finding.error}" for finding in conflicts(judged))
 
 
 def _wrapped(texts: Iterable[str], margin: int) -> list[str]:

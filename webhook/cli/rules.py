@@ -4,15 +4,46 @@ import argparse
 import difflib
 import inspect
 import sys
-from typing import Final
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, Final
 
-from webhook.api.request import Resource
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from webhook.api.request import KIND_OF, Operation, Resource
 from webhook.cli.failure import Failure
 from webhook.cli.terminal import indent, paint_for, table
+from webhook.evaluate import OBJECT_TYPES
+from webhook.policy.model import LeasePolicy
+from webhook.rules import candidate_strategy_conflict
+from webhook.rules.events import Event
 from webhook.rules.registry import RULES
 from webhook.rules.rule import Rule
+from webhook.server.policy_file import load
 
-RESOURCES: Final = {Resource.LEASES: "Lease", Resource.LEASECANDIDATES: "LeaseCandidate"}
+PRESETS: Final = ("standard", "strict")
+"""Those with modes of their own: observe has the modes of strict, and denies nothing."""
+
+_TYPES: Final = (
+    "Every value must have the JSON type that the API says.\n\nA document of wrong types is read no further."
+)
+
+
+class Described(Struct, frozen=True):
+    """A rule as people read of it; `text` begins with its summary."""
+
+    id: str
+    kinds: str
+    operations: str
+    text: str
+    source: str
+    renewals: str = ""
+
+    @property
+    def summary(self) -> str:
+        """The rule in one sentence."""
+        return self.text.partition("\n")[0]
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -39,38 +70,95 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+@cache
+def described() -> dict[str, Described]:
+    """Every rule that a verdict or a report may name."""
+    found = [
+        *map(_of_registry, RULES.values()),
+        _without_rule(OBJECT_TYPES, _TYPES, "kubernetes/apimachinery pkg/runtime: the API server's own decoder"),
+        _of_check(candidate_strategy_conflict.ID, candidate_strategy_conflict.candidates_agree_on_a_strategy),
+    ]
+    return {rule.id: rule for rule in found}
+
+
 def markdown() -> list[str]:
     """The table of the README, as lines."""
-    head = ["| rule | on | it says |", "|---|---|---|"]
-    return head + [f"| `{rule.id}` | {_kinds(rule)} | {_cell(rule.summary)} |" for rule in RULES.values()]
+    head = ["| rule | on | it says | standard | strict |", "|---|---|---|---|---|"]
+    cells = (
+        (f"`{rule.id}`", rule.kinds, rule.summary.replace("|", "\\|"), *_modes(rule.id))
+        for rule in described().values()
+    )
+    return head + [f"| {' | '.join(row)} |" for row in cells]
 
 
 def _listed() -> list[str]:
-    return table([(rule.id, _kinds(rule), rule.summary) for rule in RULES.values()], by=0)
+    rows = [(rule.id, *_modes(rule.id), rule.summary) for rule in described().values()]
+    note = "observe has the modes of strict, and denies nothing: what would be denied becomes a warning."
+    return [*table([("rule", *PRESETS, "it says"), *rows], by=0), "", note]
 
 
-def _explained(rule: Rule) -> list[str]:
+def _explained(rule: Described) -> list[str]:
     paint = paint_for(sys.stdout)
-    operations = ", ".join(sorted(operation.value for operation in rule.operations))
-    facts = [("on", f"{_kinds(rule)}, {operations}"), ("source", rule.source)]
-    lines = [paint.bold(rule.id), indent(rule.summary, 2), "", *table(facts)]
-    more = inspect.cleandoc(rule.check.__doc__ or "").partition("\n")[2].strip()
-    for paragraph in filter(None, more.split("\n\n")):
+    modes = ", ".join(f"{mode} in {preset}" for mode, preset in zip(_modes(rule.id), PRESETS, strict=True))
+    facts = [("on", f"{rule.kinds}: {rule.operations}"), ("mode", modes)]
+    facts += [("numbers", text) for text in [_numbers(rule.id)] if text]
+    facts += [("renewals", rule.renewals)] if rule.renewals else []
+    lines = [paint.bold(rule.id), indent(rule.summary, 2), "", *table([*facts, ("source", rule.source)])]
+    for paragraph in filter(None, rule.text.partition("\n")[2].strip().split("\n\n")):
         lines += ["", indent(" ".join(paragraph.split()), 2)]
     return lines
 
 
-def _find(name: str) -> Rule:
-    if name in RULES:
-        return RULES[name]
-    near = difflib.get_close_matches(name, RULES, n=1)
+def _find(name: str) -> Described:
+    if name in described():
+        return described()[name]
+    near = difflib.get_close_matches(name, described(), n=1)
     hint = f"did you mean {near[0]}?" if near else "`lease-webhook rules` lists them"
     raise Failure(f'there is no rule "{name}"; {hint}')
 
 
-def _kinds(rule: Rule) -> str:
-    return ", ".join(word for resource, word in RESOURCES.items() if resource in rule.resources)
+def _of_registry(rule: Rule) -> Described:
+    text = inspect.cleandoc(rule.check.__doc__ or "")
+    return Described(
+        id=rule.id,
+        kinds=", ".join(kind for resource, kind in KIND_OF.items() if resource in rule.resources),
+        operations=", ".join(operation for operation in Operation if operation in rule.operations),
+        text=text,
+        source=rule.source,
+        renewals=_renewals(rule),
+    )
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+def _renewals(rule: Rule) -> str:
+    if Resource.LEASES not in rule.resources or Operation.UPDATE not in rule.operations:
+        return ""
+    return "speaks on plain renewals too" if Event.RENEWAL in rule.events else "silent on a plain renewal"
+
+
+def _without_rule(name: str, text: str, source: str) -> Described:
+    operations = ", ".join((Operation.CREATE, Operation.UPDATE, Operation.DELETE))
+    return Described(name, ", ".join(KIND_OF.values()), operations, text, source)
+
+
+def _of_check(name: str, check: Callable[..., Any]) -> Described:
+    """A rule about a set of objects: its docstring names its source and its arguments."""
+    text = inspect.cleandoc(check.__doc__ or "").partition("\n\nArgs:")[0]
+    says, _, source = text.partition("\n\nSource:")
+    kind = KIND_OF[Resource.LEASECANDIDATES]
+    return Described(name, kind, "a set of stored candidates", says, " ".join(source.split()))
+
+
+def _modes(rule: str) -> Iterator[str]:
+    for preset in PRESETS:
+        modes = _policy(preset).modes
+        yield modes[rule].word if rule in modes else "deny"
+
+
+def _numbers(rule: str) -> str:
+    numbers = getattr(_policy(PRESETS[0]).limits, rule.replace("-", "_"), None)
+    return ", ".join(f"{name}: {value}" for name, value in asdict(numbers).items()) if numbers else ""
+
+
+@cache
+def _policy(preset: str) -> LeasePolicy:
+    return load(preset).default

@@ -1,0 +1,41 @@
+"""Candidates as a replay goes by: which of them stand for a lease together, and whether they can agree."""
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from webhook.api.objects import LeaseCandidate
+from webhook.api.verdict import JudgedFinding, Mode
+from webhook.cli.judging import Judged
+from webhook.policy.model import Policy
+from webhook.rules.candidate_strategy_conflict import ID, candidates_agree_on_a_strategy
+
+Lease = tuple[str, str]
+
+
+class CandidateSets(Struct):
+    """The candidates that are stored after each write, by namespace and leaseName."""
+
+    stored: dict[Lease, dict[str, LeaseCandidate]] = field(default_factory=dict)
+    in_conflict: set[Lease] = field(default_factory=set)
+
+    def follow(self, judged: Judged, policy: Policy) -> Judged:
+        """Take in one write; its verdict gains a finding where it is the one that brings the conflict."""
+        request = judged.request
+        candidate = request.new or request.old
+        if not isinstance(candidate, LeaseCandidate):
+            return judged
+        lease = (request.namespace, candidate.spec.lease_name or "")
+        candidates = self.stored.setdefault(lease, {})
+        if isinstance(request.new, LeaseCandidate):
+            candidates[request.name] = request.new
+        else:
+            candidates.pop(request.name, None)
+        mode = min(Mode.AUDIT, policy.mode, policy.for_lease(request.namespace, request.name).modes[ID])
+        found = list(candidates_agree_on_a_strategy(candidates.values(), judged.now)) if mode else []
+        is_new = bool(found) and lease not in self.in_conflict
+        (self.in_conflict.add if found else self.in_conflict.discard)(lease)
+        if not is_new:
+            return judged
+        extra = tuple(JudgedFinding(ID, mode, finding.error) for finding in found)
+        verdict = replace(judged.verdict, findings=judged.verdict.findings + extra)
+        return replace(judged, verdict=verdict)
