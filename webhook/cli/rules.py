@@ -23,7 +23,7 @@ from webhook.rules.rule import Rule
 from webhook.server.policy_file import load
 
 PRESETS: Final = ("standard", "strict")
-"""Those with modes of their own: observe has the modes of strict, and denies nothing."""
+"""Those with modes of their own: observe warns where strict denies, and is standard elsewhere."""
 
 _TYPES: Final = (
     "Every value must have the JSON type that the API says.\n\nA document of wrong types is read no further."
@@ -93,7 +93,7 @@ def markdown() -> list[str]:
 
 def _listed() -> list[str]:
     rows = [(rule.id, *_modes(rule.id), rule.summary) for rule in described().values()]
-    note = "observe has the modes of strict, and denies nothing: what would be denied becomes a warning."
+    note = "observe denies nothing: what strict would deny becomes a warning; the rest is as in standard."
     return [*table([("rule", *PRESETS, "it says"), *rows], by=0), "", note]
 
 

@@ -1,0 +1,178 @@
+"""`replay`: recorded reviews under one policy, and what another would change."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.factories import RENEWED, Document, changed, make_candidate, make_lease, make_review, put, to_bytes
+from tests.recordings import FOLDER
+from webhook.cli.main import main
+from webhook.rules.candidate_strategy_conflict import ID
+
+Run = Callable[..., tuple[int, str, str]]
+
+STEAL = make_review(
+    new=make_lease(
+        put("spec.holderIdentity", "checkout-6d5f9c-x2x8p_2a7c"),
+        put("spec.leaseTransitions", 6),
+        put("metadata.managedFields[0].time", "2025-11-20T12:00:04Z"),
+    ),
+    old=make_lease(),
+)
+RENEWAL = make_review(new=make_lease(put("spec.renewTime", "2025-11-20T12:00:05.000000Z")), old=make_lease())
+LIVE_DELETED = make_review(old=make_lease())
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run `replay` in an empty directory; gives (exit code, standard output, standard error)."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def replay(*args: str) -> tuple[int, str, str]:
+        code = main(["replay", *args])
+        return code, *capsys.readouterr()
+
+    return replay
+
+
+def record(*reviews: Document, received: str = "") -> None:
+    """The reviews as files, with an index where there is a moment."""
+    Path("recorded").mkdir()
+    for number, review in enumerate(reviews, 1):
+        Path(f"recorded/{number}.json").write_bytes(to_bytes(review))
+    if received:
+        entries = [{"file": f"{number}.json", "received": received} for number in range(1, len(reviews) + 1)]
+        Path("recorded/index.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+
+
+def lines(out: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def test_text_shows_what_is_denied_or_warned_and_counts_rules(run: Run) -> None:
+    record(RENEWAL, STEAL)
+    assert run("recorded") == (
+        0,
+        """\
+warned     recorded/2.json  Lease shop/checkout, steal
+           warning: takeover-before-expiry: spec.holderIdentity: Forbidden: lease "shop/checkout" is
+           held by "checkout-6d5f9c-x2x8p_1f0e", last write seen 4 s ago (12:00:00Z, API server
+           clock), duration 15 s; retry in 11 s, or ask the holder to release it
+
+  rule                    standard
+  takeover-before-expiry  1 warn
+
+2 judged, 1 allowed with warnings, 1 allowed
+""",
+        "",
+    )
+
+
+def test_text_of_a_comparison(run: Run) -> None:
+    record(RENEWAL, STEAL)
+    assert run("recorded", "--against", "strict") == (
+        1,
+        """\
+newly denied  recorded/2.json  Lease shop/checkout, steal
+              takeover-before-expiry: spec.holderIdentity: Forbidden: lease "shop/checkout" is held
+              by "checkout-6d5f9c-x2x8p_1f0e", last write seen 4 s ago (12:00:00Z, API server
+              clock), duration 15 s; retry in 11 s, or ask the holder to release it
+
+  rule                    standard  strict
+  takeover-before-expiry  1 warn    1 deny
+
+2 reviews, standard against strict: 1 newly denied
+""",
+        "",
+    )
+
+
+@pytest.mark.parametrize(
+    ("policy", "against", "change", "code"),
+    [
+        ("standard", "strict", "newly denied", 1),
+        ("strict", "standard", "no longer denied", 0),
+        ("standard", "off.yaml", "no longer warned", 0),
+        ("off.yaml", "standard", "newly warned", 0),
+        ("standard", "standard", "", 0),
+        ("standard", "louder.yaml", "other rules", 0),
+    ],
+)
+def test_every_change_has_a_name(policy: str, against: str, change: str, code: int, run: Run) -> None:
+    record(STEAL, RENEWAL)
+    Path("louder.yaml").write_text("apiVersion: lease-webhook/v1\nrules: {transitions-mismatch: {mode: warn}}\n")
+    Path("off.yaml").write_text("apiVersion: lease-webhook/v1\npreset: standard\nmode: off\n")
+    if change == "other rules":
+        uncounted = changed(STEAL, put("request.object.spec.leaseTransitions", 5))
+        Path("recorded/1.json").write_bytes(to_bytes(uncounted))
+    found, out, _ = run("recorded", "--policy", policy, "--against", against, "--format", "json")
+    assert found == code
+    assert [line["change"] for line in lines(out)] == [change, ""]
+    assert set(lines(out)[0]["against"]) == set(lines(out)[0]) - {"against", "change"}
+
+
+@pytest.mark.parametrize(
+    ("received", "findings"),
+    [("2025-11-20T12:00:10Z", ["live-lease-deleted"]), ("2025-11-20T12:01:00Z", [])],
+    ids=["while live", "after expiry"],
+)
+def test_the_index_says_when(received: str, findings: list[str], run: Run) -> None:
+    record(LIVE_DELETED, received=received)
+    (line,) = lines(run("recorded", "--format", "json")[1])
+    assert [finding["rule"] for finding in line["findings"]] == findings
+
+
+def test_an_index_above_the_directory_counts_too(run: Run) -> None:
+    record(LIVE_DELETED, received="2025-11-20T12:01:00Z")
+    (line,) = lines(run("recorded/1.json", "--format", "json")[1])
+    assert line["findings"] == []
+
+
+def test_a_broken_index_is_a_failure(run: Run) -> None:
+    record(RENEWAL)
+    Path("recorded/index.jsonl").write_text("{\n")
+    code, out, err = run("recorded")
+    assert (code, out) == (2, "")
+    assert err.startswith("lease-webhook: recorded/index.jsonl, line 1: not JSON")
+
+
+def test_manifests_were_never_sent(run: Run) -> None:
+    Path("recorded").mkdir()
+    Path("recorded/lease.json").write_bytes(to_bytes(make_lease()))
+    Path("recorded/broken.json").write_text("{")
+    code, out, err = run("recorded", "--format", "json")
+    assert code == 2
+    assert [line["source"] for line in lines(out)] == ["recorded/broken.json#1"]
+    assert err == "1 skipped (Lease 1)\n"
+    assert run("recorded", "--against", "strict")[0] == 2
+
+
+def test_candidates_that_cannot_agree_are_noted_once(run: Run) -> None:
+    def candidate(name: str, strategy: str) -> Document:
+        return make_candidate(
+            put("metadata.name", name), put("spec.strategy", strategy), put("spec.renewTime", RENEWED)
+        )
+
+    one, other = candidate("a", "example.com/x"), candidate("b", "example.com/y")
+    record(
+        make_review(new=one),
+        make_review(new=other),
+        make_review(new=other, old=other),
+        make_review(old=other),
+        make_review(new=one, old=one),
+    )
+    code, out, _ = run("recorded", "--format", "json")
+    assert code == 0
+    assert [[finding["rule"] for finding in line["findings"]] for line in lines(out)] == [[], [ID], [], [], []]
+    assert "note: candidate-strategy-conflict: spec.strategy" in run("recorded")[1]
+
+
+def test_all_recordings_against_strict(run: Run) -> None:
+    code, out, err = run(str(FOLDER), "--against", "strict", "--format", "json")
+    assert (code, err) == (1, "")
+    assert len(lines(out)) == 316
+    assert {line["change"] for line in lines(out)} == {"newly denied", "newly warned", "other rules", ""}

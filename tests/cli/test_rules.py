@@ -1,0 +1,52 @@
+"""`rules`: every rule can be found and explained."""
+
+import pytest
+
+from webhook.cli.main import main
+from webhook.cli.rules import described
+from webhook.policy.rule_ids import RULE_IDS
+from webhook.rules.registry import RULES
+
+
+def test_every_rule_that_a_policy_may_name_is_described() -> None:
+    assert set(described()) == {*RULE_IDS, "object-types"}
+
+
+@pytest.mark.parametrize("rule", described())
+def test_one_rule_explained(rule: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rules", rule]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"{rule}\n  ")
+    assert " ".join(described()[rule].summary.split()) in " ".join(out.split())
+    assert "\n  source  " in out or "\n  source    " in out
+
+
+def test_the_list_names_every_rule_with_its_modes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rules"]) == 0
+    rows = {line.split()[0]: line.split()[1:3] for line in capsys.readouterr().out.splitlines()[1:-2]}
+    assert rows.keys() == described().keys()
+    assert rows["takeover-before-expiry"] == ["warn", "deny"]
+    assert rows["transitions-mismatch"] == ["off", "audit"]
+
+
+def test_the_numbers_and_the_reach_of_a_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["rules", "duration-too-long"])
+    out = capsys.readouterr().out
+    assert "warn_above_seconds: 86400, deny_above_seconds: 31536000" in out
+    assert "speaks on plain renewals too" in out
+    main(["rules", "takeover-before-expiry"])
+    assert "silent on a plain renewal" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("takeover-before-expire", "did you mean takeover-before-expiry?"), ("zzz", "`lease-webhook rules` lists them")],
+    ids=["almost", "nothing near"],
+)
+def test_an_unknown_rule(name: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rules", name]) == 2
+    assert capsys.readouterr().err == f'lease-webhook: there is no rule "{name}"; {hint}\n'
+
+
+def test_no_summary_is_longer_than_a_line() -> None:
+    assert [rule.id for rule in RULES.values() if len(rule.summary) > 110] == []
