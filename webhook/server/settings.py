@@ -45,7 +45,7 @@ class Guards(Struct, frozen=True):
     """Of all bodies that are being read; above it a request gets 503 and Retry-After: 1."""
 
     certificate_poll_seconds: float = 10
-    policy_poll_seconds: float = 5
+    policy_poll_seconds: float = 2
     sweep_seconds: float = 0.1
     """How often the times above are looked at."""
 
