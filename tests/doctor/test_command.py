@@ -95,6 +95,34 @@ def test_says_what_can_happen_and_what_to_change(tmp_path: Path, capsys: pytest.
     )
 
 
+def test_says_what_somebody_chose(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = document(matchConditions=None)
+    config["metadata"]["annotations"] = {"lease-webhook/renewals": "reviewed", "lease-webhook/other": "no"}
+    assert main(["doctor", written(tmp_path / "x.yaml", config)]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["chosen: renewals reviewed"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("failurePolicy", "ignore"),
+        ("timeoutSeconds", 0),
+        ("timeoutSeconds", 31),
+        ("matchPolicy", "equivalent"),
+        ("sideEffects", "none"),
+        ("namespaceSelector", {"matchExpressions": [{"key": "x", "operator": "notin"}]}),
+        ("rules", [{"scope": "namespaced"}]),
+    ],
+)
+def test_what_the_api_server_refuses_is_malformed(
+    field: str, value: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["doctor", written(tmp_path / "x.yaml", document(**{field: value}))]) == 1
+    output = capsys.readouterr().out
+    assert "  malformed  " in output
+    assert f"$.webhooks[0].{field}" in output
+
+
 @pytest.mark.parametrize(
     ("content", "text"),
     [
@@ -131,7 +159,7 @@ def test_a_named_policy_comes_before_the_one_beside_it(tmp_path: Path, capsys: p
     off = tmp_path / "policy.yaml"
     off.write_text("apiVersion: lease-webhook/v1\nmode: off\n")
     assert main(["doctor", str(SAFE), "--policy", str(off)]) == 1
-    assert "the whole\n  kill-switch-on  " in capsys.readouterr().out
+    assert "policy\n  kill-switch-on  " in capsys.readouterr().out
 
 
 def test_a_bad_policy_is_unreadable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
             reports += examine(configurations, served_at, policy, now)
     except Unreachable as problem:
         raise Failure(str(problem)) from problem
-    return _print(reports)
+    return _print(reports, [choice for one in configurations for choice in one.choices])
 
 
 def _configurations(found: Sequence[surroundings.Document]) -> tuple[list[Configuration], list[Report]]:
@@ -121,7 +121,7 @@ def _policy(
         raise Failure(f"policy: {error}") from error
 
 
-def _print(reports: Sequence[Report]) -> int:
+def _print(reports: Sequence[Report], choices: Sequence[str]) -> int:
     paint = paint_for(sys.stdout)
     for report in reports:
         if not report.diagnoses:
@@ -140,13 +140,13 @@ def _print(reports: Sequence[Report]) -> int:
         return FINDINGS
     names = ", ".join(escape(report.webhook) for report in entries)
     print(f"{paint.green('safe')}: {judged} ({names})")
+    for choice in choices:
+        print(f"chosen: {escape(choice)} reviewed")
     return SAFE
 
 
 def _title(report: Report) -> str:
-    if not report.configuration:
-        return "the whole"
-    return escape(f"{report.configuration}, {report.webhook}" if report.webhook else report.configuration)
+    return escape(f"{report.subject}, {report.webhook}" if report.webhook else report.subject)
 
 
 def _count(number: int, singular: str, plural: str) -> str:

@@ -4,10 +4,10 @@ Source of the defaults: kubernetes `pkg/apis/admissionregistration/v1/defaults.g
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Annotated, Final, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from webhook.api.request import GROUP, Resource
 
@@ -15,12 +15,14 @@ API_VERSION: Final = "admissionregistration.k8s.io/v1"
 VALIDATING: Final = "ValidatingWebhookConfiguration"
 MUTATING: Final = "MutatingWebhookConfiguration"
 
+_CHOICE: Final = "lease-webhook/"
+
 
 class Requirement(Struct, frozen=True):
     """One expression of a label selector."""
 
     key: str
-    operator: str
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
     values: tuple[str, ...] | None = None
 
 
@@ -44,7 +46,7 @@ class Rule(Struct, frozen=True, rename="camel"):
     api_versions: tuple[str, ...] | None = None
     resources: tuple[str, ...] | None = None
     operations: tuple[str, ...] | None = None
-    scope: str | None = None
+    scope: Literal["*", "Cluster", "Namespaced"] | None = None
 
     def matches(self, resource: str) -> bool:
         """Whether requests for this resource of our group match, whatever their version and operation."""
@@ -94,10 +96,10 @@ class Webhook(Struct, frozen=True, rename="camel"):
     name: str
     client_config: ClientConfig
     rules: tuple[Rule, ...] | None = None
-    failure_policy: str | None = None
-    timeout_seconds: int | None = None
-    match_policy: str | None = None
-    side_effects: str | None = None
+    failure_policy: Literal["Fail", "Ignore"] | None = None
+    timeout_seconds: Annotated[int, Meta(ge=1, le=30)] | None = None
+    match_policy: Literal["Equivalent", "Exact"] | None = None
+    side_effects: Literal["None", "NoneOnDryRun", "Some", "Unknown"] | None = None
     admission_review_versions: tuple[str, ...] | None = None
     namespace_selector: Selector | None = None
     object_selector: Selector | None = None
@@ -151,6 +153,16 @@ class Configuration(Struct, frozen=True, rename="camel"):
     metadata: Metadata = Metadata()
     webhooks: tuple[Webhook, ...] | None = None
 
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """What a person wrote down as meant: CHOICE of each annotation `lease-webhook/CHOICE: reviewed`."""
+        written = self.metadata.annotations or {}
+        return tuple(
+            key.removeprefix(_CHOICE)
+            for key, value in written.items()
+            if key.startswith(_CHOICE) and value == "reviewed"
+        )
+
 
 class Entry(Struct, frozen=True):
     """One webhook where it stands."""
@@ -165,8 +177,8 @@ class Entry(Struct, frozen=True):
         return f"{path}: {value}" if value != "" else path
 
     def has_chosen(self, choice: str) -> bool:
-        """Whether a person wrote down that this is meant: annotation `lease-webhook/CHOICE: reviewed`."""
-        return (self.configuration.metadata.annotations or {}).get(f"lease-webhook/{choice}") == "reviewed"
+        """Whether a person wrote down that this is meant."""
+        return choice in self.configuration.choices
 
 
 def read(document: Mapping[str, object]) -> Configuration:

@@ -41,9 +41,9 @@ ServedAt = Callable[[Webhook], Served | None]
 
 
 class Report(Struct, frozen=True):
-    """What was found about one entry, or about a configuration as a whole where `webhook` is empty."""
+    """What was found about one entry; where `webhook` is empty, about `subject` as a whole."""
 
-    configuration: str
+    subject: str
     webhook: str
     diagnoses: tuple[Diagnosis, ...]
 
@@ -68,9 +68,9 @@ def examine(
             yield Report(configuration.metadata.name, "", tuple(contract.check_coverage(ours)))
         dedicated += ours
     if not dedicated:
-        yield Report("", "", (_NOT_REGISTERED,))
+        yield Report("all configurations", "", (_NOT_REGISTERED,))
     elif rules:
-        yield Report("", "", (*policy.check_kill_switch(rules), *policy.check_bindings(rules, dedicated)))
+        yield Report("policy", "", (*policy.check_kill_switch(rules), *policy.check_bindings(rules, dedicated)))
 
 
 def _dedicated(entry: Entry, served_at: ServedAt, now: dt.datetime) -> Iterator[Diagnosis]:

@@ -28,4 +28,4 @@ def _is_trivial(requirement: Requirement) -> bool:
 
 def _holds(requirement: Requirement, namespace: str) -> bool:
     listed = namespace in (requirement.values or ())
-    return {"In": listed, "NotIn": not listed, "DoesNotExist": False}.get(requirement.operator, True)
+    return {"In": listed, "NotIn": not listed, "Exists": True, "DoesNotExist": False}[requirement.operator]
