@@ -54,8 +54,8 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, judge_write
     if request.object_errors:
         judged = [_judge_parity(OBJECT_TYPES, error, Mode.DENY, policy) for error in request.object_errors]
         return _decide(request, policy, "", judged)
-    make = LeaseChange if request.resource == Resource.LEASES.value else CandidateChange
-    change = make(request, now, lease_policy.limits, lease_policy.binding)
+    make = LeaseChange if request.resource == Resource.LEASES else CandidateChange
+    change = make.of(request, now, lease_policy.limits, lease_policy.binding)
     event = change.event
     found = [
         (rule, finding)
@@ -63,7 +63,7 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, judge_write
         for finding in rule.check(change)
     ]
     judged = _judge(found, request, policy, lease_policy, now, judge_writer=judge_writer) if found else []
-    return _decide(request, policy, event.value, judged)
+    return _decide(request, policy, event, judged)
 
 
 # ---- levels ---------------------------------------------------------------------------------------------------------

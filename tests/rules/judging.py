@@ -36,7 +36,7 @@ def change_of(
     assert not request.contradiction, request.contradiction
     assert not request.object_errors, request.object_errors
     make = LeaseChange if request.resource == "leases" else CandidateChange
-    return make(request, now, limits, binding)
+    return make.of(request, now, limits, binding)
 
 
 def findings(

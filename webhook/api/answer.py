@@ -16,14 +16,14 @@ MOST_CAUSES: Final = 50
 """Causes that are sent; an object may have thousands of wrong items, and the answer stays below 64 KiB."""
 
 
-class _Details(Struct, frozen=True, omit_defaults=True):
+class _Details(Struct, frozen=True, gc=False, omit_defaults=True):
     name: str = ""
     group: str = ""
     kind: str = ""
     causes: tuple[Cause, ...] = ()
 
 
-class _Status(Struct, frozen=True, rename="camel", omit_defaults=True):
+class _Status(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     status: str = ""
     message: str = ""
     reason: str = ""
@@ -31,7 +31,7 @@ class _Status(Struct, frozen=True, rename="camel", omit_defaults=True):
     code: int = 0
 
 
-class _Response(Struct, frozen=True, rename="camel", omit_defaults=True):
+class _Response(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     uid: str
     allowed: bool
     status: _Status | None = None
@@ -39,7 +39,7 @@ class _Response(Struct, frozen=True, rename="camel", omit_defaults=True):
     audit_annotations: dict[str, str] = {}
 
 
-class _Review(Struct, frozen=True, rename="camel"):
+class _Review(Struct, frozen=True, gc=False, rename="camel"):
     kind: str
     api_version: str
     response: _Response

@@ -33,7 +33,7 @@ _PRINTED: Final = {
 _WITHOUT_VALUE: Final = frozenset({ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.TOO_LONG, ErrorType.TYPE_INVALID})
 
 
-class FieldError(Struct, frozen=True):
+class FieldError(Struct, frozen=True, gc=False):
     """One wrong field. `field` is a path in JSON names; `value` is what stood there; `detail` says what is allowed."""
 
     type: ErrorType

@@ -14,16 +14,16 @@ from webhook.api import micro_time
 _ABSENT: Final = Raw(b"")
 
 
-class _OwnedSpec(Struct, frozen=True):
+class _OwnedSpec(Struct, frozen=True, gc=False):
     renew_time: Raw = field(default=_ABSENT, name="f:renewTime")
     holder_identity: Raw = field(default=_ABSENT, name="f:holderIdentity")
 
 
-class _Owned(Struct, frozen=True):
+class _Owned(Struct, frozen=True, gc=False):
     spec: _OwnedSpec | None = field(default=None, name="f:spec")
 
 
-class Entry(Struct, frozen=True):
+class Entry(Struct, frozen=True, gc=False):
     """One manager's entry. `time` is the text that the API server wrote; it may be absent."""
 
     manager: str | None = None

@@ -13,7 +13,7 @@ Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 NO_ENTRIES = Raw(b"null")
 
 
-class OwnerReference(Struct, frozen=True, rename="camel"):
+class OwnerReference(Struct, frozen=True, gc=False, rename="camel"):
     """One owner of an object."""
 
     api_version: str | None = None
@@ -24,7 +24,7 @@ class OwnerReference(Struct, frozen=True, rename="camel"):
     block_owner_deletion: bool | None = None
 
 
-class ObjectMeta(Struct, frozen=True, rename="camel"):
+class ObjectMeta(Struct, frozen=True, gc=False, rename="camel"):
     """`metadata`; managedFields stay undecoded bytes because broken ones never matter to a verdict."""
 
     name: str | None = None
@@ -44,7 +44,7 @@ class ObjectMeta(Struct, frozen=True, rename="camel"):
     managed_fields: Raw = NO_ENTRIES
 
 
-class LeaseSpec(Struct, frozen=True, rename="camel"):
+class LeaseSpec(Struct, frozen=True, gc=False, rename="camel"):
     """`spec` of a Lease."""
 
     holder_identity: str | None = None
@@ -56,7 +56,7 @@ class LeaseSpec(Struct, frozen=True, rename="camel"):
     preferred_holder: str | None = None
 
 
-class LeaseCandidateSpec(Struct, frozen=True, rename="camel"):
+class LeaseCandidateSpec(Struct, frozen=True, gc=False, rename="camel"):
     """`spec` of a LeaseCandidate of any version: v1alpha1 has `preferredStrategies`, the later ones `strategy`."""
 
     lease_name: str | None = None
@@ -73,7 +73,7 @@ NO_LEASE_SPEC = LeaseSpec()
 NO_CANDIDATE_SPEC = LeaseCandidateSpec()
 
 
-class Lease(Struct, frozen=True, rename="camel"):
+class Lease(Struct, frozen=True, gc=False, rename="camel"):
     """A Lease, v1 or v1beta1."""
 
     api_version: str | None = None
@@ -92,7 +92,7 @@ class Lease(Struct, frozen=True, rename="camel"):
         return self.spec_or_none or NO_LEASE_SPEC
 
 
-class LeaseCandidate(Struct, frozen=True, rename="camel"):
+class LeaseCandidate(Struct, frozen=True, gc=False, rename="camel"):
     """A LeaseCandidate, v1alpha1, v1alpha2 or v1beta1."""
 
     api_version: str | None = None

@@ -14,6 +14,8 @@ GROUP: Final = "coordination.k8s.io"
 class Operation(StrEnum):
     """What the caller asked the API server to do; PATCH and apply arrive as UPDATE or CREATE."""
 
+    __hash__ = str.__hash__  # Enum's own is a Python call, made on every lookup
+
     CREATE = "CREATE"
     UPDATE = "UPDATE"
     DELETE = "DELETE"
@@ -22,6 +24,8 @@ class Operation(StrEnum):
 
 class Resource(StrEnum):
     """The resources that this webhook judges."""
+
+    __hash__ = str.__hash__  # Enum's own is a Python call, made on every lookup
 
     LEASES = "leases"
     LEASECANDIDATES = "leasecandidates"
@@ -42,7 +46,7 @@ def is_served(group: str | None, version: str | None, resource: str) -> bool:
 _KNOWN: Final = {resource.value: versions for resource, versions in SERVED_VERSIONS.items()}
 
 
-class UserInfo(Struct, frozen=True):
+class UserInfo(Struct, frozen=True, gc=False):
     """Who writes, as the authenticator says."""
 
     username: str = ""
@@ -63,10 +67,9 @@ class UserInfo(Struct, frozen=True):
         return (namespace, name) if not prefix and colon else None
 
 
-class Options(Struct, frozen=True, rename="camel"):
+class Options(Struct, frozen=True, gc=False, rename="camel"):
     """CreateOptions, UpdateOptions or DeleteOptions; absent and null are one value."""
 
-    kind: str | None = None
     dry_run: list[str] | None = None
     field_manager: str | None = None
     field_validation: str | None = None
@@ -79,7 +82,7 @@ class Options(Struct, frozen=True, rename="camel"):
 NO_OPTIONS = Options()
 
 
-class AdmissionRequest(Struct, frozen=True):
+class AdmissionRequest(Struct, frozen=True, gc=False):
     """One write, as the API server asks about it.
 
     `name` and `namespace` are those of the object where the request leaves them empty.

@@ -21,7 +21,7 @@ class Mode(IntEnum):
         return self.name.lower()
 
 
-class JudgedFinding(Struct, frozen=True):
+class JudgedFinding(Struct, frozen=True, gc=False):
     """One finding with the rule that made it and the mode that the policy left it."""
 
     rule: str
@@ -29,7 +29,7 @@ class JudgedFinding(Struct, frozen=True):
     error: FieldError
 
 
-class Cause(Struct, frozen=True):
+class Cause(Struct, frozen=True, gc=False):
     """One entry of `status.details.causes`; kubectl prints only these for a 422."""
 
     reason: str
@@ -37,7 +37,7 @@ class Cause(Struct, frozen=True):
     field: str
 
 
-class Verdict(Struct, frozen=True):
+class Verdict(Struct, frozen=True, gc=False):
     """Allow or deny, with everything that is said about it.
 
     `code` is 200 when allowed, else 400, 403 or 422; `audit_annotations` are (key, value) pairs in a fixed order.

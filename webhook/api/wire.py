@@ -33,7 +33,7 @@ class ReviewError(Exception):
         self.text = text
 
 
-class WireKind(Struct, frozen=True):
+class WireKind(Struct, frozen=True, gc=False):
     """`request.kind`."""
 
     group: str | None = None
@@ -41,7 +41,7 @@ class WireKind(Struct, frozen=True):
     kind: str | None = None
 
 
-class WireResource(Struct, frozen=True):
+class WireResource(Struct, frozen=True, gc=False):
     """`request.resource`."""
 
     group: str | None = None
@@ -49,13 +49,13 @@ class WireResource(Struct, frozen=True):
     resource: str | None = None
 
 
-class _NullableUserInfo(Struct, frozen=True):
+class _NullableUserInfo(Struct, frozen=True, gc=False):
     username: str | None = None
     groups: tuple[str, ...] | None = None
     extra: dict[str, tuple[str, ...] | None] | None = None
 
 
-class WireRequest(Struct, frozen=True, rename="camel"):
+class WireRequest(Struct, frozen=True, gc=False, rename="camel"):
     """`request`; what only some reviews need decoded stays bytes."""
 
     uid: str
@@ -71,7 +71,7 @@ class WireRequest(Struct, frozen=True, rename="camel"):
     options: Raw = _NULL
 
 
-class WireReview(Struct, frozen=True, rename="camel"):
+class WireReview(Struct, frozen=True, gc=False, rename="camel"):
     """The envelope."""
 
     request: WireRequest
@@ -230,10 +230,11 @@ def _in_words(quoted: re.Match[str]) -> str:
 
 def _read_options(raw: Raw, errors: list[FieldError]) -> Options:
     try:
-        return _options.decode(raw) or NO_OPTIONS
+        options = _options.decode(raw)
     except msgspec.ValidationError as error:
         errors.append(_type_error(str(error), "options", bytes(raw)))
         return NO_OPTIONS
+    return NO_OPTIONS if options is None or options == NO_OPTIONS else options
 
 
 _VERSION_LEFT_OUT: Final = frozenset({None, "", "/", f"{GROUP}/"})

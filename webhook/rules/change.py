@@ -1,6 +1,7 @@
 """One write as the rules see it: the request, both objects, the event, and what the stamps prove."""
 
 from collections.abc import Sequence
+from typing import Self
 
 from msgspec import Struct
 
@@ -76,37 +77,34 @@ class Change(Struct, frozen=True, dict=True):
 
 
 class LeaseChange(Change, frozen=True, dict=True):
-    """A write to a Lease."""
+    """A write to a Lease: both specs (empty where there is no object), and what most rules compare, folded."""
 
-    @fact
-    def new(self) -> LeaseSpec:
-        """`spec` of object; empty on DELETE."""
-        return self.request.new.spec if isinstance(self.request.new, Lease) else NO_LEASE_SPEC
+    new: LeaseSpec = NO_LEASE_SPEC
+    old: LeaseSpec = NO_LEASE_SPEC
+    new_renew_time: int | str | None = None
+    old_renew_time: int | str | None = None
+    new_holder: str = ""
+    old_holder: str = ""
 
-    @fact
-    def old(self) -> LeaseSpec:
-        """`spec` of oldObject; empty on CREATE."""
-        return self.request.old.spec if isinstance(self.request.old, Lease) else NO_LEASE_SPEC
-
-    @fact
-    def new_renew_time(self) -> int | str | None:
-        """`spec.renewTime` of object, folded."""
-        return fold(self.new.renew_time)
-
-    @fact
-    def old_renew_time(self) -> int | str | None:
-        """`spec.renewTime` of oldObject, folded."""
-        return fold(self.old.renew_time)
-
-    @fact
-    def new_holder(self) -> str:
-        """Who holds the lease after the write; "" is nobody."""
-        return self.new.holder_identity or ""
-
-    @fact
-    def old_holder(self) -> str:
-        """Who held the lease before the write; "" is nobody."""
-        return self.old.holder_identity or ""
+    @classmethod
+    def of(
+        cls, request: AdmissionRequest, now: int, limits: Limits = DEFAULT_LIMITS, binding: Binding | None = None
+    ) -> Self:
+        """The change that a request makes."""
+        new = request.new.spec if isinstance(request.new, Lease) else NO_LEASE_SPEC
+        old = request.old.spec if isinstance(request.old, Lease) else NO_LEASE_SPEC
+        return cls(
+            request,
+            now,
+            limits,
+            binding,
+            new,
+            old,
+            fold(new.renew_time),
+            fold(old.renew_time),
+            new.holder_identity or "",
+            old.holder_identity or "",
+        )
 
     @fact
     def event(self) -> Event:
@@ -142,27 +140,21 @@ class LeaseChange(Change, frozen=True, dict=True):
 
 
 class CandidateChange(Change, frozen=True, dict=True):
-    """A write to a LeaseCandidate."""
+    """A write to a LeaseCandidate: both specs (empty where there is no object), and renewTime, folded."""
 
-    @fact
-    def new(self) -> LeaseCandidateSpec:
-        """`spec` of object; empty on DELETE."""
-        return self.request.new.spec if isinstance(self.request.new, LeaseCandidate) else NO_CANDIDATE_SPEC
+    new: LeaseCandidateSpec = NO_CANDIDATE_SPEC
+    old: LeaseCandidateSpec = NO_CANDIDATE_SPEC
+    new_renew_time: int | str | None = None
+    old_renew_time: int | str | None = None
 
-    @fact
-    def old(self) -> LeaseCandidateSpec:
-        """`spec` of oldObject; empty on CREATE."""
-        return self.request.old.spec if isinstance(self.request.old, LeaseCandidate) else NO_CANDIDATE_SPEC
-
-    @fact
-    def new_renew_time(self) -> int | str | None:
-        """`spec.renewTime` of object, folded."""
-        return fold(self.new.renew_time)
-
-    @fact
-    def old_renew_time(self) -> int | str | None:
-        """`spec.renewTime` of oldObject, folded."""
-        return fold(self.old.renew_time)
+    @classmethod
+    def of(
+        cls, request: AdmissionRequest, now: int, limits: Limits = DEFAULT_LIMITS, binding: Binding | None = None
+    ) -> Self:
+        """The change that a request makes."""
+        new = request.new.spec if isinstance(request.new, LeaseCandidate) else NO_CANDIDATE_SPEC
+        old = request.old.spec if isinstance(request.old, LeaseCandidate) else NO_CANDIDATE_SPEC
+        return cls(request, now, limits, binding, new, old, fold(new.renew_time), fold(old.renew_time))
 
     @fact
     def event(self) -> Event:

@@ -12,6 +12,8 @@ from webhook.rules.instants import fold
 class Event(StrEnum):
     """Exactly one of these fits any write; TAKEOVER is of an expired lease, STEAL of a live one."""
 
+    __hash__ = str.__hash__  # Enum's own is a Python call, made on every lookup
+
     CREATE = "create"
     DELETE = "delete"
     UNTOUCHED = "untouched"

@@ -42,7 +42,7 @@ def latest_stamp(entries: Iterable[Entry]) -> int | None:
     return max((stamp for entry in entries if (stamp := entry.stamp) is not None), default=None)
 
 
-class Expiry(Struct, frozen=True):
+class Expiry(Struct, frozen=True, gc=False):
     """Whether the old lease had run out when this write was made, and what that rests on.
 
     `from_stamps` is false where no stamp of an API server tells of the last renewal: then the holder's own renewTime

@@ -24,7 +24,7 @@ NOT_A_RENEWAL: Final = ALL_EVENTS - {Event.RENEWAL, Event.UNTOUCHED}
 TOUCHED: Final = ALL_EVENTS - {Event.UNTOUCHED}
 
 
-class Finding(Struct, frozen=True):
+class Finding(Struct, frozen=True, gc=False):
     """What a rule found. Its level is the lower of `tier` and the rule's mode.
 
     `without_stamps` marks a finding that rests on the caller's clock because no API server's stamp is there.

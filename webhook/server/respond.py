@@ -10,7 +10,7 @@ from webhook.evaluate import evaluate
 from webhook.policy.model import Policy
 
 
-class Reply(Struct, frozen=True):
+class Reply(Struct, frozen=True, gc=False):
     """What goes back over HTTP: 200 with an AdmissionReview as JSON, or a 4xx with one plain line."""
 
     status: int
