@@ -19,7 +19,7 @@ def errors(review: Document) -> list[tuple[str, FieldError]]:
     request = decode(to_bytes(review))
     assert not request.object_errors, request.object_errors
     make = LeaseChange if request.resource == "leases" else CandidateChange
-    change = make(request, NOW)
+    change = make.of(request, NOW)
     return [
         (rule.id, finding.error)
         for rule in RULES.values()
