@@ -1,0 +1,95 @@
+"""A plain client of the API server: one connection per thread, statuses instead of exceptions, warnings kept."""
+
+import http.client
+import json
+import ssl
+import threading
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from msgspec import Struct
+
+JSON = "application/json"
+MERGE = "application/merge-patch+json"
+APPLY = "application/apply-patch+yaml"
+
+
+class Reply(Struct, frozen=True):
+    """What the API server said. `warnings` are the texts of the Warning headers."""
+
+    status: int
+    body: dict[str, Any]
+    warnings: tuple[str, ...]
+    milliseconds: float
+
+    @property
+    def message(self) -> str:
+        """The message of a Status, else ""."""
+        return str(self.body.get("message", ""))
+
+    def expect(self, *statuses: int) -> dict[str, Any]:
+        """The body. Raises RuntimeError when the status is none of `statuses` (200 and 201 when none is given)."""
+        if self.status not in (statuses or (200, 201)):
+            raise RuntimeError(f"HTTP {self.status}: {self.message or self.body}")
+        return self.body
+
+
+class ApiClient:
+    """Talks to `https://127.0.0.1:port` as one user: by client certificate, or by bearer token."""
+
+    def __init__(
+        self, port: int, authority: Path, certificate: tuple[Path, Path] | None = None, token: str = ""
+    ) -> None:
+        self._port = port
+        self._context = ssl.create_default_context(cafile=str(authority))
+        if certificate:
+            self._context.load_cert_chain(*certificate)
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._thread = threading.local()
+
+    def send(
+        self, method: str, path: str, body: object = None, *, media: str = JSON, **query: str | int | bool
+    ) -> Reply:
+        """One request. Raises OSError where no answer comes."""
+        text = {key: str(value).lower() if isinstance(value, bool) else value for key, value in query.items()}
+        target = f"{path}?{urlencode(text)}" if text else path
+        payload = None if body is None else json.dumps(body).encode()
+        begin = time.perf_counter()
+        connection = self._connection()
+        try:
+            connection.request(method, target, payload, {"Content-Type": media, **self._headers})
+            answer = connection.getresponse()
+            data = answer.read()
+        except (OSError, http.client.HTTPException):
+            connection.close()
+            raise
+        milliseconds = (time.perf_counter() - begin) * 1000
+        warnings = tuple(_warning_text(value) for value in answer.headers.get_all("Warning", []))
+        return Reply(answer.status, _object(data), warnings, milliseconds)
+
+    def get(self, path: str) -> dict[str, Any]:
+        """The object at `path`, which must be there."""
+        return self.send("GET", path).expect(200)
+
+    def _connection(self) -> http.client.HTTPSConnection:
+        connection: http.client.HTTPSConnection | None = getattr(self._thread, "connection", None)
+        if connection is None:
+            connection = http.client.HTTPSConnection("127.0.0.1", self._port, timeout=40, context=self._context)
+            self._thread.connection = connection
+        return connection
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(data)
+    except ValueError:
+        return {"message": data.decode(errors="replace")}
+    return value if isinstance(value, dict) else {"items": value}
+
+
+def _warning_text(header: str) -> str:
+    """The quoted text of `299 - "text"`, unescaped as RFC 9110 5.6.4 says."""
+    quoted = header.partition('"')[2].rpartition('"')[0]
+    return quoted.replace('\\"', '"').replace("\\\\", "\\")

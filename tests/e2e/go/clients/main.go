@@ -1,0 +1,171 @@
+// Command clients runs unmodified client-go electors and LeaseCandidates and prints what happens to them, one JSON object per line.
+//
+//	clients elector   -kubeconfig FILE -namespaces a,b -lease NAME -identity ID [-coordinated] [-release]
+//	clients candidate -kubeconfig FILE -namespaces a   -lease NAME -identity ID -binary 1.36.3 -emulation 1.36.0
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// event is one line of output. Milliseconds and Status belong to writes; Status 0 is a write without an answer.
+type event struct {
+	Time         string  `json:"time"`
+	Namespace    string  `json:"namespace"`
+	Identity     string  `json:"identity"`
+	Event        string  `json:"event"`
+	Leader       string  `json:"leader,omitempty"`
+	Method       string  `json:"method,omitempty"`
+	Status       int     `json:"status,omitempty"`
+	Milliseconds float64 `json:"milliseconds,omitempty"`
+}
+
+var stdout struct {
+	sync.Mutex
+	*json.Encoder
+}
+
+func say(e event) {
+	e.Time = time.Now().UTC().Format(time.RFC3339Nano)
+	stdout.Lock()
+	defer stdout.Unlock()
+	if err := stdout.Encode(e); err != nil {
+		os.Exit(1)
+	}
+}
+
+// timedWrites reports how long every write took as the client saw it.
+type timedWrites struct {
+	next http.RoundTripper
+	name event
+}
+
+func (t timedWrites) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method == http.MethodGet {
+		return t.next.RoundTrip(request)
+	}
+	begin := time.Now()
+	response, err := t.next.RoundTrip(request)
+	e := t.name
+	e.Event, e.Method, e.Milliseconds = "write", request.Method, float64(time.Since(begin).Microseconds())/1000
+	if err == nil {
+		e.Status = response.StatusCode
+	}
+	say(e)
+	return response, err
+}
+
+type settings struct {
+	lease, identity, binary, emulation string
+	duration, deadline, retry          time.Duration
+	release, coordinated               bool
+}
+
+func (s settings) elect(ctx context.Context, config *rest.Config, namespace string) error {
+	name := event{Namespace: namespace, Identity: s.identity}
+	config = rest.CopyConfig(config)
+	config.Timeout = s.deadline / 2
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return timedWrites{next, name} })
+	clientset, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	report := func(what, leader string) {
+		e := name
+		e.Event, e.Leader = what, leader
+		say(e)
+	}
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Name: s.lease, Namespace: namespace},
+			Client:     clientset.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: s.identity},
+		},
+		Name:            s.lease,
+		LeaseDuration:   s.duration,
+		RenewDeadline:   s.deadline,
+		RetryPeriod:     s.retry,
+		ReleaseOnCancel: s.release,
+		Coordinated:     s.coordinated,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(context.Context) { report("started", s.identity) },
+			OnStoppedLeading: func() { report("stopped", s.identity) },
+			OnNewLeader:      func(leader string) { report("leader", leader) },
+		},
+	})
+	if err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		elector.Run(ctx)
+	}
+	return nil
+}
+
+func run(arguments []string) error {
+	if len(arguments) == 0 {
+		return fmt.Errorf("usage: clients elector|candidate -kubeconfig FILE -namespaces a,b -lease NAME -identity ID")
+	}
+	var s settings
+	flags := flag.NewFlagSet(arguments[0], flag.ContinueOnError)
+	kubeconfig := flags.String("kubeconfig", "", "how to reach the API server")
+	namespaces := flags.String("namespaces", "default", "one elector or candidate runs in each")
+	flags.StringVar(&s.lease, "lease", "leader", "name of the Lease")
+	flags.StringVar(&s.identity, "identity", "a", "holderIdentity, or the name of the LeaseCandidate")
+	flags.StringVar(&s.binary, "binary", "1.36.3", "binaryVersion of a candidate")
+	flags.StringVar(&s.emulation, "emulation", "1.36.0", "emulationVersion of a candidate")
+	flags.DurationVar(&s.duration, "duration", 15*time.Second, "LeaseDuration")
+	flags.DurationVar(&s.deadline, "deadline", 10*time.Second, "RenewDeadline")
+	flags.DurationVar(&s.retry, "retry", 2*time.Second, "RetryPeriod")
+	flags.BoolVar(&s.release, "release", false, "ReleaseOnCancel")
+	flags.BoolVar(&s.coordinated, "coordinated", false, "let the API server choose among LeaseCandidates")
+	if err := flags.Parse(arguments[1:]); err != nil {
+		return err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	work := map[string]func(context.Context, *rest.Config, string) error{"elector": s.elect, "candidate": s.stand}[arguments[0]]
+	if work == nil {
+		return fmt.Errorf("unknown command %q", arguments[0])
+	}
+	places := strings.Split(*namespaces, ",")
+	failures := make(chan error, len(places))
+	for _, place := range places {
+		go func() { failures <- work(ctx, config, place) }()
+	}
+	for range places {
+		if err := <-failures; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func main() {
+	stdout.Encoder = json.NewEncoder(os.Stdout)
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,9 @@
+//go:build tools
+
+// Package tools pins the newest API server of the end-to-end run, and kubectl.
+package tools
+
+import (
+	_ "k8s.io/kubernetes/cmd/kube-apiserver"
+	_ "k8s.io/kubernetes/cmd/kubectl"
+)

@@ -1,0 +1,85 @@
+"""Item 1: every overlay applies cleanly and is stored as written; the shipped service reference routes real writes."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.e2e.api_client import MERGE
+from tests.e2e.manifests import sample_lease
+from tests.e2e.waiting import wait_for
+from tests.e2e.webhook_server import WebhookServer
+from tests.e2e.world import REGISTRATIONS, PROJECT, Row, World, leases
+
+STUBS = Path(__file__).parent / "custom-resources.yaml"
+SERVICE = "/api/v1/namespaces/lease-webhook/services/lease-webhook"
+
+
+def run(world: World) -> Iterator[Row]:
+    """Ends with the Service of the self-signed overlay turned into a name for this machine, for the other items."""
+    world.kubectl.must("apply", "--server-side", "-f", str(STUBS))
+    world.kubectl.must("wait", "--for=condition=Established", "--timeout=30s", "-f", str(STUBS))
+    overlays = sorted(path.name for path in (PROJECT / "deploy" / "overlays").iterdir())
+    for overlay in [name for name in overlays if name != "self-signed"] + ["self-signed"]:
+        yield _apply(world, overlay)
+        if overlay != "self-signed":
+            _remove(world, overlay)
+    yield from _route(world)
+
+
+def _apply(world: World, overlay: str) -> Row:
+    objects = world.render(overlay)
+    done = world.kubectl.run("apply", "--server-side", "-f", "-", manifest=yaml.safe_dump_all(objects))
+    problems = [done.stderr.strip()] if done.status or done.stderr else []
+    if not problems:
+        for wanted in objects:
+            metadata = wanted["metadata"]
+            scope = [f"--namespace={metadata['namespace']}"] if "namespace" in metadata else []
+            kind = f"{wanted['kind']}.{wanted['apiVersion'].replace('/', '.')}" if "/" in wanted["apiVersion"] else wanted["kind"]
+            text = world.kubectl.must("get", kind, metadata["name"], *scope, "-o", "yaml")
+            problems += [f"{wanted['kind']}: {where}" for where in _missing(wanted, yaml.safe_load(text))]
+    seen = "; ".join(problems) or f"{len(objects)} objects stored as written, no warning"
+    return Row(1, f"overlay {overlay}: server-side apply", seen, not problems)
+
+
+def _remove(world: World, overlay: str) -> None:
+    """Take away what would disturb the next overlay; namespaces stay, as nothing here finishes their deletion."""
+    objects = [entry for entry in world.render(overlay) if entry["kind"] != "Namespace"]
+    world.kubectl.must("delete", "--wait=false", "-f", "-", manifest=yaml.safe_dump_all(objects))
+
+
+def _missing(wanted: Any, stored: Any, path: str = "") -> Iterator[str]:
+    """Where `stored` differs from `wanted`; what the API server added beside it does not count."""
+    if isinstance(wanted, dict) and isinstance(stored, dict):
+        for key, value in wanted.items():
+            yield from _missing(value, stored.get(key), f"{path}.{key}")
+    elif isinstance(wanted, list) and isinstance(stored, list) and len(wanted) == len(stored):
+        for index, value in enumerate(wanted):
+            yield from _missing(value, stored[index], f"{path}[{index}]")
+    elif wanted != stored:
+        yield f"{path} is {stored!r}, applied was {wanted!r}"
+
+
+def _route(world: World) -> Iterator[Row]:
+    """The webhook configuration as shipped: service reference, caBundle and certificate; only the port is local."""
+    name = {"spec": {"type": "ExternalName", "externalName": "localhost", "clusterIP": None, "clusterIPs": None}}
+    world.admin.send("PATCH", SERVICE, name, media=MERGE).expect()
+    world.namespace("shipped")
+    person, _ = world.person("shipped-user")
+    with WebhookServer(world.directory, world.certs) as server:
+        port = [{"op": "replace", "path": "/webhooks/0/clientConfig/service/port", "value": server.port}]
+        path = f"{REGISTRATIONS}/lease-webhook"
+        world.admin.send("PATCH", path, port, media="application/json-patch+json").expect()
+
+        def denied() -> str:
+            body = sample_lease("absurd", leaseDurationSeconds=2147483647)
+            reply = person.send("POST", leases("shipped"), body, dryRun="All")
+            return reply.message if reply.status == 422 else ""
+
+        message = wait_for("a denial through the shipped service reference", denied, 30)
+        person.send("POST", leases("shipped"), sample_lease("good")).expect(201)
+        reviews = server.reviews()
+        seen = f"a bad Lease refused, a good one created, {reviews} reviews answered"
+        yield Row(1, "the shipped Service name, caBundle and SAN reach gunicorn", seen, "duration" in message and reviews > 1)
+    world.kubectl.must("delete", "validatingwebhookconfiguration", "lease-webhook")

@@ -1,0 +1,48 @@
+"""kubectl as a person runs it."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+from msgspec import Struct
+
+
+class Printed(Struct, frozen=True):
+    """How one kubectl command ended."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+
+class Kubectl:
+    """One user's kubectl."""
+
+    def __init__(self, program: Path, kubeconfig: Path) -> None:
+        self._program = program
+        # A cache of its own: discovery of another run's API server must not leak into this one.
+        self._flags = [f"--kubeconfig={kubeconfig}", f"--cache-dir={kubeconfig.parent / 'kubectl-cache'}"]
+
+    def run(self, *arguments: str, manifest: object = None) -> Printed:
+        """Run it. `manifest` (text, or anything JSON) goes to standard input; add `-f -` yourself."""
+        text = manifest if isinstance(manifest, str) else json.dumps(manifest)
+        command = [str(self._program), *self._flags, *arguments]
+        environment = {"PATH": os.environ["PATH"], "HOME": str(Path.home())}
+        done = subprocess.run(
+            command,
+            input=None if manifest is None else text,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        return Printed(done.returncode, done.stdout, done.stderr)
+
+    def must(self, *arguments: str, manifest: object = None) -> str:
+        """Standard output. Raises RuntimeError when the command fails or complains."""
+        done = self.run(*arguments, manifest=manifest)
+        if done.status or done.stderr:
+            raise RuntimeError(f"kubectl {' '.join(arguments)}: status {done.status}\n{done.stderr}")
+        return done.stdout

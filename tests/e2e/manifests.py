@@ -1,0 +1,49 @@
+"""Objects that the items write."""
+
+import datetime as dt
+from typing import Any
+
+
+def micro_time(seconds_from_now: float = 0) -> str:
+    """A MicroTime as the API server prints it."""
+    moment = dt.datetime.now(dt.UTC) + dt.timedelta(seconds=seconds_from_now)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def sample_lease(name: str, **spec: Any) -> dict[str, Any]:
+    """A Lease that is held and was renewed now; `spec` changes single fields, None removes one."""
+    fields: dict[str, Any] = {
+        "holderIdentity": f"{name}-holder",
+        "leaseDurationSeconds": 15,
+        "acquireTime": micro_time(),
+        "renewTime": micro_time(),
+        "leaseTransitions": 0,
+    } | spec
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": name},
+        "spec": {key: value for key, value in fields.items() if value is not None},
+    }
+
+
+def sample_candidate(version: str, name: str, **spec: Any) -> dict[str, Any]:
+    """A LeaseCandidate of `version` (`v1beta1`); `spec` changes single fields."""
+    strategy: dict[str, Any] = (
+        {"preferredStrategies": ["OldestEmulationVersion"]}
+        if version == "v1alpha1"
+        else {"strategy": "OldestEmulationVersion"}
+    )
+    fields = {
+        "leaseName": "sample",
+        "binaryVersion": "1.36.0",
+        "emulationVersion": "1.36.0",
+        "renewTime": micro_time(),
+        **strategy,
+    } | spec
+    return {
+        "apiVersion": f"coordination.k8s.io/{version}",
+        "kind": "LeaseCandidate",
+        "metadata": {"name": name},
+        "spec": fields,
+    }

@@ -1,0 +1,144 @@
+"""Where the real programs come from: built once from pinned Go modules into a cache, or given by KUBEBUILDER_ASSETS."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from msgspec import Struct
+
+HERE = Path(__file__).parent
+MODULES = HERE / "go"
+VERSIONS = ("v1.36.3", "v1.31.4")  # 1.31 alone serves LeaseCandidate v1alpha1
+
+
+class MissingToolchainError(Exception):
+    """Neither Go nor ready-made binaries are here."""
+
+
+class Binaries(Struct, frozen=True):
+    """Paths of the programs for one Kubernetes version (`v1.36.3`), and of a Python that has kubernetes_asyncio."""
+
+    version: str
+    etcd: Path
+    apiserver: Path
+    kubectl: Path
+    clients: Path
+    asyncio_python: Path
+
+    @property
+    def minor(self) -> int:
+        """36 for `v1.36.3`."""
+        return int(self.version.split(".")[1])
+
+    @property
+    def candidate_versions(self) -> tuple[str, ...]:
+        """Versions in which this API server serves LeaseCandidates, newest first."""
+        if self.minor <= 31:
+            return ("v1alpha1",)
+        return ("v1alpha2",) if self.minor == 32 else ("v1beta1", "v1alpha2")
+
+
+def cache_directory() -> Path:
+    """`lease-webhook` under XDG_CACHE_HOME, or under ~/.cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lease-webhook"
+
+
+def all_binaries() -> list[Binaries]:
+    """Everything that the run needs, one entry for each Kubernetes version.
+
+    Raises MissingToolchainError where the clients, or anything else, would have to be built without Go.
+    """
+    python = _asyncio_python()
+    assets = os.environ.get("KUBEBUILDER_ASSETS")
+    if assets:
+        return [_from_assets(Path(assets), python)]
+    kubectl = _build("kubernetes-1.36", "k8s.io/kubernetes/cmd/kubectl", "kubectl", _stamp(VERSIONS[0]))
+    etcd = _build("etcd", "go.etcd.io/etcd/server/v3", "etcd", ())
+    return [
+        Binaries(
+            version=version,
+            etcd=etcd,
+            apiserver=_build(
+                f"kubernetes-{_line(version)}",
+                "k8s.io/kubernetes/cmd/kube-apiserver",
+                "kube-apiserver",
+                _stamp(version),
+            ),
+            kubectl=kubectl,
+            clients=_clients(version),
+            asyncio_python=python,
+        )
+        for version in VERSIONS
+    ]
+
+
+def _from_assets(directory: Path, python: Path) -> Binaries:
+    printed = _run([str(directory / "kube-apiserver"), "--version"]).strip()
+    version = printed.rpartition(" ")[2]
+    return Binaries(
+        version, directory / "etcd", directory / "kube-apiserver", directory / "kubectl", _clients(version), python
+    )
+
+
+def _clients(version: str) -> Path:
+    if int(version.split(".")[1]) <= 31:
+        return _build("clients", ".", "clients-1.31", ("-modfile=kubernetes-1.31.mod", "-tags=v1alpha1"))
+    return _build("clients", ".", "clients", ())
+
+
+def _line(version: str) -> str:
+    return ".".join(version.removeprefix("v").split(".")[:2])
+
+
+def _stamp(version: str) -> tuple[str, ...]:
+    """Flags that make the program know its version, which a build from modules alone does not tell it."""
+    major, minor, _ = version.removeprefix("v").split(".")
+    package = "k8s.io/component-base/version"
+    values = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
+    return ("-ldflags", "-s -w " + " ".join(f"-X {package}.{name}={value}" for name, value in values.items()))
+
+
+def _build(module: str, package: str, name: str, flags: tuple[str, ...]) -> Path:
+    """The built program. Its directory is named after its sources and flags, so a change of either builds anew."""
+    source = MODULES / module
+    digest = hashlib.sha256(repr((package, flags)).encode())
+    for file in sorted(path for path in source.iterdir() if path.suffix in {".go", ".mod", ".sum"}):
+        digest.update(file.name.encode() + file.read_bytes())
+    target = cache_directory() / "bin" / digest.hexdigest()[:16] / name
+    if target.exists():
+        return target
+    go = shutil.which("go")
+    if go is None:
+        raise MissingToolchainError(f"{name} must be built from Go modules, and there is no `go` on the PATH")
+    print(f"building {name} from {module} into {target.parent} (once)", file=sys.stderr, flush=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_suffix(".unfinished")
+    command = [go, "build", "-mod=readonly", "-buildvcs=false", "-trimpath", *flags, "-o", str(unfinished), package]
+    _run(command, cwd=source, env={**os.environ, "CGO_ENABLED": "0"})
+    unfinished.rename(target)
+    return target
+
+
+def _asyncio_python() -> Path:
+    """A virtual environment of its own with the locked kubernetes_asyncio."""
+    lock = HERE / "requirements.txt"
+    digest = hashlib.sha256(lock.read_bytes() + sys.version.encode()).hexdigest()[:16]
+    directory = cache_directory() / "python" / digest
+    python, ready = directory / "bin" / "python", directory / "ready"
+    if not ready.exists():
+        print(f"installing kubernetes_asyncio into {directory} (once)", file=sys.stderr, flush=True)
+        _run([sys.executable, "-m", "venv", "--clear", str(directory)])
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        _run([*pip, "--require-hashes", "--only-binary", ":all:", "-r", str(lock)])
+        ready.touch()
+    return python
+
+
+def _run(command: list[str], cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
+    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}\n{done.stderr[-4000:]}")
+    return done.stdout
