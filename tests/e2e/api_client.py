@@ -40,13 +40,14 @@ class ApiClient:
     """Talks to `https://127.0.0.1:port` as one user: by client certificate, or by bearer token."""
 
     def __init__(
-        self, port: int, authority: Path, certificate: tuple[Path, Path] | None = None, token: str = ""
+        self, port: int, authority: Path, name: str, certificate: tuple[Path, Path] | None = None, token: str = ""
     ) -> None:
+        """`name` is the user agent, from which the API server takes the name of the field manager."""
         self._port = port
         self._context = ssl.create_default_context(cafile=str(authority))
         if certificate:
             self._context.load_cert_chain(*certificate)
-        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._headers = {"User-Agent": name} | ({"Authorization": f"Bearer {token}"} if token else {})
         self._thread = threading.local()
 
     def send(

@@ -1,6 +1,6 @@
-"""One kubernetes_asyncio elector with a LeaseLock. It runs in a virtual environment of its own, without the webhook.
+"""kubernetes_asyncio electors with a LeaseLock, one in each namespace. They run in a virtual environment of their own.
 
-Arguments: KUBECONFIG NAMESPACE LEASE IDENTITY DURATION DEADLINE RETRY
+Arguments: KUBECONFIG NAMESPACE[,NAMESPACE...] LEASE IDENTITY DURATION DEADLINE RETRY
 """
 
 import asyncio
@@ -14,15 +14,12 @@ from kubernetes_asyncio.leaderelection.leaderelection import LeaderElection
 from kubernetes_asyncio.leaderelection.resourcelock.leaselock import LeaseLock
 
 
-async def main() -> None:
+async def elect(namespace: str, lease: str, identity: str, times: list[int]) -> None:
     """Elect for ever: a lost lead is followed by the next try."""
-    kubeconfig, namespace, lease, identity, *times = sys.argv[1:]
-    duration, deadline, retry = (int(value) for value in times)
 
     def say(event: str) -> None:
         now = datetime.now(UTC).isoformat()
-        line = {"time": now, "namespace": namespace, "identity": identity, "event": event}
-        print(json.dumps(line), flush=True)
+        print(json.dumps({"time": now, "namespace": namespace, "identity": identity, "event": event}), flush=True)
 
     async def lead() -> None:
         say("started")
@@ -31,11 +28,18 @@ async def main() -> None:
     async def stop() -> None:
         say("stopped")
 
-    await config.load_kube_config(config_file=kubeconfig)
     async with client.ApiClient() as api:
         while True:
             lock = LeaseLock(lease, namespace, identity, api)
-            await LeaderElection(Config(lock, duration, deadline, retry, lead, stop)).run()
+            await LeaderElection(Config(lock, *times, lead, stop)).run()
+
+
+async def main() -> None:
+    """Run all electors until the process ends."""
+    kubeconfig, namespaces, lease, identity, *times = sys.argv[1:]
+    await config.load_kube_config(config_file=kubeconfig)
+    seconds = [int(value) for value in times]
+    await asyncio.gather(*(elect(namespace, lease, identity, seconds) for namespace in namespaces.split(",")))
 
 
 asyncio.run(main())

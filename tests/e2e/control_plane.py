@@ -70,11 +70,11 @@ class ControlPlane:
 
     def user(self, name: str, *groups: str) -> ApiClient:
         """A client with a certificate for user `name` in `groups`."""
-        return ApiClient(self.port, self.authority.file, self.authority.issue(name, organizations=groups))
+        return ApiClient(self.port, self.authority.file, name, self.authority.issue(name, organizations=groups))
 
-    def with_token(self, token: str) -> ApiClient:
+    def with_token(self, name: str, token: str) -> ApiClient:
         """A client that shows a bearer token."""
-        return ApiClient(self.port, self.authority.file, token=token)
+        return ApiClient(self.port, self.authority.file, name, token=token)
 
     def kubeconfig(self, name: str, *groups: str) -> Path:
         """A kubeconfig for a user with a client certificate."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from tests.e2e.world import Row
 
+LONGEST_CELL = 400
 TITLES = {
     1: "Manifests",
     2: "kubectl",
@@ -22,7 +23,10 @@ def render(rows: Mapping[str, Sequence[Row]]) -> str:
     claims = dict.fromkeys((row.item, row.claim) for entries in rows.values() for row in entries)
     lines = [f"| | | {' | '.join(versions)} |", f"|---|---|{'---|' * len(versions)}"]
     for item, claim in sorted(claims, key=lambda key: key[0]):
-        cells = [_cell(next((row for row in rows[version] if (row.item, row.claim) == (item, claim)), None)) for version in versions]
+        cells = [
+            _cell(next((row for row in rows[version] if (row.item, row.claim) == (item, claim)), None))
+            for version in versions
+        ]
         lines.append(f"| {item} {TITLES[item]} | {claim} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
@@ -30,5 +34,5 @@ def render(rows: Mapping[str, Sequence[Row]]) -> str:
 def _cell(row: Row | None) -> str:
     if row is None:
         return "not served"
-    seen = row.seen.replace("|", "\\|").replace("\n", " ")
+    seen = row.seen.replace("|", "\\|").replace("\n", " ")[:LONGEST_CELL]
     return seen if row.passed else f"**FAILED** {seen}"

@@ -87,7 +87,7 @@ class World:
         answer = self.admin.send("POST", f"{core}/serviceaccounts/{name}/token", asked).expect()
         token = answer["status"]["token"]
         kubeconfig = self.plane.token_kubeconfig(f"{namespace}_{name}", token)
-        return Account(namespace, name, self.plane.with_token(token), kubeconfig)
+        return Account(namespace, name, self.plane.with_token(name, token), kubeconfig)
 
     def person(self, name: str) -> tuple[ApiClient, Kubectl]:
         """A user who may do everything with leases and candidates and is exempt from nothing."""
