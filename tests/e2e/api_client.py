@@ -14,6 +14,8 @@ from msgspec import Struct
 JSON = "application/json"
 MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
+IDLE_SECONDS = 30.0
+"""The API server closes connections that idle for longer than 90 s; younger ones are used again."""
 
 
 class Reply(Struct, frozen=True):
@@ -76,9 +78,13 @@ class ApiClient:
 
     def _connection(self) -> http.client.HTTPSConnection:
         connection: http.client.HTTPSConnection | None = getattr(self._thread, "connection", None)
+        now = time.monotonic()
         if connection is None:
             connection = http.client.HTTPSConnection("127.0.0.1", self._port, timeout=40, context=self._context)
             self._thread.connection = connection
+        elif now - self._thread.used_at > IDLE_SECONDS:
+            connection.close()
+        self._thread.used_at = now
         return connection
 
 

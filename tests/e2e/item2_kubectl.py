@@ -121,60 +121,59 @@ def _kinds(world: World) -> Iterator[_Kind]:
         )
 
 
+class _Tally:
+    """What was allowed and refused as it should be, and what was not."""
+
+    def __init__(self) -> None:
+        self.allowed = self.refused = 0
+        self.problems: list[str] = []
+
+    def allow(self, operation: str, printed: Printed) -> None:
+        """The command must end well and without a word of ours."""
+        complaint = DEPRECATION.sub("", printed.stderr).strip()
+        if printed.status or complaint:
+            self.problems.append(f"{operation}: {complaint}")
+        self.allowed += 1
+
+    def refuse(self, operation: str, printed: Printed) -> None:
+        """The command must fail by one of our rules."""
+        if printed.status == 0 or not REFUSED.search(printed.stderr):
+            self.problems.append(f"{operation} was not refused: {printed.stdout}{printed.stderr}".strip())
+        self.refused += 1
+
+
 def _matrix(world: World, kubectl: Kubectl, person: ApiClient, kind: _Kind) -> Row:
-    problems: list[str] = []
-    allowed = refused = 0
-
-    def judge(operation: str, allow: Printed, deny: Printed | None) -> None:
-        nonlocal allowed, refused
-        complaint = DEPRECATION.sub("", allow.stderr).strip()
-        if allow.status or complaint:
-            problems.append(f"{operation}: {complaint}")
-        allowed += 1
-        if deny is not None:
-            if deny.status == 0 or not REFUSED.search(deny.stderr):
-                problems.append(f"{operation} was not refused: {deny.stdout}{deny.stderr}".strip())
-            refused += 1
-
+    tally = _Tally()
     for number, (operation, attempt) in enumerate(CREATES.items()):
-        judge(
-            operation, attempt(kubectl, kind, f"good-{number}", {}), attempt(kubectl, kind, f"bad-{number}", kind.bad)
-        )
+        tally.allow(operation, attempt(kubectl, kind, f"good-{number}", {}))
+        tally.refuse(operation, attempt(kubectl, kind, f"bad-{number}", kind.bad))
     for number, (operation, attempt) in enumerate(CHANGES.items()):
-        for name in (f"good-change-{number}", f"bad-change-{number}"):
-            first = "apply" if "apply" in operation else "create"
-            flags = ("--server-side",) if "server-side" in operation else ()
-            judge(f"set-up of {operation}", _write(first, *flags)(kubectl, kind, name, {}), None)
-            allowed -= 1
-        judge(
-            operation,
-            attempt(kubectl, kind, f"good-change-{number}", kind.good),
-            attempt(kubectl, kind, f"bad-change-{number}", kind.bad),
-        )
-    judge("label", kubectl.run("label", kind.resource, "good-0", "-n", NAMESPACE, "seen=yes"), None)
-    if kind.deletion_is_judged:
-        for name in ("live-1", "live-2"):
-            person.send(
-                "POST",
-                f"{COORDINATION}/v1/namespaces/{NAMESPACE}/leases",
-                sample_lease(name, leaseDurationSeconds=3600),
-            ).expect()
-    version = kind.make("x")["apiVersion"].partition("/")[2]
+        # A client-side or server-side apply changes what it made itself; everything else changes what was created.
+        start = CREATES[
+            "apply --server-side" if "server-side" in operation else "apply" if "apply" in operation else "create"
+        ]
+        for judge, change in ((tally.allow, kind.good), (tally.refuse, kind.bad)):
+            name = f"change-{number}-{judge.__name__}"
+            if start(kubectl, kind, name, {}).status:
+                raise RuntimeError(f"cannot create {name}")
+            judge(operation, attempt(kubectl, kind, name, change))
+    tally.allow("label", kubectl.run("label", kind.resource, "good-0", "-n", NAMESPACE, "seen=yes"))
+    tally.allow("delete", kubectl.run("delete", kind.resource, "change-0-allow", "-n", NAMESPACE))
+    version = kind.make("any")["apiVersion"].partition("/")[2]
     collection = f"{COORDINATION}/{version}/namespaces/{NAMESPACE}/{kind.plural}"
-    judge(
-        "delete",
-        kubectl.run("delete", kind.resource, "good-0", "-n", NAMESPACE),
-        kubectl.run("delete", kind.resource, "live-1", "-n", NAMESPACE) if kind.deletion_is_judged else None,
-    )
-    live = kubectl.run("delete", "--raw", collection) if kind.deletion_is_judged else None
     if kind.deletion_is_judged:
-        world.kubectl.must("delete", kind.resource, "live-1", "live-2", "-n", NAMESPACE)
-    judge("deletecollection", kubectl.run("delete", "--raw", collection), live)
+        live = ("live-1", "live-2")
+        for name in live:
+            person.send("POST", collection, sample_lease(name, leaseDurationSeconds=3600)).expect(201)
+        tally.refuse("delete", kubectl.run("delete", kind.resource, live[0], "-n", NAMESPACE))
+        tally.refuse("deletecollection", kubectl.run("delete", "--raw", collection))
+        world.kubectl.must("delete", kind.resource, *live, "-n", NAMESPACE)
+    tally.allow("deletecollection", kubectl.run("delete", "--raw", collection))
     left = person.get(collection)["items"]
     if left:
-        problems.append(f"deletecollection left {len(left)} objects")
-    seen = "; ".join(problems) or f"{allowed} operations allowed, {refused} refused"
-    return Row(2, f"kubectl on {kind.label}", seen, not problems)
+        tally.problems.append(f"deletecollection left {len(left)} objects")
+    seen = "; ".join(tally.problems) or f"{tally.allowed} operations allowed, {tally.refused} refused"
+    return Row(2, f"kubectl on {kind.label}", seen, not tally.problems)
 
 
 def _pinned_text(kubectl: Kubectl) -> Iterator[Row]:

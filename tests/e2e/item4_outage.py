@@ -1,5 +1,6 @@
 """Item 4: our outage costs nobody a lease. Every failure mode at once, in namespaces of its own, for three minutes."""
 
+import functools
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -74,13 +75,13 @@ def _start(world: World, stack: ExitStack, places: list[str]) -> dict[str, Elect
         ),
     }
     for name, leader in leaders.items():
-        wait_for(f"{name} leads in every namespace", lambda leader=leader: _leads(leader) >= set(places), 60)
+        wait_for(f"{name} leads in every namespace", functools.partial(_leads, leader, set(places)), 60)
     client_go(stack, binaries, kubeconfig, namespaces=places, lease=CLIENT_GO, identity="standby")
     return leaders
 
 
-def _leads(leader: Elector) -> set[str]:
-    return {event["namespace"] for event in leader.events("started")}
+def _leads(leader: Elector, places: set[str]) -> bool:
+    return {event["namespace"] for event in leader.events("started")} >= places
 
 
 def _outcome(world: World, leaders: dict[str, Elector], place: str) -> _Outcome:

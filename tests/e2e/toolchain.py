@@ -116,7 +116,7 @@ def _build(module: str, package: str, name: str, flags: tuple[str, ...]) -> Path
     print(f"building {name} from {module} into {target.parent} (once)", file=sys.stderr, flush=True)
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_suffix(".unfinished")
-    command = [go, "build", "-mod=readonly", "-buildvcs=false", "-trimpath", *flags, "-o", str(unfinished), package]
+    command = [go, "build", "-mod=readonly", "-buildvcs=false", *flags, "-o", str(unfinished), package]
     _run(command, cwd=source, env={**os.environ, "CGO_ENABLED": "0"})
     unfinished.rename(target)
     return target

@@ -1,6 +1,7 @@
 """The real webhook, started as a person starts it: `lease-webhook serve`."""
 
 import re
+import subprocess
 import sys
 import urllib.error
 import urllib.request
@@ -12,6 +13,11 @@ from tests.e2e.processes import Process
 from tests.e2e.waiting import wait_for
 
 SAMPLE = re.compile(r"^(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>.*)\})? (?P<value>\S+)$")
+
+
+def make_certificates(directory: Path, *flags: str) -> None:
+    """`lease-webhook certs`: a CA and a leaf, or a new leaf under the same CA. Raises CalledProcessError."""
+    subprocess.run([sys.executable, "-m", "webhook", "certs", str(directory), *flags], check=True, capture_output=True)
 
 
 class WebhookServer:

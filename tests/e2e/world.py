@@ -15,7 +15,7 @@ from msgspec import Struct
 from tests.e2e.api_client import APPLY, ApiClient
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.kubectl import Kubectl
-from webhook.cli.main import main as lease_webhook
+from tests.e2e.webhook_server import make_certificates
 
 COORDINATION = "/apis/coordination.k8s.io"
 REGISTRATIONS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
@@ -132,8 +132,7 @@ class World:
         ignore = shutil.ignore_patterns("*.key", "*.crt", "*.pem")
         for name in ("deploy", "certs"):
             shutil.copytree(PROJECT / name, tree / name, ignore=ignore, dirs_exist_ok=True)
-        if lease_webhook(["certs", str(tree / "certs")]) != 0:
-            raise RuntimeError("lease-webhook certs failed")
+        make_certificates(tree / "certs")
         return tree
 
     def _shipped_registration(self) -> dict[str, Any]:

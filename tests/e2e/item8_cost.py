@@ -1,0 +1,105 @@
+"""Item 8: what one write costs without a webhook, in the shipped configuration, and with a webhook that sees all."""
+
+import os
+import statistics
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from tests.e2e.api_client import ApiClient
+from tests.e2e.manifests import micro_time, sample_lease
+from tests.e2e.quantile import quantile
+from tests.e2e.webhook_server import WebhookServer
+from tests.e2e.world import Row, World, leases
+
+ROUNDS = 8
+WRITES = 100
+"""A round has this many writes of each case, one case after the other; the rounds alternate in direction."""
+NONE, SHIPPED, EVERYTHING = "cost-none", "cost-shipped", "cost-everything"
+
+
+class _Case:
+    """One kind of write in one namespace, measured in blocks."""
+
+    def __init__(self, claim: str, namespace: str, change: Callable[[int], dict[str, Any]], *, reviewed: bool) -> None:
+        self.claim = claim
+        self.reviewed = reviewed
+        self.milliseconds: list[float] = []
+        self.cpu: list[float] = []
+        self.reviews = 0
+        self._path = leases(namespace)
+        self._name = "takeover" if "takeover" in claim else "renewal"
+        self._change = change
+        self._lease: dict[str, Any] = {}
+
+    def create(self, client: ApiClient) -> None:
+        """The lease that is written again and again."""
+        self._lease = client.send("POST", self._path, sample_lease(self._name)).expect(201)
+
+    def block(self, client: ApiClient, server: WebhookServer, pid: int) -> None:
+        """One block of writes, each on top of the last."""
+        reviews, cpu = server.reviews(), _cpu_milliseconds(pid)
+        for number in range(WRITES):
+            self._lease["spec"] |= self._change(number)
+            reply = client.send("PUT", f"{self._path}/{self._name}", self._lease)
+            self._lease = reply.expect(200)
+            self.milliseconds.append(reply.milliseconds)
+        self.cpu.append((_cpu_milliseconds(pid) - cpu) / WRITES)
+        self.reviews += server.reviews() - reviews
+
+
+class _Figures(Struct, frozen=True):
+    p50: float
+    p99: float
+    cpu: float
+
+
+def run(world: World) -> Iterator[Row]:
+    """Runs alone: nothing else talks to this API server meanwhile."""
+    world.namespace(NONE)
+    for route in (SHIPPED, EVERYTHING):
+        world.namespace(route, route=route)
+    person, _ = world.person("writer")
+    with WebhookServer(world.directory, world.certs) as server:
+        world.register(SHIPPED, server.port)
+        world.register(EVERYTHING, server.port, renewals=True)
+        world.settle()
+        cases = [
+            _Case("renewal, no webhook", NONE, _renewal, reviewed=False),
+            _Case("renewal, shipped configuration", SHIPPED, _renewal, reviewed=False),
+            _Case("renewal, webhook sees everything", EVERYTHING, _renewal, reviewed=True),
+            _Case("takeover, no webhook", NONE, _takeover, reviewed=False),
+            _Case("takeover, shipped configuration", SHIPPED, _takeover, reviewed=True),
+        ]
+        for case in cases:
+            case.create(person)
+        for number in range(ROUNDS):
+            for case in cases if number % 2 else reversed(cases):
+                case.block(person, server, world.plane.apiserver_pid)
+    for case in cases:
+        figures = _Figures(
+            quantile(case.milliseconds, 0.5), quantile(case.milliseconds, 0.99), statistics.median(case.cpu)
+        )
+        expected = len(case.milliseconds) if case.reviewed else 0
+        seen = (
+            f"p50 {figures.p50:.1f} ms, p99 {figures.p99:.1f} ms, API server CPU {figures.cpu:.1f} ms; "
+            f"{case.reviews} of {len(case.milliseconds)} writes reviewed"
+        )
+        yield Row(8, case.claim, seen, case.reviews == expected)
+
+
+def _renewal(number: int) -> dict[str, Any]:
+    return {"renewTime": micro_time(number / 1000)}
+
+
+def _takeover(number: int) -> dict[str, Any]:
+    # Without a renewTime a lease counts as expired, so each of these is an honest takeover.
+    return {"holderIdentity": f"holder-{number}", "renewTime": None}
+
+
+def _cpu_milliseconds(pid: int) -> float:
+    """User and system time of a process, from the kernel."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf("SC_CLK_TCK")
