@@ -7,7 +7,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check static bench faults fmt certs manifests lock clean
+.PHONY: help setup run test check static e2e record bench faults fmt certs manifests lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -31,6 +31,12 @@ test: $(READY) ## the tests, at most five minutes
 	$(BIN)/pytest --cov --cov-report=term
 
 check: static test ## everything a reviewer would check
+
+e2e: $(READY) ## on real API servers with real clients (Go builds them once; then 15 minutes)
+	$(BIN)/python -m tests.e2e $(E2E)
+
+record: $(READY) ## record the reviews of real clients again: make record KUBERNETES=v1.36
+	$(BIN)/python -m tests.e2e.record --kubernetes=$(KUBERNETES)
 
 static: $(READY) ## format, lint, types and layers
 	$(BIN)/ruff format --check .

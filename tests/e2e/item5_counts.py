@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.api_client import APPLY, MERGE, ApiClient
+from tests.e2e.waiting import wait_for
 from tests.e2e.webhook_server import WebhookServer
 from tests.e2e.world import PROJECT, Row, World, leases
 
@@ -48,6 +49,8 @@ class _Replay:
         wanted = {"metadata": metadata | {"name": name}, "spec": state.get("spec", {})}
         if before is not None and _same(before, wanted):
             return
+        if before is not None:
+            self._wait_for_the_watch_cache(name, before["metadata"]["resourceVersion"])
         after = self._write(name, before, wanted)
         self._stored[name] = after
         if before is not None and is_plain_renewal(before.get("spec", {}), after.get("spec", {})):
@@ -69,7 +72,17 @@ class _Replay:
         body["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"]
         return self._client.send("PUT", path, body).expect(200)
 
+    def _wait_for_the_watch_cache(self, name: str, version: str) -> None:
+        """An API server whose cache lags tries a write against the older state first: one write, two reviews."""
+
+        def is_new() -> bool:
+            cached = self._client.send("GET", leases(NAMESPACE, name), resourceVersion=0)
+            return cached.status == 200 and cached.body["metadata"]["resourceVersion"] == version
+
+        wait_for(f"{name} in the watch cache", is_new, 10, 0.01)
+
     def _delete(self, name: str) -> None:
+        self._wait_for_the_watch_cache(name, self._stored[name]["metadata"]["resourceVersion"])
         self._client.send("DELETE", leases(NAMESPACE, name)).expect(200)
         del self._stored[name]
         self.others += 1

@@ -82,12 +82,13 @@ def run(world: World) -> Iterator[Row]:
         figures = _Figures(
             quantile(case.milliseconds, 0.5), quantile(case.milliseconds, 0.99), statistics.median(case.cpu)
         )
-        expected = len(case.milliseconds) if case.reviewed else 0
         seen = (
             f"p50 {figures.p50:.1f} ms, p99 {figures.p99:.1f} ms, API server CPU {figures.cpu:.1f} ms; "
-            f"{case.reviews} of {len(case.milliseconds)} writes reviewed"
+            f"{len(case.milliseconds)} writes, {case.reviews} reviews"
         )
-        yield Row(8, case.claim, seen, case.reviews == expected)
+        # A retry inside the API server may ask twice about one write.
+        passed = case.reviews >= len(case.milliseconds) if case.reviewed else case.reviews == 0
+        yield Row(8, case.claim, seen, passed)
 
 
 def _renewal(number: int) -> dict[str, Any]:

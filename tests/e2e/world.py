@@ -19,6 +19,8 @@ from tests.e2e.webhook_server import make_certificates
 
 COORDINATION = "/apis/coordination.k8s.io"
 REGISTRATIONS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+SERVICE = "lease-webhook"
+"""Name of the shipped Service and of its namespace."""
 WEBHOOK = "leases.lease-webhook.svc"
 ROUTE = "e2e/route"
 SETTLING_SECONDS = 5.0
@@ -113,6 +115,13 @@ class World:
                 del webhook["matchConditions"]
         path = f"{REGISTRATIONS}/e2e-{route}"
         self.admin.send("PATCH", path, body, media=APPLY, fieldManager="e2e", force=True).expect()
+
+    def stand_in_for_the_service(self) -> None:
+        """A Service of the shipped name that leads to this machine, where no overlay was applied."""
+        self.namespace(SERVICE)
+        spec = {"type": "ExternalName", "externalName": "localhost"}
+        path = f"/api/v1/namespaces/{SERVICE}/services"
+        self.admin.send("POST", path, {"metadata": {"name": SERVICE}, "spec": spec}).expect(201)
 
     def settle(self) -> None:
         """Wait until the API server uses the registrations it was given."""
