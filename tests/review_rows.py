@@ -41,12 +41,33 @@ class Case(Struct, frozen=True):
     times: int = 1
 
 
+class PolicyCase(Struct, frozen=True):
+    """A policy file at start; None is one that is not there."""
+
+    name: str
+    policy: str | None
+    exit_code: int
+
+
+@cache
+def policy_cases() -> tuple[PolicyCase, ...]:
+    """The rows about a policy file."""
+    return tuple(
+        PolicyCase(f"{file.stem}: {case['id']}", case["policy"], case["expect"]["exit"])
+        for file in sorted(FOLDER.glob("*.json"))
+        for case in json.loads(file.read_text())["cases"]
+        if "policy" in case
+    )
+
+
 @cache
 def cases() -> tuple[Case, ...]:
     """Every case of every row."""
     found = []
     for file in sorted(FOLDER.glob("*.json")):
         for case in json.loads(file.read_text())["cases"]:
+            if "policy" in case:
+                continue
             name = f"{file.stem}: {case['id']}"
             found.append(Case(name, _body(case), case["expect"], case.get("times", 1)))
     return tuple(found)

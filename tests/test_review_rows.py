@@ -1,12 +1,14 @@
 """What comes over the wire that no API server would send: each gets the answer that its row names."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from tests.acceptance import accept
 from tests.factories import to_bytes
-from tests.review_rows import FOLDER, WHEN, Case, base, cases
+from tests.review_rows import FOLDER, WHEN, Case, PolicyCase, base, cases, policy_cases
+from webhook.cli.main import main
 from webhook.server.policy_file import load
 from webhook.server.respond import Reply, respond
 
@@ -50,8 +52,24 @@ def test_every_row_gets_its_answer(case: Case) -> None:
     assert all(respond(case.body, POLICY, WHEN).body == reply.body for _ in range(case.times - 1))
 
 
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in policy_cases()])
+@pytest.mark.parametrize("command", [["serve", "--bind", "127.0.0.1:0"], ["check", "-"]], ids=["serve", "check"])
+def test_a_bad_policy_is_a_refusal_to_start(
+    command: list[str], case: PolicyCase, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "policy.yaml"
+    if case.policy is not None:
+        file.write_text(case.policy)
+    assert main([*command, "--policy", str(file)]) == case.exit_code
+    out, err = capsys.readouterr()
+    assert not out
+    assert err.startswith("lease-webhook: ")
+    assert "policy.yaml" in err
+    assert err.count("\n") == 1
+
+
 def test_the_rows_are_there() -> None:
-    assert sorted(int(file.name[:2]) for file in FOLDER.glob("*.json")) == list(range(45, 92))
+    assert sorted(int(file.name[:2]) for file in FOLDER.glob("*.json")) == [*range(45, 92), 94]
 
 
 @pytest.mark.parametrize("name", ["create", "update", "delete", "candidate"])
