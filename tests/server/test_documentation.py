@@ -78,3 +78,11 @@ def test_settings_of_gunicorn() -> None:
 def test_serve_refuses_to_start(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", *arguments]) == 2
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("address", ["8443", "localhost", "localhost:99999", ":8443"])
+def test_an_address_has_a_host_and_a_port(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as leaving:
+        main(["serve", "--bind", address])
+    assert leaving.value.code == 2
+    assert "is not HOST:PORT" in capsys.readouterr().err

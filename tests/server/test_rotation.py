@@ -136,6 +136,18 @@ def test_a_certificate_that_ends_soon_is_served_and_not_ready(tmp_path: Path) ->
         assert abs(ends - time.time() - 43200) < 600
 
 
+def test_a_certificate_that_has_expired_at_the_start_is_served_and_not_ready(tmp_path: Path) -> None:
+    """Better files are taken when they come; a process that refused to start would come back much later."""
+    authority = make_certificates(tmp_path, days=-0.01)
+    with running(tmp_path, **QUICK) as server:
+        status, why = server.probe("/readyz")
+        assert status == 503
+        assert "expired" in why
+        save_leaf(tmp_path, issue_leaf(authority, NAMES, 90, dt.datetime.now(dt.UTC)))
+        wait_until(lambda: server.probe("/readyz")[0] == 200, "the new certificate")
+        assert server.post(REVIEW)[0] == 200
+
+
 def test_a_policy_file_that_changes(tmp_path: Path) -> None:
     make_certificates(tmp_path)
     policy = tmp_path / "policy.yaml"

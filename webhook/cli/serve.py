@@ -8,6 +8,8 @@ from webhook.server.application import CannotServeError, serve
 from webhook.server.policy_file import PolicyFileError
 from webhook.server.settings import DEFAULT_WORKERS, Options
 
+LARGEST_PORT: Final = 65535
+
 _DESCRIPTION: Final = """\
 Serves admission reviews over TLS in the foreground, and probes and metrics on a plain port.
 Certificates and a policy file may change while it runs. SIGTERM drains and ends it.
@@ -29,12 +31,19 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     flag = parser.add_argument
-    flag("--bind", default=Options().bind, metavar="ADDRESS", help="for reviews, TLS (default: %(default)s)")
+    flag(
+        "--bind",
+        type=_address,
+        default=Options().bind,
+        metavar="ADDRESS",
+        help="for reviews, TLS (default: %(default)s)",
+    )
     flag("--tls-dir", default=Options().tls_dir, metavar="DIR", help="tls.crt, tls.key, ca.crt (default: %(default)s)")
     flag("--policy", default="", metavar="NAME|FILE", help="a preset or a policy file (default: standard)")
     flag("--workers", type=_count, default=DEFAULT_WORKERS, metavar="N", help="processes (default: %(default)s)")
     flag(
         "--health-bind",
+        type=_address,
         default=Options().health_bind,
         metavar="ADDRESS",
         help="for /livez, /readyz and /metrics, plain (default: %(default)s)",
@@ -71,6 +80,13 @@ def run(args: argparse.Namespace) -> int:
     except (CannotServeError, PolicyFileError) as error:
         raise Failure(str(error)) from error
     return 0
+
+
+def _address(text: str) -> str:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or int(port) > LARGEST_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, such as 0.0.0.0:8443 or [::]:8443")
+    return text
 
 
 def _count(text: str) -> int:

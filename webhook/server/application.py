@@ -11,7 +11,7 @@ from gunicorn.arbiter import Arbiter
 from gunicorn.workers.base import Worker
 
 from webhook.server.certificate_check import Unusable
-from webhook.server.logs import LOG
+from webhook.server.logs import LOG, OUTLET
 from webhook.server.policy_file import PolicyFile
 from webhook.server.settings import Options, gunicorn_settings
 from webhook.server.tls import Certificates
@@ -29,7 +29,8 @@ def serve(options: Options) -> None:
     Raises CannotServeError and policy_file.PolicyFileError before anything listens.
     """
     policy_file = PolicyFile(options.policy or None)
-    memory = Path(tempfile.mkdtemp(prefix="lease-webhook-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None))
+    memory = _make_memory()
+    master = os.getpid()
     try:
         _check_certificate(options, memory)
         _check_capture(options)
@@ -37,8 +38,9 @@ def serve(options: Options) -> None:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(memory)
         Application(options, memory, policy_file).run()
     finally:
-        # Only the master comes here: workers end by their signal.
-        shutil.rmtree(memory, ignore_errors=True)
+        # A worker that fails to start leaves through here as well, and must not take the others' files away.
+        if os.getpid() == master:
+            shutil.rmtree(memory, ignore_errors=True)
 
 
 class Application(BaseApplication):  # type: ignore[misc] # gunicorn has no types
@@ -68,14 +70,26 @@ class Application(BaseApplication):  # type: ignore[misc] # gunicorn has no type
         self._policy_file.poll()
 
 
+def _make_memory() -> Path:
+    """A private directory for counters, heartbeats and the last good certificate, on memory where there is some."""
+    try:
+        return Path(tempfile.mkdtemp(prefix="lease-webhook-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None))
+    except OSError as error:
+        raise CannotServeError(f"no directory for temporary files is writable: {error.strerror}") from error
+
+
 def _check_certificate(options: Options, memory: Path) -> None:
     certificates = Certificates(Path(options.tls_dir), memory, Path(options.client_ca) if options.client_ca else None)
+    # gunicorn sets up logging only later.
+    LOG.addHandler(OUTLET)
     try:
         certificates.start()
     except Unusable as problem:
         raise CannotServeError(
             f"no certificate to serve with: {problem}; `lease-webhook certs {options.tls_dir}` makes one"
         ) from problem
+    finally:
+        LOG.removeHandler(OUTLET)
 
 
 def _check_capture(options: Options) -> None:

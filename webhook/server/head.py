@@ -1,5 +1,6 @@
 """What the head of a request says: which path is ours, how much time there is, whether the body is JSON."""
 
+import functools
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -17,6 +18,7 @@ _TIMEOUT: Final = re.compile(rb"(?:^|[?&])timeout=([0-9]{1,12})s(?:&|$)")
 _JSON: Final = b"application/json"
 
 
+@functools.lru_cache(maxsize=64)
 def budget(query: bytes) -> float:
     """Seconds for an answer, from `timeout=Ns` in the query; rubbish counts as no timeout.
 
@@ -29,12 +31,12 @@ def budget(query: bytes) -> float:
 
 def unsupported(head: Mapping[bytes, bytes]) -> str:
     """Why the body cannot be read as JSON in UTF-8, or "". Header names are in lower case."""
+    media = head.get(b"content-type", b"")
+    if media == _JSON and b"content-encoding" not in head:
+        return ""
     coding = head.get(b"content-encoding", b"identity").strip().lower()
     if coding not in {b"", b"identity"}:
         return "send the review without Content-Encoding"
-    media = head.get(b"content-type", b"")
-    if media == _JSON:
-        return ""
     kind, _, parameters = media.lower().partition(b";")
     if kind.strip() != _JSON:
         return "send the review as Content-Type: application/json"

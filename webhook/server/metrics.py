@@ -110,7 +110,8 @@ class Metrics:
         if request is None or verdict is None:
             self.refused(_REFUSED_BODIES.get(reply.status, "body"))
             return
-        key = (request.resource, request.operation, verdict.event, _word(verdict))
+        # `_value_` because hashing a member of an Enum is a call into Python.
+        key = (request.resource, request.operation._value_, verdict.event, _word(verdict))
         counter = self._bound_reviews.get(key)
         if counter is None:
             counter = self._bind_review(*key)
