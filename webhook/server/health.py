@@ -12,8 +12,10 @@ from typing import Final
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
+from webhook.server.http_message import Answer
+from webhook.server.load import Load
 from webhook.server.metrics import CONTENT_TYPE, Metrics
-from webhook.server.protocol import Answer, GuardedProtocol, Load
+from webhook.server.protocol import GuardedProtocol
 
 _ALLOWED: Final = frozenset({b"GET", b"HEAD"})
 

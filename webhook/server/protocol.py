@@ -15,59 +15,28 @@ What is overridden, and why:
 - pause_writing, resume_writing: a client that does not read its answers is not read from.
 """
 
+import abc
 import asyncio
 import time
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final
 
 import httptools
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from webhook.server.logs import LOG, Seldom
-from webhook.server.metrics import Metrics
-from webhook.server.settings import Guards
+from webhook.server.http_message import Answer, Problem, head_problem, head_size, message
+from webhook.server.load import Load
+from webhook.server.logs import LOG
 
 CLOSE_SECONDS: Final = 2
 """How long a client may take to let go after we closed."""
-COMPLAIN_EVERY: Final = 10
-"""Seconds between two log lines about bad requests; a flood of them must not become a flood of lines."""
-
-_UNUSUAL: Final = frozenset({b"transfer-encoding", b"expect"})
 _ABOUT_UPGRADE: Final = frozenset({b"upgrade", b"connection", b"http2-settings"})
-_CONTINUE: Final = b"100-continue"
-_VERSIONS: Final = frozenset({"1.1", "1.0"})
-_PHRASES: Final = {status.value: status.phrase.encode() for status in HTTPStatus}
 
 
-class Answer(NamedTuple):
-    """What goes back: `media` is the Content-Type."""
-
-    status: int
-    body: bytes
-    media: bytes = b"text/plain; charset=utf-8"
-
-
-class Load:
-    """What all connections of one worker share."""
-
-    def __init__(self, guards: Guards, metrics: Metrics) -> None:
-        self.guards = guards
-        self.metrics = metrics
-        self.bytes_in_flight = 0
-        self._seldom = Seldom(COMPLAIN_EVERY)
-
-    def complain(self, status: int, text: str, client: object) -> None:
-        """Say in the log, now and then, that a client sends bad requests."""
-        silent = self._seldom.admit(time.monotonic())
-        if silent is not None:
-            fields = {"status": status, "reason": text, "client": str(client), "more_since_last_line": silent}
-            LOG.warning("bad request", extra={"fields": fields})
-
-
-class GuardedProtocol(HttpToolsProtocol):
+class GuardedProtocol(HttpToolsProtocol, abc.ABC):
     """A connection; subclasses say which requests they answer at once."""
 
     kinds: ClassVar[Mapping[int, str]] = {
@@ -101,15 +70,15 @@ class GuardedProtocol(HttpToolsProtocol):
 
     # What subclasses say.
 
+    @abc.abstractmethod
     def answers_at_once(self) -> bool:
         """Whether this request, whose head is complete, is answered by `answer` and not by the ASGI application."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def answer(self, body: bytes) -> Answer:
         """Answer it; must not raise, wait or block."""
-        raise NotImplementedError
 
-    def refusal(self) -> tuple[int, str] | None:
+    def refusal(self) -> Problem | None:
         """A reason of the subclass to refuse any request on this connection."""
         return None
 
@@ -207,7 +176,11 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._refused or self._asks_for_other_protocol():
             return
         head = self.head = dict(self.headers)
-        problem = self._problem(head) or self.refusal()
+        problem = (
+            self._size_problem(head)
+            or head_problem(head, self.headers, self.parser.get_http_version())
+            or self.refusal()
+        )
         if problem is not None:
             self.refuse(*problem)
             return
@@ -248,7 +221,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self.parts = None
         answer = self.answer(parts[0] if len(parts) == 1 else b"".join(parts))
         close = self._draining or not self.parser.should_keep_alive()
-        self.transport.write(_message(answer, b"connection: close\r\n" if close else b""))
+        self.transport.write(message(answer, b"connection: close\r\n" if close else b""))
         if close:
             self._close()
         else:
@@ -284,32 +257,23 @@ class GuardedProtocol(HttpToolsProtocol):
             extra += b"retry-after: 1\r\n"
         if status == HTTPStatus.METHOD_NOT_ALLOWED:
             extra += b"allow: POST\r\n"
-        self.transport.write(_message(Answer(status, text.encode() + b"\n"), extra))
+        self.transport.write(message(Answer(status, text.encode() + b"\n"), extra))
         if self._open:
             self.expires = time.monotonic() + self.guards.linger_seconds
         else:
             self._close()
 
-    def _problem(self, head: dict[bytes, bytes]) -> tuple[int, str] | None:
-        """What is wrong with the head. The parser has refused bad lengths and more than one of them."""
+    def _size_problem(self, head: dict[bytes, bytes]) -> Problem | None:
+        limit = self.guards.largest_head
         # Only a request that began in the middle of a read has no count.
-        if not 0 < self._seen <= self.guards.largest_head and self._head_size() > self.guards.largest_head:
+        if not 0 < self._seen <= limit and head_size(self.url, self.headers) > limit:
             return 431, "the head of the request is too large"
-        version = self.parser.get_http_version()
-        if version not in _VERSIONS:
-            return 400, "not an HTTP/1.1 request"
-        hosts = 1 if len(head) == len(self.headers) else sum(name == b"host" for name, _ in self.headers)
-        if hosts > 1 or (b"host" not in head and version == "1.1"):
-            return 400, "a request needs one Host"
         length = int(head.get(b"content-length", 0))
         if length > self.guards.largest_body:
             return 413, "the body is too large"
         if self.load.bytes_in_flight + length > self.guards.largest_bytes_in_flight:
             return 503, "too many bytes are being read"
-        return None if head.keys().isdisjoint(_UNUSUAL) else _unusual_problem(head, version)
-
-    def _head_size(self) -> int:
-        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        return None
 
     def _count(self, size: int) -> None:
         self._held += size
@@ -386,29 +350,6 @@ class GuardedProtocol(HttpToolsProtocol):
             return
         LOG.error("a connection met a bug", exc_info=cause)
         self.refuse(500, "a connection met a bug")
-
-
-def _message(answer: Answer, extra: bytes) -> bytes:
-    """Head and body as one piece: one write is one TLS record."""
-    status, body, media = answer
-    return b"HTTP/1.1 %d %b\r\ncontent-type: %b\r\ncontent-length: %d\r\n%b\r\n%b" % (
-        status,
-        _PHRASES[status],
-        media,
-        len(body),
-        extra,
-        body,
-    )
-
-
-def _unusual_problem(head: dict[bytes, bytes], version: str) -> tuple[int, str] | None:
-    """What is wrong with headers that kube-apiserver never sends."""
-    coding = head.get(b"transfer-encoding")
-    if coding is not None and (coding.strip().lower() != b"chunked" or version == "1.0"):
-        return 400, "the only transfer coding is chunked"
-    if head.get(b"expect", _CONTINUE).lower() != _CONTINUE:
-        return 417, "the only expectation is 100-continue"
-    return None
 
 
 def sweep(connections: set[Any], now: float) -> None:

@@ -7,7 +7,9 @@ from uvicorn.config import Config
 from uvicorn.server import ServerState
 
 from webhook.server.head import REVIEW_PATH
-from webhook.server.protocol import Answer, GuardedProtocol, Load
+from webhook.server.http_message import Answer
+from webhook.server.load import Load
+from webhook.server.protocol import GuardedProtocol
 from webhook.server.reviewer import OK, Reviewer
 from webhook.server.tls import peer_names
 

@@ -10,10 +10,10 @@ from a2wsgi import WSGIMiddleware
 from webhook.api.verdict import Mode
 from webhook.server.app import create_app
 from webhook.server.capture import Capture
+from webhook.server.load import Load
 from webhook.server.logs import LOG, OUTLET
 from webhook.server.metrics import Metrics
 from webhook.server.policy_file import PolicyFile
-from webhook.server.protocol import Load
 from webhook.server.review_log import ReviewLog
 from webhook.server.reviewer import Observer, Reviewer
 from webhook.server.settings import Options

@@ -21,8 +21,9 @@ from uvicorn_worker import UvicornWorker
 
 from webhook.server.certificate_check import Unusable
 from webhook.server.health import HealthProtocol
+from webhook.server.load import Load
 from webhook.server.logs import LOG
-from webhook.server.protocol import GuardedProtocol, Load, sweep
+from webhook.server.protocol import GuardedProtocol, sweep
 from webhook.server.review_protocol import ReviewProtocol
 from webhook.server.service import Service
 from webhook.server.settings import BACKLOG

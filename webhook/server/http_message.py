@@ -1,0 +1,61 @@
+"""HTTP/1.1 by itself: what a head must not say, and an answer as bytes."""
+
+from http import HTTPStatus
+from typing import Final, NamedTuple
+
+Headers = list[tuple[bytes, bytes]]
+"""In the order of the wire; names in lower case."""
+
+Problem = tuple[int, str]
+"""A status and one line of text."""
+
+_CONTINUE: Final = b"100-continue"
+_UNUSUAL: Final = frozenset({b"transfer-encoding", b"expect"})
+_VERSIONS: Final = frozenset({"1.1", "1.0"})
+_PHRASES: Final = {status.value: status.phrase.encode() for status in HTTPStatus}
+
+
+class Answer(NamedTuple):
+    """What goes back: `media` is the Content-Type."""
+
+    status: int
+    body: bytes
+    media: bytes = b"text/plain; charset=utf-8"
+
+
+def head_size(target: bytes, headers: Headers) -> int:
+    """Bytes of a head, as good as they were sent."""
+    return len(target) + sum(len(name) + len(value) + 4 for name, value in headers)
+
+
+def head_problem(head: dict[bytes, bytes], headers: Headers, version: str) -> Problem | None:
+    """What is wrong with a head; `head` holds the same headers by name. The parser has refused bad lengths before."""
+    if version not in _VERSIONS:
+        return 400, "not an HTTP/1.1 request"
+    hosts = 1 if len(head) == len(headers) else sum(name == b"host" for name, _ in headers)
+    if hosts > 1 or (b"host" not in head and version == "1.1"):
+        return 400, "a request needs one Host"
+    return None if head.keys().isdisjoint(_UNUSUAL) else _unusual_problem(head, version)
+
+
+def message(answer: Answer, extra: bytes) -> bytes:
+    """Head and body as one piece: one write is one TLS record."""
+    status, body, media = answer
+    return b"HTTP/1.1 %d %b\r\ncontent-type: %b\r\ncontent-length: %d\r\n%b\r\n%b" % (
+        status,
+        _PHRASES[status],
+        media,
+        len(body),
+        extra,
+        body,
+    )
+
+
+def _unusual_problem(head: dict[bytes, bytes], version: str) -> Problem | None:
+    """What is wrong with headers that kube-apiserver never sends."""
+    coding = head.get(b"transfer-encoding")
+    if coding is not None and (coding.strip().lower() != b"chunked" or version == "1.0"):
+        return 400, "the only transfer coding is chunked"
+    if head.get(b"expect", _CONTINUE).lower() != _CONTINUE:
+        return 417, "the only expectation is 100-continue"
+    return None
