@@ -21,6 +21,8 @@ from webhook.server.tls import Certificates
 
 APP_THREADS: Final = 4
 """For Flask, which answers only what is not a review."""
+FLUSH_SECONDS: Final = 0.1
+"""How old what other workers show of this one's counts may be."""
 
 
 class Service:
@@ -58,11 +60,18 @@ class Service:
         """Say the last words."""
         if self._capture:
             self._capture.stop()
+        self.metrics.flush()
         OUTLET.stop()
 
     def reasons(self) -> list[str]:
         """Why this worker is not ready; empty when it is."""
         return [f"policy: {self._policy_file.error}"] * bool(self._policy_file.error) + self.certificates.reasons()
+
+    async def flush_metrics(self) -> None:
+        """Make what was counted visible to the other workers, for ever."""
+        while True:
+            await asyncio.sleep(FLUSH_SECONDS)
+            _guarded(self.metrics.flush)
 
     async def watch_certificate(self) -> None:
         """Look for a new certificate, for ever."""
@@ -102,9 +111,9 @@ class Service:
             LOG.info("judging by a policy", extra={"fields": fields})
 
 
-def _guarded(poll: Callable[[], object]) -> None:
-    """A bug in looking at files must not end the looking."""
+def _guarded(work: Callable[[], object]) -> None:
+    """A bug in what is done again and again must not end the doing."""
     try:
-        poll()
-    except Exception:  # noqa: BLE001 - any bug in the looking; it is logged
-        LOG.exception("a changed file could not be looked at")
+        work()
+    except Exception:  # noqa: BLE001 - any bug in the work; it is logged
+        LOG.exception("what is done every few moments met a bug")

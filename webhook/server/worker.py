@@ -72,7 +72,8 @@ class ReviewServer(Server):
             ),
         ]
         self._tasks = [
-            asyncio.create_task(work) for work in (self._sweep(), service.watch_certificate(), service.watch_policy())
+            asyncio.create_task(work)
+            for work in (self._sweep(), service.flush_metrics(), service.watch_certificate(), service.watch_policy())
         ]
         self.started = True
 
