@@ -20,10 +20,11 @@ import msgspec
 
 from tests.bench import toolchain
 from tests.bench.processes import children
-from tests.server.harness import make_certificates
+from tests.server.harness import make_certificates, wait_until
 
 ROOT: Final = Path(__file__).parents[2]
 START_SECONDS: Final = 40
+OURS: Final = "lease-webhook"
 
 
 class Server(msgspec.Struct, frozen=True):
@@ -128,6 +129,9 @@ def running(
     started = Running(server, process, port, work)
     try:
         wait_until_it_answers(started)
+        if server.name == OURS:
+            wait_until(lambda: len(started.workers) == workers, "all workers")
+            time.sleep(0.5)  # until the last of them listens
         yield started
     finally:
         stop(process)
@@ -178,7 +182,7 @@ def ours(*options: str) -> Server:
             "--workers", str(workers), "--health-bind", "127.0.0.1:0", *options,
         ]  # fmt: skip
 
-    return Server("lease-webhook", lambda: Path(sys.executable), _our_version, command)
+    return Server(OURS, lambda: Path(sys.executable), _our_version, command)
 
 
 def ours_with(**told: object) -> Server:
@@ -188,7 +192,7 @@ def ours_with(**told: object) -> Server:
         every = {"bind": f"127.0.0.1:{port}", "tls_dir": str(work / "tls"), "workers": workers, **told}
         return [sys.executable, "-m", "tests.server.launch", json.dumps({"health_bind": "127.0.0.1:0", **every})]
 
-    return Server("lease-webhook", lambda: Path(sys.executable), _our_version, command)
+    return Server(OURS, lambda: Path(sys.executable), _our_version, command)
 
 
 def _our_version() -> str:

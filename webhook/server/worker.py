@@ -2,12 +2,14 @@
 
 What is overridden, and why:
 - ReviewServer.startup: uvicorn knows one kind of port, and sets no limit to a TLS handshake or its end.
+- ReviewServer.on_tick: a worker whose master was killed would serve on, on a port that nobody can take back.
 - ReviewServer.shutdown: says the last log lines before the process ends by its signal.
 - ReviewWorker._serve: uvicorn-worker builds its own server and TLS context from file names.
 """
 
 import asyncio
 import functools
+import os
 import socket
 import sys
 import time
@@ -37,9 +39,10 @@ LARGEST_PROBE: Final = 4096
 class ReviewServer(Server):
     """uvicorn's server with our two ports."""
 
-    def __init__(self, config: Config, service: Service) -> None:
+    def __init__(self, config: Config, service: Service, master: int) -> None:
         super().__init__(config)
         self._service = service
+        self._master = master
         self._tasks: list[asyncio.Task[None]] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -76,6 +79,10 @@ class ReviewServer(Server):
             for work in (self._sweep(), service.flush_metrics(), service.watch_certificate(), service.watch_policy())
         ]
         self.started = True
+
+    async def on_tick(self, counter: int) -> bool:
+        """Whether to stop; ten times a second."""
+        return await super().on_tick(counter) or os.getppid() != self._master
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Drain; the sweep goes on until the last connection is closed."""
@@ -117,7 +124,7 @@ class ReviewWorker(UvicornWorker):  # type: ignore[misc] # uvicorn-worker has no
         self.config.app = service.asgi_app
         self.config.timeout_graceful_shutdown = self.cfg.graceful_timeout
         self._install_sigquit_handler()
-        server = ReviewServer(self.config, service)
+        server = ReviewServer(self.config, service, self.ppid)
         # gunicorn wraps its sockets; both kinds have what the loop needs.
         await server.serve(sockets=[listener.sock for listener in self.sockets])
         if not server.started:
