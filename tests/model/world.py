@@ -1,0 +1,316 @@
+"""The world around one Lease, and the laws that no honest trace may see broken.
+
+A `World` is a value; every step makes a new one. Each write becomes the bytes of a review, which the webhook judges
+under several policies; one of them governs, that is, decides what is stored. All instants are true time unless they
+are called `clock`.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tests.model import electors
+from tests.model.api_server import SECOND, Entry, Lease, User, Write, created, review, service_account, stored
+from tests.model.electors import Elector
+from webhook import evaluate as judging
+from webhook.api.review import decode
+from webhook.api.verdict import Mode, Verdict
+from webhook.policy import document
+from webhook.policy.model import Policy
+
+START: Final = 1_800_000_000 * SECOND
+DAY: Final = 86_400 * SECOND
+HOUR: Final = 3600 * SECOND
+_BINDING: Final = (
+    "bindings:\n- {namespace: shop, lease: checkout, writers: [shop/checkout], holder: ['${pod}_*']}\n"
+)
+
+
+def _policy(preset: str, rest: str = "") -> Policy:
+    return document.parse(f"apiVersion: lease-webhook/v1\npreset: {preset}\n{rest}")
+
+
+STANDARD: Final = "standard"
+STRICT: Final = "strict"
+POLICIES: Final[Mapping[str, Policy]] = {
+    STANDARD: _policy(STANDARD),
+    STRICT: _policy(STRICT),
+    "standard, bound": _policy(STANDARD, _BINDING),
+    "strict, bound": _policy(STRICT, _BINDING),
+    "strict, without_stamps: enforce": _policy(STRICT, "without_stamps: enforce\n"),
+}
+
+
+class LawBrokenError(AssertionError):
+    """A law of the model does not hold; the text says which and for what write."""
+
+
+class Seen(Struct, frozen=True):
+    """The last write that moved the renewal's stamp: the true time, and the clock of the API server that stored it."""
+
+    at: int
+    clock: int
+
+
+class Late(Struct, frozen=True):
+    """A write on its way: of which elector, and what."""
+
+    index: int
+    write: Write
+
+
+class World(Struct, frozen=True):
+    """Everything. `offsets` are the API servers' clocks minus the true time.
+
+    `stepped_back` and `forged` say that an API server's clock fell, or that an attacker's stamp was stored: what the
+    stamps say from then on is no longer what happened.
+    """
+
+    now: int
+    offsets: tuple[int, ...]
+    electors: tuple[Elector, ...] = ()
+    lease: Lease | None = None
+    seen: Seen | None = None
+    late: tuple[Late, ...] = ()
+    stepped_back: bool = False
+    forged: bool = False
+    steals: int = 0
+
+    def clock(self, server: int) -> int:
+        """What an API server's clock shows."""
+        return self.now + self.offsets[server]
+
+    @property
+    def leaders(self) -> tuple[Elector, ...]:
+        """Everybody who acts as the leader now."""
+        return tuple(one for one in self.electors if one.believes(self.now))
+
+
+def whole_tolerance(duration: int | None) -> int:
+    """The whole seconds of min(2 s, duration / 5): a stamp has no others, so only they excuse a clock."""
+    if duration is None or duration <= 0:
+        return 2 * SECOND
+    return min(2, duration // 5) * SECOND
+
+
+# ---- judging --------------------------------------------------------------------------------------------------------
+
+
+class Outcome(Struct, frozen=True):
+    """A write that reached the webhook: the lease it would leave, and every policy's verdict."""
+
+    before: Lease | None
+    after: Lease | None
+    clock: int
+    verdicts: Mapping[str, Verdict]
+
+
+def judge(
+    world: World, user: User, write: Write | None, server: int, policies: tuple[str, ...]
+) -> Outcome | None:
+    """What the webhook says to a write (None deletes); None where a resourceVersion is out of date."""
+    before, clock = world.lease, world.clock(server)
+    if write is None:
+        after = None
+    elif before is None:
+        after = created(write, clock) if write.version is None else None
+    elif write.version not in (None, before.version):
+        return None
+    else:
+        after = stored(before, write, clock)
+    if before is None and after is None:
+        return None
+    request = decode(review(user, before, after))
+    verdicts = {name: judging.evaluate(request, POLICIES[name], world.now) for name in policies}
+    return Outcome(before, after, clock, verdicts)
+
+
+def settled(world: World, outcome: Outcome) -> World:
+    """The world after the write was stored."""
+    before, after = outcome.before, outcome.after
+    seen = world.seen
+    if after is None:
+        seen = None
+    elif before is None or after.spec.renewed != before.spec.renewed or _stamp(after) != _stamp(before):
+        seen = Seen(world.now, outcome.clock)
+    return replace(world, lease=after, seen=seen)
+
+
+def _stamp(lease: Lease) -> int | None:
+    return latest_stamp(lease.entries)
+
+
+@lru_cache(maxsize=65536)
+def latest_stamp(entries: tuple[Entry, ...]) -> int | None:
+    """The latest time of any owner of renewTime."""
+    return max((entry.time for entry in entries if "renewed" in entry.fields and entry.time is not None), default=None)
+
+
+# ---- steps of honest actors -----------------------------------------------------------------------------------------
+
+
+def waited(world: World, micros: int) -> World:
+    """Time passes."""
+    return replace(world, now=world.now + micros)
+
+
+def stepped_back(world: World, server: int, micros: int) -> World:
+    """One API server's clock falls."""
+    offsets = tuple(offset - micros if index == server else offset for index, offset in enumerate(world.offsets))
+    return replace(world, offsets=offsets, stepped_back=True)
+
+
+def acted(world: World, index: int, server: int, policy: str) -> World:
+    """An elector reads the lease and does what it does."""
+    world, write = intended(world, index, server)
+    return world if write is None else arrived(world, index, write, server, policy)
+
+
+def intended(world: World, index: int, server: int) -> tuple[World, Write | None]:
+    """An elector reads the lease and makes up its mind."""
+    one = electors.observed(world.electors[index], world.lease, world.now)
+    world = _with_elector(world, index, one)
+    if one.crashed:
+        return world, None
+    return world, electors.intention(one, world.lease, world.now, world.clock(server))
+
+
+def released(world: World, index: int, server: int, policy: str) -> World:
+    """An elector stops in order; where it has no release, it just leaves."""
+    one = electors.observed(world.electors[index], world.lease, world.now)
+    write = None if one.crashed else electors.release(one, world.lease, world.now)
+    if write is not None:
+        world = arrived(world, index, write, server, policy)
+    return crashed(world, index)
+
+
+def crashed(world: World, index: int) -> World:
+    """An elector dies."""
+    return _with_elector(world, index, replace(world.electors[index], crashed=True, led_at=None))
+
+
+def arrived(world: World, index: int, write: Write, server: int, policy: str) -> World:
+    """An elector's write reaches an API server, perhaps long after it was sent."""
+    one = world.electors[index]
+    outcome = judge(world, one.user, write, server, (STANDARD, STRICT, policy))
+    if outcome is None:
+        return world
+    stolen = _check_elector(world, one, outcome)
+    if stolen:
+        world = replace(world, steals=world.steals + 1)
+    if not outcome.verdicts[policy].allowed:
+        return world
+    world = settled(world, outcome)
+    if one.kind.elects or one.crashed:
+        return world
+    holds = outcome.after is not None and outcome.after.spec.holder == one.identity
+    one = replace(one, led_at=world.now if holds else None)
+    return _with_elector(world, index, electors.observed(one, world.lease, world.now))
+
+
+def noted(world: World, write: Write, server: int, policy: str) -> World:
+    """A script, a person or a controller writes metadata; an apply may repeat what spec says."""
+    outcome = judge(world, SCRIPT, write, server, (STANDARD, STRICT, policy))
+    if outcome is None:
+        return world
+    _check_note(world, outcome)
+    return settled(world, outcome) if outcome.verdicts[policy].allowed else world
+
+
+SCRIPT: Final = service_account("shop", "scripts")
+
+
+def _with_elector(world: World, index: int, one: Elector) -> World:
+    return replace(world, electors=(*world.electors[:index], one, *world.electors[index + 1 :]))
+
+
+# ---- laws -----------------------------------------------------------------------------------------------------------
+
+
+def _check_elector(world: World, one: Elector, outcome: Outcome) -> bool:
+    """Check the laws for an elector's write; whether it is a steal."""
+    before, after = outcome.before, outcome.after
+    taken = before is not None and before.spec.holder not in (None, "", one.identity)
+    taken = taken and after is not None and after.spec.holder == one.identity
+    if not taken or before is None:
+        _must_be_allowed("a holder's write, a claim or a create", outcome, (STANDARD, STRICT))
+        return False
+    if one.kind.elects or _is_due(world, before, outcome.clock):
+        _must_be_allowed("a takeover after the server-observed duration", outcome, (STANDARD, STRICT))
+        return False
+    _must_be_allowed("an early takeover by an elector of the same namespace", outcome, (STANDARD,))
+    if _is_plainly_early(world, before, outcome.clock):
+        if outcome.verdicts[STRICT].allowed:
+            raise _broken("strict must deny a steal", outcome)
+        found = {(finding.rule, finding.mode) for finding in outcome.verdicts[STANDARD].findings}
+        if ("takeover-before-expiry", Mode.WARN) not in found:
+            raise _broken("standard must warn of a steal", outcome)
+    return True
+
+
+def _is_due(world: World, before: Lease, clock: int) -> bool:
+    """Whether the duration has passed on API servers' clocks since the last write that moved the stamp."""
+    duration = before.spec.duration
+    if world.seen is None or duration is None or before.spec.renewed is None:
+        return True
+    if world.forged:
+        return False
+    observed = clock - world.seen.clock
+    if not world.stepped_back and world.now - world.seen.at >= duration * SECOND:
+        return True
+    return observed >= duration * SECOND
+
+
+def _is_plainly_early(world: World, before: Lease, clock: int) -> bool:
+    spec = before.spec
+    if world.seen is None or spec.duration is None or spec.renewed is None or latest_stamp(before.entries) is None:
+        return False
+    if world.stepped_back or world.forged or world.seen.clock > spec.renewed + DAY:
+        return False
+    return clock - world.seen.clock + whole_tolerance(spec.duration) + 2 * SECOND < spec.duration * SECOND
+
+
+def _check_note(world: World, outcome: Outcome) -> None:
+    """Metadata is free, with one exception.
+
+    Where an API server's clock fell, its stamp over the renewal's lies before another manager's: this looks like a
+    forged one, and the label has to wait until the clock has caught up.
+    """
+    before = outcome.before
+    if before is not None and world.stepped_back:
+        latest = max((entry.time or 0 for entry in before.entries), default=0)
+        if outcome.clock < latest + SECOND:
+            return
+    if not world.forged:
+        _must_be_allowed("metadata written by an honest script", outcome, (STANDARD, STRICT))
+
+
+def _must_be_allowed(what: str, outcome: Outcome, policies: tuple[str, ...]) -> None:
+    for policy in policies:
+        if not outcome.verdicts[policy].allowed:
+            raise _broken(f"{policy} denies {what}", outcome)
+
+
+def check_bound(world: World, outcome: Outcome) -> None:
+    """With a binding no stranger changes spec, and none takes the stamp of the last renewal away."""
+    before, after = outcome.before, outcome.after
+    for policy, verdict in outcome.verdicts.items():
+        if not policy.endswith("bound") or not verdict.allowed:
+            continue
+        if before is None or after is None or before.spec != after.spec:
+            raise _broken(f"{policy} lets a stranger write", outcome)
+        old, new = latest_stamp(before.entries), latest_stamp(after.entries)
+        if old is None:
+            continue
+        if new is None or new < old - whole_tolerance(before.spec.duration) or new > max(old, world.now + HOUR):
+            raise _broken(f"{policy} lets a stranger change the stamp of the last renewal", outcome)
+
+
+def _broken(law: str, outcome: Outcome) -> LawBrokenError:
+    said = {name: (verdict.event, verdict.message) for name, verdict in outcome.verdicts.items()}
+    return LawBrokenError(f"{law}:\n  before {outcome.before}\n  after  {outcome.after}\n  at {outcome.clock}: {said}")
+
+
