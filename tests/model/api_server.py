@@ -244,7 +244,7 @@ def _document(lease: Lease | None) -> bytes:
 
 def entry_document(entry: Entry) -> Mapping[str, Any]:
     """An entry as the API server prints it."""
-    spec = {f"f:{wire}": {} for name, wire in WIRE_NAMES.items() if name in entry.fields}
+    spec: dict[str, Any] = {f"f:{wire}": {} for name, wire in WIRE_NAMES.items() if name in entry.fields}
     keys = sorted(field.partition(".")[2] for field in entry.fields if field.startswith(f"{LABELS}."))
     labels: dict[str, Any] = {f"f:{key}": {} for key in keys}
     if LABELS in entry.fields and labels:

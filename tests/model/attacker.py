@@ -76,7 +76,8 @@ def _renew_and_wipe(lease: Lease, now: int) -> Write | None:
 
 
 def _labelled(lease: Lease) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted({**dict(lease.labels), "touched": "1"}.items()))
+    labels = dict(lease.labels)
+    return tuple(sorted({**labels, "touched": "no" if labels.get("touched") == "yes" else "yes"}.items()))
 
 
 def _unlabelled(lease: Lease) -> tuple[tuple[str, str], ...]:
@@ -108,20 +109,33 @@ def _same(entry: Entry, now: int) -> Entry:
 
 
 def _dated(to: int) -> Callable[[Entry, int], Entry]:
-    return lambda entry, now: replace(entry, time=to)
+    def dated(entry: Entry, now: int) -> Entry:
+        return replace(entry, time=to)
+
+    return dated
 
 
 def _ahead(by: int) -> Callable[[Entry, int], Entry]:
-    return lambda entry, now: replace(entry, time=now // SECOND * SECOND + by)
+    def ahead(entry: Entry, now: int) -> Entry:
+        return replace(entry, time=now // SECOND * SECOND + by)
+
+    return ahead
 
 
 def _earlier(by: int) -> Callable[[Entry, int], Entry]:
-    return lambda entry, now: replace(entry, time=entry.time and entry.time - by)
+    def earlier(entry: Entry, now: int) -> Entry:
+        return replace(entry, time=None if entry.time is None else entry.time - by)
+
+    return earlier
 
 
 def _disowned(entry: Entry, now: int) -> Entry | None:
     fields = entry.fields - {"renewed"}
     return replace(entry, fields=fields) if fields else None
+
+
+def _dropped(entry: Entry, now: int) -> None:
+    return None
 
 
 def _undated(entry: Entry, now: int) -> Entry:
@@ -151,8 +165,8 @@ ATTACKS: Final = (
     Attack("lower the duration to 1 s, nothing else", _spec(duration=1)),
     Attack("remove the duration", _spec(duration=None)),
     Attack("remove renewTime", _spec(renewed=None)),
-    Attack("empty managedFields", _forge(lambda entry, now: None, _as_it_is)),
-    Attack("empty managedFields, with a label", _forge(lambda entry, now: None)),
+    Attack("empty managedFields", _forge(_dropped, _as_it_is)),
+    Attack("empty managedFields, with a label", _forge(_dropped)),
     Attack("renew for the holder and empty managedFields in the same write", _renew_and_wipe),
     Attack("date the stamps back, with a label added", _forge(_dated(OLD))),
     Attack("date the stamps back, with a label removed", _forge(_dated(OLD), _unlabelled)),
@@ -173,16 +187,19 @@ OTHER: Final = "another elector takes the lease"
 STEPS: Final = (*(attack.text for attack in ATTACKS), DELETE, CREATE, OTHER)
 _BY_TEXT: Final = {attack.text: attack for attack in ATTACKS}
 
-PAUSE: Final = 3 * SECOND // 2
-"""Shorter than the holder's retry period, long enough for a duration of 1 s to pass."""
+PAUSES: Final = (1000, 3 * SECOND // 2)
+"""A millisecond, and what is shorter than the holder's retry period but longer than a duration of 1 s."""
 
 Trace = tuple[str, ...]
 Moves = tuple[tuple[str, int], ...]
 
 
-def scene() -> World:
-    """Held and renewed, with a label that a person set and a second elector that has read the lease."""
-    holder = electors.elector(electors.CLIENT_GO, "checkout-a")
+def scene(skew: int = 0) -> World:
+    """Held and renewed, with a label that a person set and a second elector that has read the lease.
+
+    `skew` is the holder's clock minus the true time.
+    """
+    holder = electors.elector(electors.CLIENT_GO, "checkout-a", skew=skew)
     other = electors.elector(electors.CLIENT_GO, "checkout-b")
     start = World(world.START, (0,), (holder, other))
     start = world.acted(start, 0, 0, world.STANDARD)
@@ -204,17 +221,18 @@ def step(here: World, text: str, attacker: User, policy: str) -> World | None:
             return None
         empty = Lease(Spec(), (), ())
         return _sent(here, _take(empty, here.now) if text == CREATE else None, attacker, policy)
-    if here.lease is None:
-        return None
     attack = _BY_TEXT[text]
-    there: World | None = here
     for _ in range(attack.repeats):
-        lease = there.lease if there is not None else None
-        write = attack.send(lease, here.now) if lease is not None else None
-        if there is None or write is None:
+        after = _attacked(here, attack, attacker, policy)
+        if after is None:
             return None
-        there = _sent(there, write, attacker, policy)
-    return there
+        here = after
+    return here
+
+
+def _attacked(here: World, attack: Attack, attacker: User, policy: str) -> World | None:
+    write = None if here.lease is None else attack.send(here.lease, here.now)
+    return None if write is None else _sent(here, write, attacker, policy)
 
 
 def _sent(here: World, write: Write | None, attacker: User, policy: str) -> World | None:
@@ -234,41 +252,79 @@ def has_two_leaders(here: World) -> bool:
     return holder.believes(here.now) and named not in (None, "", holder.identity)
 
 
-def threats(policy: str, attacker: User, depth: int, steps: tuple[str, ...] = STEPS) -> Iterator[Trace]:
-    """Every minimal trace of at most `depth` steps, pauses between them left out; shorter ones first."""
-    found: list[Trace] = []
-    frontier: dict[Trace, set[World]] = {(): {scene()}}
+def threats(policy: str, attacker: User, depth: int, start: World | None = None) -> Iterator[Trace]:
+    """Every minimal trace of at most `depth` steps, pauses between them left out; shorter ones first.
+
+    `start` is the scene unless given. Minimal: it contains no shorter threat, nor another way to go on where the
+    opening of one has done the harm.
+    """
+    openings: list[Trace] = []
+    frontier: dict[Trace, set[World]] = {(): {start or scene()}}
     for _ in range(depth):
         reached: dict[Trace, set[World]] = {}
-        for (trace, worlds), text in product(frontier.items(), steps):
+        for (trace, worlds), text in product(frontier.items(), STEPS):
             longer = (*trace, text)
-            if text in trace or any(_contains(longer, threat) for threat in found):
+            if text in trace or any(_contains(longer, opening) for opening in openings):
                 continue
             for there in _next(worlds, text, attacker, policy):
                 reached.setdefault(longer, set()).add(there)
         threatening = [trace for trace, worlds in reached.items() if any(map(has_two_leaders, worlds))]
-        found += threatening
+        openings += [trace if len(trace) == 1 else trace[:-1] for trace in threatening]
         frontier = {trace: worlds for trace, worlds in reached.items() if trace not in threatening}
         yield from threatening
 
 
 def _next(worlds: set[World], text: str, attacker: User, policy: str) -> Iterator[World]:
     for here in worlds:
-        for pause in (0, PAUSE):
+        for pause in PAUSES:
             there = step(world.waited(here, pause), text, attacker, policy)
             if there is not None:
                 yield there
 
 
-def _contains(trace: Trace, threat: Trace) -> bool:
+def _contains(trace: Trace, part: Trace) -> bool:
     rest = iter(trace)
-    return all(text in rest for text in threat)
+    return all(text in rest for text in part)
 
 
-def threat_table(depth: int) -> dict[Trace, dict[str, tuple[str, ...]]]:
-    """For each threat, by preset, which attackers can carry it out."""
-    table: dict[Trace, dict[str, list[str]]] = {}
-    for policy, (name, attacker) in product((world.STANDARD, world.STRICT), ATTACKERS.items()):
-        for trace in threats(policy, attacker, depth):
-            table.setdefault(trace, {}).setdefault(policy, []).append(name)
-    return {trace: {policy: tuple(names) for policy, names in row.items()} for trace, row in table.items()}
+def works(trace: Trace, policy: str, attacker: User) -> bool:
+    """Whether the trace, with some pauses, ends with two leaders."""
+    worlds = {scene()}
+    for text in trace:
+        worlds = set(_next(worlds, text, attacker, policy))
+    return any(map(has_two_leaders, worlds))
+
+
+Table = dict[Trace, dict[str, tuple[str, ...]]]
+
+
+def threat_table(depth: int) -> Table:
+    """For each threat of any attacker under standard or strict: who can carry it out under which of the two."""
+    policies = (world.STANDARD, world.STRICT)
+    found = {
+        trace
+        for policy, attacker in product(policies, ATTACKERS.values())
+        for trace in threats(policy, attacker, depth)
+    }
+    return {
+        trace: {
+            policy: tuple(name for name, attacker in ATTACKERS.items() if works(trace, policy, attacker))
+            for policy in policies
+        }
+        for trace in sorted(found, key=lambda trace: (len(trace), *(STEPS.index(text) for text in trace)))
+    }
+
+
+def rendered(table: Table) -> str:
+    """The table as the README shows it."""
+
+    def who(names: tuple[str, ...]) -> str:
+        if not names:
+            return "nobody"
+        return "anybody" if len(names) == len(ATTACKERS) else "; ".join(names)
+
+    rows = [
+        f"| {', then '.join(trace)} | {who(row[world.STANDARD])} | {who(row[world.STRICT])} |"
+        for trace, row in table.items()
+    ]
+    return "\n".join(("| What is written | in `standard` by | in `strict` by |", "|---|---|---|", *rows))

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from tests.model.api_server import APPLY, SECOND, Lease, Spec, User, Write, service_account
 
 DURATION: Final = 15
-RENEW_DEADLINE: Final = 10
 ACQUIRED_FIELDS: Final = frozenset({"holder", "duration", "acquired", "renewed", "transitions"})
 
 
@@ -53,8 +52,8 @@ def controller(electee: str) -> Kind:
 class Elector(Struct, frozen=True):
     """One instance. `skew` is its wall clock minus the true time; all instants are true time, in microseconds.
 
-    `seen` is the spec it last read and `seen_since` when that first looked like this; `led_at` is its last successful
-    write as the holder.
+    `seen` is the spec it last read and `seen_since` when that first looked like this; `led_at` is when it sent its last
+    successful write as the holder.
     """
 
     kind: Kind
@@ -69,8 +68,8 @@ class Elector(Struct, frozen=True):
     crashed: bool = False
 
     def believes(self, now: int) -> bool:
-        """Whether it acts as the leader: until its renew deadline, whatever the lease says by then."""
-        return not self.crashed and self.led_at is not None and now < self.led_at + RENEW_DEADLINE * SECOND
+        """Whether it acts as the leader: until two thirds of its duration, whatever the lease says by then."""
+        return not self.crashed and self.led_at is not None and now < self.led_at + self.duration * SECOND * 2 // 3
 
 
 def elector(kind: Kind, pod: str, *, skew: int = 0, duration: int = DURATION) -> Elector:
@@ -126,9 +125,7 @@ def _create(one: Elector, now: int) -> Write | None:
     local = now + one.skew
     if one.kind.elects:
         strategy = "OldestEmulationVersion"
-        return Write(
-            one.manager, Spec(holder=one.identity, duration=one.duration, renewed=local, strategy=strategy)
-        )
+        return Write(one.manager, Spec(holder=one.identity, duration=one.duration, renewed=local, strategy=strategy))
     if one.kind.coordinated:
         return None
     if one.kind is KUBELET:
@@ -156,9 +153,7 @@ def _acquisition(one: Elector, lease: Lease, now: int) -> Write:
     local = now + one.skew
     spec = lease.spec
     count = (spec.transitions or 0) + 1 if one.kind.counts else spec.transitions
-    taken = replace(
-        spec, holder=one.identity, duration=one.duration, acquired=local, renewed=local, transitions=count
-    )
+    taken = replace(spec, holder=one.identity, duration=one.duration, acquired=local, renewed=local, transitions=count)
     if one.kind.acquires_by_apply:
         return Write(one.manager, taken, lease.labels, APPLY, ACQUIRED_FIELDS, version=lease.version)
     if not one.kind.keeps_coordination:
@@ -179,7 +174,7 @@ def _elect(one: Elector, lease: Lease, server_clock: int) -> Write | None:
             spec, holder=one.identity, duration=one.duration, renewed=server_clock, acquired=None, preferred=None
         )
         return _sent(one, lease, replace(elected, strategy="OldestEmulationVersion"))
-    if spec.holder == one.identity or spec.preferred == one.identity:
+    if one.identity in (spec.holder, spec.preferred):
         return None
     return _sent(one, lease, replace(spec, preferred=one.identity, strategy="OldestEmulationVersion"))
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Raw
-from msgspec.structs import replace
+from msgspec.structs import asdict
 
 from webhook.api import micro_time
 from webhook.api.field import forbidden
@@ -65,14 +65,22 @@ def _moved(change: LeaseChange, before: int, after: int) -> bool:
         return False
     latest = latest_stamp(change.new_entries)
     stamped_by_this_write = latest is not None and after + tolerance >= latest
-    return not (stamped_by_this_write and _changes_more_than_stamps(change))
+    return not (stamped_by_this_write and _sets_something(change))
 
 
-def _changes_more_than_stamps(change: LeaseChange) -> bool:
-    if change.event is not Event.UNTOUCHED:
-        return True
-    bare = {"managed_fields": NO_ENTRIES, "resource_version": None, "generation": None}
-    return replace(change.new_metadata, **bare) != replace(change.old_metadata, **bare)
+def _sets_something(change: LeaseChange) -> bool:
+    """Whether the write sets a value, and so bears a stamp of its own.
+
+    The API server does not stamp an update that only removes: a removed label could carry forged times for every entry.
+    """
+    old, new = change.old_metadata, change.new_metadata
+    return (
+        any(value is not None and value != getattr(change.old, name) for name, value in asdict(change.new).items())
+        or bool((new.labels or {}).items() - (old.labels or {}).items())
+        or bool((new.annotations or {}).items() - (old.annotations or {}).items())
+        or bool(set(new.owner_references or ()) - set(old.owner_references or ()))
+        or bool(set(new.finalizers or ()) - set(old.finalizers or ()))
+    )
 
 
 def _last_renewal(change: LeaseChange) -> str:

@@ -1,0 +1,100 @@
+"""The model must notice when the webhook gets worse: each mutation here makes a law or the list of threats fail."""
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from tests.model import attacker, world
+from tests.model.attacker import ATTACKERS, threats
+from tests.model.honest_search import PLACES, explore
+from tests.model.world import LawBrokenError
+from webhook import evaluate as judging
+from webhook.api.managed_fields import Entry
+from webhook.rules import change, evidence, stamps
+from webhook.rules.registry import RULES, by_occasion
+
+POD = "a pod of the same namespace"
+TWO_SECONDS_APART = PLACES[0]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_remembered() -> Iterator[None]:
+    world.verdict_of.cache_clear()
+    yield
+    world.verdict_of.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def listed() -> set[attacker.Trace]:
+    """What the search finds in strict before anything is changed."""
+    world.verdict_of.cache_clear()
+    return set(threats(world.STRICT, ATTACKERS[POD], 2))
+
+
+def without(monkeypatch: pytest.MonkeyPatch, *ids: str) -> None:
+    monkeypatch.setattr(
+        judging, "RULES_BY_OCCASION", by_occasion(rule for rule in RULES.values() if rule.id not in ids)
+    )
+
+
+def test_without_the_tamper_rule_there_are_more_threats(
+    monkeypatch: pytest.MonkeyPatch, listed: set[attacker.Trace]
+) -> None:
+    without(monkeypatch, "renewal-stamp-tampered")
+    more = set(threats(world.STRICT, ATTACKERS[POD], 2)) - listed
+    assert ("date the stamps back, with a label added", "take the lease") in more
+    assert ("empty managedFields", "take the lease") in more
+
+
+def test_without_the_tamper_rule_a_binding_lets_stamps_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    without(monkeypatch, "renewal-stamp-tampered")
+    with pytest.raises(LawBrokenError, match="change the stamp of the last renewal"):
+        list(threats("strict, bound", ATTACKERS[POD], 1))
+
+
+def test_with_latest_and_earliest_swapped_there_are_more_threats(
+    monkeypatch: pytest.MonkeyPatch, listed: set[attacker.Trace]
+) -> None:
+    def latest_stamp(entries: Sequence[Entry], *, of_holder: bool) -> int | None:
+        owners = (entry for entry in entries if (entry.owns_holder_identity if of_holder else entry.owns_renew_time))
+        return max((stamp for entry in owners if (stamp := entry.stamp) is not None), default=None)
+
+    def earliest_renewal(entries: Sequence[Entry], not_after: int | None = None) -> int | None:
+        owners = (entry for entry in entries if entry.owns_renew_time)
+        times = (stamp for entry in owners if (stamp := entry.stamp) is not None)
+        return min((stamp for stamp in times if not_after is None or stamp <= not_after), default=None)
+
+    monkeypatch.setattr(change, "earliest_stamp", latest_stamp)
+    monkeypatch.setattr(evidence, "_usable_renewal", earliest_renewal)
+    more = set(threats(world.STRICT, ATTACKERS[POD], 2)) - listed
+    assert ("invent an old second owner of renewTime", "take the lease") in more
+
+
+def test_without_the_tolerance_an_honest_takeover_is_denied(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(duration_seconds: int | None) -> int:
+        return 0
+
+    monkeypatch.setattr(evidence, "tolerance_of", none)
+    monkeypatch.setattr(stamps, "tolerance_of", none)
+    with pytest.raises(LawBrokenError, match="takeover after the server-observed duration"):
+        explore(TWO_SECONDS_APART, 3)
+
+
+def test_without_the_rule_about_steals_strict_lets_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    without(monkeypatch, "takeover-before-expiry")
+    with pytest.raises(LawBrokenError, match="strict must deny a steal"):
+        explore(next(place for place in PLACES if place.text.startswith("fabric8 hours ahead")), 2)
+
+
+def test_without_the_rule_about_bindings_a_stranger_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    without(monkeypatch, "identity-binding")
+    with pytest.raises(LawBrokenError, match="lets a stranger write"):
+        list(threats("strict, bound", ATTACKERS[POD], 1))
+
+
+@pytest.mark.parametrize("rule", ["duration-shortened", "foreign-release", "live-lease-deleted"])
+def test_without_one_of_strict_s_rules_there_are_more_threats(
+    monkeypatch: pytest.MonkeyPatch, listed: set[attacker.Trace], rule: str
+) -> None:
+    without(monkeypatch, rule)
+    assert set(threats(world.STRICT, ATTACKERS[POD], 2)) - listed

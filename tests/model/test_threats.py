@@ -1,0 +1,58 @@
+"""What an attacker can do, found by search and told in the README; and what a binding does about it."""
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from tests.model import attacker, world
+from tests.model.attacker import ATTACKERS, TAKE, rendered, scene, threat_table, threats
+from tests.model.depth import MORE
+from tests.model.world import DAY
+
+README = (Path(__file__).parents[2] / "README.md").read_text()
+HEADING = "## What it promises, and what it cannot"
+USUAL_DEPTH = 2
+EACH_ATTACKER = [pytest.param(name, id=name) for name in ATTACKERS]
+
+
+def test_the_readme_lists_every_threat_and_no_other() -> None:
+    section = README.partition(HEADING)[2].partition("\n## ")[0]
+    listed = [line for line in section.splitlines() if line.startswith("|")]
+    assert "\n".join(listed) == rendered(threat_table(USUAL_DEPTH + MORE))
+
+
+def test_no_threat_is_a_single_write_in_strict() -> None:
+    alone = {trace: row for trace, row in threat_table(1).items() if row[world.STRICT]}
+    assert alone == {}
+
+
+@pytest.mark.parametrize("policy", ["standard, bound", "strict, bound"])
+@pytest.mark.parametrize("name", EACH_ATTACKER)
+def test_with_a_binding_no_stranger_makes_two_leaders_or_writes_spec_at_all(policy: str, name: str) -> None:
+    """The search also raises LawBrokenError at the first write of a stranger that changes spec and is allowed."""
+    assert list(threats(policy, ATTACKERS[name], USUAL_DEPTH + MORE)) == []
+
+
+@pytest.mark.parametrize("name", EACH_ATTACKER)
+def test_a_lease_without_stamps_falls_to_one_write_unless_the_policy_enforces(name: str) -> None:
+    here = scene()
+    assert here.lease is not None
+    bare = replace(here, lease=replace(here.lease, entries=()), forged=True)
+    assert (TAKE.text,) in threats(world.STRICT, ATTACKERS[name], 1, bare)
+    assert list(threats("strict, without_stamps: enforce", ATTACKERS[name], 1, bare)) == []
+
+
+@pytest.mark.parametrize("name", EACH_ATTACKER)
+def test_a_holder_whose_clock_is_days_behind_is_not_protected(name: str) -> None:
+    """Its stamps are not believed: something that is not a renewal may have kept moving them."""
+    assert (TAKE.text,) in threats(world.STRICT, ATTACKERS[name], 1, scene(skew=-2 * DAY))
+    assert list(threats(world.STRICT, ATTACKERS[name], 1, scene(skew=-DAY // 2))) == []
+
+
+def test_every_step_of_the_search_is_possible_somewhere() -> None:
+    """An attack that could never be sent would prove nothing."""
+    here = scene()
+    assert here.lease is not None
+    for attack in attacker.ATTACKS:
+        assert attack.send(here.lease, here.now + 1) is not None, attack.text
