@@ -267,7 +267,7 @@ def _check_elector(world: World, one: Elector, outcome: Outcome) -> bool:
     if due or one.kind.elects:
         what = "a takeover after the server-observed duration" if due else "the API server's own election"
         _must_be_allowed(what, outcome, (STANDARD, STRICT))
-        return not due
+        return _is_early(world, before)
     _must_be_allowed("an early takeover by an elector of the same namespace", outcome, (STANDARD,))
     if _is_plainly_early(world, before, outcome.clock):
         if outcome.verdicts[STRICT].allowed:
@@ -289,6 +289,12 @@ def _is_due(world: World, before: Lease, clock: int) -> bool:
     if not world.stepped_back and world.now - world.seen.at >= duration * SECOND:
         return True
     return observed >= duration * SECOND
+
+
+def _is_early(world: World, before: Lease) -> bool:
+    """Whether the duration has not passed on the true clock."""
+    duration = before.spec.duration
+    return world.seen is not None and duration is not None and world.now - world.seen.at < duration * SECOND
 
 
 def _is_plainly_early(world: World, before: Lease, clock: int) -> bool:
@@ -332,7 +338,7 @@ def check_bound(world: World, outcome: Outcome) -> None:
         old, new = latest_stamp(before.entries), latest_stamp(after.entries)
         if old is None:
             continue
-        earliest = min(old, whole(outcome.clock)) - whole_tolerance(before.spec.duration)
+        earliest = min(old, whole(outcome.clock)) - 2 * SECOND
         if new is None or new < earliest or new > max(old, world.now + HOUR):
             raise _broken(f"{policy} lets a stranger change the stamp of the last renewal", outcome)
 

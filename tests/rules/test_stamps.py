@@ -53,6 +53,22 @@ def entry(*, manager: str, time: str | None, fields: tuple[str, ...] = ("renewTi
         pytest.param(
             update(LABEL, put(f"{ENTRIES}[0].time", "2025-11-20T13:00:01Z")), id="time moved more than an hour ahead"
         ),
+        *(
+            pytest.param(
+                update(put(f"{ENTRIES}[0].time", "2020-01-01T00:00:00Z"), old=[put(path, value)]),
+                id=f"every time moved to the past while {path} loses something, which stamps nothing",
+            )
+            for path, value in (
+                ("metadata.labels.tier", "1"),
+                ("metadata.annotations.note", "1"),
+                ("metadata.finalizers", ["example.com/wait"]),
+                ("metadata.ownerReferences", [{"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "1"}]),
+            )
+        ),
+        pytest.param(
+            update(put(f"{ENTRIES}[0].time", "2020-01-01T00:00:00Z"), drop("spec.acquireTime")),
+            id="every time moved to the past while acquireTime is removed",
+        ),
     ],
 )
 def test_tampered(review: Document) -> None:
@@ -75,12 +91,33 @@ def test_tampered(review: Document) -> None:
             update(LABEL, put(f"{ENTRIES}[0].time", "2025-11-20T11:59:58Z")), id="moved back within the tolerance"
         ),
         pytest.param(
+            update(
+                LABEL,
+                put(f"{ENTRIES}[0].time", "2025-11-20T11:59:58Z"),
+                entry(manager="l", time="2025-11-20T12:00:01Z", fields=()),
+                put("spec.leaseDurationSeconds", 1),
+                old=[put("spec.leaseDurationSeconds", 1)],
+            ),
+            id="a label by the renewing manager on a slower API server, on a lease of one second",
+        ),
+        pytest.param(
             update(LABEL, put(f"{ENTRIES}[0].time", "2025-11-20T11:00:00Z")),
             id="a label by the renewing manager on an API server whose clock stepped back",
         ),
         pytest.param(
             update(put("spec.leaseTransitions", 6), put(f"{ENTRIES}[0].time", "2025-11-20T11:00:00Z")),
             id="an edit by the renewing manager on an API server whose clock stepped back",
+        ),
+        *(
+            pytest.param(
+                update(put(path, value), put(f"{ENTRIES}[0].time", "2025-11-20T11:00:00Z")),
+                id=f"{path} set by the renewing manager on an API server whose clock stepped back",
+            )
+            for path, value in (
+                ("metadata.annotations.note", "1"),
+                ("metadata.finalizers", ["example.com/wait"]),
+                ("metadata.ownerReferences", [{"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "1"}]),
+            )
         ),
         pytest.param(
             update(LABEL, put(f"{ENTRIES}[0].manager", "ancient-changes")),

@@ -12,7 +12,7 @@ from webhook.api.objects import NO_ENTRIES
 from webhook.api.text import cut, quote
 from webhook.rules.change import LeaseChange
 from webhook.rules.events import Event
-from webhook.rules.evidence import latest_renewal, latest_stamp, tolerance_of
+from webhook.rules.evidence import LARGEST_TOLERANCE, latest_renewal, latest_stamp
 from webhook.rules.instants import HOUR
 from webhook.rules.rule import LEASES, NOTHING, UPDATE, Finding, Rule
 
@@ -60,11 +60,11 @@ def _has_entries(managed_fields: Raw) -> bool:
 def _moved(change: LeaseChange, before: int, after: int) -> bool:
     if after > before:
         return after > change.now + HOUR
-    tolerance = tolerance_of(change.old.lease_duration_seconds)
-    if after >= before - tolerance:
+    # The clocks of API servers differ as much for a short lease, such as a released one, which lasts a second.
+    if after >= before - LARGEST_TOLERANCE:
         return False
     latest = latest_stamp(change.new_entries)
-    stamped_by_this_write = latest is not None and after + tolerance >= latest
+    stamped_by_this_write = latest is not None and after + LARGEST_TOLERANCE >= latest
     return not (stamped_by_this_write and _sets_something(change))
 
 
