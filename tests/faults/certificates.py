@@ -163,7 +163,8 @@ def bad_files(work: Path, *, short: bool) -> Table:
             volume.swap()
             ready.append(("a good pair again", _ready_after(server, 200)))
             policy.write_text("preset: nonsense\n")
-            ready.append(("a bad policy", _ready_after(server, 503)))
+            ready.append(("a bad policy", _ready_after(server, 200)))
+            told = "warning: policy: " in server.health("/readyz")[1]
             refused = refused and "policy" in _failed_reloads(server)
             policy.write_text(good)
             ready.append(("a good policy again", _ready_after(server, 200)))
@@ -172,10 +173,10 @@ def bad_files(work: Path, *, short: bool) -> Table:
         rows = [
             row("bad files", server, load.report, "/readyz: " + ", ".join(f"{what} {code}" for what, code in ready))
         ]
-    as_wanted = [code for _, code in ready] == [200, 200, 200, 200, 503, 200]
+    as_wanted = told and {code for _, code in ready} == {200}
     bars = [
         holds(
-            "bad files: the last good pair is ready to serve, a bad policy is not, and both recover",
+            "bad files: the last good pair and policy are ready to serve, and /readyz tells of the bad ones",
             "yes",
             str(as_wanted),
             met=as_wanted,

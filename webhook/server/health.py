@@ -7,7 +7,7 @@ no probes and is replaced by gunicorn.
 
 import asyncio
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from uvicorn.config import Config
 from uvicorn.server import ServerState
@@ -20,20 +20,27 @@ from webhook.server.protocol import GuardedProtocol
 _ALLOWED: Final = frozenset({b"GET", b"HEAD"})
 
 
+class Readiness(NamedTuple):
+    """`reasons` why a server should get no traffic, and `warnings` about what it can serve without."""
+
+    reasons: list[str]
+    warnings: list[str]
+
+
 class HealthProtocol(GuardedProtocol):
-    """A connection from a kubelet or from Prometheus. `reasons` says why this server is not ready."""
+    """A connection from a kubelet or from Prometheus."""
 
     def __init__(
         self,
         load: Load,
-        reasons: Callable[[], list[str]],
+        readiness: Callable[[], Readiness],
         metrics: Metrics,
         config: Config,
         state: ServerState,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         super().__init__(load, config, state, loop)
-        self._reasons = reasons
+        self._readiness = readiness
         self._metrics = metrics
 
     def answers_at_once(self) -> bool:
@@ -56,10 +63,12 @@ class HealthProtocol(GuardedProtocol):
         if path == b"/livez":
             return Answer(200, b"ok\n")
         if path == b"/readyz":
-            reasons = self._reasons()
-            return (
-                Answer(503, "".join(f"{reason}\n" for reason in reasons).encode()) if reasons else Answer(200, b"ok\n")
-            )
+            return _readiness_page(self._readiness())
         if path == b"/metrics":
             return Answer(200, self._metrics.exposition(), CONTENT_TYPE)
         return Answer(404, b"here are /livez, /readyz and /metrics\n")
+
+
+def _readiness_page(readiness: Readiness) -> Answer:
+    lines = [*(readiness.reasons or ["ok"]), *(f"warning: {warning}" for warning in readiness.warnings)]
+    return Answer(503 if readiness.reasons else 200, "".join(f"{line}\n" for line in lines).encode())

@@ -10,6 +10,7 @@ from a2wsgi import WSGIMiddleware
 from webhook.api.verdict import Mode
 from webhook.server.app import create_app
 from webhook.server.capture import Capture
+from webhook.server.health import Readiness
 from webhook.server.load import Load
 from webhook.server.logs import LOG, OUTLET
 from webhook.server.metrics import Metrics
@@ -63,9 +64,15 @@ class Service:
         self.metrics.flush()
         OUTLET.stop()
 
-    def reasons(self) -> list[str]:
-        """Why this worker is not ready; empty when it is."""
-        return [f"policy: {self._policy_file.error}"] * bool(self._policy_file.error) + self.certificates.reasons()
+    def readiness(self) -> Readiness:
+        """Whether this worker can judge and be trusted, and what a person must mend.
+
+        A refused file is no reason to get no traffic: every replica mounts the same file, so all of them would drop
+        out at once, and with `failurePolicy: Fail` that stops renewals. What is served is the last good one.
+        """
+        refused = self._policy_file.error
+        warnings = [f"policy: {refused}; the last good one is in use"] if refused else []
+        return Readiness(self.certificates.reasons(), warnings + self.certificates.warnings())
 
     async def flush_metrics(self) -> None:
         """Make what was counted visible to the other workers, for ever."""

@@ -11,7 +11,7 @@ from webhook.server.certificate_check import LARGEST_FILE, Certificate, Pair, Un
 from webhook.server.logs import LOG
 
 LAST_GOOD: Final = "last-good.pem"
-NOT_READY_BEFORE_EXPIRY: Final = dt.timedelta(hours=24)
+LOUD_BEFORE_EXPIRY: Final = dt.timedelta(hours=24)
 _COMPLAIN_EVERY: Final = dt.timedelta(hours=1)
 
 
@@ -82,11 +82,19 @@ class Certificates:
         """Why this server should get no traffic because of its certificate; empty when it may."""
         if self.current is None:
             return ["certificate: none"]
-        now = _now()
         reasons = [f"certificate: {problem}" for problem in self.current.problems]
-        if now >= self.current.not_after - NOT_READY_BEFORE_EXPIRY:
-            reasons.append(f"certificate: expires at {self.current.not_after:%FT%TZ}, in less than 24 hours")
+        if _now() >= self.current.not_after and not reasons:
+            reasons.append(f"certificate: expired at {self.current.not_after:%FT%TZ}")
         return reasons
+
+    def warnings(self) -> list[str]:
+        """What a person must mend soon, though API servers still trust what is served."""
+        if self.current is None or self.current.problems:
+            return []
+        warnings = [f"certificate: {self._problem}; the last good one is served"] if self._problem else []
+        if _now() >= self.current.not_after - LOUD_BEFORE_EXPIRY:
+            warnings.append(f"certificate: expires at {self.current.not_after:%FT%TZ}, in less than 24 hours")
+        return warnings
 
     def listener_context(self) -> ssl.SSLContext:
         """A context that only chooses: each handshake gets the newest good pair, with SNI and without."""
@@ -123,7 +131,7 @@ class Certificates:
 
     def _watch_expiry(self) -> None:
         now = _now()
-        if self.current and now >= self.current.not_after - NOT_READY_BEFORE_EXPIRY and now >= self._complain_at:
+        if self.current and now >= self.current.not_after - LOUD_BEFORE_EXPIRY and now >= self._complain_at:
             self._complain_at = now + _COMPLAIN_EVERY
             LOG.error("the certificate ends soon", extra={"fields": {"not_after": f"{self.current.not_after:%FT%TZ}"}})
 

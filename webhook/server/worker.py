@@ -69,7 +69,7 @@ class ReviewServer(Server):
                 ssl_shutdown_timeout=SHUTDOWN_SECONDS,
             ),
             await loop.create_server(
-                functools.partial(HealthProtocol, health_load, service.reasons, service.metrics, config, state, loop),
+                functools.partial(HealthProtocol, health_load, service.readiness, service.metrics, config, state, loop),
                 sock=health_socket,
                 backlog=BACKLOG,
             ),
