@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.policy.files import ENTRY, policy
-from webhook.api.request import UserInfo
+from webhook.api.user import UserInfo
 
 DAY = 86_400 * 1_000_000
 JANUARY_31 = 1_801_353_600_000_000

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.policy.files import ENTRY, policy
-from webhook.api.request import UserInfo
+from webhook.api.user import UserInfo
 from webhook.policy.lookup import MOST_ALIKE, LeaseIndex, TooManyAlikeError
 from webhook.policy.model import Policy
 from webhook.rules import glob

@@ -6,10 +6,11 @@ Anything odd gives None, and the general way decides; both give the same request
 from typing import Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from webhook.api.objects import Lease
-from webhook.api.request import GROUP, NO_OPTIONS, AdmissionRequest, Operation, Options, UserInfo
+from webhook.api.request import GROUP, NO_OPTIONS, AdmissionRequest, Operation, Options
+from webhook.api.user import NO_USER
 from webhook.api.wire import LONGEST_UID, WireKind, WireResource
 
 _RESOURCE: Final = WireResource(GROUP, "v1", "leases")
@@ -27,7 +28,7 @@ class _Request(Struct, frozen=True, gc=False, rename="camel"):
     object: Lease
     old_object: Lease
     sub_resource: str = ""
-    user_info: UserInfo | None = None
+    user_info: Raw = NO_USER
     options: Options | None = None
 
 
@@ -75,7 +76,7 @@ def lease_update(body: bytes) -> AdmissionRequest | None:
         sub_resource=wire.sub_resource,
         namespace=namespace,
         name=name,
-        user=wire.user_info,
+        user_info=wire.user_info,
         new=new,
         old=old,
         options=NO_OPTIONS if options is None or options == NO_OPTIONS else options,

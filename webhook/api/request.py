@@ -3,10 +3,11 @@
 from enum import StrEnum
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from webhook.api.field import FieldError
 from webhook.api.objects import Lease, LeaseCandidate
+from webhook.api.user import NO_USER, UserInfo, user_of
 
 GROUP: Final = "coordination.k8s.io"
 
@@ -46,27 +47,6 @@ def is_served(group: str | None, version: str | None, resource: str) -> bool:
 _KNOWN: Final = {resource.value: versions for resource, versions in SERVED_VERSIONS.items()}
 
 
-class UserInfo(Struct, frozen=True, gc=False):
-    """Who writes, as the authenticator says."""
-
-    username: str = ""
-    groups: tuple[str, ...] = ()
-    extra: dict[str, tuple[str, ...]] = {}
-
-    @property
-    def pod_name(self) -> str:
-        """The pod that the writer's token is bound to, or "" where the token names none."""
-        names = self.extra.get("authentication.kubernetes.io/pod-name")
-        return names[0] if names else ""
-
-    @property
-    def service_account(self) -> tuple[str, str] | None:
-        """(namespace, name) of a service account, else None."""
-        prefix, _, rest = self.username.partition("system:serviceaccount:")
-        namespace, colon, name = rest.partition(":")
-        return (namespace, name) if not prefix and colon else None
-
-
 class Options(Struct, frozen=True, gc=False, rename="camel"):
     """CreateOptions, UpdateOptions or DeleteOptions; absent and null are one value."""
 
@@ -100,13 +80,18 @@ class AdmissionRequest(Struct, frozen=True, gc=False):
     sub_resource: str = ""
     namespace: str = ""
     name: str = ""
-    user: UserInfo | None = None
+    user_info: Raw = NO_USER
     new: Lease | LeaseCandidate | None = None
     old: Lease | LeaseCandidate | None = None
     options: Options = NO_OPTIONS
     object_errors: tuple[FieldError, ...] = ()
     contradiction: str = ""
     api_version: str = "admission.k8s.io/v1"
+
+    @property
+    def user(self) -> UserInfo | None:
+        """Who writes; None where the review names nobody readable. Decoded at each call: most reviews never ask."""
+        return user_of(self.user_info)
 
     @property
     def is_ours(self) -> bool:

@@ -9,10 +9,10 @@ import re
 from typing import Any, Final
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw
 
 from webhook.api.quick_review import lease_update
-from webhook.api.request import AdmissionRequest, UserInfo
+from webhook.api.request import AdmissionRequest
 from webhook.api.wire import ReviewError, WireKind, WireRequest, WireResource, WireReview, checked_uid, request_of
 
 REVIEW_VERSIONS: Final = frozenset({"admission.k8s.io/v1", "admission.k8s.io/v1beta1"})
@@ -103,8 +103,7 @@ def _decode_slowly(body: bytes) -> AdmissionRequest:
         name=_piece(request, "name", str | None, wrong),
         namespace=_piece(request, "namespace", str | None, wrong),
         operation=_piece(request, "operation", str | None, wrong),
-        # An unreadable writer is nobody: rules about the writer then find against the write, the others go on.
-        user_info=_user(_piece(request, "userInfo", _NullableUserInfo | None, [])),
+        user_info=Raw(msgspec.json.encode(request.get("userInfo"))),
         object=Raw(msgspec.json.encode(request.get("object"))),
         old_object=Raw(msgspec.json.encode(request.get("oldObject"))),
         options=Raw(msgspec.json.encode(request.get("options"))),
@@ -122,19 +121,6 @@ def _piece(request: dict[str, Any], key: str, kind: Any, wrong: list[str]) -> An
     except msgspec.ValidationError:
         wrong.append(key)
         return None
-
-
-class _NullableUserInfo(Struct, frozen=True):
-    username: str | None = None
-    groups: tuple[str, ...] | None = None
-    extra: dict[str, tuple[str, ...] | None] | None = None
-
-
-def _user(user: _NullableUserInfo | None) -> UserInfo | None:
-    if user is None:
-        return None
-    extra = {key: values or () for key, values in user.extra.items()} if user.extra else {}
-    return UserInfo(user.username or "", user.groups or (), extra)
 
 
 __all__ = ["REVIEW_VERSIONS", "ReviewError", "decode"]

@@ -16,9 +16,9 @@ from webhook.api.request import (
     Operation,
     Options,
     Resource,
-    UserInfo,
     is_served,
 )
+from webhook.api.user import NO_USER
 
 LONGEST_UID: Final = 256
 _NULL: Final = Raw(b"null")
@@ -49,12 +49,6 @@ class WireResource(Struct, frozen=True, gc=False):
     resource: str | None = None
 
 
-class _NullableUserInfo(Struct, frozen=True, gc=False):
-    username: str | None = None
-    groups: tuple[str, ...] | None = None
-    extra: dict[str, tuple[str, ...] | None] | None = None
-
-
 class WireRequest(Struct, frozen=True, gc=False, rename="camel"):
     """`request`; what only some reviews need decoded stays bytes."""
 
@@ -65,7 +59,7 @@ class WireRequest(Struct, frozen=True, gc=False, rename="camel"):
     name: str | None = None
     namespace: str | None = None
     operation: str | None = None
-    user_info: UserInfo | None = None
+    user_info: Raw = NO_USER
     object: Raw = _NULL
     old_object: Raw = _NULL
     options: Raw = _NULL
@@ -141,7 +135,7 @@ def request_of(wire: WireRequest, api_version: str) -> AdmissionRequest:
         sub_resource=wire.sub_resource or "",
         namespace=wire.namespace or metadata.namespace or "",
         name=wire.name or metadata.name or "",
-        user=wire.user_info,
+        user_info=wire.user_info,
         new=new,
         old=old,
         options=options,

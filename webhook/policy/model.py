@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.api.request import UserInfo
+from webhook.api.user import UserInfo
 from webhook.api.verdict import Mode
 from webhook.policy.lookup import LeaseIndex
 from webhook.policy.settings import PolicyDocument

@@ -17,7 +17,8 @@ from webhook.api.objects import (
     LeaseSpec,
     ObjectMeta,
 )
-from webhook.api.request import AdmissionRequest, Operation, UserInfo
+from webhook.api.request import AdmissionRequest, Operation
+from webhook.api.user import UserInfo
 from webhook.rules.binding import Binding
 from webhook.rules.events import Event, is_candidate_untouched, is_lease_untouched, is_renewal
 from webhook.rules.evidence import Expiry, earliest_stamp, expiry_of
@@ -29,7 +30,7 @@ NOBODY = UserInfo()
 
 
 class Change(Struct, frozen=True, dict=True):
-    """What a rule may look at; `now` is in microseconds since 1970.
+    """What a rule may look at; `now` is in microseconds since 1970; metadata is empty where there is no object.
 
     `dict=True` lets facts that several rules need be worked out once, on first use.
     """
@@ -38,8 +39,10 @@ class Change(Struct, frozen=True, dict=True):
     now: int
     limits: Limits = DEFAULT_LIMITS
     binding: Binding | None = None
+    new_metadata: ObjectMeta = NO_METADATA
+    old_metadata: ObjectMeta = NO_METADATA
 
-    @property
+    @fact
     def user(self) -> UserInfo:
         """The writer; empty where the review names none."""
         return self.request.user or NOBODY
@@ -48,16 +51,6 @@ class Change(Struct, frozen=True, dict=True):
     def is_create(self) -> bool:
         """Whether the object comes into being."""
         return self.request.operation is Operation.CREATE
-
-    @property
-    def new_metadata(self) -> ObjectMeta:
-        """`metadata` of object."""
-        return self.request.new.metadata if self.request.new is not None else NO_METADATA
-
-    @property
-    def old_metadata(self) -> ObjectMeta:
-        """`metadata` of oldObject."""
-        return self.request.old.metadata if self.request.old is not None else NO_METADATA
 
     @fact
     def new_entries(self) -> Sequence[Entry]:
@@ -91,13 +84,16 @@ class LeaseChange(Change, frozen=True, dict=True):
         cls, request: AdmissionRequest, now: int, limits: Limits = DEFAULT_LIMITS, binding: Binding | None = None
     ) -> Self:
         """The change that a request makes."""
-        new = request.new.spec if isinstance(request.new, Lease) else NO_LEASE_SPEC
-        old = request.old.spec if isinstance(request.old, Lease) else NO_LEASE_SPEC
+        created, stored = request.new, request.old
+        new = created.spec if isinstance(created, Lease) else NO_LEASE_SPEC
+        old = stored.spec if isinstance(stored, Lease) else NO_LEASE_SPEC
         return cls(
             request,
             now,
             limits,
             binding,
+            NO_METADATA if created is None else created.metadata,
+            NO_METADATA if stored is None else stored.metadata,
             new,
             old,
             fold(new.renew_time),
@@ -152,9 +148,21 @@ class CandidateChange(Change, frozen=True, dict=True):
         cls, request: AdmissionRequest, now: int, limits: Limits = DEFAULT_LIMITS, binding: Binding | None = None
     ) -> Self:
         """The change that a request makes."""
-        new = request.new.spec if isinstance(request.new, LeaseCandidate) else NO_CANDIDATE_SPEC
-        old = request.old.spec if isinstance(request.old, LeaseCandidate) else NO_CANDIDATE_SPEC
-        return cls(request, now, limits, binding, new, old, fold(new.renew_time), fold(old.renew_time))
+        created, stored = request.new, request.old
+        new = created.spec if isinstance(created, LeaseCandidate) else NO_CANDIDATE_SPEC
+        old = stored.spec if isinstance(stored, LeaseCandidate) else NO_CANDIDATE_SPEC
+        return cls(
+            request,
+            now,
+            limits,
+            binding,
+            NO_METADATA if created is None else created.metadata,
+            NO_METADATA if stored is None else stored.metadata,
+            new,
+            old,
+            fold(new.renew_time),
+            fold(old.renew_time),
+        )
 
     @fact
     def event(self) -> Event:
