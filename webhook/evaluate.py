@@ -11,6 +11,8 @@ from webhook.api.text import cut, escape, quote
 from webhook.api.verdict import Cause, JudgedFinding, Mode, Verdict
 from webhook.policy.model import LeasePolicy, Policy
 from webhook.rules.change import CandidateChange, LeaseChange
+from webhook.rules.events import Event
+from webhook.rules.quiet_renewal import is_quiet_renewal
 from webhook.rules.registry import RULES_BY_OCCASION
 from webhook.rules.rule import Finding, Rule
 
@@ -22,6 +24,9 @@ MOST_FINDINGS: Final = 50
 
 OBJECT_TYPES: Final = "object-types"
 """The id under which a wrong JSON type is reported: the document does not decode, so no rule could run."""
+
+
+_LEASES: Final = Resource.LEASES.value
 
 
 class _Judged(Struct, frozen=True):
@@ -54,8 +59,13 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, judge_write
     if request.object_errors:
         judged = [_judge_parity(OBJECT_TYPES, error, Mode.DENY, policy) for error in request.object_errors]
         return _decide(request, policy, "", judged)
-    make = LeaseChange if request.resource == Resource.LEASES else CandidateChange
-    change = make.of(request, now, lease_policy.limits, lease_policy.binding)
+    change: LeaseChange | CandidateChange
+    if request.resource == _LEASES:
+        change = LeaseChange.of(request, now, lease_policy.limits, lease_policy.binding)
+        if is_quiet_renewal(change):
+            return _decide(request, policy, Event.RENEWAL, [])
+    else:
+        change = CandidateChange.of(request, now, lease_policy.limits, lease_policy.binding)
     event = change.event
     found = [
         (rule, finding)

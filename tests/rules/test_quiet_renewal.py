@@ -1,0 +1,148 @@
+"""The short cut for plain renewals keeps its promise: where it says quiet, every rule is silent."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.factories import Tweak, drop, make_entry, put
+from tests.recordings import recordings
+from tests.rules.judging import NOW, SECOND, change_of, update, written
+from webhook.api import micro_time
+from webhook.api.request import Operation
+from webhook.rules.binding import Binding
+from webhook.rules.change import LeaseChange
+from webhook.rules.events import Event
+from webhook.rules.quiet_renewal import is_quiet_renewal
+from webhook.rules.registry import RULES_BY_OCCASION
+
+LATER = "2025-11-20T12:00:02.000000Z"
+RENEWAL = written(put("spec.renewTime", LATER), at="2025-11-20T12:00:02Z")
+
+
+def quiet(*tweaks: Tweak, **changes: Any) -> bool:
+    change = change_of(update(*tweaks, **changes))
+    assert isinstance(change, LeaseChange)
+    return is_quiet_renewal(change)
+
+
+def test_a_plain_renewal_is_quiet() -> None:
+    assert quiet(RENEWAL)
+
+
+@pytest.mark.parametrize(
+    "tweak",
+    [
+        pytest.param(put("metadata.labels", {"a": "b"}), id="a label"),
+        pytest.param(put("metadata.annotations", {"a": "b"}), id="an annotation"),
+        pytest.param(put("metadata.finalizers", ["a/b"]), id="a finalizer"),
+        pytest.param(put("metadata.ownerReferences", []), id="owners"),
+        pytest.param(put("metadata.generation", 1), id="a generation"),
+        pytest.param(put("metadata.generateName", "a-"), id="a generateName"),
+        pytest.param(put("metadata.deletionTimestamp", "2025-11-20T12:00:00Z"), id="a deletion"),
+        pytest.param(put("metadata.uid", "other"), id="another uid"),
+        pytest.param(drop("metadata.resourceVersion"), id="no resourceVersion"),
+        pytest.param(put("metadata.managedFields", []), id="no managedFields"),
+        pytest.param(put("metadata.managedFields[0].time", "10000-01-01T00:00:00Z"), id="an unreadable entry time"),
+        pytest.param(drop("metadata.managedFields[0].time"), id="an entry without a time"),
+        pytest.param(put("spec.holderIdentity", "other"), id="another holder"),
+        pytest.param(put("spec.acquireTime", LATER), id="another acquireTime"),
+        pytest.param(put("spec.leaseDurationSeconds", 14), id="another duration"),
+        pytest.param(put("spec.leaseTransitions", 6), id="another count"),
+        pytest.param(put("spec.strategy", "a/b"), id="a strategy"),
+        pytest.param(put("spec.preferredHolder", "x"), id="a preferredHolder"),
+        pytest.param(put("spec.renewTime", "2025-11-20T12:00:00.000000Z"), id="renewTime as it was"),
+        pytest.param(put("spec.renewTime", "2025-11-20T13:00:00.000000Z"), id="renewTime an hour ahead of the clock"),
+        pytest.param(drop("spec.renewTime"), id="no renewTime"),
+    ],
+)
+def test_one_thing_more_goes_to_the_rules(tweak: Tweak) -> None:
+    assert not quiet(RENEWAL, tweak)
+
+
+@pytest.mark.parametrize(
+    "old",
+    [
+        pytest.param(drop("spec.leaseDurationSeconds"), id="no duration"),
+        pytest.param(put("spec.leaseDurationSeconds", 0), id="an illegal duration"),
+        pytest.param(put("spec.leaseTransitions", -1), id="an illegal count"),
+        pytest.param(put("metadata.namespace", "Shop"), id="an illegal namespace"),
+        pytest.param(put("metadata.name", "a/b"), id="an illegal name"),
+        pytest.param(drop("metadata.namespace"), id="no namespace"),
+        pytest.param(put("spec.renewTime", "10000-01-01T00:00:00.000000Z"), id="an unreadable renewTime before"),
+    ],
+)
+def test_what_was_there_goes_to_the_rules_too(old: Tweak) -> None:
+    assert not quiet(RENEWAL, old=[old])
+
+
+def test_a_binding_and_options_that_say_something_go_to_the_rules() -> None:
+    bound = change_of(update(RENEWAL), binding=Binding())
+    assert isinstance(bound, LeaseChange)
+    assert not is_quiet_renewal(bound)
+    assert not quiet(RENEWAL, review=[put("request.options.fieldManager", "me")])
+
+
+PATHS: dict[str, list[Any]] = {
+    "spec.renewTime": ["", None, LATER, "2036-01-01T00:00:00.000000Z", "10000-01-01T00:59:59.999999Z", "noise"],
+    "spec.acquireTime": [None, LATER, "10000-01-01T00:59:59.999999Z", "noise"],
+    "spec.leaseDurationSeconds": [None, -1, 0, 1, 86_401, 2_147_483_647],
+    "spec.leaseTransitions": [None, -1, 0, 6, 2_147_483_647],
+    "spec.holderIdentity": [None, "", "other", "a\nb"],
+    "spec.strategy": [None, "", "bad", "a/b"],
+    "spec.preferredHolder": [None, "", "x"],
+    "metadata.name": [None, "", "a/b", ".."],
+    "metadata.namespace": [None, "", "Shop"],
+    "metadata.uid": [None, "", "other"],
+    "metadata.resourceVersion": [None, ""],
+    "metadata.generation": [None, -1],
+    "metadata.creationTimestamp": [None, "noise", "2025-11-20T11:00:01Z"],
+    "metadata.deletionTimestamp": [None, "2025-11-20T11:00:01Z"],
+    "metadata.deletionGracePeriodSeconds": [None, 30],
+    "metadata.generateName": [None, "a/"],
+    "metadata.labels": [None, {}, {"a": "b"}, {"_": "-"}],
+    "metadata.annotations": [None, {"_": ""}],
+    "metadata.finalizers": [None, [], ["bad one"]],
+    "metadata.ownerReferences": [None, [{}]],
+    "metadata.managedFields": [
+        None,
+        [],
+        "junk",
+        [{}],
+        [make_entry("renewTime", time="10000-01-01T00:00:00Z")],
+        [make_entry("renewTime", time="2025-11-20T12:00:02Z")],
+    ],
+}
+TWEAKS = st.sampled_from(sorted(PATHS)).flatmap(
+    lambda path: st.sampled_from(PATHS[path]).map(lambda value: put(path, value))
+)
+CLOCKS = st.sampled_from([NOW, NOW - 10 * SECOND, NOW - 100 * 86_400 * SECOND, NOW + 100 * 86_400 * SECOND])
+RENEWALS = st.integers(-200, 200_000).map(
+    lambda seconds: put("spec.renewTime", micro_time.canonical(NOW + seconds * SECOND))
+)
+
+
+@given(new=st.lists(st.one_of(TWEAKS, RENEWALS), max_size=3), old=st.lists(TWEAKS, max_size=2), now=CLOCKS)
+def test_where_it_is_quiet_every_rule_is_silent(new: list[Tweak], old: list[Tweak], now: int) -> None:
+    review = update(RENEWAL, *new, old=old)
+    for key in ("name", "namespace"):  # what contradicts the request never reaches the rules
+        review["request"][key] = review["request"]["object"]["metadata"].get(key)
+    change = change_of(review, now=now)
+    assert isinstance(change, LeaseChange)
+    if is_quiet_renewal(change):
+        assert change.event is Event.RENEWAL
+        rules = RULES_BY_OCCASION["leases", Operation.UPDATE, Event.RENEWAL]
+        assert not [rule.id for rule in rules if list(rule.check(change))]
+
+
+@pytest.mark.parametrize("client", ["client-go", "kube-controller-manager", "kube-scheduler", "kubernetes-python"])
+def test_recorded_renewals_are_quiet(client: str) -> None:
+    changes = [
+        change_of(recording.document(), now=recording.received)
+        for recording in recordings()
+        if recording.client == client
+    ]
+    renewals = [change for change in changes if isinstance(change, LeaseChange) and change.event is Event.RENEWAL]
+    assert renewals
+    assert all(map(is_quiet_renewal, renewals))
