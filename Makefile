@@ -7,7 +7,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check static model e2e record bench faults fmt certs manifests lock clean
+.PHONY: help setup run test check static model mutation e2e record bench faults fmt certs manifests lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -34,6 +34,10 @@ test: $(READY) ## the tests, at most five minutes
 
 model: $(READY) ## search deeper for traces that break a law (two minutes)
 	LEASE_MODEL_DEPTH=1 $(BIN)/pytest tests/model
+
+mutation: $(READY) ## change the rules in two thousand ways and list the changes that no test notices (ten minutes)
+	$(BIN)/mutmut run --max-children 2
+	$(BIN)/mutmut results
 
 check: static test ## everything a reviewer would check
 
