@@ -45,7 +45,7 @@ e2e: $(READY) ## on real API servers with real clients (Go builds them once; the
 	$(BIN)/python -m tests.e2e $(E2E)
 
 record: $(READY) ## record the reviews of real clients again: make record KUBERNETES=v1.36
-	$(BIN)/python -m tests.e2e.record --kubernetes=$(KUBERNETES)
+	$(BIN)/python -m tests.e2e.record --kubernetes=$(KUBERNETES) $(if $(INTO),--into=$(INTO))
 
 static: $(READY) ## format, lint, types and layers
 	$(BIN)/ruff format --check .

@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     table = render(rows)
     print(table)
     if set(options.items) == set(ITEMS) and len(rows) > 1:
-        RESULTS.write_text(_report(table, minutes))
+        RESULTS.write_text(_report(binaries, table, minutes))
     return 0 if all(row.passed for entries in rows.values() for row in entries) else 1
 
 
@@ -101,11 +101,15 @@ def _item(world: World, item: int) -> list[Row]:
     return rows
 
 
-def _report(table: str, minutes: float) -> str:
+def _report(binaries: Sequence[Binaries], table: str, minutes: float) -> str:
+    versions = ", ".join(f"kube-apiserver {entry.version} with client-go {entry.client_go}" for entry in binaries)
     return (
         "# Proven on real API servers\n\n"
-        f"Made by `make e2e` on {dt.datetime.now(dt.UTC):%Y-%m-%d} in {minutes:.0f} minutes "
-        f"({os.cpu_count()} cores, Python {platform.python_version()}).\n\n{table}"
+        f"Made by `make e2e` on {dt.datetime.now(dt.UTC):%Y-%m-%d} in {minutes:.0f} minutes, after the builds.\n"
+        f"{versions}; kubectl {binaries[0].version}, kubernetes_asyncio {binaries[0].kubernetes_asyncio}, "
+        f"Python {platform.python_version()}, {os.cpu_count()} cores.\n"
+        "Items 2 to 7 ran side by side, so times are those of a busy machine: compare them within the table only.\n\n"
+        f"{table}"
     )
 
 

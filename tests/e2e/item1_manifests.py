@@ -14,6 +14,7 @@ from tests.e2e.webhook_server import WebhookServer
 from tests.e2e.world import PROJECT, REGISTRATIONS, Row, World, leases
 
 BASE64 = (".caBundle", ".data.ca.crt", ".data.tls.crt", ".data.tls.key")
+BASE = "self-signed"
 STUBS = Path(__file__).parent / "custom-resources.yaml"
 SERVICE = "/api/v1/namespaces/lease-webhook/services/lease-webhook"
 
@@ -23,15 +24,28 @@ def run(world: World) -> Iterator[Row]:
     world.kubectl.must("apply", "--server-side", "-f", str(STUBS))
     world.kubectl.must("wait", "--for=condition=Established", "--timeout=30s", "-f", str(STUBS))
     overlays = sorted(path.name for path in (PROJECT / "deploy" / "overlays").iterdir())
-    for overlay in [name for name in overlays if name != "self-signed"] + ["self-signed"]:
-        yield _apply(world, overlay)
-        if overlay != "self-signed":
-            _remove(world, overlay)
+    components = sorted(path.name for path in (PROJECT / "deploy" / "components").iterdir())
+    for component in components:
+        _write_overlay(world, component)
+    # The self-signed overlay itself comes last and stays.
+    others = [name for name in overlays if name != BASE] + [f"{BASE}+{name}" for name in components if name != "certs"]
+    for overlay in others:
+        objects = world.render(overlay)
+        yield _apply(world, overlay, objects)
+        _remove(world, objects)
+    yield _apply(world, BASE, world.render(BASE))
     yield from _route(world)
 
 
-def _apply(world: World, overlay: str) -> Row:
-    objects = world.render(overlay)
+def _write_overlay(world: World, component: str) -> None:
+    """An overlay as a person would write it: the self-signed one and a component."""
+    directory = world.tree / "deploy" / "overlays" / f"{BASE}+{component}"
+    directory.mkdir()
+    kustomization = {"resources": [f"../{BASE}"], "components": [f"../../components/{component}"]}
+    (directory / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
+
+
+def _apply(world: World, overlay: str, objects: list[dict[str, Any]]) -> Row:
     text = yaml.safe_dump_all(objects)
     done = world.kubectl.run("apply", "--server-side", "-f", "-", manifest=text)
     problems = [done.stderr.strip()] if done.status or done.stderr else []
@@ -44,10 +58,10 @@ def _apply(world: World, overlay: str) -> Row:
     return Row(1, f"overlay {overlay}: server-side apply", seen, not problems)
 
 
-def _remove(world: World, overlay: str) -> None:
+def _remove(world: World, objects: list[dict[str, Any]]) -> None:
     """Take away what would disturb the next overlay; namespaces stay, as nothing here finishes their deletion."""
-    objects = [entry for entry in world.render(overlay) if entry["kind"] != "Namespace"]
-    world.kubectl.must("delete", "--wait=false", "-f", "-", manifest=yaml.safe_dump_all(objects))
+    others = [entry for entry in objects if entry["kind"] != "Namespace"]
+    world.kubectl.must("delete", "--wait=false", "-f", "-", manifest=yaml.safe_dump_all(others))
 
 
 def _missing(wanted: Any, stored: Any, path: str = "") -> Iterator[str]:

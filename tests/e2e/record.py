@@ -5,7 +5,6 @@ It replaces the recordings of the clients that can run here: client-go, kubernet
 
 import argparse
 import json
-import re
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -15,12 +14,11 @@ from typing import Any
 
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.elections import elect_asyncio, elect_client_go, elect_coordinated
-from tests.e2e.toolchain import HERE, MODULES, Binaries, all_binaries
+from tests.e2e.toolchain import Binaries, all_binaries
 from tests.e2e.webhook_server import WebhookServer
 from tests.e2e.world import PROJECT, World
 
 RECORDINGS = PROJECT / "tests" / "data" / "recordings"
-CLIENT_GO = r"k8s.io/client-go (v\S+)"
 INDEX = "index.jsonl"
 ROUTE = "record"
 ELECTIONS = {
@@ -97,19 +95,9 @@ def _thinned(captured: Path, namespace: str) -> Iterator[dict[str, Any]]:
 
 
 def _client_version(client: str, binaries: Binaries) -> str:
-    """What the lock file says."""
     if client == "kubernetes-asyncio":
-        lock, pattern = HERE / "requirements.txt", r"kubernetes-asyncio==(\S+)"
-        return f"kubernetes_asyncio (PyPI) {_found(lock, pattern)}"
-    name = "kubernetes-1.31.mod" if binaries.minor <= 31 else "go.mod"
-    return f"k8s.io/client-go {_found(MODULES / 'clients' / name, CLIENT_GO)}"
-
-
-def _found(file: Path, pattern: str) -> str:
-    match = re.search(pattern, file.read_text())
-    if match is None:
-        raise ValueError(f"{file} does not name {pattern}")
-    return match[1]
+        return f"kubernetes_asyncio (PyPI) {binaries.kubernetes_asyncio}"
+    return f"k8s.io/client-go {binaries.client_go}"
 
 
 if __name__ == "__main__":

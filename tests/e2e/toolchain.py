@@ -34,11 +34,28 @@ class Binaries(Struct, frozen=True):
         return int(self.version.split(".")[1])
 
     @property
+    def client_go(self) -> str:
+        """The version of client-go that `clients` was built with."""
+        return _locked(
+            MODULES / "clients" / ("kubernetes-1.31.mod" if self.minor <= 31 else "go.mod"), "k8s.io/client-go "
+        )
+
+    @property
+    def kubernetes_asyncio(self) -> str:
+        """The locked version of kubernetes_asyncio."""
+        return _locked(HERE / "requirements.txt", "kubernetes-asyncio==")
+
+    @property
     def candidate_versions(self) -> tuple[str, ...]:
         """Versions in which this API server serves LeaseCandidates, newest first."""
         if self.minor <= 31:
             return ("v1alpha1",)
         return ("v1alpha2",) if self.minor == 32 else ("v1beta1", "v1alpha2")
+
+
+def _locked(file: Path, before: str) -> str:
+    """The word that follows `before` in a lock file."""
+    return file.read_text().partition(before)[2].split()[0]
 
 
 def cache_directory() -> Path:
@@ -51,10 +68,9 @@ def all_binaries() -> list[Binaries]:
 
     Raises MissingToolchainError where the clients, or anything else, would have to be built without Go.
     """
-    python = _asyncio_python()
     assets = os.environ.get("KUBEBUILDER_ASSETS")
     if assets:
-        return [_from_assets(Path(assets), python)]
+        return [_from_assets(Path(assets))]
     kubectl = _build("kubernetes-1.36", "k8s.io/kubernetes/cmd/kubectl", "kubectl", _stamp(VERSIONS[0]))
     etcd = _build("etcd", "go.etcd.io/etcd/server/v3", "etcd", ())
     return [
@@ -69,18 +85,17 @@ def all_binaries() -> list[Binaries]:
             ),
             kubectl=kubectl,
             clients=_clients(version),
-            asyncio_python=python,
+            asyncio_python=_asyncio_python(),
         )
         for version in VERSIONS
     ]
 
 
-def _from_assets(directory: Path, python: Path) -> Binaries:
+def _from_assets(directory: Path) -> Binaries:
     printed = _run([str(directory / "kube-apiserver"), "--version"]).strip()
     version = printed.rpartition(" ")[2]
-    return Binaries(
-        version, directory / "etcd", directory / "kube-apiserver", directory / "kubectl", _clients(version), python
-    )
+    etcd, apiserver, kubectl = (directory / name for name in ("etcd", "kube-apiserver", "kubectl"))
+    return Binaries(version, etcd, apiserver, kubectl, _clients(version), _asyncio_python())
 
 
 def _clients(version: str) -> Path:
