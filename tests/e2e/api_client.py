@@ -19,11 +19,12 @@ IDLE_SECONDS = 30.0
 
 
 class Reply(Struct, frozen=True):
-    """What the API server said. `warnings` are the texts of the Warning headers."""
+    """What the API server said. `warnings` are the texts of the Warning headers, `audit_id` finds the audit event."""
 
     status: int
     body: dict[str, Any]
     warnings: tuple[str, ...]
+    audit_id: str
     milliseconds: float
 
     @property
@@ -70,7 +71,7 @@ class ApiClient:
             raise
         milliseconds = (time.perf_counter() - begin) * 1000
         warnings = tuple(_warning_text(value) for value in answer.headers.get_all("Warning", []))
-        return Reply(answer.status, _object(data), warnings, milliseconds)
+        return Reply(answer.status, _object(data), warnings, answer.headers["Audit-Id"] or "", milliseconds)
 
     def get(self, path: str) -> dict[str, Any]:
         """The object at `path`, which must be there."""

@@ -10,7 +10,7 @@ from tests.e2e.elections import elect_asyncio, elect_client_go, elect_coordinate
 from tests.e2e.manifests import micro_time
 from tests.e2e.waiting import wait_for
 from tests.e2e.webhook_server import WebhookServer
-from tests.e2e.world import WEBHOOK, Account, Row, World, leases
+from tests.e2e.world import Account, Row, World, leases
 
 POLICIES = ("standard", "strict")
 REFUSALS = {400, 403, 422, 500}
@@ -84,12 +84,8 @@ def _attempt(world: World, attack: Attack, victim: Victim, attacker: Account) ->
         return "denied" if f"rule {attack.rule})" in reply.message else f"HTTP {reply.status} {reply.message}"
     if any(warning.startswith(f"{attack.rule}:") for warning in reply.warnings):
         return "warned"
-    annotations = [
-        event.get("annotations", {}).get(f"{WEBHOOK}/rules", "")
-        for event in world.audit(victim.keeper.namespace)
-        if event["user"]["username"] == attacker.user and event["objectRef"].get("name") == victim.name
-    ]
-    return "audited" if any(f"{attack.rule}=audit" in rules.split(",") for rules in annotations) else "unnoticed"
+    rules = world.annotations(victim.keeper.namespace, reply).get("rules", "")
+    return "audited" if f"{attack.rule}=audit" in rules.split(",") else "unnoticed"
 
 
 def _after_expiry(keeper: Account, attacker: Account) -> Row:

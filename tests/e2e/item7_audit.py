@@ -7,9 +7,8 @@ from typing import Any
 from tests.e2e.api_client import ApiClient, Reply
 from tests.e2e.attacks import Victim, takeover
 from tests.e2e.manifests import micro_time, sample_lease
-from tests.e2e.waiting import wait_for
 from tests.e2e.webhook_server import WebhookServer
-from tests.e2e.world import WEBHOOK, Account, Row, World, leases
+from tests.e2e.world import Account, Row, World, leases
 
 POLICY = re.compile(r"(observe|standard|strict) [0-9a-f]{8}")
 LONGEST_WARNING = 256
@@ -60,8 +59,8 @@ def _create(client: ApiClient, victim: Victim, **spec: Any) -> Reply:
 def _row(
     world: World, victim: Victim, claim: str, reply: Reply, status: int, expected: Mapping[str, str], warning: str = ""
 ) -> Row:
-    """Compare the last audit event about the lease, and the warnings of the reply, with what is expected."""
-    annotations = _annotations(world, victim)
+    """Compare the audit event of the write, and the warnings of the reply, with what is expected."""
+    annotations = world.annotations(victim.keeper.namespace, reply)
     policy = annotations.pop("policy", "")
     problems = []
     if reply.status != status:
@@ -76,18 +75,3 @@ def _row(
         problems.append(f"a warning is too long or not one printable line: {reply.warnings}")
     shown = ", ".join(f"{key}: {value}" for key, value in annotations.items()) or "no annotation"
     return Row(7, claim, "; ".join(problems) or shown, not problems)
-
-
-def _annotations(world: World, victim: Victim) -> dict[str, str]:
-    """Our keys in the newest event about the lease, without the webhook's name before them."""
-
-    def newest() -> dict[str, Any] | None:
-        events = [
-            event
-            for event in world.audit(victim.keeper.namespace)
-            if event["objectRef"].get("name") == victim.name and event["stage"] == "ResponseComplete"
-        ]
-        return events[-1] if events else None
-
-    found: dict[str, str] = wait_for("an audit event", newest, 5).get("annotations", {})
-    return {key.removeprefix(f"{WEBHOOK}/"): value for key, value in found.items() if key.startswith(f"{WEBHOOK}/")}

@@ -12,9 +12,10 @@ from typing import Any
 import yaml
 from msgspec import Struct
 
-from tests.e2e.api_client import APPLY, ApiClient
+from tests.e2e.api_client import APPLY, ApiClient, Reply
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.kubectl import Kubectl
+from tests.e2e.waiting import wait_for
 from tests.e2e.webhook_server import make_certificates
 
 COORDINATION = "/apis/coordination.k8s.io"
@@ -134,6 +135,16 @@ class World:
                 event = json.loads(line)
                 if event.get("objectRef", {}).get("namespace") == namespace:
                     yield event
+
+    def annotations(self, namespace: str, reply: Reply) -> dict[str, str]:
+        """What the webhook added to the audit event of one write, by our own keys."""
+
+        def event() -> dict[str, Any] | None:
+            return next((entry for entry in self.audit(namespace) if entry["auditID"] == reply.audit_id), None)
+
+        found: dict[str, str] = wait_for("the audit event", event, 5).get("annotations", {})
+        prefix = f"{WEBHOOK}/"
+        return {key.removeprefix(prefix): value for key, value in found.items() if key.startswith(prefix)}
 
     def _copy_of_the_project(self) -> Path:
         """A copy of the manifests, beside certificates made for this run: the shipped overlays read `../../certs`."""
