@@ -86,6 +86,21 @@ def test_a_text_that_is_no_version_is_refused(text: str) -> None:
         semantic_version.parse(text)
 
 
+def test_a_version_may_be_as_long_as_a_request() -> None:
+    prerelease = "a.1." * 50_000
+    lower, higher = semantic_version.parse(f"1.0.0-{prerelease}a"), semantic_version.parse(f"1.0.0-{prerelease}b+01")
+    assert lower < higher
+    for wrong in (
+        f"{prerelease}",
+        f"{prerelease}01",
+        f"{prerelease}{LARGEST + 1}",
+        f"{'1' * 200_000}",
+        f"{prerelease}!",
+    ):
+        with pytest.raises(ValueError):
+            semantic_version.parse(f"1.0.0-{wrong}")
+
+
 def test_zero_is_zero_whatever_its_build() -> None:
     assert semantic_version.parse("0.0.0+x") == semantic_version.ZERO
     assert semantic_version.parse("0.0.0-x") != semantic_version.ZERO
