@@ -61,6 +61,7 @@ def test_taken_the_quick_way(tweak: Tweak) -> None:
         pytest.param(put("request.object", None), id="no object"),
         pytest.param(put("request.object.spec.leaseTransitions", "6"), id="a wrong type"),
         pytest.param(put("request.subResource", None), id="a null that is not usual"),
+        pytest.param(put("request.subResource", "status"), id="a subresource"),
     ],
 )
 def test_left_to_the_general_way(tweak: Tweak) -> None:

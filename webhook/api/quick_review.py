@@ -54,6 +54,7 @@ def lease_update(body: bytes) -> AdmissionRequest | None:
         review.kind != "AdmissionReview"
         or review.api_version != "admission.k8s.io/v1"
         or wire.operation != "UPDATE"
+        or wire.sub_resource
         or wire.resource != _RESOURCE
         or wire.kind != _KIND
         or not 0 < len(wire.uid) <= LONGEST_UID
@@ -73,7 +74,6 @@ def lease_update(body: bytes) -> AdmissionRequest | None:
         kind="Lease",
         version="v1",
         group=GROUP,
-        sub_resource=wire.sub_resource,
         namespace=namespace,
         name=name,
         user_info=wire.user_info,

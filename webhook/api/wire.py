@@ -104,15 +104,13 @@ def request_of(wire: WireRequest, api_version: str) -> AdmissionRequest:
     if resource is None or kind is None or not resource.resource or not kind.kind:
         return _contradiction(wire, api_version, "request.resource and request.kind must be set")
     operation = _OPERATIONS[wire.operation]
-    problem = _resource_against_kind(resource, kind)
+    # Neither resource has subresources or can be connected to, so what such a request names is not ours to judge.
+    is_foreign = operation is Operation.CONNECT or bool(wire.sub_resource)
+    problem = "" if is_foreign else _resource_against_kind(resource, kind)
     new = old = None
     errors: list[FieldError] = []
     options = NO_OPTIONS
-    judged = (
-        not problem
-        and operation is not Operation.CONNECT
-        and is_served(resource.group, resource.version, resource.resource)
-    )
+    judged = not problem and not is_foreign and is_served(resource.group, resource.version, resource.resource)
     if judged:
         if operation is not Operation.DELETE:
             new = _object(resource, wire.object, "", errors)
