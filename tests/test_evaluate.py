@@ -163,6 +163,20 @@ def test_exemptions_silence_policy_rules_and_never_parity() -> None:
     assert not judge(unreadable).allowed
 
 
+def test_an_exemption_of_a_place_holds_for_a_document_that_nobody_has_sent() -> None:
+    anybody = policy("exempt:\n- {namespaces: [shop], owner: shop, reason: migration}")
+    unsent = changed(ABSURD, drop("request.userInfo"))
+    assert not judge(unsent).allowed
+    assert judge(unsent, anybody).findings == ()
+
+
+def test_what_decided_is_told_however_much_else_was_found() -> None:
+    labels = put("request.object.metadata.labels", {f"-{number}": "" for number in range(60)})
+    verdict = judge(changed(ABSURD, labels), policy("overrides:\n- {rules: {object-metadata: {mode: warn}}}"))
+    assert not verdict.allowed
+    assert [finding.rule for finding in verdict.findings if finding.mode is Mode.DENY] == ["duration-too-long"]
+
+
 def test_without_stamps_a_denial_weakens_unless_the_policy_insists() -> None:
     weak = judge(UNSTAMPED, STRICT)
     assert weak.allowed
@@ -215,7 +229,24 @@ OTHERS: list[tuple[str, list[Tweak], str]] = [
         'version "v9" of leases is not judged; known are v1, v1beta1',
     ),
     ("a subresource", [put("request.subResource", "status")], "subresource leases/status is not judged"),
+    (
+        "a subresource of another kind",
+        [
+            put("request.subResource", "scale"),
+            put("request.kind", {"group": "autoscaling", "version": "v1", "kind": "Scale"}),
+            put("request.object", {"apiVersion": "autoscaling/v1", "kind": "Scale"}),
+        ],
+        "subresource leases/scale is not judged",
+    ),
     ("CONNECT", [put("request.operation", "CONNECT")], "CONNECT to leases is not judged"),
+    (
+        "CONNECT with options of another kind",
+        [
+            put("request.operation", "CONNECT"),
+            put("request.kind", {"group": "", "version": "v1", "kind": "ProxyOptions"}),
+        ],
+        "CONNECT to leases is not judged",
+    ),
 ]
 
 

@@ -1,8 +1,9 @@
 """The one door: a request, a policy and a moment give a verdict. Every finding is collected, then one decision."""
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from webhook.api.field import ErrorType, FieldError
@@ -10,17 +11,23 @@ from webhook.api.request import KIND_OF, SERVED_VERSIONS, AdmissionRequest, Oper
 from webhook.api.text import cut, escape, quote
 from webhook.api.verdict import Cause, JudgedFinding, Mode, Verdict
 from webhook.policy.model import LeasePolicy, Policy
-from webhook.rules.change import CandidateChange, LeaseChange
+from webhook.rules.change import NOBODY, CandidateChange, LeaseChange
 from webhook.rules.events import Event
 from webhook.rules.quiet_renewal import is_quiet_renewal
 from webhook.rules.registry import RULES_BY_OCCASION
-from webhook.rules.rule import Finding, Rule
+from webhook.rules.rule import MOST_FINDINGS, Finding, Rule
 
 LONGEST_WARNING: Final = 256
 """Characters to which the API server cuts warnings once all of a request exceed its budget."""
 
-MOST_FINDINGS: Final = 50
-"""Findings that a verdict carries; an object may have thousands of wrong items."""
+LONGEST_WARNINGS: Final = 4096
+"""Characters of all warnings of a request; kube-apiserver drops what goes beyond."""
+
+LARGEST_CAUSES: Final = 24 * 1024
+"""Bytes of JSON that causes may take; the whole answer stays below 64 KiB."""
+
+LARGEST_MESSAGE: Final = 12 * 1024
+"""Bytes of JSON that the sentences of a message may take."""
 
 OBJECT_TYPES: Final = "object-types"
 """The id under which a wrong JSON type is reported: the document does not decode, so no rule could run."""
@@ -100,7 +107,7 @@ def _judge(
         if not rule.parity and not rule.never_exempt:
             if exempt is None:
                 user = request.user
-                exempt = user is not None and policy.exempts(user, request.namespace, request.name, now)
+                exempt = policy.exempts(user or NOBODY, request.namespace, request.name, now)
             if exempt:
                 continue
         judged.append(_judge_one(rule, finding, level, policy))
@@ -144,8 +151,10 @@ def _decide(request: AdmissionRequest, policy: Policy, event: str, judged: list[
     if would_deny:
         annotations.append(("would-deny", ",".join(would_deny)))
     annotations.append(("policy", _name(policy)))
-    findings = tuple(JudgedFinding(one.rule, one.mode, one.error) for one in judged[:MOST_FINDINGS])
-    warnings = tuple(_once(_warning(one) for one in judged if one.mode is Mode.WARN))[:MOST_FINDINGS]
+    # The sort is stable: it only makes sure that what decided is among the first.
+    told = judged if len(judged) <= MOST_FINDINGS else sorted(judged, key=lambda one: -one.mode)[:MOST_FINDINGS]
+    findings = tuple(JudgedFinding(one.rule, one.mode, one.error) for one in told)
+    warnings = _within_budget(_once(_warning(one) for one in judged if one.mode is Mode.WARN))
     if not denying:
         return Verdict(
             request.uid,
@@ -156,11 +165,12 @@ def _decide(request: AdmissionRequest, policy: Policy, event: str, judged: list[
             event=event,
         )
     forbidden = any(one.error.type is ErrorType.FORBIDDEN and one.rule not in _PARITY for one in denying)
-    causes = tuple(
-        Cause(one.error.type.value, _stands_alone(one.error.body, one.rule), one.error.field) for one in denying
+    causes = _first(
+        (Cause(one.error.type.value, _stands_alone(one.error.body, one.rule), one.error.field) for one in denying),
+        LARGEST_CAUSES,
     )
-    sentences = _once(_stands_alone(str(one.error), one.rule) for one in denying)
-    message = sentences[0] if len(sentences) == 1 else f"[{', '.join(sentences[:10])}]"
+    sentences = _first(_once(_stands_alone(str(one.error), one.rule) for one in denying[:10]), LARGEST_MESSAGE)
+    message = sentences[0] if len(sentences) == 1 else f"[{', '.join(sentences)}]"
     if not forbidden:
         message = f"{request.kind}.{request.group} {quote(request.name)} is invalid: {message}"
     return Verdict(
@@ -169,7 +179,7 @@ def _decide(request: AdmissionRequest, policy: Policy, event: str, judged: list[
         code=403 if forbidden else 422,
         reason="Forbidden" if forbidden else "Invalid",
         message=message,
-        causes=causes,
+        causes=tuple(causes),
         warnings=warnings,
         audit_annotations=tuple(annotations),
         findings=findings,
@@ -193,6 +203,29 @@ def _warning(judged: _Judged) -> str:
     else:
         text = f"{judged.rule}: {judged.error}"
     return cut(text, LONGEST_WARNING - len("..."))
+
+
+def _within_budget(warnings: list[str]) -> tuple[str, ...]:
+    """The warnings that kube-apiserver shows, the last one telling of those that it would drop without a word."""
+    if sum(map(len, warnings)) <= LONGEST_WARNINGS:
+        return tuple(warnings)
+    kept = LONGEST_WARNINGS // (LONGEST_WARNING + 1)
+    return (*warnings[:kept], "lease webhook: more was found than warnings can tell; mend these first")
+
+
+T = TypeVar("T")
+
+
+def _first(items: Iterable[T], largest: int) -> list[T]:
+    """The first items that together take no more than `largest` bytes of JSON, and one at least."""
+    kept: list[T] = []
+    size = 0
+    for item in items:
+        size += len(msgspec.json.encode(item))
+        if kept and size > largest:
+            break
+        kept.append(item)
+    return kept
 
 
 def _once(texts: Iterable[str]) -> list[str]:

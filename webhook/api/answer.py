@@ -9,7 +9,9 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from webhook.api.formats import LONGEST_NAME
 from webhook.api.request import AdmissionRequest
+from webhook.api.text import cut, escape
 from webhook.api.verdict import Cause, Verdict
 
 MOST_CAUSES: Final = 50
@@ -52,11 +54,12 @@ def encode(verdict: Verdict, request: AdmissionRequest) -> bytes:
     """The answer to `request`; equal verdicts give equal bytes."""
     status = None
     if not verdict.allowed:
+        name = escape(cut(request.name, LONGEST_NAME))
         status = _Status(
             status="Failure",
             message=verdict.message,
             reason=verdict.reason,
-            details=_Details(request.name, request.group, request.kind, verdict.causes[:MOST_CAUSES]),
+            details=_Details(name, request.group, request.kind, verdict.causes[:MOST_CAUSES]),
             code=verdict.code,
         )
     response = _Response(

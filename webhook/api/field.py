@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.api.text import quote
+from webhook.api.text import cut, escape, quote
 
 
 class ErrorType(StrEnum):
@@ -33,6 +33,10 @@ _PRINTED: Final = {
 _WITHOUT_VALUE: Final = frozenset({ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.TOO_LONG, ErrorType.TYPE_INVALID})
 
 
+LONGEST_DETAIL: Final = 2000
+"""Characters of a detail that are shown; the API server's own details repeat names, and a name may hold megabytes."""
+
+
 class FieldError(Struct, frozen=True, gc=False):
     """One wrong field. `field` is a path in JSON names; `value` is what stood there; `detail` says what is allowed."""
 
@@ -47,7 +51,7 @@ class FieldError(Struct, frozen=True, gc=False):
         text = _PRINTED[self.type]
         if self.type not in _WITHOUT_VALUE:
             text = f"{text}: {quote(self.value)}"
-        return f"{text}: {self.detail}" if self.detail else text
+        return f"{text}: {escape(cut(self.detail, LONGEST_DETAIL))}" if self.detail else text
 
     def __str__(self) -> str:
         return f"{self.field}: {self.body}"

@@ -12,6 +12,9 @@ MICROSECONDS: Final = "2006-01-02T15:04:05.000000Z07:00"
 SECONDS: Final = "2006-01-02T15:04:05Z07:00"
 """The layout of metav1.Time: a fraction may follow the seconds."""
 
+LONGEST_SHOWN: Final = 128
+"""Bytes of a text that an error message repeats."""
+
 MICROS_PER_SECOND: Final = 1_000_000
 MICROS_PER_DAY: Final = 86_400 * MICROS_PER_SECOND
 
@@ -175,7 +178,9 @@ def _digits(taken: bytes, width: int) -> int | None:
 
 
 def _quote(text: bytes) -> str:
-    return '"' + "".join(_quoted_byte(byte) for byte in text) + '"'
+    # Go shows the whole text; nobody reads a megabyte, and several rules ask about the same time.
+    shown = "".join(_quoted_byte(byte) for byte in text[:LONGEST_SHOWN])
+    return f'"{shown}"' if len(text) <= LONGEST_SHOWN else f'"{shown}..."'
 
 
 def _quoted_byte(byte: int) -> str:

@@ -83,6 +83,8 @@ def _sound_entries(managed_fields: Raw) -> list[Entry]:
         return []
     entries = []
     for document in documents:
+        if not bytes(document).startswith(b"{"):
+            continue
         try:
             entries.append(_entry.decode(document))
         except msgspec.ValidationError:

@@ -1,6 +1,7 @@
 """Text that people read: values quoted, cut and made harmless before they reach a terminal, a log or a header."""
 
 import json
+import re
 import unicodedata
 from typing import Final
 
@@ -9,12 +10,18 @@ LONGEST_VALUE: Final = 128
 
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
+_BLANK_LETTERS: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Letters, marks and symbols of other categories that draw nothing: Unicode's Default_Ignorable_Code_Point, and the
+empty braille pattern. Two holders that differ in one of them look equal."""
+
 
 def escape(text: str) -> str:
     """Show control, invisible and unpaired characters as escapes, so that one line stays one honest line."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_escape_character(c) if unicodedata.category(c) in _HIDDEN else c for c in text)
+    return "".join(_escape_character(c) if _is_hidden(c) else c for c in text)
 
 
 def cut(text: str, longest: int = LONGEST_VALUE) -> str:
@@ -34,6 +41,10 @@ def quote(value: object) -> str:
     if isinstance(value, int):
         return cut(str(value))
     return escape(cut(json.dumps(value, ensure_ascii=False, default=str)))
+
+
+def _is_hidden(character: str) -> bool:
+    return unicodedata.category(character) in _HIDDEN or _BLANK_LETTERS.match(character) is not None
 
 
 def _escape_character(character: str) -> str:

@@ -11,7 +11,7 @@ from webhook.api.field import invalid, required
 from webhook.rules.change import CandidateChange
 from webhook.rules.object_metadata import IMMUTABLE
 from webhook.rules.object_name import each_invalid
-from webhook.rules.rule import CANDIDATES, NOTHING, UPDATE, WRITES, Finding, Rule
+from webhook.rules.rule import CANDIDATES, NOTHING, UPDATE, WRITES, Finding, Rule, first_findings
 from webhook.rules.strategy_name import wrong_strategy
 
 LEASE_NAME: Final = "spec.leaseName"
@@ -58,8 +58,8 @@ def preferred_strategies_are_known(change: CandidateChange) -> Iterable[Finding]
     strategies = change.new.preferred_strategies
     if not strategies:
         return (Finding(required(PREFERRED_STRATEGIES, "must contain at least one strategy")),)
-    return tuple(
-        Finding(error)
+    return first_findings(
+        error
         for index, strategy in enumerate(strategies)
         for error in wrong_strategy(f"{PREFERRED_STRATEGIES}[{index}]", strategy or "")
     )
@@ -71,8 +71,8 @@ def preferred_strategies_are_unique(change: CandidateChange) -> Iterable[Finding
     if change.request.version != FIRST_VERSION or not strategies or strategies == change.old.preferred_strategies:
         return NOTHING
     seen: dict[str | None, int] = {}
-    return tuple(
-        Finding(invalid(f"{PREFERRED_STRATEGIES}[{index}]", strategy or "", "must not name a strategy twice"))
+    return first_findings(
+        invalid(f"{PREFERRED_STRATEGIES}[{index}]", strategy or "", "must not name a strategy twice")
         for index, strategy in enumerate(strategies)
         if seen.setdefault(strategy, index) != index
     )

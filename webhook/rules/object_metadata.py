@@ -7,6 +7,7 @@ had happened. managedFields are never judged here: broken ones must not stop a r
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final
 
 from webhook.api import formats, micro_time
@@ -17,7 +18,7 @@ from webhook.api.request import Operation
 from webhook.api.text import quote
 from webhook.rules.change import Change
 from webhook.rules.object_name import NAME, NAMESPACE, each_invalid, wrong_names, wrong_namespace
-from webhook.rules.rule import BOTH, NOTHING, UPDATE, WRITES, Finding, Rule
+from webhook.rules.rule import BOTH, MOST_FINDINGS, NOTHING, UPDATE, WRITES, Finding, Rule, first_findings
 
 CREATION_TIMESTAMP: Final = "metadata.creationTimestamp"
 DELETION_TIMESTAMP: Final = "metadata.deletionTimestamp"
@@ -90,14 +91,14 @@ def metadata_is_well_formed(change: Change) -> Iterable[Finding]:
     if new.creation_timestamp != old.creation_timestamp or new.deletion_timestamp != old.deletion_timestamp:
         found += _unreadable_times(new)
     if new.labels:
-        found += _wrong_labels(new.labels)
+        found += islice(_wrong_labels(new.labels), MOST_FINDINGS)
     if new.annotations:
-        found += _wrong_annotations(new.annotations)
+        found += islice(_wrong_annotations(new.annotations), MOST_FINDINGS)
     if new.owner_references:
-        found += _wrong_owners(new.owner_references)
+        found += islice(_wrong_owners(new.owner_references), MOST_FINDINGS)
     if new.finalizers:
-        found += _wrong_finalizers(new.finalizers, old)
-    return tuple(Finding(error) for error in found) if found else NOTHING
+        found += islice(_wrong_finalizers(new.finalizers, old), MOST_FINDINGS)
+    return first_findings(found) if found else NOTHING
 
 
 def _is_odd(metadata: ObjectMeta, namespace: str) -> bool:
@@ -199,7 +200,7 @@ def _wrong_finalizers(finalizers: list[str | None], old: ObjectMeta) -> Iterator
     if old.deletion_timestamp is not None:
         added = sorted(set(names) - {name or "" for name in old.finalizers or ()})
         if added:
-            shown = ", ".join(quote(name) for name in added)
+            shown = ", ".join(quote(name) for name in added[:MOST_FINDINGS])
             detail = (
                 "no new finalizers can be added if the object is being deleted, "
                 f"found new finalizers []string{{{shown}}}"

@@ -1,6 +1,7 @@
 """What a rule is: data around a pure function."""
 
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any, Final
 
 from msgspec import Struct
@@ -36,6 +37,15 @@ class Finding(Struct, frozen=True, gc=False):
 
 
 NOTHING: Final[tuple[Finding, ...]] = ()
+
+MOST_FINDINGS: Final = 50
+"""Findings that a verdict carries, and that one rule makes: an object may have hundreds of thousands of wrong items."""
+
+
+def first_findings(errors: Iterable[FieldError]) -> tuple[Finding, ...]:
+    """The first errors as findings; an iterator is not asked for more."""
+    return tuple(Finding(error) for error in islice(errors, MOST_FINDINGS))
+
 
 Check = Callable[[Any], Iterable[Finding]]
 

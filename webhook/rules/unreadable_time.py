@@ -1,13 +1,14 @@
 """Times that an API server stores and then no client can decode: one such write kills a live leader."""
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final
 
 from webhook.api import micro_time
 from webhook.api.field import invalid
 from webhook.rules.change import CandidateChange, LeaseChange
 from webhook.rules.instants import fold, readable
-from webhook.rules.rule import BOTH, NOTHING, WRITES, Finding, Rule
+from webhook.rules.rule import BOTH, MOST_FINDINGS, NOTHING, WRITES, Finding, Rule
 
 _YEARS: Final = "must be within the years 0000 to 9999: JSON clients cannot decode any other"
 _FORM: Final = 'must be a time with six fraction digits and a zone, such as "2026-01-31T12:00:00.000000Z"'
@@ -27,7 +28,7 @@ def times_are_readable(change: LeaseChange | CandidateChange) -> Iterable[Findin
     if new != old:
         found = (*found, *_spec_time(field, new, fold(new), fold(old)))
     if any(entry.time is not None and len(entry.time) != _USUAL for entry in change.new_entries):
-        found = (*found, *_entry_times(change))
+        found = (*found, *islice(_entry_times(change), MOST_FINDINGS))
     return found
 
 
