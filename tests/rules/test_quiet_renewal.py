@@ -31,6 +31,13 @@ def test_a_plain_renewal_is_quiet() -> None:
     assert quiet(RENEWAL)
 
 
+@pytest.mark.parametrize("place", ["metadata.name", "metadata.namespace"])
+def test_a_long_name_goes_to_the_rules(place: str) -> None:
+    """What is found about short names is remembered; a stranger may not fill that memory with long ones."""
+    long = put(place, "a" * 254)
+    assert not quiet(RENEWAL, old=[long])
+
+
 @pytest.mark.parametrize(
     "tweak",
     [
