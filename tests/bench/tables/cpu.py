@@ -1,11 +1,15 @@
 """CPU per review beside the peers: one core each, closed loop, rounds interleaved forwards and backwards."""
 
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
 
 from tests.bench.load import run_load, write_cases
 from tests.bench.processes import measured, memory_mib
 from tests.bench.reviews import renewal
+from tests.bench.rounds import Round, quietest
 from tests.bench.servers import CONTROLLER_RUNTIME, PEERS, Running, Server, ours, running
 from tests.bench.table import Bar, Table, median, span
 from tests.bench.toolchain import MissingError
@@ -37,35 +41,46 @@ def missing(servers: tuple[Server, ...], columns: int) -> list[tuple[str, ...]]:
     return rows
 
 
+class _Cost(Struct, frozen=True):
+    """One server and size in one round."""
+
+    micros: float
+    rate: float
+    wrong: int
+
+
+def _one_round(
+    everyone: list[Running], cases: dict[int, Path], seconds: float, number: int
+) -> Round[dict[tuple[str, int], _Cost]]:
+    """All servers, small and large, forwards or backwards."""
+    result, noise = {}, [0.0]
+    for size in SIZES:
+        for server in everyone if number % 2 == 0 else reversed(everyone):
+            flags = ("-duration", f"{seconds}s", "-connections", str(CONNECTIONS))
+            with measured(server.pid) as spent:
+                report = run_load(server, "closed", cases[size], *flags, cpus="1")
+            result[server.server.name, size] = _Cost(
+                spent.cpu / report.sent * 1e6, report.sent / report.seconds, report.wrong + report.not_answered
+            )
+            noise.append(spent.foreign_cores)
+    return Round(max(noise), result)
+
+
 def run(work: Path, *, short: bool) -> Table:
     """Measure all servers with a 2.4 KB and a 4.5 KB renewal."""
-    rounds, seconds = (2, 1.0) if short else (6, 3.0)
+    wanted, seconds = (2, 1.0) if short else (6, 2.0)
     cases = {size: write_cases([renewal(size)], work / f"renewal-{size}") for size in SIZES}
-    micros: dict[tuple[str, int], list[float]] = {}
-    rates: dict[tuple[str, int], list[float]] = {}
-    memory: dict[str, float] = {}
-    noise: list[float] = []
-    wrong = 0
     servers = (ours(), *PEERS)
     with ExitStack() as stack:
         everyone = start_all(servers, work, stack, workers=1, cpus="0")
         for server in everyone:
             run_load(server, "closed", cases[2400], "-requests", "2000", cpus="1")
-        for number in range(rounds):
-            for size in SIZES:
-                for server in everyone if number % 2 == 0 else reversed(everyone):
-                    with measured(server.pid) as spent:
-                        report = run_load(
-                            server, "closed", cases[size], "-duration", f"{seconds}s",
-                            "-connections", str(CONNECTIONS), cpus="1",
-                        )  # fmt: skip
-                    key = server.server.name, size
-                    micros.setdefault(key, []).append(spent.cpu / report.sent * 1e6)
-                    rates.setdefault(key, []).append(report.sent / report.seconds)
-                    noise.append(spent.foreign_cores)
-                    wrong += report.wrong + report.not_answered
-        for server in everyone:
-            memory[server.server.name] = memory_mib(server.pid)
+        rounds = quietest(partial(_one_round, everyone, cases, seconds), wanted)
+        memory = {server.server.name: memory_mib(server.pid) for server in everyone}
+    wrong = sum(one.wrong for result in rounds.results for one in result.values())
+    keys = [(server.server.name, size) for server in everyone for size in SIZES]
+    micros = {key: [result[key].micros for result in rounds.results] for key in keys}
+    rates = {key: [result[key].rate for result in rounds.results] for key in keys}
     base = CONTROLLER_RUNTIME.name
     ratios = {
         key: [mine / other for mine, other in zip(values, micros[base, key[1]], strict=True)]
@@ -103,13 +118,14 @@ def run(work: Path, *, short: bool) -> Table:
         "CPU per review, one core each",
         (
             (
-                f"{rounds} rounds of {seconds:g} s each way, {CONNECTIONS} kept-alive TLS 1.3 connections, closed loop;"
+                f"{seconds:g} s for each server and size, {CONNECTIONS} kept-alive TLS 1.3 connections, closed loop;"
                 " server pinned to core 0, loader to core 1; one worker, GOMAXPROCS=1."
             ),
             (
                 "us = run time of all threads of the process tree / reviews; ratio = to controller-runtime in the"
                 " same round: median (lowest..highest). Below 1 is cheaper."
             ),
+            rounds.said,
             f"Every answer was checked (uid, verdict), except nginx's constant one: {wrong} wrong or missing.",
         ),
         ("server", "2.4 KB us", "ratio", "4.5 KB us", "ratio", "reviews/s", "PSS MiB"),
@@ -117,5 +133,5 @@ def run(work: Path, *, short: bool) -> Table:
         bars,
         {f"{size}": [(float(n), median(micros[s.server.name, size])) for n, s in enumerate(everyone)] for size in SIZES}
         | {s.server.name: [(float(size), median(micros[s.server.name, size])) for size in SIZES] for s in everyone},
-        max(noise),
+        rounds.foreign_cores,
     )

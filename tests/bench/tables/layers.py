@@ -25,15 +25,14 @@ def pure(work: Path, *, short: bool) -> Table:
     """The pure function bytes -> bytes with the standard policy, whole and in parts."""
     del work
     policy = load(None)
-    repeats = 300 if short else 3000
     columns = []
     for size in (2400, 4500):
         body = renewal(size).body
         request = decode(body)
         verdict = evaluate(request, policy, NOW)
-        whole = best_of(partial(respond, body, policy, NOW), repeats)
-        decoding = best_of(partial(decode, body), repeats)
-        encoding = best_of(partial(encode, verdict, request), repeats)
+        whole = best_of(partial(respond, body, policy, NOW), short=short)
+        decoding = best_of(partial(decode, body), short=short)
+        encoding = best_of(partial(encode, verdict, request), short=short)
         columns.append(
             {
                 "whole": whole,
@@ -41,14 +40,14 @@ def pure(work: Path, *, short: bool) -> Table:
                 # Facts of a request are worked out once, so a request judged twice would look too cheap.
                 "classify, weigh the stamps, run the rules": whole - decoding - encoding,
                 "encode the answer": encoding,
-                "json.loads alone, to compare machines": best_of(partial(json.loads, body), repeats),
+                "json.loads alone, to compare machines": best_of(partial(json.loads, body), short=short),
             }
         )
     whole = columns[0]["whole"]
     return Table(
         "The pure function",
         (
-            "us of one call, best of 7, garbage collector off; one process, standard policy, a plain renewal.",
+            "us of one call, best of many batches, collector off; one process, standard policy, a plain renewal.",
             f"CPython {sys.version.split()[0]}.",
         ),
         ("part", "2.4 KB", "4.5 KB"),

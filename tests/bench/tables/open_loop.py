@@ -1,12 +1,14 @@
 """Reviews on a timetable, as an API server sends them: CPU and latency, steady and in bursts."""
 
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from tests.bench.load import Report, run_load, write_cases
 from tests.bench.processes import Spent, measured
 from tests.bench.reviews import renewal
-from tests.bench.servers import CONTROLLER_RUNTIME, OPA, ours
+from tests.bench.rounds import Round, quietest
+from tests.bench.servers import CONTROLLER_RUNTIME, OPA, Running, ours
 from tests.bench.table import Bar, Table, median, span
 from tests.bench.tables.cpu import missing, start_all
 
@@ -14,22 +16,35 @@ LOADS = {"500/s": ("-rate", "500"), "bursts of 30 at 500/s": ("-rate", "500", "-
 CPU_BARS = {"500/s": (0.60, "<= 0.45"), "bursts of 30 at 500/s": (0.80, "")}
 
 
+def _one_round(
+    everyone: list[Running], cases: Path, seconds: float, number: int
+) -> Round[dict[tuple[str, str], tuple[Spent, Report]]]:
+    """All servers under all loads, forwards or backwards."""
+    result, noise = {}, [0.0]
+    for load, flags in LOADS.items():
+        for server in everyone if number % 2 == 0 else reversed(everyone):
+            with measured(server.pid) as spent:
+                report = run_load(server, "open", cases, "-duration", f"{seconds}s", *flags)
+            result[server.server.name, load] = spent, report
+            noise.append(spent.foreign_cores)
+    return Round(max(noise), result)
+
+
 def run(work: Path, *, short: bool) -> Table:
     """Two workers (GOMAXPROCS=2), unpinned, the transport settings of kube-apiserver."""
-    rounds, seconds = (2, 3) if short else (5, 15)
+    wanted, seconds = (2, 3) if short else (4, 8)
     cases = write_cases([renewal()], work / "renewal")
-    results: dict[tuple[str, str], list[tuple[Spent, Report]]] = {}
     servers = (ours(), CONTROLLER_RUNTIME, OPA)
     with ExitStack() as stack:
         everyone = start_all(servers, work, stack, workers=2, cpus="")
         for server in everyone:
             run_load(server, "open", cases, "-requests", "1000", "-rate", "500")
-        for number in range(rounds):
-            for load, flags in LOADS.items():
-                for server in everyone if number % 2 == 0 else reversed(everyone):
-                    with measured(server.pid) as spent:
-                        report = run_load(server, "open", cases, "-duration", f"{seconds}s", *flags)
-                    results.setdefault((server.server.name, load), []).append((spent, report))
+        rounds = quietest(partial(_one_round, everyone, cases, seconds), wanted)
+    results = {
+        (server.server.name, load): [result[server.server.name, load] for result in rounds.results]
+        for server in everyone
+        for load in LOADS
+    }
     rows, bars, series = [], [], {}
     for load in LOADS:
         base = results.get((CONTROLLER_RUNTIME.name, load))
@@ -67,22 +82,22 @@ def run(work: Path, *, short: bool) -> Table:
                         p99 <= theirs,
                     ),
                 ]
-    noise = max(spent.foreign_cores for many in results.values() for spent, _ in many)
     return Table(
         "Open loop: reviews on a timetable",
         (
             (
-                f"{rounds} rounds of {seconds} s for each row, interleaved both ways; 2 workers, GOMAXPROCS=2,"
+                f"{seconds} s for each row and round, interleaved both ways; 2 workers, GOMAXPROCS=2,"
                 " nothing pinned, so server and loader share the cores."
             ),
             (
                 "HTTP/1.1, 25 idle connections, no session cache, as kube-apiserver; latency from the scheduled moment;"
                 " medians over the rounds."
             ),
+            rounds.said,
         ),
         ("load", "server", "CPU us", "ratio", "p50 / p99 / p99.9 ms", "wrong or missing"),
         (*rows, *missing(servers, 6)),
         tuple(bars),
         series,
-        noise,
+        rounds.foreign_cores,
     )

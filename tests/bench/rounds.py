@@ -1,0 +1,53 @@
+"""Rounds on a machine that others use as well: noisy ones are repeated, chosen by the noise and never by the result."""
+
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
+
+from msgspec import Struct
+
+T = TypeVar("T")
+QUIET_CORES: Final = 0.25
+"""Foreign load up to which a round counts as quiet."""
+TRIES: Final = 2
+"""How many times more rounds are run, at most, to find enough quiet ones."""
+
+
+class Round(Struct, Generic[T]):
+    """What one round gave, and how many cores other programs kept busy at its worst moment."""
+
+    foreign_cores: float
+    result: T
+
+
+class Rounds(Struct, Generic[T]):
+    """The quietest rounds, in the order in which they ran; `run` counts all."""
+
+    kept: list[Round[T]]
+    run: int
+
+    @property
+    def results(self) -> list[T]:
+        """What the kept rounds gave."""
+        return [one.result for one in self.kept]
+
+    @property
+    def foreign_cores(self) -> float:
+        """The noisiest of the kept rounds."""
+        return max(one.foreign_cores for one in self.kept)
+
+    @property
+    def said(self) -> str:
+        """How the rounds were chosen, as a sentence."""
+        return f"The {len(self.kept)} quietest of {self.run} rounds, by the CPU that other programs used."
+
+
+def quietest(one_round: Callable[[int], Round[T]], wanted: int) -> Rounds[T]:
+    """Run rounds until `wanted` were quiet, or enough were tried; keep the `wanted` quietest.
+
+    `one_round` gets the number of the round, so that it can turn the order of the servers around.
+    """
+    ran: list[Round[T]] = []
+    while len(ran) < wanted * TRIES and sum(one.foreign_cores <= QUIET_CORES for one in ran) < wanted:
+        ran.append(one_round(len(ran)))
+    limit = sorted(one.foreign_cores for one in ran)[wanted - 1]
+    return Rounds([one for one in ran if one.foreign_cores <= limit][:wanted], len(ran))
