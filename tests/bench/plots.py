@@ -19,6 +19,7 @@ PALETTE = (OURS, "#d9822b", "#3a9d5d")
 mpl.rcParams.update(
     {
         "svg.hashsalt": "lease-webhook",  # the same numbers draw the same bytes
+        "svg.fonttype": "none",
         "font.size": 10,
         "axes.spines.top": False,
         "axes.spines.right": False,
@@ -45,11 +46,13 @@ def servers(tables: dict[str, Any], target: Path) -> None:
     left.set_yticks(range(len(names)), names)
     left.set_xlabel("CPU, microseconds per review (dark: 2.4 KB, light: 4.5 KB)")
     left.set_title("CPU per review, one core")
+    colors = iter(PALETTE)
     for name, points in tables["open-loop"]["series"].items():
         load, _, server = name.partition(": ")
         if load.startswith("bursts"):
-            color = OURS if server == "lease-webhook" else None
-            right.plot([str(q) for q, _ in points], [ms for _, ms in points], marker="o", label=server, color=color)
+            right.plot(
+                [str(q) for q, _ in points], [ms for _, ms in points], marker="o", label=server, color=next(colors)
+            )
     right.set_ylim(bottom=0)
     right.set_xlabel("percentile")
     right.set_ylabel("milliseconds")
@@ -72,7 +75,7 @@ def growth(tables: dict[str, Any], target: Path) -> None:
     for color, (name, points) in zip(PALETTE, tables["growth-policy"]["series"].items(), strict=False):
         policy.plot([x for x, _ in points], [y for _, y in points], marker="o", label=name, color=color)
     policy.set_xscale("symlog", linthresh=10)
-    policy.set_ylim(bottom=0)
+    policy.set_ylim(0, 1.3 * policy.get_ylim()[1])
     policy.set_xlabel("entries of the policy")
     policy.set_title("against the policy (pure function)")
     points = tables["growth-workers"]["series"]["workers"]

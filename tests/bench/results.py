@@ -169,10 +169,7 @@ def write_readme() -> None:
 
 def _summary() -> str:
     parts = []
-    for directory, title, what in (
-        (BENCH, "What it costs", "bars"),
-        (FAULTS, "What it survives", "bars"),
-    ):
+    for directory, title in ((BENCH, "What it costs"), (FAULTS, "What it survives")):
         file = directory / "results.json"
         if not file.exists():
             continue
@@ -183,7 +180,6 @@ def _summary() -> str:
             f"**{title}** (`make {directory.name}`, everything in [{relative}/RESULTS.md]({relative}/RESULTS.md)):\n"
         )
         parts.append("\n".join(lines) + "\n")
-        del what
     parts += [f"![{text}](tests/bench/plots/{name}.svg)\n" for name, text in PLOTS.items() if name == "servers"]
     return "\n".join(parts).rstrip()
 
