@@ -164,10 +164,11 @@ def write_readme() -> None:
     if not found:
         raise RuntimeError(f"README.md has no line {START}")
     _, _, after = rest.partition(END)
-    readme.write_text(f"{before}{START}\n{_summary()}\n{END}{after}")
+    readme.write_text(f"{before}{START}\n{summary()}\n{END}{after}")
 
 
-def _summary() -> str:
+def summary() -> str:
+    """The README's section: the bars of both programmes, and a plot."""
     parts = []
     for directory, title in ((BENCH, "What it costs"), (FAULTS, "What it survives")):
         file = directory / "results.json"

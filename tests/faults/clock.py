@@ -10,8 +10,11 @@ from tests.bench.reviews import mixture
 from tests.bench.servers import ours, running
 from tests.bench.table import Table
 from tests.faults.watched import fault_table, holds, never_wrong, none_lost, row, under_load
+from webhook.server.settings import STUCK_WORKER_SECONDS
 
 HOUR = 3600
+LONGER_THAN_A_HEARTBEAT = STUCK_WORKER_SECONDS + 10.0
+"""gunicorn kills a worker that it has not heard of for so long."""
 JUMPS = {"an hour ahead": HOUR, "an hour back": -HOUR, "ten years ahead": 10 * 365 * 24 * HOUR, "back to now": 0}
 
 
@@ -36,7 +39,7 @@ def jumps(work: Path, *, short: bool) -> Table:
     with running(ours(), work / "server", workers=2, environment=environment) as server:
         before = server.workers
         for name, seconds in JUMPS.items():
-            with under_load(server, work, 4 if short else 15, cases=cases) as load:
+            with under_load(server, work, 5 if short else LONGER_THAN_A_HEARTBEAT, cases=cases) as load:
                 time.sleep(1)
                 with offset.open("r+b") as file:
                     file.write(struct.pack("q", seconds))

@@ -2,7 +2,8 @@
 
 What is overridden, and why:
 - ReviewServer.startup: uvicorn knows one kind of port, and sets no limit to a TLS handshake or its end.
-- ReviewServer.on_tick: a worker whose master was killed would serve on, on a port that nobody can take back.
+- ReviewServer.on_tick: a worker whose master was killed would serve on, on a port that nobody can take back; and
+  uvicorn times gunicorn's heartbeat by the wall clock, so that a clock set back an hour would have all workers killed.
 - ReviewServer.shutdown: says the last log lines before the process ends by its signal.
 - ReviewWorker._serve: uvicorn-worker builds its own server and TLS context from file names.
 """
@@ -13,6 +14,7 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, Final
 
 from gunicorn.arbiter import Arbiter
@@ -39,8 +41,9 @@ LARGEST_PROBE: Final = 4096
 class ReviewServer(Server):
     """uvicorn's server with our two ports."""
 
-    def __init__(self, config: Config, service: Service, master: int) -> None:
+    def __init__(self, config: Config, service: Service, master: int, beat: Callable[[], object]) -> None:
         super().__init__(config)
+        self._beat = beat
         self._service = service
         self._master = master
         self._tasks: list[asyncio.Task[None]] = []
@@ -81,7 +84,9 @@ class ReviewServer(Server):
         self.started = True
 
     async def on_tick(self, counter: int) -> bool:
-        """Whether to stop; ten times a second."""
+        """Whether to stop; ten times a second, and once a second tell the master that the loop turns."""
+        if counter % 10 == 0:
+            self._beat()
         return await super().on_tick(counter) or os.getppid() != self._master
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -124,7 +129,7 @@ class ReviewWorker(UvicornWorker):  # type: ignore[misc] # uvicorn-worker has no
         self.config.app = service.asgi_app
         self.config.timeout_graceful_shutdown = self.cfg.graceful_timeout
         self._install_sigquit_handler()
-        server = ReviewServer(self.config, service, self.ppid)
+        server = ReviewServer(self.config, service, self.ppid, self.notify)
         # gunicorn wraps its sockets; both kinds have what the loop needs.
         await server.serve(sockets=[listener.sock for listener in self.sockets])
         if not server.started:

@@ -32,7 +32,7 @@ def _one_round(
 
 def run(work: Path, *, short: bool) -> Table:
     """Two workers (GOMAXPROCS=2), unpinned, the transport settings of kube-apiserver."""
-    wanted, seconds = (2, 3) if short else (4, 8)
+    wanted, seconds = (2, 3) if short else (3, 6)
     cases = write_cases([renewal()], work / "renewal")
     servers = (ours(), CONTROLLER_RUNTIME, OPA)
     with ExitStack() as stack:
