@@ -4,7 +4,8 @@ What is overridden, and why:
 - ReviewServer.startup: uvicorn knows one kind of port, and sets no limit to a TLS handshake or its end.
 - ReviewServer.on_tick: a worker whose master was killed would serve on, on a port that nobody can take back; and
   uvicorn times gunicorn's heartbeat by the wall clock, so that a clock set back an hour would have all workers killed.
-- ReviewServer.shutdown: says the last log lines before the process ends by its signal.
+- ReviewServer.shutdown: lets handshakes that are under way end, and says the last log lines before the process ends
+  by its signal.
 - ReviewWorker._serve: uvicorn-worker builds its own server and TLS context from file names.
 """
 
@@ -34,6 +35,9 @@ from webhook.server.settings import BACKLOG
 
 SHUTDOWN_SECONDS: Final = 2
 """A client that ignores our close_notify would otherwise hold the exit for the whole graceful time."""
+
+HANDSHAKES_SECONDS: Final = 0.5
+"""How long handshakes that are under way may take when the server stops; an end in the middle is a failed write."""
 
 LARGEST_PROBE: Final = 4096
 
@@ -90,7 +94,13 @@ class ReviewServer(Server):
         return await super().on_tick(counter) or os.getppid() != self._master
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Drain; the sweep goes on until the last connection is closed."""
+        """Drain; the sweep goes on until the last connection is closed.
+
+        Nobody is accepted any more, but whoever is in the middle of a TLS handshake becomes a connection first.
+        """
+        for server in self.servers:
+            server.close()
+        await asyncio.sleep(HANDSHAKES_SECONDS)
         await super().shutdown(sockets)
         for task in self._tasks:
             task.cancel()
