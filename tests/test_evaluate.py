@@ -191,6 +191,12 @@ def test_without_stamps_a_denial_weakens_unless_the_policy_insists() -> None:
     assert judge(UNSTAMPED).allowed, "a warning stays a warning"
 
 
+def test_a_warning_tells_the_whole_cure() -> None:
+    told = {text.partition(":")[0]: text for text in judge(UNSTAMPED, STRICT).warnings}
+    assert told["lease-without-stamps"].endswith("(it stamps now, so a takeover waits one duration)")
+    assert told["takeover-before-expiry"].endswith("or ask the holder to release it")
+
+
 def test_rules_about_the_writer_can_be_left_out() -> None:
     review = update(put("spec.strategy", "a/b"), put("spec.leaseTransitions", 6))
     assert not judge(review).allowed

@@ -18,7 +18,10 @@ from webhook.rules.registry import RULES_BY_OCCASION
 from webhook.rules.rule import MOST_FINDINGS, Finding, Rule
 
 LONGEST_WARNING: Final = 256
-"""Characters to which the API server cuts warnings once all of a request exceed its budget."""
+"""Characters to which the API server cuts warnings once all of a request exceed its budget; one alone it shows whole.
+
+Source: kubernetes/apiserver `pkg/endpoints/filters/warning.go`.
+"""
 
 LONGEST_WARNINGS: Final = 4096
 """Characters of all warnings of a request; kube-apiserver drops what goes beyond."""
@@ -202,15 +205,18 @@ def _warning(judged: _Judged) -> str:
         text = f"{judged.rule}: would be denied; allowed because {judged.because}: {judged.error}"
     else:
         text = f"{judged.rule}: {judged.error}"
-    return cut(text, LONGEST_WARNING - len("..."))
+    return cut(text, 4 * LONGEST_WARNING)
 
 
 def _within_budget(warnings: list[str]) -> tuple[str, ...]:
     """The warnings that kube-apiserver shows, the last one telling of those that it would drop without a word."""
     if sum(map(len, warnings)) <= LONGEST_WARNINGS:
         return tuple(warnings)
-    kept = LONGEST_WARNINGS // (LONGEST_WARNING + 1)
-    return (*warnings[:kept], "lease webhook: more was found than warnings can tell; mend these first")
+    short = _once(cut(warning, LONGEST_WARNING - len("...")) for warning in warnings)
+    kept = LONGEST_WARNINGS // LONGEST_WARNING - 1
+    if len(short) <= kept:
+        return tuple(short)
+    return (*short[:kept], "lease webhook: more was found than warnings can tell; mend these first")
 
 
 T = TypeVar("T")

@@ -19,7 +19,7 @@ from webhook.rules.rule import LEASES, NOTHING, UPDATE, Finding, Rule
 _FIELD: Final = "metadata.managedFields"
 _EMPTY: Final = frozenset({b"null", b"[]"})
 CURE: Final = (
-    "`kubectl apply --server-side` of apiVersion, kind, name and namespace only brings the stamps back "
+    "`kubectl apply --server-side` of apiVersion, kind, name and namespace only brings one back "
     "(it stamps now, so a takeover waits one duration)"
 )
 
