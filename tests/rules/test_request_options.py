@@ -24,6 +24,7 @@ def deleted(**options: object) -> Document:
         pytest.param({"dryRun": []}, id="dryRun: an empty list"),
         pytest.param({"fieldManager": "k\N{LATIN SMALL LETTER E WITH ACUTE}ctl edit"}, id="fieldManager: letters"),
         pytest.param({"fieldManager": "m" * 128}, id="fieldManager: 128 bytes"),
+        pytest.param({"fieldManager": "m\U0003fffd"}, id="fieldManager: a character of a Unicode to come"),
         pytest.param({"fieldManager": "", "fieldValidation": ""}, id="empty texts"),
         *(
             pytest.param({"fieldValidation": word}, id=f"fieldValidation: {word}")

@@ -1,5 +1,6 @@
 """The options of a write: kubernetes/apimachinery `pkg/apis/meta/v1/validation/validation.go`."""
 
+import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -41,11 +42,18 @@ def _wrong_write_options(options: Options) -> Iterator[FieldError]:
 def _wrong_manager(manager: str) -> Iterator[FieldError]:
     if byte_length(manager) > LONGEST_MANAGER:
         yield too_long("fieldManager", f"may not be more than {LONGEST_MANAGER} bytes")
-    if not manager.isprintable():
-        # Upstream names every such character; the first is enough to find the mistake. Positions count bytes.
-        before = next(index for index, character in enumerate(manager) if not character.isprintable())
+    if manager.isprintable():
+        return
+    # Upstream names every such character; the first is enough to find the mistake. Positions count bytes.
+    before = next((index for index, character in enumerate(manager) if not _is_printable(character)), None)
+    if before is not None:
         detail = f"invalid character U+{ord(manager[before]):04X} (at position {byte_length(manager[:before])})"
         yield invalid("fieldManager", manager, detail)
+
+
+def _is_printable(character: str) -> bool:
+    # The API server's Unicode tables may be newer than Python's, and a renewal must not stop at a new emoji.
+    return character.isprintable() or unicodedata.category(character) == "Cn"
 
 
 def _wrong_delete_options(options: Options) -> Iterator[FieldError]:
