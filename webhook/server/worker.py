@@ -100,6 +100,9 @@ class ReviewServer(Server):
         """
         for server in self.servers:
             server.close()
+        connections: Any = self.server_state.connections
+        for connection in list(connections):
+            connection.shutdown()
         await asyncio.sleep(HANDSHAKES_SECONDS)
         await super().shutdown(sockets)
         for task in self._tasks:
