@@ -26,11 +26,6 @@ class Authority:
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         self.file.write_bytes(_pem(builder.sign(self._key, hashes.SHA256())))
 
-    @property
-    def pem(self) -> bytes:
-        """The authority's certificate."""
-        return self.file.read_bytes()
-
     def issue(
         self,
         name: str,

@@ -19,7 +19,7 @@ BASELINE = "no-webhook"
 EVERYTHING = "-everything"
 """Ends the namespaces whose configuration has no matchConditions: every renewal waits for the webhook."""
 CLIENT_GO, ASYNCIO = "client-go", "kubernetes-asyncio"
-FEWEST_RENEWALS = 0.95
+FEWEST_RENEWALS = 0.9
 """Of those without a webhook, for a leader that the outage does not slow down."""
 
 

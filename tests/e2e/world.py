@@ -24,7 +24,7 @@ SERVICE = "lease-webhook"
 """Name of the shipped Service and of its namespace."""
 WEBHOOK = "leases.lease-webhook.svc"
 ROUTE = "e2e/route"
-SETTLING_SECONDS = 5.0
+SETTLING_SECONDS = 6.0
 """A new webhook configuration takes effect after 1 to 3 s."""
 PROJECT = Path(__file__).parents[2]
 
