@@ -5,6 +5,7 @@ import concurrent.futures
 import datetime as dt
 import os
 import platform
+import signal
 import sys
 import tempfile
 import traceback
@@ -49,6 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--required", action="store_true", help="fail, and do not skip, where Go is missing")
     parser.add_argument("--keep", type=Path, help="keep logs in this directory")
     options = parser.parse_args(arguments)
+    # Ended from outside, the run still stops what it started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         binaries = [entry for entry in all_binaries() if entry.version.startswith(options.kubernetes)]
     except MissingToolchainError as missing:
