@@ -168,21 +168,33 @@ def write_readme() -> None:
 
 
 def summary() -> str:
-    """The README's section: the bars of both programmes, and a plot."""
+    """The README's section: what each programme found, and a plot."""
     parts = []
-    for directory, title in ((BENCH, "What it costs"), (FAULTS, "What it survives")):
+    for directory, title, table in ((BENCH, "What it costs", bars), (FAULTS, "What it survives", survived)):
         file = directory / "results.json"
         if not file.exists():
             continue
         tables = msgspec.json.decode(file.read_bytes(), type=dict[str, Table])
-        lines = bars(tables).splitlines()[2:]
-        relative = directory.relative_to(ROOT)
-        parts.append(
-            f"**{title}** (`make {directory.name}`, everything in [{relative}/RESULTS.md]({relative}/RESULTS.md)):\n"
-        )
-        parts.append("\n".join(lines) + "\n")
-    parts += [f"![{text}](tests/bench/plots/{name}.svg)\n" for name, text in PLOTS.items() if name == "servers"]
-    return "\n".join(parts).rstrip()
+        page = f"{directory.relative_to(ROOT)}/RESULTS.md"
+        noise = max(one.foreign_cores for one in tables.values())
+        parts += [
+            f"**{title}**, in full in [{page}]({page}); other programs kept up to {noise:.1f} cores busy meanwhile:",
+            "\n".join(table(tables).splitlines()[2:]),
+        ]
+    if (BENCH / "plots" / "servers.svg").exists():
+        parts.append(f"![{PLOTS['servers']}](tests/bench/plots/servers.svg)")
+    return "\n\n".join(parts)
+
+
+def survived(tables: Mapping[str, Table]) -> str:
+    """One row for each fault: what was sent meanwhile, what came of it, and which bars were missed."""
+    rows = []
+    for table in tables.values():
+        sums = [sum(int(row[column]) for row in table.rows if row[column]) for column in (1, 2, 3)]
+        missed = "; ".join(f"**missed**: {bar.what}: {bar.measured}" for bar in table.bars if not bar.met)
+        rows.append(_row((table.title, *sums, missed or f"all {len(table.bars)} bars met")))
+    head = ("fault", "reviews meanwhile", "lost", "wrong verdicts", "result")
+    return "\n".join(["### Faults", "", _row(head), _row(["---"] * len(head)), *rows])
 
 
 def _row(cells: object) -> str:
