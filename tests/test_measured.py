@@ -1,0 +1,27 @@
+"""What people read about cost and faults is what was measured: nobody edits a figure by hand."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.bench import results
+from tests.bench.servers import ROOT
+from tests.bench.table import Table
+
+DIRECTORIES = [pytest.param(results.BENCH, id="bench"), pytest.param(results.FAULTS, id="faults")]
+
+
+@pytest.mark.parametrize("directory", DIRECTORIES)
+def test_the_results_page_shows_what_was_measured(directory: Path) -> None:
+    page = (directory / "RESULTS.md").read_text()
+    tables = msgspec.json.decode((directory / "results.json").read_bytes(), type=dict[str, Table])
+    assert results.bars(tables) in page
+    for table in tables.values():
+        assert results.markdown(table) in page
+
+
+def test_the_readme_shows_what_was_measured() -> None:
+    readme = (ROOT / "README.md").read_text()
+    section = readme.partition(results.START)[2].partition(results.END)[0]
+    assert section.strip() == results.summary()
