@@ -1,4 +1,4 @@
-"""A verdict becomes the bytes of an AdmissionReview answer that kube-apiserver accepts.
+"""A verdict, which is bounded already, becomes the bytes of an AdmissionReview answer that kube-apiserver accepts.
 
 What it accepts: kubernetes/apiserver `pkg/admission/plugin/webhook/request/admissionreview.go`: the uid of the request,
 apiVersion and kind exactly, no patch.
@@ -13,9 +13,6 @@ from webhook.api.formats import LONGEST_NAME
 from webhook.api.request import AdmissionRequest
 from webhook.api.text import cut, escape
 from webhook.api.verdict import Cause, Verdict
-
-MOST_CAUSES: Final = 50
-"""Causes that are sent; an object may have thousands of wrong items, and the answer stays below 64 KiB."""
 
 
 class _Details(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -59,7 +56,7 @@ def encode(verdict: Verdict, request: AdmissionRequest) -> bytes:
             status="Failure",
             message=verdict.message,
             reason=verdict.reason,
-            details=_Details(name, request.group, request.kind, verdict.causes[:MOST_CAUSES]),
+            details=_Details(name, request.group, request.kind, verdict.causes),
             code=verdict.code,
         )
     response = _Response(

@@ -14,7 +14,7 @@ from msgspec.structs import asdict
 from webhook.api.request import KIND_OF, Operation, Resource
 from webhook.cli.failure import Failure
 from webhook.cli.terminal import indent, paint_for, table
-from webhook.evaluate import OBJECT_TYPES
+from webhook.decide import OBJECT_TYPES
 from webhook.policy.model import LeasePolicy
 from webhook.rules import candidate_strategy_conflict
 from webhook.rules.events import Event
