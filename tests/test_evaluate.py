@@ -220,6 +220,14 @@ def test_wrong_types_are_invalid() -> None:
     assert judge(make_review(put("request.object.spec", 5)), OBSERVE).allowed
 
 
+def test_warnings_that_are_too_many_to_be_whole_are_cut_and_all_told() -> None:
+    labels = {f"{'é' * 120}{number}": "" for number in range(7)}
+    verdict = judge(make_review(put("request.object.metadata.labels", labels)), OBSERVE)
+    assert len(verdict.warnings) == 14
+    assert sum(map(len, verdict.warnings)) <= 4096
+    assert all(warning.endswith("...") for warning in verdict.warnings)
+
+
 OTHERS: list[tuple[str, list[Tweak], str]] = [
     (
         "another resource",

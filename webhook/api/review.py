@@ -9,11 +9,10 @@ import re
 from typing import Any, Final
 
 import msgspec
-from msgspec import Raw
 
 from webhook.api.quick_review import lease_update
 from webhook.api.request import AdmissionRequest
-from webhook.api.wire import ReviewError, WireKind, WireRequest, WireResource, WireReview, checked_uid, request_of
+from webhook.api.wire import ReviewError, WireKind, WireResource, WireReview, checked_uid, request_of
 
 REVIEW_VERSIONS: Final = frozenset({"admission.k8s.io/v1", "admission.k8s.io/v1beta1"})
 
@@ -94,33 +93,30 @@ def _decode_slowly(body: bytes) -> AdmissionRequest:
         raise ReviewError(400, "the review has no request")
     uid = request.get("uid")
     uid = checked_uid(uid)
-    wrong: list[str] = []
-    read = WireRequest(
-        uid=uid,
-        kind=_piece(request, "kind", WireKind | None, wrong),
-        resource=_piece(request, "resource", WireResource | None, wrong),
-        sub_resource=_piece(request, "subResource", str | None, wrong),
-        name=_piece(request, "name", str | None, wrong),
-        namespace=_piece(request, "namespace", str | None, wrong),
-        operation=_piece(request, "operation", str | None, wrong),
-        user_info=Raw(msgspec.json.encode(request.get("userInfo"))),
-        object=Raw(msgspec.json.encode(request.get("object"))),
-        old_object=Raw(msgspec.json.encode(request.get("oldObject"))),
-        options=Raw(msgspec.json.encode(request.get("options"))),
+    wrong = [key for key, form in _FORMS.items() if not _fits(request.get(key), form)]
+    named = ".".join(["request", *wrong[:1]])
+    return AdmissionRequest(
+        uid=uid, api_version=api_version, contradiction=f"{named} has a type that no API server sends"
     )
-    if wrong:
-        return AdmissionRequest(
-            uid=uid, api_version=api_version, contradiction=f"request.{wrong[0]} has a type that no API server sends"
-        )
-    return request_of(read, api_version)
 
 
-def _piece(request: dict[str, Any], key: str, kind: Any, wrong: list[str]) -> Any:  # noqa: ANN401 - a type form
+_FORMS: Final[dict[str, Any]] = {
+    "kind": WireKind | None,
+    "resource": WireResource | None,
+    "subResource": str | None,
+    "name": str | None,
+    "namespace": str | None,
+    "operation": str | None,
+}
+"""What a typed decode of the request insists on; the rest of it stays bytes."""
+
+
+def _fits(value: object, form: Any) -> bool:  # noqa: ANN401 - a type form
     try:
-        return msgspec.convert(request.get(key), kind)
+        msgspec.convert(value, form)
     except msgspec.ValidationError:
-        wrong.append(key)
-        return None
+        return False
+    return True
 
 
 __all__ = ["REVIEW_VERSIONS", "ReviewError", "decode"]

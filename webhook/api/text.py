@@ -33,12 +33,10 @@ def quote(value: object) -> str:
     """A bad value as the API server prints one: strings in double quotes, numbers bare, everything cut and escaped."""
     if value is None:
         return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
     if isinstance(value, str):
         shown = cut(value).replace("\\", "\\\\").replace('"', '\\"')
         return f'"{escape(shown)}"'
-    if isinstance(value, int):
+    if isinstance(value, int) and not isinstance(value, bool):
         return cut(str(value))
     return escape(cut(json.dumps(value, ensure_ascii=False, default=str)))
 

@@ -45,8 +45,6 @@ def live_lease_is_not_taken_across_namespaces(change: LeaseChange) -> Iterable[F
 
 
 def _finding(change: LeaseChange, addition: str) -> tuple[Finding, ...]:
-    if change.event is not Event.STEAL:
-        return NOTHING
     return (Finding(_steal(change, addition), without_stamps=not change.expiry.from_stamps),)
 
 
