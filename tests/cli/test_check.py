@@ -126,6 +126,52 @@ unreadable absent.json
     )
 
 
+@pytest.mark.parametrize(
+    ("manifest", "error"),
+    [
+        pytest.param(
+            {"kind": "Lease"},
+            "a Lease needs apiVersion: coordination.k8s.io/v1 or another version of that group",
+            id="none",
+        ),
+        pytest.param(
+            {"apiVersion": "v1", "kind": "LeaseCandidate"},
+            "a LeaseCandidate needs apiVersion: coordination.k8s.io/v1 or another version of that group",
+            id="that of the core group",
+        ),
+        pytest.param(
+            {"apiVersion": "coordination.k8s.io/v1", "kind": "Leese"},
+            "the kinds of coordination.k8s.io are Lease and LeaseCandidate",
+            id="a kind that the group does not have",
+        ),
+    ],
+)
+def test_a_mistyped_type_is_not_skipped(manifest: Document, error: str, run: Run) -> None:
+    write("lease.yaml", manifest)
+    code, out, _ = run("lease.yaml", "--format", "json")
+    assert (code, lines(out)) == (2, [{"source": "lease.yaml#1", "error": error}])
+
+
+def test_a_lease_of_another_group_is_skipped(run: Run) -> None:
+    write("lease.yaml", {"apiVersion": "example.com/v1", "kind": "Lease"})
+    assert run("lease.yaml")[0] == 0
+
+
+def test_nothing_is_judged_as_created_where_old_cannot_be_read(run: Run) -> None:
+    write("lease.yaml", make_lease(*BARE))
+    code, out, _ = run("lease.yaml", "--old", "absent.yaml", "--format", "json")
+    assert (code, lines(out)) == (2, [{"source": "absent.yaml#1", "error": "No such file or directory"}])
+
+
+def test_a_group_without_a_user(run: Run) -> None:
+    write("lease.yaml", make_lease(*BARE))
+    assert run("lease.yaml", "--group", "a") == (
+        2,
+        "",
+        "lease-webhook: --group needs --user: a group alone writes nothing\n",
+    )
+
+
 def test_hidden_characters_of_a_file_never_reach_the_terminal(run: Run) -> None:
     write(
         "a\x1b[2J.yaml",

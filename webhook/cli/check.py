@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 
+from webhook.cli.failure import Failure
 from webhook.cli.judging import ReviewError, judge, load_policy, moment
 from webhook.cli.manifest import Key, Writer, key_of, review_of
 from webhook.cli.report import Outcome, Tally, json_of, print_error, print_json, say, text_of
@@ -58,6 +59,8 @@ def run(args: argparse.Namespace) -> int:
     """Judge everything and say what came of it."""
     policy = load_policy(args.policy)
     now = moment(args.now) if args.now else None
+    if args.group and not args.user:
+        raise Failure("--group needs --user: a group alone writes nothing")
     writer = Writer(args.user, tuple(args.group)) if args.user else None
     tally = Tally()
     paint = paint_for(sys.stdout)
@@ -79,11 +82,16 @@ def run(args: argparse.Namespace) -> int:
 
 def _outcomes(args: argparse.Namespace, policy: Policy, now: int | None, writer: Writer | None) -> Iterator[Outcome]:
     stored: dict[Key, Document] = {}
+    unreadable = False
     for item in read([args.old]) if args.old else ():
         if isinstance(item, Manifest):
             stored[key_of(item.document)] = item.document
         elif isinstance(item, Unreadable):
+            unreadable = True
             yield item
+    if unreadable:
+        # An update judged as if it were a creation could look harmless.
+        return
     for item in read(args.paths):
         yield _outcome(item, policy, now, writer, stored)
 

@@ -191,9 +191,19 @@ def _item(origin: Origin, raw: str, value: object) -> Item:
             return Unreadable(origin, str(error))
     kind = value.get("kind")
     group = str(value.get("apiVersion", "")).partition("/")[0]
+    if (group == GROUP) != (kind in KIND_OF.values()) and (problem := _mistyped(kind, value.get("apiVersion"))):
+        return Unreadable(origin, problem)
     if group != GROUP or kind not in KIND_OF.values():
         return Skipped(origin, kind if isinstance(kind, str) and kind else "no kind")
     return Manifest(origin, value)
+
+
+def _mistyped(kind: object, api_version: object) -> str:
+    """What is wrong with a document that is half one of ours; "" where it belongs to another group with a like kind."""
+    if kind in KIND_OF.values():
+        alike = isinstance(api_version, str) and "/" in api_version
+        return "" if alike else f"a {kind} needs apiVersion: {GROUP}/v1 or another version of that group"
+    return f"the kinds of {GROUP} are {' and '.join(KIND_OF.values())}"
 
 
 def encoded(document: Document) -> bytes:
