@@ -83,6 +83,15 @@ def test_what_is_no_file_is_refused_at_start(tmp_path: Path) -> None:
             PolicyFile(str(tmp_path / name))
 
 
+def test_a_mistyped_preset_is_told_the_nearest() -> None:
+    with pytest.raises(PolicyFileError) as caught:
+        load("strickt")
+    assert str(caught.value) == 'strickt: No such file or directory, and no preset; did you mean "strict"?'
+    with pytest.raises(PolicyFileError) as caught:
+        load("strickt.yaml")
+    assert str(caught.value) == "strickt.yaml: No such file or directory"
+
+
 def test_a_preset_never_changes() -> None:
     assert PolicyFile("strict").poll() is None
 

@@ -6,6 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.policy import document
+from webhook.policy.complaint import nearest
 from webhook.policy.error import PolicyError
 from webhook.policy.model import Policy
 from webhook.policy.settings import API_VERSION, PRESETS
@@ -101,7 +102,9 @@ def _look(path: Path) -> _Sight:
 
 def _parsed(path: Path, sight: _Sight) -> Policy:
     if sight.error:
-        raise PolicyFileError(f"{path}: {sight.error}")
+        # A bare word was meant as a preset more often than as a file.
+        hint = "" if path.suffix or path.name != str(path) else nearest(str(path), PRESETS)
+        raise PolicyFileError(f"{path}: {sight.error}{hint and f', and no preset{hint}'}")
     try:
         return document.parse(sight.content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
