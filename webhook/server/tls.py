@@ -125,7 +125,9 @@ class Certificates:
 
     def _refuse(self, problem: str) -> None:
         if problem != self._problem:
-            LOG.error("the certificate is not taken; the last good one stays", extra={"fields": {"problem": problem}})
+            there_is_one = self.current is not None or (self._memory / LAST_GOOD).exists()
+            stays = "; the last good one stays" if there_is_one else ""
+            LOG.error("the certificate is not taken%s", stays, extra={"fields": {"problem": problem}})
             self._told("failure")
         self._problem = problem
 
