@@ -25,7 +25,9 @@ def look(host: str, port: int, config: ClientConfig) -> Served:
         leaf = _handshake(host, port, name, _trusting_anything())
         return Served(ssl.DER_cert_to_PEM_cert(leaf).encode(), origin, _distrust(host, port, config))
     except (OSError, ValueError) as error:
-        raise Unreachable(f"{origin}: no TLS handshake: {error}") from error
+        raise Unreachable(
+            f"{origin}: no TLS handshake: {error}; without --endpoint the configuration alone is examined"
+        ) from error
 
 
 def _distrust(host: str, port: int, config: ClientConfig) -> str:
