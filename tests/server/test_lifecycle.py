@@ -27,6 +27,14 @@ def test_sigterm_loses_nothing_on_open_connections(tls_dir: Path) -> None:
     assert traffic.refused > 0
 
 
+@pytest.mark.parametrize("name", ["SIGINT", "SIGQUIT"])
+def test_a_quick_stop_of_the_master_alone_ends_the_workers_without_killing_them(tls_dir: Path, name: str) -> None:
+    with running(tls_dir, **BUSY) as server:
+        server.process.send_signal(signal.Signals[name])
+        assert server.stop() == 0
+    assert [line for line in server.lines if "SIGKILL" in line["message"]] == []
+
+
 def test_sigterm_answers_one_more_request_on_an_idle_connection(tls_dir: Path) -> None:
     with running(tls_dir, **BUSY) as server:
         connection = server.connect()

@@ -12,6 +12,7 @@ What is overridden, and why:
 import asyncio
 import functools
 import os
+import signal
 import socket
 import sys
 import time
@@ -141,8 +142,10 @@ class ReviewWorker(UvicornWorker):  # type: ignore[misc] # uvicorn-worker has no
             sys.exit(Arbiter.WORKER_BOOT_ERROR)
         self.config.app = service.asgi_app
         self.config.timeout_graceful_shutdown = self.cfg.graceful_timeout
-        self._install_sigquit_handler()
         server = ReviewServer(self.config, service, self.ppid, self.notify)
+        # A master that alone gets SIGINT or SIGQUIT sends SIGQUIT. uvicorn-worker's handler does not reach the server:
+        # the master would wait out the graceful time and kill.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGQUIT, server.handle_exit, signal.SIGTERM, None)
         # gunicorn wraps its sockets; both kinds have what the loop needs.
         await server.serve(sockets=[listener.sock for listener in self.sockets])
         if not server.started:
