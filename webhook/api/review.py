@@ -27,7 +27,7 @@ def decode(body: bytes) -> AdmissionRequest:
 
     """
     try:
-        body.decode()
+        body.isascii() or body.decode()
     except UnicodeDecodeError:
         raise ReviewError(400, "the body is not UTF-8") from None
     return lease_update(body) or _decode_any(body)

@@ -6,7 +6,10 @@ It costs a third of asking them, and the API server waits for us in line with so
 """
 
 from functools import lru_cache
-from typing import Final, TypeGuard
+from typing import Annotated, Final, TypeGuard
+
+import msgspec
+from msgspec import Meta, Raw, Struct
 
 from webhook.api import formats, micro_time
 from webhook.api.objects import ObjectMeta
@@ -14,7 +17,15 @@ from webhook.api.request import NO_OPTIONS, Operation
 from webhook.rules.change import LeaseChange
 from webhook.rules.renew_time import is_ahead
 
-_USUAL_ENTRY_TIME: Final = len("2026-01-31T12:00:00Z")
+_USUAL_TIME: Final = len("2026-01-31T12:00:00Z")
+
+
+class _UsualEntry(Struct, frozen=True, gc=False):
+    time: Annotated[str, Meta(min_length=_USUAL_TIME, max_length=_USUAL_TIME)]
+
+
+_usual_entries: Final = msgspec.json.Decoder(Annotated[list[_UsualEntry], Meta(min_length=1)])
+"""Takes managedFields whose entries all have a time of the usual length, which no unreadable time has."""
 
 
 def is_quiet_renewal(change: LeaseChange) -> bool:
@@ -37,10 +48,17 @@ def is_quiet_renewal(change: LeaseChange) -> bool:
         and change.request.operation is Operation.UPDATE
         and change.request.options is NO_OPTIONS
         and _metadata_is_bare(change.new_metadata, change.old_metadata)
-        and not is_ahead(renewed, change.now, change.limits.renew_time_in_future)
-        and bool(change.new_entries)
-        and all(entry.time is not None and len(entry.time) == _USUAL_ENTRY_TIME for entry in change.new_entries)
+        and (renewed <= change.now or not is_ahead(renewed, change.now, change.limits.renew_time_in_future))
+        and _entries_are_usual(change.new_metadata.managed_fields)
     )
+
+
+def _entries_are_usual(managed_fields: Raw) -> bool:
+    try:
+        _usual_entries.decode(managed_fields)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def _metadata_is_bare(new: ObjectMeta, old: ObjectMeta) -> bool:
