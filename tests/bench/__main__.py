@@ -61,7 +61,7 @@ def program(
 ) -> int:
     """The command line that benchmark and fault programme share.
 
-    `strict`: a missed bar is exit code 1. `publish` writes the results of a full run where people read them.
+    `strict`: a missed bar is exit code 1; a short run, made on any machine, judges no bar of the load. `publish` writes the results of a full run where people read them.
     """
     parser = argparse.ArgumentParser(prog=f"python -m {prog}", description=sys.modules["__main__"].__doc__)
     parser.add_argument("--short", action="store_true", help="seconds instead of minutes; prints, writes nothing")
@@ -72,11 +72,12 @@ def program(
     except toolchain.MissingError as reason:
         print(f"the load generator cannot be built: {reason}", file=sys.stderr)
         return 2
-    made = measure(tables, arguments.only, f"python -m {prog}", short=arguments.short)
+    short = arguments.short
+    made = measure(tables, arguments.only, f"python -m {prog}", short=short)
     print("\n" + results.bars(made))
-    if not arguments.short:
+    if not short:
         publish(made)
-    missed = [bar for table in made.values() for bar in table.bars if not bar.met]
+    missed = [bar for table in made.values() for bar in table.bars if not bar.met and not (bar.of_load and short)]
     return 1 if missed and strict else 0
 
 

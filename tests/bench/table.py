@@ -4,13 +4,17 @@ from msgspec import Struct
 
 
 class Bar(Struct, frozen=True):
-    """One promise of the project and what was measured."""
+    """One promise of the project and what was measured.
+
+    `of_load` marks what a busy machine can miss without any fault of the server: latency, and memory under a backlog.
+    """
 
     what: str
     bar: str
     measured: str
     met: bool
     stretch: str = ""
+    of_load: bool = False
 
 
 class Table(Struct, frozen=True):

@@ -32,7 +32,7 @@ def terminate(work: Path, *, short: bool) -> Table:
     bars = [
         none_lost("SIGTERM, open connections", sum(report.broken for report in reports)),
         never_wrong("SIGTERM", *reports),
-        holds("SIGTERM: exit code 0 within", "5 s", f"{max(exits):.1f} s", met=max(exits) <= 5),
+        holds("SIGTERM: exit code 0 within", "5 s", f"{max(exits):.1f} s", met=max(exits) <= 5, of_load=True),
     ]
     return fault_table("SIGTERM", notes, rows, bars, noise)
 

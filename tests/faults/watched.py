@@ -64,9 +64,9 @@ def none_lost(what: str, lost: int) -> Bar:
     return Bar(f"{what}: lost", "0", str(lost), lost == 0)
 
 
-def holds(what: str, bar: str, measured_value: str, *, met: bool) -> Bar:
+def holds(what: str, bar: str, measured_value: str, *, met: bool, of_load: bool = False) -> Bar:
     """A bar of another kind."""
-    return Bar(what, bar, measured_value, met)
+    return Bar(what, bar, measured_value, met, of_load=of_load)
 
 
 def fault_table(
