@@ -151,6 +151,19 @@ def test_a_certificate_that_has_expired_at_the_start_is_served_and_not_ready(tmp
         assert server.post(REVIEW)[0] == 200
 
 
+def test_the_kill_switch_is_told_until_it_is_removed(tmp_path: Path) -> None:
+    make_certificates(tmp_path)
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("apiVersion: lease-webhook/v1\nmode: off\n")
+    with running(tmp_path, policy=str(policy), **QUICK) as server:
+        server.wait_for_line("the policy is off: every write is allowed")
+        told = "warning: policy: mode is off, every write is allowed; remove it to judge again"
+        assert server.probe("/readyz") == (200, f"ok\n{told}\n")
+        policy.write_text("apiVersion: lease-webhook/v1\n")
+        server.wait_for_line("judging by a policy")
+        assert server.probe("/readyz") == (200, "ok\n")
+
+
 def test_a_policy_file_that_changes(tmp_path: Path) -> None:
     make_certificates(tmp_path)
     policy = tmp_path / "policy.yaml"

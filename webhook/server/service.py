@@ -72,6 +72,8 @@ class Service:
         """
         refused = self._policy_file.error
         warnings = [f"policy: {refused}; the last good one is in use"] if refused else []
+        if self._policy_file.current.mode is Mode.OFF:
+            warnings.append("policy: mode is off, every write is allowed; remove it to judge again")
         return Readiness(self.certificates.reasons(), warnings + self.certificates.warnings())
 
     async def flush_metrics(self) -> None:
