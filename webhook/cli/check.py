@@ -4,12 +4,15 @@ import argparse
 import sys
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from webhook.cli.failure import Failure
 from webhook.cli.judging import ReviewError, judge, load_policy, moment
 from webhook.cli.manifest import Key, Writer, key_of, review_of
 from webhook.cli.report import Outcome, Tally, json_of, print_error, print_json, say, text_of
 from webhook.cli.sources import Document, Item, Manifest, Review, Skipped, Unreadable, read
 from webhook.cli.terminal import paint_for
+from webhook.cli.unknown_fields import unknown_fields
 from webhook.policy.model import Policy
 
 _DESCRIPTION = """\
@@ -105,6 +108,8 @@ def _outcome(
         if isinstance(item, Review):
             return judge(item.origin, item.body, policy, now)
         body = review_of(item.document, stored.get(key_of(item.document)), writer)
-        return judge(item.origin, body, policy, now, judge_writer=writer is not None)
+        judged = judge(item.origin, body, policy, now, judge_writer=writer is not None)
     except (ReviewError, ValueError) as error:
         return Unreadable(item.origin, str(error))
+    warnings = (*judged.verdict.warnings, *unknown_fields(item.document))
+    return replace(judged, verdict=replace(judged.verdict, warnings=warnings))

@@ -1,0 +1,41 @@
+"""A typo in a manifest is told: the API server would drop the field without a word."""
+
+import pytest
+
+from tests.factories import Tweak, changed, make_candidate, make_lease, put
+from webhook.cli.unknown_fields import MOST, unknown_fields
+
+V1ALPHA1 = put("apiVersion", "coordination.k8s.io/v1alpha1")
+
+
+@pytest.mark.parametrize(
+    ("tweak", "field", "hint"),
+    [
+        pytest.param(put("spec.leaseDuration", 15), "spec.leaseDuration", "leaseDurationSeconds", id="a short name"),
+        pytest.param(put("spec.holderidentity", "a"), "spec.holderidentity", "holderIdentity", id="another case"),
+        pytest.param(put("metadata.label", {}), "metadata.label", "labels", id="in metadata"),
+        pytest.param(put("status", {}), "status", "", id="a status, which a Lease does not have"),
+        pytest.param(put("spec.leaseName", "x"), "spec.leaseName", "", id="a field of the other kind"),
+    ],
+)
+def test_an_unknown_field_of_a_lease(tweak: Tweak, field: str, hint: str) -> None:
+    (warning,) = unknown_fields(make_lease(tweak))
+    end = f'; did you mean "{hint}"?' if hint else ""
+    assert warning == f'unknown field "{field}": the API server drops it, kubectl refuses it{end}'
+
+
+def test_each_version_of_a_candidate_has_its_own_fields() -> None:
+    candidate = make_candidate()
+    assert unknown_fields(candidate) == ()
+    (strategy,) = unknown_fields(changed(candidate, V1ALPHA1))
+    assert strategy.startswith('unknown field "spec.strategy"')
+    (listed,) = unknown_fields(changed(candidate, put("spec.preferredStrategies", [])))
+    assert listed.startswith('unknown field "spec.preferredStrategies"')
+
+
+def test_what_is_no_object_has_no_fields() -> None:
+    assert unknown_fields(make_lease(put("spec", 5), put("metadata", None))) == ()
+
+
+def test_a_document_of_many_mistakes_is_told_of_some() -> None:
+    assert len(unknown_fields(make_lease(put("spec", {f"field{number}": 0 for number in range(99)})))) == MOST
