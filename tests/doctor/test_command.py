@@ -219,6 +219,21 @@ def test_endpoint_without_tls(certs: Path, tmp_path: Path, capsys: pytest.Captur
     assert f"127.0.0.1:{port}: no TLS handshake" in capsys.readouterr().err
 
 
+def test_findings_are_told_beside_an_endpoint_that_does_not_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slow = document()
+    slow["webhooks"][0]["timeoutSeconds"] = 10
+    config = written(tmp_path / "x.yaml", slow)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    assert main(["doctor", config, "--endpoint", f"127.0.0.1:{port}"]) == 2
+    captured = capsys.readouterr()
+    assert "not safe" in captured.out
+    assert "timeout" in captured.out
+    assert "no TLS handshake" in captured.err
+
+
 @pytest.mark.parametrize("text", ["8443", "host", "host:", "host:0", "host:65536", "host:x", ":1"])
 def test_what_is_no_endpoint(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):

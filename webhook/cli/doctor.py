@@ -74,12 +74,17 @@ def run(args: argparse.Namespace) -> int:
         host, port = args.endpoint
         return handshake.look(host, port, webhook.client_config)
 
+    unreachable: Unreachable | None = None
     try:
-        if configurations:
-            reports += examine(configurations, served_at, policy, now)
+        examined = examine(configurations, served_at, policy, now) if configurations else []
     except Unreachable as problem:
-        raise Failure(str(problem)) from problem
-    return _print(reports, [choice for one in configurations for choice in one.choices])
+        # The configuration can be wrong as well, and may be why nobody answers.
+        unreachable = problem
+        examined = examine(configurations, lambda webhook: surroundings.served_in(found, webhook), policy, now)
+    code = _print([*reports, *examined], [choice for one in configurations for choice in one.choices])
+    if unreachable:
+        raise Failure(str(unreachable)) from unreachable
+    return code
 
 
 def _configurations(found: Sequence[surroundings.Document]) -> tuple[list[Configuration], list[Report]]:

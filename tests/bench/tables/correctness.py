@@ -138,7 +138,7 @@ def kills(work: Path, *, short: bool) -> Table:
         (
             Bar(
                 f"kill -9 of one of two workers, {count} times: lost",
-                f"<= in flight ({connections} each)",
+                f"<= {connections * count} ({connections} in flight each time)",
                 str(report.not_answered),
                 report.not_answered <= connections * count,
             ),
