@@ -76,11 +76,11 @@ def run(args: argparse.Namespace) -> int:
 
     unreachable: Unreachable | None = None
     try:
-        examined = examine(configurations, served_at, policy, now) if configurations else []
+        examined = list(examine(configurations, served_at, policy, now)) if configurations else []
     except Unreachable as problem:
         # The configuration can be wrong as well, and may be why nobody answers.
         unreachable = problem
-        examined = examine(configurations, lambda webhook: surroundings.served_in(found, webhook), policy, now)
+        examined = list(examine(configurations, lambda one: surroundings.served_in(found, one), policy, now))
     code = _print([*reports, *examined], [choice for one in configurations for choice in one.choices])
     if unreachable:
         raise Failure(str(unreachable)) from unreachable
