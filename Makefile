@@ -36,6 +36,7 @@ model: $(READY) ## search deeper for traces that break a law (two minutes)
 	LEASE_MODEL_DEPTH=1 $(BIN)/pytest tests/model
 
 mutation: $(READY) ## change the rules in two thousand ways and list the changes that no test notices (ten minutes)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-mutation.txt
 	$(BIN)/mutmut run --max-children 2
 	$(BIN)/mutmut results
 
@@ -69,6 +70,7 @@ manifests: $(READY) certs ## render every overlay and component, and examine the
 lock: $(READY) ## pin the packages again, by hash
 	$(LOCK) --output-file requirements.txt requirements.in
 	$(LOCK) --output-file requirements-dev.txt requirements-dev.in
+	$(LOCK) --output-file requirements-mutation.txt requirements-mutation.in
 	$(LOCK) --output-file tests/bench/requirements.txt tests/bench/requirements.in
 
 clean: ## remove the virtual environment and caches, never certificates
