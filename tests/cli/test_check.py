@@ -262,7 +262,7 @@ def test_nothing_to_judge_is_said(run: Run) -> None:
         pytest.param(b"\xff\xfe", "not UTF-8", id="another encoding"),
         pytest.param(b"- 1\n", "not a Kubernetes object", id="a list"),
         pytest.param(b'{"kind": "Lease",', "line 1, column 18", id="truncated JSON"),
-        pytest.param(b"[" * 2000, "nested too deeply", id="deep JSON"),
+        pytest.param(b"[" * 200_000, "nested too deeply", id="deep JSON"),
         pytest.param(b"a: " + b"[" * 1500, "nested too deeply", id="deep YAML"),
         pytest.param(b"a: &a [*a]\n", "recursive", id="an alias of itself"),
         pytest.param(b"a: !!python/object:os.system {}\n", "could not determine a constructor", id="a foreign tag"),
