@@ -16,6 +16,7 @@ from webhook.cli.failure import Failure
 from webhook.cli.terminal import indent, paint_for, table
 from webhook.decide import OBJECT_TYPES
 from webhook.policy.model import LeasePolicy
+from webhook.policy.rule_ids import RULE_IDS
 from webhook.rules import candidate_strategy_conflict
 from webhook.rules.events import Event
 from webhook.rules.registry import RULES
@@ -103,6 +104,8 @@ def _explained(rule: Described) -> list[str]:
     facts = [("on", f"{rule.kinds}: {rule.operations}"), ("mode", modes)]
     facts += [("numbers", text) for text in [_numbers(rule.id)] if text]
     facts += [("renewals", rule.renewals)] if rule.renewals else []
+    if rule.id in RULE_IDS:
+        facts.append(("change it", f"in a policy file: rules: {{{rule.id}: {{mode: warn}}}}"))
     lines = [paint.bold(rule.id), indent(rule.summary, 2), "", *table([*facts, ("source", rule.source)])]
     for paragraph in filter(None, rule.text.partition("\n")[2].strip().split("\n\n")):
         lines += ["", indent(" ".join(paragraph.split()), 2)]
