@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest, values
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.registry import Collector
 
@@ -18,6 +18,7 @@ from webhook import __version__
 from webhook.api.request import Operation, Resource
 from webhook.api.verdict import Verdict
 from webhook.policy.model import Policy
+from webhook.server.logs import LOG
 from webhook.server.respond import Reply
 from webhook.server.tls import Certificates
 
@@ -29,6 +30,20 @@ MOST_TO_ADD: Final = 1000
 """Reviews that wait for a flush at most: under another server than ours nobody else flushes."""
 _RESOURCES: Final = frozenset(Resource)
 _OPERATIONS: Final = frozenset(Operation)
+
+
+def make_metrics() -> "Metrics":
+    """The counters of this process, shared with the other workers'.
+
+    Where no file can be made (the disk is full), the process counts for itself alone: a worker that did not start for
+    that reason would take all others with it, because gunicorn gives up on a worker that cannot boot.
+    """
+    try:
+        return Metrics()
+    except OSError as error:
+        LOG.error("the counts of this worker cannot be shared", extra={"fields": {"problem": str(error)}})
+        values.ValueClass = values.MutexValue
+        return Metrics()
 
 
 class Metrics:

@@ -13,7 +13,7 @@ from webhook.server.capture import Capture
 from webhook.server.health import Readiness
 from webhook.server.load import Load
 from webhook.server.logs import LOG, OUTLET
-from webhook.server.metrics import Metrics
+from webhook.server.metrics import make_metrics
 from webhook.server.policy_file import PolicyFile
 from webhook.server.review_log import ReviewLog
 from webhook.server.reviewer import Observer, Reviewer
@@ -31,7 +31,7 @@ class Service:
 
     def __init__(self, options: Options, memory: Path, policy_file: PolicyFile) -> None:
         self.options = options
-        self.metrics = Metrics()
+        self.metrics = make_metrics()
         self.load = Load(options.guards, self.metrics)
         observers: list[Observer] = [self.metrics, ReviewLog()]
         self._capture = Capture(Path(options.capture)) if options.capture else None

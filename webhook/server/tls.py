@@ -45,9 +45,10 @@ class Certificates:
         """
         self.poll()
         if self._context is None and (self._memory / LAST_GOOD).exists():
-            pem = (self._memory / LAST_GOOD).read_bytes()
-            pair = Pair(chain=pem, key=pem)
-            self._serve(pair, self._client_ca_pem(), inspect(pair, _now()))
+            last_good = self._memory / LAST_GOOD
+            pem = last_good.read_bytes()
+            self._context = _context(last_good, self._client_ca_pem())
+            self.current = inspect(Pair(chain=pem, key=pem), _now())
         if self._context is None and self._tried is not None:
             pair, client_ca = self._tried
             self._serve(pair, client_ca, inspect(pair, _now()))
@@ -111,16 +112,23 @@ class Certificates:
 
     def _serve(self, pair: Pair, client_ca: bytes, certificate: Certificate) -> None:
         """Build a context from exactly these bytes; raises ssl.SSLError and leaves everything as it was."""
+        content = pair.key + b"\n" + pair.chain
+        last_good = self._memory / LAST_GOOD
+        if last_good.exists() and last_good.read_bytes() == content:
+            # Another worker has written it. A worker must start on a full disk, or gunicorn gives up on all of them.
+            self._context = _context(last_good, client_ca)
+            self.current = certificate
+            return
         candidate = self._memory / f"candidate-{os.getpid()}.pem"
-        handle = os.open(candidate, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(pair.key + b"\n" + pair.chain)
         try:
+            handle = os.open(candidate, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
             self._context = _context(candidate, client_ca)
         except BaseException:
-            candidate.unlink()
+            candidate.unlink(missing_ok=True)
             raise
-        candidate.replace(self._memory / LAST_GOOD)
+        candidate.replace(last_good)
         self.current = certificate
 
     def _refuse(self, problem: str) -> None:
