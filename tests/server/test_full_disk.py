@@ -11,7 +11,7 @@ from tests.server.harness import make_certificates, running
 
 def test_a_worker_starts_while_no_file_can_grow(tmp_path: Path) -> None:
     make_certificates(tmp_path)
-    with running(tmp_path) as server:
+    with running(tmp_path, workers=2) as server:
         for pid in (server.process.pid, *server.workers()):
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, 0))
         os.kill(server.workers()[0], signal.SIGKILL)

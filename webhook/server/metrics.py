@@ -8,6 +8,7 @@ import os
 import threading
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest, values
@@ -42,6 +43,8 @@ def make_metrics() -> "Metrics":
         return Metrics()
     except OSError as error:
         LOG.error("the counts of this worker cannot be shared", extra={"fields": {"problem": str(error)}})
+        for begun in Path(os.environ[DIRECTORY]).glob(f"*_{os.getpid()}.db"):
+            begun.unlink()  # an empty one would break every worker's exposition
         values.ValueClass = values.MutexValue
         return Metrics()
 
