@@ -35,7 +35,7 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, judge_write
         return not_judged(request, policy)
     lease_policy = policy.for_lease(request.namespace, request.name)
     if request.object_errors:
-        judged = [_judge_parity(OBJECT_TYPES, error, Mode.DENY, policy) for error in request.object_errors]
+        judged = [_capped(OBJECT_TYPES, error, Mode.DENY, policy) for error in request.object_errors]
         return decide(request, policy, "", judged)
     change: LeaseChange | CandidateChange
     if request.resource == _LEASES:
@@ -78,18 +78,18 @@ def _judge(
                 exempt = policy.exempts(user or NOBODY, request.namespace, request.name, now)
             if exempt:
                 continue
-        judged.append(_judge_one(rule, finding, level, policy))
+        judged.append(_levelled(rule, finding, level, policy))
     return judged
 
 
-def _judge_one(rule: Rule, finding: Finding, level: Mode, policy: Policy) -> LevelledFinding:
+def _levelled(rule: Rule, finding: Finding, level: Mode, policy: Policy) -> LevelledFinding:
     if finding.without_stamps and level is Mode.DENY and not policy.enforce_without_stamps:
         mode = min(Mode.WARN, policy.mode)
         return LevelledFinding(rule.id, finding.error, mode, level, "the lease has no API server stamps")
-    return _judge_parity(rule.id, finding.error, level, policy)
+    return _capped(rule.id, finding.error, level, policy)
 
 
-def _judge_parity(rule: str, error: FieldError, level: Mode, policy: Policy) -> LevelledFinding:
+def _capped(rule: str, error: FieldError, level: Mode, policy: Policy) -> LevelledFinding:
     mode = min(level, policy.mode)
     because = "" if mode is level else _cap_reason(policy)
     return LevelledFinding(rule, error, mode, level, because)
