@@ -37,13 +37,11 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, judge_write
     if request.object_errors:
         judged = [_capped(OBJECT_TYPES, error, Mode.DENY, policy) for error in request.object_errors]
         return decide(request, policy, "", judged)
-    change: LeaseChange | CandidateChange
-    if request.resource == _LEASES:
-        change = LeaseChange.of(request, now, lease_policy.limits, lease_policy.binding)
-        if is_quiet_renewal(change):
-            return decide(request, policy, Event.RENEWAL, [])
-    else:
-        change = CandidateChange.of(request, now, lease_policy.limits, lease_policy.binding)
+    limits, binding = lease_policy.limits, lease_policy.binding
+    if is_quiet_renewal(request, now, limits, binding):
+        return decide(request, policy, Event.RENEWAL, [])
+    kind_of_change = LeaseChange if request.resource == _LEASES else CandidateChange
+    change = kind_of_change.of(request, now, limits, binding)
     event = change.event
     found = [
         (rule, finding)

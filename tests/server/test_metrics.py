@@ -58,7 +58,7 @@ def test_what_waits_is_bounded_where_nobody_flushes(monkeypatch: pytest.MonkeyPa
     counts, reply = Metrics(), respond(ALLOWED, load(None), NOW)
     for _ in range(12):
         counts.replied(reply, ALLOWED, {}, 0.001)
-        assert len(counts._durations_to_add) < 5
+        assert len(counts._to_add) < 5
     assert counted(counts)["lease_webhook_review_duration_seconds_count"] == 12
 
 

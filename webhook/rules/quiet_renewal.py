@@ -12,9 +12,11 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 
 from webhook.api import formats, micro_time
-from webhook.api.objects import ObjectMeta
-from webhook.api.request import NO_OPTIONS, Operation
-from webhook.rules.change import LeaseChange
+from webhook.api.objects import Lease, LeaseSpec, ObjectMeta
+from webhook.api.request import NO_OPTIONS, AdmissionRequest, Operation
+from webhook.rules.binding import Binding
+from webhook.rules.instants import fold
+from webhook.rules.limits import Limits
 from webhook.rules.renew_time import is_ahead
 
 _USUAL_TIME: Final = len("2026-01-31T12:00:00Z")
@@ -28,10 +30,25 @@ _usual_entries: Final = msgspec.json.Decoder(Annotated[list[_UsualEntry], Meta(m
 """Takes managedFields whose entries all have a time of the usual length, which no unreadable time has."""
 
 
-def is_quiet_renewal(change: LeaseChange) -> bool:
-    """Whether a write is a renewal about which every rule is silent; False says nothing."""
-    new, old = change.new, change.old
-    renewed, before = change.new_renew_time, change.old_renew_time
+def is_quiet_renewal(request: AdmissionRequest, now: int, limits: Limits, binding: Binding | None) -> bool:
+    """Whether a write is a renewal about which every rule is silent; False says nothing.
+
+    Arguments are those of `LeaseChange.of`; the change itself is not made, because no rule will look at it.
+    """
+    new, old = request.new, request.old
+    return (
+        isinstance(new, Lease)
+        and isinstance(old, Lease)
+        and binding is None
+        and request.operation is Operation.UPDATE
+        and request.options is NO_OPTIONS
+        and _only_renew_time_moved_on(new.spec, old.spec, now, limits)
+        and _metadata_is_bare(new.metadata, old.metadata)
+    )
+
+
+def _only_renew_time_moved_on(new: LeaseSpec, old: LeaseSpec, now: int, limits: Limits) -> bool:
+    renewed, before = fold(new.renew_time), fold(old.renew_time)
     return (
         isinstance(renewed, int)
         and isinstance(before, int)
@@ -44,12 +61,7 @@ def is_quiet_renewal(change: LeaseChange) -> bool:
         and (new.lease_transitions or 0) >= 0
         and new.strategy is None
         and new.preferred_holder is None
-        and change.binding is None
-        and change.request.operation is Operation.UPDATE
-        and change.request.options is NO_OPTIONS
-        and _metadata_is_bare(change.new_metadata, change.old_metadata)
-        and (renewed <= change.now or not is_ahead(renewed, change.now, change.limits.renew_time_in_future))
-        and _entries_are_usual(change.new_metadata.managed_fields)
+        and (renewed <= now or not is_ahead(renewed, now, limits.renew_time_in_future))
     )
 
 
@@ -62,7 +74,7 @@ def _entries_are_usual(managed_fields: Raw) -> bool:
 
 
 def _metadata_is_bare(new: ObjectMeta, old: ObjectMeta) -> bool:
-    """Whether metadata says who and where, as before, and nothing more."""
+    """Whether metadata says who, where and when written, as before, and nothing more."""
     return (
         new.name == old.name
         and new.namespace == old.namespace
@@ -82,6 +94,7 @@ def _metadata_is_bare(new: ObjectMeta, old: ObjectMeta) -> bool:
         and _is_short(new.name, formats.LONGEST_NAME)
         and _is_short(new.namespace, formats.LONGEST_LABEL)
         and _is_legal(new.name, new.namespace)
+        and _entries_are_usual(new.managed_fields)
     )
 
 

@@ -49,10 +49,10 @@ class HealthProtocol(GuardedProtocol):
 
     def answer(self, body: bytes) -> Answer:  # noqa: ARG002 - a probe has none
         """Answer a probe or a scrape."""
-        method = self.parser.get_method()
+        method = self.head.method
         if method not in _ALLOWED:
             return Answer(405, b"use GET\n")
-        answer = self._page(self.url.partition(b"?")[0])
+        answer = self._page(self.head.path)
         return answer if method == b"GET" else answer._replace(body=b"")
 
     def shutdown(self) -> None:

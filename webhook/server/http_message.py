@@ -1,7 +1,8 @@
 """HTTP/1.1 by itself: what a head must not say, and an answer as bytes."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 Headers = list[tuple[bytes, bytes]]
 """In the order of the wire; names in lower case."""
@@ -10,9 +11,30 @@ Problem = tuple[int, str]
 """A status and one line of text."""
 
 _CONTINUE: Final = b"100-continue"
-_UNUSUAL: Final = frozenset({b"transfer-encoding", b"expect"})
+UNUSUAL: Final = frozenset({b"transfer-encoding", b"expect"})
+"""Headers that say how a body comes; kube-apiserver never sends them."""
 _VERSIONS: Final = frozenset({"1.1", "1.0"})
 _PHRASES: Final = {status.value: status.phrase.encode() for status in HTTPStatus}
+
+
+class Head(NamedTuple):
+    """What a request says before its body; `length` is its Content-Length, 0 where it has none."""
+
+    method: bytes
+    path: bytes
+    query: bytes
+    fields: Mapping[bytes, bytes]
+    length: int
+
+    @classmethod
+    def of(cls, method: bytes, target: bytes, headers: Headers) -> Self:
+        """The head; of equal names the last one counts. The parser has refused bad lengths before."""
+        path, _, query = target.partition(b"?")
+        fields = dict(headers)
+        return cls(method, path, query, fields, int(fields.get(b"content-length", 0)))
+
+
+NO_HEAD: Final = Head(b"", b"", b"", {}, 0)
 
 
 class Answer(NamedTuple):
@@ -28,14 +50,15 @@ def head_size(target: bytes, headers: Headers) -> int:
     return len(target) + sum(len(name) + len(value) + 4 for name, value in headers)
 
 
-def head_problem(head: dict[bytes, bytes], headers: Headers, version: str) -> Problem | None:
-    """What is wrong with a head; `head` holds the same headers by name. The parser has refused bad lengths before."""
+def head_problem(head: Head, headers: Headers, version: str) -> Problem | None:
+    """What is wrong with a head that the parser took; `headers` are all of its headers."""
+    fields = head.fields
     if version not in _VERSIONS:
         return 400, "not an HTTP/1.1 request"
-    hosts = 1 if len(head) == len(headers) else sum(name == b"host" for name, _ in headers)
-    if hosts > 1 or (b"host" not in head and version == "1.1"):
+    hosts = 1 if len(fields) == len(headers) else sum(name == b"host" for name, _ in headers)
+    if hosts > 1 or (b"host" not in fields and version == "1.1"):
         return 400, "a request needs one Host"
-    return None if head.keys().isdisjoint(_UNUSUAL) else _unusual_problem(head, version)
+    return None if fields.keys().isdisjoint(UNUSUAL) else _unusual_problem(fields, version)
 
 
 def message(answer: Answer, extra: bytes) -> bytes:
@@ -51,11 +74,10 @@ def message(answer: Answer, extra: bytes) -> bytes:
     )
 
 
-def _unusual_problem(head: dict[bytes, bytes], version: str) -> Problem | None:
-    """What is wrong with headers that kube-apiserver never sends."""
-    coding = head.get(b"transfer-encoding")
+def _unusual_problem(fields: Mapping[bytes, bytes], version: str) -> Problem | None:
+    coding = fields.get(b"transfer-encoding")
     if coding is not None and (coding.strip().lower() != b"chunked" or version == "1.0"):
         return 400, "the only transfer coding is chunked"
-    if head.get(b"expect", _CONTINUE).lower() != _CONTINUE:
+    if fields.get(b"expect", _CONTINUE).lower() != _CONTINUE:
         return 417, "the only expectation is 100-continue"
     return None

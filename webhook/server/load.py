@@ -1,8 +1,9 @@
-"""What all connections of one worker share: the guards, the counters, and the bytes that are being read."""
+"""What all connections of one port share: the guards, the counters, known heads, and the bytes that are being read."""
 
 import time
 from typing import Final
 
+from webhook.server.known_heads import KnownHeads
 from webhook.server.logs import LOG, Seldom
 from webhook.server.metrics import Metrics
 from webhook.server.settings import Guards
@@ -18,6 +19,7 @@ class Load:
         self.guards = guards
         self.metrics = metrics
         self.bytes_in_flight = 0
+        self.known_heads = KnownHeads()
         self._seldom = Seldom(COMPLAIN_EVERY)
 
     def complain(self, status: int, text: str, client: object) -> None:

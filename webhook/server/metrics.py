@@ -4,9 +4,11 @@ With PROMETHEUS_MULTIPROC_DIR set before prometheus_client is first imported, ev
 in that directory and any of them can show the sum.
 """
 
+import collections
 import os
 import threading
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +29,8 @@ CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"
 BUCKETS: Final = (0.001, 0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0)
 DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
 OTHER: Final = "other"
+ReviewLabels = tuple[str, str, str, str]
+"""Resource, operation, event, verdict."""
 MOST_TO_ADD: Final = 1000
 """Reviews that wait for a flush at most: under another server than ours nobody else flushes."""
 _RESOURCES: Final = frozenset(Resource)
@@ -121,10 +125,10 @@ class Metrics:
             "lease_webhook_dropped", "Log lines and captured reviews that had no room.", ["what"], registry=registry
         )
         build.labels(__version__).set(1)
-        self._bound_reviews: dict[tuple[str, str, str, str], Counter] = {}
-        self._reviews_to_add: dict[tuple[str, str, str, str], int] = {}
-        self._durations_to_add: list[float] = []
-        self._adding = threading.Lock()
+        self._bound_reviews: dict[ReviewLabels, Counter] = {}
+        self._to_add: deque[tuple[ReviewLabels, float]] = deque()
+        self._flushing = threading.Lock()
+        self._waiting = 0
         self._bound_findings: dict[tuple[str, str], Counter] = {}
         self._shown_policy: Gauge | None = None
         self._lost: dict[str, int] = {}
@@ -136,24 +140,23 @@ class Metrics:
             self.refused(_REFUSED_BODIES.get(reply.status, "body"))
             return
         # `_value_` because hashing a member of an Enum is a call into Python.
-        key = (request.resource, request.operation._value_, verdict.event, _word(verdict))
-        with self._adding:
-            self._reviews_to_add[key] = self._reviews_to_add.get(key, 0) + 1
-            self._durations_to_add.append(seconds)
-        if len(self._durations_to_add) >= MOST_TO_ADD:
+        labels = (request.resource, request.operation._value_, verdict.event, _word(verdict))
+        # Appending needs no lock, whichever thread does it.
+        self._to_add.append((labels, seconds))
+        if len(self._to_add) >= MOST_TO_ADD:
             self.flush()
         for finding in verdict.findings:
             self._count_finding(finding.rule, finding.mode.word)
 
     def flush(self) -> None:
-        """Add what was counted since the last time to the shared files: ten times a second, not with each review."""
-        with self._adding:
-            reviews, self._reviews_to_add = self._reviews_to_add, {}
-            durations, self._durations_to_add = self._durations_to_add, []
-        for key, count in reviews.items():
-            (self._bound_reviews.get(key) or self._bind_review(*key)).inc(count)
-        if durations:
-            _observe_all(self._duration, durations)
+        """Add what was counted since the last time to the shared files: once a second, not with each review."""
+        with self._flushing:
+            told = [self._to_add.popleft() for _ in range(len(self._to_add))]
+            self._in_flight.set(self._waiting)
+            for labels, count in collections.Counter(labels for labels, _ in told).items():
+                (self._bound_reviews.get(labels) or self._bind_review(*labels)).inc(count)
+            if told:
+                _observe_all(self._duration, [seconds for _, seconds in told])
 
     def failed(self, kind: str) -> None:
         """Count a review without a verdict."""
@@ -168,8 +171,8 @@ class Metrics:
         self._shed.inc()
 
     def waiting(self, change: int) -> None:
-        """One more or one less request whose body is still on its way."""
-        self._in_flight.inc(change)
+        """One more or one less request whose last byte is still on its way; only the loop's thread calls it."""
+        self._waiting += change
 
     def reloaded(self, what: str, result: str) -> None:
         """Count a changed file: certificate or policy, success or failure."""

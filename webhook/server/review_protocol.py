@@ -33,7 +33,6 @@ class ReviewProtocol(GuardedProtocol):
         self._reviewer = reviewer
         self._client_names = client_names
         self._stranger = False
-        self._query = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Look at the client's certificate once; the CA has been checked by TLS."""
@@ -47,12 +46,11 @@ class ReviewProtocol(GuardedProtocol):
 
     def answers_at_once(self) -> bool:
         """Whether this is a review."""
-        if self.parser.get_method() != b"POST":
-            return False
-        path, _, self._query = self.url.partition(b"?")
-        return path == b"/validate" or _match(path.decode("latin-1")) is not None
+        head = self.head
+        return head.method == b"POST" and (head.path == b"/validate" or _match(head.path.decode("latin-1")) is not None)
 
     def answer(self, body: bytes) -> Answer:
         """The verdict, or why there is none."""
-        status, text = self._reviewer.answer(body, self._query, self.head, self.begun)
+        head = self.head
+        status, text = self._reviewer.answer(body, head.query, head.fields, self.begun)
         return Answer(status, text, JSON) if status == OK else Answer(status, text)

@@ -46,20 +46,21 @@ class Reviewer:
         try:
             problem = unsupported(head)
             if problem:
-                return self._finish(Reply(UNSUPPORTED_MEDIA_TYPE, f"{problem}\n".encode()), body, head, started)
+                reply = Reply(UNSUPPORTED_MEDIA_TYPE, f"{problem}\n".encode())
+                return self._finish(reply, body, head, time.monotonic() - started)
             deadline = started + budget(query)
             if time.monotonic() > deadline:
                 return self._incident("no-time", _NO_TIME, head)
             reply = self._respond(body, self.policy, time.time_ns() // 1000)
-            if time.monotonic() > deadline:
+            ended = time.monotonic()
+            if ended > deadline:
                 return self._incident("no-time", _NO_TIME, head)
         except Exception:  # noqa: BLE001 - whatever a bug raises, the API server gets a 500 and the log a traceback
             return self._incident("bug", "a review met a bug", head, traceback=True)
-        return self._finish(reply, body, head, started)
+        return self._finish(reply, body, head, ended - started)
 
-    def _finish(self, reply: Reply, body: bytes, head: Mapping[bytes, bytes], started: float) -> tuple[int, bytes]:
+    def _finish(self, reply: Reply, body: bytes, head: Mapping[bytes, bytes], seconds: float) -> tuple[int, bytes]:
         try:
-            seconds = time.monotonic() - started
             for observer in self._observers:
                 observer.replied(reply, body, head, seconds)
         except Exception:  # noqa: BLE001 - any bug of an observer; it is logged

@@ -22,8 +22,6 @@ from webhook.server.tls import Certificates
 
 APP_THREADS: Final = 4
 """For Flask, which answers only what is not a review."""
-FLUSH_SECONDS: Final = 0.1
-"""How old what other workers show of this one's counts may be."""
 
 
 class Service:
@@ -76,24 +74,18 @@ class Service:
             warnings.append("policy: mode is off, every write is allowed; remove it to judge again")
         return Readiness(self.certificates.reasons(), warnings + self.certificates.warnings())
 
-    async def flush_metrics(self) -> None:
-        """Make what was counted visible to the other workers, for ever."""
-        while True:
-            await asyncio.sleep(FLUSH_SECONDS)
-            _guarded(self.metrics.flush)
-
     async def watch_certificate(self) -> None:
         """Look for a new certificate, for ever."""
         while True:
             await asyncio.sleep(self.options.guards.certificate_poll_seconds)
-            _guarded(self.certificates.poll)
+            guarded(self.certificates.poll)
             self.metrics.show_certificate(self.certificates)
 
     async def watch_policy(self) -> None:
         """Look for a new policy, for ever."""
         while True:
             await asyncio.sleep(self.options.guards.policy_poll_seconds)
-            _guarded(self._poll_policy)
+            guarded(self._poll_policy)
             self.metrics.lost("log", OUTLET.dropped)
             if self._capture:
                 self.metrics.lost("capture", self._capture.dropped)
@@ -120,7 +112,7 @@ class Service:
             LOG.info("judging by a policy", extra={"fields": fields})
 
 
-def _guarded(work: Callable[[], object]) -> None:
+def guarded(work: Callable[[], object]) -> None:
     """A bug in what is done again and again must not end the doing."""
     try:
         work()

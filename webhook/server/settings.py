@@ -46,8 +46,6 @@ class Guards(Struct, frozen=True):
 
     certificate_poll_seconds: float = 10
     policy_poll_seconds: float = 2
-    sweep_seconds: float = 0.1
-    """How often the times above are looked at."""
 
 
 class Options(Struct, frozen=True):

@@ -2,8 +2,10 @@
 
 What is overridden, and why:
 - ReviewServer.startup: uvicorn knows one kind of port, and sets no limit to a TLS handshake or its end.
-- ReviewServer.on_tick: a worker whose master was killed would serve on, on a port that nobody can take back; and
-  uvicorn times gunicorn's heartbeat by the wall clock, so that a clock set back an hour would have all workers killed.
+- ReviewServer.on_tick: what is done again and again hangs on the timer that uvicorn has anyway, because a wake-up of an
+  idle process costs as much as a review; a worker whose master was killed would serve on, on a port that nobody can
+  take back; and uvicorn times gunicorn's heartbeat by the wall clock, so that a clock set back an hour would have all
+  workers killed.
 - ReviewServer.shutdown: lets handshakes that are under way end, and says the last log lines before the process ends
   by its signal.
 - ReviewWorker._serve: uvicorn-worker builds its own server and TLS context from file names.
@@ -26,12 +28,13 @@ from uvicorn.server import Server
 from uvicorn_worker import UvicornWorker
 
 from webhook.server.certificate_check import Unusable
+from webhook.server.connection import sweep
 from webhook.server.health import HealthProtocol
 from webhook.server.load import Load
 from webhook.server.logs import LOG
-from webhook.server.protocol import GuardedProtocol, sweep
+from webhook.server.protocol import GuardedProtocol
 from webhook.server.review_protocol import ReviewProtocol
-from webhook.server.service import Service
+from webhook.server.service import Service, guarded
 from webhook.server.settings import BACKLOG
 
 SHUTDOWN_SECONDS: Final = 2
@@ -39,6 +42,9 @@ SHUTDOWN_SECONDS: Final = 2
 
 HANDSHAKES_SECONDS: Final = 0.5
 """How long handshakes that are under way may take when the server stops; an end in the middle is a failed write."""
+
+TICK_SECONDS: Final = 0.1
+"""uvicorn's own."""
 
 LARGEST_PROBE: Final = 4096
 
@@ -82,16 +88,15 @@ class ReviewServer(Server):
                 backlog=BACKLOG,
             ),
         ]
-        self._tasks = [
-            asyncio.create_task(work)
-            for work in (self._sweep(), service.flush_metrics(), service.watch_certificate(), service.watch_policy())
-        ]
+        self._tasks = [asyncio.create_task(work) for work in (service.watch_certificate(), service.watch_policy())]
         self.started = True
 
     async def on_tick(self, counter: int) -> bool:
-        """Whether to stop; ten times a second, and once a second tell the master that the loop turns."""
+        """Whether to stop, asked ten times a second; once a second tell the master that the loop turns."""
+        guarded(self._let_go)
         if counter % 10 == 0:
             self._beat()
+            guarded(self._service.metrics.flush)
         return await super().on_tick(counter) or os.getppid() != self._master
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -99,6 +104,7 @@ class ReviewServer(Server):
 
         Nobody is accepted any more, but whoever is in the middle of a TLS handshake becomes a connection first.
         """
+        self._tasks.append(asyncio.create_task(self._let_go_while_draining()))
         for server in self.servers:
             server.close()
         connections: Any = self.server_state.connections
@@ -110,11 +116,14 @@ class ReviewServer(Server):
             task.cancel()
         self._service.stop()
 
-    async def _sweep(self) -> None:
-        connections: Any = self.server_state.connections
+    async def _let_go_while_draining(self) -> None:
+        """There are no ticks any more."""
         while True:
-            await asyncio.sleep(self._service.load.guards.sweep_seconds)
-            sweep(connections, time.monotonic())
+            await asyncio.sleep(TICK_SECONDS)
+            guarded(self._let_go)
+
+    def _let_go(self) -> None:
+        sweep(self.server_state.connections, time.monotonic())
 
 
 class ReviewWorker(UvicornWorker):  # type: ignore[misc] # uvicorn-worker has no types

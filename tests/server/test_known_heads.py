@@ -1,0 +1,304 @@
+"""A known head is a short cut and nothing else: what comes back is what the parser's way gives."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from uvicorn.config import Config
+from uvicorn.server import ServerState
+
+from tests.factories import make_lease, make_review
+from webhook.server import known_heads
+from webhook.server.http_message import Head
+from webhook.server.known_heads import KnownHeads
+from webhook.server.load import Load
+from webhook.server.metrics import Metrics
+from webhook.server.policy_file import load
+from webhook.server.respond import respond
+from webhook.server.review_protocol import ReviewProtocol
+from webhook.server.reviewer import Reviewer
+from webhook.server.settings import Guards
+
+BODY = json.dumps(make_review(new=make_lease())).encode()
+PLAIN = (b"Host: localhost", b"Content-Type: application/json", b"Content-Length: %d" % len(BODY))
+METRICS = Metrics()
+REVIEWER = Reviewer(load(None), respond)
+
+
+def request(line: bytes = b"POST /validate?timeout=10s HTTP/1.1", *headers: bytes, body: bytes = BODY) -> bytes:
+    return b"\r\n".join([line, *(headers or PLAIN), b"", body])
+
+
+REVIEW = request()
+HEAD = Head(b"POST", b"/validate", b"timeout=10s", {b"host": b"localhost"}, len(BODY))
+
+
+class NothingKnown(KnownHeads):
+    """Forgets at once."""
+
+    def remember(self, data: bytes, head: Head) -> None:
+        """Do nothing."""
+
+
+class Wire(asyncio.Transport):
+    """Keeps what the server says, and whether it closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said = b""
+        self.closed = False
+
+    def write(self, data: Any) -> None:
+        self.said += data
+
+    def close(self) -> None:
+        self.closed = True
+
+    def abort(self) -> None:
+        self.closed = True
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def pause_reading(self) -> None:
+        """Nobody reads by itself here."""
+
+    def resume_reading(self) -> None:
+        """Nobody reads by itself here."""
+
+
+async def not_found(_scope: Any, _receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 404, "headers": [(b"content-length", b"0")]})
+    await send({"type": "http.response.body", "body": b""})
+
+
+CONFIG = Config(not_found, interface="asgi3", lifespan="off", ws="none", log_config=None, access_log=False)
+CONFIG.load()
+
+
+def connection(load_of_port: Load, names: frozenset[str] = frozenset()) -> tuple[ReviewProtocol, Wire]:
+    wire = Wire()
+    protocol = ReviewProtocol(load_of_port, REVIEWER, names, CONFIG, ServerState(), asyncio.get_running_loop())
+    protocol.connection_made(wire)
+    return protocol, wire
+
+
+def port(guards: Guards | None = None, *, knows: bool = True) -> Load:
+    made = Load(guards or Guards(), METRICS)
+    if not knows:
+        made.known_heads = NothingKnown()
+    return made
+
+
+async def heard(load_of_port: Load, reads: list[bytes]) -> tuple[bytes, bool]:
+    """What one connection hears when its bytes come in these reads."""
+    protocol, wire = connection(load_of_port)
+    for data in reads:
+        if not wire.closed:
+            protocol.data_received(data)
+        for _ in range(5):
+            await asyncio.sleep(0)
+    was_closed = wire.closed
+    protocol.connection_lost(None)
+    return wire.said, was_closed
+
+
+def knows(load_of_port: Load, data: bytes) -> bool:
+    return load_of_port.known_heads.find(data) is not None
+
+
+@pytest.mark.parametrize(
+    ("data", "known"),
+    [
+        pytest.param(REVIEW, True, id="a review"),
+        pytest.param(request(b"POST /validate HTTP/1.1"), True, id="a review without a timeout"),
+        pytest.param(b"\r\n" + REVIEW, True, id="an empty line before it, which means the same each time"),
+        pytest.param(b"\r\n\r\n" + REVIEW, False, id="two empty lines before it"),
+        pytest.param(REVIEW + REVIEW, False, id="two reviews in one read"),
+        pytest.param(REVIEW + b"\r\n", False, id="a byte too many"),
+        pytest.param(request(b"POST /validate HTTP/1.1", *PLAIN, b"Connection: close"), False, id="close"),
+        pytest.param(request(b"POST /validate HTTP/1.0", *PLAIN), False, id="HTTP/1.0"),
+        pytest.param(request(b"POST /validate HTTP/1.1", *PLAIN, b"Expect: 100-continue"), False, id="expectation"),
+        pytest.param(request(b"POST /validate HTTP/1.1", *PLAIN, b"X: " + b"x" * 1024), False, id="a long head"),
+        pytest.param(request(b"POST /validate HTTP/1.1", *PLAIN[1:]), False, id="refused: no Host"),
+        pytest.param(request(b"POST /other HTTP/1.1", *PLAIN), False, id="what the application answers"),
+        pytest.param(
+            request(
+                b"POST /validate HTTP/1.1",
+                *PLAIN[:2],
+                b"Transfer-Encoding: chunked",
+                body=b"%x\r\n%b\r\n0\r\n\r\n" % (len(BODY), BODY),
+            ),
+            False,
+            id="chunks",
+        ),
+    ],
+)
+def test_what_becomes_known(data: bytes, known: bool) -> None:
+    async def play() -> None:
+        one = port()
+        first = await heard(one, [data])
+        assert knows(one, data) is known
+        assert await heard(one, [data]) == first
+
+    asyncio.run(play())
+
+
+def test_a_review_in_two_reads_is_not_remembered_and_not_found() -> None:
+    async def play() -> None:
+        one = port()
+        await heard(one, [REVIEW[:100], REVIEW[100:]])
+        assert not knows(one, REVIEW)
+        said, _ = await heard(one, [REVIEW])
+        assert knows(one, REVIEW)
+        assert await heard(one, [REVIEW[:100], REVIEW[100:]]) == (said, False)
+
+    asyncio.run(play())
+
+
+def test_of_two_requests_in_one_read_the_first_head_does_not_get_the_meaning_of_the_second() -> None:
+    async def play() -> None:
+        one = port()
+        refused = request(b"POST /validate HTTP/1.1", PLAIN[0], b"Content-Type: text/plain", PLAIN[2])
+        await heard(one, [refused + REVIEW])
+        said, _ = await heard(one, [refused])
+        assert said.startswith(b"HTTP/1.1 415")
+
+    asyncio.run(play())
+
+
+def test_a_known_head_waits_for_the_application_to_answer_what_came_before() -> None:
+    async def play() -> None:
+        one = port()
+        await heard(one, [REVIEW])
+        protocol, wire = connection(one)
+        protocol.data_received(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        protocol.data_received(REVIEW)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert [line[9:12] for line in wire.said.splitlines() if line.startswith(b"HTTP/1.1 ")] == [b"404", b"404"]
+        protocol.connection_lost(None)
+
+    asyncio.run(play())
+
+
+def test_who_may_not_ask_is_refused_with_a_known_head() -> None:
+    async def play() -> None:
+        one = port()
+        await heard(one, [REVIEW])
+        stranger, wire = connection(one, frozenset({"kube-apiserver"}))
+        stranger.data_received(REVIEW)
+        assert wire.said.startswith(b"HTTP/1.1 403")
+        stranger.connection_lost(None)
+
+    asyncio.run(play())
+
+
+def test_no_room_is_no_room_with_a_known_head() -> None:
+    async def play() -> None:
+        one = port()
+        await heard(one, [REVIEW])
+        one.bytes_in_flight = one.guards.largest_bytes_in_flight - len(BODY) + 1
+        said, _ = await heard(one, [REVIEW])
+        assert said.startswith(b"HTTP/1.1 503")
+
+    asyncio.run(play())
+
+
+def test_a_connection_that_drains_closes_after_a_known_head() -> None:
+    async def play() -> None:
+        one = port()
+        await heard(one, [REVIEW])
+        protocol, wire = connection(one)
+        protocol.shutdown()
+        protocol.data_received(REVIEW)
+        assert b"connection: close" in wire.said
+        assert wire.closed
+        protocol.connection_lost(None)
+
+    asyncio.run(play())
+
+
+def test_a_bug_behind_a_known_head_ends_its_connection_with_500(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        one = port()
+        await heard(one, [REVIEW])
+        monkeypatch.setattr(ReviewProtocol, "answer", lambda _self, _body: 1 / 0)
+        said, closed = await heard(one, [REVIEW])
+        assert said.startswith(b"HTTP/1.1 500")
+        assert closed
+
+    asyncio.run(play())
+
+
+def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_heads, "MOST_HEADS", 3)
+    heads = KnownHeads()
+    reads = [b"%d\r\n\r\n" % number + BODY for number in range(5)]
+    for data in reads:
+        heads.remember(data, HEAD)
+    assert [heads.find(data) is not None for data in reads] == [False, False, True, True, True]
+
+
+LINES = st.sampled_from(
+    [
+        b"POST /validate?timeout=10s HTTP/1.1",
+        b"POST /validate HTTP/1.1",
+        b"POST /validate HTTP/1.0",
+        b"GET /validate HTTP/1.1",
+        b"POST /other HTTP/1.1",
+        b"rubbish",
+    ]
+)
+HEADERS = st.sampled_from(
+    [
+        *PLAIN,
+        b"host: localhost",
+        b"Content-Length: 0",
+        b"Content-Length: 5",
+        b"Content-Encoding: gzip",
+        b"Content-Type: text/plain",
+        b"Transfer-Encoding: chunked",
+        b"Expect: 100-continue",
+        b"Connection: close",
+        b"Connection: Upgrade",
+        b"Upgrade: h2c",
+        b"X-Long: " + b"x" * 1000,
+    ]
+)
+BODIES = st.sampled_from([BODY, BODY[:-1], b"", b"{}", b"5\r\nabcde\r\n0\r\n\r\n"])
+ODD = st.builds(
+    lambda line, headers, body: request(line, *headers, body=body), LINES, st.lists(HEADERS, min_size=1), BODIES
+)
+NEARLY = st.builds(lambda line, header: request(line, *PLAIN, header), LINES, HEADERS)
+MESSAGES = st.one_of(st.just(REVIEW), NEARLY, ODD, st.just(b"\r\n"))
+
+
+@st.composite
+def reads_of_a_connection(draw: st.DrawFn) -> list[bytes]:
+    """Some messages, each in one read, in several, or together with the next."""
+    reads = [b""]
+    for message in draw(st.lists(MESSAGES, min_size=1, max_size=5)):
+        if draw(st.booleans()):
+            reads.append(b"")
+        cut = draw(st.one_of(st.just(len(message)), st.integers(0, len(message))))
+        reads[-1] += message[:cut]
+        if cut < len(message):
+            reads.append(message[cut:])
+    return [data for data in reads if data]
+
+
+@given(connections=st.lists(reads_of_a_connection(), min_size=1, max_size=4))
+def test_knowing_heads_changes_no_answer(connections: list[list[bytes]]) -> None:
+    async def play() -> None:
+        knowing, forgetting = port(), port(knows=False)
+        await heard(knowing, [REVIEW])
+        for reads in connections:
+            for again in range(2):
+                told = await heard(knowing, reads)
+                assert told == await heard(forgetting, reads), (again, reads)
+
+    asyncio.run(play())

@@ -1,0 +1,43 @@
+"""Heads of requests that were answered before, so that the same bytes are not parsed and looked at again.
+
+kube-apiserver sends the same few headers with each review; only Content-Length differs. What a head means follows from
+its bytes alone, as long as they stand where a request may begin, so a table from bytes to meaning is as good as the
+parser, at a tenth of its cost. Only heads that were answered and left the connection open get into it.
+"""
+
+from typing import Final
+
+from webhook.server.http_message import UNUSUAL, Head
+
+MOST_HEADS: Final = 1024
+LONGEST_HEAD: Final = 1024
+"""Bytes; together they bound the memory that clients can fill with heads of their own."""
+
+_END: Final = b"\r\n\r\n"
+
+
+class KnownHeads:
+    """For all connections of one port."""
+
+    def __init__(self) -> None:
+        self._heads: dict[bytes, Head] = {}
+
+    def find(self, data: bytes) -> tuple[Head, bytes] | None:
+        """Head and body of `data`, where it is one whole request, and nothing more, with a known head."""
+        begin = data.find(_END, 0, LONGEST_HEAD) + len(_END)
+        head = self._heads.get(data[:begin])
+        if head is None or len(data) != begin + head.length:
+            return None
+        return head, data[begin:]
+
+    def remember(self, data: bytes, head: Head) -> None:
+        """Know `head`, the last one that was read from `data`, which began where a request may begin.
+
+        The sum tells whether `data` was this request alone: with anything before, between or after it would be larger.
+        """
+        begin = data.find(_END, 0, LONGEST_HEAD) + len(_END)
+        if begin < len(_END) or len(data) != begin + head.length or not head.fields.keys().isdisjoint(UNUSUAL):
+            return
+        if len(self._heads) >= MOST_HEADS:
+            del self._heads[next(iter(self._heads))]
+        self._heads[data[:begin]] = head
