@@ -2,7 +2,7 @@
 
 kube-apiserver sends the same few headers with each review; only Content-Length differs. What a head means follows from
 its bytes alone, as long as they stand where a request may begin, so a table from bytes to meaning is as good as the
-parser, at a tenth of its cost. Only heads that were answered and left the connection open get into it.
+parser, at a fraction of its cost. Only heads that were answered and left the connection open get into it.
 """
 
 from typing import Final
