@@ -9,6 +9,7 @@ import pytest
 
 from tests.server.harness import Server, make_certificates, running, wait_until
 from tests.server.traffic import HEADERS, REVIEW, Traffic
+from webhook.server.settings import GRACEFUL_SECONDS
 
 BUSY = {"workers": 2, "guards": {"drain_seconds": 1.0}}
 
@@ -47,6 +48,23 @@ def test_sigterm_answers_one_more_request_on_an_idle_connection(tls_dir: Path) -
         assert (answer.status, answer.getheader("connection")) == (200, "close")
         answer.read()
         connection.close()
+
+
+def test_an_idle_connection_does_not_hold_the_exit(tls_dir: Path) -> None:
+    with running(tls_dir, **BUSY) as server:
+        connection = server.connect()
+        connection.connect()
+        assert server.stop(GRACEFUL_SECONDS / 2) == 0
+        connection.close()
+
+
+def test_what_a_worker_counted_last_outlives_it(tls_dir: Path) -> None:
+    with running(tls_dir, workers=1, guards={"drain_seconds": 0.3}) as server:
+        assert server.post(REVIEW)[0] == 200
+        before = server.workers()
+        server.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: server.workers() and not set(before) & set(server.workers()), "a new worker")
+        wait_until(lambda: server.metric("lease_webhook_review_duration_seconds_count") == 1, "the old one's count")
 
 
 def test_sighup_replaces_the_workers_and_loses_nothing(tls_dir: Path) -> None:

@@ -10,8 +10,10 @@ from typing import Final
 from webhook.server.http_message import UNUSUAL, Head
 
 MOST_HEADS: Final = 1024
-LONGEST_HEAD: Final = 1024
-"""Bytes; together they bound the memory that clients can fill with heads of their own."""
+LONGEST_HEAD: Final = 512
+"""Bytes. kube-apiserver's heads have about 250; one that carries a token is not kept."""
+MOST_FIELDS: Final = 16
+"""With the numbers above this bounds the memory that clients can fill with heads of their own: some 4 MiB."""
 
 _END: Final = b"\r\n\r\n"
 
@@ -21,6 +23,9 @@ class KnownHeads:
 
     def __init__(self) -> None:
         self._heads: dict[bytes, Head] = {}
+
+    def __len__(self) -> int:
+        return len(self._heads)
 
     def find(self, data: bytes) -> tuple[Head, bytes] | None:
         """Head and body of `data`, where it is one whole request, and nothing more, with a known head."""
@@ -36,7 +41,8 @@ class KnownHeads:
         The sum tells whether `data` was this request alone: with anything before, between or after it would be larger.
         """
         begin = data.find(_END, 0, LONGEST_HEAD) + len(_END)
-        if begin < len(_END) or len(data) != begin + head.length or not head.fields.keys().isdisjoint(UNUSUAL):
+        is_alone = begin >= len(_END) and len(data) == begin + head.length
+        if not is_alone or len(head.fields) > MOST_FIELDS or not head.fields.keys().isdisjoint(UNUSUAL):
             return
         if len(self._heads) >= MOST_HEADS:
             del self._heads[next(iter(self._heads))]

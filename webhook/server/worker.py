@@ -121,6 +121,7 @@ class ReviewServer(Server):
         while True:
             await asyncio.sleep(TICK_SECONDS)
             guarded(self._let_go)
+            guarded(self._service.metrics.flush)
 
     def _let_go(self) -> None:
         sweep(self.server_state.connections, time.monotonic())
