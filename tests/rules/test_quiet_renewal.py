@@ -20,6 +20,8 @@ from webhook.rules.registry import RULES_BY_OCCASION
 LATER = "2025-11-20T12:00:02.000000Z"
 RENEWAL = written(put("spec.renewTime", LATER), at="2025-11-20T12:00:02Z")
 
+NODE = {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "6a1d4c52-8f4e-4d53-9d0c-5a2f5f0c7e12"}
+
 
 def is_quiet(change: Change) -> bool:
     return is_quiet_renewal(change.request, change.now, change.limits, change.binding)
@@ -31,6 +33,11 @@ def quiet(*tweaks: Tweak, **changes: Any) -> bool:
 
 def test_a_plain_renewal_is_quiet() -> None:
     assert quiet(RENEWAL)
+
+
+def test_a_heartbeat_of_a_node_is_quiet() -> None:
+    owned = put("metadata.ownerReferences", [NODE])
+    assert quiet(RENEWAL, owned, old=[owned])
 
 
 @pytest.mark.parametrize("place", ["metadata.name", "metadata.namespace"])
@@ -46,7 +53,13 @@ def test_a_long_name_goes_to_the_rules(place: str) -> None:
         pytest.param(put("metadata.labels", {"a": "b"}), id="a label"),
         pytest.param(put("metadata.annotations", {"a": "b"}), id="an annotation"),
         pytest.param(put("metadata.finalizers", ["a/b"]), id="a finalizer"),
-        pytest.param(put("metadata.ownerReferences", []), id="owners"),
+        pytest.param(put("metadata.ownerReferences", []), id="a list of no owners"),
+        pytest.param(put("metadata.ownerReferences", [None]), id="a null owner"),
+        pytest.param(put("metadata.ownerReferences", [NODE, NODE]), id="two owners"),
+        pytest.param(put("metadata.ownerReferences", [NODE | {"kind": "Event"}]), id="an owner that may be none"),
+        pytest.param(put("metadata.ownerReferences", [NODE | {"apiVersion": ""}]), id="an owner without a version"),
+        pytest.param(put("metadata.ownerReferences", [NODE | {"name": ""}]), id="an owner without a name"),
+        pytest.param(put("metadata.ownerReferences", [NODE | {"uid": ""}]), id="an owner without a uid"),
         pytest.param(put("metadata.generation", 1), id="a generation"),
         pytest.param(put("metadata.generateName", "a-"), id="a generateName"),
         pytest.param(put("metadata.deletionTimestamp", "2025-11-20T12:00:00Z"), id="a deletion"),
@@ -111,7 +124,17 @@ PATHS: dict[str, list[Any]] = {
     "metadata.labels": [None, {}, {"a": "b"}, {"_": "-"}],
     "metadata.annotations": [None, {"_": ""}],
     "metadata.finalizers": [None, [], ["bad one"]],
-    "metadata.ownerReferences": [None, [{}]],
+    "metadata.ownerReferences": [
+        None,
+        [{}],
+        [None],
+        [NODE],
+        [NODE | {"controller": True}],
+        [NODE | {"controller": True}, NODE | {"uid": "other", "controller": True}],
+        [NODE | {"kind": "Event"}],
+        [NODE | {"apiVersion": "/v1"}],
+        [NODE | {"uid": None}],
+    ],
     "metadata.managedFields": [
         None,
         [],
@@ -148,7 +171,9 @@ def test_where_it_is_quiet_every_rule_is_silent(new: list[Tweak], old: list[Twea
         assert not [rule.id for rule in rules if list(rule.check(change))]
 
 
-@pytest.mark.parametrize("client", ["client-go", "kube-controller-manager", "kube-scheduler", "kubernetes-python"])
+@pytest.mark.parametrize(
+    "client", ["client-go", "kube-controller-manager", "kube-scheduler", "kubernetes-python", "node-heartbeat"]
+)
 def test_recorded_renewals_are_quiet(client: str) -> None:
     changes = [
         change_of(recording.document(), now=recording.received)

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 
 from webhook.api import formats, micro_time
-from webhook.api.objects import Lease, LeaseSpec, ObjectMeta
+from webhook.api.objects import Lease, LeaseSpec, ObjectMeta, OwnerReference
 from webhook.api.request import NO_OPTIONS, AdmissionRequest, Operation
 from webhook.rules.binding import Binding
 from webhook.rules.instants import fold
@@ -74,7 +74,7 @@ def _entries_are_usual(managed_fields: Raw) -> bool:
 
 
 def _metadata_is_bare(new: ObjectMeta, old: ObjectMeta) -> bool:
-    """Whether metadata says who, where and when written, as before, and nothing more."""
+    """Whether metadata says who, where and when written, as before, at most which node it belongs to, and no more."""
     return (
         new.name == old.name
         and new.namespace == old.namespace
@@ -83,7 +83,7 @@ def _metadata_is_bare(new: ObjectMeta, old: ObjectMeta) -> bool:
         and bool(new.resource_version)
         and new.labels is None
         and new.annotations is None
-        and new.owner_references is None
+        and (new.owner_references is None or _is_one_usual_owner(new.owner_references))
         and new.finalizers is None
         and new.generate_name is None
         and new.generation is None
@@ -96,6 +96,13 @@ def _metadata_is_bare(new: ObjectMeta, old: ObjectMeta) -> bool:
         and _is_legal(new.name, new.namespace)
         and _entries_are_usual(new.managed_fields)
     )
+
+
+def _is_one_usual_owner(owners: list[OwnerReference | None]) -> bool:
+    """As the lease of a node has, which makes heartbeats most of the writes of a large cluster."""
+    if len(owners) != 1 or (owner := owners[0]) is None:
+        return False
+    return owner.api_version == "v1" and owner.kind == "Node" and bool(owner.name) and bool(owner.uid)
 
 
 def _is_short(text: str | None, longest: int) -> TypeGuard[str]:
