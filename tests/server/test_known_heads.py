@@ -1,8 +1,10 @@
 """A known head is a short cut and nothing else: what comes back is what the parser's way gives."""
 
 import asyncio
+import functools
 import json
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, ParamSpec
 
 import pytest
 from hypothesis import given
@@ -34,6 +36,19 @@ def request(line: bytes = b"POST /validate?timeout=10s HTTP/1.1", *headers: byte
 
 REVIEW = request()
 HEAD = Head(b"POST", b"/validate", b"timeout=10s", {b"host": b"localhost"}, len(BODY))
+
+
+P = ParamSpec("P")
+
+
+def in_a_loop(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """A test that needs a running loop."""
+
+    @functools.wraps(test)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        asyncio.run(test(*args, **kwargs))
+
+    return run
 
 
 class NothingKnown(KnownHeads):
@@ -86,8 +101,8 @@ def connection(load_of_port: Load, names: frozenset[str] = frozenset()) -> tuple
     return protocol, wire
 
 
-def port(guards: Guards | None = None, *, knows: bool = True) -> Load:
-    made = Load(guards or Guards(), METRICS)
+def port(*, knows: bool = True) -> Load:
+    made = Load(Guards(), METRICS)
     if not knows:
         made.known_heads = NothingKnown()
     return made
@@ -140,131 +155,110 @@ def knows(load_of_port: Load, data: bytes) -> bool:
         ),
     ],
 )
-def test_what_becomes_known(data: bytes, known: bool) -> None:
-    async def play() -> None:
-        one = port()
-        first = await heard(one, [data])
-        assert knows(one, data) is known
-        assert len(one.known_heads) == known
-        assert await heard(one, [data]) == first
-
-    asyncio.run(play())
+@in_a_loop
+async def test_what_becomes_known(data: bytes, known: bool) -> None:
+    one = port()
+    first = await heard(one, [data])
+    assert knows(one, data) is known
+    assert len(one.known_heads) == known
+    assert await heard(one, [data]) == first
 
 
-def test_a_review_in_two_reads_is_not_remembered_and_not_found() -> None:
-    async def play() -> None:
-        one = port()
-        await heard(one, [REVIEW[:100], REVIEW[100:]])
-        assert not knows(one, REVIEW)
-        said, _ = await heard(one, [REVIEW])
-        assert knows(one, REVIEW)
-        assert await heard(one, [REVIEW[:100], REVIEW[100:]]) == (said, False)
-
-    asyncio.run(play())
+@in_a_loop
+async def test_a_review_in_two_reads_is_not_remembered_and_not_found() -> None:
+    one = port()
+    await heard(one, [REVIEW[:100], REVIEW[100:]])
+    assert not knows(one, REVIEW)
+    said, _ = await heard(one, [REVIEW])
+    assert knows(one, REVIEW)
+    assert await heard(one, [REVIEW[:100], REVIEW[100:]]) == (said, False)
 
 
-def test_of_two_requests_in_one_read_the_first_head_does_not_get_the_meaning_of_the_second() -> None:
-    async def play() -> None:
-        one = port()
-        refused = request(b"POST /validate HTTP/1.1", PLAIN[0], b"Content-Type: text/plain", PLAIN[2])
-        await heard(one, [refused + REVIEW])
-        said, _ = await heard(one, [refused])
-        assert said.startswith(b"HTTP/1.1 415")
-
-    asyncio.run(play())
+@in_a_loop
+async def test_of_two_requests_in_one_read_the_first_head_does_not_get_the_meaning_of_the_second() -> None:
+    one = port()
+    refused = request(b"POST /validate HTTP/1.1", PLAIN[0], b"Content-Type: text/plain", PLAIN[2])
+    await heard(one, [refused + REVIEW])
+    said, _ = await heard(one, [refused])
+    assert said.startswith(b"HTTP/1.1 415")
 
 
-def test_a_known_head_waits_for_the_application_to_answer_what_came_before() -> None:
-    async def play() -> None:
-        one = port()
-        await heard(one, [REVIEW])
-        protocol, wire = connection(one)
-        protocol.data_received(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        protocol.data_received(REVIEW)
-        for _ in range(20):
-            await asyncio.sleep(0)
-        assert [line[9:12] for line in wire.said.splitlines() if line.startswith(b"HTTP/1.1 ")] == [b"404", b"404"]
-        protocol.connection_lost(None)
-
-    asyncio.run(play())
+@in_a_loop
+async def test_a_known_head_waits_for_the_application_to_answer_what_came_before() -> None:
+    one = port()
+    await heard(one, [REVIEW])
+    protocol, wire = connection(one)
+    protocol.data_received(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    protocol.data_received(REVIEW)
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert [line[9:12] for line in wire.said.splitlines() if line.startswith(b"HTTP/1.1 ")] == [b"404", b"404"]
+    protocol.connection_lost(None)
 
 
-def test_who_may_not_ask_is_refused_with_a_known_head() -> None:
-    async def play() -> None:
-        one = port()
-        await heard(one, [REVIEW])
-        stranger, wire = connection(one, frozenset({"kube-apiserver"}))
-        stranger.data_received(REVIEW)
-        assert wire.said.startswith(b"HTTP/1.1 403")
-        stranger.connection_lost(None)
-
-    asyncio.run(play())
+@in_a_loop
+async def test_who_may_not_ask_is_refused_with_a_known_head() -> None:
+    one = port()
+    await heard(one, [REVIEW])
+    stranger, wire = connection(one, frozenset({"kube-apiserver"}))
+    stranger.data_received(REVIEW)
+    assert wire.said.startswith(b"HTTP/1.1 403")
+    stranger.connection_lost(None)
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\r\n"])
-def test_a_head_ends_nowhere_but_at_its_first_empty_line(end: bytes) -> None:
+@in_a_loop
+async def test_a_head_ends_nowhere_but_at_its_first_empty_line(end: bytes) -> None:
     """What `remember` counts on; another parser might take these."""
-
-    async def play() -> None:
-        one = port()
-        head = REVIEW[: -len(BODY)]
-        for odd in (head.replace(b"\r\n", end), head.removesuffix(b"\r\n") + end):
-            said, _ = await heard(one, [odd + BODY])
-            assert not said.startswith(b"HTTP/1.1 200")
-
-    asyncio.run(play())
+    one = port()
+    head = REVIEW[: -len(BODY)]
+    for odd in (head.replace(b"\r\n", end), head.removesuffix(b"\r\n") + end):
+        said, _ = await heard(one, [odd + BODY])
+        assert not said.startswith(b"HTTP/1.1 200")
 
 
-def test_the_last_room_is_room_with_a_known_head() -> None:
-    async def play() -> None:
-        one = port()
-        said, _ = await heard(one, [REVIEW])
+@in_a_loop
+async def test_the_last_room_is_room_with_a_known_head() -> None:
+    knowing, forgetting = port(), port(knows=False)
+    said, _ = await heard(knowing, [REVIEW])
+    for one in (knowing, forgetting):
         one.bytes_in_flight = one.guards.largest_bytes_in_flight - len(BODY)
         assert (await heard(one, [REVIEW]))[0] == said
-        assert (await heard(port(one.guards, knows=False), [REVIEW]))[0] == said
-
-    asyncio.run(play())
 
 
-def test_no_room_is_no_room_with_a_known_head() -> None:
-    async def play() -> None:
-        one = port()
-        await heard(one, [REVIEW])
-        one.bytes_in_flight = one.guards.largest_bytes_in_flight - len(BODY) + 1
-        said, _ = await heard(one, [REVIEW])
-        assert said.startswith(b"HTTP/1.1 503")
-
-    asyncio.run(play())
+@in_a_loop
+async def test_no_room_is_no_room_with_a_known_head() -> None:
+    one = port()
+    await heard(one, [REVIEW])
+    one.bytes_in_flight = one.guards.largest_bytes_in_flight - len(BODY) + 1
+    said, _ = await heard(one, [REVIEW])
+    assert said.startswith(b"HTTP/1.1 503")
 
 
-def test_a_connection_that_drains_closes_after_a_known_head() -> None:
-    async def play() -> None:
-        one = port()
-        await heard(one, [REVIEW])
-        protocol, wire = connection(one)
-        protocol.shutdown()
-        protocol.data_received(REVIEW)
-        assert b"connection: close" in wire.said
-        assert wire.closed
-        protocol.connection_lost(None)
-
-    asyncio.run(play())
+@in_a_loop
+async def test_a_connection_that_drains_closes_after_a_known_head() -> None:
+    one = port()
+    await heard(one, [REVIEW])
+    protocol, wire = connection(one)
+    protocol.shutdown()
+    protocol.data_received(REVIEW)
+    assert b"connection: close" in wire.said
+    assert wire.closed
+    protocol.connection_lost(None)
 
 
 def bug(_connection: ReviewProtocol, _body: bytes) -> None:
     raise RuntimeError("put in by a test")
 
 
-def test_a_bug_behind_a_known_head_ends_its_connection_with_500(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def play() -> None:
-        one = port()
-        await heard(one, [REVIEW])
-        monkeypatch.setattr(ReviewProtocol, "answer", bug)
-        said, closed = await heard(one, [REVIEW])
-        assert said.startswith(b"HTTP/1.1 500")
-        assert closed
-
-    asyncio.run(play())
+@in_a_loop
+async def test_a_bug_behind_a_known_head_ends_its_connection_with_500(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = port()
+    await heard(one, [REVIEW])
+    monkeypatch.setattr(ReviewProtocol, "answer", bug)
+    said, closed = await heard(one, [REVIEW])
+    assert said.startswith(b"HTTP/1.1 500")
+    assert closed
 
 
 def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,13 +319,11 @@ def reads_of_a_connection(draw: st.DrawFn) -> list[bytes]:
 
 
 @given(connections=st.lists(reads_of_a_connection(), min_size=1, max_size=4))
-def test_knowing_heads_changes_no_answer(connections: list[list[bytes]]) -> None:
-    async def play() -> None:
-        knowing, forgetting = port(), port(knows=False)
-        await heard(knowing, [REVIEW])
-        for reads in connections:
-            for again in range(2):
-                told = await heard(knowing, reads)
-                assert told == await heard(forgetting, reads), (again, reads)
-
-    asyncio.run(play())
+@in_a_loop
+async def test_knowing_heads_changes_no_answer(connections: list[list[bytes]]) -> None:
+    knowing, forgetting = port(), port(knows=False)
+    await heard(knowing, [REVIEW])
+    for reads in connections:
+        for again in range(2):
+            told = await heard(knowing, reads)
+            assert told == await heard(forgetting, reads), (again, reads)
