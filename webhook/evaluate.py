@@ -1,20 +1,17 @@
 """The one door: a request, a policy and a moment give a verdict. Every finding is collected, then one decision."""
 
 from collections.abc import Iterable
-from typing import Final
 
 from webhook.api.field import FieldError
-from webhook.api.request import AdmissionRequest, Operation, Resource
+from webhook.api.request import AdmissionRequest, Operation
 from webhook.api.verdict import Mode, Verdict
 from webhook.decide import OBJECT_TYPES, LevelledFinding, contradicts, decide, not_judged, switched_off
 from webhook.policy.model import LeasePolicy, Policy
-from webhook.rules.change import NOBODY, CandidateChange, LeaseChange
+from webhook.rules.change import NOBODY, change_made_by
 from webhook.rules.events import Event
 from webhook.rules.quiet_renewal import is_quiet_renewal
 from webhook.rules.registry import RULES_BY_OCCASION
 from webhook.rules.rule import Finding, Rule
-
-_LEASES: Final = Resource.LEASES.value
 
 
 def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, judge_writer: bool = True) -> Verdict:
@@ -40,8 +37,7 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, judge_write
     limits, binding = lease_policy.limits, lease_policy.binding
     if is_quiet_renewal(request, now, limits, binding):
         return decide(request, policy, Event.RENEWAL, [])
-    kind_of_change = LeaseChange if request.resource == _LEASES else CandidateChange
-    change = kind_of_change.of(request, now, limits, binding)
+    change = change_made_by(request, now, limits, binding)
     event = change.event
     found = [
         (rule, finding)

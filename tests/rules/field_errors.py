@@ -3,7 +3,7 @@
 from tests.factories import Document, Tweak, changed, make_candidate, make_lease, make_review, put, to_bytes
 from webhook.api.field import ErrorType, FieldError
 from webhook.api.review import decode
-from webhook.rules.change import CandidateChange, LeaseChange
+from webhook.rules.change import change_made_by
 from webhook.rules.registry import RULES
 
 NOW = 1_763_640_000_000_000
@@ -18,8 +18,7 @@ def errors(review: Document) -> list[tuple[str, FieldError]]:
     """Every finding of a field rule, with the rule's id."""
     request = decode(to_bytes(review))
     assert not request.object_errors, request.object_errors
-    make = LeaseChange if request.resource == "leases" else CandidateChange
-    change = make.of(request, NOW)
+    change = change_made_by(request, NOW)
     return [
         (rule.id, finding.error)
         for rule in RULES.values()

@@ -11,7 +11,7 @@ from webhook.api.field import ErrorType
 from webhook.api.review import decode
 from webhook.api.verdict import Mode
 from webhook.rules.binding import Binding
-from webhook.rules.change import CandidateChange, LeaseChange
+from webhook.rules.change import CandidateChange, LeaseChange, change_made_by
 from webhook.rules.limits import DEFAULT_LIMITS, Limits
 from webhook.rules.registry import RULES_BY_OCCASION
 from webhook.rules.rule import Finding
@@ -35,8 +35,7 @@ def change_of(
     request = decode(to_bytes(review))
     assert not request.contradiction, request.contradiction
     assert not request.object_errors, request.object_errors
-    make = LeaseChange if request.resource == "leases" else CandidateChange
-    return make.of(request, now, limits, binding)
+    return change_made_by(request, now, limits, binding)
 
 
 def findings(

@@ -17,7 +17,7 @@ from webhook.api.objects import (
     LeaseSpec,
     ObjectMeta,
 )
-from webhook.api.request import AdmissionRequest, Operation
+from webhook.api.request import AdmissionRequest, Operation, Resource
 from webhook.api.user import UserInfo
 from webhook.rules.binding import Binding
 from webhook.rules.events import Event, is_candidate_untouched, is_lease_untouched, is_renewal
@@ -170,6 +170,14 @@ class CandidateChange(Change, frozen=True, dict=True):
         if self.request.operation is not Operation.UPDATE:
             return Event.CREATE if self.is_create else Event.DELETE
         return Event.UNTOUCHED if is_candidate_untouched(self.old, self.new) else Event.UPDATE
+
+
+def change_made_by(
+    request: AdmissionRequest, now: int, limits: Limits = DEFAULT_LIMITS, binding: Binding | None = None
+) -> LeaseChange | CandidateChange:
+    """The change that a request about a Lease or a LeaseCandidate makes."""
+    kind = LeaseChange if request.resource == Resource.LEASES.value else CandidateChange
+    return kind.of(request, now, limits, binding)
 
 
 def _entries(metadata: ObjectMeta) -> Sequence[Entry]:

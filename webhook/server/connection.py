@@ -47,7 +47,6 @@ class Connection(HttpToolsProtocol):
         self.load = load
         self.guards = load.guards
         self.expires = 0.0
-        self.begun = 0.0
         self.parts: list[bytes] | None = None
         self._open = False  # a request has begun and is not whole
         self._held = 0
@@ -137,7 +136,7 @@ class Connection(HttpToolsProtocol):
         self.load.bytes_in_flight += size
         if self._held > self.guards.largest_body:
             self.refuse(413, "the body is too large")
-        elif self.load.bytes_in_flight > self.guards.largest_bytes_in_flight:
+        elif not self.load.has_room():
             self.refuse(503, "too many bytes are being read")
 
     def _release(self) -> None:

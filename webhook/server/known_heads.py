@@ -29,7 +29,7 @@ class KnownHeads:
 
     def find(self, data: bytes) -> tuple[Head, bytes] | None:
         """Head and body of `data`, where it is one whole request, and nothing more, with a known head."""
-        begin = data.find(_END, 0, LONGEST_HEAD) + len(_END)
+        begin = _begin_of_body(data)
         head = self._heads.get(data[:begin])
         if head is None or len(data) != begin + head.length:
             return None
@@ -40,10 +40,16 @@ class KnownHeads:
 
         The sum tells whether `data` was this request alone: with anything before, between or after it would be larger.
         """
-        begin = data.find(_END, 0, LONGEST_HEAD) + len(_END)
-        is_alone = begin >= len(_END) and len(data) == begin + head.length
+        begin = _begin_of_body(data)
+        is_alone = begin > 0 and len(data) == begin + head.length
         if not is_alone or len(head.fields) > MOST_FIELDS or not head.fields.keys().isdisjoint(UNUSUAL):
             return
         if len(self._heads) >= MOST_HEADS:
             del self._heads[next(iter(self._heads))]
         self._heads[data[:begin]] = head
+
+
+def _begin_of_body(data: bytes) -> int:
+    """Where a head that is not too long has ended; 0 where none has."""
+    end = data.find(_END, 0, LONGEST_HEAD)
+    return 0 if end < 0 else end + len(_END)

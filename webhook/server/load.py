@@ -22,6 +22,10 @@ class Load:
         self.known_heads = KnownHeads()
         self._seldom = Seldom(COMPLAIN_EVERY)
 
+    def has_room(self, more: int = 0) -> bool:
+        """Whether so many more bytes may be read beside those that are being read."""
+        return self.bytes_in_flight + more <= self.guards.largest_bytes_in_flight
+
     def complain(self, status: int, text: str, client: object) -> None:
         """Say in the log, now and then, that a client sends bad requests."""
         silent = self._seldom.admit(time.monotonic())

@@ -34,6 +34,7 @@ class GuardedProtocol(Connection, abc.ABC):
     def __init__(self, load: Load, config: Config, state: ServerState, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(load, config, state, loop)
         self.head = NO_HEAD
+        self.begun = 0.0
         self._in_head = False
         self._fresh = 0  # bytes of this read that may belong to the next request's head
         self._seen = 0  # bytes read since the request began
@@ -71,8 +72,7 @@ class GuardedProtocol(Connection, abc.ABC):
 
     def _may_answer(self, head: Head) -> bool:
         """Whether nothing on this connection, and no load, speaks against a head that was fine before."""
-        room = self.guards.largest_bytes_in_flight - self.load.bytes_in_flight
-        return head.length <= room and not self._app_is_answering() and self.refusal() is None
+        return self.load.has_room(head.length) and not self._app_is_answering() and self.refusal() is None
 
     def _answer_known(self, head: Head, body: bytes) -> None:
         self.begun = time.monotonic()
@@ -194,7 +194,7 @@ class GuardedProtocol(Connection, abc.ABC):
             return 431, "the head of the request is too large"
         if head.length > self.guards.largest_body:
             return 413, "the body is too large"
-        if self.load.bytes_in_flight + head.length > self.guards.largest_bytes_in_flight:
+        if not self.load.has_room(head.length):
             return 503, "too many bytes are being read"
         return None
 

@@ -13,6 +13,7 @@ What is overridden, and why:
 
 import asyncio
 import functools
+import itertools
 import os
 import signal
 import socket
@@ -43,7 +44,7 @@ SHUTDOWN_SECONDS: Final = 2
 HANDSHAKES_SECONDS: Final = 0.5
 """How long handshakes that are under way may take when the server stops; an end in the middle is a failed write."""
 
-TICK_SECONDS: Final = 0.1
+TICKS_A_SECOND: Final = 10
 """uvicorn's own."""
 
 LARGEST_PROBE: Final = 4096
@@ -93,10 +94,9 @@ class ReviewServer(Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Whether to stop, asked ten times a second; once a second tell the master that the loop turns."""
-        guarded(self._let_go)
-        if counter % 10 == 0:
+        self._tend(counter)
+        if counter % TICKS_A_SECOND == 0:
             self._beat()
-            guarded(self._service.metrics.flush)
         return await super().on_tick(counter) or os.getppid() != self._master
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -104,7 +104,7 @@ class ReviewServer(Server):
 
         Nobody is accepted any more, but whoever is in the middle of a TLS handshake becomes a connection first.
         """
-        self._tasks.append(asyncio.create_task(self._let_go_while_draining()))
+        self._tasks.append(asyncio.create_task(self._tend_while_draining()))
         for server in self.servers:
             server.close()
         connections: Any = self.server_state.connections
@@ -116,15 +116,17 @@ class ReviewServer(Server):
             task.cancel()
         self._service.stop()
 
-    async def _let_go_while_draining(self) -> None:
+    async def _tend_while_draining(self) -> None:
         """There are no ticks any more."""
-        while True:
-            await asyncio.sleep(TICK_SECONDS)
-            guarded(self._let_go)
-            guarded(self._service.metrics.flush)
+        for counter in itertools.count(1):
+            await asyncio.sleep(1 / TICKS_A_SECOND)
+            self._tend(counter)
 
-    def _let_go(self) -> None:
-        sweep(self.server_state.connections, time.monotonic())
+    def _tend(self, counter: int) -> None:
+        """What is done at each tick: let go of whose time has passed, and once a second show what was counted."""
+        guarded(lambda: sweep(self.server_state.connections, time.monotonic()))
+        if counter % TICKS_A_SECOND == 0:
+            guarded(self._service.metrics.flush)
 
 
 class ReviewWorker(UvicornWorker):  # type: ignore[misc] # uvicorn-worker has no types
