@@ -1,6 +1,9 @@
 """Identity bindings as rules receive them."""
 
+import pytest
+
 from tests.policy.files import policy
+from webhook.api.verdict import Mode
 from webhook.rules.binding import Binding
 
 BINDING = {
@@ -18,8 +21,22 @@ def test_a_binding_reaches_its_lease_and_no_other() -> None:
         users=frozenset({"ci", "system:node:a"}),
         holders=("${pod}_*", "ci"),
     )
-    assert made.for_lease("shop", "checkout").modes == made.default.modes
+    assert made.for_lease("shop", "checkout").modes == made.bound.modes
     assert made.for_lease("shop", "db") is made.default
+
+
+@pytest.mark.parametrize("preset", ["observe", "standard", "strict"])
+def test_an_owner_added_to_a_bound_lease_is_denied_in_every_preset(preset: str) -> None:
+    made = policy(preset=preset, bindings=[BINDING])
+    assert made.for_lease("shop", "checkout").modes["owner-reference-added"] is Mode.DENY
+    assert {**made.bound.modes, "owner-reference-added": None} == {**made.default.modes, "owner-reference-added": None}
+
+
+def test_the_files_own_rules_come_after_what_a_binding_sets() -> None:
+    made = policy(bindings=[BINDING], rules={"owner-reference-added": {"mode": "audit"}})
+    assert made.for_lease("shop", "checkout").modes["owner-reference-added"] is Mode.AUDIT
+    overridden = policy(bindings=[BINDING], overrides=[{"rules": {"owner-reference-added": {"mode": "off"}}}])
+    assert overridden.for_lease("shop", "checkout").modes["owner-reference-added"] is Mode.OFF
 
 
 def test_a_pod_may_be_required() -> None:

@@ -23,6 +23,7 @@ STANDARD_THEN_STRICT = {
     "holder-identity-mismatch": (Mode.AUDIT, Mode.WARN),
     "node-lease-writer": (Mode.OFF, Mode.WARN),
     "live-lease-deleted": (Mode.AUDIT, Mode.DENY),
+    "owner-reference-added": (Mode.WARN, Mode.DENY),
     "candidate-renew-time-backwards": (Mode.OFF, Mode.AUDIT),
     "candidate-changed": (Mode.WARN, Mode.DENY),
     "candidate-strategy-conflict": (Mode.AUDIT, Mode.AUDIT),

@@ -4,10 +4,8 @@ import pytest
 
 from tests.factories import HOLDER, Document, Tweak, drop, make_candidate, make_entry, make_lease, make_review, put
 from tests.rules.judging import NOW, RIVAL, by_service_account, change_of, findings, said, take, update, written
-from webhook.api.managed_fields import entries_of
 from webhook.api.objects import LeaseCandidateSpec
 from webhook.rules.events import is_candidate_untouched
-from webhook.rules.evidence import latest_stamp
 from webhook.rules.glob import holder_matches
 from webhook.rules.registry import RULES, RULES_BY_OCCASION, by_occasion, checked
 
@@ -69,26 +67,6 @@ def test_a_takeover_over_a_stamp_is_no_lease_without_stamps() -> None:
 # ---- stamps ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "review",
-    [
-        pytest.param(update(LABEL, put(TIME, "2025-11-20T13:00:00Z")), id="an hour ahead, not a second more"),
-        pytest.param(
-            update(LABEL, put(f"{ENTRIES}[0].manager", "b"), old=[put(TIME, "2025-11-20T15:00:00Z")]),
-            id="hours ahead before this write already",
-        ),
-        pytest.param(
-            update(
-                LABEL, put(TIME, "2025-11-20T11:00:00Z"), second(make_entry(manager="l", time="2025-11-20T11:00:02Z"))
-            ),
-            id="fallen, and nothing is stamped later than the tolerance",
-        ),
-    ],
-)
-def test_stamps_at_the_edge_are_kept(review: Document) -> None:
-    assert said("renewal-stamp-tampered", review) == set()
-
-
 def test_what_is_said_of_emptied_stamps() -> None:
     manager = "a-manager-with-a-name-of-more-than-forty-characters"
     (without,) = texts("renewal-stamp-tampered", update(put(ENTRIES, []), old=[NO_STAMP]))
@@ -107,11 +85,6 @@ def test_the_stamp_of_the_renewal_is_not_the_stamp_of_the_holder() -> None:
         )
     )
     assert change_of(review).renewed_at == NOW
-
-
-def test_no_entries_have_no_latest_stamp() -> None:
-    assert latest_stamp([]) is None
-    assert latest_stamp(entries_of(change_of(make_review()).new_metadata.managed_fields)) == NOW
 
 
 def test_what_is_said_of_unreadable_entry_times() -> None:

@@ -6,7 +6,7 @@ from msgspec import Raw
 from tests.factories import make_entry, to_bytes
 from webhook.api import micro_time
 from webhook.api.managed_fields import Entry, entries_of
-from webhook.rules.evidence import Expiry, expiry_of, tolerance_of
+from webhook.rules.evidence import RENEW_TIME, Expiry, expiry_of, stamp_of_write, tolerance_of
 from webhook.rules.instants import DAY, SECOND
 
 NOW = 1_763_640_000_000_000
@@ -36,7 +36,7 @@ def stamped(at: int, *fields: str) -> Entry:
 
 def judged(
     *entries: Entry,
-    written_at: int | None = NOW,
+    written_at: int = NOW,
     renew_time: int = NOW,
     duration: int | None = 15,
     now: int = NOW,
@@ -56,34 +56,61 @@ def judged(
     ("ahead", "used"),
     [
         pytest.param(2 * SECOND, True, id="within the tolerance"),
-        pytest.param(3 * SECOND, False, id="beyond it, which is never honest"),
+        pytest.param(60 * SECOND, True, id="at the bound"),
+        pytest.param(61 * SECOND, False, id="beyond the bound, which no clock of an API server is"),
     ],
 )
 def test_a_stamp_later_than_this_write(ahead: int, used: bool) -> None:
     expiry = judged(stamped(NOW + ahead))
     assert expiry.from_stamps is used
     assert expiry.seen_at == (NOW + ahead if used else NOW)
+    assert not expiry.expired
 
 
-def test_nothing_is_later_than_a_write_without_a_stamp() -> None:
-    assert judged(stamped(NOW + 60 * SECOND), written_at=None).seen_at == NOW + 60 * SECOND
+def test_a_stamp_within_the_bound_keeps_a_short_lease_live() -> None:
+    assert not judged(stamped(NOW + 60 * SECOND), duration=1).expired
 
 
-def test_the_owner_of_renew_time_counts_before_owners_of_spec() -> None:
-    later = stamped(NOW - SECOND, "leaseTransitions")
-    assert judged(stamped(NOW - 9 * SECOND), later).seen_at == NOW - 9 * SECOND
-    assert judged(later).seen_at == NOW - SECOND
+def test_the_earliest_owner_of_renew_time_counts_and_no_other_field_stands_in() -> None:
+    renewed, joined = stamped(NOW - 9 * SECOND), stamped(NOW - SECOND)
+    assert judged(joined, renewed).seen_at == NOW - 9 * SECOND
+    other = judged(stamped(NOW - SECOND, "leaseTransitions"), renew_time=NOW - 5 * SECOND)
+    assert (other.seen_at, other.from_stamps) == (NOW - 5 * SECOND, False)
+
+
+@pytest.mark.parametrize("late", [0, DAY, 3653 * DAY], ids=["none", "a day", "ten years"])
+def test_how_far_a_stamp_lies_from_renew_time_decides_nothing(late: int) -> None:
+    assert judged(stamped(NOW), renew_time=NOW - late) == judged(stamped(NOW))
+
+
+def test_renew_time_ahead_of_the_clock_counts_as_now() -> None:
+    assert judged(renew_time=NOW + DAY, now=NOW + SECOND).seen_at == NOW + SECOND
 
 
 @pytest.mark.parametrize(
-    ("late", "used"),
+    ("owners", "expected"),
     [
-        pytest.param(DAY + 15 * SECOND, True, id="a day and the duration after renewTime"),
-        pytest.param(DAY + 16 * SECOND, False, id="a second more"),
+        pytest.param([{}], NOW - SECOND, id="one owner"),
+        pytest.param([], NOW, id="no owner"),
+        pytest.param([{}, {"manager": "b"}], NOW, id="two owners"),
+        pytest.param([{"time": None}], NOW, id="an owner without a time"),
+        pytest.param([{"time": "0001-01-01T00:00:00Z"}], NOW, id="an owner with the zero time"),
+        pytest.param([{"time": "noise"}], NOW, id="an owner with an unreadable time"),
+        pytest.param([{"manager": "ancient-changes"}], NOW, id="a fold, whose time a client chooses"),
+        pytest.param([{"fieldsV1": {"f:spec": {"f:renewTime": {"f:x": {}}}}}], NOW, id="an owner of something below"),
+        pytest.param(
+            [{"fieldsV1": {"f:spec": {"f:renewTime": {".": {}, "f:x": {}}}}}],
+            NOW - SECOND,
+            id="an owner of the field and of something below",
+        ),
+        pytest.param(
+            [{}, {"fieldsV1": {"f:spec": {"f:renewTime": {"f:x": {}}}}}], NOW - SECOND, id="an owner, and one below"
+        ),
     ],
 )
-def test_a_stamp_long_after_renew_time(late: int, used: bool) -> None:
-    assert judged(stamped(NOW), renew_time=NOW - late).from_stamps is used
+def test_the_stamp_of_a_write_is_that_of_the_one_owner(owners: list[dict[str, object]], expected: int) -> None:
+    made = [make_entry("renewTime", time=micro_time.canonical_seconds(NOW - SECOND)) | owner for owner in owners]
+    assert stamp_of_write(entries_of(Raw(to_bytes(made))), RENEW_TIME, NOW + 999_999) == expected
 
 
 def test_an_unheld_lease_rests_on_nothing() -> None:
@@ -95,9 +122,9 @@ def test_an_unheld_lease_rests_on_nothing() -> None:
 def test_a_time_before_the_readable_years_has_expired() -> None:
     ages_ago = micro_time.FIRST_READABLE - SECOND
     forever = 2**31 - 1
-    readable = judged(renew_time=micro_time.FIRST_READABLE, now=micro_time.FIRST_READABLE + SECOND, written_at=None)
-    assert not readable.expired
-    assert judged(renew_time=ages_ago, now=ages_ago + SECOND, written_at=None, duration=forever).expired
+    first = micro_time.FIRST_READABLE
+    assert not judged(renew_time=first, now=first + SECOND, written_at=first + SECOND).expired
+    assert judged(renew_time=ages_ago, now=ages_ago + SECOND, written_at=ages_ago + SECOND, duration=forever).expired
 
 
 def test_a_lease_without_a_duration_has_expired() -> None:

@@ -16,9 +16,11 @@ ON_RENEWAL = {
     "duration-shortened",
     "renew-time-backwards",
     "identity-binding",
+    "owner-reference-added",
+    "apiserver-lease-writer",
 }
-"""The rules marked R: only they may speak on a renewal."""
-ON_UNTOUCHED = {"time-unreadable", "renewal-stamp-tampered"}
+"""The rules marked R, and two about metadata that may ride on a renewal: only they may speak on one."""
+ON_UNTOUCHED = {"time-unreadable", "renewal-stamp-tampered", "owner-reference-added", "apiserver-lease-writer"}
 
 
 def test_two_rules_of_one_name_are_refused() -> None:

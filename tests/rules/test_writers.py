@@ -88,7 +88,18 @@ def release(*tweaks: Tweak, at: str = "2025-11-20T12:00:04Z", by: Tweak) -> Docu
         pytest.param(
             release(by=by_service_account("guest", "intruder", "x-1")), True, True, id="by a pod of another namespace"
         ),
-        pytest.param(release(by=by_service_account("guest", "intruder")), False, False, id="by a token without a pod"),
+        pytest.param(
+            release(by=by_service_account("guest", "intruder")),
+            False,
+            True,
+            id="by a token of another namespace without a pod",
+        ),
+        pytest.param(
+            release(by=by_service_account("guest", "intruder", POD)),
+            False,
+            True,
+            id="by a pod of another namespace that bears the holder's name",
+        ),
         pytest.param(release(by=by_user("dev")), False, False, id="by a user"),
         pytest.param(
             release(by=by_service_account("guest", "intruder", "x-1"), at="2025-11-20T12:00:15Z"),

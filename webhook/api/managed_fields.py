@@ -1,34 +1,48 @@
 """`metadata.managedFields`: which manager owns which field, and when the API server last saw the field change.
 
-The API server stamps `time` itself, in whole seconds, whatever the client claims in renewTime. Only what rules need is
-decoded. A broken list, or a broken entry, owns nothing: nothing that the API server sends is broken.
+The API server stamps `time` itself, in whole seconds, whatever the client claims in renewTime. Everything else in a
+list may be a client's invention: see `webhook.rules.evidence` for what may be concluded.
 """
 
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 import msgspec
 from msgspec import Raw, Struct, field
 
-from webhook.api import micro_time
+from webhook.api import micro_time, nesting
 
-_ABSENT: Final = Raw(b"")
+ANCIENT_CHANGES: Final = "ancient-changes"
+"""The manager into which the API server folds the oldest Update entries once there are more than ten.
+
+Source: kubernetes/apimachinery `pkg/util/managedfields/internal/capmanagers.go`.
+"""
+
+BEFORE_FIRST_APPLY: Final = "before-first-apply"
+"""The manager of everything that was there when a server-side apply began to track an object."""
+
+APPLY: Final = "Apply"
+
+Key = tuple[str, str, str, str]
+"""What tells entries apart: manager, operation, apiVersion (of Update entries only) and subresource."""
 
 
-class _OwnedSpec(Struct, frozen=True, gc=False):
-    renew_time: Raw = field(default=_ABSENT, name="f:renewTime")
-    holder_identity: Raw = field(default=_ABSENT, name="f:holderIdentity")
-
-
-class _Owned(Struct, frozen=True, gc=False):
-    spec: _OwnedSpec | None = field(default=None, name="f:spec")
-
-
-class Entry(Struct, frozen=True, gc=False):
-    """One manager's entry. `time` is the text that the API server wrote; it may be absent."""
+class Entry(Struct, frozen=True, gc=False, rename="camel"):
+    """One manager's entry; `time` is the text that the review carries, and may be absent."""
 
     manager: str | None = None
+    operation: str | None = None
+    api_version: str | None = None
+    subresource: str | None = None
     time: str | None = None
-    fields: _Owned | None = field(default=None, name="fieldsV1")
+    fields: dict[str, Any] | None = field(default=None, name="fieldsV1")
+
+    @property
+    def key(self) -> Key:
+        """What tells this entry apart from the others of a list."""
+        operation = self.operation or ""
+        version = "" if operation == APPLY else self.api_version or ""
+        return (self.manager or "", operation, version, self.subresource or "")
 
     @property
     def stamp(self) -> int | None:
@@ -36,33 +50,62 @@ class Entry(Struct, frozen=True, gc=False):
         return stamp_of(self.time)
 
     @property
-    def owns_spec(self) -> bool:
-        """Whether the manager owns any field below `spec`."""
-        return self.fields is not None and self.fields.spec is not None
+    def is_fold(self) -> bool:
+        """Whether the API server, or a client of that name, folds other entries into this one."""
+        return self.manager == ANCIENT_CHANGES
+
+    def owns(self, *path: str) -> bool:
+        """Whether the field at `path`, such as ("f:spec", "f:renewTime"), is a member of the entry's set.
+
+        It is where its value is `{}` or has the key `"."`; anything else lies below the field and owns nothing.
+        Source: sigs.k8s.io/structured-merge-diff `fieldpath/serialize.go`.
+        """
+        return _is_member(self._below(*path))
 
     @property
     def owns_renew_time(self) -> bool:
         """Whether the manager owns `spec.renewTime`."""
-        return self.fields is not None and self.fields.spec is not None and self.fields.spec.renew_time is not _ABSENT
+        return self.owns("f:spec", "f:renewTime")
 
-    @property
-    def owns_holder_identity(self) -> bool:
-        """Whether the manager owns `spec.holderIdentity`."""
-        owned = self.fields
-        return owned is not None and owned.spec is not None and owned.spec.holder_identity is not _ABSENT
+    def fields_with_owners_below(self) -> Iterator[str]:
+        """Names of fields of spec below which the entry owns something, although each of them is a scalar."""
+        spec = self._below("f:spec")
+        for name, value in spec.items() if isinstance(spec, dict) else ():
+            if isinstance(value, dict) and value.keys() - _SELF:
+                yield name.removeprefix("f:")
+
+    def members(self, *path: str) -> Iterator[str]:
+        """Names of what the entry owns directly below `path`, with their prefix `f:`, `k:` or `v:`."""
+        node = self._below(*path)
+        for name, value in node.items() if isinstance(node, dict) else ():
+            if _is_member(value):
+                yield name
+
+    def _below(self, *path: str) -> object:
+        node: object = self.fields
+        for step in path:
+            node = node.get(step) if isinstance(node, dict) else None
+        return node
+
+
+_SELF: Final = frozenset({"."})
+
+
+def _is_member(node: object) -> bool:
+    return isinstance(node, dict) and (not node or "." in node)
 
 
 _entries: Final = msgspec.json.Decoder(list[Entry])
-_entry: Final = msgspec.json.Decoder(Entry)
-_raw_entries: Final = msgspec.json.Decoder(list[Raw])
 
 
 def entries_of(managed_fields: Raw) -> list[Entry]:
-    """The entries of an object, broken ones left out."""
+    """The entries of an object; none where the list is broken, which nothing that the API server sends is."""
     try:
         return _entries.decode(managed_fields)
     except msgspec.ValidationError:
-        return _sound_entries(managed_fields)
+        return []
+    except RecursionError:
+        return entries_of(Raw(nesting.cut_list(bytes(managed_fields))))
 
 
 def stamp_of(time: str | None) -> int | None:
@@ -76,17 +119,21 @@ def stamp_of(time: str | None) -> int | None:
     return None if stamp == micro_time.ZERO else stamp
 
 
-def _sound_entries(managed_fields: Raw) -> list[Entry]:
-    try:
-        documents = _raw_entries.decode(managed_fields)
-    except msgspec.ValidationError:
-        return []
-    entries = []
-    for document in documents:
-        if not bytes(document).startswith(b"{"):
-            continue
-        try:
-            entries.append(_entry.decode(document))
-        except msgspec.ValidationError:
-            continue
-    return entries
+def nest_too_deeply(entries: Iterable[Entry]) -> bool:
+    """Whether the list nests deeper than `nesting.DEEPEST` levels, as it does still after it was cut."""
+    # The list and the entry are the two levels around fieldsV1.
+    return any(_levels(entry.fields) + 2 > nesting.DEEPEST for entry in entries)
+
+
+def _levels(fields: dict[str, Any] | None) -> int:
+    level = [fields] if fields is not None else []
+    levels = 0
+    while level:
+        levels += 1
+        level = [below for node in level for below in _containers(node)]
+    return levels
+
+
+def _containers(node: object) -> Iterator[Any]:
+    children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    return (child for child in children if isinstance(child, dict | list))

@@ -83,4 +83,5 @@ def lease_update(body: bytes) -> AdmissionRequest | None:
         new=new,
         old=old,
         options=NO_OPTIONS if options is None or options == NO_OPTIONS else options,
+        body=body,
     )

@@ -68,7 +68,7 @@ class AdmissionRequest(Struct, frozen=True, gc=False):
     `name` and `namespace` are those of the object where the request leaves them empty.
     `contradiction` is set for a request that makes no sense (answered 400 inside a verdict).
     `object_errors` are wrong JSON types inside object or oldObject; rules then do not run.
-    `api_version` is that of the review, echoed in the answer.
+    `api_version` is that of the review, echoed in the answer. `body` is the review, for what only some rules ask.
     """
 
     uid: str
@@ -87,6 +87,7 @@ class AdmissionRequest(Struct, frozen=True, gc=False):
     object_errors: tuple[FieldError, ...] = ()
     contradiction: str = ""
     api_version: str = "admission.k8s.io/v1"
+    body: bytes = b""
 
     @property
     def user(self) -> UserInfo | None:

@@ -25,12 +25,16 @@ _NULL: Final = Raw(b"null")
 
 
 class ReviewError(Exception):
-    """The body is no review that could be answered. `status` is the HTTP status, `text` one plain line."""
+    """The body is not a review that could be answered.
 
-    def __init__(self, status: int, text: str) -> None:
+    `status` is the HTTP status, `text` one plain line; `user` is the writer of a body that no API server sends.
+    """
+
+    def __init__(self, status: int, text: str, user: str = "") -> None:
         super().__init__(text)
         self.status = status
         self.text = text
+        self.user = user
 
 
 class WireKind(Struct, frozen=True, gc=False):
@@ -95,7 +99,7 @@ def checked_uid(uid: object) -> str:
     return uid
 
 
-def request_of(wire: WireRequest, api_version: str) -> AdmissionRequest:
+def request_of(wire: WireRequest, api_version: str, body: bytes) -> AdmissionRequest:
     """The request with its objects decoded, or with what contradicts itself."""
     checked_uid(wire.uid)
     resource, kind = wire.resource, wire.kind
@@ -140,6 +144,7 @@ def request_of(wire: WireRequest, api_version: str) -> AdmissionRequest:
         object_errors=tuple(errors),
         contradiction=problem or _objects_against_request(wire, resource, kind, new, old),
         api_version=api_version,
+        body=body,
     )
 
 

@@ -9,7 +9,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.api.field import not_supported
-from webhook.api.managed_fields import entries_of
 from webhook.api.request import GROUP, KIND_OF, SERVED_VERSIONS, AdmissionRequest, Resource
 from webhook.api.review import ReviewError, decode
 from webhook.api.verdict import Cause, Mode, Verdict
@@ -17,7 +16,7 @@ from webhook.cli.failure import Failure
 from webhook.cli.sources import Origin
 from webhook.evaluate import evaluate
 from webhook.policy.model import Policy
-from webhook.rules.evidence import latest_stamp
+from webhook.rules.change import change_made_by
 from webhook.server.policy_file import PolicyFileError, load
 
 _RFC3339: Final = re.compile(
@@ -79,19 +78,29 @@ def judge(origin: Origin, body: bytes, policy: Policy, now: int | None = None, *
 
     """
     request = decode(body)
-    at = _last_stamp(request) if now is None else now
+    at = _moment_of(request) if now is None else now
     verdict = evaluate(request, policy, at, judge_writer=judge_writer)
     if policy.mode is Mode.DENY and _is_unknown_version(request):
         verdict = _deny_version(request, verdict)
     return Judged(origin, request, verdict, at)
 
 
-def _last_stamp(request: AdmissionRequest) -> int:
-    for document in (request.new, request.old):
-        stamp = latest_stamp(entries_of(document.metadata.managed_fields)) if document else None
+def _moment_of(request: AdmissionRequest) -> int:
+    """When an API server received the write, as far as it shows; a stamp of the future is a forged one."""
+    clock = time.time_ns() // 1000
+    if not request.is_ours or (request.new is None and request.old is None):
+        return clock
+    change = change_made_by(request, clock)
+    if change.new_entries:
+        mine = [entry for entry in change.new_entries if change.was_set.any_owned_by(entry)]
+        stamps = [stamp for entry in mine if not entry.is_fold and (stamp := entry.stamp) is not None]
+        if stamps:
+            return max(stamps)
+    for entries in (change.new_entries, change.old_entries):
+        stamp = max((at for entry in entries if (at := entry.stamp) is not None and at <= clock), default=None)
         if stamp is not None:
             return stamp
-    return time.time_ns() // 1000
+    return clock
 
 
 def _is_unknown_version(request: AdmissionRequest) -> bool:

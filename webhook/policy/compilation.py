@@ -34,6 +34,9 @@ EXEMPT_USERS: Final = ("system:apiserver",)
 EXEMPT_GROUPS: Final = ("system:masters",)
 """Exempt in every policy: the API server itself, and people who can remove this webhook anyway."""
 
+BOUND: Final[Mapping[Setting, Value]] = {("owner-reference-added", MODE): Mode.DENY}
+"""What a binding sets where the file does not: an owner that does not exist would have the bound lease deleted."""
+
 T = TypeVar("T")
 MOST_COMBINATIONS: Final = 200_000
 """Far more than people write by hand, and small enough to index in a second."""
@@ -51,6 +54,7 @@ def compiled(document: PolicyDocument) -> Policy:
     _check_size(document)
     base = preset(document.preset)
     default = _default(base, document)
+    bound = _default(base, document, BOUND)
     return Policy(
         document=document,
         preset=document.preset,
@@ -58,6 +62,7 @@ def compiled(document: PolicyDocument) -> Policy:
         mode=min(mode_of(base.mode), mode_of(document.mode)),
         enforce_without_stamps=document.without_stamps == "enforce",
         default=default,
+        bound=bound,
         overrides=_overrides(document.overrides, default),
         bindings=_bindings(document.bindings),
         exemptions=_exemptions(document.exempt),
@@ -94,9 +99,10 @@ def users_of(exemption: Exemption) -> list[str]:
     return [*exemption.users, *(f"system:serviceaccount:{account}" for account in accounts)]
 
 
-def _default(base: PolicyDocument, document: PolicyDocument) -> LeasePolicy:
+def _default(base: PolicyDocument, document: PolicyDocument, between: Mapping[Setting, Value] = {}) -> LeasePolicy:
+    """What holds for all leases; `between` stands above the preset and below the file's own rules."""
     settings = settings_of(document.rules)
-    default = with_settings(with_settings(LeasePolicy(modes={}), settings_of(base.rules)), settings)
+    default = with_settings(LeasePolicy(modes={}), settings_of(base.rules) | dict(between) | settings)
     _check_numbers(default, settings, "rules")
     return default
 

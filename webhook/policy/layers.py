@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from webhook.policy.compilation import ANYWHERE, settings_of, users_of
+from webhook.policy.compilation import ANYWHERE, BOUND, settings_of, users_of
 from webhook.policy.model import MODE, Policy, Value
 from webhook.policy.settings import Exemption, Override
 from webhook.rules import glob
@@ -14,10 +14,14 @@ from webhook.rules import glob
 E = TypeVar("E", Exemption, Override)
 PRESET: Final = "preset"
 BUILT_IN: Final = "built in"
+BINDING: Final = "bindings"
 
 
 class Explained(Struct, frozen=True):
-    """One setting of one rule. `layer` is `preset`, `built in` (numbers), `rules` or such as `overrides[2]`."""
+    """One setting of one rule.
+
+    `layer` is `preset`, `built in` (numbers), `bindings` (of a bound lease), `rules` or such as `overrides[2]`.
+    """
 
     rule: str
     name: str
@@ -37,7 +41,9 @@ def explain(policy: Policy, namespace: str = "", name: str = "") -> Iterator[Exp
     def layer(rule: str, name: str, otherwise: str) -> str:
         if (rule, name) in overridden:
             return f"overrides[{overridden[rule, name].override}]"
-        return "rules" if (rule, name) in in_file else otherwise
+        if (rule, name) in in_file:
+            return "rules"
+        return BINDING if lease_policy.binding is not None and (rule, name) in BOUND else otherwise
 
     numbers = asdict(lease_policy.limits)
     for rule, mode in lease_policy.modes.items():

@@ -60,6 +60,7 @@ class Policy(Struct, frozen=True):
 
     `mode` is the cap for every finding, field rules included: the lower of the file's and the preset's (observe: WARN);
     `OFF` allows everything. A finding that only the cap keeps from denying is one that "would deny".
+    `default` holds for leases without a binding, `bound` for leases with one.
     `digest` is eight hex digits of what the file and its preset say, comments left out; `document` is the file as typed
     values, for people who ask what it says.
     """
@@ -70,6 +71,7 @@ class Policy(Struct, frozen=True):
     mode: Mode
     enforce_without_stamps: bool
     default: LeasePolicy
+    bound: LeasePolicy
     overrides: LeaseIndex[Settings]
     bindings: Mapping[tuple[str, str], Binding]
     exemptions: Exemptions
@@ -83,7 +85,8 @@ class Policy(Struct, frozen=True):
         settings = self.overridden(namespace, name)
         if binding is None and not settings:
             return self.default
-        changed = with_settings(self.default, {setting: decided.value for setting, decided in settings.items()})
+        base = self.default if binding is None else self.bound
+        changed = with_settings(base, {setting: decided.value for setting, decided in settings.items()})
         return replace(changed, binding=binding)
 
     def overridden(self, namespace: str, name: str) -> dict[Setting, Decided]:

@@ -13,12 +13,18 @@ IDENTITY_LABEL: Final = "apiserver.kubernetes.io/identity"
 def apiserver_lease_is_written_by_the_api_server(change: LeaseChange) -> Iterable[Finding]:
     """The identity lease of an API server may be written by system:apiserver only.
 
-    Name, namespace and the stored label must all say so: the label alone must not arm the rule on other leases.
+    Name, namespace and the stored label must all say so: the label alone must not arm the rule on other leases. The
+    label may not be removed either, because without it the rule would be silent about the next write.
     """
     request = change.request
     if request.namespace != "kube-system" or not request.name.startswith("apiserver-"):
         return NOTHING
     if IDENTITY_LABEL not in (change.old_metadata.labels or {}) or change.user.username == "system:apiserver":
+        return NOTHING
+    if IDENTITY_LABEL not in (change.new_metadata.labels or {}):
+        detail = f"{IDENTITY_LABEL} may be removed from an API server's identity lease by system:apiserver only"
+        return (Finding(forbidden("metadata.labels", detail)),)
+    if change.event not in NOT_A_RENEWAL:
         return NOTHING
     return (Finding(forbidden("spec", "an API server's identity lease may be written by system:apiserver only")),)
 
@@ -29,7 +35,6 @@ RULES = (
         check=apiserver_lease_is_written_by_the_api_server,
         resources=LEASES,
         operations=UPDATE,
-        events=NOT_A_RENEWAL,
         about_writer=True,
         source="ours: only the API server's own loopback client writes these leases",
     ),

@@ -4,6 +4,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.api.user import UserInfo
+
 POD: Final = "${pod}"
 """Stands in a holder template for the pod name of the writer's token."""
 
@@ -20,3 +22,7 @@ class Binding(Struct, frozen=True):
     users: frozenset[str] = frozenset()
     holders: tuple[str, ...] = ()
     require_pod: bool = False
+
+    def lists(self, user: UserInfo) -> bool:
+        """Whether the user is one of the writers."""
+        return user.username in self.users or user.service_account in self.service_accounts

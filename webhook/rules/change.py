@@ -18,13 +18,15 @@ from webhook.api.objects import (
     ObjectMeta,
 )
 from webhook.api.request import AdmissionRequest, Operation, Resource
+from webhook.api.spec_fields import spec_fields
 from webhook.api.user import UserInfo
 from webhook.rules.binding import Binding
 from webhook.rules.events import Event, is_candidate_untouched, is_lease_untouched, is_renewal
-from webhook.rules.evidence import Expiry, earliest_stamp, expiry_of
+from webhook.rules.evidence import HOLDER, RENEW_TIME, Expiry, expiry_of, stamp_of_write, whole_seconds
 from webhook.rules.fact import fact
 from webhook.rules.instants import fold, instant
 from webhook.rules.limits import DEFAULT_LIMITS, Limits
+from webhook.rules.set_fields import SetFields, set_fields
 
 NOBODY = UserInfo()
 
@@ -65,8 +67,13 @@ class Change(Struct, frozen=True, dict=True):
     @fact
     def renewed_at(self) -> int:
         """The stamp of spec.renewTime in object, else `now`: what a written renewTime is measured against."""
-        stamp = earliest_stamp(self.new_entries, of_holder=False)
-        return self.now if stamp is None else stamp
+        return stamp_of_write(self.new_entries, RENEW_TIME, self.now)
+
+    @fact
+    def was_set(self) -> SetFields:
+        """What this write added or changed."""
+        new, old = spec_fields(self.request.body)
+        return set_fields(new, old, self.new_metadata, self.old_metadata)
 
 
 class LeaseChange(Change, frozen=True, dict=True):
@@ -122,9 +129,11 @@ class LeaseChange(Change, frozen=True, dict=True):
     @fact
     def expiry(self) -> Expiry:
         """Whether the old lease had run out at this write."""
-        written_at = None
-        if self.request.operation is Operation.UPDATE and self.new_holder != self.old_holder:
-            written_at = earliest_stamp(self.new_entries, of_holder=True)
+        if self.new_holder != self.old_holder and self.new.holder_identity is not None:
+            written_at = stamp_of_write(self.new_entries, HOLDER, self.now)
+        else:
+            # A removed field has no owner, so whoever claims to own it was invented.
+            written_at = whole_seconds(self.now)
         return expiry_of(
             held=bool(self.old_holder),
             duration_seconds=self.old.lease_duration_seconds,

@@ -1,7 +1,10 @@
 """When API servers saw a lease renewed and taken, from their own stamps inside the review.
 
 No clock of a client, and not ours, decides whether a lease has expired: the stamp of the last renewal (`seen_at`) and
-the stamp of this very write (`written_at`) do. All instants are microseconds since 1970.
+the stamp of this very write (`written_at`) do. A client may send any managedFields, and invented entries are kept, so
+only one thing in a list is the API server's word: **a field that a write sets has exactly one owner afterwards, and the
+owner is stamped now**. The fold into `ancient-changes` is the exception: it takes the time of the last entry folded in,
+which may be invented. All instants are microseconds since 1970.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,10 +14,16 @@ from msgspec import Struct
 
 from webhook.api import micro_time
 from webhook.api.managed_fields import Entry
-from webhook.rules.instants import DAY, SECOND
+from webhook.rules.instants import SECOND
 
 LARGEST_TOLERANCE: Final = 2 * SECOND
 """How far the clocks of several API servers may differ before a verdict could."""
+
+BOUND: Final = 60 * SECOND
+"""How far ahead of the moment of a write a stamp may be and still count: clocks of API servers differ and step."""
+
+HOLDER: Final = ("f:spec", "f:holderIdentity")
+RENEW_TIME: Final = ("f:spec", "f:renewTime")
 
 
 def tolerance_of(duration_seconds: int | None) -> int:
@@ -24,29 +33,37 @@ def tolerance_of(duration_seconds: int | None) -> int:
     return min(LARGEST_TOLERANCE, duration_seconds * SECOND // 5)
 
 
-def latest_renewal(entries: Iterable[Entry]) -> int | None:
-    """The latest stamp among owners of spec.renewTime; an owner without a usable stamp is passed over."""
-    return max(
-        (stamp for entry in entries if entry.owns_renew_time and (stamp := entry.stamp) is not None), default=None
-    )
+def whole_seconds(now: int) -> int:
+    """Our clock beside stamps, which have no fractions."""
+    return now - now % SECOND
 
 
-def earliest_stamp(entries: Iterable[Entry], *, of_holder: bool) -> int | None:
-    """The earliest stamp among owners of spec.holderIdentity, or of spec.renewTime."""
-    owners = (entry for entry in entries if (entry.owns_holder_identity if of_holder else entry.owns_renew_time))
-    return min((stamp for entry in owners if (stamp := entry.stamp) is not None), default=None)
+def seen_at(entries: Iterable[Entry]) -> int | None:
+    """When the last renewal was seen: the earliest stamp among owners of spec.renewTime.
+
+    A renewal leaves one owner. Whoever joins it later, by an apply of the same value, did not renew.
+    """
+    stamps = (entry.stamp for entry in entries if entry.owns_renew_time)
+    return min((stamp for stamp in stamps if stamp is not None), default=None)
 
 
-def latest_stamp(entries: Iterable[Entry]) -> int | None:
-    """The latest stamp of any entry."""
-    return max((stamp for entry in entries if (stamp := entry.stamp) is not None), default=None)
+def stamp_of_write(entries: Iterable[Entry], field: tuple[str, ...], now: int) -> int:
+    """When a write that set `field` was made: the stamp of the field's one owner in object.
+
+    `now`, in whole seconds, stands in where the field has no owner or several, where the owner has no stamp, and where
+    it is `ancient-changes`, whose time a client can choose.
+    """
+    owners = [entry for entry in entries if entry.owns(*field)]
+    if len(owners) == 1 and not owners[0].is_fold and (stamp := owners[0].stamp) is not None:
+        return stamp
+    return whole_seconds(now)
 
 
 class Expiry(Struct, frozen=True, gc=False):
-    """Whether the old lease had run out when this write was made, and what that rests on.
+    """Whether the old lease had expired when this write was made, and what that rests on.
 
-    `from_stamps` is false where no stamp of an API server tells of the last renewal: then the holder's own renewTime
-    stands in, and a denial must weaken to a warning.
+    `from_stamps` is false where no usable stamp of the last renewal is there: then the holder's own renewTime stands
+    in, and a denial must weaken to a warning.
     """
 
     expired: bool
@@ -62,46 +79,38 @@ def expiry_of(
     duration_seconds: int | None,
     renew_time: int | None,
     entries: Sequence[Entry],
-    written_at: int | None,
+    written_at: int,
     now: int,
 ) -> Expiry:
-    """Judge the old lease.
+    """Whether the old lease had expired.
 
     Args:
         held: whether anybody holds it.
         duration_seconds: its leaseDurationSeconds.
         renew_time: its renewTime.
         entries: its managedFields.
-        written_at: the stamp of this write, or None where the write carries none.
-        now: the shell's clock, used only where `written_at` or every stamp is missing.
+        written_at: the moment of this write, see `stamp_of_write`.
+        now: the shell's clock, used only where `seen_at` is missing or unusable.
 
     """
-    tolerance = tolerance_of(duration_seconds)
-    moment = now if written_at is None else written_at
     if not held or renew_time is None:
         return Expiry(
-            expired=True, seen_at=None, written_at=moment, duration_seconds=duration_seconds, from_stamps=True
+            expired=True, seen_at=None, written_at=written_at, duration_seconds=duration_seconds, from_stamps=True
         )
-    seen_at = _usable_renewal(entries, None if written_at is None else written_at + tolerance)
-    lasts = (duration_seconds or 0) * SECOND
-    if seen_at is not None and seen_at > renew_time + DAY + lasts:
-        seen_at = None  # something else than renewals kept moving the stamp
-    from_stamps = seen_at is not None
-    believed = seen_at if seen_at is not None else min(renew_time, now)
-    unreadable_past = renew_time < micro_time.FIRST_READABLE
-    # Without a duration the lease counts as expired, stamps or not.
-    expired = unreadable_past or duration_seconds is None or moment - believed + tolerance >= lasts
-    return Expiry(
-        expired=expired, seen_at=believed, written_at=moment, duration_seconds=duration_seconds, from_stamps=from_stamps
+    seen = seen_at(entries)
+    from_stamps = seen is not None and seen <= written_at + BOUND
+    if seen is None or not from_stamps:
+        seen = min(renew_time, now)
+    # A renewTime before year 0 and an absent duration count as expired, stamps or not.
+    expired = (
+        renew_time < micro_time.FIRST_READABLE
+        or duration_seconds is None
+        or written_at - seen + tolerance_of(duration_seconds) >= duration_seconds * SECOND
     )
-
-
-def _usable_renewal(entries: Sequence[Entry], not_after: int | None) -> int | None:
-    """`seen_at`; an entry later than this write is never honest and is dropped.
-
-    Where nobody owns renewTime, as on objects older than field ownership, any owner of spec will do.
-    """
-    nobody_owns = not any(entry.owns_renew_time for entry in entries)
-    owners = (entry for entry in entries if (entry.owns_spec if nobody_owns else entry.owns_renew_time))
-    stamps = (stamp for entry in owners if (stamp := entry.stamp) is not None)
-    return max((stamp for stamp in stamps if not_after is None or stamp <= not_after), default=None)
+    return Expiry(
+        expired=expired,
+        seen_at=seen,
+        written_at=written_at,
+        duration_seconds=duration_seconds,
+        from_stamps=from_stamps,
+    )

@@ -29,7 +29,7 @@ def bound_lease_is_written_by_its_writers(change: LeaseChange) -> Iterable[Findi
     deleted = change.request.operation is Operation.DELETE
     if deleted and user.username in CLEANERS:
         return NOTHING
-    if user.username not in binding.users and user.service_account not in binding.service_accounts:
+    if not binding.lists(user):
         detail = (
             f"the policy binds this lease to other writers than {quote(user.username)}; "
             "add it to the binding if it belongs there"

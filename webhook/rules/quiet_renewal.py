@@ -9,9 +9,10 @@ from functools import lru_cache
 from typing import Annotated, Final, TypeGuard
 
 import msgspec
-from msgspec import Meta, Raw, Struct
+from msgspec import Meta, Raw, Struct, field
 
 from webhook.api import formats, micro_time
+from webhook.api.managed_fields import ANCIENT_CHANGES, stamp_of
 from webhook.api.objects import Lease, LeaseSpec, ObjectMeta, OwnerReference
 from webhook.api.request import NO_OPTIONS, AdmissionRequest, Operation
 from webhook.rules.binding import Binding
@@ -20,10 +21,28 @@ from webhook.rules.limits import Limits
 from webhook.rules.renew_time import is_ahead
 
 _USUAL_TIME: Final = len("2026-01-31T12:00:00Z")
+_TIME: Final = b'"time":"'
+_OWNED: Final = Raw(b"{}")
+_ABSENT: Final = Raw(b"")
+
+
+class _UsualSpec(Struct, frozen=True, gc=False):
+    renew_time: Raw = field(default=_ABSENT, name="f:renewTime")
+
+
+class _UsualFields(Struct, frozen=True, gc=False):
+    spec: _UsualSpec | None = field(default=None, name="f:spec")
 
 
 class _UsualEntry(Struct, frozen=True, gc=False):
+    manager: str
     time: Annotated[str, Meta(min_length=_USUAL_TIME, max_length=_USUAL_TIME)]
+    fields: _UsualFields = field(name="fieldsV1")
+
+    @property
+    def renew_time(self) -> Raw:
+        """What the entry has at spec.renewTime."""
+        return self.fields.spec.renew_time if self.fields.spec is not None else _ABSENT
 
 
 _usual_entries: Final = msgspec.json.Decoder(Annotated[list[_UsualEntry], Meta(min_length=1)])
@@ -65,12 +84,33 @@ def _only_renew_time_moved_on(new: LeaseSpec, old: LeaseSpec, now: int, limits: 
     )
 
 
-def _entries_are_usual(managed_fields: Raw) -> bool:
-    try:
-        _usual_entries.decode(managed_fields)
-    except msgspec.ValidationError:
+def _only_the_renewals_stamp_moved(new: Raw, old: Raw) -> bool:
+    """Whether both lists are equal but for the time of the one entry that owns spec.renewTime.
+
+    The text around the times is compared as bytes, and a list whose text could be read otherwise is not quiet.
+    """
+    after, before = bytes(new).split(_TIME), bytes(old).split(_TIME)
+    if len(after) != len(before) or after[0] != before[0]:
         return False
-    return True
+    try:
+        entries = _usual_entries.decode(new)
+    except (msgspec.ValidationError, RecursionError):
+        return False
+    if len(entries) != len(after) - 1:
+        return False
+    owner = None
+    for entry, one, other in zip(entries, after[1:], before[1:], strict=True):
+        renew_time = entry.renew_time
+        if renew_time is not _ABSENT:
+            if owner is not None or renew_time != _OWNED or entry.manager == ANCIENT_CHANGES:
+                return False
+            owner = entry
+            moved = one[_USUAL_TIME:] == other[_USUAL_TIME:] and entry.time.encode() == one[:_USUAL_TIME]
+            if not moved or stamp_of(entry.time) is None or stamp_of(other[:_USUAL_TIME].decode()) is None:
+                return False
+        elif one != other:
+            return False
+    return owner is not None
 
 
 def _metadata_is_bare(new: ObjectMeta, old: ObjectMeta) -> bool:
@@ -82,7 +122,9 @@ def _metadata_is_bare(new: ObjectMeta, old: ObjectMeta) -> bool:
         and new.creation_timestamp == old.creation_timestamp
         and bool(new.resource_version)
         and new.labels is None
+        and old.labels is None
         and new.annotations is None
+        and new.owner_references == old.owner_references
         and (new.owner_references is None or _is_one_usual_owner(new.owner_references))
         and new.finalizers is None
         and new.generate_name is None
@@ -94,7 +136,7 @@ def _metadata_is_bare(new: ObjectMeta, old: ObjectMeta) -> bool:
         and _is_short(new.name, formats.LONGEST_NAME)
         and _is_short(new.namespace, formats.LONGEST_LABEL)
         and _is_legal(new.name, new.namespace)
-        and _entries_are_usual(new.managed_fields)
+        and _only_the_renewals_stamp_moved(new.managed_fields, old.managed_fields)
     )
 
 

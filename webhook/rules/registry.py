@@ -19,6 +19,7 @@ from webhook.rules import (
     node_lease,
     object_metadata,
     object_name,
+    owner_references,
     release,
     renew_time,
     request_options,
@@ -90,6 +91,7 @@ RULES: dict[str, Rule] = checked(
         *node_lease.RULES,
         *apiserver_lease.RULES,
         *deletion.RULES,
+        *owner_references.RULES,
         *candidate_writes.RULES,
     )
 )

@@ -16,24 +16,28 @@ _RELEASES: Final = frozenset({Event.RELEASE})
 def live_lease_is_released_by_its_holder(change: LeaseChange) -> Iterable[Finding]:
     """A live lease may be released only by the pod that its holder identity names.
 
-    Silent where the writer's token names no pod. Holder identities are free text, so this is a hint and no proof.
+    Silent where the writer's token names no pod. Holder identities are free text, so this is a hint and not a proof.
     """
     pod = change.user.pod_name
     if not pod or change.expiry.expired or fits_pod(change.old_holder, pod):
         return NOTHING
-    detail = (
-        f"the live lease is held by {quote(change.old_holder)}, and pod {quote(pod)} may not release it; "
-        "let the holder do it"
-    )
-    return (Finding(forbidden("spec.holderIdentity", detail), without_stamps=not change.expiry.from_stamps),)
+    return _finding(change, f"pod {quote(pod)} may not release it")
 
 
 def live_lease_is_not_released_across_namespaces(change: LeaseChange) -> Iterable[Finding]:
-    """A live lease may not be released by another pod whose service account belongs to another namespace."""
+    """A live lease may not be released by a service account of another namespace.
+
+    The name of its pod proves nothing there: anybody may name a pod in a namespace of their own like the holder.
+    """
     account = change.user.service_account
-    if account is None or account[0] == change.request.namespace:
+    if account is None or account[0] == change.request.namespace or change.expiry.expired:
         return NOTHING
-    return live_lease_is_released_by_its_holder(change)
+    return _finding(change, f"{quote(change.user.username)} of another namespace may not release it")
+
+
+def _finding(change: LeaseChange, who: str) -> tuple[Finding, ...]:
+    detail = f"the live lease is held by {quote(change.old_holder)}, and {who}; let the holder do it"
+    return (Finding(forbidden("spec.holderIdentity", detail), without_stamps=not change.expiry.from_stamps),)
 
 
 RULES = (

@@ -11,12 +11,16 @@ from webhook.policy.model import Policy
 
 
 class Reply(Struct, frozen=True, gc=False):
-    """What goes back over HTTP: 200 with an AdmissionReview as JSON, or a 4xx with one plain line."""
+    """What goes back over HTTP: 200 with an AdmissionReview as JSON, or a 4xx with one plain line.
+
+    `refused_user` is the writer that a body named which no API server sends.
+    """
 
     status: int
     body: bytes
     request: AdmissionRequest | None = None
     verdict: Verdict | None = None
+    refused_user: str = ""
 
 
 def respond(body: bytes, policy: Policy, now: int) -> Reply:
@@ -27,6 +31,6 @@ def respond(body: bytes, policy: Policy, now: int) -> Reply:
     try:
         request = decode(body)
     except ReviewError as error:
-        return Reply(error.status, f"{error.text}\n".encode())
+        return Reply(error.status, f"{error.text}\n".encode(), refused_user=error.user)
     verdict = evaluate(request, policy, now)
     return Reply(200, encode(verdict, request), request, verdict)
