@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.factories import Tweak, drop, make_entry, put
+from tests.factories import Document, Tweak, drop, make_entry, put
 from tests.recordings import recordings
 from tests.rules.judging import NOW, SECOND, change_of, update, written
 from webhook.api import micro_time
@@ -40,6 +40,19 @@ def test_a_heartbeat_of_a_node_is_quiet() -> None:
     assert quiet(RENEWAL, owned, old=[owned])
 
 
+def test_a_renewal_beside_other_managers_is_quiet() -> None:
+    other = make_entry(manager="labeler", time="2025-11-20T11:00:00Z") | {"fieldsV1": {"f:metadata": {"f:labels": {}}}}
+    moved = [put("spec.renewTime", LATER), put("metadata.managedFields[1].time", "2025-11-20T12:00:02Z")]
+    before = [lambda lease: lease["metadata"]["managedFields"].insert(0, other)]
+    assert quiet(*moved, old=before)
+    behind = [lambda lease: lease["metadata"]["managedFields"].append(other)]
+    assert quiet(RENEWAL, old=behind)
+
+
+def test_a_list_too_long_to_be_remembered_is_quiet_too() -> None:
+    assert quiet(RENEWAL, old=[put("metadata.managedFields[0].manager", "m" * 3000)])
+
+
 @pytest.mark.parametrize("place", ["metadata.name", "metadata.namespace"])
 def test_a_long_name_goes_to_the_rules(place: str) -> None:
     """What is found about short names is remembered; a stranger may not fill that memory with long ones."""
@@ -68,6 +81,10 @@ def test_a_long_name_goes_to_the_rules(place: str) -> None:
         pytest.param(put("metadata.managedFields", []), id="no managedFields"),
         pytest.param(put("metadata.managedFields[0].time", "10000-01-01T00:00:00Z"), id="an unreadable entry time"),
         pytest.param(drop("metadata.managedFields[0].time"), id="an entry without a time"),
+        pytest.param(put("metadata.managedFields[0].time", "0001-01-01T00:00:00Z"), id="an entry with the zero time"),
+        pytest.param(put("metadata.managedFields[0].manager", "other"), id="another manager"),
+        pytest.param(put("metadata.managedFields[0].fieldsV1.f:spec.f:x", {}), id="a field owned beside"),
+        pytest.param(put("metadata.ownerReferences", [NODE]), id="an owner that was not there"),
         pytest.param(put("spec.holderIdentity", "other"), id="another holder"),
         pytest.param(put("spec.acquireTime", LATER), id="another acquireTime"),
         pytest.param(put("spec.leaseDurationSeconds", 14), id="another duration"),
@@ -83,12 +100,21 @@ def test_one_thing_more_goes_to_the_rules(tweak: Tweak) -> None:
     assert not quiet(RENEWAL, tweak)
 
 
+def second_owner(lease: Document) -> None:
+    lease["metadata"]["managedFields"].append(make_entry("renewTime", manager="b"))
+
+
 @pytest.mark.parametrize(
     "old",
     [
         pytest.param(drop("spec.leaseDurationSeconds"), id="no duration"),
         pytest.param(put("spec.leaseDurationSeconds", 0), id="an illegal duration"),
         pytest.param(put("spec.leaseTransitions", -1), id="an illegal count"),
+        pytest.param(put("metadata.labels", {"a": "b"}), id="a label, which stays"),
+        pytest.param(put("metadata.managedFields[0].manager", "ancient-changes"), id="an entry that is a fold"),
+        pytest.param(put("metadata.managedFields[0].fieldsV1.f:spec.f:renewTime.f:x", {}), id="an owner below"),
+        pytest.param(put("metadata.managedFields[0].fieldsV1.f:spec", None), id="no owner of anything in spec"),
+        pytest.param(second_owner, id="a second owner"),
         pytest.param(put("metadata.namespace", "Shop"), id="an illegal namespace"),
         pytest.param(put("metadata.name", "a/b"), id="an illegal name"),
         pytest.param(drop("metadata.namespace"), id="no namespace"),
@@ -142,16 +168,25 @@ PATHS: dict[str, list[Any]] = {
         [{}],
         [make_entry("renewTime", time="10000-01-01T00:00:00Z")],
         [make_entry("renewTime", time="2025-11-20T12:00:02Z")],
+        [make_entry("renewTime", manager="ancient-changes")],
+        [make_entry("renewTime"), make_entry("renewTime", manager="b")],
+        [make_entry("renewTime") | {"fieldsV1": {"f:spec": {"f:renewTime": {"f:x": {}}}}}],
+        [make_entry("holderIdentity"), make_entry("renewTime", manager="b", time="2025-11-20T12:00:02Z")],
     ],
 }
 
 
-def tweaks(paths: list[str]) -> st.SearchStrategy[Tweak]:
-    return st.sampled_from(paths).flatmap(lambda path: st.sampled_from(PATHS[path]).map(lambda value: put(path, value)))
+STORED_PATHS = PATHS | {
+    "metadata.managedFields": [entries for entries in PATHS["metadata.managedFields"] if entries and entries[0] != "j"]
+}
 
 
-TWEAKS = tweaks(sorted(PATHS))
-STORED = tweaks(sorted(set(PATHS) - {"metadata.managedFields"}))
+def tweaks(paths: dict[str, list[Any]]) -> st.SearchStrategy[Tweak]:
+    return st.sampled_from([put(path, value) for path, values in paths.items() for value in values])
+
+
+TWEAKS = tweaks(PATHS)
+STORED = tweaks(STORED_PATHS)
 CLOCKS = st.sampled_from([NOW, NOW - 10 * SECOND, NOW - 100 * 86_400 * SECOND, NOW + 100 * 86_400 * SECOND])
 RENEWALS = st.integers(-200, 200_000).map(
     lambda seconds: put("spec.renewTime", micro_time.canonical(NOW + seconds * SECOND))
