@@ -100,6 +100,28 @@ def test_a_parity_rules_forbidden_is_invalid() -> None:
     assert (verdict.code, [cause.reason for cause in verdict.causes]) == (422, ["FieldValueForbidden"])
 
 
+def test_denials_name_the_page_of_each_rule() -> None:
+    documented = policy("docs_url: https://example.com/rules/\n", "strict")
+    both = judge(changed(ABSURD, put("request.object.metadata.managedFields", [])), documented)
+    pages = [
+        f"(lease webhook, rule {rule}, see https://example.com/rules/{rule})"
+        for rule in ("renewal-stamp-tampered", "duration-too-long")
+    ]
+    assert [cause.message.rpartition(" (")[2] for cause in both.causes] == [page[1:] for page in pages]
+    assert [page in both.message for page in pages] == [True, True]
+    assert both.message.endswith(f"{pages[-1]}]")
+    plain = judge(changed(ABSURD, put("request.object.metadata.managedFields", [])), STRICT)
+    assert (plain.warnings, plain.findings) == (both.warnings, both.findings)
+    assert "https" not in plain.message
+
+
+def test_a_request_that_no_rule_refuses_names_no_page() -> None:
+    documented = policy("docs_url: https://example.com\n")
+    verdict = judge(make_review(put("request.operation", "PATCH")), documented)
+    assert verdict.message.endswith(" (lease webhook)")
+    assert judge(STEAL, documented).warnings == judge(STEAL).warnings
+
+
 def test_warnings_and_audit_findings_ride_on_a_denial() -> None:
     review = changed(STEAL, by_service_account("guest", "intruder", "intruder-1"))
     verdict = judge(review)
@@ -161,6 +183,58 @@ def test_exemptions_silence_policy_rules_and_never_parity() -> None:
     assert not judge(changed(make_review(new=make_lease(put("spec.leaseDurationSeconds", 0))), admin), STRICT).allowed
     unreadable = update(put("spec.renewTime", "10000-01-01T00:00:00.000000Z"), review=[admin])
     assert not judge(unreadable).allowed
+
+
+VELERO = by_service_account("velero", "velero", "velero-7d9f-x1x2")
+RESTORES = """\
+exempt:
+- service_accounts: [velero/velero]
+  rules: [preferred-holder-writer, strategy-writer, ping-time-writer]
+  operations: [CREATE]
+  owner: backup team
+  reason: restores
+"""
+RESTORED = make_review(VELERO, new=make_lease(put("spec.strategy", "a/b"), put("spec.preferredHolder", "x")))
+
+
+def test_a_backup_tool_restores_what_others_may_not_create() -> None:
+    assert judge(RESTORED, policy(RESTORES, "strict")).allowed
+    assert not judge(changed(RESTORED, by_user("dev")), policy(RESTORES, "strict")).allowed
+
+
+@pytest.mark.parametrize(
+    ("write", "rules"),
+    [
+        pytest.param(changed(STEAL, VELERO), "takeover-before-expiry=deny,takeover-across-namespaces=deny", id="steal"),
+        pytest.param(
+            update(
+                put("spec.leaseTransitions", 6),
+                put("spec.strategy", "a/b"),
+                review=[VELERO],
+            ),
+            "strategy-writer=deny",
+            id="the rule on another operation",
+        ),
+        pytest.param(changed(ABSURD, VELERO), "duration-too-long=deny", id="an absurd duration"),
+    ],
+)
+def test_a_backup_tool_may_not_steal(write: Document, rules: str) -> None:
+    verdict = judge(write, policy(RESTORES, "strict"))
+    assert not verdict.allowed
+    assert set(rules.split(",")) <= set(annotations(verdict)["rules"].split(","))
+
+
+def test_an_exemption_without_rules_covers_a_steal() -> None:
+    wide = RESTORES.replace("  rules: [preferred-holder-writer, strategy-writer, ping-time-writer]\n", "")
+    steal = changed(STEAL, VELERO)
+    assert not judge(steal, policy(wide, "strict")).allowed, "it is a CREATE that is exempt"
+    assert judge(steal, policy(wide.replace("CREATE", "UPDATE"), "strict")).findings == ()
+
+
+def test_an_override_holds_on_its_operations_only() -> None:
+    relaxed = "overrides:\n- {operations: [%s], rules: {takeover-before-expiry: {mode: warn}}}"
+    assert judge(STEAL, policy(relaxed % "UPDATE", "strict")).allowed
+    assert not judge(STEAL, policy(relaxed % "CREATE, DELETE", "strict")).allowed
 
 
 def test_an_exemption_of_a_place_holds_for_a_document_that_nobody_has_sent() -> None:
@@ -290,7 +364,14 @@ def test_the_bytes_of_an_answer() -> None:
     assert set(allowed["response"]) == {"uid", "allowed", "auditAnnotations"}
 
 
-def test_an_answer_stays_small() -> None:
+@pytest.mark.parametrize(
+    "under",
+    [
+        pytest.param(STANDARD, id="standard"),
+        pytest.param(policy(f"docs_url: https://example.com/{'x' * 108}\n"), id="with the longest docs_url"),
+    ],
+)
+def test_an_answer_stays_small(under: Policy) -> None:
     owners = [{"apiVersion": "", "kind": "", "name": f"{'<' * 5000}{number}", "uid": ""} for number in range(3000)]
     request = decode(to_bytes(make_review(put("request.object.metadata.ownerReferences", owners))))
-    assert len(encode(evaluate(request, STANDARD, NOW), request)) < 65_536
+    assert len(encode(evaluate(request, under, NOW), request)) < 65_536

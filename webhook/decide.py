@@ -71,10 +71,13 @@ def decide(request: AdmissionRequest, policy: Policy, event: str, judged: list[L
         )
     forbidden = any(one.error.type is ErrorType.FORBIDDEN and one.rule not in _PARITY for one in denying)
     causes = _first(
-        (Cause(one.error.type.value, _stands_alone(one.error.body, one.rule), one.error.field) for one in denying),
+        (
+            Cause(one.error.type.value, _stands_alone(one.error.body, one.rule, policy), one.error.field)
+            for one in denying
+        ),
         LARGEST_CAUSES,
     )
-    sentences = _first(_once(_stands_alone(str(one.error), one.rule) for one in denying[:10]), LARGEST_MESSAGE)
+    sentences = _first(_once(_stands_alone(str(one.error), one.rule, policy) for one in denying[:10]), LARGEST_MESSAGE)
     message = sentences[0] if len(sentences) == 1 else f"[{', '.join(sentences)}]"
     if not forbidden:
         message = f"{request.kind}.{request.group} {quote(request.name)} is invalid: {message}"
@@ -97,9 +100,10 @@ _PARITY: Final = frozenset(
 )
 
 
-def _stands_alone(text: str, rule: str) -> str:
+def _stands_alone(text: str, rule: str, policy: Policy) -> str:
     """Kubectl shows either the causes or the message, never both, and not always our name."""
-    return f"{text} (lease webhook, rule {rule})"
+    page = f", see {policy.docs_url}/{rule}" if policy.docs_url else ""
+    return f"{text} (lease webhook, rule {rule}{page})"
 
 
 def _warning(judged: LevelledFinding) -> str:

@@ -1,6 +1,6 @@
 """The one door: a request, a policy and a moment give a verdict. Every finding is collected, then one decision."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from webhook.api.field import FieldError
 from webhook.api.request import AdmissionRequest, Operation
@@ -30,7 +30,7 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, judge_write
         return contradicts(request, policy)
     if request.operation is Operation.CONNECT or request.sub_resource or not request.is_ours:
         return not_judged(request, policy)
-    lease_policy = policy.for_lease(request.namespace, request.name)
+    lease_policy = policy.for_lease(request.namespace, request.name, request.operation)
     if request.object_errors:
         judged = [_capped(OBJECT_TYPES, error, Mode.DENY, policy) for error in request.object_errors]
         return decide(request, policy, "", judged)
@@ -59,7 +59,7 @@ def _judge(
 ) -> list[LevelledFinding]:
     """The findings that count, each at the lower of its tier, its rule's mode and the policy's cap."""
     judged = []
-    exempt: bool | None = None
+    exempt: Container[str] | None = None
     for rule, finding in found:
         if rule.about_writer and not judge_writer:
             continue
@@ -68,9 +68,9 @@ def _judge(
             continue
         if not rule.parity and not rule.never_exempt:
             if exempt is None:
-                user = request.user
-                exempt = policy.exempts(user or NOBODY, request.namespace, request.name, now)
-            if exempt:
+                writer = request.user or NOBODY
+                exempt = policy.exempt_rules(writer, request.namespace, request.name, request.operation, now)
+            if rule.id in exempt:
                 continue
         judged.append(_levelled(rule, finding, level, policy))
     return judged

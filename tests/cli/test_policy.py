@@ -20,8 +20,12 @@ def test_check_tells_what_a_file_comes_to_and_what_is_odd(capsys: pytest.Capture
     assert main(["policy", "check", SHOP]) == 0
     first, *notes = capsys.readouterr().out.splitlines()
     assert first.startswith(f"{SHOP}: good, preset strict, hash ")
-    assert first.endswith("mode warn, without_stamps weaken, exemptions: 2, overrides: 1, bindings: 1")
+    assert first.endswith("mode warn, without_stamps weaken, exemptions: 2, overrides: 2, bindings: 1")
     assert "  note: rules.takeover-before-expiry: deny comes down to warn, the cap of this policy" in notes
+    assert (
+        "  note: exempt[0] (platform team): rule live-lease-deleted is never evaluated on CREATE, "
+        "so naming it changes nothing"
+    ) in notes
     assert any(note.startswith("  note: exempt[1] (on-call) ended with 2026-01-31") for note in notes)
 
 
@@ -61,14 +65,17 @@ def test_show_names_the_layer_of_every_setting_of_a_lease(capsys: pytest.Capture
         "object-name warn (would deny) preset",
         "takeover-before-expiry warn (would deny) rules",
         "foreign-release off overrides[0]",
-        "holder-identity-mismatch warn preset",
+        "holder-identity-mismatch audit overrides[1] on CREATE",
+        "holder-identity-mismatch warn preset on UPDATE",
         "warn_above_seconds 3600 rules",
         "deny_from 5000 overrides[0]",
         "above_seconds 3600 built in",
         "overrides[0] shop/check* transitions-jump, foreign-release",
+        "overrides[1] */* on CREATE holder-identity-mismatch",
         "bindings[0] shop/checkout shop/checkout, user:ci as ${pod}_*",
         "always */* system:apiserver, group system:masters",
         "exempt[0] shop,team-*/* restore, system:serviceaccount:velero:velero",
+        "from ping-time-writer, live-lease-deleted on CREATE",
         "restores candidates with their pingTime (platform team, until 2027-01-31)",
         "break glass (on-call, ended with 2026-01-31)",
     ):
@@ -78,7 +85,7 @@ def test_show_names_the_layer_of_every_setting_of_a_lease(capsys: pytest.Capture
 def test_show_leaves_out_what_does_not_concern_the_lease(capsys: pytest.CaptureFixture[str]) -> None:
     lines = shown(capsys, SHOP, "--namespace", "bank")
     assert "for lease bank/*" in lines
-    assert not any(line.startswith(("overrides[", "bindings[", "exempt[0]")) for line in lines)
+    assert not any(line.startswith(("overrides[0]", "bindings[", "exempt[0]")) for line in lines)
     assert any(line.startswith("exempt[1]") for line in lines)
     assert "foreign-release warn (would deny) preset" in lines
 
@@ -104,6 +111,15 @@ def test_show_says_loudly_that_a_policy_is_off(tmp_path: Path, capsys: pytest.Ca
     assert "object-name off preset" in lines
     assert "tests (ops)" in lines
     assert "bindings[0] a/b a/b as b; a token without a pod is refused" in lines
+
+
+def test_both_commands_say_where_the_rules_are_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text("apiVersion: lease-webhook/v1\ndocs_url: https://docs.example.com/rules/\n")
+    assert main(["policy", "check", str(path)]) == 0
+    assert capsys.readouterr().out.endswith(", docs_url https://docs.example.com/rules\n")
+    assert main(["policy", "show", str(path)]) == 0
+    assert ", docs_url https://docs.example.com/rules\n" in capsys.readouterr().out
 
 
 def test_schema_is_the_one_in_the_package(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,9 +3,11 @@
 import json
 from typing import Any
 
+from webhook.api.request import Operation
 from webhook.policy.document import parse
 from webhook.policy.model import Policy
 
+CREATE, UPDATE, DELETE = Operation.CREATE, Operation.UPDATE, Operation.DELETE
 ENTRY = {"owner": "shop team", "reason": "their job"}
 
 

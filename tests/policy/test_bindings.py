@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.policy.files import policy
+from tests.policy.files import UPDATE, policy
 from webhook.api.verdict import Mode
 from webhook.rules.binding import Binding
 
@@ -16,31 +16,31 @@ BINDING = {
 
 def test_a_binding_reaches_its_lease_and_no_other() -> None:
     made = policy(bindings=[BINDING])
-    assert made.for_lease("shop", "checkout").binding == Binding(
+    assert made.for_lease("shop", "checkout", UPDATE).binding == Binding(
         service_accounts=frozenset({("shop", "checkout")}),
         users=frozenset({"ci", "system:node:a"}),
         holders=("${pod}_*", "ci"),
     )
-    assert made.for_lease("shop", "checkout").modes == made.bound.modes
-    assert made.for_lease("shop", "db") is made.default
+    assert made.for_lease("shop", "checkout", UPDATE).modes == made.bound.modes
+    assert made.for_lease("shop", "db", UPDATE) is made.default
 
 
 @pytest.mark.parametrize("preset", ["observe", "standard", "strict"])
 def test_an_owner_added_to_a_bound_lease_is_denied_in_every_preset(preset: str) -> None:
     made = policy(preset=preset, bindings=[BINDING])
-    assert made.for_lease("shop", "checkout").modes["owner-reference-added"] is Mode.DENY
+    assert made.for_lease("shop", "checkout", UPDATE).modes["owner-reference-added"] is Mode.DENY
     assert {**made.bound.modes, "owner-reference-added": None} == {**made.default.modes, "owner-reference-added": None}
 
 
 def test_the_files_own_rules_come_after_what_a_binding_sets() -> None:
     made = policy(bindings=[BINDING], rules={"owner-reference-added": {"mode": "audit"}})
-    assert made.for_lease("shop", "checkout").modes["owner-reference-added"] is Mode.AUDIT
+    assert made.for_lease("shop", "checkout", UPDATE).modes["owner-reference-added"] is Mode.AUDIT
     overridden = policy(bindings=[BINDING], overrides=[{"rules": {"owner-reference-added": {"mode": "off"}}}])
-    assert overridden.for_lease("shop", "checkout").modes["owner-reference-added"] is Mode.OFF
+    assert overridden.for_lease("shop", "checkout", UPDATE).modes["owner-reference-added"] is Mode.OFF
 
 
 def test_a_pod_may_be_required() -> None:
-    binding = policy(bindings=[{**BINDING, "require_pod": True}]).for_lease("shop", "checkout").binding
+    binding = policy(bindings=[{**BINDING, "require_pod": True}]).for_lease("shop", "checkout", UPDATE).binding
     assert binding
     assert binding.require_pod
 
@@ -49,6 +49,6 @@ def test_a_binding_and_an_override_meet() -> None:
     made = policy(
         bindings=[BINDING], overrides=[{"namespaces": ["shop"], "rules": {"strategy-writer": {"mode": "off"}}}]
     )
-    answer = made.for_lease("shop", "checkout")
+    answer = made.for_lease("shop", "checkout", UPDATE)
     assert answer.binding
     assert answer.modes["strategy-writer"].word == "off"

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.policy.files import ENTRY, policy
+from tests.policy.files import ENTRY, UPDATE, policy
 from webhook.api.user import UserInfo
 
+RULE = "takeover-before-expiry"
 DAY = 86_400 * 1_000_000
 JANUARY_31 = 1_801_353_600_000_000
 """2027-01-31T00:00:00Z in microseconds since 1970."""
@@ -16,7 +17,7 @@ def exempts(
     exempt: list[dict[str, Any]], user: str = "ann", *groups: str, lease: str = "shop/checkout", now: int = 0
 ) -> bool:
     namespace, name = lease.split("/")
-    return policy(exempt=exempt).exempts(UserInfo(user, groups), namespace, name, now)
+    return RULE in policy(exempt=exempt).exempt_rules(UserInfo(user, groups), namespace, name, UPDATE, now)
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from tests.policy.files import ENTRY, policy
+from tests.policy.files import ENTRY, UPDATE, policy
 from webhook.api.verdict import Mode
-from webhook.policy.layers import concerning, explain, where, whom
+from webhook.policy.layers import concerning, explain, narrowed_to, on, where, whom
 from webhook.policy.model import Policy
 from webhook.policy.rule_ids import RULE_IDS
+from webhook.rules.limits import DEFAULT_LIMITS
 
 MADE = policy(
     preset="strict",
@@ -65,10 +66,55 @@ def test_layer(rule: str, lease: tuple[str, str], expected: list[tuple[str, Any,
     assert decided(MADE, rule, *lease) == expected
 
 
+BY_OPERATION = policy(
+    preset="strict",
+    overrides=[
+        {"rules": {"identity-binding": {"mode": "warn"}, "takeover-before-expiry": {"mode": "warn"}}},
+        {
+            "operations": ["DELETE", "CREATE"],
+            "rules": {"identity-binding": {"mode": "off"}, "takeover-before-expiry": {"mode": "off"}},
+        },
+        {"operations": ["UPDATE"], "rules": {"renew-time-in-future": {"deny_above_seconds": 90_000}}},
+    ],
+)
+
+
+@pytest.mark.parametrize(
+    ("rule", "name", "expected"),
+    [
+        pytest.param(
+            "identity-binding",
+            "mode",
+            [(Mode.OFF, "overrides[1]", "CREATE DELETE"), (Mode.WARN, "overrides[0]", "UPDATE")],
+            id="a mode",
+        ),
+        pytest.param(
+            "takeover-before-expiry",
+            "mode",
+            [(Mode.WARN, "overrides[0]", "")],
+            id="a rule that is evaluated on one operation",
+        ),
+        pytest.param(
+            "renew-time-in-future",
+            "deny_above_seconds",
+            [
+                (DEFAULT_LIMITS.renew_time_in_future.deny_above_seconds, "built in", "CREATE"),
+                (90_000, "overrides[2]", "UPDATE"),
+            ],
+            id="a number",
+        ),
+        pytest.param("candidate-strategy-conflict", "mode", [(Mode.AUDIT, "preset", "")], id="a rule of reports"),
+    ],
+)
+def test_layer_by_operation(rule: str, name: str, expected: list[tuple[Any, str, str]]) -> None:
+    told = [one for one in explain(BY_OPERATION, "shop", "db") if (one.rule, one.name) == (rule, name)]
+    assert [(one.value, one.layer, " ".join(one.operations)) for one in told] == expected
+
+
 def test_every_rule_is_explained_once() -> None:
     modes = [one for one in explain(MADE, "shop", "db") if one.name == "mode"]
     assert sorted(one.rule for one in modes) == sorted(RULE_IDS)
-    assert {one.rule: one.value for one in modes} == dict(MADE.for_lease("shop", "db").modes)
+    assert {one.rule: one.value for one in modes} == dict(MADE.for_lease("shop", "db", UPDATE).modes)
 
 
 @pytest.mark.parametrize(
@@ -83,6 +129,20 @@ def test_every_rule_is_explained_once() -> None:
 )
 def test_exemptions_that_concern_a_lease(lease: tuple[str, str], positions: list[int]) -> None:
     assert [position for position, _ in concerning(MADE.document.exempt, *lease)] == positions
+
+
+def test_phrases_of_what_an_entry_is_narrowed_to() -> None:
+    narrow = {**ENTRY, "users": ["ann"]}
+    rules, operations = {"rules": ["foreign-release", "ping-time-writer"]}, {"operations": ["DELETE", "CREATE"]}
+    entries = [narrow, {**narrow, **rules}, {**narrow, **operations}, {**narrow, **rules, **operations}]
+    made = policy(exempt=entries, overrides=[{"rules": {}, **operations}, {"rules": {}}]).document
+    assert [narrowed_to(entry) for entry in made.exempt] == [
+        "",
+        "from foreign-release, ping-time-writer",
+        "on DELETE, CREATE",
+        "from foreign-release, ping-time-writer on DELETE, CREATE",
+    ]
+    assert [on(entry) for entry in made.overrides] == ["on DELETE, CREATE", ""]
 
 
 def test_phrases() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.policy.files import ENTRY, policy
+from tests.policy.files import ENTRY, UPDATE, policy
 from webhook.api.user import UserInfo
 from webhook.policy.lookup import MOST_ALIKE, LeaseIndex, TooManyAlikeError
 from webhook.policy.model import Policy
@@ -52,9 +52,14 @@ def entry(kind: str, number: int) -> dict[str, Any]:
         return {"namespace": namespace, "lease": "db", "writers": [f"{namespace}/db"], "holder": ["${pod}_*"]}
     if kind == "overrides":
         where = {"namespaces": [namespace], "leases": [lease]} if number % 2 else {"leases": [f"{namespace}-{lease}"]}
-        return {**where, "rules": {"foreign-release": {"mode": "audit"}}}
+        return {**where, **narrowed(number), "rules": {"foreign-release": {"mode": "audit"}}}
     who: dict[str, Any] = ({"users": ["ann"]}, {"groups": ["ops"]}, {"users": [f"user-{number}"]}, {})[number % 4]
-    return {**ENTRY, **who, "namespaces": [namespace], "leases": [lease]}
+    rules = {"rules": ["foreign-release"]} if number % 4 == 3 else {}
+    return {**ENTRY, **who, **narrowed(number), **rules, "namespaces": [namespace], "leases": [lease]}
+
+
+def narrowed(number: int) -> dict[str, Any]:
+    return {"operations": ["UPDATE", "DELETE"]} if number % 3 == 0 else {}
 
 
 @cache
@@ -86,8 +91,8 @@ LEASES = [("team-00003", "db-a-main"), ("team-00001", "db-7"), ("shop", "team-00
 def test_ten_thousand_entries_cost_what_twenty_cost(kind: str, namespace: str, name: str) -> None:
     few, many = made_of(kind, 20), made_of(kind, MANY)
     questions: list[Callable[[Policy], object]] = [
-        lambda policy: policy.for_lease(namespace, name),
-        lambda policy: policy.exempts(ANN, namespace, name, 0),
+        lambda policy: policy.for_lease(namespace, name, UPDATE),
+        lambda policy: policy.exempt_rules(ANN, namespace, name, UPDATE, 0),
     ]
     for question in questions:
         assert question(many) == question(few)
@@ -96,11 +101,13 @@ def test_ten_thousand_entries_cost_what_twenty_cost(kind: str, namespace: str, n
 
 def test_the_last_of_ten_thousand_is_found() -> None:
     last = MANY - 1
-    assert made_of("bindings", MANY).for_lease(f"team-{last:05}", "db").binding
-    assert made_of("overrides", MANY).for_lease(f"team-{last:05}", "db-x").modes["foreign-release"].word == "audit"
-    assert made_of("exempt", MANY).exempts(UserInfo("anybody"), f"team-{last:05}", "db-x", 0)
+    assert made_of("bindings", MANY).for_lease(f"team-{last:05}", "db", UPDATE).binding
+    overridden = made_of("overrides", MANY).for_lease(f"team-{last:05}", "db-x", UPDATE)
+    assert overridden.modes["foreign-release"].word == "audit"
+    anybody = UserInfo("anybody")
+    assert made_of("exempt", MANY).exempt_rules(anybody, f"team-{last:05}", "db-x", UPDATE, 0) == {"foreign-release"}
 
 
 def test_without_entries_a_lookup_is_one_call_and_one_comparison() -> None:
     plain = policy()
-    assert calls(lambda: plain.for_lease("shop", "checkout")) <= 5
+    assert calls(lambda: plain.for_lease("shop", "checkout", UPDATE)) <= 5

@@ -8,6 +8,7 @@ from tests.policy.files import ENTRY, policy
 from tests.policy.test_bindings import BINDING
 from webhook.policy.notes import notes
 
+NARROW = {**ENTRY, "users": ["a"], "namespaces": ["shop"], "rules": ["foreign-release"], "until": "2027-12-31"}
 TODAY = 1_800_000_000_000_000
 """2027-01-15T08:00:00Z in microseconds since 1970."""
 
@@ -69,14 +70,14 @@ TODAY = 1_800_000_000_000_000
             id="a number that honest clients exceed",
         ),
         pytest.param({"overrides": [{"rules": {}}]}, ["overrides[0].rules sets nothing"], id="an empty override"),
-        pytest.param({"exempt": [{**ENTRY, "users": ["a"], "until": "2027-01-30"}]}, [], id="an exemption for long"),
+        pytest.param({"exempt": [{**NARROW, "until": "2027-01-30"}]}, [], id="an exemption for long"),
         pytest.param(
-            {"exempt": [{**ENTRY, "users": ["a"], "until": "2027-01-28"}]},
+            {"exempt": [{**NARROW, "until": "2027-01-28"}]},
             ["exempt[0] (shop team) ends with 2027-01-28, within two weeks"],
             id="an exemption that ends soon",
         ),
         pytest.param(
-            {"exempt": [{**ENTRY, "users": ["a"], "until": "2027-01-15"}]},
+            {"exempt": [{**NARROW, "until": "2027-01-15"}]},
             ["exempt[0] (shop team) ends with 2027-01-15, within two weeks"],
             id="an exemption on its last day",
         ),
@@ -95,13 +96,86 @@ TODAY = 1_800_000_000_000_000
             ["exempt[0] (shop team) exempts everybody everywhere; `mode: warn` says so more plainly"],
             id="an exemption for all",
         ),
-        pytest.param({"exempt": [{**ENTRY, "leases": ["db"]}]}, [], id="an exemption for one lease"),
+        pytest.param(
+            {"exempt": [{**ENTRY, "rules": ["foreign-release"], "leases": ["*"]}]},
+            ["exempt[0] (shop team) exempts everybody everywhere; their modes under `rules` say so more plainly"],
+            id="an exemption for all from one rule",
+        ),
+        pytest.param({"exempt": [NARROW]}, [], id="an exemption that is narrow"),
+        pytest.param(
+            {"exempt": [{**ENTRY, "users": ["a"]}]},
+            [
+                (
+                    "exempt[0] (shop team) could be narrower: "
+                    "name rules (without them it may also take over or delete live leases), namespaces, until"
+                )
+            ],
+            id="an exemption as wide as can be",
+        ),
+        pytest.param(
+            {"exempt": [{key: value for key, value in NARROW.items() if key != "rules"}]},
+            [
+                (
+                    "exempt[0] (shop team) could be narrower: "
+                    "name rules (without them it may also take over or delete live leases)"
+                )
+            ],
+            id="an exemption without rules",
+        ),
+        pytest.param(
+            {"exempt": [{**NARROW, "namespaces": ["shop", "*"]}]},
+            ["exempt[0] (shop team) could be narrower: name namespaces"],
+            id="an exemption for all namespaces, among others",
+        ),
+        pytest.param(
+            {"exempt": [{key: value for key, value in NARROW.items() if key != "until"}]},
+            ["exempt[0] (shop team) could be narrower: name until"],
+            id="an exemption for ever",
+        ),
+        pytest.param(
+            {"exempt": [{**NARROW, "rules": ["foreign-release", "ping-time-writer"], "operations": ["CREATE"]}]},
+            ["exempt[0] (shop team): rule foreign-release is never evaluated on CREATE, so naming it changes nothing"],
+            id="an exemption from a rule that does not run on its operations",
+        ),
+        pytest.param(
+            {"exempt": [{**NARROW, "operations": ["CREATE", "UPDATE"]}]},
+            [],
+            id="an exemption from a rule that runs on one of its operations",
+        ),
+        pytest.param(
+            {
+                "overrides": [
+                    {
+                        "operations": ["CREATE", "DELETE"],
+                        "rules": {
+                            "duration-shortened": {"mode": "deny"},
+                            "candidate-strategy-conflict": {"mode": "off"},
+                        },
+                    }
+                ]
+            },
+            [
+                (
+                    "overrides[0]: rule duration-shortened is never evaluated on CREATE, DELETE, "
+                    "so naming it changes nothing"
+                )
+            ],
+            id="an override of a rule that does not run on its operations",
+        ),
         pytest.param({"bindings": [BINDING]}, [], id="a binding"),
         pytest.param({"bindings": [{**BINDING, "require_pod": True}]}, [], id="a binding that requires a pod"),
         pytest.param(
             {"bindings": [BINDING], "rules": {"identity-binding": {"mode": "warn"}}},
             ["bindings[0] refuses nobody: rule identity-binding is warn on this lease"],
             id="a binding without teeth",
+        ),
+        pytest.param(
+            {
+                "bindings": [BINDING],
+                "overrides": [{"operations": ["DELETE", "CREATE"], "rules": {"identity-binding": {"mode": "audit"}}}],
+            },
+            ["bindings[0] refuses nobody on CREATE, DELETE: rule identity-binding is audit on this lease"],
+            id="a binding without teeth on some operations",
         ),
         pytest.param(
             {"bindings": [{**BINDING, "holder": ["*"]}]},

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.policy.files import UPDATE
 from webhook.policy.document import parse
 from webhook.policy.error import PolicyError
 from webhook.policy.notes import notes
@@ -20,7 +21,7 @@ def example() -> str:
 
 def test_the_example_is_good_and_nothing_about_it_is_odd() -> None:
     policy = parse(example())
-    assert policy.for_lease("shop", "checkout").binding
+    assert policy.for_lease("shop", "checkout", UPDATE).binding
     assert notes(policy, now=0) == []
 
 

@@ -66,8 +66,8 @@ def refusal(text: str) -> str:
         ),
         pytest.param(
             HEAD + "x: []",
-            "line 2: x: unknown key; known are apiVersion, bindings, exempt, mode, overrides, preset, rules, "
-            "without_stamps",
+            "line 2: x: unknown key; known are apiVersion, bindings, docs_url, exempt, mode, overrides, preset, "
+            "rules, without_stamps",
             id="a key like no other",
         ),
         pytest.param(
@@ -198,6 +198,77 @@ def refusal(text: str) -> str:
             "line 3: exempt[0].until: must be a date such as 2027-01-31, not a whole number",
             id="a year alone",
         ),
+        pytest.param(
+            EXEMPT + "users: [a], rules: [foreign-release, takeover-befor-expiry]}",
+            'line 3: exempt[0].rules[1]: "takeover-befor-expiry" is not known; did you mean "takeover-before-expiry"?',
+            id="an exemption from a rule misspelt",
+        ),
+        pytest.param(
+            EXEMPT + "users: [a], rules: [xyz]}",
+            'line 3: exempt[0].rules[0]: "xyz" is not known',
+            id="an exemption from a rule like no other",
+        ),
+        pytest.param(
+            EXEMPT + "users: [a], rules: [lease-duration]}",
+            'line 3: exempt[0].rules[0]: "lease-duration" repeats a check of the API server, which holds for everybody',
+            id="an exemption from a field rule",
+        ),
+        pytest.param(
+            EXEMPT + "users: [a], rules: [time-unreadable]}",
+            'line 3: exempt[0].rules[0]: "time-unreadable" holds for everybody',
+            id="an exemption from a rule that nobody is exempt from",
+        ),
+        pytest.param(
+            EXEMPT + "users: [a], rules: [candidate-strategy-conflict]}",
+            'line 3: exempt[0].rules[0]: "candidate-strategy-conflict" is not evaluated for a single write; '
+            "set its mode instead",
+            id="an exemption from a rule of reports",
+        ),
+        pytest.param(
+            EXEMPT + "users: [a], rules: ['*']}",
+            'line 3: exempt[0].rules[0]: "*" is not known',
+            id="a wildcard as a rule",
+        ),
+        pytest.param(
+            EXEMPT + "users: [a], rules: []}",
+            "line 3: exempt[0].rules: must have at least one entry",
+            id="an empty list of rules, which must not mean all",
+        ),
+        pytest.param(
+            EXEMPT + "users: [a], operations: []}",
+            "line 3: exempt[0].operations: must have at least one entry",
+            id="an empty list of operations",
+        ),
+        pytest.param(
+            EXEMPT + "users: [a], operations: [PATCH]}",
+            'line 3: exempt[0].operations[0]: "PATCH" is not known; known are CREATE, DELETE, UPDATE',
+            id="an operation that never arrives",
+        ),
+        pytest.param(
+            EXEMPT + "users: [a], operations: CREATE}",
+            "line 3: exempt[0].operations: must be a list, not a text",
+            id="an operation without a list",
+        ),
+        pytest.param(
+            EXEMPT + "users: [a], rules: {foreign-release: {mode: off}}}",
+            "line 3: exempt[0].rules: must be a list, not a mapping of keys to values",
+            id="modes in an exemption",
+        ),
+        pytest.param(
+            EXEMPT + "rules: [foreign-release], operations: [CREATE]}",
+            "line 3: exempt[0]: must say whom or where: users, groups, service_accounts, namespaces or leases",
+            id="rules are not a place",
+        ),
+        pytest.param(
+            HEAD + "overrides: [{rules: [foreign-release]}]",
+            "line 2: overrides[0].rules: must be a mapping of keys to values, not a list",
+            id="a list of rules in an override",
+        ),
+        pytest.param(
+            HEAD + "overrides: [{rules: {}, operations: [UPDATE, create]}]",
+            'line 2: overrides[0].operations[1]: "create" is not known; known are CREATE, DELETE, UPDATE',
+            id="an operation in lower case",
+        ),
         pytest.param(HEAD + "overrides: [{leases: [a]}]", "line 2: overrides[0].rules: must be given", id="no rules"),
         pytest.param(
             HEAD + "overrides:\n" + ALIKE,
@@ -253,11 +324,22 @@ def test_words(text: str, words: str) -> None:
             "exempt: [{owner: a, reason: b, users: [u], groups: [g], leases: [a, b]}]", "exempt[0]", id="exempt"
         ),
         pytest.param("overrides: [{namespaces: [a, b], leases: [c, d], rules: {}}]", "overrides[0]", id="overrides"),
+        pytest.param(
+            "exempt: [{owner: a, reason: b, users: [u], rules: [foreign-release, duration-too-long], "
+            "operations: [CREATE, UPDATE]}]",
+            "exempt[0]",
+            id="exempt from rules on operations",
+        ),
+        pytest.param(
+            "overrides: [{operations: [CREATE], rules: {}}, {rules: {}}]", "overrides[1]", id="overrides by operation"
+        ),
     ],
 )
 def test_too_many_combinations(keys: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compilation, "MOST_COMBINATIONS", 3)
-    words = f"line 2: {path}: more than 3 combinations of requester, namespace and lease so far; use globs"
+    words = (
+        f"line 2: {path}: more than 3 combinations of requester, namespace, lease, rule and operation so far; use globs"
+    )
     assert refusal(HEAD + keys) == words
     monkeypatch.setattr(compilation, "MOST_COMBINATIONS", 4)
     assert parse(HEAD + keys).preset == "standard"

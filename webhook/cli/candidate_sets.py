@@ -30,7 +30,8 @@ class CandidateSets(Struct):
             candidates[request.name] = request.new
         else:
             candidates.pop(request.name, None)
-        mode = min(Mode.AUDIT, policy.mode, policy.for_lease(request.namespace, request.name).modes[ID])
+        modes = policy.for_lease(request.namespace, request.name, request.operation).modes
+        mode = min(Mode.AUDIT, policy.mode, modes[ID])
         found = list(candidates_agree_on_a_strategy(candidates.values(), judged.now)) if mode else []
         is_new = bool(found) and lease not in self.in_conflict
         (self.in_conflict.add if found else self.in_conflict.discard)(lease)

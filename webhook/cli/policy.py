@@ -13,7 +13,7 @@ from webhook.api.verdict import Mode
 from webhook.cli.failure import Failure
 from webhook.cli.terminal import Paint, indent, paint_for, table
 from webhook.policy.compilation import ANYWHERE, EXEMPT_GROUPS, EXEMPT_USERS, settings_of, until_of
-from webhook.policy.layers import BUILT_IN, PRESET, Explained, concerning, explain, where, whom
+from webhook.policy.layers import BUILT_IN, PRESET, Explained, concerning, explain, narrowed_to, on, where, whom
 from webhook.policy.model import MODE, Policy
 from webhook.policy.notes import notes
 from webhook.policy.schema import schema_text
@@ -114,7 +114,8 @@ def _loaded(name_or_path: str | None) -> Policy:
 
 def _summary(policy: Policy) -> str:
     cap = "everything allowed (mode: off)" if policy.mode is Mode.OFF else f"mode {policy.mode.word}"
-    return f"preset {policy.preset}, hash {policy.digest}, {cap}, without_stamps {policy.document.without_stamps}"
+    docs = f", docs_url {policy.docs_url}" if policy.docs_url else ""
+    return f"preset {policy.preset}, hash {policy.digest}, {cap}, without_stamps {policy.document.without_stamps}{docs}"
 
 
 def _scope(namespace: str, lease: str) -> str:
@@ -135,18 +136,19 @@ def _settings(explained: Iterable[Explained], cap: Mode, paint: Paint) -> Iterat
 
 
 def _row(one: Explained, cap: Mode) -> tuple[str, str, str]:
+    layer = f"{one.layer} on {', '.join(one.operations)}" if one.operations else one.layer
     if one.name != MODE:
-        return f"  {one.name}", str(one.value), one.layer
+        return f"  {one.name}", str(one.value), layer
     mode = Mode(one.value)
     capped = min(mode, cap)
-    return one.rule, f"{capped.word} (would deny)" if Mode.OFF < capped < mode is Mode.DENY else capped.word, one.layer
+    return one.rule, f"{capped.word} (would deny)" if Mode.OFF < capped < mode is Mode.DENY else capped.word, layer
 
 
 def _overrides(policy: Policy, namespace: str, lease: str) -> list[str]:
     rows = [
         (
             f"overrides[{position}]",
-            where(override),
+            " ".join([where(override), *filter(None, [on(override)])]),
             ", ".join(dict.fromkeys(rule for rule, _ in settings_of(override.rules))),
         )
         for position, override in concerning(policy.document.overrides, namespace, lease)
@@ -170,14 +172,14 @@ def _binding(binding: LeaseBinding) -> str:
 
 def _exemptions(policy: Policy, namespace: str, lease: str, now: int) -> Iterator[str]:
     always = ", ".join([*EXEMPT_USERS, *(f"group {group}" for group in EXEMPT_GROUPS)])
-    rows, reasons = [("always", f"{ANYWHERE}/{ANYWHERE}", always)], [""]
+    rows, details = [("always", f"{ANYWHERE}/{ANYWHERE}", always)], [[""]]
     for position, exemption in concerning(policy.document.exempt, namespace, lease):
         rows.append((f"exempt[{position}]", where(exemption), whom(exemption)))
-        reasons.append(f"{exemption.reason} ({exemption.owner}{_until(exemption, now)})")
-    for line, reason in zip(table(rows), reasons, strict=True):
+        reason = f"{exemption.reason} ({exemption.owner}{_until(exemption, now)})"
+        details.append([narrowed_to(exemption), reason])
+    for line, texts in zip(table(rows), details, strict=True):
         yield line
-        if reason:
-            yield indent(reason, 6)
+        yield from (indent(text, 6) for text in texts if text)
 
 
 def _until(exemption: Exemption, now: int) -> str:

@@ -2,21 +2,26 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from itertools import product
 from typing import Final, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict, fields
 
+from webhook.api.request import Operation
 from webhook.api.verdict import Mode
 from webhook.policy.error import PolicyError
 from webhook.policy.lookup import MOST_ALIKE, LeaseIndex, TooManyAlikeError
 from webhook.policy.model import (
+    ALL,
     FOREVER,
     MODE,
+    OPERATIONS,
     Decided,
+    Exempted,
     Exemptions,
     LeasePolicy,
     Policy,
@@ -66,6 +71,7 @@ def compiled(document: PolicyDocument) -> Policy:
         overrides=_overrides(document.overrides, default),
         bindings=_bindings(document.bindings),
         exemptions=_exemptions(document.exempt),
+        docs_url="" if isinstance(document.docs_url, UnsetType) else document.docs_url.rstrip("/"),
     )
 
 
@@ -93,6 +99,13 @@ def until_of(exemption: Exemption) -> int:
     return (exemption.until.toordinal() - _EPOCH + 1) * _DAY
 
 
+def operations_of(entry: Exemption | Override) -> tuple[Operation, ...]:
+    """The operations on which an exemption or an override holds."""
+    if isinstance(entry.operations, UnsetType):
+        return OPERATIONS
+    return tuple(Operation(word) for word in entry.operations)
+
+
 def users_of(exemption: Exemption) -> list[str]:
     """The user names of an exemption; a service account is the user that its token authenticates as."""
     accounts = (account.replace("/", ":") for account in exemption.service_accounts)
@@ -107,21 +120,28 @@ def _default(base: PolicyDocument, document: PolicyDocument, between: Mapping[Se
     return default
 
 
-def _overrides(overrides: list[Override], default: LeasePolicy) -> LeaseIndex[Settings]:
-    index: LeaseIndex[Settings] = LeaseIndex()
+def _overrides(overrides: list[Override], default: LeasePolicy) -> dict[Operation, LeaseIndex[Settings]]:
+    indexes: dict[Operation, LeaseIndex[Settings]] = dict.fromkeys(OPERATIONS, LeaseIndex())
+    if _differ_by_operation(overrides):
+        indexes = {operation: LeaseIndex() for operation in OPERATIONS}
     for position, override in enumerate(overrides):
         path = f"overrides[{position}]"
         values = settings_of(override.rules)
         _check_numbers(with_settings(default, values), values, f"{path}.rules")
         settings: Settings = {setting: Decided(position, value) for setting, value in values.items()}
-        _put(index, override, settings, later_wins, path)
-    return index
+        for index in dict.fromkeys(indexes[operation] for operation in operations_of(override)):
+            _put(index, override, settings, later_wins, path)
+    return indexes
+
+
+def _differ_by_operation(overrides: list[Override]) -> bool:
+    return any(override.operations is not UNSET for override in overrides)
 
 
 def _exemptions(exemptions: list[Exemption]) -> Exemptions:
-    users: dict[str, LeaseIndex[int]] = {user: _everywhere() for user in EXEMPT_USERS}
-    groups: dict[str, LeaseIndex[int]] = {group: _everywhere() for group in EXEMPT_GROUPS}
-    anybody: LeaseIndex[int] = LeaseIndex()
+    users: dict[str, LeaseIndex[Exempted]] = {user: _everywhere() for user in EXEMPT_USERS}
+    groups: dict[str, LeaseIndex[Exempted]] = {group: _everywhere() for group in EXEMPT_GROUPS}
+    anybody: LeaseIndex[Exempted] = LeaseIndex()
     for position, exemption in enumerate(exemptions):
         path = f"exempt[{position}]"
         who = users_of(exemption)
@@ -129,15 +149,27 @@ def _exemptions(exemptions: list[Exemption]) -> Exemptions:
             raise PolicyError("must say whom or where: users, groups, service_accounts, namespaces or leases", path)
         indexes = [users.setdefault(user, LeaseIndex()) for user in who]
         indexes += [groups.setdefault(group, LeaseIndex()) for group in exemption.groups]
+        exempted: Exempted = dict.fromkeys(product(*_rules_and_operations(exemption)), until_of(exemption))
         for index in indexes or [anybody]:
-            _put(index, exemption, until_of(exemption), max, path)
+            _put(index, exemption, exempted, _longer, path)
     return Exemptions(users, groups, anybody)
 
 
-def _everywhere() -> LeaseIndex[int]:
-    index: LeaseIndex[int] = LeaseIndex()
-    index.put(ANYWHERE, ANYWHERE, FOREVER, max)
+def _everywhere() -> LeaseIndex[Exempted]:
+    index: LeaseIndex[Exempted] = LeaseIndex()
+    index.put(ANYWHERE, ANYWHERE, {(ALL, ALL): FOREVER}, _longer)
     return index
+
+
+def _rules_and_operations(exemption: Exemption) -> tuple[Sequence[str], Sequence[str]]:
+    """What the entry names, `ALL` where it names none."""
+    rules = [ALL] if isinstance(exemption.rules, UnsetType) else exemption.rules
+    return rules, [ALL] if isinstance(exemption.operations, UnsetType) else exemption.operations
+
+
+def _longer(earlier: Exempted, later: Exempted) -> Exempted:
+    """Both; what both exempt from ends with the one that lasts longer."""
+    return {**earlier, **{key: max(until, earlier.get(key, until)) for key, until in later.items()}}
 
 
 def _put(index: LeaseIndex[T], where: Exemption | Override, value: T, merge: Callable[[T, T], T], path: str) -> None:
@@ -181,10 +213,12 @@ def _check_size(document: PolicyDocument) -> None:
     combinations = 0
     for position, exemption in enumerate(document.exempt):
         requesters = len(exemption.users) + len(exemption.groups) + len(exemption.service_accounts)
-        combinations += max(1, requesters) * _pairs(exemption)
+        rules, operations = _rules_and_operations(exemption)
+        combinations += max(1, requesters) * _pairs(exemption) * len(rules) * len(operations)
         _check_combinations(combinations, f"exempt[{position}]")
+    by_operation = _differ_by_operation(document.overrides)
     for position, override in enumerate(document.overrides):
-        combinations += _pairs(override)
+        combinations += _pairs(override) * (len(operations_of(override)) if by_operation else 1)
         _check_combinations(combinations, f"overrides[{position}]")
 
 
@@ -194,7 +228,10 @@ def _pairs(where: Exemption | Override) -> int:
 
 def _check_combinations(combinations: int, path: str) -> None:
     if combinations > MOST_COMBINATIONS:
-        problem = f"more than {MOST_COMBINATIONS} combinations of requester, namespace and lease so far; use globs"
+        problem = (
+            f"more than {MOST_COMBINATIONS} combinations of requester, namespace, lease, rule and operation so far; "
+            "use globs"
+        )
         raise PolicyError(problem, path)
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from msgspec import inspect
 
 from webhook.api.text import quote
+from webhook.policy.rule_ids import EXEMPTIBLE, why_never_exempt
 from webhook.policy.settings import PolicyDocument
 
 LONGEST_NAME: Final = 64
@@ -74,7 +75,12 @@ def _missing(match: re.Match[str], _: inspect.Type, path: str) -> tuple[str, str
 def _unknown_word(match: re.Match[str], here: inspect.Type, path: str) -> tuple[str, str]:
     assert isinstance(here, inspect.LiteralType)
     word = ast.literal_eval(match[1])
-    return f"{quote(word)} is not known{nearest(word, [str(value) for value in here.values])}", path
+    known = [str(value) for value in here.values]
+    if set(known) == set(EXEMPTIBLE):
+        why = why_never_exempt(word)
+        if why:
+            return f"{quote(word)} {why}", path
+    return f"{quote(word)} is not known{nearest(word, known)}", path
 
 
 def _wrong_kind(match: re.Match[str], here: inspect.Type, path: str) -> tuple[str, str]:

@@ -6,9 +6,11 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from webhook.api.request import Operation
 from webhook.api.user import UserInfo
 from webhook.api.verdict import Mode
 from webhook.policy.lookup import LeaseIndex
+from webhook.policy.rule_ids import EXEMPTIBLE
 from webhook.policy.settings import PolicyDocument
 from webhook.rules.binding import Binding
 from webhook.rules.limits import DEFAULT_LIMITS, Limits
@@ -17,6 +19,15 @@ FOREVER: Final = 1 << 63
 """An `until` in microseconds that no clock reaches."""
 
 MODE: Final = "mode"
+
+ALL: Final = "*"
+"""Stands for every rule, or every operation, of an exemption."""
+
+OPERATIONS: Final = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
+"""What a policy may name; CONNECT changes nothing and is not evaluated."""
+
+_ALL_RULES: Final = frozenset(EXEMPTIBLE)
+_NO_RULE: Final[frozenset[str]] = frozenset()
 
 
 class LeasePolicy(Struct, frozen=True):
@@ -47,12 +58,16 @@ class Decided(Struct, frozen=True):
 Settings = Mapping[Setting, Decided]
 
 
-class Exemptions(Struct, frozen=True):
-    """Until when (exclusive, microseconds since 1970) a requester is exempt on which leases."""
+Exempted = Mapping[tuple[str, str], int]
+"""Until when (exclusive, microseconds since 1970) which rule, or ALL, is silent on which operation, or ALL."""
 
-    users: Mapping[str, LeaseIndex[int]]
-    groups: Mapping[str, LeaseIndex[int]]
-    anybody: LeaseIndex[int]
+
+class Exemptions(Struct, frozen=True):
+    """What a requester is exempt from on which leases."""
+
+    users: Mapping[str, LeaseIndex[Exempted]]
+    groups: Mapping[str, LeaseIndex[Exempted]]
+    anybody: LeaseIndex[Exempted]
 
 
 class Policy(Struct, frozen=True):
@@ -62,7 +77,8 @@ class Policy(Struct, frozen=True):
     `OFF` allows everything. A finding that only the cap keeps from denying is one that "would deny".
     `default` holds for leases without a binding, `bound` for leases with one.
     `digest` is eight hex digits of what the file and its preset say, comments left out; `document` is the file as typed
-    values, for people who ask what it says.
+    values, for people who ask what it says. `docs_url` is "" where the file names none, and ends without a slash.
+    `overrides` are kept for each operation by itself: one for CREATE alone costs a renewal nothing.
     """
 
     document: PolicyDocument
@@ -72,38 +88,49 @@ class Policy(Struct, frozen=True):
     enforce_without_stamps: bool
     default: LeasePolicy
     bound: LeasePolicy
-    overrides: LeaseIndex[Settings]
+    overrides: Mapping[Operation, LeaseIndex[Settings]]
     bindings: Mapping[tuple[str, str], Binding]
     exemptions: Exemptions
+    docs_url: str = ""
 
-    def for_lease(self, namespace: str, name: str) -> LeasePolicy:
-        """Modes, numbers and binding for one lease (for a candidate: of its own namespace and name)."""
+    def for_lease(self, namespace: str, name: str, operation: Operation) -> LeasePolicy:
+        """Modes, numbers and binding for a write to one lease (for a candidate: of its own namespace and name).
+
+        The operation is one of `OPERATIONS`.
+        """
         document = self.document
         if not document.overrides and not document.bindings:
             return self.default
         binding = self.bindings.get((namespace, name))
-        settings = self.overridden(namespace, name)
+        settings = self.overridden(namespace, name, operation)
         if binding is None and not settings:
             return self.default
         base = self.default if binding is None else self.bound
         changed = with_settings(base, {setting: decided.value for setting, decided in settings.items()})
         return replace(changed, binding=binding)
 
-    def overridden(self, namespace: str, name: str) -> dict[Setting, Decided]:
-        """The settings that overrides decide for one lease; where several do, the last one in the file."""
+    def overridden(self, namespace: str, name: str, operation: Operation) -> dict[Setting, Decided]:
+        """The settings that overrides decide for a write to one lease; where several do, the last one in the file."""
         settings: dict[Setting, Decided] = {}
-        for found in self.overrides.find(namespace, name):
+        for found in self.overrides[operation].find(namespace, name):
             settings = later_wins(settings, found)
         return settings
 
-    def exempts(self, user: UserInfo, namespace: str, name: str, now: int) -> bool:
-        """Whether section 5 rules are silent for this writer on this lease; `now` in microseconds since 1970."""
+    def exempt_rules(self, user: UserInfo, namespace: str, name: str, operation: Operation, now: int) -> frozenset[str]:
+        """The ids of the rules that are silent about such a write of this writer; `now` in microseconds since 1970."""
         exemptions = self.exemptions
         indexes = [exemptions.anybody]
         if user.username in exemptions.users:
             indexes.append(exemptions.users[user.username])
         indexes.extend(exemptions.groups[group] for group in user.groups if group in exemptions.groups)
-        return any(now < until for index in indexes for until in index.find(namespace, name))
+        silent = _NO_RULE
+        for index in indexes:
+            for exempted in index.find(namespace, name):
+                rules = {rule for (rule, on), until in exempted.items() if now < until and on in (ALL, operation)}
+                if ALL in rules:
+                    return _ALL_RULES
+                silent |= rules
+        return silent
 
 
 def later_wins(earlier: Settings, later: Settings) -> dict[Setting, Decided]:

@@ -1,14 +1,19 @@
 """What is legal in a policy file and yet may not be what its writer meant."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
+from msgspec import UNSET, UnsetType
+
+from webhook.api.request import Operation
 from webhook.api.verdict import Mode
-from webhook.policy.compilation import ANYWHERE, settings_of, until_of, users_of
-from webhook.policy.model import MODE, Policy, Setting, Value
+from webhook.policy.compilation import ANYWHERE, operations_of, settings_of, until_of, users_of
+from webhook.policy.layers import on
+from webhook.policy.model import MODE, OPERATIONS, Policy, Setting, Value
 from webhook.policy.rule_ids import OFFLINE
-from webhook.policy.settings import Rules
+from webhook.policy.settings import Exemption, Override, Rules
 from webhook.rules.binding import POD
+from webhook.rules.registry import RULES
 
 SOON: Final = 14 * 86_400 * 1_000_000
 """Microseconds before its end at which an exemption is told about: two weeks."""
@@ -50,6 +55,15 @@ def _about_rules(policy: Policy) -> Iterator[str]:
             yield f"{path} sets nothing"
         for setting, value in settings.items():
             yield from (f"{path}.{setting[0]}: {text}" for text in _about_setting(setting, value, policy))
+    for i, override in enumerate(policy.document.overrides):
+        rules = dict.fromkeys(rule for rule, _ in settings_of(override.rules))
+        yield from _about_operations(f"overrides[{i}]", override, rules)
+
+
+def _about_operations(path: str, entry: Exemption | Override, rules: Iterable[str]) -> Iterator[str]:
+    for rule in rules:
+        if rule in RULES and RULES[rule].operations.isdisjoint(operations_of(entry)):
+            yield f"{path}: rule {rule} is never evaluated {on(entry)}, so naming it changes nothing"
 
 
 def _about_setting(setting: Setting, value: Value, policy: Policy) -> Iterator[str]:
@@ -67,21 +81,41 @@ def _about_exemptions(policy: Policy, now: int) -> Iterator[str]:
     for position, exemption in enumerate(policy.document.exempt):
         path = f"exempt[{position}] ({exemption.owner})"
         until = until_of(exemption)
+        rules = [] if isinstance(exemption.rules, UnsetType) else exemption.rules
+        yield from _about_operations(path, exemption, rules)
         if until <= now:
             yield f"{path} ended with {exemption.until}: it exempts nobody; remove it, or renew it with a new reason"
-        elif until - now <= SOON:
+            continue
+        if until - now <= SOON:
             yield f"{path} ends with {exemption.until}, within two weeks"
         who = (*users_of(exemption), *exemption.groups)
         if not who and {*exemption.namespaces, *exemption.leases} <= {ANYWHERE}:
-            yield f"{path} exempts everybody everywhere; `mode: warn` says so more plainly"
+            plainly = "their modes under `rules` say" if rules else "`mode: warn` says"
+            yield f"{path} exempts everybody everywhere; {plainly} so more plainly"
+        elif wider := list(_missing(exemption)):
+            yield f"{path} could be narrower: name {', '.join(wider)}"
+
+
+def _missing(exemption: Exemption) -> Iterator[str]:
+    if exemption.rules is UNSET:
+        yield "rules (without them it may also take over or delete live leases)"
+    if not exemption.namespaces or ANYWHERE in exemption.namespaces:
+        yield "namespaces"
+    if exemption.until is UNSET:
+        yield "until"
 
 
 def _about_bindings(policy: Policy) -> Iterator[str]:
     for position, binding in enumerate(policy.document.bindings):
         path = f"bindings[{position}]"
-        mode = policy.for_lease(binding.namespace, binding.lease).modes["identity-binding"]
-        if mode < Mode.DENY:
-            yield f"{path} refuses nobody: rule identity-binding is {mode.word} on this lease"
+        operations_by_mode: dict[Mode, list[Operation]] = {}
+        for operation in OPERATIONS:
+            mode = policy.for_lease(binding.namespace, binding.lease, operation).modes["identity-binding"]
+            operations_by_mode.setdefault(mode, []).append(operation)
+        for mode, operations in operations_by_mode.items():
+            if mode < Mode.DENY:
+                some = "" if len(operations_by_mode) == 1 else f" on {', '.join(operations)}"
+                yield f"{path} refuses nobody{some}: rule identity-binding is {mode.word} on this lease"
         if ANYWHERE in binding.holder:
             yield f"{path}.holder: `*` fits every holder, so only the writer is checked"
         elif binding.require_pod and not any(POD in template for template in binding.holder):

@@ -7,3 +7,17 @@ from webhook.rules.registry import RULES
 
 OFFLINE: Final = (candidate_strategy_conflict.ID,)
 RULE_IDS: Final = (*RULES, *OFFLINE)
+
+EXEMPTIBLE: Final = tuple(rule.id for rule in RULES.values() if not rule.parity and not rule.never_exempt)
+"""The rules that an exemption silences, and may name."""
+
+
+def why_never_exempt(name: str) -> str:
+    """Why no exemption silences a rule, as a verb phrase; "" for a rule that one may name, and for an unknown name."""
+    if name in OFFLINE:
+        return "is not evaluated for a single write; set its mode instead"
+    if name not in RULES or name in EXEMPTIBLE:
+        return ""
+    if RULES[name].parity:
+        return "repeats a check of the API server, which holds for everybody"
+    return "holds for everybody"

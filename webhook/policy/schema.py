@@ -14,6 +14,7 @@ KEYS: Final = {
     "mode": "The cap for everything, field rules included; `off` is the kill switch: every write is allowed.",
     "without_stamps": "Where a lease has no API server stamps, a deny that rests on a client's clock is a warning, "
     "or enforced.",
+    "docs_url": "Where the rules are explained: denials end with this address, a slash and the rule's id.",
     "rules": "Modes and numbers for all leases.",
     "exempt": "Whom the policy rules leave alone; never the field rules.",
     "overrides": "Modes and numbers for some leases; later ones win.",

@@ -6,13 +6,15 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
 from msgspec.structs import fields
 
-from webhook.policy.rule_ids import RULE_IDS
+from webhook.policy.rule_ids import EXEMPTIBLE, RULE_IDS
 from webhook.rules.limits import Limits
 
 API_VERSION: Final = "lease-webhook/v1"
 PRESETS: Final = ("observe", "standard", "strict")
 
 ModeWord = Literal["deny", "warn", "audit", "off"]
+ExemptibleRule: Any = Literal[EXEMPTIBLE]
+Operations = Annotated[list[Literal["CREATE", "UPDATE", "DELETE"]], Meta(min_length=1)]
 Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Text = Annotated[str, Meta(pattern=r"\S", description="a text that says something")]
 Exact = Annotated[str, Meta(pattern=r"^[^*?\s]+(?!\s)$", description="an exact name; wildcards mean nothing here")]
@@ -36,6 +38,14 @@ Holder = Annotated[
         min_length=1,
         description="a holder identity, in which `*` is any run of characters, `?` is one, "
         "and `${pod}` is the name of the writer's pod",
+    ),
+]
+DocsUrl = Annotated[
+    str,
+    Meta(
+        max_length=128,
+        pattern=r"^https://[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/[A-Za-z0-9._~%@+-]+)*/?(?!\s)$",
+        description="an https address of at most 128 characters, without user, query and fragment",
     ),
 ]
 
@@ -73,7 +83,8 @@ class Exemption(Struct, frozen=True, forbid_unknown_fields=True):
     """Whom the rules of section "what the API server lets through" leave alone.
 
     Any of the requesters (users, groups, service accounts; no list: anybody), on any of the namespaces and any of the
-    leases (no list: all of them), through the last second of `until` (UTC).
+    leases (no list: all of them), through the last second of `until` (UTC). `rules` and `operations` narrow it: other
+    rules, and other operations, are evaluated as for anybody.
     """
 
     owner: Text
@@ -83,15 +94,18 @@ class Exemption(Struct, frozen=True, forbid_unknown_fields=True):
     service_accounts: list[ServiceAccount] = []
     namespaces: list[Glob] = []
     leases: list[Glob] = []
+    rules: Annotated[list[ExemptibleRule], Meta(min_length=1)] | UnsetType = UNSET
+    operations: Operations | UnsetType = UNSET
     until: date | UnsetType = UNSET
 
 
 class Override(Struct, frozen=True, forbid_unknown_fields=True):
-    """Other settings for some leases; where several overrides speak, the last one in the file wins."""
+    """Other settings for some leases, on some operations (no list: all); of several, the last one in the file wins."""
 
     rules: Rules
     namespaces: list[Glob] = []
     leases: list[Glob] = []
+    operations: Operations | UnsetType = UNSET
 
 
 class LeaseBinding(Struct, frozen=True, forbid_unknown_fields=True):
@@ -111,6 +125,7 @@ class PolicyDocument(Struct, frozen=True, forbid_unknown_fields=True):
     preset: Literal["observe", "standard", "strict"] = "standard"
     mode: ModeWord = "deny"
     without_stamps: Literal["weaken", "enforce"] = "weaken"
+    docs_url: DocsUrl | UnsetType = UNSET
     rules: Rules = Rules()
     exempt: list[Exemption] = []
     overrides: list[Override] = []

@@ -1,0 +1,72 @@
+"""The address under which a policy file says that its rules are explained."""
+
+import pytest
+
+from tests.policy.files import policy, text
+from webhook.policy.document import parse
+from webhook.policy.error import PolicyError
+
+
+@pytest.mark.parametrize(
+    ("written", "used"),
+    [
+        pytest.param("https://example.com", "https://example.com", id="a host"),
+        pytest.param("https://example.com/", "https://example.com", id="a slash at the end is left out"),
+        pytest.param("https://docs.example.com:8443/a/b-c_d.e", "https://docs.example.com:8443/a/b-c_d.e", id="a path"),
+        pytest.param("https://example.com/" + "a" * 108, "https://example.com/" + "a" * 108, id="128 characters"),
+    ],
+)
+def test_accepted(written: str, used: str) -> None:
+    assert policy(docs_url=written).docs_url == used
+
+
+def test_none_is_empty() -> None:
+    assert policy().docs_url == ""
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        pytest.param("", id="empty"),
+        pytest.param("https://", id="no host"),
+        pytest.param("http://example.com", id="not encrypted"),
+        pytest.param("javascript:alert(1)//https://example.com", id="another scheme"),
+        pytest.param("HTTPS://example.com", id="capitals"),
+        pytest.param(" https://example.com", id="a blank before"),
+        pytest.param("https://example.com ", id="a blank after"),
+        pytest.param("https://example.com\n", id="a line break after"),
+        pytest.param("https://example.com/a\nb", id="a line break inside"),
+        pytest.param("https://example.com/\x1b[31m", id="a control character"),
+        pytest.param("https://example.com/\u202ea", id="an invisible character"),
+        pytest.param("https://ex\u0430mple.com", id="a letter that looks like another"),
+        pytest.param("https://user:secret@example.com", id="a password"),
+        pytest.param("https://example.com?rule=", id="a query"),
+        pytest.param("https://example.com/rules#", id="a fragment"),
+        pytest.param("https://example.com/a b", id="a blank inside"),
+        pytest.param('https://example.com/"', id="a quotation mark"),
+        pytest.param("https://example.com/a)", id="a bracket, which ends the address for readers"),
+        pytest.param("https://example.com:port", id="a port that is not a number"),
+        pytest.param("https://example.com/" + "a" * 109, id="129 characters"),
+        pytest.param("https://" + "a" * 1_000_000 + "!", id="a million characters"),
+        pytest.param("https://a" + "/a" * 500_000 + "!", id="half a million segments"),
+    ],
+)
+def test_refused(written: str) -> None:
+    with pytest.raises(PolicyError) as caught:
+        parse(text(docs_url=written))
+    assert caught.value.path == "docs_url"
+    assert caught.value.line == 1
+    assert str(caught.value).isprintable()
+
+
+def test_words() -> None:
+    with pytest.raises(PolicyError) as caught:
+        parse("apiVersion: lease-webhook/v1\ndocs_url: docs.example.com\n")
+    assert str(caught.value) == (
+        "line 2: docs_url: must be an https address of at most 128 characters, without user, query and fragment"
+    )
+
+
+def test_the_digest_covers_it_as_it_is_written() -> None:
+    assert policy(docs_url="https://example.com").digest != policy().digest
+    assert policy(docs_url="https://example.com").digest != policy(docs_url="https://example.org").digest
