@@ -31,7 +31,13 @@ def serve_actions() -> dict[str, argparse.Action]:
 
 def test_flags_and_defaults_of_serve() -> None:
     written = {row[0].strip("`").split()[0]: row[1].strip("`") for row in table("Settings", "flag")}
-    built_in = {"--policy": "standard", "--capture": "off", "--client-ca": "off", "--client-name": "off"}
+    built_in = {
+        "--policy": "standard",
+        "--capture": "off",
+        "--client-ca": "off",
+        "--client-name": "off",
+        "--no-audit-lines": "logged",
+    }
     assert written == {flag: built_in.get(flag) or str(action.default) for flag, action in serve_actions().items()}
 
 

@@ -58,6 +58,12 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         metavar="NAME",
         help="common or DNS names in client certificates that may ask; others get 403",
     )
+    flag(
+        "--no-audit-lines",
+        dest="audit_lines",
+        action="store_false",
+        help="do not log findings of mode audit (default: one line a minute for each rule, lease and user)",
+    )
     parser.set_defaults(run=run)
 
 
@@ -74,6 +80,7 @@ def run(args: argparse.Namespace) -> int:
         capture=args.capture,
         client_ca=args.client_ca,
         client_names=tuple(args.client_name),
+        audit_lines=args.audit_lines,
     )
     try:
         serve(options)

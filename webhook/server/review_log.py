@@ -3,9 +3,24 @@
 import logging
 from collections.abc import Mapping
 
-from webhook.api.verdict import Mode
+from webhook.api.request import AdmissionRequest
+from webhook.api.verdict import Mode, Verdict
 from webhook.server.logs import LOG
 from webhook.server.respond import Reply
+
+
+def described(request: AdmissionRequest, verdict: Verdict) -> dict[str, object]:
+    """What every line about a verdict says: who wrote what."""
+    return {
+        "uid": request.uid,
+        "operation": request.operation,
+        "event": verdict.event,
+        "resource": request.resource,
+        "namespace": request.namespace,
+        "name": request.name,
+        "user": request.user.username if request.user else "",
+        "code": verdict.code,
+    }
 
 
 class ReviewLog:
@@ -16,15 +31,7 @@ class ReviewLog:
         request, verdict = reply.request, reply.verdict
         if request is None or verdict is None or (verdict.allowed and not verdict.warnings):
             return
-        fields = {
-            "uid": request.uid,
-            "operation": request.operation,
-            "event": verdict.event,
-            "resource": request.resource,
-            "namespace": request.namespace,
-            "name": request.name,
-            "user": request.user.username if request.user else "",
-            "code": verdict.code,
+        fields = described(request, verdict) | {
             "rules": ",".join(f"{one.rule}={one.mode.word}" for one in verdict.findings if one.mode >= Mode.WARN),
             "reason": verdict.message or "; ".join(verdict.warnings),
             "milliseconds": round(seconds * 1000, 3),

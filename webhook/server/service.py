@@ -9,6 +9,7 @@ from a2wsgi import WSGIMiddleware
 
 from webhook.api.verdict import Mode
 from webhook.server.app import create_app
+from webhook.server.audit_log import AuditLog
 from webhook.server.capture import Capture
 from webhook.server.health import Readiness
 from webhook.server.load import Load
@@ -32,6 +33,8 @@ class Service:
         self.metrics = make_metrics()
         self.load = Load(options.guards, self.metrics)
         observers: list[Observer] = [self.metrics, ReviewLog()]
+        if options.audit_lines:
+            observers.append(AuditLog())
         self._capture = Capture(Path(options.capture)) if options.capture else None
         if self._capture:
             observers.append(self._capture)

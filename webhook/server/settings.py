@@ -59,6 +59,7 @@ class Options(Struct, frozen=True):
     capture: str = ""
     client_ca: str = ""
     client_names: tuple[str, ...] = ()
+    audit_lines: bool = True
     guards: Guards = Guards()
     respond: Callable[..., Reply] = respond
 
