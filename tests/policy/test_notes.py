@@ -122,6 +122,18 @@ TODAY = 1_800_000_000_000_000
             ],
             id="an exemption without rules",
         ),
+        *(
+            pytest.param(
+                {"exempt": [{**{key: NARROW[key] for key in NARROW if key != "rules"}, "operations": operations}]},
+                [f"exempt[0] (shop team) could be narrower: name rules{covers}"],
+                id=f"an exemption without rules on {' and '.join(operations)}",
+            )
+            for operations, covers in (
+                (["CREATE"], ""),
+                (["CREATE", "UPDATE"], " (without them it may also take over live leases)"),
+                (["DELETE"], " (without them it may also delete live leases)"),
+            )
+        ),
         pytest.param(
             {"exempt": [{**NARROW, "namespaces": ["shop", "*"]}]},
             ["exempt[0] (shop team) could be narrower: name namespaces"],

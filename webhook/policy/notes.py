@@ -18,6 +18,8 @@ from webhook.rules.registry import RULES
 SOON: Final = 14 * 86_400 * 1_000_000
 """Microseconds before its end at which an exemption is told about: two weeks."""
 
+_ACTS: Final = {Operation.UPDATE: "take over", Operation.DELETE: "delete"}
+
 LOW_NUMBERS: Final[dict[Setting, tuple[int, str]]] = {
     ("duration-too-long", "deny_above_seconds"): (3600, "kube-apiserver's own leases last 3600 s"),
     ("renew-time-in-future", "deny_above_seconds"): (
@@ -92,13 +94,14 @@ def _about_exemptions(policy: Policy, now: int) -> Iterator[str]:
         if not who and {*exemption.namespaces, *exemption.leases} <= {ANYWHERE}:
             plainly = "their modes under `rules` say" if rules else "`mode: warn` says"
             yield f"{path} exempts everybody everywhere; {plainly} so more plainly"
-        elif wider := list(_missing(exemption)):
-            yield f"{path} could be narrower: name {', '.join(wider)}"
+        elif narrower := list(_what_would_narrow(exemption)):
+            yield f"{path} could be narrower: name {', '.join(narrower)}"
 
 
-def _missing(exemption: Exemption) -> Iterator[str]:
+def _what_would_narrow(exemption: Exemption) -> Iterator[str]:
     if exemption.rules is UNSET:
-        yield "rules (without them it may also take over or delete live leases)"
+        acts = [act for operation, act in _ACTS.items() if operation in operations_of(exemption)]
+        yield f"rules (without them it may also {' or '.join(acts)} live leases)" if acts else "rules"
     if not exemption.namespaces or ANYWHERE in exemption.namespaces:
         yield "namespaces"
     if exemption.until is UNSET:

@@ -20,6 +20,11 @@ KEYS: Final = {
     "overrides": "Modes and numbers for some leases; later ones win.",
     "bindings": "Who alone may write a lease, and under which names.",
 }
+NARROWING: Final = {
+    "rules": "The rules that are silent; without this list all policy rules are.",
+    "operations": "The operations on which it holds; without this list all. A patch or an apply is UPDATE, or CREATE "
+    "if it creates the object.",
+}
 _WHOM_OR_WHERE: Final = ("users", "groups", "service_accounts", "namespaces", "leases")
 
 
@@ -36,6 +41,9 @@ def schema() -> dict[str, Any]:
         del definition["title"]
     for key, description in KEYS.items():
         made["$defs"]["PolicyDocument"]["properties"][key]["description"] = description
+    for entry, keys in (("Exemption", NARROWING), ("Override", ("operations",))):
+        for key in keys:
+            made["$defs"][entry]["properties"][key]["description"] = NARROWING[key]
     for rule, setting in made["$defs"]["Rules"]["properties"].items():
         if rule in RULES:
             setting["description"] = RULES[rule].summary
