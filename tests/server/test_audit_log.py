@@ -134,6 +134,7 @@ def test_what_differs_has_a_line_of_its_own(other: Document, logged: Logged) -> 
 def test_a_rule_that_found_much_in_one_write_has_one_line(logged: Logged) -> None:
     logged.see(changed(STEAL, put("request.object.metadata.labels", {f"-{number}": "" for number in range(30)})))
     assert [line["rules"] for line in logged.lines()] == ["object-metadata=audit", "takeover-before-expiry=audit"]
+    assert '"-0"' in logged.lines()[0]["reason"]
     logged.clock.now += SECONDS_BETWEEN_LINES
     logged.see(STEAL)
     assert logged.lines()[-1]["more_since_last_line"] == 0
