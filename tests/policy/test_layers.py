@@ -107,8 +107,8 @@ BY_OPERATION = policy(
     ],
 )
 def test_layer_by_operation(rule: str, name: str, expected: list[tuple[Any, str, str]]) -> None:
-    told = [one for one in explain(BY_OPERATION, "shop", "db") if (one.rule, one.name) == (rule, name)]
-    assert [(one.value, one.layer, " ".join(one.operations)) for one in told] == expected
+    explained = [one for one in explain(BY_OPERATION, "shop", "db") if (one.rule, one.name) == (rule, name)]
+    assert [(one.value, one.layer, " ".join(one.operations)) for one in explained] == expected
 
 
 def test_every_rule_is_explained_once() -> None:

@@ -187,7 +187,7 @@ TODAY = 1_800_000_000_000_000
                 "overrides": [{"operations": ["DELETE", "CREATE"], "rules": {"identity-binding": {"mode": "audit"}}}],
             },
             ["bindings[0] refuses nobody on CREATE, DELETE: rule identity-binding is audit on this lease"],
-            id="a binding without teeth on some operations",
+            id="a binding that refuses nobody on some operations",
         ),
         pytest.param(
             {"bindings": [{**BINDING, "holder": ["*"]}]},

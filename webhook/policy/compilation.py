@@ -162,7 +162,7 @@ def _everywhere() -> LeaseIndex[Exempted]:
 
 
 def _rules_and_operations(exemption: Exemption) -> tuple[Sequence[str], Sequence[str]]:
-    """What the entry names, `ALL` where it names none."""
+    """What the entry names, `ALL` if it names none."""
     rules = [ALL] if isinstance(exemption.rules, UnsetType) else exemption.rules
     return rules, [ALL] if isinstance(exemption.operations, UnsetType) else exemption.operations
 

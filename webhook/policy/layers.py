@@ -23,7 +23,7 @@ class Explained(Struct, frozen=True):
     """One setting of one rule.
 
     `layer` is `preset`, `built in` (numbers), `bindings` (of a bound lease), `rules` or such as `overrides[2]`.
-    `operations` are those on which it holds, empty where it holds on all operations on which the rule is evaluated.
+    `operations` are those on which it holds, empty if it holds on all operations on which the rule is evaluated.
     """
 
     rule: str
@@ -88,12 +88,12 @@ def where(entry: Exemption | Override) -> str:
 
 
 def on(entry: Exemption | Override) -> str:
-    """The operations of an entry in one phrase, such as `on CREATE, DELETE`; "" where it names none."""
+    """The operations of an entry in one phrase, such as `on CREATE, DELETE`; "" if it names none."""
     return "" if entry.operations is UNSET else f"on {', '.join(operations_of(entry))}"
 
 
 def narrowed_to(exemption: Exemption) -> str:
-    """What an exemption exempts from in one phrase; "" where it names neither rules nor operations."""
+    """What an exemption exempts from in one phrase; "" if it names neither rules nor operations."""
     rules = [] if isinstance(exemption.rules, UnsetType) else [f"from {', '.join(exemption.rules)}"]
     return " ".join([*rules, *filter(None, [on(exemption)])])
 

@@ -77,7 +77,7 @@ class Policy(Struct, frozen=True):
     `OFF` allows everything. A finding that only the cap keeps from denying is one that "would deny".
     `default` holds for leases without a binding, `bound` for leases with one.
     `digest` is eight hex digits of what the file and its preset say, comments left out; `document` is the file as typed
-    values, for people who ask what it says. `docs_url` is "" where the file names none, and ends without a slash.
+    values, for people who ask what it says. `docs_url` is "" if the file names none, and ends without a slash.
     `overrides` are kept for each operation by itself: one for CREATE alone costs a renewal nothing.
     """
 
@@ -110,7 +110,7 @@ class Policy(Struct, frozen=True):
         return replace(changed, binding=binding)
 
     def overridden(self, namespace: str, name: str, operation: Operation) -> dict[Setting, Decided]:
-        """The settings that overrides decide for a write to one lease; where several do, the last one in the file."""
+        """The settings that overrides decide for a write to one lease; of several, the last one in the file."""
         settings: dict[Setting, Decided] = {}
         for found in self.overrides[operation].find(namespace, name):
             settings = later_wins(settings, found)
