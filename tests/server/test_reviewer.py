@@ -108,6 +108,22 @@ def test_only_denials_and_warnings_are_logged(caplog: pytest.LogCaptureFixture) 
     assert {"uid", "operation", "event", "user", "reason", "milliseconds"} <= line.keys()
 
 
+def test_a_body_that_no_api_server_sends_is_logged_with_its_user_once_a_second(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    deep = REVIEW.replace(b'"object":', b'"x":' + b"[" * 5000 + b"]" * 5000 + b',"object":', 1)
+    observers = [ReviewLog()]
+    assert [answer(deep, observers=observers)[0] for _ in range(3)] == [400, 400, 400]
+    (record,) = caplog.records
+    line = json.loads(JsonFormatter().format(record))
+    assert line["message"] == "refused a body that no API server sends"
+    assert (line["user"], line["reason"]) == (
+        "system:serviceaccount:shop:checkout",
+        "the body is nested too deeply",
+    )
+    assert line["bytes"] == len(deep)
+
+
 @pytest.mark.parametrize(
     "text",
     [

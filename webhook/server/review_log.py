@@ -1,6 +1,8 @@
 """One log line for each verdict that somebody may ask about: a denial, or a write allowed with warnings."""
 
 import logging
+import math
+import time
 from collections.abc import Mapping
 
 from webhook.api.request import AdmissionRequest
@@ -26,9 +28,14 @@ def described(request: AdmissionRequest, verdict: Verdict) -> dict[str, object]:
 class ReviewLog:
     """Plain allowed writes (most are renewals) are not logged; metrics count them."""
 
+    def __init__(self) -> None:
+        self._refused_at = -math.inf
+
     def replied(self, reply: Reply, body: bytes, head: Mapping[bytes, bytes], seconds: float) -> None:  # noqa: ARG002
         """Log a denial or warnings."""
         request, verdict = reply.request, reply.verdict
+        if reply.refused_user:
+            self._log_refused(reply, len(body))
         if request is None or verdict is None or (verdict.allowed and not verdict.warnings):
             return
         fields = described(request, verdict) | {
@@ -38,6 +45,16 @@ class ReviewLog:
         }
         level = logging.INFO if verdict.allowed else logging.WARNING
         LOG.log(level, "warned" if verdict.allowed else "denied", extra={"fields": fields})
+
+    def _log_refused(self, reply: Reply, size: int) -> None:
+        """A body that no API server sends, at most once a second: whoever reaches the port could fill the log."""
+        now = time.monotonic()
+        if now - self._refused_at < 1:
+            return
+        self._refused_at = now
+        reason = reply.body.decode().strip()
+        fields = {"user": reply.refused_user, "code": reply.status, "reason": reason, "bytes": size}
+        LOG.warning("refused a body that no API server sends", extra={"fields": fields})
 
     def failed(self, kind: str) -> None:
         """The reviewer has logged it, with the incident's id."""

@@ -1,0 +1,69 @@
+"""Who owns what, as the API server's own format has it."""
+
+from typing import Any
+
+import pytest
+from msgspec import Raw
+
+from tests.factories import make_entry, to_bytes
+from webhook.api.managed_fields import Entry, entries_of, nest_too_deeply
+
+
+def entry(fields: Any = None, **changes: Any) -> Entry:
+    (made,) = entries_of(Raw(to_bytes([make_entry() | {"fieldsV1": fields} | changes])))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("value", "owned"),
+    [
+        pytest.param({}, True, id="a leaf"),
+        pytest.param({".": {}}, True, id="the field itself"),
+        pytest.param({".": {}, "f:x": {}}, True, id="the field and something below"),
+        pytest.param({"f:x": {}}, False, id="something below"),
+        pytest.param({"k:{}": {}}, False, id="an item below"),
+        pytest.param(None, False, id="null"),
+        pytest.param([], False, id="a list"),
+        pytest.param("x", False, id="a text"),
+    ],
+)
+def test_a_field_is_owned_where_it_is_a_member_of_the_set(value: Any, owned: bool) -> None:
+    assert entry({"f:spec": {"f:renewTime": value}}).owns_renew_time is owned
+    assert entry({"f:spec": {"f:renewTime": value}}).owns("f:spec", "f:holderIdentity") is False
+
+
+@pytest.mark.parametrize("fields", [None, {}, {"f:spec": None}, {"f:spec": []}, {"f:metadata": {}}])
+def test_an_entry_that_says_nothing_of_spec_owns_nothing_there(fields: Any) -> None:
+    made = entry(fields)
+    assert made.owns_renew_time is False
+    assert list(made.members("f:spec")) == []
+    assert list(made.fields_with_owners_below()) == []
+
+
+def test_owners_below_fields_of_spec_are_named() -> None:
+    made = entry({"f:spec": {"f:a": {}, "f:b": {".": {}}, "f:c": {"f:x": {}}, "f:d": {".": {}, "k:{}": {}}, "f:e": 5}})
+    assert list(made.fields_with_owners_below()) == ["c", "d"]
+    assert list(made.members("f:spec")) == ["f:a", "f:b", "f:d"]
+
+
+def test_entries_are_told_apart_as_the_api_server_does() -> None:
+    update = entry({})
+    assert update.key == ("checkout", "Update", "coordination.k8s.io/v1", "")
+    assert entry({}, operation="Apply").key == ("checkout", "Apply", "", "")
+    assert entry({}, subresource="status", apiVersion=None, manager=None, operation=None).key == ("", "", "", "status")
+
+
+@pytest.mark.parametrize(
+    "text", ["null", "{}", "[null]", '["x"]', '[{"time":5}]', '[{"fieldsV1":[]}]', '[{"manager":"a"},{"manager":1}]']
+)
+def test_a_broken_list_has_no_entries(text: str) -> None:
+    assert entries_of(Raw(text.encode())) == []
+
+
+@pytest.mark.parametrize(("levels", "too_deep"), [(3, False), (32, False), (33, True), (5000, True)])
+def test_depth_counts_lists_and_objects_from_the_list_itself(levels: int, too_deep: bool) -> None:
+    fields = '{"f:a":' * (levels - 3) + "{}" + "}" * (levels - 3)
+    entries = entries_of(Raw(f'[{{"manager":"x"}},{{"fieldsV1":{fields}}}]'.encode()))
+    assert nest_too_deeply(entries) is too_deep
+    mixed = entries_of(Raw(b'[{"fieldsV1":{"a":[[{"b":' + b"[" * 30 + b"]" * 30 + b"}]]}}]"))
+    assert nest_too_deeply(mixed) is True

@@ -1,0 +1,99 @@
+"""What a write set: the fields whose owner afterwards is the writer."""
+
+from typing import Any
+
+import pytest
+from msgspec import Raw
+
+from tests.factories import Tweak, drop, make_entry, put, to_bytes
+from tests.rules.judging import change_of, update
+from webhook.api.managed_fields import entries_of
+from webhook.api.spec_fields import spec_fields
+from webhook.rules.set_fields import SetFields
+
+POD = {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "1"}
+
+
+def was_set(*tweaks: Tweak, old: tuple[Tweak, ...] = ()) -> SetFields:
+    return change_of(update(*tweaks, old=old)).was_set
+
+
+@pytest.mark.parametrize(
+    ("tweak", "expected"),
+    [
+        pytest.param(put("spec.leaseTransitions", 6), {"spec": {"f:leaseTransitions"}}, id="changed"),
+        pytest.param(put("spec.strategy", None), {"spec": {"f:strategy"}}, id="null, the zero value, which is owned"),
+        pytest.param(put("spec.later", {"a": 1}), {"spec": {"f:later"}}, id="a field that is not known"),
+        pytest.param(drop("spec.renewTime"), {}, id="removed"),
+        pytest.param(put("spec", None), {}, id="all of spec removed"),
+        pytest.param(put("metadata.labels", {"a.b/c": "1"}), {"labels": {"f:a.b/c"}}, id="a label"),
+        pytest.param(put("metadata.labels", {"a": None}), {"labels": {"f:a"}}, id="a label that is null"),
+        pytest.param(put("metadata.annotations", {"a": ""}), {"annotations": {"f:a"}}, id="an annotation"),
+        pytest.param(put("metadata.finalizers", ["a/b", None]), {"finalizers": {"a/b", ""}}, id="finalizers"),
+        pytest.param(put("metadata.ownerReferences", [POD, None]), {"owners": {"1"}}, id="an owner"),
+        pytest.param(put("metadata.generateName", "a-"), {"metadata": {"f:generateName"}}, id="generateName"),
+        pytest.param(put("metadata.resourceVersion", "9"), {}, id="what no manager owns"),
+    ],
+)
+def test_what_is_set(tweak: Tweak, expected: dict[str, set[str]]) -> None:
+    found = was_set(tweak)
+    assert found == SetFields(**{part: frozenset(names) for part, names in expected.items()})
+    assert bool(found) is bool(expected)
+
+
+@pytest.mark.parametrize(
+    ("stored", "written", "uids"),
+    [
+        pytest.param([POD], [POD], set(), id="as before"),
+        pytest.param([POD], [POD | {"controller": True}], {"1"}, id="an item that differs, because it is atomic"),
+        pytest.param([POD, POD | {"name": "b"}], [POD], {"1"}, id="one of two with the same uid removed"),
+        pytest.param([POD], [], set(), id="removed"),
+        pytest.param([], [{}], {""}, id="an owner without a uid"),
+    ],
+)
+def test_owners_count_by_uid(stored: list[Any], written: list[Any], uids: set[str]) -> None:
+    found = was_set(put("metadata.ownerReferences", written), old=(put("metadata.ownerReferences", stored),))
+    assert found.owners == uids
+
+
+ALL = SetFields(
+    spec=frozenset({"f:a"}),
+    metadata=frozenset({"f:generateName"}),
+    labels=frozenset({"f:a"}),
+    annotations=frozenset({"f:a"}),
+    finalizers=frozenset({"a/b"}),
+    owners=frozenset({"1"}),
+)
+
+
+@pytest.mark.parametrize(
+    ("fields", "owned"),
+    [
+        pytest.param({"f:spec": {"f:a": {}}}, True, id="a field of spec"),
+        pytest.param({"f:spec": {"f:a": {"f:x": {}}}}, False, id="something below it"),
+        pytest.param({"f:metadata": {"f:a": {}}}, False, id="the same name elsewhere"),
+        pytest.param({"f:metadata": {"f:labels": {".": {}}}}, False, id="the map of labels"),
+        pytest.param({"f:metadata": {"f:labels": {"f:a": {}}}}, True, id="a label"),
+        pytest.param({"f:metadata": {"f:annotations": {"f:a": {}}}}, True, id="an annotation"),
+        pytest.param({"f:metadata": {"f:generateName": {}}}, True, id="generateName"),
+        pytest.param({"f:metadata": {"f:finalizers": {'v:"a/b"': {}}}}, True, id="a finalizer"),
+        pytest.param(
+            {"f:metadata": {"f:finalizers": {'v:"a\\u002fb"': {}}}}, True, id="a finalizer, spelled otherwise"
+        ),
+        pytest.param({"f:metadata": {"f:finalizers": {"v:5": {}, "v:": {}, "f:a/b": {}}}}, False, id="no finalizer"),
+        pytest.param({"f:metadata": {"f:ownerReferences": {'k:{"uid":"1"}': {}}}}, True, id="an owner"),
+        pytest.param({"f:metadata": {"f:ownerReferences": {'k:{"uid":"2"}': {}}}}, False, id="another owner"),
+        pytest.param({"f:metadata": {"f:ownerReferences": {'k:{"uid":1}': {}, "k:[]": {}}}}, False, id="no uid"),
+        pytest.param({"f:metadata": {"f:ownerReferences": {"k:" + "[" * 5000: {}}}}, False, id="a key that is a bomb"),
+        pytest.param(None, False, id="nothing"),
+    ],
+)
+def test_who_owns_it(fields: Any, owned: bool) -> None:
+    (entry,) = entries_of(Raw(to_bytes([make_entry() | {"fieldsV1": fields}])))
+    assert ALL.any_owned_by(entry) is owned
+    assert SetFields().any_owned_by(entry) is False
+
+
+def test_specs_that_are_absent_are_empty() -> None:
+    assert spec_fields(b'{"request":{"object":{"spec":null},"oldObject":null}}') == ({}, {})
+    assert spec_fields(b'{"request":{}}') == ({}, {})
