@@ -1,0 +1,1 @@
+"""What managedFields prove, tried on the field manager of the API server itself."""
