@@ -7,12 +7,18 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"io"
 	"os"
+
+	"k8s.io/klog/v2"
 )
 
 const longestLine = 64 << 20
 
 func main() {
+	// The field manager logs lists that it cannot read, and an attacker sends many.
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(make([]byte, 1<<20), longestLine)
 	out := bufio.NewWriterSize(os.Stdout, 1<<20)
