@@ -44,7 +44,12 @@ def broken_law(record: Record, *, attacked: bool) -> str:
         if write.final_try:
             return FROZEN
         return TOO_LONG if not attacked and _waited_for(write) >= _waiting_allowed(write) else ""
-    return WEAKENED if is_stamped(write.old) and (outcome.without_stamps or outcome.weakened) else ""
+    return WEAKENED if is_well_dated(write) and (outcome.without_stamps or outcome.weakened) else ""
+
+
+def is_well_dated(write: Write) -> bool:
+    """Whether the old lease is stamped, and the clocks that date the write differ by no more than the bound."""
+    return is_stamped(write.old) and write.clocks_differ <= BOUND * SECOND
 
 
 def is_stamped(lease: Lease | None) -> bool:
@@ -69,8 +74,8 @@ def _replaces_a_live_holder(write: Write) -> bool:
 
 
 def _is_known(record: Record) -> bool:
-    """A lease without any stamp weakens a denial to a warning, never more."""
-    return not is_stamped(record.write.old) and record.outcome.weakened
+    """A denial weakens to a warning, never more, without any stamp, or by a webhook's clock beyond the bound."""
+    return record.outcome.weakened and not is_well_dated(record.write)
 
 
 def _removes_the_last_field(write: Write) -> bool:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from tests.evidence.laws import is_stamped, replaces_a_live_holder
+from tests.evidence.laws import is_well_dated, replaces_a_live_holder
 from tests.evidence.world import Record
 
 WRITES: Final = "writes"
@@ -22,8 +22,8 @@ ROWS: Final = (
     "attacker's lists: not sent",
     "live holders replaced, stamped: denied",
     "live holders replaced, stamped: allowed",
-    "live holders replaced, never stamped: denied",
-    "live holders replaced, never stamped: allowed",
+    "live holders replaced, never stamped, or clock beyond the bound: denied",
+    "live holders replaced, never stamped, or clock beyond the bound: warned of",
 )
 """In the order of the table; broken laws follow."""
 
@@ -48,11 +48,17 @@ def counted(records: Sequence[Record], law: str) -> Counter[str]:
             became = "not sent" if not record.sent else "accepted" if outcome.allowed else "refused"
             count[f"attacker's lists: {became}"] += 1
         if replaces_a_live_holder(write):
-            stamped = "stamped" if is_stamped(write.old) else "never stamped"
-            count[f"live holders replaced, {stamped}: {'allowed' if record.allowed else 'denied'}"] += 1
+            dated = "stamped" if is_well_dated(write) else "never stamped, or clock beyond the bound"
+            count[f"live holders replaced, {dated}: {_result(record)}"] += 1
     if law:
         count[f"BROKEN: {law}"] += 1
     return count
+
+
+def _result(record: Record) -> str:
+    if not record.allowed:
+        return "denied"
+    return "allowed" if is_well_dated(record.write) else "warned of"
 
 
 def table(counts: Sequence[tuple[str, Counter[str]]]) -> list[str]:

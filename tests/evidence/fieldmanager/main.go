@@ -7,9 +7,9 @@ package main
 import (
 	"bufio"
 	"encoding/json"
-	"io"
 	"os"
 
+	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 )
 
@@ -17,8 +17,7 @@ const longestLine = 64 << 20
 
 func main() {
 	// The field manager logs lists that it cannot read, and an attacker sends many.
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
+	klog.SetLogger(logr.Discard())
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(make([]byte, 1<<20), longestLine)
 	out := bufio.NewWriterSize(os.Stdout, 1<<20)
