@@ -7,7 +7,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check static model mutation e2e record bench faults fmt certs manifests lock clean
+.PHONY: help setup run test check static model mutation evidence e2e record bench faults fmt certs manifests lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -41,6 +41,10 @@ mutation: $(READY) ## change the rules in two thousand ways and list the changes
 	$(BIN)/mutmut results
 
 check: static test ## everything a reviewer would check
+
+evidence: $(READY) ## forge stamps through the API server's field manager, three minutes (Go); SHORT=1: less than one
+	$(BIN)/python -m tests.evidence $(if $(SHORT),--short) $(if $(SEEDS),--seeds $(SEEDS)) \
+		$(if $(COUNT),--count $(COUNT)) $(if $(ONLY),--only $(ONLY)) $(if $(SHORT)$(ONLY),,--results)
 
 e2e: $(READY) ## on real API servers with real clients (Go builds them once; then 12 minutes)
 	$(BIN)/python -m tests.e2e $(E2E)

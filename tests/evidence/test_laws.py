@@ -1,0 +1,116 @@
+"""The laws can be broken: each by one change of a record that keeps all of them."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.evidence.field_manager import Entry, Lease
+from tests.evidence.history import Forgery, History, Step
+from tests.evidence.laws import (
+    CALLED_TAMPERED,
+    FROZEN,
+    HONEST_REFUSED,
+    NO_VERDICT,
+    REPLACED,
+    TOO_LONG,
+    WEAKENED,
+    broken_law,
+)
+from tests.evidence.reduction import reduced
+from tests.evidence.reviews import ATTACKER, TAMPERED, WITHOUT_STAMPS, Outcome, elector
+from tests.evidence.world import SECOND, Record, Write
+
+START = 1_767_225_600 * SECOND
+DENIED = Outcome(200, allowed=False, denied_by=frozenset({"takeover-before-expiry"}))
+ALLOWED = Outcome(200, allowed=True)
+WARNED = Outcome(200, allowed=True, warned_by=frozenset({"takeover-before-expiry"}))
+
+
+def lease(holder: str, *, entries: tuple[Entry, ...] = (Entry("checkout"),)) -> Lease:
+    spec = {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.000000Z"}
+    return Lease({"metadata": {"name": "checkout"}, "spec": spec}, entries)
+
+
+STEAL = Write(
+    honest=False,
+    kind="steal",
+    manager="mallory",
+    mutations=(),
+    at=START + 2 * SECOND,
+    now=START + 2 * SECOND,
+    user=ATTACKER,
+    old=lease("checkout-0_a"),
+    new=lease("mallory-0_1"),
+    renewed_by_holder=START,
+    moved=START,
+    clocks_differ=0,
+    final_try=False,
+)
+LATE = START + 16 * SECOND
+TAKEOVER = replace(
+    STEAL, honest=True, kind="takeover", at=LATE, now=LATE, user=elector("checkout-1_b"), new=lease("checkout-1_b")
+)
+
+
+def law(write: Write, outcome: Outcome, *, sent: bool = True, attacked: bool = True) -> str:
+    return broken_law(Record(write, sent, outcome, probe=False), attacked=attacked)
+
+
+def changed(write: Write, **changes: Any) -> Write:
+    return replace(write, **changes)
+
+
+@pytest.mark.parametrize(
+    ("write", "outcome", "broken"),
+    [
+        pytest.param(STEAL, DENIED, "", id="a denied steal"),
+        pytest.param(STEAL, ALLOWED, REPLACED, id="a silent steal"),
+        pytest.param(STEAL, WARNED, REPLACED, id="a steal with a warning"),
+        pytest.param(changed(STEAL, new=None), ALLOWED, REPLACED, id="a delete"),
+        pytest.param(changed(STEAL, new=lease("")), ALLOWED, REPLACED, id="a release"),
+        pytest.param(changed(STEAL, at=LATE), ALLOWED, "", id="a takeover by the attacker after the end"),
+        pytest.param(changed(STEAL, old=lease("checkout-0_a", entries=())), WARNED, "", id="no stamps: a warning"),
+        pytest.param(changed(STEAL, old=lease("checkout-0_a", entries=())), ALLOWED, REPLACED, id="no stamps: silent"),
+        pytest.param(changed(STEAL, clocks_differ=61 * SECOND), WARNED, "", id="a clock beyond the bound"),
+        pytest.param(TAKEOVER, ALLOWED, "", id="an honest takeover"),
+        pytest.param(TAKEOVER, DENIED, "", id="an honest takeover refused once, after an attack"),
+        pytest.param(changed(TAKEOVER, final_try=True), DENIED, FROZEN, id="an honest takeover refused for ever"),
+        pytest.param(
+            TAKEOVER, Outcome(200, allowed=True, warned_by=frozenset({WITHOUT_STAMPS})), WEAKENED, id="stamps not seen"
+        ),
+        pytest.param(
+            TAKEOVER,
+            Outcome(200, allowed=False, denied_by=frozenset({TAMPERED})),
+            CALLED_TAMPERED,
+            id="called tampered",
+        ),
+        pytest.param(changed(TAKEOVER, kind="renewal"), DENIED, HONEST_REFUSED, id="an honest renewal refused"),
+        pytest.param(TAKEOVER, Outcome(500, allowed=True, trouble="RecursionError"), NO_VERDICT, id="an exception"),
+    ],
+)
+def test_law(write: Write, outcome: Outcome, broken: str) -> None:
+    assert law(write, outcome) == broken
+
+
+def test_unsent_steal_breaks_the_law() -> None:
+    assert law(STEAL, ALLOWED, sent=False) == REPLACED
+
+
+def test_honest_takeover_without_an_attack_waits_only_as_long_as_the_clocks_differ() -> None:
+    assert law(TAKEOVER, DENIED, attacked=False) == TOO_LONG
+    assert law(changed(TAKEOVER, clocks_differ=3 * SECOND + 1), DENIED, attacked=False) == ""
+
+
+def test_history_is_reduced_to_what_breaks_the_law() -> None:
+    forgeries = tuple(Forgery(f"forgery {number}", number) for number in range(3))
+    steps = tuple(Step(f"step {number}", number, forgeries) for number in range(20))
+
+    def breaks(history: History) -> bool:
+        actions = {step.action: step for step in history.steps}
+        planted = actions.get("step 7")
+        return "step 13" in actions and planted is not None and forgeries[1] in planted.forgeries
+
+    shortest = reduced(History(1, steps), breaks).steps
+    assert [step.action for step in shortest] == ["step 0", "step 7", "step 13"]
+    assert [step.forgeries for step in shortest] == [(), (forgeries[1],), ()]
