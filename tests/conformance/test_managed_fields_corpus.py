@@ -9,11 +9,10 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-import msgspec
 import pytest
 
 from tests.conformance.corpus import cases
-from tests.evidence.reviews import Outcome, evaluate, review
+from tests.evidence.reviews import Outcome, evaluate, review, text_of
 
 Case = dict[str, Any]
 
@@ -31,14 +30,6 @@ def outcome_of(case: Case) -> Outcome:
     """The outcome at the clock that the line names."""
     body = review(case["operation"], case["user"], text_of(case, "object"), text_of(case, "oldObject"))
     return evaluate(body, round(datetime.fromisoformat(case["now"]).timestamp() * 1_000_000))
-
-
-def text_of(case: Case, role: str) -> bytes | None:
-    """The exact JSON of an object: the recorded text if there is one, because some nest too deeply for a reader."""
-    text = case.get(f"{role}Text")
-    if text is not None:
-        return str(text).encode()
-    return None if case[role] is None else msgspec.json.encode(case[role])
 
 
 def event_is_admissible(case: Case, outcome: Outcome) -> bool:

@@ -9,11 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from tests.evidence.field_manager import Lease
 from tests.evidence.laws import MUST, NO_VERDICT
-from tests.evidence.reviews import Outcome, evaluate, review
+from tests.evidence.reviews import Outcome, evaluate, review, text_of
 from tests.evidence.world import Record
 
 FOLDER: Final = Path(__file__).parent.parent / "data" / "evidence"
+DEEPEST: Final = 200
+"""Levels of an entry that is stored as JSON."""
 
 
 def store(law: str, records: Sequence[Record], folder: Path = FOLDER) -> Path:
@@ -29,7 +32,7 @@ def store(law: str, records: Sequence[Record], folder: Path = FOLDER) -> Path:
 
 
 def _line(record: Record) -> dict[str, Any]:
-    """A write; the objects are texts, because some nest more deeply than a JSON reader follows."""
+    """A write, in the form of the conformance corpus."""
     write = record.write
     return {
         "by": "honest" if write.honest else "attacker",
@@ -40,9 +43,19 @@ def _line(record: Record) -> dict[str, Any]:
         "operation": write.operation,
         "now": write.now,
         "user": write.user,
-        "object": None if write.new is None else write.new.encode().decode(),
-        "oldObject": None if write.old is None else write.old.encode().decode(),
+        **_object("object", write.new),
+        **_object("oldObject", write.old),
     }
+
+
+def _object(role: str, lease: Lease | None) -> dict[str, Any]:
+    """An object, as text if it nests more deeply than every JSON reader follows."""
+    if lease is None:
+        return {role: None}
+    text = lease.encode()
+    if any(entry.fields.count("{") > DEEPEST for entry in lease.entries or ()):
+        return {role: None, f"{role}Text": text.decode()}
+    return {role: json.loads(text)}
 
 
 def complaint(file: Path) -> str:
@@ -75,5 +88,5 @@ def obeys(law: str, outcome: Outcome) -> bool:
 
 
 def _outcome(line: dict[str, Any]) -> Outcome:
-    objects = [None if line[role] is None else line[role].encode() for role in ("object", "oldObject")]
-    return evaluate(review(line["operation"], line["user"], *objects), line["now"])
+    body = review(line["operation"], line["user"], text_of(line, "object"), text_of(line, "oldObject"))
+    return evaluate(body, line["now"])

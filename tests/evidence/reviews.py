@@ -61,6 +61,14 @@ def review(operation: str, user: Mapping[str, Any], new: bytes | None, old: byte
     return msgspec.json.encode({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
 
 
+def text_of(line: Mapping[str, Any], role: str) -> bytes | None:
+    """The JSON of an object in a recorded line: its exact text if there is one, because some nest very deeply."""
+    text = line.get(f"{role}Text")
+    if text is not None:
+        return str(text).encode()
+    return None if line[role] is None else msgspec.json.encode(line[role])
+
+
 class Outcome(Struct, frozen=True):
     """What became of a review: the HTTP status (500 for an exception), and of its verdict what the laws ask for."""
 
