@@ -37,7 +37,7 @@ def broken_law(record: Record, *, attacked: bool) -> str:
     if not write.honest:
         return REPLACED if _replaces_a_live_holder(write) and record.allowed and not _is_known(record) else ""
     if outcome.tampered:
-        return "" if _removes_the_last_field(write) else CALLED_TAMPERED
+        return "" if _removes_the_last_field(write) or _starts_tracking_by_a_wrong_clock(write) else CALLED_TAMPERED
     if write.kind != "takeover":
         return "" if outcome.allowed else HONEST_REFUSED
     if not outcome.allowed:
@@ -81,6 +81,11 @@ def _is_known(record: Record) -> bool:
 def _removes_the_last_field(write: Write) -> bool:
     """A known refusal: whoever removes the last field that anybody owns empties the list."""
     return write.new is not None and not write.new.entries
+
+
+def _starts_tracking_by_a_wrong_clock(write: Write) -> bool:
+    """A known refusal: only the webhook's clock can date the first stamps of a lease, and it is off by a minute."""
+    return not is_stamped(write.old) and write.clocks_differ > BOUND * SECOND
 
 
 def _waited_for(write: Write) -> int:

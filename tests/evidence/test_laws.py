@@ -85,6 +85,18 @@ def changed(write: Write, **changes: Any) -> Write:
             CALLED_TAMPERED,
             id="called tampered",
         ),
+        pytest.param(
+            changed(TAKEOVER, old=lease("", entries=()), kind="label", clocks_differ=61 * SECOND),
+            Outcome(200, allowed=False, denied_by=frozenset({TAMPERED})),
+            "",
+            id="first stamps, dated by a clock beyond the bound",
+        ),
+        pytest.param(
+            changed(TAKEOVER, new=lease("checkout-0_a", entries=()), kind="label"),
+            Outcome(200, allowed=False, denied_by=frozenset({TAMPERED})),
+            "",
+            id="the last field removed",
+        ),
         pytest.param(changed(TAKEOVER, kind="renewal"), DENIED, HONEST_REFUSED, id="an honest renewal refused"),
         pytest.param(TAKEOVER, Outcome(500, allowed=True, trouble="RecursionError"), NO_VERDICT, id="an exception"),
     ],

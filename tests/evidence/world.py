@@ -151,7 +151,7 @@ class World(Struct):
             new=new,
             renewed_by_holder=self.renewed_by_holder,
             moved=self.moved,
-            clocks_differ=self.clocks.apart(with_webhook=_dated_by_webhook(new)),
+            clocks_differ=self.clocks.apart(with_webhook=_dated_by_webhook(self.lease, new)),
             final_try=final_try,
         )
         sent = is_sent(self.lease, new)
@@ -188,9 +188,9 @@ def _owners(lease: Lease) -> set[tuple[str, str, str | None]]:
     return {(entry.manager, entry.operation, entry.time) for entry in lease.entries or () if owns_renew_time(entry)}
 
 
-def _dated_by_webhook(new: Lease | None) -> bool:
-    """Whether no API server's clock dates a change of holder: a delete, a release, or a writer folded away."""
-    if new is None or not new.holder:
+def _dated_by_webhook(old: Lease | None, new: Lease | None) -> bool:
+    """Whether no API server's clock dates a write: a delete, a release, no stamps before, or a writer folded away."""
+    if new is None or not new.holder or (old is not None and not old.entries):
         return True
     named = [entry for entry in new.entries or () if '"f:holderIdentity":{}' in entry.fields]
     return any(entry.manager == "ancient-changes" for entry in named) or not named
