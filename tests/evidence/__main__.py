@@ -20,10 +20,10 @@ from tests.evidence.field_manager import FieldManager
 from tests.evidence.history import History
 from tests.evidence.play import CATEGORIES, Category, drawn, play
 from tests.evidence.recorded import REPRODUCED, reproduced
+from tests.evidence.records import Record
 from tests.evidence.reduction import reduced
 from tests.evidence.tally import WRITES, counted, table
 from tests.evidence.toolchain import field_manager
-from tests.evidence.world import Record
 
 RESULTS: Final = Path(__file__).parent / "RESULTS.md"
 STORED: Final = 3

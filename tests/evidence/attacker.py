@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, Final
 
+from tests.evidence.electors import applied, changed, create
 from tests.evidence.field_manager import Entry, Lease
 from tests.evidence.history import Forgery
-from tests.evidence.honest import applied, changed, create
-from tests.evidence.mutations import MUTATIONS, Moment
+from tests.evidence.inventions import Moment
+from tests.evidence.mutations import MUTATIONS
+from tests.evidence.records import SECOND
 from tests.evidence.reviews import ATTACKER
-from tests.evidence.world import SECOND, World, micro_time_of
+from tests.evidence.world import World, micro_time_of
 
 IDENTITY: Final = "mallory-0_1"
 

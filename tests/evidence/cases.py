@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from tests.evidence.field_manager import Lease
 from tests.evidence.laws import MUST, NO_VERDICT
+from tests.evidence.records import Record
 from tests.evidence.reviews import Outcome, evaluate, review, text_of
-from tests.evidence.world import Record
 
 FOLDER: Final = Path(__file__).parent.parent / "data" / "evidence"
 DEEPEST: Final = 200

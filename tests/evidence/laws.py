@@ -3,7 +3,7 @@
 from typing import Final
 
 from tests.evidence.field_manager import Lease
-from tests.evidence.world import SECOND, Record, Write
+from tests.evidence.records import SECOND, Record, Write
 from webhook.rules.evidence import tolerance_of
 
 BOUND: Final = 60

@@ -6,32 +6,33 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
-from tests.evidence import attacker, honest
+from tests.evidence import attacker, electors, third_parties
 from tests.evidence.field_manager import FieldManager, RefusedError
 from tests.evidence.history import Forgery, History, Step, any_seed
 from tests.evidence.laws import broken_law
 from tests.evidence.mutations import WEIGHTS
-from tests.evidence.world import SECOND, Clocks, Elector, Evaluate, Record, World
+from tests.evidence.records import SECOND, Elector, Record
+from tests.evidence.world import Clocks, Evaluate, World
 
 Honest = Callable[[World, Random], None]
 Attack = Callable[[World, Random, Sequence[Forgery]], None]
 Drawn = TypeVar("Drawn")
 
 THIRD_PARTIES: Final[Mapping[Honest, int]] = {
-    honest.label: 6,
-    honest.annotate: 2,
-    honest.remove_a_label: 1,
-    honest.client_side_apply: 2,
-    honest.upgrade_to_server_side_apply: 2,
-    honest.write_nothing: 1,
-    honest.apply_labels: 2,
-    honest.apply_the_same_renew_time: 1,
-    honest.apply_the_name_only: 1,
-    honest.label_by_the_electors_manager: 1,
-    honest.toggle_a_finalizer: 1,
-    honest.raise_the_duration: 1,
+    third_parties.label: 6,
+    third_parties.annotate: 2,
+    third_parties.remove_a_label: 1,
+    third_parties.client_side_apply: 2,
+    third_parties.upgrade_to_server_side_apply: 2,
+    third_parties.write_nothing: 1,
+    third_parties.apply_labels: 2,
+    third_parties.apply_the_same_renew_time: 1,
+    third_parties.apply_the_name_only: 1,
+    third_parties.label_by_the_electors_manager: 1,
+    third_parties.toggle_a_finalizer: 1,
+    third_parties.raise_the_duration: 1,
 }
-ELECTORS: Final[Mapping[Honest, int]] = {honest.renew: 24, honest.release: 6, honest.succeed: 14}
+ELECTORS: Final[Mapping[Honest, int]] = {electors.renew: 24, electors.release: 6, electors.succeed: 14}
 ATTACKS: Final[Mapping[Attack, int]] = {
     attacker.steal: 30,
     attacker.renew: 25,
@@ -57,15 +58,15 @@ def probe(world: World, random: Random) -> None:
     try:
         attacker.steal(world, random, ())
         attacker.release(world, random, ())
-        honest.label(world, random)
-        honest.succeed(world, random)
-        honest.label(world, random)
+        third_parties.label(world, random)
+        electors.succeed(world, random)
+        third_parties.label(world, random)
     finally:
         world.at, world.probing = at, False
 
 
 HONEST_ACTIONS: Final[Mapping[str, Honest]] = {
-    **{f"honest {action.__name__}": action for action in (*THIRD_PARTIES, *ELECTORS, honest.create)},
+    **{f"honest {action.__name__}": action for action in (*THIRD_PARTIES, *ELECTORS, electors.create)},
     "probe": probe,
 }
 ATTACK_ACTIONS: Final[Mapping[str, Attack]] = {
@@ -167,8 +168,8 @@ def _world(history: History, manager: FieldManager, evaluate: Evaluate) -> World
     if history.far:
         webhook = random.choice((-3600, -300, -61, -30, -5, 5, 30, 61, 300, 3600)) * SECOND
     names = random.choice((("checkout",) * 3, ("checkout",) * 3, ("checkout", "elector-b", "elector-c")))
-    electors = tuple(_elector(number, name, random) for number, name in enumerate(names))
-    return World(manager, evaluate, at, Clocks(servers, webhook), electors)
+    candidates = tuple(_elector(number, name, random) for number, name in enumerate(names))
+    return World(manager, evaluate, at, Clocks(servers, webhook), candidates)
 
 
 def _elector(number: int, manager: str, random: Random) -> Elector:

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
+from tests.evidence.electors import applied
 from tests.evidence.field_manager import Entry, FieldManager, Lease, RefusedError
-from tests.evidence.honest import applied
 from tests.recordings import recordings
 
 VERSION: Final = "1.36.3"

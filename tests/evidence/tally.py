@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tests.evidence.laws import is_well_dated, replaces_a_live_holder
-from tests.evidence.world import Record
+from tests.evidence.records import Record
 
 WRITES: Final = "writes"
 ROWS: Final = (

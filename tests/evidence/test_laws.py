@@ -17,9 +17,9 @@ from tests.evidence.laws import (
     WEAKENED,
     broken_law,
 )
+from tests.evidence.records import SECOND, Record, Write
 from tests.evidence.reduction import reduced
 from tests.evidence.reviews import ATTACKER, TAMPERED, WITHOUT_STAMPS, Outcome, elector
-from tests.evidence.world import SECOND, Record, Write
 
 START = 1_767_225_600 * SECOND
 DENIED = Outcome(200, allowed=False, denied_by=frozenset({"takeover-before-expiry"}))
