@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from tests.evidence.field_manager import Lease
 from tests.evidence.records import SECOND, Record, Write
 from webhook.rules.evidence import tolerance_of
 
@@ -48,13 +47,11 @@ def broken_law(record: Record, *, attacked: bool) -> str:
 
 
 def is_well_dated(write: Write) -> bool:
-    """Whether the old lease is stamped, and the clocks that date the write differ by no more than the bound."""
-    return is_stamped(write.old) and write.clocks_differ <= BOUND * SECOND
+    """Whether the lease was stamped, and the clocks that date the write differ by no more than the bound.
 
-
-def is_stamped(lease: Lease | None) -> bool:
-    """Whether the lease has entries; one created without a field, or emptied long ago, has none until it is applied."""
-    return lease is not None and bool(lease.entries)
+    A lease that was created without a field has no stamps until it is applied. One that had stamps may not lose them.
+    """
+    return write.stamped and write.clocks_differ <= BOUND * SECOND
 
 
 def replaces_a_live_holder(write: Write) -> bool:
@@ -85,7 +82,7 @@ def _removes_the_last_field(write: Write) -> bool:
 
 def _starts_tracking_by_a_wrong_clock(write: Write) -> bool:
     """A known refusal: only the webhook's clock can date the first stamps of a lease, and it is off by a minute."""
-    return not is_stamped(write.old) and write.clocks_differ > BOUND * SECOND
+    return not write.stamped and write.clocks_differ > BOUND * SECOND
 
 
 def _waited_for(write: Write) -> int:

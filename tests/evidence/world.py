@@ -43,6 +43,7 @@ class World(Struct):
     lease: Lease | None = None
     renewed_by_holder: int = 0
     moved: int = 0
+    stamped: bool = False
     serial: int = 0
     probing: bool = False
     records: list[Record] = field(default_factory=list)
@@ -96,6 +97,7 @@ class World(Struct):
             renewed_by_holder=self.renewed_by_holder,
             moved=self.moved,
             clocks_differ=self.clocks.apart(with_webhook=_dated_by_webhook(self.lease, new)),
+            stamped=self.stamped,
             final_try=final_try,
         )
         sent = is_sent(self.lease, new)
@@ -110,6 +112,7 @@ class World(Struct):
         old, self.lease = self.lease, new
         if new is None:
             return
+        self.stamped = bool(new.entries) or (self.stamped and old is not None)
         if old is None or old.renew_time != new.renew_time:
             self.moved = self.at
             if honest:
