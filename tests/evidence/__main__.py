@@ -88,6 +88,10 @@ def main() -> int:
     stored = [file for found in runs for file in found.stored]
     for file in stored:
         print(f"a law is broken: {file}", file=sys.stderr)
+    if same < REPRODUCED:
+        print(
+            f"the field manager must make {REPRODUCED} recorded updates as recorded, and makes {same}", file=sys.stderr
+        )
     return 1 if stored or same < REPRODUCED else 0
 
 
