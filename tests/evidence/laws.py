@@ -2,7 +2,9 @@
 
 from typing import Final
 
+from tests.evidence.conditions import owns_renew_time
 from tests.evidence.records import SECOND, Record, Write
+from webhook.api import micro_time
 from webhook.rules.evidence import tolerance_of
 
 BOUND: Final = 60
@@ -36,7 +38,7 @@ def broken_law(record: Record, *, attacked: bool) -> str:
     if not write.honest:
         return REPLACED if _replaces_a_live_holder(write) and record.allowed and not _is_known(record) else ""
     if outcome.tampered:
-        return "" if _removes_the_last_field(write) or _starts_tracking_by_a_wrong_clock(write) else CALLED_TAMPERED
+        return "" if _is_a_known_refusal(write) else CALLED_TAMPERED
     if write.kind != "takeover":
         return "" if outcome.allowed else HONEST_REFUSED
     if not outcome.allowed:
@@ -71,18 +73,38 @@ def _replaces_a_live_holder(write: Write) -> bool:
 
 
 def _is_known(record: Record) -> bool:
-    """A denial weakens to a warning, never more, without any stamp, or by a webhook's clock beyond the bound."""
-    return record.outcome.weakened and not is_well_dated(record.write)
+    """Without any stamp, or by a webhook's clock beyond the bound, the holder's renewTime decides.
+
+    Then a denial weakens to a warning, and a lease whose renewTime has passed counts as expired.
+    """
+    write = record.write
+    if is_well_dated(write):
+        return False
+    assert write.old is not None
+    assert write.old.renew_time is not None
+    ends = micro_time.parse(write.old.renew_time) + write.old.duration * SECOND
+    return record.outcome.weakened or ends - tolerance_of(write.old.duration) - SECOND <= write.now
+
+
+def _is_a_known_refusal(write: Write) -> bool:
+    return _removes_the_last_field(write) or _starts_tracking_by_a_wrong_clock(write) or _folds_into_a_renewal(write)
 
 
 def _removes_the_last_field(write: Write) -> bool:
-    """A known refusal: whoever removes the last field that anybody owns empties the list."""
+    """Whoever removes the last field that anybody owns empties the list."""
     return write.new is not None and not write.new.entries
 
 
 def _starts_tracking_by_a_wrong_clock(write: Write) -> bool:
-    """A known refusal: only the webhook's clock can date the first stamps of a lease, and it is off by a minute."""
+    """Only the webhook's clock can date the first stamps of a lease, and it is off by more than a minute."""
     return not write.stamped and write.clocks_differ > BOUND * SECOND
+
+
+def _folds_into_a_renewal(write: Write) -> bool:
+    """Somebody renewed as `ancient-changes`: until the next renewal a fold gives that entry the time of an older one."""
+    updates = [entry for entry in (write.old.entries if write.old else None) or () if entry.operation == "Update"]
+    folds = [entry for entry in updates if entry.manager == "ancient-changes" and owns_renew_time(entry)]
+    return any((entry.time or "") < (fold.time or "") for fold in folds for entry in updates)
 
 
 def _waited_for(write: Write) -> int:

@@ -14,7 +14,7 @@ ROWS: Final = (
     "honest writes",
     "honest takeovers",
     "honest takeovers refused at first, allowed later",
-    "honest writes that remove the last field, refused",
+    "honest writes refused, as known",
     "probes",
     "attacker's writes",
     "attacker's lists: refused",
@@ -23,7 +23,7 @@ ROWS: Final = (
     "live holders replaced, stamped: denied",
     "live holders replaced, stamped: allowed",
     "live holders replaced, never stamped, or clock beyond the bound: denied",
-    "live holders replaced, never stamped, or clock beyond the bound: warned of",
+    "live holders replaced, never stamped, or clock beyond the bound: warned of, or allowed by renewTime",
 )
 """In the order of the table; broken laws follow."""
 
@@ -41,7 +41,7 @@ def counted(records: Sequence[Record], law: str) -> Counter[str]:
             takeover = write.kind == "takeover"
             count["honest takeovers"] += takeover and outcome.allowed
             count["honest takeovers refused at first, allowed later"] += takeover and not outcome.allowed
-            count["honest writes that remove the last field, refused"] += not takeover and not outcome.allowed
+            count["honest writes refused, as known"] += not takeover and not outcome.allowed
             continue
         count["attacker's writes"] += 1
         if write.mutations:
@@ -58,7 +58,7 @@ def counted(records: Sequence[Record], law: str) -> Counter[str]:
 def _result(record: Record) -> str:
     if not record.allowed:
         return "denied"
-    return "allowed" if is_well_dated(record.write) else "warned of"
+    return "allowed" if is_well_dated(record.write) else "warned of, or allowed by renewTime"
 
 
 def table(counts: Sequence[tuple[str, Counter[str]]]) -> list[str]:

@@ -27,6 +27,12 @@ ALLOWED = Outcome(200, allowed=True)
 WARNED = Outcome(200, allowed=True, warned_by=frozenset({"takeover-before-expiry"}))
 
 
+FOLDED = (
+    Entry("tool", time="2016-01-01T00:00:00Z"),
+    Entry("ancient-changes", time="2026-01-01T00:00:00Z", fields='{"f:spec":{"f:renewTime":{}}}'),
+)
+
+
 def lease(holder: str, *, entries: tuple[Entry, ...] = (Entry("checkout"),)) -> Lease:
     spec = {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.000000Z"}
     return Lease({"metadata": {"name": "checkout"}, "spec": spec}, entries)
@@ -73,6 +79,9 @@ def changed(write: Write, **changes: Any) -> Write:
         pytest.param(changed(STEAL, at=LATE), ALLOWED, "", id="a takeover by the attacker after the end"),
         pytest.param(changed(STEAL, stamped=False), WARNED, "", id="no stamps: a warning"),
         pytest.param(changed(STEAL, stamped=False), ALLOWED, REPLACED, id="no stamps: silent"),
+        pytest.param(
+            changed(STEAL, stamped=False, now=LATE), ALLOWED, "", id="no stamps: silent after the end by renewTime"
+        ),
         pytest.param(changed(STEAL, clocks_differ=61 * SECOND), WARNED, "", id="a clock beyond the bound"),
         pytest.param(TAKEOVER, ALLOWED, "", id="an honest takeover"),
         pytest.param(TAKEOVER, DENIED, "", id="an honest takeover refused once, after an attack"),
@@ -91,6 +100,12 @@ def changed(write: Write, **changes: Any) -> Write:
             Outcome(200, allowed=False, denied_by=frozenset({TAMPERED})),
             "",
             id="first stamps, dated by a clock beyond the bound",
+        ),
+        pytest.param(
+            changed(TAKEOVER, old=lease("checkout-0_a", entries=FOLDED), kind="label"),
+            Outcome(200, allowed=False, denied_by=frozenset({TAMPERED})),
+            "",
+            id="a label folds an entry into that of somebody who renewed as ancient-changes",
         ),
         pytest.param(
             changed(TAKEOVER, new=lease("checkout-0_a", entries=()), kind="label"),
