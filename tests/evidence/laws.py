@@ -101,7 +101,7 @@ def _starts_tracking_by_a_wrong_clock(write: Write) -> bool:
 
 
 def _folds_into_a_renewal(write: Write) -> bool:
-    """Somebody renewed as `ancient-changes`: until the next renewal a fold gives that entry the time of an older one."""
+    """Somebody renewed as `ancient-changes`: until the next renewal a fold gives it an older time."""
     updates = [entry for entry in (write.old.entries if write.old else None) or () if entry.operation == "Update"]
     folds = [entry for entry in updates if entry.manager == "ancient-changes" and owns_renew_time(entry)]
     return any((entry.time or "") < (fold.time or "") for fold in folds for entry in updates)
