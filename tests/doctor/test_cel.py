@@ -19,6 +19,13 @@ from webhook.doctor.cel import LONGEST, terms
         pytest.param("x >= y", "y <= x", id="greater or equal"),
         pytest.param("a && b", "b && (a)", id="order in &&"),
         pytest.param("a == 'x'", 'a == "x"', id="quotes"),
+        pytest.param('a.?b[?"c"] == d', "a.?b.?c == d", id="an optional field by index"),
+        pytest.param("[a, b].exists(x, p(x) || q(x))", "p(a) || q(a) || p(b) || q(b)", id="exists in a list"),
+        pytest.param('["a", "b"].exists(f, o[?f] != p[?f])', "o.?a != p.?a || o.?b != p.?b", id="exists in fields"),
+        pytest.param("[a].exists(x, [b].exists(y, x != y))", "a != b", id="a name for one value, twice"),
+        pytest.param("[a + b].exists(x, x * c == d)", "(a + b) * c == d", id="a value that needs brackets"),
+        pytest.param("[a.?x.f([])].exists(x, x.y)", "a.?x.f([]).y", id="a value that needs none"),
+        pytest.param("[a].exists(x, o.x == x && o.?x == o[x])", "o.x == a && o.?x == o[a]", id="a field of that name"),
         pytest.param('a == "x // y"', 'a ==  "x // y"', id="two slashes in a string"),
     ],
 )
@@ -38,6 +45,19 @@ def test_same_meaning_is_the_same_form(one: str, other: str) -> None:
         pytest.param("c ? a : b || d", "(c ? a : b) || d", id="a ternary binds less than or"),
         pytest.param("x == y == z", "x == y", id="a chain of comparisons"),
         pytest.param("24h", "168h", id="numbers"),
+        pytest.param("[a].all(x, p(x))", "p(a)", id="all"),
+        pytest.param("![a].exists(x, p(x) || q(x))", "p(a) || q(a)", id="a negated exists"),
+        pytest.param("[a].exists(x, p(x)) == false", "p(a)", id="exists that is compared"),
+        pytest.param("[a].exists(x, p(x)) && q", "p(a)", id="exists and something else"),
+        pytest.param("[[?a], b].exists(x, x == b)", "a == b || b == b", id="a list of a list"),
+        pytest.param("[?a].exists(x, p(x))", "p(a)", id="an element that may be absent"),
+        pytest.param("[a].exists(x, [b].exists(x, p(x)))", "p(a)", id="a name that is taken again"),
+        pytest.param("[m].exists(x, l.exists(m, m == x))", "l.exists(m, m == m)", id="a name that would be captured"),
+        pytest.param("[a].exists(x, x(b))", "a(b)", id="a name of a function"),
+        pytest.param("[a].exists(x, y, p(x))", "p(a)", id="two names"),
+        pytest.param("[a].exists(x.y, p(x))", "p(a)", id="a path as a name"),
+        pytest.param('[a].exists(x, [?"b"] == x)', "[].?b == a", id="a list of one optional element"),
+        pytest.param("[a].map(x, p(x))", "p(a)", id="another macro"),
     ],
 )
 def test_another_meaning_is_another_form(one: str, other: str) -> None:
@@ -53,8 +73,29 @@ def test_what_is_too_long_is_one_term() -> None:
     assert terms(long) == {long}
 
 
+def test_what_is_too_long_after_expansion_is_one_term() -> None:
+    doubling = "[a, b].exists(x0, " + "".join(f"[x{n}, c].exists(x{n + 1}, " for n in range(400))
+    expression = doubling + "x400 || d" + ")" * 401
+    assert len(expression) < LONGEST
+    assert terms(expression) == {expression}
+
+
+@pytest.mark.parametrize("elements", ["", "a,"])
+def test_a_list_with_an_empty_element_is_not_expanded(elements: str) -> None:
+    assert len(terms(f"[{elements}].exists(x, p(x) || q(x))")) == 1
+
+
 def test_nothing_has_no_terms() -> None:
     assert terms("") == terms("()") == frozenset()
+
+
+PIECES = ["a", "b", ".", ",", "(", ")", "[", "]", "?", "||", "&&", "==", ".exists(a, ", "[a].exists(b, ", '"b"']
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=60).map("".join))
+def test_no_macro_is_too_odd(text: str) -> None:
+    assert all(isinstance(term, str) for term in terms(text))
 
 
 @settings(deadline=None)

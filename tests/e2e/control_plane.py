@@ -143,6 +143,8 @@ class ControlPlane:
             f"--audit-log-path={self.audit_log}",
             "--feature-gates=CoordinatedLeaderElection=true",
             f"--runtime-config={served}",
+            # From 1.37 on, an API server refuses to publish a loopback address as an endpoint.
+            "--endpoint-reconciler-type=none",
         )
         admin = self.user("admin", "system:masters")
 

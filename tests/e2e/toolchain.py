@@ -11,7 +11,9 @@ from msgspec import Struct
 
 HERE = Path(__file__).parent
 MODULES = HERE / "go"
-VERSIONS = ("v1.36.3", "v1.31.4")  # 1.31 alone serves LeaseCandidate v1alpha1
+VERSIONS = ("v1.37.1", "v1.36.3", "v1.35.8", "v1.31.4")
+"""The newest patch of each line whose modules are published in full; 1.31 alone serves LeaseCandidate v1alpha1."""
+KUBECTL = "v1.36.3"
 
 
 class MissingToolchainError(Exception):
@@ -71,7 +73,7 @@ def all_binaries() -> list[Binaries]:
     assets = os.environ.get("KUBEBUILDER_ASSETS")
     if assets:
         return [_from_assets(Path(assets))]
-    kubectl = _build("kubernetes-1.36", "k8s.io/kubernetes/cmd/kubectl", "kubectl", _stamp(VERSIONS[0]))
+    kubectl = _build(f"kubernetes-{_line(KUBECTL)}", "k8s.io/kubernetes/cmd/kubectl", "kubectl", _stamp(KUBECTL))
     etcd = _build("etcd", "go.etcd.io/etcd/server/v3", "etcd", ())
     return [
         Binaries(

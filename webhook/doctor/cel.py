@@ -1,5 +1,6 @@
 """Just enough of CEL to compare an expression with one that was verified: its `||` terms, each in one normal form.
 
+`[a, b].exists(x, p(x) || q(x))` has the terms p(a), q(a), p(b), q(b): CEL's macros are defined by these expansions.
 Nothing is evaluated. Two terms with the same normal form mean the same; the reverse need not hold.
 """
 
@@ -8,8 +9,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
+from msgspec import Struct
+
 LONGEST: Final = 16 * 1024
-"""Characters of an expression that is worth reading; the verified one has about 1,500."""
+"""Characters of an expression that is worth reading; the verified one has about 1,600."""
+MOST_TOKENS: Final = 100_000
+"""Tokens that the terms of one expression may have after expansion; nested lists expand exponentially."""
 
 _TOKEN: Final = re.compile(
     r"""(?P<blank>\s+|//[^\n]*)|(?P<string>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')"""
@@ -19,25 +24,110 @@ _TOKEN: Final = re.compile(
 _OPEN: Final = frozenset("([{")
 _CLOSE: Final = frozenset(")]}")
 _OPTIONAL: Final = frozenset({".", "[", "{", ","})
-"""What stands before a `?` that is no ternary: `.?field`, `[?key]`."""
+"""What stands before a `?` that is not a ternary: `.?field`, `[?key]`."""
+_NAME: Final = re.compile(r"[A-Za-z_]\w*")
+_QUOTED_NAME: Final = re.compile(r'"([A-Za-z_]\w*)"')
+_VALUE: Final = re.compile(r'[\w.?"\'].*', re.DOTALL)
+"""Tokens outside brackets of an expression that binds as tightly as a name."""
+_ENDS_VALUE: Final = re.compile(r"\w+|[)\]]")
+"""The token before an index; without one, the bracket opens a list."""
+_BINDERS: Final = frozenset({"all", "exists", "exists_one", "existsOne", "filter", "map"})
+"""Macros whose first argument is a new name."""
 
 Tokens = Sequence[str]
 
 
 def terms(expression: str) -> frozenset[str]:
-    """The normal forms of the terms that `||` joins, in whatever order and nesting they stand."""
-    found: set[str] = set()
-    waiting: list[Tokens] = [list(_tokens(expression[: LONGEST + 1]))]
+    """The normal forms of the terms that `||` joins, in whatever order and nesting they stand.
+
+    An expression that is too long, also after expansion, is one term: its text.
+    """
     if len(expression) > LONGEST:
         return frozenset({expression})
+    found: set[str] = set()
+    waiting: list[Tokens] = [list(_tokens(expression))]
+    room = MOST_TOKENS
     while waiting:
         tokens = _without_outer_brackets(waiting.pop())
         parts = [tokens] if _has_ternary(tokens) else _split(tokens, "||")
-        if len(parts) > 1:
+        if len(parts) == 1:
+            macro = _exists_in_list(tokens)
+            if macro:
+                room -= macro.size
+                if room < 0:
+                    return frozenset({expression})
+                waiting.extend(macro.expansions())
+            elif tokens:
+                found.add(_normal(tokens))
+        else:
             waiting.extend(parts)
-        elif tokens:
-            found.add(_normal(tokens))
     return frozenset(found)
+
+
+class _Exists(Struct, frozen=True):
+    """`[elements].exists(name, body)`."""
+
+    elements: tuple[Tokens, ...]
+    name: str
+    body: Tokens
+
+    @property
+    def size(self) -> int:
+        """How many tokens the expansions have at most."""
+        uses = self.body.count(self.name)
+        return sum(len(self.body) + uses * (len(element) + 2) for element in self.elements)
+
+    def expansions(self) -> Iterator[Tokens]:
+        """The body for each element."""
+        for element in self.elements:
+            yield [token for part in self._replaced(element) for token in part]
+
+    def _replaced(self, element: Tokens) -> Iterator[Tokens]:
+        value = element if _binds_tightly(element) else ["(", *element, ")"]
+        for position, token in enumerate(self.body):
+            yield value if token == self.name and not _is_field(self.body, position) else [token]
+
+
+def _exists_in_list(tokens: Tokens) -> _Exists | None:
+    """The macro that the tokens are as a whole, unless a name would change its meaning by the expansion."""
+    closing = _closing_brackets(tokens)
+    end = closing.get(0)
+    if not tokens or tokens[0] != "[" or end is None or tokens[end + 1 : end + 4] != [".", "exists", "("]:
+        return None
+    if closing.get(end + 3) != len(tokens) - 1:
+        return None
+    elements = _split(tokens[1:end], ",")
+    name, *bodies = _split(tokens[end + 4 : -1], ",")
+    if len(bodies) != 1 or len(name) != 1 or not _NAME.fullmatch(name[0]):
+        return None
+    if not all(element and element[0] != "?" for element in elements):
+        return None
+    (body,) = bodies
+    called = any(pair == (name[0], "(") for pair in pairwise(body))
+    if called or _bound(body) & {name[0], *(token for element in elements for token in element)}:
+        return None
+    return _Exists(tuple(elements), name[0], body)
+
+
+def _bound(tokens: Tokens) -> set[str]:
+    """The names that macros inside the tokens bring."""
+    return {tokens[at + 2] for at in range(len(tokens) - 2) if tokens[at] in _BINDERS and tokens[at + 1] == "("}
+
+
+def _is_field(tokens: Tokens, position: int) -> bool:
+    before = tokens[max(0, position - 2) : position]
+    return before[-1:] == ["."] or before == [".", "?"]
+
+
+def _binds_tightly(tokens: Tokens) -> bool:
+    """Whether the tokens are a value with fields, indexes and calls, without an operator outside brackets."""
+    depth = 0
+    for token in tokens:
+        depth -= token in _CLOSE
+        if depth == 0 and token not in _OPEN | _CLOSE and (token == "in" or not _VALUE.fullmatch(token)):  # noqa: S105 - a keyword of CEL
+            return False
+        depth += token in _OPEN
+    return not _has_ternary(tokens)
 
 
 def _tokens(expression: str) -> Iterator[str]:
@@ -51,9 +141,23 @@ def _tokens(expression: str) -> Iterator[str]:
 
 def _normal(tokens: Tokens) -> str:
     """`&&` in any order, `==` and `!=` either way round, `>` as `<`."""
+    tokens = _with_dots(tokens)
     if _has_ternary(tokens):
         return " ".join(tokens)
     return " && ".join(sorted(_comparison(_without_outer_brackets(part)) for part in _split(tokens, "&&")))
+
+
+def _with_dots(tokens: Tokens) -> Tokens:
+    """`a[?"b"]` is `a.?b`."""
+    found: list[str] = []
+    position = 0
+    while position < len(tokens):
+        here = tokens[position : position + 4]
+        quoted = len(here) == 4 and here[0] == "[" and here[1] == "?" and here[3] == "]"
+        name = _QUOTED_NAME.fullmatch(here[2]) if quoted and found and _ENDS_VALUE.fullmatch(found[-1]) else None
+        found += [".", "?", name[1]] if name else here[:1]
+        position += 4 if name else 1
+    return found
 
 
 def _comparison(tokens: Tokens) -> str:

@@ -13,6 +13,12 @@ def may_select(selector: Selector | None, namespace: str) -> bool:
     return all(_holds(one, namespace) for one in _requirements(selector) if one.key == NAMESPACE_NAME)
 
 
+def chosen_names(selector: Selector | None) -> frozenset[str] | None:
+    """The only namespaces that can be selected, where the selector lists them by name; else None."""
+    listed = [one.values or () for one in _requirements(selector) if _is_list(one)]
+    return frozenset(name for name in listed[0] if may_select(selector, name)) if listed else None
+
+
 def is_opt_in(selector: Selector | None) -> bool:
     """Whether a new namespace stays outside until somebody puts it in, by name or by label."""
     return any(one.operator in {"In", "Exists"} for one in _requirements(selector) if not _is_trivial(one))
@@ -20,6 +26,10 @@ def is_opt_in(selector: Selector | None) -> bool:
 
 def _requirements(selector: Selector | None) -> tuple[Requirement, ...]:
     return selector.requirements if selector else ()
+
+
+def _is_list(requirement: Requirement) -> bool:
+    return requirement.key == NAMESPACE_NAME and requirement.operator == "In"
 
 
 def _is_trivial(requirement: Requirement) -> bool:
