@@ -9,98 +9,98 @@ import signal
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from tests.e2e import (
-    item1_manifests,
-    item2_kubectl,
-    item3_elections,
-    item4_outage,
-    item5_counts,
-    item6_rotation,
-    item7_audit,
-    item8_cost,
-)
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.table import render
-from tests.e2e.toolchain import Binaries, MissingToolchainError, all_binaries
+from tests.e2e.toolchain import KUBECTL, VERSIONS, Binaries, MissingToolchainError, all_binaries
+from tests.e2e.topic_list import BY_NAME, TOPICS, Topic
 from tests.e2e.world import Row, World
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
-ITEMS: dict[int, Callable[[World], Iterator[Row]]] = {
-    1: item1_manifests.run,
-    2: item2_kubectl.run,
-    3: item3_elections.run,
-    4: item4_outage.run,
-    5: item5_counts.run,
-    6: item6_rotation.run,
-    7: item7_audit.run,
-    8: item8_cost.run,
-}
-PHASES = (((1,),), ((4,), (6,)), ((2, 5, 7), (3,)), ((8,),))
-"""Phases follow each other, groups of a phase run side by side. The outage and the rotations take three minutes."""
+FULL = (VERSIONS[0], VERSIONS[-1])
+"""The versions on which everything runs; on the others, what must hold everywhere."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run everything, or the chosen items. Returns the exit status."""
+    """Run everything, or the chosen topics. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.e2e", description=__doc__)
-    parser.add_argument("--items", type=int, nargs="*", default=sorted(ITEMS), help="only these (1 always runs)")
+    parser.add_argument("--only", nargs="+", choices=BY_NAME, help="only these topics, on every version")
     parser.add_argument("--kubernetes", default="", help="only versions that begin so, for example v1.36")
+    parser.add_argument("--full", nargs="*", default=FULL, help="versions that begin so run every topic, not just some")
     parser.add_argument("--required", action="store_true", help="fail, and do not skip, where Go is missing")
     parser.add_argument("--keep", type=Path, help="keep logs in this directory")
     options = parser.parse_args(arguments)
     # Ended from outside, the run still stops what it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        binaries = [entry for entry in all_binaries() if entry.version.startswith(options.kubernetes)]
+        binaries = all_binaries(options.kubernetes)
     except MissingToolchainError as missing:
         if options.required:
             print(f"FAILED: {missing}", file=sys.stderr)
             return 1
         print(f"\n*** SKIPPED, nothing was proven: {missing} ***\n", file=sys.stderr)
         return 0
+    if not binaries:
+        print(f"FAILED: no version begins with {options.kubernetes}", file=sys.stderr)
+        return 1
     begin = dt.datetime.now(dt.UTC)
-    rows: dict[str, list[Row]] = {}
+    rows: dict[str, dict[str, list[Row]]] = {}
     with tempfile.TemporaryDirectory(prefix="lease-webhook-e2e-") as temporary:
         for entry in binaries:
             directory = (options.keep or Path(temporary)) / entry.version
-            rows[entry.version] = _prove(entry, directory.absolute(), {1, *options.items})
+            full = len(binaries) == 1 or entry.version.startswith(tuple(options.full))
+            chosen = options.only or [topic.name for topic in TOPICS if full or topic.everywhere]
+            rows[entry.version] = _prove(entry, directory.absolute(), chosen)
     minutes = (dt.datetime.now(dt.UTC) - begin).total_seconds() / 60
     table = render(rows)
     print(table)
-    if set(options.items) == set(ITEMS) and len(rows) > 1:
+    if not options.only and len(rows) > 1:
         RESULTS.write_text(_report(binaries, table, minutes))
-    return 0 if all(row.passed for entries in rows.values() for row in entries) else 1
+    return 0 if all(row.passed for topics in rows.values() for found in topics.values() for row in found) else 1
 
 
-def _prove(binaries: Binaries, directory: Path, chosen: set[int]) -> list[Row]:
+def _prove(binaries: Binaries, directory: Path, chosen: Collection[str]) -> dict[str, list[Row]]:
+    """The rows of each chosen topic."""
     directory.mkdir(parents=True, exist_ok=True)
-    rows: list[Row] = []
+    rows: dict[str, list[Row]] = {}
     with ControlPlane(binaries, directory) as plane:
         world = World(plane)
-        for phase in PHASES:
+        if "manifests" not in chosen:  # it applies the Service itself
+            world.stand_in_for_the_service()
+        for lanes in _phases([topic for topic in TOPICS if topic.name in chosen]):
             with concurrent.futures.ThreadPoolExecutor() as pool:
-                groups = [[item for item in group if item in chosen] for group in phase]
-                for found in pool.map(lambda group: [row for item in group for row in _item(world, item)], groups):
-                    rows += found
-    return sorted(rows, key=lambda row: row.item)
+                for found in pool.map(lambda lane: {topic.name: _topic(world, topic) for topic in lane}, lanes):
+                    rows |= found
+    return rows
 
 
-def _item(world: World, item: int) -> list[Row]:
-    """All rows of one item. What it raises is a failed row, so that the other items still speak."""
+def _phases(topics: Sequence[Topic]) -> Iterator[list[list[Topic]]]:
+    """The lanes of each phase, in the order of the phases."""
+    for phase in sorted({topic.phase for topic in topics}):
+        lanes: dict[int, list[Topic]] = {}
+        for topic in topics:
+            if topic.phase == phase:
+                lanes.setdefault(topic.lane, []).append(topic)
+        yield list(lanes.values())
+
+
+def _topic(world: World, topic: Topic) -> list[Row]:
+    """All rows of one topic. What it raises is a failed row, so that the other topics still speak."""
     rows: list[Row] = []
+    version = world.plane.binaries.version
     begin = dt.datetime.now(dt.UTC)
     try:
-        for row in ITEMS[item](world):
+        for row in topic.run(world):
             mark = "ok" if row.passed else "FAILED"
-            print(f"{world.plane.binaries.version} {item} {mark}: {row.claim}: {row.seen}", file=sys.stderr, flush=True)
+            print(f"{version} {topic.name} {mark}: {row.claim}: {row.seen}", file=sys.stderr, flush=True)
             rows.append(row)
     except Exception as error:  # noqa: BLE001 - any failure is a row, and the command fails
         traceback.print_exc()
-        rows.append(Row(item, "runs to its end", f"{type(error).__name__}: {error}".splitlines()[0], passed=False))
+        rows.append(Row("runs to its end", f"{type(error).__name__}: {error}".splitlines()[0], passed=False))
     seconds = (dt.datetime.now(dt.UTC) - begin).total_seconds()
-    print(f"{world.plane.binaries.version} {item} took {seconds:.0f} s", file=sys.stderr, flush=True)
+    print(f"{version} {topic.name} took {seconds:.0f} s", file=sys.stderr, flush=True)
     return rows
 
 
@@ -109,9 +109,9 @@ def _report(binaries: Sequence[Binaries], table: str, minutes: float) -> str:
     return (
         "# Proven on real API servers\n\n"
         f"Made by `make e2e` on {dt.datetime.now(dt.UTC):%Y-%m-%d} in {minutes:.0f} minutes, after the builds.\n"
-        f"{versions}; kubectl {binaries[0].version}, kubernetes_asyncio {binaries[0].kubernetes_asyncio}, "
+        f"{versions}; kubectl {KUBECTL}, kubernetes_asyncio {binaries[0].kubernetes_asyncio}, "
         f"Python {platform.python_version()}, {os.cpu_count()} cores.\n"
-        "Items 4 and 6 ran side by side on a busy machine: compare times within an item only.\n\n"
+        "Lanes ran side by side on a busy machine: compare times within a topic only.\n\n"
         f"{table}"
     )
 

@@ -13,6 +13,8 @@ from msgspec import Struct
 
 JSON = "application/json"
 MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
 APPLY = "application/apply-patch+yaml"
 IDLE_SECONDS = 30.0
 """The API server closes connections that idle for longer than 90 s; younger ones are used again."""
@@ -56,10 +58,10 @@ class ApiClient:
     def send(
         self, method: str, path: str, body: object = None, *, media: str = JSON, **query: str | int | bool
     ) -> Reply:
-        """One request. Raises OSError where no answer comes."""
+        """One request; a `body` of bytes is sent as it is. Raises OSError where no answer comes."""
         text = {key: str(value).lower() if isinstance(value, bool) else value for key, value in query.items()}
         target = f"{path}?{urlencode(text)}" if text else path
-        payload = None if body is None else json.dumps(body).encode()
+        payload = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         begin = time.perf_counter()
         connection = self._connection()
         try:
@@ -92,7 +94,7 @@ class ApiClient:
 def _object(data: bytes) -> dict[str, Any]:
     try:
         value = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {"message": data.decode(errors="replace")}
     return value if isinstance(value, dict) else {"items": value}
 

@@ -1,4 +1,4 @@
-"""Objects that the items write."""
+"""Objects that the topics write."""
 
 import datetime as dt
 from typing import Any

@@ -36,12 +36,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--kubernetes", default="", help="only versions that begin so, for example v1.36")
     parser.add_argument("--into", type=Path, default=RECORDINGS, help="default: the project's own fixtures")
     options = parser.parse_args(arguments)
-    for binaries in all_binaries():
-        if binaries.version.startswith(options.kubernetes):
-            with tempfile.TemporaryDirectory(prefix="lease-webhook-record-") as temporary:
-                captured = _capture(binaries, Path(temporary))
-                kept = _keep(captured, options.into, binaries)
-                print(f"{binaries.version}: {kept} reviews recorded into {options.into}")
+    for binaries in all_binaries(options.kubernetes):
+        with tempfile.TemporaryDirectory(prefix="lease-webhook-record-") as temporary:
+            captured = _capture(binaries, Path(temporary))
+            kept = _keep(captured, options.into, binaries)
+            print(f"{binaries.version}: {kept} reviews recorded into {options.into}")
     return 0
 
 

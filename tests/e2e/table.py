@@ -2,36 +2,29 @@
 
 from collections.abc import Mapping, Sequence
 
+from tests.e2e.topic_list import TOPICS
 from tests.e2e.world import Row
 
 LONGEST_CELL = 400
-TITLES = {
-    1: "Manifests",
-    2: "kubectl",
-    3: "Elections",
-    4: "Our outage",
-    5: "What reaches us",
-    6: "Rotation and restart",
-    7: "Audit log and warnings",
-    8: "Cost per write",
-}
+
+Rows = Mapping[str, Sequence[Row]]
+"""Rows by the name of their topic."""
 
 
-def render(rows: Mapping[str, Sequence[Row]]) -> str:
+def render(rows: Mapping[str, Rows]) -> str:
     """The table for rows by Kubernetes version."""
-    versions = list(rows)
-    claims = dict.fromkeys((row.item, row.claim) for entries in rows.values() for row in entries)
-    lines = [f"| | | {' | '.join(versions)} |", f"|---|---|{'---|' * len(versions)}"]
-    for item, claim in sorted(claims, key=lambda key: key[0]):
-        cells = [
-            _cell(next((row for row in rows[version] if (row.item, row.claim) == (item, claim)), None))
-            for version in versions
-        ]
-        lines.append(f"| {item} {TITLES[item]} | {claim} | {' | '.join(cells)} |")
+    lines = [f"| | | {' | '.join(rows)} |", f"|---|---|{'---|' * len(rows)}"]
+    for topic in TOPICS:
+        found = [of_version.get(topic.name) for of_version in rows.values()]
+        claims = dict.fromkeys(row.claim for entries in found for row in entries or ())
+        lines += [f"| {topic.title} | {claim} | {' | '.join(_cell(claim, one) for one in found)} |" for claim in claims]
     return "\n".join(lines) + "\n"
 
 
-def _cell(row: Row | None) -> str:
+def _cell(claim: str, rows: Sequence[Row] | None) -> str:
+    if rows is None:
+        return "not run"
+    row = next((row for row in rows if row.claim == claim), None)
     if row is None:
         return "not served"
     seen = row.seen.replace("|", "\\|").replace("\n", " ")[:LONGEST_CELL]

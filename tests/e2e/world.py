@@ -1,4 +1,4 @@
-"""What the items share: one control plane, the shipped webhook configuration, users, and webhooks that it routes to."""
+"""What the topics share: a control plane, the shipped webhook configuration, users, and webhooks that it routes to."""
 
 import base64
 import copy
@@ -30,9 +30,8 @@ PROJECT = Path(__file__).parents[2]
 
 
 class Row(Struct, frozen=True):
-    """One line of the table: what was to be shown for an item of the list, what was seen, and whether that is it."""
+    """One line of the table: what was to be shown, what was seen, and whether that is it."""
 
-    item: int
     claim: str
     seen: str
     passed: bool
@@ -177,3 +176,13 @@ def leases(namespace: str, name: str = "") -> str:
     """The path of a namespace's leases, or of one."""
     path = f"{COORDINATION}/v1/namespaces/{namespace}/leases"
     return f"{path}/{name}" if name else path
+
+
+def wait_for_the_watch_cache(client: ApiClient, path: str, version: str) -> None:
+    """An API server whose cache lags tries a write against the older state first: one write, two reviews."""
+
+    def is_new() -> bool:
+        cached = client.send("GET", path, resourceVersion=0)
+        return cached.status == 200 and cached.body["metadata"]["resourceVersion"] == version
+
+    wait_for(f"{path} in the watch cache", is_new, 10, 0.01)

@@ -1,4 +1,4 @@
-"""Item 7: the audit log and the warnings carry what the reference says."""
+"""The audit log and the warnings carry what the reference says."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -74,4 +74,4 @@ def _row(
     if any(len(text) > LONGEST_WARNING or not text.isprintable() for text in reply.warnings):
         problems.append(f"a warning is too long or not one printable line: {reply.warnings}")
     shown = ", ".join(f"{key}: {value}" for key, value in annotations.items()) or "no annotation"
-    return Row(7, claim, "; ".join(problems) or shown, not problems)
+    return Row(claim, "; ".join(problems) or shown, not problems)

@@ -1,4 +1,4 @@
-"""Item 3: real elections under `standard` and `strict`; honest clients are never denied, attackers are."""
+"""Real elections under `standard` and `strict`; honest clients are never denied, attackers are."""
 
 import concurrent.futures
 import time
@@ -50,11 +50,9 @@ def _under(world: World, policy: str) -> Iterator[Row]:
     namespace = f"elections-{policy}"
     attackers = [world.account(namespace, "mallory"), world.account("elsewhere", f"stranger-to-{policy}")]
     with ExitStack() as stack:
-        yield Row(3, f"{policy}: client-go, 3 electors", elect_client_go(world, stack, namespace), passed=True)
-        yield Row(3, f"{policy}: kubernetes_asyncio, 2 electors", elect_asyncio(world, stack, namespace), passed=True)
-        yield Row(
-            3, f"{policy}: coordinated, 2 LeaseCandidates", elect_coordinated(world, stack, namespace), passed=True
-        )
+        yield Row(f"{policy}: client-go, 3 electors", elect_client_go(world, stack, namespace), passed=True)
+        yield Row(f"{policy}: kubernetes_asyncio, 2 electors", elect_asyncio(world, stack, namespace), passed=True)
+        yield Row(f"{policy}: coordinated, 2 LeaseCandidates", elect_coordinated(world, stack, namespace), passed=True)
         keeper = world.account(namespace, "keeper")
         yield _single_writes(world, policy, keeper, attackers)
         if policy == "strict":
@@ -75,7 +73,7 @@ def _single_writes(world: World, policy: str, keeper: Account, attackers: list[A
         if outcome != attack.expected(policy):
             problems.append(f"{attack.name}: {outcome}, expected {attack.expected(policy)}")
     seen = "; ".join(f"{outcome}: {', '.join(names)}" for outcome, names in sorted(outcomes.items()))
-    return Row(3, f"{policy}: the single-write attacker", "; ".join(problems) or seen, not problems)
+    return Row(f"{policy}: the single-write attacker", "; ".join(problems) or seen, not problems)
 
 
 def _attempt(world: World, attack: Attack, victim: Victim, attacker: Account) -> str:
@@ -105,7 +103,6 @@ def _after_expiry(keeper: Account, attacker: Account) -> Row:
     wait_for("the takeover after expiry", taken, 10, 0.2)
     seconds = time.monotonic() - begin
     return Row(
-        3,
         "strict: a denied takeover succeeds after expiry (duration 4 s)",
         f"refused {refused} times, allowed after {seconds:.1f} s",
         refused > 0 and seconds > 2,
@@ -128,9 +125,9 @@ def _two_writes(world: World, namespace: str, *, denied: bool) -> Row:
         honest = victim.change(keeper.client, renewTime=micro_time())
         passed = honest.status == 200 and all("rule identity-binding)" in reply.message for reply in replies.values())
         seen = ", ".join(f"{name} {reply.status}" for name, reply in replies.items()) + f", the holder {honest.status}"
-        return Row(3, "with a binding: the two-write attacker is denied", seen, passed)
+        return Row("with a binding: the two-write attacker is denied", seen, passed)
     seen = f"shortening renewal {shortened.status}, takeover {stolen.status}"
-    return Row(3, "strict without a binding: two writes still steal (known limit)", seen, stolen.status == 200)
+    return Row("strict without a binding: two writes still steal (known limit)", seen, stolen.status == 200)
 
 
 def _nobody_honest_denied(world: World, policy: str, attackers: set[str]) -> Row:
@@ -138,7 +135,7 @@ def _nobody_honest_denied(world: World, policy: str, attackers: set[str]) -> Row
     denied = [event for event in writes if _is_refused(event["responseStatus"])]
     honest = {event["user"]["username"] for event in writes}
     seen = f"{len(writes)} writes of {len(honest)} users, {len(denied)} denied"
-    return Row(3, f"{policy}: nobody honest denied", seen, bool(writes) and not denied)
+    return Row(f"{policy}: nobody honest denied", seen, bool(writes) and not denied)
 
 
 def _is_refused(status: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Item 1: every overlay applies cleanly and is stored as written; the shipped service reference routes real writes."""
+"""Every overlay applies cleanly and is stored as written; the shipped service reference routes real writes."""
 
 import json
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ from tests.e2e.world import PROJECT, REGISTRATIONS, Row, World, leases
 
 BASE64 = (".caBundle", ".data.ca.crt", ".data.tls.crt", ".data.tls.key")
 BASE = "self-signed"
-STUBS = Path(__file__).parent / "custom-resources.yaml"
+STUBS = Path(__file__).parents[1] / "custom-resources.yaml"
 SERVICE = "/api/v1/namespaces/lease-webhook/services/lease-webhook"
 
 
 def run(world: World) -> Iterator[Row]:
-    """Ends with the Service of the self-signed overlay turned into a name for this machine, for the other items."""
+    """Ends with the Service of the self-signed overlay turned into a name for this machine, for the other topics."""
     world.kubectl.must("apply", "--server-side", "-f", str(STUBS))
     world.kubectl.must("wait", "--for=condition=Established", "--timeout=30s", "-f", str(STUBS))
     overlays = sorted(path.name for path in (PROJECT / "deploy" / "overlays").iterdir())
@@ -55,7 +55,7 @@ def _apply(world: World, overlay: str, objects: list[dict[str, Any]]) -> Row:
         for wanted, found in zip(objects, stored, strict=True):
             problems += [f"{wanted['kind']}{where}" for where in _missing(wanted, found)]
     seen = "; ".join(problems) or f"{len(objects)} objects stored as written, no warning"
-    return Row(1, f"overlay {overlay}: server-side apply", seen, not problems)
+    return Row(f"overlay {overlay}: server-side apply", seen, not problems)
 
 
 def _remove(world: World, objects: list[dict[str, Any]]) -> None:
@@ -103,6 +103,6 @@ def _route(world: World) -> Iterator[Row]:
         reviews = server.reviews()
         seen = f"a bad Lease refused, a good one created, {reviews} reviews answered"
         yield Row(
-            1, "the shipped Service name, caBundle and SAN reach gunicorn", seen, "duration" in message and reviews > 1
+            "the shipped Service name, caBundle and SAN reach gunicorn", seen, "duration" in message and reviews > 1
         )
     world.kubectl.must("delete", "validatingwebhookconfiguration", "lease-webhook")

@@ -1,4 +1,4 @@
-"""Item 2: everything that kubectl can do to a Lease and to a LeaseCandidate, allowed and refused."""
+"""Everything that kubectl can do to a Lease and to a LeaseCandidate, allowed and refused."""
 
 import json
 import re
@@ -173,7 +173,7 @@ def _matrix(world: World, kubectl: Kubectl, person: ApiClient, kind: _Kind) -> R
     if left:
         tally.problems.append(f"deletecollection left {len(left)} objects")
     seen = "; ".join(tally.problems) or f"{tally.allowed} operations allowed, {tally.refused} refused"
-    return Row(2, f"kubectl on {kind.label}", seen, not tally.problems)
+    return Row(f"kubectl on {kind.label}", seen, not tally.problems)
 
 
 def _pinned_text(kubectl: Kubectl) -> Iterator[Row]:
@@ -181,7 +181,6 @@ def _pinned_text(kubectl: Kubectl) -> Iterator[Row]:
         "create", "-n", NAMESPACE, "-f", "-", manifest=sample_lease("pinned", leaseDurationSeconds=FOREVER)
     )
     yield Row(
-        2,
         "text of a 422, word for word",
         _verdict(too_long.stderr, too_long.stderr == INVALID_TEXT),
         too_long.stderr == INVALID_TEXT,
@@ -191,7 +190,7 @@ def _pinned_text(kubectl: Kubectl) -> Iterator[Row]:
     stolen = kubectl.run("patch", "lease", "pinned", "-n", NAMESPACE, "--type=merge", "-p", steal)
     kubectl.must("patch", "lease", "pinned", "-n", NAMESPACE, "--type=merge", "-p", RELEASE)
     matches = FORBIDDEN_TEXT.fullmatch(stolen.stderr) is not None
-    yield Row(2, "text of a 403, word for word", _verdict(stolen.stderr, matches), matches)
+    yield Row("text of a 403, word for word", _verdict(stolen.stderr, matches), matches)
 
 
 def _verdict(text: str, matches: bool) -> str:

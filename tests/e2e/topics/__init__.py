@@ -1,0 +1,1 @@
+"""What is proven, topic by topic: a module with `run`, and a line in `topic_list`."""
