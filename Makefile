@@ -46,7 +46,7 @@ evidence: $(READY) ## forge stamps through the API server's field manager, three
 	$(BIN)/python -m tests.evidence $(if $(SHORT),--short) $(if $(SEEDS),--seeds $(SEEDS)) \
 		$(if $(COUNT),--count $(COUNT)) $(if $(ONLY),--only $(ONLY)) $(if $(SHORT)$(ONLY),,--results)
 
-e2e: $(READY) ## on real API servers with real clients (Go builds them once; then 12 minutes)
+e2e: $(READY) ## on real API servers with real clients (Go builds them once; then 13 minutes)
 	$(BIN)/python -m tests.e2e $(E2E)
 
 record: $(READY) ## record the reviews of real clients again: make record KUBERNETES=v1.36

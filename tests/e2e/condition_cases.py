@@ -6,7 +6,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from tests.e2e.api_client import JSON_PATCH, STRATEGIC, Reply
-from tests.e2e.one_lease import DEEP, FIRST, NEXT, Entries, OneLease, entry, nested
+from tests.e2e.one_lease import FIRST, NEXT, Entries, OneLease, entry
 
 Step = Callable[[OneLease], object]
 Write = Callable[[OneLease], Reply]
@@ -98,10 +98,6 @@ def _renamed(old: Entries) -> Entries:
     return [found | {"manager": "mallory"} for found in old]
 
 
-def _deeper(old: Entries) -> Entries:
-    return [*old, entry("z", DEEP)]
-
-
 MANY: Final = [entry(f"m{at:02}", {"f:metadata": {"f:labels": {f"f:x{at}": {}}}}, FUTURE) for at in range(12)]
 OLD: Final = [one | {"time": f"2020-01-01T00:00:{at:02}Z"} for at, one in enumerate(MANY)]
 APPLIERS: Final = [MANY[0] | {"operation": "Apply", "manager": f"a{at}"} for at in range(50)]
@@ -183,8 +179,6 @@ REVIEWED: Final = (
     Case("another entry for one below a scalar", _other(fieldsV1=_below("renewTime")), _then(_labelled)),
     Case("another entry removed", lambda lease: lease.put(entries=lambda old: old[:1]), _then(_labelled)),
     Case("51 entries", OneLease.put, _then(_planted(*APPLIERS))),
-    Case("1,200 levels", lambda lease: lease.put(entries=_deeper, deep=nested(1200)), comparable=False),
-    Case("9,990 levels in protobuf", lambda lease: lease.put_protobuf(fields=nested(9990).encode()), comparable=False),
     Case("the first renewal by another manager", lambda lease: lease.put(manager="kubectl-edit")),
     Case("DELETE", OneLease.delete, comparable=False),
     Case("CREATE", OneLease.create, lambda _: None, comparable=False),

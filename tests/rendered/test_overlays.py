@@ -22,6 +22,14 @@ INSTALLATION = {
     "Service",
     "PodDisruptionBudget",
     "NetworkPolicy",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+    "ValidatingWebhookConfiguration",
+}
+CLUSTER_WIDE = {
+    "Namespace",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
     "ValidatingWebhookConfiguration",
 }
 ENTRIES = {
@@ -77,6 +85,7 @@ def test_an_overlay_is_complete_ordered_and_safe(overlay: str, tmp_path: Path) -
     else:
         assert set(kinds) == INSTALLATION | more
         assert (kinds[0], kinds[-1]) == ("Namespace", "ValidatingWebhookConfiguration")
+        assert {each["kind"] for each in objects(text) if "namespace" not in each["metadata"]} == CLUSTER_WIDE
     assert_safe(text, tmp_path)
 
 

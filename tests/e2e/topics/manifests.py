@@ -20,7 +20,10 @@ SERVICE = "/api/v1/namespaces/lease-webhook/services/lease-webhook"
 
 
 def run(world: World) -> Iterator[Row]:
-    """Ends with the Service of the self-signed overlay turned into a name for this machine, for the other topics."""
+    """Ends with the Service of the self-signed overlay turned into a name for this machine, for the other topics.
+
+    What reviews or refuses writes is deleted again.
+    """
     world.kubectl.must("apply", "--server-side", "-f", str(STUBS))
     world.kubectl.must("wait", "--for=condition=Established", "--timeout=30s", "-f", str(STUBS))
     overlays = sorted(path.name for path in (PROJECT / "deploy" / "overlays").iterdir())
@@ -106,3 +109,4 @@ def _route(world: World) -> Iterator[Row]:
             "the shipped Service name, caBundle and SAN reach gunicorn", seen, "duration" in message and reviews > 1
         )
     world.kubectl.must("delete", "validatingwebhookconfiguration", "lease-webhook")
+    world.kubectl.must("delete", "validatingadmissionpolicybinding", "lease-webhook-depth")
