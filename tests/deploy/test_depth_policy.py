@@ -1,4 +1,4 @@
-"""The policy against managedFields that nest too deeply is about the webhook's writes, and cannot stop an honest one."""
+"""The policy against deep managedFields covers what the webhook reviews, and stops no honest write."""
 
 from typing import Any
 

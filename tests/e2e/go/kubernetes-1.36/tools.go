@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package tools pins the newest API server of the end-to-end run, and kubectl.
+// Package tools pins one API server of the end-to-end run, and kubectl.
 package tools
 
 import (
