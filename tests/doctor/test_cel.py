@@ -73,9 +73,20 @@ def test_what_is_too_long_is_one_term() -> None:
     assert terms(long) == {long}
 
 
-def test_what_is_too_long_after_expansion_is_one_term() -> None:
-    doubling = "[a, b].exists(x0, " + "".join(f"[x{n}, c].exists(x{n + 1}, " for n in range(400))
-    expression = doubling + "x400 || d" + ")" * 401
+@pytest.mark.parametrize(
+    "expression",
+    [
+        pytest.param(
+            "[a, b].exists(x0, "
+            + "".join(f"[x{n}, c].exists(x{n + 1}, " for n in range(400))
+            + "x400 || d"
+            + ")" * 401,
+            id="lists that double",
+        ),
+        pytest.param("(a||" * 3000 + "b" + ")" * 3000, id="brackets in brackets"),
+    ],
+)
+def test_what_would_take_too_long_is_one_term(expression: str) -> None:
     assert len(expression) < LONGEST
     assert terms(expression) == {expression}
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 LONGEST: Final = 16 * 1024
 """Characters of an expression that is worth reading; the verified one has about 1,600."""
 MOST_TOKENS: Final = 100_000
-"""Tokens that the terms of one expression may have after expansion; nested lists expand exponentially."""
+"""Tokens that are read again for nested brackets and lists, which may double; the verified text needs under 4,000."""
 
 _TOKEN: Final = re.compile(
     r"""(?P<blank>\s+|//[^\n]*)|(?P<string>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')"""
@@ -48,19 +48,18 @@ def terms(expression: str) -> frozenset[str]:
     waiting: list[Tokens] = [list(_tokens(expression))]
     room = MOST_TOKENS
     while waiting:
+        room -= len(waiting[-1])
         tokens = _without_outer_brackets(waiting.pop())
         parts = [tokens] if _has_ternary(tokens) else _split(tokens, "||")
-        if len(parts) == 1:
-            macro = _exists_in_list(tokens)
-            if macro:
-                room -= macro.size
-                if room < 0:
-                    return frozenset({expression})
-                waiting.extend(macro.expansions())
-            elif tokens:
-                found.add(_normal(tokens))
-        else:
+        macro = _exists_in_list(tokens) if len(parts) == 1 else None
+        if room < 0 or (macro and macro.size > room):
+            return frozenset({expression})
+        if macro:
+            waiting.extend(macro.expansions())
+        elif len(parts) > 1:
             waiting.extend(parts)
+        elif tokens:
+            found.add(_normal(tokens))
     return frozenset(found)
 
 
