@@ -154,8 +154,9 @@ def _matrix(world: World, kubectl: Kubectl, person: ApiClient, kind: _Kind) -> R
         ]
         for judge, change in ((tally.allow, kind.good), (tally.refuse, kind.bad)):
             name = f"change-{number}-{judge.__name__}"
-            if start(kubectl, kind, name, {}).status:
-                raise RuntimeError(f"cannot create {name}")
+            started = start(kubectl, kind, name, {})
+            if started.status:
+                raise RuntimeError(f"cannot create {kind.label} {name}: {started.stderr.strip()}")
             judge(operation, attempt(kubectl, kind, name, change))
     tally.allow("label", kubectl.run("label", kind.resource, "good-0", "-n", NAMESPACE, "seen=yes"))
     tally.allow("delete", kubectl.run("delete", kind.resource, "change-0-allow", "-n", NAMESPACE))
