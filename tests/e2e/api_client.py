@@ -28,6 +28,7 @@ class Reply(Struct, frozen=True):
     warnings: tuple[str, ...]
     audit_id: str
     milliseconds: float
+    data: bytes = b""
 
     @property
     def message(self) -> str:
@@ -73,7 +74,7 @@ class ApiClient:
             raise
         milliseconds = (time.perf_counter() - begin) * 1000
         warnings = tuple(_warning_text(value) for value in answer.headers.get_all("Warning", []))
-        return Reply(answer.status, _object(data), warnings, answer.headers["Audit-Id"] or "", milliseconds)
+        return Reply(answer.status, _object(data), warnings, answer.headers["Audit-Id"] or "", milliseconds, data)
 
     def get(self, path: str) -> dict[str, Any]:
         """The object at `path`, which must be there."""

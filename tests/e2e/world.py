@@ -97,17 +97,27 @@ class World:
         return self.plane.user(name, "people"), Kubectl(self.plane.binaries.kubectl, kubeconfig)
 
     def register(
-        self, route: str, port: int, *, failure_policy: str = "Ignore", renewals: bool = False, bundle: bytes = b""
+        self,
+        route: str,
+        port: int,
+        *,
+        failure_policy: str = "Ignore",
+        renewals: bool = False,
+        system: bool = False,
+        bundle: bytes = b"",
     ) -> None:
         """Register the shipped webhook for namespaces of one route, at a local port, by the shipped Service's name.
 
-        `renewals`: without the matchConditions, so that the webhook sees plain renewals as well.
+        `renewals`: without the matchConditions, so that the webhook sees plain renewals as well. `system`: kube-system
+        may have the route too, as with the component for the control plane's leases.
         """
         body = copy.deepcopy(self.shipped)
         body["metadata"] = {"name": f"e2e-{route}"}
         for webhook in body["webhooks"]:
             webhook["clientConfig"]["service"]["port"] = port
             webhook["failurePolicy"] = failure_policy
+            if system:
+                webhook["namespaceSelector"]["matchExpressions"].clear()
             webhook["namespaceSelector"]["matchExpressions"].append({"key": ROUTE, "operator": "In", "values": [route]})
             if bundle:
                 webhook["clientConfig"]["caBundle"] = base64.b64encode(bundle).decode()

@@ -1,0 +1,58 @@
+"""A lease on a real API server, written by real users through the registered webhook."""
+
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tests.attacks.play import Outcome
+from tests.attacks.requests import Clock, decode, encode
+from tests.e2e.api_client import APPLY, JSON, MERGE, ApiClient, Reply
+from tests.e2e.world import leases
+
+_SENT: Final = {"create": ("POST", JSON), "put": ("PUT", JSON), "merge": ("PATCH", MERGE), "apply": ("PATCH", APPLY)}
+
+
+class RealWorld:
+    """One lease at one path. The findings of its outcomes come later, from the audit log, by `audit_ids`."""
+
+    def __init__(self, actors: Mapping[str, ApiClient], namespace: str, name: str) -> None:
+        self._actors = actors
+        self._path = leases(namespace, name)
+        self._collection = leases(namespace)
+        self.audit_ids: list[str] = []
+
+    def clock(self) -> Clock:
+        """This machine's clock."""
+        return Clock(time.time_ns() // 1000)
+
+    def read(self) -> dict[str, Any]:
+        """GET by an administrator."""
+        reply = self._actors["admin"].send("GET", self._path)
+        if reply.status == 404:
+            raise LookupError(self._path)
+        found: dict[str, Any] = decode(reply.data)
+        return found
+
+    def send(self, by: str, method: str, manager: str, body: dict[str, Any] | None) -> Outcome:
+        """One request. Raises RuntimeError where the API server refuses it for reasons of its own."""
+        client = self._actors[by]
+        if method == "delete":
+            reply = client.send("DELETE", self._path)
+        else:
+            verb, media = _SENT[method]
+            query: dict[str, str | bool] = {"fieldManager": manager} | ({"force": True} if method == "apply" else {})
+            path = self._collection if method == "create" else self._path
+            reply = client.send(verb, path, None if body is None else encode(body), media=media, **query)
+        if reply.status >= 400 and "lease webhook, rule" not in reply.message:
+            raise RuntimeError(f"{by} {method} {self._path}: HTTP {reply.status} {reply.message}")
+        self.audit_ids.append(reply.audit_id)
+        return _outcome(reply)
+
+    def wait(self, seconds: float) -> None:
+        """Sleep."""
+        time.sleep(seconds)
+
+
+def _outcome(reply: Reply) -> Outcome:
+    text = reply.message if reply.status >= 400 else "; ".join(reply.warnings)
+    return Outcome(reply.status < 400, {}, text)

@@ -1,0 +1,58 @@
+"""`make record-attacks`: play the standing attacks again, and keep the reviews that the API server made of them."""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tests.attacks import recorded
+from tests.attacks.attack import PRESETS
+from tests.e2e.attacks_on_leases import make_actors, play_all, route, served
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.toolchain import Binaries, all_binaries
+from tests.e2e.world import World
+
+INDEX = "index.jsonl"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Record on the first version that is asked for. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.e2e.record_attacks", description=__doc__)
+    parser.add_argument("--kubernetes", default="", help="the first version that begins so, for example v1.36")
+    options = parser.parse_args(arguments)
+    binaries = next(one for one in all_binaries() if one.version.startswith(options.kubernetes))
+    with tempfile.TemporaryDirectory(prefix="lease-webhook-record-attacks-") as temporary:
+        return record(binaries, Path(temporary))
+
+
+def record(binaries: Binaries, directory: Path) -> int:
+    """Play under each preset without matchConditions, so that every write is reviewed. Returns the exit status."""
+    failures: list[str] = []
+    with ControlPlane(binaries, directory) as plane:
+        world = World(plane)
+        world.stand_in_for_the_service()
+        actors = make_actors(world)
+        for preset in PRESETS:
+            captured = directory / f"captured-{preset}"
+            with served(world, preset, directory, captured) as server:
+                route(world, server.port, renewals=True)
+                rounds, failed = play_all(preset, actors)
+            failures += failed
+            for one in rounds:
+                recorded.store(one.attack, preset, _reviews(captured, one.attack.lease_name(preset)))
+            print(f"{binaries.version}, {preset}: {len(rounds)} attacks recorded", file=sys.stderr)
+    print("\n".join(failures), file=sys.stderr)
+    return 1 if failures else 0
+
+
+def _reviews(captured: Path, name: str) -> Iterator[tuple[str, bytes]]:
+    for line in (captured / INDEX).read_text().splitlines():
+        entry = json.loads(line)
+        if entry["name"] == name:
+            yield entry["received"], (captured / entry["file"]).read_bytes()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
