@@ -37,7 +37,7 @@ class Expected(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Deep(Struct, frozen=True, forbid_unknown_fields=True):
-    """Objects of one key `f:a` in each other below a path of fieldsV1; `levels` counts from managedFields, the first."""
+    """Objects of one key `f:a`, nested below a path of fieldsV1; managedFields itself is the first of `levels`."""
 
     levels: int
     below: tuple[str, ...]

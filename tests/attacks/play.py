@@ -22,7 +22,7 @@ class Outcome(Struct, frozen=True):
 def by_rule(findings: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Rule id to the highest level at which it spoke."""
     ranks = ("audit", "warn", "deny")
-    return {rule: level for rule, level in sorted(findings, key=lambda one: ranks.index(one[1]))}
+    return dict(sorted(findings, key=lambda one: ranks.index(one[1])))
 
 
 class World(Protocol):
@@ -32,9 +32,9 @@ class World(Protocol):
         """The clock of whoever writes next."""
 
     def read(self) -> Document:
-        """The stored object, deep places shortened. Raises LookupError where there is none."""
+        """The stored object, deep places shortened."""
 
-    def send(self, by: str, method: str, manager: str, body: Document | None) -> Outcome:
+    def send(self, by: str, method: str, manager: str, body: Document | None, /) -> Outcome:
         """One write; `method` is create, put, merge, apply or delete."""
 
     def wait(self, seconds: float) -> None:
@@ -80,10 +80,7 @@ def problems(attack: Attack, preset: str, played: list[Played]) -> list[str]:
 def _sent(step: Step, attack: Attack, name: str, world: World) -> Outcome:
     if step.method == "delete":
         return world.send(step.by, "delete", manager_of(step), None)
-    try:
-        stored = world.read()
-    except LookupError:
-        stored = first_lease(attack.lease, name, world.clock())
+    stored = first_lease(attack.lease, name, world.clock()) if step.method == "create" else world.read()
     return world.send(step.by, step.method, manager_of(step), body_of(step, stored, world.clock()))
 
 

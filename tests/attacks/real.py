@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tests.attacks.play import Outcome
-from tests.attacks.requests import Clock, decode, encode
+from tests.attacks.requests import Clock
+from tests.deep_json import decode, encode
 from tests.e2e.api_client import APPLY, JSON, MERGE, ApiClient, Reply
 from tests.e2e.world import leases
 
@@ -22,18 +23,17 @@ class RealWorld:
         self.audit_ids: list[str] = []
 
     def clock(self) -> Clock:
-        """This machine's clock."""
+        """The clock of the machine."""
         return Clock(time.time_ns() // 1000)
 
     def read(self) -> dict[str, Any]:
         """GET by an administrator."""
         reply = self._actors["admin"].send("GET", self._path)
-        if reply.status == 404:
-            raise LookupError(self._path)
+        reply.expect(200)
         found: dict[str, Any] = decode(reply.data)
         return found
 
-    def send(self, by: str, method: str, manager: str, body: dict[str, Any] | None) -> Outcome:
+    def send(self, by: str, method: str, manager: str, body: dict[str, Any] | None, /) -> Outcome:
         """One request. Raises RuntimeError where the API server refuses it for reasons of its own."""
         client = self._actors[by]
         if method == "delete":

@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from tests.attacks.attack import Attack, policy_text
 from tests.attacks.play import Outcome, by_rule
-from tests.attacks.requests import Clock, decode
+from tests.attacks.requests import Clock
+from tests.deep_json import decode
 from webhook.cli.judging import moment
 from webhook.policy import document
 from webhook.policy.model import Policy
@@ -42,12 +43,10 @@ class RecordedWorld:
 
     def read(self) -> dict[str, Any]:
         """The object that the next review has as the old one."""
-        old: dict[str, Any] | None = decode(self._left[0].body)["request"]["oldObject"]
-        if old is None:
-            raise LookupError("created next")
+        old: dict[str, Any] = decode(self._left[0].body)["request"]["oldObject"]
         return old
 
-    def send(self, by: str, method: str, manager: str, body: dict[str, Any] | None) -> Outcome:
+    def send(self, _by: str, _method: str, _manager: str, _body: dict[str, Any] | None, /) -> Outcome:
         """The verdict on the next review."""
         review = self._left.pop(0)
         return outcome_of(respond(review.body, self._policy, review.received))

@@ -25,8 +25,6 @@ MANAGERS: Final = {"keeper": "checkout", "successor": "checkout", "admin": "kube
 
 _INSTANT: Final = re.compile(r"now(?:([+-])(\d+)([smhdy]))?")
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "y": 365 * 86_400}
-_DEEP: Final = re.compile(r'"<deep (\d+)>"')
-_CHAIN: Final = re.compile(r'((?:\{"f:a":){20,})\{\}(\}+)')
 _OUTER_LEVELS: Final = 3
 """managedFields, the entry, fieldsV1."""
 
@@ -92,7 +90,7 @@ def body_of(step: Step, stored: Document, clock: Clock) -> Document:
     if step.method in ("put", "create"):
         whole = copy.deepcopy(stored)
         whole["metadata"].pop("managedFields", None)
-        return _merged(whole, {"metadata": metadata, "spec": spec})
+        return merged(whole, {"metadata": metadata, "spec": spec})
     name = {"name": stored["metadata"]["name"], "namespace": stored["metadata"]["namespace"]}
     applied = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {**name, **metadata}}
     return applied | ({"spec": spec} if spec else {})
@@ -165,7 +163,7 @@ def _changed(entry: Document, change: Changed, clock: Clock) -> Document:
         sent.pop("time", None)
     elif change.time:
         sent["time"] = clock.time(change.time)
-    fields = {key: value for key, value in entry["fieldsV1"].items()}
+    fields = dict(entry["fieldsV1"])
     if "f:spec" in fields:
         fields["f:spec"] = {key: value for key, value in fields["f:spec"].items() if key not in change.without}
     sent["fieldsV1"] = _merged(fields, change.fields)
@@ -190,23 +188,4 @@ def _deepened(fields: Document, deep: Deep) -> Document:
     chain: Any = f"<deep {deep.levels - _OUTER_LEVELS - len(deep.below)}>"
     for key in reversed(deep.below):
         chain = {key: chain}
-    return _merged(fields, chain) if fields else chain
-
-
-def encode(document: Any) -> bytes:
-    """As JSON, with the deep places written out: no encoder takes thousands of levels."""
-    return _DEEP.sub(lambda found: _chain(int(found[1])), json.dumps(document)).encode()
-
-
-def decode(text: bytes) -> Any:
-    """The reverse of `encode`: long chains become one text each."""
-    return json.loads(_CHAIN.sub(_shortened, text.decode()))
-
-
-def _chain(levels: int) -> str:
-    return '{"f:a":' * levels + "{}" + "}" * levels
-
-
-def _shortened(found: re.Match[str]) -> str:
-    levels = len(found[1]) // len('{"f:a":')
-    return f'"<deep {levels}>"' + found[2][levels:]
+    return merged(fields, chain) if fields else dict(chain)

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from tests.attacks.attack import PRESETS, Attack, attacks, policy_text
 from tests.attacks.play import Played, by_rule, play, problems
 from tests.attacks.real import RealWorld
-from tests.e2e.api_client import ApiClient
+from tests.e2e.api_client import MERGE, ApiClient
 from tests.e2e.waiting import wait_for
 from tests.e2e.webhook_server import WebhookServer
-from tests.e2e.world import WEBHOOK, Row, World
+from tests.e2e.world import ROUTE, WEBHOOK, Row, World
 
 TOPIC = 9
 AT_ONCE = 12
@@ -69,10 +69,8 @@ def route(world: World, port: int, *, renewals: bool) -> None:
     """Send the writes of `shop` and of kube-system to this webhook, which replaces the one of the preset before."""
     world.register("attacks", port, failure_policy="Fail", renewals=renewals, system=True)
     for namespace in ("shop", SYSTEM):
-        body = {"metadata": {"labels": {"e2e/route": "attacks"}}}
-        world.admin.send(
-            "PATCH", f"/api/v1/namespaces/{namespace}", body, media="application/merge-patch+json"
-        ).expect()
+        body = {"metadata": {"labels": {ROUTE: "attacks"}}}
+        world.admin.send("PATCH", f"/api/v1/namespaces/{namespace}", body, media=MERGE).expect()
     world.settle()
 
 

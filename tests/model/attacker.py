@@ -12,7 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tests.model import electors, world
-from tests.model.api_server import APPLY, SECOND, UPDATE, Entry, Lease, Spec, User, Write, service_account
+from tests.model.api_server import Lease, Spec, User, Write, service_account
+from tests.model.managed_fields import APPLY, SECOND, UPDATE, Entry
 from tests.model.world import DAY, HOUR, World
 
 IDENTITY: Final = "mallory"

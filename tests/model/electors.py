@@ -9,7 +9,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tests.model.api_server import APPLY, SECOND, Lease, Spec, User, Write, service_account
+from tests.model.api_server import Lease, Spec, User, Write, service_account
+from tests.model.managed_fields import APPLY, SECOND
 
 DURATION: Final = 15
 ACQUIRED_FIELDS: Final = frozenset({"holder", "duration", "acquired", "renewed", "transitions"})

@@ -7,8 +7,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tests.model import electors, world
-from tests.model.api_server import APPLY, SECOND, Write
+from tests.model.api_server import Write
 from tests.model.electors import Elector, Kind, elector
+from tests.model.managed_fields import APPLY, SECOND
 from tests.model.world import HOUR, Late, World
 
 HOLDER_MANAGER: Final = "checkout"

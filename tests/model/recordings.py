@@ -4,13 +4,16 @@ import json
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from tests.model import api_server
-from tests.model.api_server import SECOND, WIRE_NAMES, Entry, Lease, Spec
+from msgspec.structs import replace
+
+from tests.model.api_server import TIMES, Lease, Owner, Spec
+from tests.model.managed_fields import SECOND, WIRE_NAMES, Entry, fields_of
 
 RECORDINGS = Path(__file__).parents[1] / "data" / "recordings" / "1.36.3"
 FORGED = frozenset({"kubectl-foreign-managed-fields", "kubectl-managed-fields", "kubectl-more-unusual"})
+LEFT_OUT: Final = ("f:metadata > f:annotations", "f:metadata > f:finalizers")
 
 
 def recorded_updates() -> Iterator[tuple[str, Lease, Lease]]:
@@ -19,42 +22,44 @@ def recorded_updates() -> Iterator[tuple[str, Lease, Lease]]:
         if request["resource"]["resource"] != "leases" or path.parent.name in FORGED:
             continue
         old, new = as_lease(request["oldObject"]), as_lease(request["object"])
-        if old is not None and new is not None:
+        if not (_has_more(old) or _has_more(new)):
             yield f"{path.parent.name}/{path.stem}", old, new
 
 
-def as_lease(document: dict[str, Any]) -> Lease | None:
-    """The object as the model holds it; None where it has metadata that the model leaves out."""
-    metadata = document["metadata"]
-    nulls = frozenset(name for name, wire in WIRE_NAMES.items() if document["spec"].get(wire) is None)
-    found = tuple(as_entry(entry, nulls) for entry in metadata.get("managedFields", ()))
-    if None in found:
-        return None
-    spec = {name: document["spec"].get(wire) for name, wire in WIRE_NAMES.items()}
-    for name in api_server.TIMES:
-        spec[name] = micros(spec[name]) if spec[name] else None
-    labels = tuple(sorted(metadata.get("labels", {}).items()))
-    return Lease(Spec(**spec), labels, tuple(entry for entry in found if entry is not None))
+def _has_more(lease: Lease) -> bool:
+    """Whether it has metadata that the model leaves out."""
+    return any(field.startswith(LEFT_OUT) for entry in lease.entries for field in entry.fields)
 
 
-def as_entry(document: dict[str, Any], nulls: frozenset[str]) -> Entry | None:
-    """The entry; None where it owns metadata that the model leaves out.
+def as_lease(document: dict[str, Any]) -> Lease:
+    """The object as the model holds it.
 
     A field that was set to null (client-go after a coordinated election) is owned on the wire and absent in the model.
     """
-    owned = document["fieldsV1"]
-    metadata = owned.get("f:metadata", {})
-    if metadata.keys() - {"f:labels"}:
-        return None
-    names = {f"f:{wire}": name for name, wire in WIRE_NAMES.items()}
-    fields = {names[key] for key in owned.get("f:spec", {})}
-    labels = metadata.get("f:labels")
-    if labels is not None:
-        fields |= {f"{api_server.LABELS}.{key[2:]}" for key in labels if key != "."}
-        if not labels or "." in labels:
-            fields.add(api_server.LABELS)
-    time = micros(document["time"]) if "time" in document else None
-    return Entry(document["manager"], document["operation"], time, frozenset(fields - nulls))
+    metadata = document["metadata"]
+    nulls = frozenset(name for name, wire in WIRE_NAMES.items() if document["spec"].get(wire) is None)
+    found = (as_entry(entry) for entry in metadata.get("managedFields", ()))
+    entries = tuple(replace(entry, fields=entry.fields - nulls) for entry in found)
+    owners = tuple(
+        Owner(owner["apiVersion"], owner["kind"], owner["name"], owner["uid"])
+        for owner in metadata.get("ownerReferences", ())
+    )
+    labels = tuple(sorted(metadata.get("labels", {}).items()))
+    return Lease(spec_of(document["spec"]), labels, entries, 1, owners, metadata["name"], metadata["namespace"])
+
+
+def spec_of(document: dict[str, Any]) -> Spec:
+    """`spec` as the model holds it."""
+    spec: dict[str, Any] = {name: document.get(wire) for name, wire in WIRE_NAMES.items()}
+    return Spec(**spec | {name: micros(spec[name]) if spec[name] else None for name in TIMES})
+
+
+def as_entry(document: dict[str, Any]) -> Entry:
+    """The entry as the model holds it."""
+    time = micros(document["time"]) if document.get("time") else None
+    fields = fields_of(document.get("fieldsV1", {}))
+    subresource = document.get("subresource", "")
+    return Entry(document["manager"], document["operation"], time, fields, document["apiVersion"], subresource)
 
 
 def micros(text: str) -> int:

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.model import api_server
-from tests.model.api_server import APPLY, SECOND, UPDATE, Entry, Lease, Spec, Write, stored, values
+from tests.model import managed_fields
+from tests.model.api_server import Lease, Spec, Write, stored, values
+from tests.model.managed_fields import APPLY, SECOND, UPDATE, Entry
 from tests.model.recordings import recorded_updates
 
 
@@ -23,7 +24,7 @@ def test_emptied_entries_stay_empty_until_the_next_apply() -> None:
     cured = stored(renewed, Write("admin", Spec(), (("b", "1"),), APPLY, frozenset({"labels.b"})), 25 * SECOND)
     assert {(entry.manager, entry.time) for entry in cured.entries} == {
         ("admin", 25 * SECOND),
-        (api_server.BEFORE_FIRST_APPLY, 25 * SECOND),
+        (managed_fields.BEFORE_FIRST_APPLY, 25 * SECOND),
     }
 
 
@@ -39,7 +40,7 @@ def test_more_than_ten_update_managers_are_merged() -> None:
     old = lease(renewed=10 * SECOND)
     for number in range(11):
         old = stored(old, Write(f"script{number}", old.spec, (*old.labels, (f"x{number}", "1"))), 20 * SECOND)
-    assert len(old.entries) == api_server.MOST_UPDATE_MANAGERS
+    assert len(old.entries) == managed_fields.MOST_UPDATE_MANAGERS
     assert sum("renewed" in entry.fields for entry in old.entries) == 1
     assert next(entry.time for entry in old.entries if "renewed" in entry.fields) == 20 * SECOND
 
@@ -72,7 +73,7 @@ def explanations(new: Lease) -> Iterator[Write]:
     if not new.entries:
         yield Write("whoever empties them", new.spec, new.labels, entries=())
     for entry in new.entries:
-        fields = entry.fields & values(new.spec, new.labels).keys() - {api_server.LABELS}
+        fields = entry.fields & values(new.spec, new.labels).keys() - {managed_fields.LABELS}
         if entry.operation == APPLY:
             yield Write(entry.manager, new.spec, new.labels, APPLY, fields)
         else:

@@ -3,9 +3,10 @@
 import pytest
 
 from tests.model import electors, world
-from tests.model.api_server import SECOND, Write
+from tests.model.api_server import Write
 from tests.model.depth import MORE
 from tests.model.honest_search import PLACES, Place, explore
+from tests.model.managed_fields import SECOND
 from tests.model.world import HOUR, World
 
 FAST = "fabric8 hours ahead against client-go"

@@ -8,9 +8,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from msgspec.structs import replace
 
 from tests.model import attacker, electors, world
-from tests.model.api_server import APPLY, SECOND, User, Write
+from tests.model.api_server import User, Write
 from tests.model.depth import MORE
 from tests.model.electors import Elector, Kind, elector
+from tests.model.managed_fields import APPLY, SECOND
 from tests.model.world import HOUR, Late, World
 
 KINDS: Final = (electors.CLIENT_GO, electors.FABRIC8, electors.ASYNCIO, electors.KUBERT, electors.UNGUARDED)

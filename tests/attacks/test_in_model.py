@@ -1,0 +1,65 @@
+"""The attacks in the model API server, and the model against the real one: both must store the same managedFields."""
+
+from typing import Any, Final
+
+import pytest
+
+from tests.attacks import recorded
+from tests.attacks.attack import PRESETS, Attack, attacks
+from tests.attacks.in_model import ModelWorld, written
+from tests.attacks.play import Outcome, play, problems
+from tests.attacks.requests import Clock
+from tests.deep_json import decode
+from tests.model.managed_fields import SECOND, Entry
+from tests.model.recordings import as_lease
+
+EACH_ATTACK = [pytest.param(attack, id=attack.id) for attack in attacks()]
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("attack", EACH_ATTACK)
+def test_a_played_attack_ends_as_its_file_says(attack: Attack, preset: str) -> None:
+    world = ModelWorld(recorded.policy_of(preset))
+    found = problems(attack, preset, play(attack, attack.lease_name(preset), world))
+    assert not found, "\n".join(found)
+
+
+# ---- the model against the real API server --------------------------------------------------------------------------
+
+CLOCKS: Final = (0, -SECOND, SECOND)
+"""The writer's clock and the API server's, against the moment when the review was received."""
+
+
+class ComparedWorld(recorded.RecordedWorld):
+    """Sends each write to the model too, from the recorded old object; `differ` numbers those that come out other."""
+
+    def __init__(self, reviews: list[recorded.Review], preset: str, offset: int) -> None:
+        super().__init__(reviews, recorded.policy_of(preset))
+        self.differ: dict[int, tuple[set[Entry], set[Entry]]] = {}
+        self._offset = offset
+        self._number = 0
+
+    def clock(self) -> Clock:
+        return Clock(self._left[0].received + self._offset)
+
+    def send(self, by: str, method: str, manager: str, body: dict[str, Any] | None, /) -> Outcome:
+        review = self._left[0]
+        request = decode(review.body)["request"]
+        if body is not None:
+            old = as_lease(request["oldObject"]) if request["oldObject"] else None
+            model = set(written(old, method, manager, body, review.received + self._offset).entries)
+            real = set(as_lease(request["object"]).entries)
+            if model != real:
+                self.differ[self._number] = model - real, real - model
+        self._number += 1
+        return super().send(by, method, manager, body)
+
+
+@pytest.mark.parametrize("attack", EACH_ATTACK)
+def test_the_model_stores_the_entries_that_the_api_server_stored(attack: Attack) -> None:
+    for preset in PRESETS:
+        worlds = [ComparedWorld(recorded.reviews_of(attack, preset), preset, offset) for offset in CLOCKS]
+        for world in worlds:
+            play(attack, attack.lease_name(preset), world)
+        always = set.intersection(*(set(world.differ) for world in worlds))
+        assert not always, {number: worlds[0].differ[number] for number in always}
