@@ -32,6 +32,8 @@ from tests.model.managed_fields import (
 
 NAMESPACE: Final = "shop"
 NAME: Final = "checkout"
+UNSTORED: Final = 0
+"""The version of an object that is reviewed before it is stored for the first time."""
 TIMES: Final = frozenset({"acquired", "renewed"})
 
 Labels = tuple[tuple[str, str], ...]
@@ -178,6 +180,8 @@ def review(user: User, old: Lease | None, new: Lease | None) -> bytes:
     operation = "CREATE" if old is None else "DELETE" if new is None else "UPDATE"
     some = new or old
     assert some is not None
+    if old is None and new is not None:
+        new = replace(new, version=UNSTORED)
     head, tail = _frame(user, operation, some.namespace, some.name)
     return b"".join((head, b'"object":', _document_bytes(new), b',"oldObject":', _document_bytes(old), tail))
 
@@ -212,9 +216,10 @@ def document(lease: Lease) -> dict[str, Any]:
         "name": lease.name,
         "namespace": lease.namespace,
         "uid": "6a1d4c52-8f4e-4d53-9d0c-5a2f5f0c7e11",
-        "resourceVersion": str(lease.version),
         "creationTimestamp": f"{datetime.fromtimestamp(lease.born // SECOND, UTC):%FT%TZ}",
     }
+    if lease.version != UNSTORED:
+        metadata["resourceVersion"] = str(lease.version)
     if lease.labels:
         metadata["labels"] = dict(lease.labels)
     if lease.owners:
