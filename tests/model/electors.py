@@ -104,7 +104,7 @@ def intention(one: Elector, lease: Lease | None, now: int, server_clock: int) ->
         return None
     if spec.holder and not _run_out(one, spec, now, server_clock):
         return None
-    return _acquisition(one, lease, now)
+    return acquisition(one, lease, now)
 
 
 def release(one: Elector, lease: Lease | None, now: int) -> Write | None:
@@ -150,7 +150,8 @@ def _renewal(one: Elector, lease: Lease, now: int) -> Write | None:
     return _sent(one, lease, renewed)
 
 
-def _acquisition(one: Elector, lease: Lease, now: int) -> Write:
+def acquisition(one: Elector, lease: Lease, now: int) -> Write:
+    """What it writes to take a lease over."""
     local = now + one.skew
     spec = lease.spec
     count = (spec.transitions or 0) + 1 if one.kind.counts else spec.transitions

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from msgspec.structs import replace
 
-from tests.model import attacker, electors, world
+from tests.model import arsenal, attacker, electors, world
 from tests.model.api_server import User, Write
 from tests.model.depth import MORE
 from tests.model.electors import Elector, Kind, elector
@@ -113,9 +113,9 @@ class LeaseWorld(RuleBasedStateMachine):
 
     @precondition(lambda self: self.here.lease)
     @rule(
-        attack=st.sampled_from(attacker.ATTACKS), server=SERVER, who=st.sampled_from(list(attacker.ATTACKERS.values()))
+        attack=st.sampled_from(arsenal.ATTACKS), server=SERVER, who=st.sampled_from(list(attacker.ATTACKERS.values()))
     )
-    def attacks(self, attack: attacker.Attack, server: int, who: User) -> None:
+    def attacks(self, attack: arsenal.Attack, server: int, who: User) -> None:
         """Whatever a binding would have to refuse is checked; what the policy lets through is stored."""
         assert self.here.lease is not None
         write = attack.send(self.here.lease, self.here.now)

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tests.model import attacker, world
-from tests.model.attacker import ATTACKERS, TAKE, rendered, scene, threat_table, threats
+from tests.model import world
+from tests.model.arsenal import ATTACKS, TAKE
+from tests.model.attacker import ATTACKERS, rendered, scene, threat_table, threats
 from tests.model.depth import MORE
 from tests.model.world import DAY
 
@@ -54,5 +55,5 @@ def test_every_step_of_the_search_is_possible_somewhere() -> None:
     """An attack that could never be sent would prove nothing."""
     here = scene()
     assert here.lease is not None
-    for attack in attacker.ATTACKS:
+    for attack in ATTACKS:
         assert attack.send(here.lease, here.now + 1) is not None, attack.text

@@ -25,6 +25,7 @@ from webhook.policy.model import Policy
 START: Final = 1_800_000_000 * SECOND
 DAY: Final = 86_400 * SECOND
 HOUR: Final = 3600 * SECOND
+MINUTE: Final = 60 * SECOND
 _BINDING: Final = "bindings:\n- {namespace: shop, lease: checkout, writers: [shop/checkout], holder: ['${pod}_*']}\n"
 
 
@@ -143,13 +144,13 @@ def settled(world: World, outcome: Outcome) -> World:
 
 
 def _stamp(lease: Lease) -> int | None:
-    return latest_stamp(lease.entries)
+    return stamp_of_renewal(lease.entries)
 
 
 @lru_cache(maxsize=65536)
-def latest_stamp(entries: tuple[Entry, ...]) -> int | None:
-    """The latest time of any owner of renewTime."""
-    return max((entry.time for entry in entries if "renewed" in entry.fields and entry.time is not None), default=None)
+def stamp_of_renewal(entries: tuple[Entry, ...]) -> int | None:
+    """The earliest time of any owner of renewTime: a renewal leaves one, and others only join later."""
+    return min((entry.time for entry in entries if "renewed" in entry.fields and entry.time is not None), default=None)
 
 
 def _with_both(policy: str) -> tuple[str, ...]:
@@ -300,7 +301,7 @@ def _is_early(world: World, before: Lease) -> bool:
 
 def _is_plainly_early(world: World, before: Lease, clock: int) -> bool:
     spec = before.spec
-    if world.seen is None or spec.duration is None or spec.renewed is None or latest_stamp(before.entries) is None:
+    if world.seen is None or spec.duration is None or spec.renewed is None or stamp_of_renewal(before.entries) is None:
         return False
     if world.stepped_back or world.forged or world.seen.clock > spec.renewed + DAY:
         return False
@@ -327,7 +328,9 @@ def _check_note(world: World, outcome: Outcome) -> None:
 
 def _loses_the_stamp(before: Lease, after: Lease | None) -> bool:
     return (
-        after is not None and None not in (latest_stamp(before.entries), after.spec.renewed) and _stamp(after) is None
+        after is not None
+        and None not in (stamp_of_renewal(before.entries), after.spec.renewed)
+        and _stamp(after) is None
     )
 
 
@@ -345,12 +348,36 @@ def check_bound(world: World, outcome: Outcome) -> None:
             continue
         if before is None or after is None or before.spec != after.spec:
             raise _broken(f"{policy} lets a stranger write", outcome)
-        old, new = latest_stamp(before.entries), latest_stamp(after.entries)
+        old, new = stamp_of_renewal(before.entries), stamp_of_renewal(after.entries)
         if old is None:
             continue
         earliest = min(old, whole(outcome.clock)) - 2 * SECOND
-        if new is None or new < earliest or new > max(old, world.now + HOUR):
+        if new is None or new < earliest or new > max(old, outcome.clock + MINUTE):
             raise _broken(f"{policy} lets a stranger change the stamp of the last renewal", outcome)
+
+
+def check_unharmed(world: World, policy: str) -> None:
+    """After whatever an attacker could store: the holder may renew, and the next one may take the lease over in time.
+
+    In time is one duration and a minute later, when the holder is dead and nothing else was written.
+    """
+    if world.lease is None or not world.lease.spec.holder:
+        return
+    holder, other = world.electors[:2]
+    if world.lease.spec.holder == holder.identity:
+        renewal = electors.intention(holder, world.lease, world.now + 1, world.clock(0))
+        _must_pass("the holder's renewal after an attack", waited(world, 1), holder, renewal, policy)
+    later = waited(world, (electors.DURATION + 2) * SECOND + MINUTE)
+    taken = electors.acquisition(other, world.lease, later.now)
+    _must_pass("an honest takeover after an attack", later, other, taken, policy)
+
+
+def _must_pass(what: str, world: World, one: Elector, write: Write | None, policy: str) -> None:
+    outcome = None if write is None else judge(world, one.user, write, 0, (policy,))
+    if outcome is not None:
+        _must_be_allowed(what, outcome, (policy,))
+        if any(finding.rule.startswith("takeover-") for finding in outcome.verdicts[policy].findings):
+            raise _broken(f"{policy} warns of {what}", outcome)
 
 
 def _broken(law: str, outcome: Outcome) -> LawBrokenError:
