@@ -8,6 +8,7 @@ from tests.attacks.play import Outcome
 from tests.attacks.requests import Clock
 from tests.deep_json import decode, encode
 from tests.e2e.api_client import APPLY, JSON, MERGE, ApiClient, Reply
+from tests.e2e.waiting import wait_for
 from tests.e2e.world import leases
 
 _SENT: Final = {"create": ("POST", JSON), "put": ("PUT", JSON), "merge": ("PATCH", MERGE), "apply": ("PATCH", APPLY)}
@@ -46,11 +47,22 @@ class RealWorld:
         if reply.status >= 400 and "lease webhook, rule" not in reply.message:
             raise RuntimeError(f"{by} {method} {self._path}: HTTP {reply.status} {reply.message}")
         self.audit_ids.append(reply.audit_id)
+        if reply.status < 400 and method != "delete":
+            self._wait_for_the_watch_cache(decode(reply.data)["metadata"]["resourceVersion"])
         return _outcome(reply)
 
     def wait(self, seconds: float) -> None:
         """Sleep."""
         time.sleep(seconds)
+
+    def _wait_for_the_watch_cache(self, version: str) -> None:
+        """An API server whose cache lags tries a write on the older object first: one write, two reviews."""
+
+        def is_new() -> bool:
+            cached = self._actors["admin"].send("GET", self._path, resourceVersion=0)
+            return cached.status == 200 and decode(cached.data)["metadata"]["resourceVersion"] == version
+
+        wait_for(f"{self._path} in the watch cache", is_new, 10, 0.01)
 
 
 def _outcome(reply: Reply) -> Outcome:

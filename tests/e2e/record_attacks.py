@@ -41,7 +41,10 @@ def record(binaries: Binaries, directory: Path) -> int:
                 rounds, failed = play_all(preset, actors)
             failures += failed
             for one in rounds:
-                recorded.store(one.attack, preset, _reviews(captured, one.attack.lease_name(preset)))
+                reviews = list(_reviews(captured, one.attack.lease_name(preset)))
+                if len(reviews) != len(one.audit_ids):
+                    failures.append(f"{one.attack.id}, {preset}: {len(one.audit_ids)} writes, {len(reviews)} reviews")
+                recorded.store(one.attack, preset, reviews)
             print(f"{binaries.version}, {preset}: {len(rounds)} attacks recorded", file=sys.stderr)
     print("\n".join(failures), file=sys.stderr)
     return 1 if failures else 0
