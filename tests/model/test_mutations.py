@@ -53,22 +53,29 @@ def test_without_the_tamper_rule_a_binding_lets_stamps_go(monkeypatch: pytest.Mo
         list(threats("strict, bound", ATTACKERS[POD], 1))
 
 
-def test_with_latest_and_earliest_swapped_there_are_more_threats(
+def test_with_the_latest_owner_of_renew_time_believed_there_are_more_threats(
     monkeypatch: pytest.MonkeyPatch, listed: set[attacker.Trace]
 ) -> None:
-    def latest_stamp(entries: Sequence[Entry], *, of_holder: bool) -> int | None:
-        owners = (entry for entry in entries if (entry.owns_holder_identity if of_holder else entry.owns_renew_time))
-        return max((stamp for entry in owners if (stamp := entry.stamp) is not None), default=None)
+    def latest(entries: Sequence[Entry]) -> int | None:
+        stamps = (entry.stamp for entry in entries if entry.owns_renew_time)
+        return max((stamp for stamp in stamps if stamp is not None), default=None)
 
-    def earliest_renewal(entries: Sequence[Entry], not_after: int | None = None) -> int | None:
-        owners = (entry for entry in entries if entry.owns_renew_time)
-        times = (stamp for entry in owners if (stamp := entry.stamp) is not None)
-        return min((stamp for stamp in times if not_after is None or stamp <= not_after), default=None)
-
-    monkeypatch.setattr(change, "earliest_stamp", latest_stamp)
-    monkeypatch.setattr(evidence, "_usable_renewal", earliest_renewal)
+    monkeypatch.setattr(evidence, "seen_at", latest)
     more = set(threats(world.STRICT, ATTACKERS[POD], 2)) - listed
-    assert ("invent an old second owner of renewTime", "take the lease") in more
+    assert ("own renewTime by an invented apply entry of a year ahead", "take the lease") in more
+
+
+def test_with_a_fold_believed_one_write_takes_a_live_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    def any_owner(entries: Sequence[Entry], field: tuple[str, ...], now: int) -> int:
+        stamps = (entry.stamp for entry in entries if entry.owns(*field))
+        return min((stamp for stamp in stamps if stamp is not None), default=now)
+
+    without(monkeypatch, "renewal-stamp-tampered")
+    alone = ("take the lease beside twelve entries an hour ahead",)
+    assert alone not in set(threats(world.STRICT, ATTACKERS[POD], 1))
+    world.verdict_of.cache_clear()
+    monkeypatch.setattr(change, "stamp_of_write", any_owner)
+    assert alone in set(threats(world.STRICT, ATTACKERS[POD], 1))
 
 
 def test_without_the_tolerance_an_honest_takeover_is_denied(monkeypatch: pytest.MonkeyPatch) -> None:
