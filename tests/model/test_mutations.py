@@ -87,17 +87,6 @@ def test_without_the_tolerance_an_honest_takeover_is_denied(monkeypatch: pytest.
         explore(TWO_SECONDS_APART, 3)
 
 
-def test_without_the_tolerance_an_honest_label_is_denied(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stamps, "LARGEST_TOLERANCE", 0)
-    here = world.acted(TWO_SECONDS_APART.world(), 0, 0, world.STRICT)
-    assert here.lease is not None
-    spec = here.lease.spec
-    here = world.noted(here, Write("kubectl-label", spec, (("a", "1"),)), 0, world.STRICT)
-    on_the_slower_server = Write("checkout", spec, (("a", "1"), ("b", "1")))
-    with pytest.raises(LawBrokenError, match="metadata written by an honest script"):
-        world.noted(here, on_the_slower_server, 1, world.STRICT)
-
-
 def test_without_the_rule_about_steals_strict_lets_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch, "takeover-before-expiry")
     with pytest.raises(LawBrokenError, match="strict must deny a steal"):
