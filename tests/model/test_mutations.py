@@ -5,13 +5,12 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from tests.model import attacker, world
-from tests.model.api_server import Write
 from tests.model.attacker import ATTACKERS, threats
 from tests.model.honest_search import PLACES, explore
 from tests.model.world import LawBrokenError
 from webhook import evaluate as judging
 from webhook.api.managed_fields import Entry
-from webhook.rules import change, evidence, stamps
+from webhook.rules import change, evidence
 from webhook.rules.registry import RULES, by_occasion
 
 POD = "a pod of the same namespace"

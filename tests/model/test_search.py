@@ -1,13 +1,14 @@
 """Every short trace of honest actors in small worlds: no law is broken at any write."""
 
 import pytest
+from msgspec.structs import replace
 
 from tests.model import electors, world
 from tests.model.api_server import Write
 from tests.model.depth import MORE
 from tests.model.honest_search import PLACES, Place, explore
-from tests.model.managed_fields import SECOND
-from tests.model.world import HOUR, World
+from tests.model.managed_fields import APPLY, SECOND
+from tests.model.world import World
 
 FAST = "fabric8 hours ahead against client-go"
 
@@ -66,20 +67,26 @@ def test_below_five_seconds_the_tolerance_excuses_no_clock() -> None:
     assert later.verdicts[world.STRICT].allowed
 
 
-def test_a_label_may_have_to_wait_after_a_clock_fell() -> None:
+@pytest.mark.parametrize("seconds", [1, 3600], ids=["clocks differ by a second", "a clock fell by an hour"])
+def test_metadata_is_free_whatever_the_clock_says_but_for_an_apply_that_only_removes(seconds: int) -> None:
     """The one honest write of the model that standard denies: it looks exactly like a forged time."""
-    here = world.acted(
-        named("client-go against client-go, API servers two seconds apart").world(), 0, 0, world.STANDARD
-    )
+    first = Place("", named("a duration of 3 s, one clock").electors, (0.0, 0.0))
+    here = world.acted(first.world(), 0, 0, world.STANDARD)
     assert here.lease is not None
-    here = world.noted(
-        world.waited(here, 5 * SECOND), Write("kubectl-label", here.lease.spec, (("a", "1"),)), 0, world.STANDARD
-    )
-    here = world.stepped_back(here, 0, HOUR)
+    applied = Write("gitops", here.lease.spec, (("a", "1"),), APPLY, frozenset({"renewed", "labels.a"}))
+    here = world.noted(here, applied, 0, world.STANDARD)
+    here = world.acted(world.waited(here, 2 * SECOND), 0, 0, world.STANDARD)
     assert here.lease is not None
-    label = Write("checkout", here.lease.spec, (("a", "1"), ("b", "1")))
-    outcome = world.judge(here, world.SCRIPT, label, 0, (world.STANDARD,))
+    here = world.noted(here, replace(applied, spec=here.lease.spec), 0, world.STANDARD)
+    here = world.stepped_back(here, 0, 2 * SECOND + seconds * SECOND)
+    assert here.lease is not None
+    label = Write("checkout", here.lease.spec, (*here.lease.labels, ("b", "1")))
+    assert rules_of(here, label) == set()
+    removal = Write("gitops", here.lease.spec, (), APPLY, frozenset({"renewed"}))
+    assert rules_of(here, removal) == {"renewal-stamp-tampered"}
+
+
+def rules_of(here: World, write: Write) -> set[str]:
+    outcome = world.judge(here, world.SCRIPT, write, 0, (world.STANDARD,))
     assert outcome is not None
-    assert {finding.rule for finding in outcome.verdicts[world.STANDARD].findings} == {"renewal-stamp-tampered"}
-    renewed = world.acted(here, 0, 0, world.STANDARD)
-    assert renewed.lease != here.lease
+    return {finding.rule for finding in outcome.verdicts[world.STANDARD].findings}
