@@ -7,10 +7,10 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check static model mutation evidence e2e record bench faults fmt certs manifests lock clean
+.PHONY: help setup run test check static model mutation evidence e2e record record-attacks bench faults fmt certs manifests lock clean
 
 help: ## list the targets
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 $(READY): requirements-dev.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; try make PYTHON=python3.12")'
@@ -51,6 +51,9 @@ e2e: $(READY) ## on real API servers with real clients (Go builds them once; the
 
 record: $(READY) ## record the reviews of real clients again: make record KUBERNETES=v1.36
 	$(BIN)/python -m tests.e2e.record --kubernetes=$(KUBERNETES) $(if $(INTO),--into=$(INTO))
+
+record-attacks: $(READY) ## play the standing attacks again and keep their reviews: make record-attacks KUBERNETES=v1.36
+	$(BIN)/python -m tests.e2e.record_attacks --kubernetes=$(KUBERNETES)
 
 static: $(READY) ## format, lint, types and layers
 	$(BIN)/ruff format --check .

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from tests.attacks import recorded
 from tests.attacks.attack import PRESETS
-from tests.e2e.attacks_on_leases import make_actors, play_all, route, served
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.toolchain import Binaries, all_binaries
+from tests.e2e.topics.attacks_on_leases import make_actors, play_all, route, served
 from tests.e2e.world import World
 
 INDEX = "index.jsonl"
@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.record_attacks", description=__doc__)
     parser.add_argument("--kubernetes", default="", help="the first version that begins so, for example v1.36")
     options = parser.parse_args(arguments)
-    binaries = next(one for one in all_binaries() if one.version.startswith(options.kubernetes))
+    binaries = all_binaries(options.kubernetes)[0]
     with tempfile.TemporaryDirectory(prefix="lease-webhook-record-attacks-") as temporary:
         return record(binaries, Path(temporary))
 

@@ -5,7 +5,19 @@ from typing import Final
 
 from msgspec import Struct
 
-from tests.e2e.topics import audit, conditions, cost, counts, depth, elections, kubectl, manifests, outage, rotation
+from tests.e2e.topics import (
+    attacks_on_leases,
+    audit,
+    conditions,
+    cost,
+    counts,
+    depth,
+    elections,
+    kubectl,
+    manifests,
+    outage,
+    rotation,
+)
 from tests.e2e.world import Row, World
 
 
@@ -32,6 +44,7 @@ TOPICS: Final = (
     Topic("counts", "What reaches us", counts.run, phase=2),
     Topic("conditions", "The match condition", conditions.run, phase=2, everywhere=True),
     Topic("depth", "Depth policy", depth.run, phase=2, everywhere=True),
+    Topic("attacks", "Standing attacks", attacks_on_leases.run, phase=2, lane=2, everywhere=True),
     Topic("rotation", "Rotation and restart", rotation.run, phase=1, lane=1),
     Topic("audit", "Audit log and warnings", audit.run, phase=2),
     Topic("cost", "Cost per write", cost.run, phase=3),
