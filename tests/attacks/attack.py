@@ -81,7 +81,8 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
 
     `does` is a change of spec as election clients make it: `take`, `renew` or `release`; `spec`, `labels` and
     `ownerReferences` are changed besides, null removes. `manager` is the fieldManager that the client names.
-    With `repeat` it is written so often, and a `#` in `manager` and `labels` is the number.
+    With `repeat` it is written so often, and a `#` in `manager` and `labels` is the number. A write of which nothing is
+    expected must be stored without a word.
     """
 
     by: str = ""
