@@ -42,8 +42,8 @@ class ComparedWorld(recorded.RecordedWorld):
     def clock(self) -> Clock:
         return Clock(self._left[0].received + self._offset)
 
-    def send(self, by: str, method: str, manager: str, body: dict[str, Any] | None, /) -> Outcome:
-        review = self._left[0]
+    def send(self, _by: str, method: str, manager: str, body: dict[str, Any] | None, /) -> Outcome:
+        review = self._left.pop(0)
         request = decode(review.body)["request"]
         if body is not None:
             old = as_lease(request["oldObject"]) if request["oldObject"] else None
@@ -52,14 +52,17 @@ class ComparedWorld(recorded.RecordedWorld):
             if model != real:
                 self.differ[self._number] = model - real, real - model
         self._number += 1
-        return super().send(by, method, manager, body)
+        return Outcome(True, {})
 
 
 @pytest.mark.parametrize("attack", EACH_ATTACK)
 def test_the_model_stores_the_entries_that_the_api_server_stored(attack: Attack) -> None:
     for preset in PRESETS:
-        worlds = [ComparedWorld(recorded.reviews_of(attack, preset), preset, offset) for offset in CLOCKS]
-        for world in worlds:
+        differ: dict[int, tuple[set[Entry], set[Entry]]] = {}
+        for offset in CLOCKS:
+            world = ComparedWorld(recorded.reviews_of(attack, preset), preset, offset)
             play(attack, attack.lease_name(preset), world)
-        always = set.intersection(*(set(world.differ) for world in worlds))
-        assert not always, {number: worlds[0].differ[number] for number in always}
+            differ = {number: world.differ[number] for number in (differ or world.differ) if number in world.differ}
+            if not differ:
+                break
+        assert not differ
