@@ -127,12 +127,16 @@ class Before(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Attack(Struct, frozen=True, forbid_unknown_fields=True):
-    """One attack, or one variant of it, with nothing left to fill in."""
+    """One attack, or one variant of it, with nothing left to fill in.
+
+    `until` is the last minor version of Kubernetes in which the API server does what the attack rests on.
+    """
 
     about: str
     writes: tuple[Step, ...]
     lease: Before = Before()
     variants: dict[str, dict[str, Any]] = {}
+    until: int = 99
     id: str = ""
 
     def lease_name(self, preset: str) -> str:

@@ -38,7 +38,7 @@ def record(binaries: Binaries, directory: Path) -> int:
             captured = directory / f"captured-{preset}"
             with served(world, preset, directory, captured) as server:
                 route(world, server.port, renewals=True)
-                rounds, failed = play_all(preset, actors)
+                rounds, failed = play_all(world, preset, actors)
             failures += failed
             for one in rounds:
                 reviews = list(_reviews(captured, one.attack.lease_name(preset)))

@@ -34,7 +34,7 @@ def run(world: World) -> Iterator[Row]:
     for preset in PRESETS:
         with served(world, preset, world.directory) as server:
             route(world, server.port, renewals=False)
-            rounds, failures = play_all(preset, actors)
+            rounds, failures = play_all(world, preset, actors)
         found = [problem for one in rounds for problem in problems(one.attack, preset, _with_findings(world, one))]
         found += failures
         writes = sum(len(one.played) for one in rounds)
@@ -73,7 +73,7 @@ def route(world: World, port: int, *, renewals: bool) -> None:
     world.settle()
 
 
-def play_all(preset: str, actors: Mapping[str, ApiClient]) -> tuple[list[Round], list[str]]:
+def play_all(world: World, preset: str, actors: Mapping[str, ApiClient]) -> tuple[list[Round], list[str]]:
     """All attacks, some at a time; what raised is a failure of that attack alone."""
 
     def one(attack: Attack) -> Round | str:
@@ -86,7 +86,8 @@ def play_all(preset: str, actors: Mapping[str, ApiClient]) -> tuple[list[Round],
 
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         # Those that wait for an expiry begin first.
-        ordered = sorted(attacks(), key=lambda attack: -sum(step.wait for step in attack.writes))
+        possible = [attack for attack in attacks() if world.plane.binaries.minor <= attack.until]
+        ordered = sorted(possible, key=lambda attack: -sum(step.wait for step in attack.writes))
         ended = list(pool.map(one, ordered))
     return [one for one in ended if isinstance(one, Round)], [one for one in ended if isinstance(one, str)]
 
