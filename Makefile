@@ -32,7 +32,7 @@ certs: $(READY) ## make or renew the certificates in certs/
 test: $(READY) ## the tests, at most five minutes
 	$(BIN)/pytest --cov --cov-report=term
 
-model: $(READY) ## search deeper for traces that break a law (two minutes)
+model: $(READY) ## search deeper for traces that break a law (five minutes)
 	LEASE_MODEL_DEPTH=1 $(BIN)/pytest tests/model
 
 mutation: $(READY) ## change the rules in two thousand ways and list the changes that no test notices (ten minutes)
