@@ -71,7 +71,7 @@ fmt: $(READY) ## format the code and mend what ruff can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-manifests: $(READY) certs ## render every overlay and component, and examine them (kubectl or Go)
+manifests: $(READY) certs ## examine every overlay with its components, and try the alerts (Go, or kubectl and promtool)
 	$(BIN)/pytest --override-ini=addopts=--strict-markers tests/rendered
 
 lock: $(READY) ## pin the packages again, by hash

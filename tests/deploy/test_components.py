@@ -70,15 +70,26 @@ def test_every_metric_is_shown_somewhere() -> None:
 def test_alerts_say_what_happened_and_what_to_do() -> None:
     for rule in rules():
         assert rule["labels"]["severity"] in {"info", "warning", "critical"}
-        assert set(rule["annotations"]) == {"summary", "description"}
+        assert set(rule["annotations"]) == {"runbook_url", "summary", "description"}
     (ends,) = [rule for rule in rules() if rule["alert"] == "LeaseWebhookCertificateEnds"]
     assert f"< {SOON.days} * 86400" in ends["expr"]
+
+
+def test_each_alert_leads_to_a_section_that_says_what_to_do() -> None:
+    sections = re.split(r"^## ", (DEPLOY.parent / "docs" / "runbook.md").read_text(), flags=re.MULTILINE)[1:]
+    titles = [section.splitlines()[0] for section in sections]
+    assert titles == [rule["alert"] for rule in rules()]
+    for rule in rules():
+        address = rule["annotations"]["runbook_url"]
+        assert address == f"https://lease-webhook.example/docs/runbook.md#{rule['alert'].lower()}"
+    for section in sections:
+        assert re.search(r"^(1\. |- )", section, re.MULTILINE), section
 
 
 def test_alerts_know_the_names_of_our_entries() -> None:
     pattern = re.compile(r".*[.]lease-webhook[.]svc")
     text = (MONITORING / "prometheus-rule.yaml").read_text()
-    assert text.count(pattern.pattern) == 2
+    assert text.count(pattern.pattern) == text.count("{name=~") == 6
     for path in DEPLOY.glob("**/webhook.yaml"):
         for document in documents(path):
             assert all(pattern.fullmatch(entry["name"]) for entry in document.get("webhooks", ()))

@@ -95,6 +95,25 @@ def all_binaries(beginning: str = "") -> list[Binaries]:
     ]
 
 
+def promtool() -> Path:
+    """Prometheus' own tool, built without service discovery, which takes most of the time and tests no rule.
+
+    Raises MissingToolchainError where it would have to be built without Go and is not on the PATH either.
+    """
+    try:
+        return _build(
+            "prometheus",
+            "github.com/prometheus/prometheus/cmd/promtool",
+            "promtool",
+            ("-tags", "remove_all_sd", "-ldflags", "-s -w"),
+        )
+    except MissingToolchainError:
+        found = shutil.which("promtool")
+        if found is None:
+            raise
+        return Path(found)
+
+
 def _from_assets(directory: Path) -> Binaries:
     printed = _run([str(directory / "kube-apiserver"), "--version"]).strip()
     version = printed.rpartition(" ")[2]

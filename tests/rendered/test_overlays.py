@@ -1,17 +1,13 @@
 """What kustomize makes of deploy/. Needs kubectl or Go, and certs/ as `make certs` leaves it: run `make manifests`."""
 
-import os
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
+from tests.rendered.rendering import DEPLOY, composed, objects, one, render
 from webhook.cli.main import main
 
-ROOT = Path(__file__).parents[2]
-DEPLOY = ROOT / "deploy"
 OVERLAYS = ("self-signed", "cert-manager", "openshift", "local")
 INSTALLATION = {
     "Namespace",
@@ -39,34 +35,6 @@ ENTRIES = {
     "bindings": "renewals.lease-webhook.svc",
 }
 COMPONENTS = (*ENTRIES, "observe", "monitoring", "high-availability")
-Object = dict[str, Any]
-
-
-def render(directory: Path) -> str:
-    done = subprocess.run([DEPLOY / "kustomize", directory], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    return done.stdout
-
-
-def objects(text: str) -> list[Object]:
-    return list(yaml.safe_load_all(text))
-
-
-def one(found: list[Object], kind: str) -> Object:
-    (only,) = [each for each in found if each["kind"] == kind]
-    return only
-
-
-def composed(directory: Path, overlay: str, *components: str) -> Path:
-    """An overlay of one's own, as README shows it."""
-    here = os.path.relpath(DEPLOY, directory.resolve())
-    document = {
-        "resources": [f"{here}/overlays/{overlay}"],
-        "components": [f"{here}/components/{component}" for component in components],
-    }
-    (directory / "kustomization.yaml").write_text(yaml.safe_dump(document))
-    return directory
 
 
 def assert_safe(text: str, directory: Path) -> None:

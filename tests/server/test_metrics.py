@@ -1,16 +1,27 @@
 """Counts are gathered and added together; the sums are those that adding one by one would give."""
 
 import re
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 
 from tests.factories import drop, make_lease, make_review, put, to_bytes
+from tests.server.harness import make_certificates
+from webhook.policy.document import parse
 from webhook.server import metrics
+from webhook.server.app import _REFUSED
+from webhook.server.connection import Connection
 from webhook.server.metrics import BUCKETS, Metrics
 from webhook.server.policy_file import load
 from webhook.server.respond import respond
+from webhook.server.tls import Certificates
+
+ROOT = Path(__file__).parents[2]
+RECORDINGS = sorted((ROOT / "tests" / "data" / "recordings").rglob("*.json"))
 
 NOW = 1_763_640_002_000_000
 DURATIONS = [0.0, 0.0004, 0.001, 0.0011, 0.005, 0.02, 0.3, 0.3, 9.99, 10.0, 11.0]
@@ -46,7 +57,7 @@ def test_every_reply_is_shown() -> None:
     for body in (ALLOWED, DENIED, ALLOWED):
         counts.replied(respond(body, policy, NOW), body, {}, 0.001)
     labels = 'event="create",operation="CREATE",resource="leases",verdict='
-    assert counted(counts) == {
+    assert {series: value for series, value in counted(counts).items() if value} == {
         f'lease_webhook_reviews_total{{{labels}"allowed"}}': 2,
         f'lease_webhook_reviews_total{{{labels}"denied"}}': 1,
         "lease_webhook_review_duration_seconds_count": 3,
@@ -71,3 +82,70 @@ def test_a_name_that_a_client_invented_is_no_label() -> None:
     )
     counts.replied(respond(body, load(None), NOW), body, {}, 0.001)
     assert [series for series in counted(counts) if "xxx" in series] == []
+
+
+def series(shown: Metrics) -> set[str]:
+    lines = shown.exposition().decode().splitlines()
+    return {line.rpartition(" ")[0] for line in lines if line.startswith("lease_webhook_") and "_created" not in line}
+
+
+def test_every_counter_is_there_before_the_first_event() -> None:
+    """An alert on `increase(...)` misses a series that appears with its first event."""
+    begun = series(Metrics())
+    text = (ROOT / "deploy" / "components" / "monitoring" / "prometheus-rule.yaml").read_text()
+    text += (ROOT / "deploy" / "components" / "monitoring" / "dashboard.json").read_text()
+    counters = set(re.findall(r"lease_webhook_\w+(?:_total|_bucket)", text))
+    assert len(counters) == 7
+    assert counters <= {name.partition("{")[0] for name in begun}
+
+
+def test_recorded_reviews_and_refused_requests_add_no_series() -> None:
+    counts, policy = Metrics(), load(None)
+    begun = series(counts)
+    for recording in RECORDINGS:
+        body = recording.read_bytes()
+        counts.replied(respond(body, policy, NOW), body, {}, 0.001)
+    for body in (b"", b"{}", b"[1]", b'{"kind":"AdmissionReview"}'):
+        counts.replied(respond(body, policy, NOW), body, {}, 0.001)
+    for kind in (*Connection.kinds.values(), *_REFUSED.values(), *metrics._REFUSED_BODIES.values(), "other"):
+        counts.refused(kind)
+    for kind in ("bug", "no-time"):
+        counts.failed(kind)
+    for what, result in product(("certificate", "policy"), ("success", "failure")):
+        counts.reloaded(what, result)
+    for what in ("log", "capture"):
+        counts.lost(what, 3)
+    assert series(counts) == begun
+
+
+def test_the_kill_switch_is_a_label_of_the_policy() -> None:
+    counts = Metrics()
+    counts.show_policy(parse('apiVersion: lease-webhook/v1\npreset: standard\nmode: "off"\n'))
+    (shown,) = [name for name in series(counts) if "policy_info" in name]
+    assert 'mode="off"' in shown
+    assert 'preset="standard"' in shown
+
+
+def test_buckets_fit_a_service_of_a_fifth_of_a_millisecond() -> None:
+    assert {0.001, 0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0} < set(BUCKETS)
+    assert len([bound for bound in BUCKETS if bound < 0.001]) >= 3
+
+
+def test_the_end_of_the_authority_is_shown_beside_that_of_the_certificate(tmp_path: Path) -> None:
+    make_certificates(tmp_path / "certs")
+    counts, certificates = Metrics(), Certificates(tmp_path / "certs", tmp_path)
+    certificates.start()
+    counts.show_certificate(certificates)
+    ends = dict(re.findall(r'not_after_seconds\{certificate="(\w+)"\} (\S+)', counts.exposition().decode()))
+    authority = x509.load_pem_x509_certificate((tmp_path / "certs" / "ca.crt").read_bytes())
+    assert float(ends["ca"]) == authority.not_valid_after_utc.timestamp()
+    assert float(ends["serving"]) < float(ends["ca"])
+
+
+def test_a_certificate_without_its_authority_shows_no_end_of_one(tmp_path: Path) -> None:
+    make_certificates(tmp_path / "certs")
+    (tmp_path / "certs" / "ca.crt").unlink()
+    counts, certificates = Metrics(), Certificates(tmp_path / "certs", tmp_path)
+    certificates.start()
+    counts.show_certificate(certificates)
+    assert 'certificate="ca"' not in counts.exposition().decode()

@@ -38,12 +38,16 @@ class Pair(Struct, frozen=True):
 
 
 class Certificate(Struct, frozen=True):
-    """A leaf that was looked at: its names, its dates (UTC), and all that is wrong with it."""
+    """A leaf that was looked at: its names, its dates (UTC), and all that is wrong with it.
+
+    `ca_not_after` is when no CA beside it signs for it any more; None where there is none.
+    """
 
     names: frozenset[str]
     not_before: dt.datetime
     not_after: dt.datetime
     problems: tuple[str, ...] = ()
+    ca_not_after: dt.datetime | None = None
 
     @property
     def service_names(self) -> frozenset[str]:
@@ -93,7 +97,13 @@ def inspect_chain(
         *_chain_problems(chain, authorities),
         *_date_problems(leaf, now),
     ]
-    return Certificate(own_names, leaf.not_valid_before_utc, leaf.not_valid_after_utc, tuple(problems))
+    # Of several (a CA is being changed) any one that signed is enough; every intermediate is needed.
+    signers = [one for one in authorities if chain[-1] == one or _issued_by(chain[-1], one)]
+    ends = [max(one.not_valid_after_utc for one in signers)] if signers else []
+    ends += [one.not_valid_after_utc for one in chain[1:]]
+    return Certificate(
+        own_names, leaf.not_valid_before_utc, leaf.not_valid_after_utc, tuple(problems), min(ends, default=None)
+    )
 
 
 def _name_problems(own: frozenset[str], wanted: frozenset[str]) -> list[str]:
