@@ -84,6 +84,10 @@ def test_entries_of_components_copy_what_the_base_says(name: str) -> None:
     assert copied == {
         f"webhooks.[name=leases.lease-webhook.svc].{field}": [f"webhooks.[name={entry}].{field}"]
         for field in ("clientConfig", "rules", "matchConditions")
+    } | {
+        "expressions.without-plain-renewals": [
+            f"webhooks.[name={entry}].matchConditions.[name=not-a-plain-renewal].expression"
+        ]
     }
 
 

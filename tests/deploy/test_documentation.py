@@ -23,9 +23,12 @@ def test_every_overlay_is_explained() -> None:
 
 
 def test_every_component_that_one_may_choose_is_explained() -> None:
-    # `certs` is part of two overlays, not a choice.
-    there = {path.name for path in (DEPLOY / "components").iterdir()} - {"certs"}
-    assert first_cells(section("Install"), "component") == there
+    assert first_cells(section("Install"), "component") == {path.name for path in (DEPLOY / "components").iterdir()}
+
+
+def test_only_overlays_use_the_parts() -> None:
+    for path in DEPLOY.glob("components/*/kustomization.yaml"):
+        assert "parts/" not in path.read_text()
 
 
 def test_break_glass_names_the_configuration() -> None:

@@ -142,6 +142,8 @@ def test_half_a_condition_is_still_taken_for_one() -> None:
         pytest.param('!request.namespace.startsWith("\\u0061\\u0062")', False, id="a beginning in escapes"),
         pytest.param('!request.namespace.startsWith("a") && has(object.spec)', False, id="with something else"),
         pytest.param('request.namespace != "a" || request.name != "b"', False, id="or something else"),
+        pytest.param("true", True, id="nothing"),
+        pytest.param("false", False, id="everything"),
         pytest.param("object.spec.renewTime != null", False, id="a field that may be absent"),
     ],
 )

@@ -1,11 +1,13 @@
 """What kustomize makes of deploy/. Needs kubectl or Go, and certs/ as `make certs` leaves it: run `make manifests`."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
-from tests.rendered.rendering import DEPLOY, composed, objects, one, render
+from tests.rendered.rendering import DEPLOY, ROOT, composed, objects, one, render
 from webhook.cli.main import main
 
 OVERLAYS = ("self-signed", "cert-manager", "openshift", "local")
@@ -69,31 +71,6 @@ def test_a_component_on_top_is_safe(component: str, overlay: str, tmp_path: Path
     }
 
 
-def test_all_components_but_observe_together_are_safe(tmp_path: Path) -> None:
-    text = render(composed(tmp_path, "self-signed", *(each for each in COMPONENTS if each != "observe")))
-    assert_safe(text, tmp_path)
-    entries = {entry["name"]: entry for entry in one(objects(text), "ValidatingWebhookConfiguration")["webhooks"]}
-    assert set(entries) == {"leases.lease-webhook.svc", *ENTRIES.values()}
-    shipped = entries["leases.lease-webhook.svc"]
-    for entry in entries.values():
-        assert entry["clientConfig"] == shipped["clientConfig"]
-        assert (entry["failurePolicy"] == "Fail") == (entry["name"] == ENTRIES["strict"])
-    for name in ("strict", "node-leases", "control-plane"):
-        assert entries[ENTRIES[name]]["matchConditions"] == shipped["matchConditions"]
-        assert entries[ENTRIES[name]]["rules"] == shipped["rules"]
-
-
-def test_fail_closed_cannot_be_built_on_observe(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [DEPLOY / "kustomize", composed(tmp_path, "self-signed", "observe", "strict")],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode != 0
-    assert "matchConditions" in done.stderr
-
-
 def test_the_authority_is_in_the_bundle_and_its_key_is_nowhere() -> None:
     text = render(DEPLOY / "overlays" / "self-signed")
     found = objects(text)
@@ -119,7 +96,7 @@ def test_openshift_chooses_the_uid() -> None:
 def test_observe_denies_nothing_and_sees_everything(tmp_path: Path) -> None:
     found = objects(render(composed(tmp_path, "self-signed", "observe")))
     (entry,) = one(found, "ValidatingWebhookConfiguration")["webhooks"]
-    assert "matchConditions" not in entry
+    assert [one["expression"] for one in entry["matchConditions"]] == ["true"]
     assert "preset: observe" in one(found, "ConfigMap")["data"]["policy.yaml"]
 
 
@@ -127,3 +104,33 @@ def test_high_availability_keeps_two_of_three(tmp_path: Path) -> None:
     found = objects(render(composed(tmp_path, "self-signed", "high-availability")))
     assert one(found, "Deployment")["spec"]["replicas"] == 3
     assert one(found, "PodDisruptionBudget")["spec"]["minAvailable"] == 2
+
+
+def test_the_script_says_how_it_is_used() -> None:
+    done = subprocess.run([DEPLOY / "kustomize"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("usage: ")
+
+
+def test_without_certificates_the_script_says_what_to_run(tmp_path: Path) -> None:
+    copied = shutil.copytree(DEPLOY, tmp_path / "deploy")
+    (tmp_path / "certs").mkdir()
+    shutil.copy(ROOT / "certs" / "kustomization.yaml", tmp_path / "certs")
+    command = [copied / "kustomize", copied / "overlays" / "self-signed"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.endswith("run make certs\n")
+
+
+def test_the_runbooks_address_can_be_ones_own(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "runbook.md").read_text()
+    shown = yaml.safe_load(text.partition("```yaml\n")[2].partition("```")[0])
+    composed(tmp_path, "cert-manager", "monitoring")
+    document = yaml.safe_load((tmp_path / "kustomization.yaml").read_text())
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(document | shown))
+    found = objects(render(tmp_path))
+    (group,) = one(found, "PrometheusRule")["spec"]["groups"]
+    for rule in group["rules"]:
+        address = f"https://git.example/platform/lease-webhook/docs/runbook.md#{rule['alert'].lower()}"
+        assert rule["annotations"]["runbook_url"] == address
+    assert "runbook" not in [each["metadata"]["name"] for each in found]
