@@ -25,3 +25,16 @@ def test_the_readme_shows_what_was_measured() -> None:
     readme = (ROOT / "README.md").read_text()
     section = readme.partition(results.START)[2].partition(results.END)[0]
     assert section.strip() == results.summary()
+
+
+def test_the_faults_begin_with_what_users_see() -> None:
+    tables = msgspec.json.decode((results.FAULTS / "results.json").read_bytes(), type=dict[str, Table])
+    first = results.survived(tables).splitlines()[4]
+    assert first.startswith("| Rolling restart behind a Service")
+
+
+def test_a_rolling_restart_is_summed_over_all_versions() -> None:
+    text = "| 6 x | rolling restart, twice | 10 writes, 0 failed | 5 writes, 2 failed |\n"
+    assert results.rolling_restart(text)[1:3] == (15, 2)
+    with pytest.raises(RuntimeError):
+        results.rolling_restart("")

@@ -2,7 +2,11 @@
 
 import re
 
-from tests.deploy.sources import DEPLOY, base_object
+from tests.deploy.sources import DEPLOY, base_object, documents
+from tests.factories import make_review, put, to_bytes
+from webhook.policy.document import parse
+from webhook.server.policy_file import load
+from webhook.server.respond import respond
 
 ROOT = DEPLOY.parent
 README = (ROOT / "README.md").read_text()
@@ -49,3 +53,58 @@ def test_all_eighteen_threats_have_an_answer() -> None:
     named = set(re.findall(r"`(tests/[a-z]+)`", (ROOT / "SECURITY.md").read_text()))
     assert {"tests/doctor", "tests/deploy", "tests/rendered"} <= named
     assert all((ROOT / path).is_dir() for path in named)
+
+
+NOW = 1_763_640_002_000_000
+AS_SENT = "10000-01-01T00:59:59.999999Z"
+"""How an API server writes the renewTime of the proof into the review, seen on v1.36.3."""
+
+
+def proof_review(*user: str) -> bytes:
+    (lease,) = documents(DEPLOY / "proof.yaml")
+    lease["spec"]["renewTime"] = AS_SENT
+    metadata = lease["metadata"]
+    changes = [
+        put("request.object", lease),
+        put("request.name", metadata["name"]),
+        put("request.namespace", metadata["namespace"]),
+        put("request.dryRun", True),
+        put("request.userInfo.groups", [*user, "system:authenticated"]),
+    ]
+    return to_bytes(make_review(*changes))
+
+
+def test_the_proof_is_refused_in_the_words_of_the_readme() -> None:
+    verdict = respond(proof_review(), load(None), NOW).verdict
+    assert verdict
+    assert verdict.code == 422
+    (cause,) = verdict.causes
+    shown = f'The Lease "lease-webhook-proof" is invalid: {cause.field}: {cause.message}'
+    assert f"$ kubectl create --dry-run=server -f deploy/proof.yaml\n{shown}\n" in section("Install")
+
+
+def test_nobody_is_exempt_from_the_proof() -> None:
+    everybody = parse(
+        "apiVersion: lease-webhook/v1\npreset: standard\n"
+        "exempt: [{groups: [system:authenticated], owner: o, reason: r}]\n"
+    )
+    for policy in (load("standard"), load("strict"), everybody):
+        verdict = respond(proof_review("system:masters"), policy, NOW).verdict
+        assert verdict
+        assert not verdict.allowed
+
+
+def test_observe_admits_the_proof_with_a_warning() -> None:
+    verdict = respond(proof_review(), load("observe"), NOW).verdict
+    assert verdict
+    assert verdict.allowed
+    assert verdict.warnings
+
+
+def test_the_runbook_and_readme_lead_to_sections_that_exist() -> None:
+    for path in (ROOT / "README.md", ROOT / "docs" / "runbook.md"):
+        for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", path.read_text()):
+            page = (path.parent / target).read_text() if target else path.read_text()
+            titles = re.findall(r"^#+ (.+)$", page, re.MULTILINE)
+            slugs = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+            assert anchor in slugs, (path.name, anchor)

@@ -15,6 +15,7 @@ from tests.e2e.world import PROJECT, REGISTRATIONS, Row, World, leases
 
 BASE64 = (".caBundle", ".data.ca.crt", ".data.tls.crt", ".data.tls.key")
 BASE = "self-signed"
+README = (PROJECT / "README.md").read_text()
 STUBS = Path(__file__).parents[1] / "custom-resources.yaml"
 SERVICE = "/api/v1/namespaces/lease-webhook/services/lease-webhook"
 
@@ -31,7 +32,7 @@ def run(world: World) -> Iterator[Row]:
     for component in components:
         _write_overlay(world, component)
     # The self-signed overlay itself comes last and stays.
-    others = [name for name in overlays if name != BASE] + [f"{BASE}+{name}" for name in components if name != "certs"]
+    others = [name for name in overlays if name != BASE] + [f"{BASE}+{name}" for name in components]
     for overlay in others:
         objects = world.render(overlay)
         yield _apply(world, overlay, objects)
@@ -102,6 +103,9 @@ def _route(world: World) -> Iterator[Row]:
             return reply.message if reply.status == 422 else ""
 
         message = wait_for("a denial through the shipped service reference", denied, 30)
+        proof = world.kubectl.run("create", "--dry-run=server", "-f", str(PROJECT / "deploy" / "proof.yaml"))
+        shown = proof.stderr.strip()
+        yield Row(1, "the proof of README, asked as system:masters", shown, proof.status == 1 and shown in README)
         person.send("POST", leases("shipped"), sample_lease("good")).expect(201)
         reviews = server.reviews()
         seen = f"a bad Lease refused, a good one created, {reviews} reviews answered"

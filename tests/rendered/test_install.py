@@ -1,0 +1,88 @@
+"""README's install block, typed as printed in a copy of the checkout; docker, make and the cluster are stand-ins."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.rendered.rendering import DEPLOY, ROOT, composed, objects, one, render
+
+README = (ROOT / "README.md").read_text()
+BLOCK = README.partition("\n## Install\n")[2].partition("```sh\n")[2].partition("```")[0]
+OWN_POLICY = README.partition("**Your own policy**")[2].partition("```yaml\n")[2].partition("```")[0]
+STAND_IN = """#!/bin/sh
+if [ "$1" = kustomize ]; then PATH="$REAL_PATH" exec "$DEPLOY/kustomize" "$2"; fi
+echo "$(basename "$0") $*" >> "$TYPED"
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    for part in ("deploy", "certs"):
+        shutil.copytree(ROOT / part, tmp_path / part)
+    (tmp_path / ".venv").symlink_to(ROOT / ".venv")
+    (tmp_path / "stand-ins").mkdir()
+    for name in ("docker", "make", "kubectl"):
+        program = tmp_path / "stand-ins" / name
+        program.write_text(STAND_IN)
+        program.chmod(0o755)
+    return tmp_path
+
+
+def test_the_install_block_installs_the_image_that_it_built(checkout: Path) -> None:
+    environment = os.environ | {
+        "PATH": f"{checkout / 'stand-ins'}:{os.environ['PATH']}",
+        "REAL_PATH": os.environ["PATH"],
+        "DEPLOY": str(DEPLOY),
+        "TYPED": str(checkout / "typed"),
+    }
+    command = ["bash", "-euo", "pipefail", "-c", BLOCK]
+    done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "safe" in done.stdout
+    build, push, *_, apply, wait = (checkout / "typed").read_text().splitlines()
+    image = build.split()[-2]
+    assert push == f"docker push {image}"
+    assert apply == "kubectl apply --server-side -k my-cluster"
+    found = objects(render(checkout / "my-cluster"))
+    deployment = one(found, "Deployment")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == image
+    namespace, name = deployment["metadata"]["namespace"], deployment["metadata"]["name"]
+    assert wait.startswith(f"kubectl -n {namespace} rollout status deployment/{name} ")
+
+
+def with_own_policy(directory: Path, *components: str) -> list[dict[str, Any]]:
+    composed(directory, "cert-manager", *components)
+    document = yaml.safe_load((directory / "kustomization.yaml").read_text())
+    (directory / "kustomization.yaml").write_text(yaml.safe_dump(document | yaml.safe_load(OWN_POLICY)))
+    (directory / "policy.yaml").write_text("apiVersion: lease-webhook/v1\npreset: strict\nmode: warn\n")
+    return objects(render(directory))
+
+
+def test_a_policy_of_ones_own_takes_the_place_of_the_shipped_one_under_the_same_name(tmp_path: Path) -> None:
+    found = with_own_policy(tmp_path)
+    config_map = one(found, "ConfigMap")
+    assert config_map["data"] == {"policy.yaml": (tmp_path / "policy.yaml").read_text()}
+    volumes = one(found, "Deployment")["spec"]["template"]["spec"]["volumes"]
+    assert config_map["metadata"]["name"] in [each["configMap"]["name"] for each in volumes if "configMap" in each]
+    assert config_map["metadata"]["name"] == "lease-webhook-policy"
+
+
+def test_while_observe_is_listed_its_policy_wins(tmp_path: Path) -> None:
+    assert "preset: observe" in one(with_own_policy(tmp_path, "observe"), "ConfigMap")["data"]["policy.yaml"]
+
+
+@pytest.mark.parametrize("overlay", ["self-signed", "cert-manager", "openshift"])
+def test_uninstalling_needs_no_overlay(overlay: str, tmp_path: Path) -> None:
+    """Besides the webhook configuration everything lies in the namespace that is deleted."""
+    components = [path.name for path in (DEPLOY / "components").iterdir()]
+    for each in objects(render(composed(tmp_path, overlay, *components))):
+        if each["kind"] in {"ValidatingWebhookConfiguration", "Namespace"}:
+            assert each["metadata"]["name"] == "lease-webhook"
+        else:
+            assert each["metadata"]["namespace"] == "lease-webhook"
