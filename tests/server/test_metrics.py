@@ -10,7 +10,7 @@ from cryptography import x509
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 
 from tests.factories import drop, make_lease, make_review, put, to_bytes
-from tests.server.harness import make_certificates
+from tests.server.harness import make_certificates, running
 from webhook.policy.document import parse
 from webhook.server import metrics
 from webhook.server.app import _REFUSED
@@ -149,3 +149,15 @@ def test_a_certificate_without_its_authority_shows_no_end_of_one(tmp_path: Path)
     certificates.start()
     counts.show_certificate(certificates)
     assert 'certificate="ca"' not in counts.exposition().decode()
+
+
+def test_workers_together_show_every_series_before_the_first_event(tmp_path: Path) -> None:
+    make_certificates(tmp_path)
+    with running(tmp_path, workers=2) as server:
+        status, text = server.probe("/metrics")
+    shown = {line.rpartition(" ")[0] for line in text.splitlines() if line.startswith("lease_webhook_")}
+    assert status == 200
+    assert {name for name in series(Metrics()) if "_total{" in name} <= shown
+    assert 'lease_webhook_incidents_total{kind="bug"} 0.0' in text
+    assert 'lease_webhook_certificate_not_after_seconds{certificate="ca"}' in text
+    assert 'mode="deny"' in text

@@ -23,7 +23,7 @@ from webhook.api.verdict import Verdict
 from webhook.policy.model import Policy
 from webhook.server.logs import LOG
 from webhook.server.respond import Reply
-from webhook.server.series import DROPPED, FINDINGS, INCIDENTS, MALFORMED, OTHER, RELOADS, reviews
+from webhook.server.series import OTHER, with_zeros
 from webhook.server.tls import Certificates
 
 CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"
@@ -134,7 +134,6 @@ class Metrics:
         self._shown_policy: Gauge | None = None
         self._ca_shown = False
         self._lost: dict[str, int] = {}
-        self._begin_at_zero()
 
     def replied(self, reply: Reply, body: bytes, head: Mapping[bytes, bytes], seconds: float) -> None:  # noqa: ARG002
         """Count one reply; verdicts and durations show after the next `flush`."""
@@ -208,22 +207,9 @@ class Metrics:
     def exposition(self) -> bytes:
         """All workers' counts in Prometheus' text format; of other workers as they stood at their last flush."""
         self.flush()
-        if DIRECTORY not in os.environ:
-            return generate_latest(self._registry)
         together = CollectorRegistry()
-        together.register(_WithoutWhatIsGone(os.environ[DIRECTORY]))
+        together.register(_Shown(self._registry))
         return generate_latest(together)
-
-    def _begin_at_zero(self) -> None:
-        for labels in reviews():
-            self._bind_review(*labels)
-        for rule, mode in FINDINGS:
-            self._bound_findings[(rule, mode)] = self._findings.labels(rule, mode)
-        for counter, words in ((self._malformed, MALFORMED), (self._incidents, INCIDENTS), (self._dropped, DROPPED)):
-            for word in words:
-                counter.labels(word)
-        for what, result in RELOADS:
-            self._reloads.labels(what, result)
 
     def _bind_review(self, resource: str, operation: str, event: str, verdict: str) -> Counter:
         counter = self._reviews.labels(
@@ -264,18 +250,27 @@ def forget_worker(pid: int) -> None:
         mark_process_dead(pid)  # type: ignore[no-untyped-call] # prometheus_client types it half
 
 
-class _WithoutWhatIsGone(Collector):
-    """A policy that no longer holds, or a CA that is no longer there, has the value 0: the shared files keep it."""
+class _Shown(Collector):
+    """All workers' metrics: every series of a counter from the start, and no gauge of what is gone.
 
-    def __init__(self, directory: str) -> None:
-        self._inner: Any = MultiProcessCollector(None, directory)  # type: ignore[no-untyped-call] # as above
+    A policy that no longer holds, or a CA that is no longer there, has the value 0: the shared files keep it.
+    """
+
+    def __init__(self, own: CollectorRegistry) -> None:
+        directory = os.environ.get(DIRECTORY)
+        self._own = own
+        self._inner: Any = MultiProcessCollector(None, directory) if directory else own  # type: ignore[no-untyped-call] # prometheus_client types it half
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics of all workers."""
-        for metric in self._inner.collect():
+        """The metrics, also those that nobody has counted yet."""
+        counted = {metric.name: metric for metric in self._inner.collect()}
+        for metric in self._own.collect():
+            if metric.name not in counted and metric.type == "counter":
+                counted[metric.name] = Metric(metric.name, metric.documentation, metric.type)
+        for metric in counted.values():
             if metric.name in _GONE_AT_ZERO:
                 metric.samples = [sample for sample in metric.samples if sample.value]
-            yield metric
+            yield with_zeros(metric)
 
 
 _GONE_AT_ZERO: Final = frozenset({"lease_webhook_policy_info", "lease_webhook_certificate_not_after_seconds"})
