@@ -5,6 +5,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.factories import UID, make_lease, make_review, put
 from tests.server.harness import make_certificates, running, wait_until
 from webhook.cli.main import main
@@ -84,6 +86,59 @@ def test_a_stuck_disk_costs_reviews_and_never_waits(tmp_path: Path) -> None:
     assert capture.dropped >= 700
     stuck.set()
     capture.stop()
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        b'{"file":"a","bytes":1}\n{"file":"trunca',
+        b"\xff\n[" * 2000,
+        b'{"file":"../precious.json","bytes":1}\n' * 50,
+        b'{"file":"..","bytes":1}\n{"file":"a\\u0000.json","bytes":1}\n' * 50,
+        b'{"file":"a.json","bytes":-1000000}\n{"file":"a.json"}\n' * 50,
+        b'{"file":"a.json","bytes":1e400}\n' * 50,
+    ],
+    ids=["half a line", "no text", "elsewhere", "no name of a file", "no size", "no number"],
+)
+def test_no_line_of_the_index_ends_the_writing(index: bytes, tmp_path: Path) -> None:
+    precious = tmp_path / "precious.json"
+    precious.touch()
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (kept / INDEX).write_bytes(index)
+    capture = Capture(kept, most_reviews=20)
+    capture.start()
+    for _ in range(5):
+        capture.replied(reply(REVIEW), REVIEW, HEAD, 0.0)
+    capture.stop()
+    names = [path.name for path in kept.glob("2*.json")]
+    lines = (kept / INDEX).read_bytes().splitlines()
+    assert (len(names), capture.dropped, precious.exists()) == (5, 0, True)
+    assert {json.loads(line)["file"] for line in lines[-5:]} == set(names)
+
+
+def test_what_is_captured_is_private(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    capture = Capture(kept, most_reviews=2)
+    capture.start()
+    for _ in range(5):
+        capture.replied(reply(REVIEW), REVIEW, HEAD, 0.0)
+    capture.stop()
+    assert kept.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in kept.iterdir()} == {0o600}
+
+
+def test_a_link_in_the_directory_is_not_written_through(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_bytes(b"kept\n")
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (kept / INDEX).symlink_to(precious)
+    capture = Capture(kept)
+    capture.start()
+    capture.replied(reply(REVIEW), REVIEW, HEAD, 0.0)
+    capture.stop()
+    assert (precious.read_bytes(), capture.dropped) == (b"kept\n", 1)
 
 
 def test_a_full_disk_is_told_and_counted(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ import queue
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Annotated, Any, Final
 
 import msgspec
 
@@ -62,7 +62,7 @@ class Capture:
 
     def start(self) -> None:
         """Begin to write; raises OSError where the directory cannot be made."""
-        self._directory.mkdir(parents=True, exist_ok=True)
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._thread.start()
 
     def stop(self) -> None:
@@ -100,22 +100,23 @@ class Capture:
             try:
                 with self._alone():
                     self._write(taken)
-            except OSError as error:
+            except Exception as error:  # noqa: BLE001 - whatever stands in the directory, the next review is kept
                 self.dropped += 1
                 if self._seldom.admit(time.monotonic()) is not None:
                     LOG.error("a review could not be captured", extra={"fields": {"problem": str(error)}})
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        with (self._directory / LOCK).open("a") as lock:
+        with _private(self._directory / LOCK, "ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
     def _write(self, taken: _Taken) -> None:
         entry = _entry(taken, f"{os.getpid()}-{next(self._numbers)}")
-        (self._directory / entry["file"]).write_bytes(taken.body)
-        with (self._directory / INDEX).open("ab") as index:
-            index.write(_encode(entry) + b"\n")
+        with _private(self._directory / entry["file"], "xb") as file:
+            file.write(taken.body)
+        with _private(self._directory / INDEX, "a+b") as index:
+            index.write(_end_of_line(index) + _encode(entry) + b"\n")
         self._reviews_since_look += 1
         self._bytes_since_look += len(taken.body)
         if self._reviews_since_look > self._most_reviews * STEP or self._bytes_since_look > self._most_bytes * STEP:
@@ -123,26 +124,60 @@ class Capture:
             self._forget_old()
 
     def _forget_old(self) -> None:
-        """Drop the oldest reviews of a full ring, and a tenth of it more."""
+        """Drop the oldest reviews of a full ring, and a tenth of it more; lines that are not ours go as well."""
         lines = (self._directory / INDEX).read_bytes().splitlines()
-        sizes = [msgspec.json.decode(line, type=_Line) for line in lines]
-        total = sum(line.bytes for line in sizes)
+        kept = [(line, entry) for line in lines if (entry := _line(line)) is not None]
+        total = sum(entry.bytes for _, entry in kept)
         if len(lines) <= self._most_reviews and total <= self._most_bytes:
             return
         gone = 0
-        while len(lines) - gone > self._most_reviews * 0.9 or total > self._most_bytes * 0.9:
-            total -= sizes[gone].bytes
+        while len(kept) - gone > self._most_reviews * 0.9 or total > self._most_bytes * 0.9:
+            total -= kept[gone][1].bytes
             gone += 1
         fresh = self._directory / f".{INDEX}"
-        fresh.write_bytes(b"".join(line + b"\n" for line in lines[gone:]))
+        with _private(fresh, "wb") as file:
+            file.writelines(line + b"\n" for line, _ in kept[gone:])
         fresh.replace(self._directory / INDEX)
-        for line in sizes[:gone]:
-            (self._directory / line.file).unlink(missing_ok=True)
+        for _, entry in kept[:gone]:
+            with suppress(OSError):
+                (self._directory / entry.file).unlink()
 
 
 class _Line(msgspec.Struct, frozen=True):
-    file: str
-    bytes: int
+    """What the ring needs of a line: the name of a file in this directory, and its size."""
+
+    file: Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Za-z][0-9A-Za-z._-]{0,200}\.json$")]
+    bytes: Annotated[int, msgspec.Meta(ge=0, le=2**40)]
+
+
+def _line(text: bytes) -> _Line | None:
+    """A line of the index; None for half a line, or one that names something else than a captured review."""
+    try:
+        return msgspec.json.decode(text, type=_Line)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _end_of_line(index: IO[bytes]) -> bytes:
+    """A line break if the last line has none: a full disk or a crash cut it."""
+    if index.tell() == 0:
+        return b""
+    index.seek(-1, os.SEEK_END)
+    return b"" if index.read(1) == b"\n" else b"\n"
+
+
+_FLAGS: Final = {
+    "ab": os.O_WRONLY | os.O_CREAT | os.O_APPEND,
+    "a+b": os.O_RDWR | os.O_CREAT | os.O_APPEND,
+    "wb": os.O_WRONLY | os.O_CREAT | os.O_TRUNC,
+    "xb": os.O_WRONLY | os.O_CREAT | os.O_EXCL,
+}
+
+
+def _private(path: Path, mode: str) -> IO[bytes]:
+    """A file for nobody else, as captured reviews hold names, labels and users; never what a link points to."""
+    descriptor = os.open(path, _FLAGS[mode] | os.O_NOFOLLOW | os.O_CLOEXEC, mode=0o600)
+    return os.fdopen(descriptor, mode.replace("x", "w"))
 
 
 def _entry(taken: _Taken, unique: str) -> dict[str, Any]:
