@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from tests.acceptance import CODES
 from tests.factories import (
     HOLDER,
     KEEPER,
+    RENEWED,
     Document,
     changed,
     drop,
@@ -25,6 +28,7 @@ from tests.factories import (
 )
 from tests.recordings import FOLDER
 from webhook.cli.main import main
+from webhook.rules.candidate_strategy_conflict import ID
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -69,7 +73,7 @@ def test_text_of_an_allowed_lease(run: Run) -> None:
         0,
         """\
 allowed    lease.yaml  Lease shop/checkout, create
-1 judged, 1 allowed
+1 evaluated, 1 allowed
 """,
         "",
     )
@@ -84,7 +88,7 @@ denied     lease.yaml  Lease shop/checkout, create
            lease-duration: spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0
            renew-time-in-future: spec.renewTime: Invalid value: "2026-11-20T12:00:00.000000Z": must
            not be more than 86400 s ahead of the API server's clock; write the current time
-1 judged, 1 denied
+1 evaluated, 1 denied
 Why a rule exists: lease-webhook rules lease-duration
 """,
         "",
@@ -105,7 +109,7 @@ warned     review.json  Lease shop/checkout, steal
            warning: takeover-before-expiry: spec.holderIdentity: Forbidden: lease "shop/checkout" is
            held by "checkout-6d5f9c-x2x8p_1f0e", last write seen 4 s ago (12:00:00Z, API server
            clock), duration 15 s; retry in 11 s, or ask the holder to release it
-1 judged, 1 allowed with warnings
+1 evaluated, 1 allowed with warnings
 """,
         "",
     )
@@ -117,10 +121,10 @@ def test_text_of_what_cannot_be_read(run: Run) -> None:
         2,
         """\
 unreadable broken.yaml
-           line 3, column 1: expected the node content, but found '<stream end>'
+           line 3, column 1: did not find expected node content
 unreadable absent.json
            No such file or directory
-0 judged; 2 unreadable
+0 evaluated; 2 unreadable
 """,
         "",
     )
@@ -242,6 +246,113 @@ def test_directories_are_searched_and_indexes_left_out(run: Run) -> None:
     assert [line["source"] for line in lines(out)] == ["sub/b.yaml#1", "sub/deep/a.jsonl#1"]
 
 
+def test_what_a_directory_holds_besides_is_skipped(run: Run) -> None:
+    for folder in (".git", "sub/.venv", "charts", "sub/old"):
+        Path("all", folder).mkdir(parents=True)
+        write(f"all/{folder}/lease.yaml", make_lease(TOO_SHORT))
+    Path("all/.hidden.yaml").write_text("a: [")
+    Path("all/template.yaml").write_text("kind: Role\nmetadata: {{ include x }}\n{{- end }}\n")
+    Path("all/kustomization.yaml").write_text("resources: [a]\n")
+    Path("all/patch.yaml").write_text("- op: remove\n")
+    Path("all/empty.yaml").write_text("# nothing\n")
+    Path("all/latin.json").write_bytes(b"\xff")
+    write("all/lease.yaml", make_lease())
+    assert run("all", "--ignore", "charts", "--ignore", "sub/old/") == (
+        0,
+        """\
+allowed    all/lease.yaml  Lease shop/checkout, create
+1 evaluated, 1 allowed; 10 skipped (not a Kubernetes object 4, hidden 3, ignored 2, no kind 1)
+""",
+        "",
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["kind: Lease\nspec: {", '{"kind": "LeaseList", "items": [', "a: 1\nkind: 'AdmissionReview'\nrequest: [\n"],
+)
+def test_a_broken_document_of_ours_is_not_skipped(text: str, run: Run) -> None:
+    Path("all").mkdir()
+    Path("all/broken.yaml").write_text(text)
+    assert run("all")[0] == 2
+
+
+@pytest.mark.parametrize("name", ["template.yaml", "empty.yaml", "patch.yaml"])
+def test_what_is_named_must_be_readable(name: str, run: Run) -> None:
+    Path("template.yaml").write_text("a: {{ x }}\n{{- end }}\n")
+    Path("empty.yaml").write_text("# nothing\n")
+    Path("patch.yaml").write_text("- op: remove\n")
+    assert run(name)[0] == 2
+
+
+def test_only_files_are_opened(run: Run) -> None:
+    Path("all/loop").mkdir(parents=True)
+    Path("all/loop/again").symlink_to("../loop")
+    Path("all/zero.yaml").symlink_to("/dev/zero")
+    Path("all/self.yaml").symlink_to("self.yaml")
+    os.mkfifo("all/fifo.json")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("all/socket.yaml")
+        write("lease.yaml", make_lease())
+        Path("all/linked.yaml").symlink_to("../lease.yaml")
+        code, out, err = run("all", "--format", "json")
+    assert code == 2
+    assert [(line["source"], "error" in line) for line in lines(out)] == [
+        ("all/linked.yaml#1", False),
+        ("all/self.yaml#1", True),
+    ]
+    assert err == "3 skipped (device, pipe or socket 3)\n"
+
+
+def test_a_device_without_an_end_is_given_up(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webhook.cli.documents.LARGEST", 1024**2)
+    code, out, _ = run("/dev/zero", "--format", "json")
+    assert (code, lines(out)) == (2, [{"source": "/dev/zero#1", "error": "a document of more than 1 MiB"}])
+
+
+def test_a_folder_that_vanishes_costs_only_itself(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("all/b").mkdir(parents=True)
+    write("all/a.yaml", make_lease())
+    write("all/c.yaml", make_lease())
+    listed = os.listdir
+
+    def vanish(path: Path) -> list[str]:
+        if path.name == "b":
+            path.rmdir()
+        return listed(path)
+
+    monkeypatch.setattr(os, "listdir", vanish)
+    code, out, _ = run("all", "--format", "json")
+    assert code == 2
+    assert [line["source"] for line in lines(out)] == ["all/a.yaml#1", "all/b#1", "all/c.yaml#1"]
+
+
+def test_too_little_is_an_error(run: Run) -> None:
+    write("lease.yaml", make_lease(TOO_SHORT), {"apiVersion": "v1", "kind": "Pod"})
+    assert run("lease.yaml", "--require", "1")[0] == 1
+    code, out, err = run("lease.yaml", "--require", "2")
+    assert (code, out.splitlines()[-2]) == (2, "1 evaluated, 1 denied; 1 skipped (Pod 1)")
+    assert err == "lease-webhook: 1 evaluated, and --require asks for 2 at least\n"
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["oldest first", "latest first"])
+def test_candidates_of_a_list_that_cannot_agree_are_noted(order: int, run: Run) -> None:
+    def candidate(name: str, strategy: str, renewed: str = RENEWED) -> Document:
+        return make_candidate(
+            put("metadata.name", name),
+            put("spec.strategy", strategy),
+            put("spec.renewTime", renewed),
+            put("metadata.managedFields", [make_entry("renewTime", time=f"{renewed[:19]}Z")]),
+        )
+
+    gone = candidate("gone", "example.com/a", "2025-11-20T09:00:00.000000Z")
+    write("live.yaml", *[gone, candidate("b", "example.com/b")][::order])
+    assert ID not in run("live.yaml")[1]
+    write("live.yaml", *[gone, candidate("b", "example.com/b"), candidate("c", "example.com/a")][::order])
+    code, out, _ = run("live.yaml")
+    assert (code, out.count(f"note: {ID}")) == (0, 1)
+
+
 def test_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(to_bytes(make_lease(TOO_SHORT)))))
     code, out, _ = run("-", "--format", "json")
@@ -251,7 +362,7 @@ def test_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_nothing_to_judge_is_said(run: Run) -> None:
     Path("empty").mkdir()
-    assert run("empty") == (0, "0 judged: there is no Lease, LeaseCandidate or AdmissionReview here\n", "")
+    assert run("empty") == (0, "0 evaluated: there is no Lease, LeaseCandidate or AdmissionReview here\n", "")
 
 
 @pytest.mark.parametrize(
@@ -275,14 +386,14 @@ def test_why_something_cannot_be_read(content: bytes, error: str, run: Run) -> N
     assert error in lines(out)[0]["error"]
 
 
-def test_aliases_cannot_explode(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.cli.sources.LARGEST_DOCUMENT", 100_000)
-    rows = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
-    rows += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
+@pytest.mark.parametrize("value", ["[{}]", "{{<<: [{}]}}"], ids=["in a list", "merged"])
+def test_aliases_cannot_explode(value: str, run: Run) -> None:
+    rows = [f"a0: &a0 {value.format('{x: 1}')}"]
+    rows += [f"a{n}: &a{n} {value.format(', '.join([f'*a{n - 1}'] * 10))}" for n in range(1, 9)]
     Path("bomb.yaml").write_text("apiVersion: coordination.k8s.io/v1\nkind: Lease\n" + "\n".join(rows))
     code, out, _ = run("--format", "json", "bomb.yaml")
     assert code == 2
-    assert lines(out)[0]["error"] == "more than 20 MiB as JSON"
+    assert "aliases and merge keys make more than 20 MiB" in lines(out)[0]["error"]
 
 
 # ---- how a bare manifest is judged ----------------------------------------------------------------------------------
@@ -295,6 +406,31 @@ def test_without_a_writer_nobody_is_judged(run: Run) -> None:
     assert code == 1
     assert "strategy-writer" in out
     assert run("lease.yaml", "--user", "me", "--group", "a", "--group", "system:masters")[0] == 0
+
+
+def test_two_manifests_written_by_hand_are_an_update(run: Run) -> None:
+    write("old.yaml", make_lease(*BARE, drop("metadata.managedFields")))
+    write("new.yaml", make_lease(*BARE, drop("metadata.managedFields"), put("metadata.labels.team", "x")))
+    code, out, _ = run("--format", "json", "--old", "old.yaml", "new.yaml", "--now", "2025-11-20T12:00:05Z")
+    assert (code, [(line["operation"], line["findings"]) for line in lines(out)]) == (0, [("UPDATE", [])])
+
+
+def test_a_resource_version_of_the_new_manifest_is_that_of_the_old_one(run: Run) -> None:
+    write("old.yaml", make_lease(*BARE))
+    write("new.yaml", make_lease(*BARE, put("metadata.resourceVersion", "7")))
+    assert run("--old", "old.yaml", "new.yaml")[0] == 0
+
+
+def test_deep_managed_fields_cost_only_their_document(run: Run) -> None:
+    deep = '{"f:a":' * 900 + "{}" + "}" * 900
+    for name, holder in (("old", "c"), ("new", "b")):
+        document = make_lease(*BARE, put("spec.holderIdentity", holder), put("metadata.managedFields", ["DEEP"]))
+        entry = '{"manager":"m","operation":"Update","fieldsType":"FieldsV1","fieldsV1":' + deep + "}"
+        text = to_bytes(document).decode().replace('"DEEP"', entry)
+        Path(f"{name}.json").write_text(text)
+    write("good.yaml", make_lease(put("metadata.name", "good")))
+    out = run("--format", "json", "--old", "old.json", "new.json", "good.yaml")[1]
+    assert [line["source"] for line in lines(out)] == ["new.json#1", "good.yaml#1"]
 
 
 def test_an_update_keeps_what_the_server_owns(run: Run) -> None:
@@ -361,10 +497,13 @@ def test_the_keys_of_a_json_line_are_those_of_the_contract(run: Run) -> None:
     assert line == {
         "source": "lease.yaml#1",
         "uid": "manifest",
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
         "operation": "CREATE",
         "event": "create",
         "namespace": "shop",
         "name": "checkout",
+        "user": "",
         "allowed": False,
         "code": 422,
         "reason": CODES[422],

@@ -1,8 +1,19 @@
 """YAML becomes the JSON that kubectl would send."""
 
-import pytest
+from io import BytesIO
 
-from webhook.cli.kubernetes_yaml import NotYamlError, documents, parse
+import pytest
+import yaml
+
+from webhook.cli import documents, kubernetes_yaml
+from webhook.cli.documents import Part, UnreadablePart, cut
+from webhook.cli.kubernetes_yaml import NotYamlError, objects, parse
+
+
+@pytest.fixture(autouse=True, params=[yaml.CSafeLoader, yaml.SafeLoader], ids=["libyaml", "Python"])
+def loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both parsers, whichever the machine has."""
+    monkeypatch.setattr(kubernetes_yaml, "LOADER", request.param)
 
 
 @pytest.mark.parametrize(
@@ -45,12 +56,12 @@ def test_a_value(text: str, value: object) -> None:
         pytest.param("a: 1\na: 2", "line 2: the key 'a' stands twice", id="a key twice"),
         pytest.param(".nan", "line 1: JSON has no .nan", id="not a number"),
         pytest.param("-.inf", "line 1: JSON has no -.inf", id="infinity"),
-        pytest.param("!!bool maybe", "line 1: 'maybe' is no boolean", id="told to be a boolean"),
+        pytest.param("!!bool maybe", "line 1: 'maybe' is not a boolean", id="told to be a boolean"),
         pytest.param("? [a]\n: 1", "line 1: a key must be text", id="a list as a key"),
-        pytest.param("a: b: c", "line 1, column 5: mapping values are not allowed here", id="broken"),
+        pytest.param("a: b: c", "line 1, column 5: mapping values are not allowed", id="broken"),
         pytest.param("!!binary aGk=", "could not determine a constructor", id="bytes"),
         pytest.param("!!set {a}", "could not determine a constructor", id="a set"),
-        pytest.param("\x00", "special characters are not allowed", id="a control character"),
+        pytest.param("\x00", "characters are not allowed", id="a control character"),
     ],
 )
 def test_what_is_refused(text: str, error: str) -> None:
@@ -60,14 +71,84 @@ def test_what_is_refused(text: str, error: str) -> None:
     assert "\n" not in str(refused.value)
 
 
+def test_a_list_is_read_item_by_item() -> None:
+    reader = objects("apiVersion: v1\nitems:\n- a\n- b: [\nkind: List\n", first_line=11)
+    assert next(reader) == "a"
+    with pytest.raises(NotYamlError, match=r"^line 16"):
+        next(reader)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "apiVersion: x/v1\nitems:\n- {a: 1}\nkind: LeaseList\n",
+        "kind: 'LeaseList'\nitems: [{a: 1}]\napiVersion: x/v1\n",
+        "{kind: LeaseList, items: [{a: 1}], apiVersion: x/v1}",
+        "apiVersion: x/v1\nitems: &all [{a: 1}]\nkind: LeaseList\n",
+        "&all {\nkind: LeaseList\n, items: [{a: 1}], apiVersion: x/v1}",
+    ],
+    ids=["sorted", "kind first", "in braces", "items with an anchor", "with an anchor"],
+)
+def test_the_items_of_a_typed_list_get_its_type(text: str) -> None:
+    assert list(objects(text)) == [{"apiVersion": "x/v1", "kind": "Lease", "a": 1}]
+
+
+def test_a_document_that_only_looks_like_a_list() -> None:
+    text = "a: 'x\n\nkind: List\n'\nkind: ConfigMap\n"
+    assert [one["kind"] for one in objects(text)] == ["ConfigMap"]  # type: ignore[index]  # a mapping
+    with pytest.raises(NotYamlError, match="names another kind"):
+        list(objects(f"{text}items: [1]\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        pytest.param("{<<: 1}", "line 1: expected a mapping or list of mappings for merging", id="a number"),
+        pytest.param("{<<: {a: 1}, <<: {b: 1}}", "line 1: the key '<<' stands twice", id="twice"),
+    ],
+)
+def test_a_bad_merge_key(text: str, error: str) -> None:
+    with pytest.raises(NotYamlError, match=f"^{error}"):
+        parse(text)
+
+
+def test_the_first_of_merged_mappings_counts() -> None:
+    assert parse("{<<: [{a: 1}, {a: 2, b: 3}], c: 4}") == {"a": 1, "b": 3, "c": 4}
+
+
+def test_many_small_merges_into_a_large_mapping_end() -> None:
+    large = ", ".join(f"k{number}: 1" for number in range(20_000))
+    text = f"a: &a {{}}\nb: {{<<: [{', '.join(['*a'] * 20_000)}], {large}}}\n"
+    assert len(parse(text)["b"]) == 20_000  # type: ignore[index]  # a mapping
+
+
+def part(text: str) -> BytesIO:
+    return BytesIO(text.encode())
+
+
 def test_documents_keep_their_line_numbers() -> None:
-    text = "%YAML 1.1\n--- # first\na: 1\n---\n# nothing\n---\r\nb: [\n"
-    first, last = documents(text)
-    assert parse(first) == {"a": 1}
+    first, last = cut(part("\ufeff%YAML 1.1\n--- # first\na: 1\n---\n# nothing\n---\r\nb: [\n"))
+    assert isinstance(first, Part)
+    assert isinstance(last, Part)
+    assert parse(first.text, first.first_line) == {"a": 1}
     with pytest.raises(NotYamlError, match=r"^line 8"):
-        parse(last)
+        parse(last.text, last.first_line)
 
 
 def test_dashes_inside_a_value_do_not_cut() -> None:
-    (only,) = documents("a: |\n  x\n  ---\n  y\nb: --- c\n")
-    assert parse(only) == {"a": "x\n---\ny\n", "b": "--- c"}
+    (only,) = cut(part("a: |\n  x\n  ---\n  y\nb: --- c\n"))
+    assert isinstance(only, Part)
+    assert parse(only.text) == {"a": "x\n---\ny\n", "b": "--- c"}
+
+
+@pytest.mark.parametrize("text", ["", "\n \n", "# a\n  # b\n", "%YAML 1.1\n", "--- \n...\n", "\t...\n"])
+def test_what_says_nothing_is_not_a_document(text: str) -> None:
+    assert list(cut(part(text))) == []
+
+
+def test_a_document_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "LARGEST", 100)
+    assert list(cut(part("a: 1\n---\n" + "x" * 101 + "\n---\nb: 1"))) == [
+        Part("a: 1\n", 1),
+        UnreadablePart("a document of more than 0 MiB"),
+    ]

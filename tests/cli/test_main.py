@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from webhook import __version__
+from webhook.cli import commands
 from webhook.cli import main as program
 from webhook.cli.failure import Failure
 
@@ -30,7 +31,7 @@ def command(name: str, error: BaseException | None) -> object:
 
 
 def run(monkeypatch: pytest.MonkeyPatch, error: BaseException | None = None) -> int:
-    monkeypatch.setattr(program, "COMMANDS", (command("try", error),))
+    monkeypatch.setattr(commands, "COMMANDS", (command("try", error),))
     return program.main(["try"])
 
 

@@ -66,7 +66,7 @@ warned     recorded/2.json  Lease shop/checkout, steal
   rule                    standard
   takeover-before-expiry  1 warn
 
-2 judged, 1 allowed with warnings, 1 allowed
+2 evaluated, 1 allowed with warnings, 1 allowed
 """,
         "",
     )
@@ -132,12 +132,24 @@ def test_an_index_above_the_directory_counts_too(run: Run) -> None:
     assert line["findings"] == []
 
 
-def test_a_broken_index_is_a_failure(run: Run) -> None:
-    record(RENEWAL)
-    Path("recorded/index.jsonl").write_text("{\n")
-    code, out, err = run("recorded")
-    assert (code, out) == (2, "")
-    assert err.startswith("lease-webhook: recorded/index.jsonl, line 1: not JSON")
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        pytest.param("{", "not JSON", id="half a line"),
+        pytest.param('{"file": "a\\u0000b", "received": "2026-01-01T00:00:00Z"}', "null", id="a name with NUL"),
+        pytest.param('{"file": "1.json", "received": "soon"}', "RFC 3339", id="no time"),
+        pytest.param("[" * 3000, "nested too deeply", id="deep"),
+        pytest.param("\x80", "not JSON", id="no UTF-8"),
+    ],
+)
+def test_a_broken_line_of_the_index_costs_only_itself(line: str, error: str, run: Run) -> None:
+    record(LIVE_DELETED, received="2025-11-20T12:01:00Z")
+    with Path("recorded/index.jsonl").open("a", encoding="latin-1") as index:
+        index.write(f"{line}\n")
+    code, out, err = run("recorded", "--format", "json")
+    broken, review = lines(out)
+    assert (code, broken["source"], review["findings"], err) == (2, "recorded/index.jsonl#2", [], "")
+    assert error in broken["error"]
 
 
 def test_manifests_were_never_sent(run: Run) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.deploy.sources import DEPLOY, base, base_object, container, documents, entries, pod, replacements
 from tests.doctor.shipped import NOW
 from webhook.api.request import GROUP, KIND_OF, Operation, Resource
-from webhook.cli.main import parser
+from webhook.cli.commands import parser
 from webhook.doctor.configuration import Configuration, read
 from webhook.doctor.contract import SERVED_VERSIONS
 from webhook.doctor.examine import examine

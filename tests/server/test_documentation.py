@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from webhook.cli.main import main, parser
+from webhook.cli.commands import parser
+from webhook.cli.main import main
 from webhook.server.metrics import Metrics
 from webhook.server.settings import Guards, Options, gunicorn_settings
 

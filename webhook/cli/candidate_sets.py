@@ -1,4 +1,4 @@
-"""Candidates as a replay goes by: which of them stand for a lease together, and whether they can agree."""
+"""Candidates as a list or a replay goes by: which of them stand for a lease together, and whether they can agree."""
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -17,6 +17,8 @@ class CandidateSets(Struct):
 
     stored: dict[Lease, dict[str, LeaseCandidate]] = field(default_factory=dict)
     in_conflict: set[Lease] = field(default_factory=set)
+    latest: int = 0
+    """The latest moment so far: what is listed has no order in time."""
 
     def follow(self, judged: Judged, policy: Policy) -> Judged:
         """Take in one write; its verdict gains a finding where it is the one that brings the conflict."""
@@ -25,6 +27,7 @@ class CandidateSets(Struct):
         if not isinstance(candidate, LeaseCandidate):
             return judged
         lease = (request.namespace, candidate.spec.lease_name or "")
+        self.latest = max(self.latest, judged.now)
         candidates = self.stored.setdefault(lease, {})
         if isinstance(request.new, LeaseCandidate):
             candidates[request.name] = request.new
@@ -32,7 +35,7 @@ class CandidateSets(Struct):
             candidates.pop(request.name, None)
         modes = policy.for_lease(request.namespace, request.name, request.operation).modes
         mode = min(Mode.AUDIT, policy.mode, modes[ID])
-        found = list(candidates_agree_on_a_strategy(candidates.values(), judged.now)) if mode else []
+        found = list(candidates_agree_on_a_strategy(candidates.values(), self.latest)) if mode else []
         is_new = bool(found) and lease not in self.in_conflict
         (self.in_conflict.add if found else self.in_conflict.discard)(lease)
         if not is_new:

@@ -53,7 +53,6 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="make, renew or check certificates",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("directory", nargs="?", default="certs", metavar="DIR", help="where (default: certs)")
     parser.add_argument("--service", default="lease-webhook", help="name of the Service (default: %(default)s)")

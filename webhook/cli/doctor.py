@@ -2,17 +2,18 @@
 
 import argparse
 import datetime as dt
-import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 import msgspec
 
 from webhook.api.text import cut, escape
-from webhook.cli import kubernetes_yaml
+from webhook.cli import documents, json_text, kubernetes_yaml
+from webhook.cli.arguments import server
 from webhook.cli.failure import Failure
+from webhook.cli.progress import Progress
 from webhook.cli.terminal import indent, paint_for
 from webhook.doctor import configuration, handshake, surroundings
 from webhook.doctor.certificate import Served
@@ -27,8 +28,6 @@ from webhook.server.policy_file import PolicyFileError, load
 
 SAFE: Final = 0
 FINDINGS: Final = 1
-LARGEST: Final = 64 * 1024 * 1024
-"""Characters read at most; every webhook configuration of a large cluster is well below one megabyte."""
 
 _DESCRIPTION: Final = """\
 Reads webhook configurations, as files or as a cluster shows them, and says for each entry that leases
@@ -53,18 +52,17 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="is a webhook configuration safe for leases?",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="YAML or JSON; - is standard input")
     parser.add_argument("--policy", metavar="FILE", help="the policy that is to be in force, or a preset's name")
-    parser.add_argument("--endpoint", type=_endpoint, metavar="HOST:PORT", help="a live webhook to shake hands with")
+    parser.add_argument("--endpoint", type=server, metavar="HOST:PORT", help="a live webhook to shake hands with")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Examine one text; raises Failure."""
     now = dt.datetime.now(dt.UTC)
-    found = list(surroundings.objects(_documents(_text(args.file))))
+    found = list(_objects(args.file))
     configurations, reports = _configurations(found)
     policy = _policy(args.policy, found, configurations)
 
@@ -74,13 +72,14 @@ def run(args: argparse.Namespace) -> int:
         host, port = args.endpoint
         return handshake.look(host, port, webhook.client_config)
 
+    labels = surroundings.namespace_labels(found)
     unreachable: Unreachable | None = None
     try:
-        examined = list(examine(configurations, served_at, policy, now)) if configurations else []
+        examined = list(examine(configurations, served_at, policy, now, labels)) if configurations else []
     except Unreachable as problem:
         # The configuration can be wrong as well, and may be why nobody answers.
         unreachable = problem
-        examined = list(examine(configurations, lambda one: surroundings.served_in(found, one), policy, now))
+        examined = list(examine(configurations, lambda one: surroundings.served_in(found, one), policy, now, labels))
     code = _print([*reports, *examined], [choice for one in configurations for choice in one.choices])
     if unreachable:
         raise Failure(str(unreachable)) from unreachable
@@ -158,30 +157,28 @@ def _count(number: int, singular: str, plural: str) -> str:
     return f"{number} {singular if number == 1 else plural}"
 
 
-def _text(path: str) -> str:
+def _objects(path: str) -> Iterator[surroundings.Document]:
+    """What the examination needs of a file, read document by document; raises Failure."""
     try:
-        data = sys.stdin.buffer.read(LARGEST) if path == "-" else Path(path).read_bytes()
-        return data.decode("utf-8-sig")
+        with sys.stdin.buffer if path == "-" else Path(path).open("rb") as file:
+            progress = Progress("documents")
+            read = progress.watch(surroundings.objects(_documents(file)))
+            yield from (one for one in read if one.get("kind") in surroundings.KINDS)
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise Failure(f"{path}: not UTF-8") from error
-
-
-def _documents(text: str) -> list[object]:
-    if text.lstrip().startswith("{"):
-        try:
-            return [json.loads(text)]
-        except (ValueError, RecursionError):
-            pass  # Braces are YAML too, and YAML's reader says where it fails.
-    try:
-        return [kubernetes_yaml.parse(document) for document in kubernetes_yaml.documents(text)]
     except kubernetes_yaml.NotYamlError as error:
         raise Failure(f"not YAML: {error}") from error
 
 
-def _endpoint(text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT")
-    return host.strip("[]"), int(port)
+def _documents(file: BinaryIO) -> Iterator[object]:
+    for part in documents.cut(file):
+        if isinstance(part, documents.UnreadablePart):
+            raise Failure(f"{file.name}: {part.error}")
+        if part.text.lstrip().startswith("{"):
+            try:
+                yield from (value for _, value in json_text.objects(part.text, part.first_line))
+            except json_text.NotJsonError:
+                pass  # Braces are YAML too, and YAML's reader says where it fails.
+            else:
+                continue
+        yield from kubernetes_yaml.objects(part.text, part.first_line)

@@ -1,9 +1,6 @@
 """Judges documents as `serve` would judge them: the same decoder, the same rules, the same verdict."""
 
-import re
 import time
-from datetime import UTC, datetime, timedelta
-from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,11 +15,6 @@ from webhook.evaluate import evaluate
 from webhook.policy.model import Policy
 from webhook.rules.change import change_made_by
 from webhook.server.policy_file import PolicyFileError, load
-
-_RFC3339: Final = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})"
-)
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Judged(Struct, frozen=True):
@@ -47,22 +39,6 @@ def load_policy(name: str | None) -> Policy:
         raise Failure(str(error)) from None
 
 
-def moment(text: str) -> int:
-    """An RFC 3339 time in microseconds since 1970.
-
-    Raises:
-        Failure: the text is no such time.
-
-    """
-    try:
-        parsed = datetime.fromisoformat(text.upper()) if _RFC3339.fullmatch(text) else None
-    except ValueError:
-        parsed = None
-    if parsed is None:
-        raise Failure(f'"{text}" is no RFC 3339 time; write 2026-01-31T23:59:59Z')
-    return (parsed - _EPOCH) // timedelta(microseconds=1)
-
-
 def judge(origin: Origin, body: bytes, policy: Policy, now: int | None = None, *, judge_writer: bool = True) -> Judged:
     """Judge the bytes of one review.
 
@@ -74,12 +50,15 @@ def judge(origin: Origin, body: bytes, policy: Policy, now: int | None = None, *
         judge_writer: False leaves out the rules about the writer.
 
     Raises:
-        ReviewError: the bytes are no review.
+        ReviewError: the bytes are not a review, or nest too deeply.
 
     """
-    request = decode(body)
-    at = _moment_of(request) if now is None else now
-    verdict = evaluate(request, policy, at, judge_writer=judge_writer)
+    try:
+        request = decode(body)
+        at = _moment_of(request) if now is None else now
+        verdict = evaluate(request, policy, at, judge_writer=judge_writer)
+    except RecursionError:
+        raise ReviewError(400, "nested too deeply") from None
     if policy.mode is Mode.DENY and _is_unknown_version(request):
         verdict = _deny_version(request, verdict)
     return Judged(origin, request, verdict, at)
@@ -123,4 +102,4 @@ def _deny_version(request: AdmissionRequest, verdict: Verdict) -> Verdict:
     )
 
 
-__all__ = ["Judged", "ReviewError", "judge", "load_policy", "moment"]
+__all__ = ["Judged", "ReviewError", "judge", "load_policy"]

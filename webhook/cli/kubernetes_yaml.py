@@ -1,147 +1,255 @@
 """YAML as `kubectl` reads it: the values that its JSON would have, and nothing that only YAML knows.
 
-Source: kubernetes-sigs/yaml (yaml.go, goyaml.v2/resolve.go), which turns YAML 1.1 into JSON: `yes` and `on` are
-booleans, a time stays text, a whole float is an integer, base 60 does not exist, a key may not stand twice.
+A value is built from the parser's events (libyaml's, if PyYAML has it), so a List of any length is read item by item,
+and aliases and merge keys cost what they expand to, which is bounded.
 """
 
 import re
 from collections.abc import Iterator
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import yaml
-
-_TAG: Final = "tag:yaml.org,2002:"
-_BOOLEANS: Final = {
-    "y": True,
-    "yes": True,
-    "true": True,
-    "on": True,
-    "n": False,
-    "no": False,
-    "false": False,
-    "off": False,
-}
-_WORDS: Final = re.compile(r"^(?:y|Y|n|N|yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF)$")
-_INTEGER: Final = re.compile(r"^[-+]?(?:0b[01_]+|0o?[0-7_]*|0x[0-9a-fA-F_]+|[1-9][0-9_]*)$")
-_FLOAT: Final = re.compile(
-    r"^[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?$|^[-+]?\.(?:inf|Inf|INF)$|^\.(?:nan|NaN|NAN)$"
+from yaml.events import (
+    AliasEvent,
+    DocumentEndEvent,
+    Event,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
 )
-_SEPARATOR: Final = re.compile(r"^---(?=[ \t\r]|$)", re.MULTILINE)
-_LARGEST_PLAIN_FLOAT: Final = 1e21
-"""Go prints a float below this without an exponent, so a whole one reads back as an integer."""
+
+from webhook.cli import yaml_scalar
+from webhook.cli.yaml_scalar import MERGE, TAG
+
+MOST_EXPANDED: Final = 20 * 1024 * 1024
+"""Characters that aliases and merge keys may add to a document: as many as an API server reads of one request."""
+
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_LIST: Final = re.compile(r"""^kind:[ \t]+["']?(\w*List)["']?[ \t\r]*$""", re.MULTILINE)
+_API_VERSION: Final = re.compile(r"""^apiVersion:[ \t]+["']?([\w./-]+)["']?[ \t\r]*$""", re.MULTILINE)
+
+Object = dict[str, Any]
 
 
 class NotYamlError(ValueError):
-    """The text is no YAML that Kubernetes reads; the message is one line."""
+    """The text is not YAML that Kubernetes reads; the message is one line."""
 
 
-def documents(text: str) -> Iterator[str]:
-    """The documents of a file, cut at `---` as kubectl cuts them, so that a broken one costs only itself.
-
-    Each begins with as many empty lines as stood before it: the line numbers of errors are those of the file.
-    """
-    start = lines = 0
-    for end, following in [*((found.start(), found.end()) for found in _SEPARATOR.finditer(text)), (len(text), 0)]:
-        part = text[start:end]
-        if _says_something(part):
-            yield "\n" * lines + part
-        lines += part.count("\n")
-        start = following
-
-
-def parse(text: str) -> object:
-    """One document as a JSON value.
+def parse(text: str, first_line: int = 1) -> object:
+    """One document as a JSON value; `first_line` is the number of its first line in the file, for errors.
 
     Raises:
         NotYamlError: broken YAML, a key that stands twice, a value that JSON does not have.
 
     """
+    return next(_guarded(_Reader(text, first_line).whole(), first_line))
+
+
+def objects(text: str, first_line: int = 1) -> Iterator[object]:
+    """The items of a List, each as soon as it is read, or the one document.
+
+    Raises:
+        NotYamlError: as in `parse`; items before the place have been given by then.
+
+    """
+    kind, api_version = _LIST.search(text), _API_VERSION.search(text)
+    reader = _Reader(text, first_line)
+    if kind:
+        # kubectl sorts keys, so `kind` follows the items: it is taken from the text, and compared at the end.
+        head = {"kind": kind[1], "apiVersion": api_version and api_version[1]}
+        return _guarded(reader.items(head), first_line)
+    return (item for value in _guarded(reader.whole(), first_line) for item in flattened(value))
+
+
+def flattened(value: object) -> Iterator[object]:
+    """The items of a List, else the value itself."""
+    if not isinstance(value, dict) or not is_list(value):
+        yield value
+        return
+    value["items"].reverse()
+    while value["items"]:
+        # What was read is not kept.
+        yield _typed(value["items"].pop(), value)
+
+
+def is_list(value: Object) -> bool:
+    """Whether an object is a List, or a list of one kind such as LeaseList."""
+    return str(value.get("kind", "")).endswith("List") and isinstance(value.get("items"), list)
+
+
+def _typed(item: object, around: Object) -> object:
+    # The API server leaves kind and apiVersion out of the items of a typed list.
+    kind = str(around["kind"]).removesuffix("List")
+    if isinstance(item, dict) and kind and "kind" not in item:
+        return {"apiVersion": around.get("apiVersion"), "kind": kind, **item}
+    return item
+
+
+def _guarded(values: Iterator[object], first_line: int) -> Iterator[object]:
     try:
-        value: object = yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
+        yield from values
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        where = f"line {mark.line + first_line}, column {mark.column + 1}: " if mark else ""
         raise NotYamlError(f"{where}{error.problem or error.context}") from None
-    except (yaml.YAMLError, ValueError) as error:
+    except yaml.YAMLError as error:
         raise NotYamlError(" ".join(str(error).split())) from None
     except RecursionError:
         raise NotYamlError("nested too deeply") from None
-    return value
 
 
-def _says_something(document: str) -> bool:
-    lines = (line.strip() for line in document.splitlines())
-    return any(line and not line.startswith(("#", "%")) and line != "..." for line in lines)
+class _Reader:
+    """Builds the values of one document."""
 
+    def __init__(self, text: str, first_line: int) -> None:
+        self._events: Iterator[Event] = yaml.parse(text, Loader=LOADER)
+        self._first_line = first_line
+        self._anchored: dict[str, tuple[object, int]] = {}
+        self._open: set[str] = set()
+        self._weight = 0
+        self._expanded = 0
 
-class _Loader(yaml.SafeLoader):
-    """A safe loader that knows Kubernetes' values only: no dates, sets or bytes."""
+    def whole(self) -> Iterator[object]:
+        """The one document; nothing is null."""
+        event = self._begin()
+        value = None if isinstance(event, StreamEndEvent) else self._value(event)
+        self._end()
+        yield value
 
-    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - declared so by PyYAML
-    yaml_constructors: ClassVar[dict[str | None, Any]] = {
-        None: yaml.SafeLoader.construct_undefined,
-        f"{_TAG}null": yaml.SafeLoader.construct_yaml_null,
-        f"{_TAG}str": yaml.SafeLoader.construct_yaml_str,
-        f"{_TAG}seq": yaml.SafeLoader.construct_yaml_seq,
-    }
+    def items(self, head: Object) -> Iterator[object]:
+        """The items of a List whose kind and apiVersion are known to be these."""
+        event = self._begin()
+        if event.__class__ is not MappingStartEvent or event.anchor:
+            yield from flattened(self._value(event))
+            self._end()
+            return
+        around: Object = {}
+        has_items = False
+        while (event := self._next()).__class__ is not MappingEndEvent:
+            key = self._key(event, around)
+            event = self._next()
+            if key == "items" and event.__class__ is SequenceStartEvent and not event.anchor:
+                around[key], has_items = None, True
+                self._check_tag(event, "seq")
+                while (event := self._next()).__class__ is not SequenceEndEvent:
+                    yield _typed(self._value(event), head)
+            else:
+                around[key] = self._value(event)
+        self._end()
+        if not has_items:
+            yield from flattened(around)
+        elif {"kind": around.get("kind"), "apiVersion": around.get("apiVersion")} != head:
+            raise NotYamlError(f"the text of the {head['kind']} names another kind or apiVersion at its left margin")
 
+    def _begin(self) -> Any:  # noqa: ANN401 - an event
+        self._next()  # the stream
+        event = self._next()
+        return event if isinstance(event, StreamEndEvent) else self._next()
 
-def _boolean(_: _Loader, node: yaml.ScalarNode) -> bool:
-    word: str = node.value
-    if word.lower() not in _BOOLEANS:
-        raise NotYamlError(f"line {node.start_mark.line + 1}: {word!r} is no boolean")
-    return _BOOLEANS[word.lower()]
+    def _end(self) -> None:
+        for event in self._events:
+            if not isinstance(event, DocumentEndEvent | StreamEndEvent):
+                raise NotYamlError(self._at(event, "expected one document"))
 
+    def _next(self) -> Any:  # noqa: ANN401 - an event
+        return next(self._events)
 
-def _integer(_: _Loader, node: yaml.ScalarNode) -> int:
-    digits: str = node.value.replace("_", "")
-    octal = re.fullmatch(r"([-+]?)0([0-7]+)", digits)
-    return int(f"{octal[1]}0o{octal[2]}" if octal else digits, 0)
+    def _value(self, event: Any) -> object:  # noqa: ANN401 - an event
+        form = event.__class__
+        if form is AliasEvent:
+            return self._alias(event)
+        if event.anchor is None:
+            return self._scalar(event) if form is ScalarEvent else self._collection(event)
+        before = self._weight
+        self._open.add(event.anchor)
+        value = self._scalar(event) if form is ScalarEvent else self._collection(event)
+        self._open.discard(event.anchor)
+        self._anchored[event.anchor] = value, self._weight - before
+        return value
 
+    def _scalar(self, event: Any) -> yaml_scalar.Scalar:  # noqa: ANN401 - an event
+        text: str = event.value
+        self._weight += len(text) + 4
+        tag = event.tag
+        try:
+            if tag is None or tag == "!":
+                return yaml_scalar.plain(text) if event.implicit[0] else text
+            return yaml_scalar.tagged(tag, text)
+        except ValueError as error:
+            raise NotYamlError(self._at(event, str(error))) from None
 
-def _float(_: _Loader, node: yaml.ScalarNode) -> int | float:
-    text: str = node.value.replace("_", "")
-    if text.lower().strip("+-") in {".inf", ".nan"}:
-        raise NotYamlError(f"line {node.start_mark.line + 1}: JSON has no {text}")
-    number = float(text)
-    return int(number) if number.is_integer() and abs(number) < _LARGEST_PLAIN_FLOAT else number
+    def _collection(self, event: Any) -> object:  # noqa: ANN401 - an event
+        self._weight += 2
+        if event.__class__ is MappingStartEvent:
+            self._check_tag(event, "map")
+            return self._mapping()
+        self._check_tag(event, "seq")
+        found: list[object] = []
+        while (event := self._next()).__class__ is not SequenceEndEvent:
+            found.append(self._value(event))
+        return found
 
+    def _mapping(self) -> Object:
+        mapping: Object = {}
+        merged: list[Object] = []
+        while (event := self._next()).__class__ is not MappingEndEvent:
+            if event.__class__ is ScalarEvent and event.value == MERGE and event.implicit[0]:
+                if merged:
+                    raise NotYamlError(self._at(event, f"the key {MERGE!r} stands twice"))
+                merged = self._merged(event)
+            else:
+                key = self._key(event, mapping)
+                mapping[key] = self._value(self._next())
+        if not merged:
+            return mapping
+        together: Object = {}
+        for other in [*reversed(merged), mapping]:
+            together.update(other)
+        return together
 
-def _text(_: _Loader, node: yaml.ScalarNode) -> str:
-    value: str = node.value
-    return value
+    def _merged(self, event: Any) -> list[Object]:  # noqa: ANN401 - an event
+        """What a merge key brings in, the most important first."""
+        value = self._value(self._next())
+        values = value if isinstance(value, list) else [value]
+        found = [one for one in values if isinstance(one, dict)]
+        if len(found) < len(values):
+            raise NotYamlError(self._at(event, "expected a mapping or list of mappings for merging"))
+        self._expand(event, 16 * sum(map(len, found)))
+        return found
 
+    def _key(self, event: Any, mapping: Object) -> str:  # noqa: ANN401 - an event
+        value = self._value(event)
+        if isinstance(value, bool):
+            value = "true" if value else "false"
+        if not isinstance(value, str | int | float):
+            raise NotYamlError(self._at(event, "a key must be text"))
+        key = str(value)
+        if key in mapping:
+            raise NotYamlError(self._at(event, f"the key {key!r} stands twice"))
+        return key
 
-def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[str, Any]:
-    mapping: dict[str, Any] = {}
-    seen: set[str] = set()
-    for key, _ in node.value:
-        if isinstance(key, yaml.ScalarNode) and key.tag != f"{_TAG}merge":
-            if key.value in seen:
-                raise NotYamlError(f"line {key.start_mark.line + 1}: the key {key.value!r} stands twice")
-            seen.add(key.value)
-    loader.flatten_mapping(node)
-    for key_node, value_node in node.value:
-        key = loader.construct_object(key_node, deep=True)
-        mapping[_key(key, key_node)] = loader.construct_object(value_node, deep=True)
-    return mapping
+    def _alias(self, event: Any) -> object:  # noqa: ANN401 - an event
+        if event.anchor in self._open:
+            raise NotYamlError(self._at(event, f"the alias {event.anchor!r} is recursive"))
+        if event.anchor not in self._anchored:
+            raise NotYamlError(self._at(event, f"found undefined alias {event.anchor!r}"))
+        value, weight = self._anchored[event.anchor]
+        self._weight += weight
+        self._expand(event, weight)
+        return value
 
+    def _expand(self, event: Any, weight: int) -> None:  # noqa: ANN401 - an event
+        self._expanded += weight
+        if self._expanded > MOST_EXPANDED:
+            raise NotYamlError(self._at(event, "aliases and merge keys make more than 20 MiB of it"))
 
-def _key(key: object, node: yaml.Node) -> str:
-    if isinstance(key, bool):
-        return "true" if key else "false"
-    if isinstance(key, str | int | float):
-        return str(key)
-    raise NotYamlError(f"line {node.start_mark.line + 1}: a key must be text")
+    def _check_tag(self, event: Any, name: str) -> None:  # noqa: ANN401 - an event
+        if event.tag not in (None, "!", f"{TAG}{name}"):
+            raise NotYamlError(self._at(event, f"could not determine a constructor for the tag {event.tag!r}"))
 
-
-_Loader.add_implicit_resolver(f"{_TAG}null", re.compile(r"^(?:~|null|Null|NULL|)$"), ["~", "n", "N", ""])
-_Loader.add_implicit_resolver(f"{_TAG}bool", _WORDS, list("yYnNtTfFoO"))
-_Loader.add_implicit_resolver(f"{_TAG}int", _INTEGER, list("-+0123456789"))
-_Loader.add_implicit_resolver(f"{_TAG}float", _FLOAT, list("-+.0123456789"))
-_Loader.add_implicit_resolver(f"{_TAG}merge", re.compile(r"^<<$"), ["<"])
-_Loader.add_constructor(f"{_TAG}bool", _boolean)
-_Loader.add_constructor(f"{_TAG}int", _integer)
-_Loader.add_constructor(f"{_TAG}float", _float)
-_Loader.add_constructor(f"{_TAG}timestamp", _text)
-_Loader.add_constructor(f"{_TAG}map", _mapping)
+    def _at(self, event: Any, problem: str) -> str:  # noqa: ANN401 - an event
+        return f"line {event.start_mark.line + self._first_line}: {problem}"

@@ -1,6 +1,5 @@
 """A bare manifest becomes the AdmissionReview that an API server would send for it."""
 
-import copy
 from typing import Final
 
 from msgspec import Struct
@@ -62,7 +61,7 @@ def review_of(new: Document, old: Document | None, writer: Writer | None) -> byt
         "oldObject": None,
     }
     if old is not None:
-        old = {**_placed(old), "apiVersion": new["apiVersion"]}
+        old = _with_version(_placed(old), new) | {"apiVersion": new["apiVersion"]}
         request |= {"operation": "UPDATE", "object": _stored(new, old), "oldObject": old}
     if writer:
         request["userInfo"] = writer.user_info()
@@ -92,6 +91,15 @@ def _stored(new: Document, old: Document) -> Document:
     return {**new, "metadata": kept | _metadata(new)}
 
 
+def _with_version(old: Document, new: Document) -> Document:
+    """What is stored has a resourceVersion; a manifest that was written by hand may have none, and is as good."""
+    metadata = old.get("metadata")
+    if not isinstance(metadata, dict) or metadata.get("resourceVersion"):
+        return old
+    version = _metadata(new).get("resourceVersion") or "1"
+    return {**old, "metadata": {**metadata, "resourceVersion": version}}
+
+
 def _holder(document: Document) -> object:
     spec = document.get("spec")
     return (spec.get("holderIdentity") if isinstance(spec, dict) else None) or ""
@@ -99,10 +107,13 @@ def _holder(document: Document) -> object:
 
 def _without_owner_of_holder(entries: object) -> object:
     """The write moves holderIdentity to its writer's entry; the old owners' stamps say nothing about this write."""
-    entries = copy.deepcopy(entries)
-    for entry in entries if isinstance(entries, list) else ():
-        fields = entry.get("fieldsV1") if isinstance(entry, dict) else None
-        spec = fields.get("f:spec") if isinstance(fields, dict) else None
-        if isinstance(spec, dict):
-            spec.pop("f:holderIdentity", None)
-    return entries
+    return [_entry_without_holder(entry) for entry in entries] if isinstance(entries, list) else entries
+
+
+def _entry_without_holder(entry: object) -> object:
+    fields = entry.get("fieldsV1") if isinstance(entry, dict) else None
+    spec = fields.get("f:spec") if isinstance(fields, dict) else None
+    if not isinstance(entry, dict) or not isinstance(fields, dict) or not isinstance(spec, dict):
+        return entry
+    rest = {field: value for field, value in spec.items() if field != "f:holderIdentity"}
+    return {**entry, "fieldsV1": {**fields, "f:spec": rest}}

@@ -2,21 +2,19 @@
 
 import argparse
 import collections
-import json
 import sys
-from collections.abc import Iterator
 from enum import StrEnum
-from pathlib import Path
-from typing import Any
+from itertools import chain
 
 from msgspec import Struct
 
 from webhook.api.verdict import Mode, Verdict
 from webhook.cli.candidate_sets import CandidateSets
-from webhook.cli.failure import Failure
-from webhook.cli.judging import Judged, ReviewError, judge, load_policy, moment
-from webhook.cli.report import DENIED, UNREADABLE, Tally, conflicts, json_of, print_error, print_json, say, text_of
-from webhook.cli.sources import INDEX, Item, Review, Skipped, Unreadable, read
+from webhook.cli.judging import Judged, ReviewError, judge, load_policy
+from webhook.cli.progress import Progress
+from webhook.cli.received import Received
+from webhook.cli.report import DENIED, UNREADABLE, Tally, conflicts, error_line, json_line, json_of, say, text_of
+from webhook.cli.sources import Item, Review, Skipped, Unreadable, read
 from webhook.cli.terminal import Paint, paint_for, table
 from webhook.policy.model import Policy
 
@@ -76,7 +74,6 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="judge recorded reviews again; compare two policies",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("directories", nargs="+", metavar="DIR", help="recorded reviews: files or directories")
     parser.add_argument("--policy", metavar="A", help="preset or policy file; standard unless given")
@@ -88,18 +85,19 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 def run(args: argparse.Namespace) -> int:
     """Judge everything and say what came of it."""
     policy = load_policy(args.policy)
-    received = _received(args.directories)
+    received = Received(args.directories)
     if args.against is None:
         return _replay(args, policy, received)
     return _compare(args, policy, load_policy(args.against), received)
 
 
-def _replay(args: argparse.Namespace, policy: Policy, received: dict[Path, int]) -> int:
+def _replay(args: argparse.Namespace, policy: Policy, received: Received) -> int:
     paint = paint_for(sys.stdout)
     tally = Tally()
     rules: Counts = collections.Counter()
     candidates = CandidateSets()
-    for item in read(args.directories):
+    progress = Progress("reviews")
+    for item in progress.watch(chain(received.unreadable, read(args.directories))):
         outcome = _judged(item, policy, received)
         if isinstance(outcome, Judged):
             outcome = candidates.follow(outcome, policy)
@@ -107,11 +105,11 @@ def _replay(args: argparse.Namespace, policy: Policy, received: dict[Path, int])
         if isinstance(outcome, Judged):
             rules.update(_rules_and_modes(outcome))
             if args.format == "json":
-                print_json(json_of(outcome))
+                progress.print(json_line(json_of(outcome)))
             elif conflicts(outcome) or _level(outcome.verdict) > Mode.AUDIT:
-                print("\n".join(text_of(outcome, paint)))
+                progress.print(*text_of(outcome, paint))
         elif isinstance(outcome, Unreadable):
-            _print_unreadable(outcome, args.format, paint)
+            progress.print(*_unreadable(outcome, args.format, paint))
     if args.format == "json":
         if tally.skipped:
             say(tally.skipped_text())
@@ -120,17 +118,18 @@ def _replay(args: argparse.Namespace, policy: Policy, received: dict[Path, int])
     return tally.exit_code
 
 
-def _compare(args: argparse.Namespace, policy: Policy, against: Policy, received: dict[Path, int]) -> int:
+def _compare(args: argparse.Namespace, policy: Policy, against: Policy, received: Received) -> int:
     paint = paint_for(sys.stdout)
     changes: collections.Counter[Change] = collections.Counter()
     before: Counts = collections.Counter()
     after: Counts = collections.Counter()
     unreadable = 0
-    for item in read(args.directories):
+    progress = Progress("reviews")
+    for item in progress.watch(chain(received.unreadable, read(args.directories))):
         outcome, other = _judged(item, policy, received), _judged(item, against, received)
         if isinstance(outcome, Unreadable):
             unreadable += 1
-            _print_unreadable(outcome, args.format, paint)
+            progress.print(*_unreadable(outcome, args.format, paint))
         if not isinstance(outcome, Judged) or not isinstance(other, Judged):
             continue
         pair = Pair(outcome, other)
@@ -138,55 +137,23 @@ def _compare(args: argparse.Namespace, policy: Policy, against: Policy, received
         before.update(_rules_and_modes(outcome))
         after.update(_rules_and_modes(other))
         if args.format == "json":
-            print_json({**json_of(outcome), "against": json_of(other), "change": pair.change.value})
+            progress.print(json_line({**json_of(outcome), "against": json_of(other), "change": pair.change.value}))
         elif pair.change is not Change.NONE:
-            print("\n".join(text_of(other, paint, pair.change.value)))
+            progress.print(*text_of(other, paint, pair.change.value))
     if args.format == "text":
         names = (args.policy or policy.preset, args.against)
         print("\n".join([*_counts(list(zip(names, (before, after), strict=True))), _summary(changes, names)]))
     return UNREADABLE if unreadable else DENIED if changes[Change.NEWLY_DENIED] else 0
 
 
-def _judged(item: Item, policy: Policy, received: dict[Path, int]) -> Judged | Unreadable | Skipped:
+def _judged(item: Item, policy: Policy, received: Received) -> Judged | Unreadable | Skipped:
     if not isinstance(item, Review):
         # A bare manifest was never sent by anybody, so there is nothing to replay.
         return item if isinstance(item, Unreadable | Skipped) else Skipped(item.origin, str(item.document["kind"]))
     try:
-        return judge(item.origin, item.body, policy, received.get(Path(item.origin.path).resolve()))
+        return judge(item.origin, item.body, policy, received.of(item.origin.path))
     except ReviewError as error:
         return Unreadable(item.origin, str(error))
-
-
-def _received(directories: list[str]) -> dict[Path, int]:
-    """When each recorded file was received, from the nearest index above a directory and every one below it."""
-    moments: dict[Path, int] = {}
-    for index in _indexes(directories):
-        try:
-            lines = index.read_text().splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise Failure(f"{index}: {error}") from None
-        for number, line in enumerate(lines, 1):
-            entry = _entry(line, f"{index}, line {number}")
-            if isinstance(entry.get("file"), str) and isinstance(entry.get("received"), str):
-                moments[(index.parent / entry["file"]).resolve()] = moment(entry["received"])
-    return moments
-
-
-def _indexes(directories: list[str]) -> Iterator[Path]:
-    for directory in map(Path, directories):
-        above = (parent / INDEX for parent in directory.resolve().parents)
-        nearest = next((index for index in above if index.is_file()), None)
-        if nearest:
-            yield nearest
-        yield from sorted(directory.rglob(INDEX)) if directory.is_dir() else ()
-
-
-def _entry(line: str, where: str) -> dict[str, Any]:
-    try:
-        entry = json.loads(line)
-    except ValueError as error:
-        raise Failure(f"{where}: not JSON: {error}") from None
-    return entry if isinstance(entry, dict) else {}
 
 
 def _level(verdict: Verdict) -> Mode:
@@ -204,11 +171,8 @@ def _told(judged: Judged) -> set[tuple[str, Mode]]:
     return {(rule, mode) for rule, mode in _rules_and_modes(judged) if mode > Mode.AUDIT}
 
 
-def _print_unreadable(unreadable: Unreadable, form: str, paint: Paint) -> None:
-    if form == "json":
-        print_error(unreadable)
-    else:
-        print("\n".join(text_of(unreadable, paint)))
+def _unreadable(unreadable: Unreadable, form: str, paint: Paint) -> list[str]:
+    return [error_line(unreadable)] if form == "json" else text_of(unreadable, paint)
 
 
 def _counts(columns: list[tuple[str, Counts]]) -> list[str]:

@@ -53,20 +53,24 @@ class Tally(Struct):
         """2 for something unreadable, over 1 for something denied, over 0."""
         return UNREADABLE if self.unreadable else DENIED if self.denied else 0
 
+    @property
+    def evaluated(self) -> int:
+        """How many documents got a verdict."""
+        return self.allowed + self.warned + self.denied
+
     def lines(self) -> list[str]:
         """The summary, and where to read on."""
-        judged = self.allowed + self.warned + self.denied
         counts = [
             (self.denied, "denied"),
             (self.warned, "allowed with warnings"),
             (self.allowed, "allowed"),
         ]
-        text = f"{judged} judged" + "".join(f", {count} {word}" for count, word in counts if count)
+        text = f"{self.evaluated} evaluated" + "".join(f", {count} {word}" for count, word in counts if count)
         if self.unreadable:
             text += f"; {self.unreadable} unreadable"
         if self.skipped:
             text += f"; {self.skipped_text()}"
-        if not judged and not self.unreadable:
+        if not self.evaluated and not self.unreadable:
             text += ": there is no Lease, LeaseCandidate or AdmissionReview here"
         lines = [text]
         if self.denying_rules:
@@ -141,10 +145,13 @@ def json_of(judged: Judged) -> dict[str, Any]:
     return {
         "source": str(judged.origin),
         "uid": request.uid,
+        "apiVersion": "/".join(filter(None, (request.group, request.version))),
+        "kind": request.kind,
         "operation": request.operation.value,
         "event": verdict.event,
         "namespace": request.namespace,
         "name": request.name,
+        "user": request.user.username if request.user else "",
         "allowed": verdict.allowed,
         "code": verdict.code,
         "reason": verdict.reason,
@@ -166,14 +173,14 @@ def json_of(judged: Judged) -> dict[str, Any]:
     }
 
 
-def print_json(document: dict[str, Any]) -> None:
+def json_line(document: dict[str, Any]) -> str:
     """One line of ASCII: what a holder calls itself may hold line separators, and reaches terminals too."""
-    print(json.dumps(msgspec.to_builtins(document), separators=(",", ":")))
+    return json.dumps(msgspec.to_builtins(document), separators=(",", ":"))
 
 
-def print_error(unreadable: Unreadable) -> None:
+def error_line(unreadable: Unreadable) -> str:
     """The JSON line of something that could not be read."""
-    print_json({"source": str(unreadable.origin), "error": unreadable.error})
+    return json_line({"source": str(unreadable.origin), "error": unreadable.error})
 
 
 def say(text: str) -> None:

@@ -3,12 +3,11 @@
 import argparse
 from typing import Final
 
+from webhook.cli.arguments import count, endpoint
 from webhook.cli.failure import Failure
 from webhook.server.application import CannotServeError, serve
 from webhook.server.policy_file import PolicyFileError
 from webhook.server.settings import DEFAULT_WORKERS, Options
-
-LARGEST_PORT: Final = 65535
 
 _DESCRIPTION: Final = """\
 Serves admission reviews over TLS in the foreground, and probes and metrics on a plain port.
@@ -28,7 +27,6 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="answer the API server over TLS",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     flag = parser.add_argument
     flag(
@@ -40,7 +38,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     flag("--tls-dir", default=Options().tls_dir, metavar="DIR", help="tls.crt, tls.key, ca.crt (default: %(default)s)")
     flag("--policy", default="", metavar="NAME|FILE", help="a preset or a policy file (default: standard)")
-    flag("--workers", type=_count, default=DEFAULT_WORKERS, metavar="N", help="processes (default: %(default)s)")
+    flag("--workers", type=count, default=DEFAULT_WORKERS, metavar="N", help="processes (default: %(default)s)")
     flag(
         "--health-bind",
         type=_address,
@@ -90,14 +88,5 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _address(text: str) -> str:
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdigit() or int(port) > LARGEST_PORT:
-        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, such as 0.0.0.0:8443 or [::]:8443")
+    endpoint(text)
     return text
-
-
-def _count(text: str) -> int:
-    count = int(text)
-    if count < 1:
-        raise argparse.ArgumentTypeError("at least one worker")
-    return count

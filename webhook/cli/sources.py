@@ -1,28 +1,34 @@
 """What `check` and `replay` are pointed at: reviews and manifests in files, directories and standard input.
 
-Nothing here judges. One broken document costs only itself.
+Nothing here evaluates. One broken document costs only itself.
 """
 
 import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from msgspec import Struct
 
 from webhook.api.request import GROUP, KIND_OF
-from webhook.cli import kubernetes_yaml
+from webhook.cli import documents, json_text, kubernetes_yaml
+from webhook.cli.walk import Found, below
 
 SUFFIXES: Final = (".json", ".jsonl", ".yaml", ".yml")
 LARGEST_DOCUMENT: Final = 20 * 1024 * 1024
-"""Bytes of one document as JSON; aliases can make a short YAML file explode."""
+"""Bytes of one document as JSON: as many as an API server reads of one request."""
 STANDARD_INPUT: Final = "-"
 INDEX: Final = "index.jsonl"
 """Beside recordings: one JSON object for each file, with `file` (a path from here) and `received` (RFC 3339)."""
 
-_BLANKS: Final = re.compile(r"[ \t\r\n]*")
+FOREIGN: Final = "not a Kubernetes object"
+"""What a skipped file is called that was found by searching, and holds something else."""
+
+_OURS: Final = re.compile(r"""\bkind["']?\s{0,9}:\s{0,9}["']?(?:Lease|LeaseCandidate|AdmissionReview)(?:List)?\b""")
+"""What a broken document says that was to be one of ours."""
 
 Document = dict[str, Any]
 
@@ -62,10 +68,12 @@ class Unreadable(Struct, frozen=True):
 
     origin: Origin
     error: str
+    is_foreign: bool = False
+    """Nothing in it looks like a Lease, a LeaseCandidate or a review."""
 
 
 class Skipped(Struct, frozen=True):
-    """A readable document of a kind that is not judged."""
+    """A document of a kind that is not evaluated, or a file that is not read; `kind` says which."""
 
     origin: Origin
     kind: str
@@ -74,117 +82,102 @@ class Skipped(Struct, frozen=True):
 Item = Review | Manifest | Unreadable | Skipped
 
 
-def read(paths: Sequence[str]) -> Iterator[Item]:
-    """Every document under the paths, in order; directories are searched for .json, .jsonl, .yaml and .yml files."""
+def read(paths: Sequence[str], ignore: Sequence[str] = (), *, skip_foreign: bool = False) -> Iterator[Item]:
+    """Every document under the paths, in order, each as soon as it is read.
+
+    Args:
+        paths: files, `-`, or directories, which are searched for .json, .jsonl, .yaml and .yml files.
+        ignore: shell patterns of what is not read below a directory.
+        skip_foreign: skip what was found by searching and is not a Kubernetes object; what is named must be readable.
+
+    """
     for path in paths:
         if path == STANDARD_INPUT:
-            yield from _documents(path, sys.stdin.buffer.read())
+            yield from _documents(path, sys.stdin.buffer)
+        elif Path(path).is_dir():
+            for found in below(Path(path), SUFFIXES, (*ignore, INDEX)):
+                yield from _found(found, skip_foreign=skip_foreign)
+        else:
+            yield from _file(path)
+
+
+def _found(found: Found, *, skip_foreign: bool) -> Iterator[Item]:
+    origin = Origin(str(found.path))
+    if found.error:
+        yield Unreadable(origin, found.error)
+    elif found.skipped:
+        if found.path.name != INDEX:
+            yield Skipped(origin, found.skipped)
+    else:
+        for item in _file(str(found.path)):
+            is_skipped = skip_foreign and isinstance(item, Unreadable) and item.is_foreign
+            yield Skipped(item.origin, FOREIGN) if is_skipped else item
+
+
+def _file(path: str) -> Iterator[Item]:
+    try:
+        with Path(path).open("rb") as file:
+            yield from _documents(path, file)
+    except OSError as error:
+        yield Unreadable(Origin(path), error.strerror or str(error))
+
+
+def _documents(path: str, file: BinaryIO) -> Iterator[Item]:
+    """The items of one file; whether the first is alone is known when the second is there."""
+    values = _values(file, by_line=path.endswith(".jsonl"))
+    first = next(values, None)
+    if first is None:
+        yield Unreadable(Origin(path), "empty", is_foreign=True)
+        return
+    second = next(values, None)
+    yield _item(Origin(path, 1, second is None), *first)
+    if second is not None:
+        for number, value in enumerate(chain([second], values), 2):
+            yield _item(Origin(path, number, alone=False), *value)
+
+
+def _values(file: BinaryIO, *, by_line: bool) -> Iterator[tuple[str, object]]:
+    """(text, value) of each document; the value is a `_Broken` if the text is broken."""
+    for part in documents.cut(file, by_line=by_line):
+        if isinstance(part, documents.UnreadablePart):
+            yield "", _Broken(part.error, is_foreign=True)
             continue
-        for file in _files(Path(path)):
-            try:
-                data = file.read_bytes()
-            except OSError as error:
-                yield Unreadable(Origin(str(file)), error.strerror or str(error))
-            else:
-                yield from _documents(str(file), data)
+        try:
+            yield from _parsed(part, by_line=by_line)
+        except (json_text.NotJsonError, kubernetes_yaml.NotYamlError) as error:
+            yield "", _Broken(str(error), is_foreign=not _OURS.search(part.text))
 
 
-def _files(path: Path) -> Iterator[Path]:
-    if not path.is_dir():
-        yield path
+def _parsed(part: documents.Part, *, by_line: bool) -> Iterator[tuple[str, object]]:
+    if not by_line and not part.text.lstrip().startswith(("{", "[")):
+        yield from (("", value) for value in kubernetes_yaml.objects(part.text, part.first_line))
         return
-    for file in sorted(path.rglob("*")):
-        if file.suffix in SUFFIXES and file.name != INDEX and not file.is_dir():
-            yield file
-
-
-def _documents(path: str, data: bytes) -> Iterator[Item]:
     try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        yield Unreadable(Origin(path), "not UTF-8")
-        return
-    found = list(_values(text, by_line=path.endswith(".jsonl")))
-    if not found:
-        yield Unreadable(Origin(path), "empty")
-    for number, (raw, value) in enumerate(found, 1):
-        yield _item(Origin(path, number, len(found) == 1), raw, value)
+        yield from json_text.objects(part.text, part.first_line)
+    except json_text.NotJsonError:
+        if by_line:
+            raise
+        # YAML knows braces too. If it fails as well, what JSON says is the better hint.
+        try:
+            value = kubernetes_yaml.parse(part.text)
+        except kubernetes_yaml.NotYamlError:
+            value = None
+        if value is None:
+            raise
+        yield from (("", item) for item in kubernetes_yaml.flattened(value))
 
 
-def _values(text: str, *, by_line: bool) -> Iterator[tuple[str, object]]:
-    """(text, value) of each document; the value is an exception where the text is broken."""
-    parts = filter(str.strip, text.split("\n")) if by_line else kubernetes_yaml.documents(text)
-    for part in parts:
-        looks_like_json = by_line or part.lstrip().startswith(("{", "["))
-        values = _json_documents(part) if looks_like_json else _yaml_document(part)
-        if looks_like_json and isinstance(values, Exception) and not by_line:
-            # YAML knows braces too. Where it fails as well, what JSON says is the better hint.
-            as_yaml = _yaml_document(part)
-            values = as_yaml if isinstance(as_yaml, list) else values
-        yield from [(part, values)] if isinstance(values, Exception) else values
-
-
-def _json_documents(text: str) -> list[tuple[str, object]] | Exception:
-    """One JSON document after another."""
-    decoder = json.JSONDecoder()
-    found: list[tuple[str, object]] = []
-    place = _BLANKS.match(text).end()  # type: ignore[union-attr]  # it matches nothing too
-    try:
-        while place < len(text):
-            value, end = decoder.raw_decode(text, place)
-            raw = text[place:end]
-            found += _flattened(raw, value if _is_review(value) else json.loads(raw, object_pairs_hook=_without_twins))
-            place = _BLANKS.match(text, end).end()  # type: ignore[union-attr]  # it matches nothing too
-    except json.JSONDecodeError as error:
-        return ValueError(f"line {error.lineno}, column {error.colno}: {error.msg}")
-    except ValueError as error:
-        return error
-    except RecursionError:
-        return ValueError("nested too deeply")
-    return found
-
-
-def _yaml_document(text: str) -> list[tuple[str, object]] | Exception:
-    try:
-        return _flattened("", kubernetes_yaml.parse(text))
-    except kubernetes_yaml.NotYamlError as error:
-        return error
-
-
-def _is_review(value: object) -> bool:
-    return isinstance(value, dict) and value.get("kind") == "AdmissionReview"
-
-
-def _without_twins(pairs: list[tuple[str, Any]]) -> Document:
-    document: Document = {}
-    for key, value in pairs:
-        if key in document:
-            raise ValueError(f"the key {key!r} stands twice")
-        document[key] = value
-    return document
-
-
-def _flattened(raw: str, value: object) -> list[tuple[str, object]]:
-    """The items of a List, else the document itself."""
-    if isinstance(value, dict) and str(value.get("kind", "")).endswith("List") and isinstance(value.get("items"), list):
-        kind = str(value["kind"]).removesuffix("List")
-        return [("", _typed(item, kind, value.get("apiVersion"))) for item in value["items"]]
-    return [(raw, value)]
-
-
-def _typed(item: object, kind: str, api_version: object) -> object:
-    # The API server leaves kind and apiVersion out of the items of a typed list.
-    if isinstance(item, dict) and kind and "kind" not in item:
-        return {"apiVersion": api_version, "kind": kind, **item}
-    return item
+class _Broken(Struct, frozen=True):
+    error: str
+    is_foreign: bool
 
 
 def _item(origin: Origin, raw: str, value: object) -> Item:
-    if isinstance(value, Exception):
-        return Unreadable(origin, str(value))
+    if isinstance(value, _Broken):
+        return Unreadable(origin, value.error, value.is_foreign)
     if not isinstance(value, dict):
-        return Unreadable(origin, "not a Kubernetes object")
-    if _is_review(value):
+        return Unreadable(origin, "not a Kubernetes object", is_foreign=True)
+    if json_text.is_review(value):
         try:
             return Review(origin, raw.encode() if raw else encoded(value))
         except ValueError as error:
@@ -213,14 +206,10 @@ def encoded(document: Document) -> bytes:
         ValueError: it is larger than any API server would take, as aliases can make it.
 
     """
-    chunks: list[str] = []
-    size = 0
     try:
-        for chunk in json.JSONEncoder().iterencode(document):
-            chunks.append(chunk)
-            size += len(chunk)
-            if size > LARGEST_DOCUMENT:
-                raise ValueError("more than 20 MiB as JSON")
+        text = json.dumps(document)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    return "".join(chunks).encode()
+    if len(text) > LARGEST_DOCUMENT:
+        raise ValueError("more than 20 MiB as JSON")
+    return text.encode()

@@ -1,7 +1,7 @@
 """The whole examination: every check, in the order in which a person should mend what it finds."""
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -49,9 +49,22 @@ class Report(Struct, frozen=True):
 
 
 def examine(
-    configurations: Sequence[Configuration], served_at: ServedAt, rules: Policy | None, now: dt.datetime
+    configurations: Sequence[Configuration],
+    served_at: ServedAt,
+    rules: Policy | None,
+    now: dt.datetime,
+    labels: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Iterator[Report]:
-    """A report for each entry that leases can reach, then what concerns them together."""
+    """A report for each entry that leases can reach, then what concerns them together.
+
+    Args:
+        configurations: all webhook configurations.
+        served_at: what is served to an entry.
+        rules: the policy that is to be in force, if it is known.
+        now: decides which certificates have expired.
+        labels: those of the namespaces that are known, by name.
+
+    """
     dedicated: list[Entry] = []
     for configuration in configurations:
         ours: list[Entry] = []
@@ -70,7 +83,9 @@ def examine(
     if not dedicated:
         yield Report("all configurations", "", (_NOT_REGISTERED,))
     elif rules:
-        yield Report("policy", "", (*policy.check_kill_switch(rules), *policy.check_bindings(rules, dedicated)))
+        yield Report(
+            "policy", "", (*policy.check_kill_switch(rules), *policy.check_bindings(rules, dedicated, labels or {}))
+        )
 
 
 def _dedicated(entry: Entry, served_at: ServedAt, now: dt.datetime) -> Iterator[Diagnosis]:

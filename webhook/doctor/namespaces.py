@@ -1,5 +1,6 @@
 """Which namespaces a selector takes in."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from webhook.doctor.configuration import Requirement, Selector
@@ -10,7 +11,13 @@ NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 
 def may_select(selector: Selector | None, namespace: str) -> bool:
     """Whether a namespace of this name can be selected, whatever other labels it has: those can be changed."""
-    return all(_holds(one, namespace) for one in _requirements(selector) if one.key == NAMESPACE_NAME)
+    return all(_matches(one, namespace) for one in _requirements(selector) if one.key == NAMESPACE_NAME)
+
+
+def selects(selector: Selector | None, namespace: str, labels: Mapping[str, str]) -> bool:
+    """Whether a namespace with just these labels is selected."""
+    known = {**labels, NAMESPACE_NAME: namespace}
+    return all(_matches(one, known.get(one.key)) for one in _requirements(selector))
 
 
 def chosen_names(selector: Selector | None) -> frozenset[str] | None:
@@ -36,6 +43,6 @@ def _is_trivial(requirement: Requirement) -> bool:
     return requirement.key == NAMESPACE_NAME and requirement.operator == "Exists"
 
 
-def _holds(requirement: Requirement, namespace: str) -> bool:
-    listed = namespace in (requirement.values or ())
-    return {"In": listed, "NotIn": not listed, "Exists": True, "DoesNotExist": False}[requirement.operator]
+def _matches(requirement: Requirement, value: str | None) -> bool:
+    listed, is_there = value in (requirement.values or ()), value is not None
+    return {"In": listed, "NotIn": not listed, "Exists": is_there, "DoesNotExist": not is_there}[requirement.operator]

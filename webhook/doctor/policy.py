@@ -1,12 +1,12 @@
 """Whether the configuration lets the policy do what it says."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from webhook.api.verdict import Mode
 from webhook.doctor.availability import drops_renewals
 from webhook.doctor.configuration import Entry
 from webhook.doctor.diagnosis import Diagnosis
-from webhook.doctor.namespaces import may_select
+from webhook.doctor.namespaces import may_select, selects
 from webhook.policy.model import Policy
 
 
@@ -21,10 +21,12 @@ def check_kill_switch(policy: Policy) -> Iterable[Diagnosis]:
         )
 
 
-def check_bindings(policy: Policy, entries: Sequence[Entry]) -> Iterable[Diagnosis]:
-    """Every identity binding sees the renewals of its lease."""
+def check_bindings(
+    policy: Policy, entries: Sequence[Entry], labels: Mapping[str, Mapping[str, str]]
+) -> Iterable[Diagnosis]:
+    """Every identity binding sees the renewals of its lease; `labels` are those of the namespaces that are known."""
     for namespace, lease in sorted(policy.bindings):
-        if not any(_sees_renewals(entry, namespace) for entry in entries):
+        if not any(_sees_renewals(entry, namespace, labels.get(namespace)) for entry in entries):
             yield Diagnosis(
                 "binding-without-renewals",
                 f"policy: binding {namespace}/{lease}",
@@ -35,10 +37,8 @@ def check_bindings(policy: Policy, entries: Sequence[Entry]) -> Iterable[Diagnos
             )
 
 
-def _sees_renewals(entry: Entry, namespace: str) -> bool:
-    webhook = entry.webhook
-    return (
-        webhook.reviews("leases", "UPDATE")
-        and not drops_renewals(webhook)
-        and may_select(webhook.namespace_selector, namespace)
-    )
+def _sees_renewals(entry: Entry, namespace: str, labels: Mapping[str, str] | None) -> bool:
+    webhook, selector = entry.webhook, entry.webhook.namespace_selector
+    if not webhook.reviews("leases", "UPDATE") or drops_renewals(webhook):
+        return False
+    return may_select(selector, namespace) if labels is None else selects(selector, namespace, labels)

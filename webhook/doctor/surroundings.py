@@ -14,6 +14,9 @@ from webhook.doctor.configuration import MUTATING, VALIDATING, Webhook
 DEEPEST_LIST: Final = 3
 """A List holds objects; one inside another is already odd."""
 
+KINDS: Final = frozenset({VALIDATING, MUTATING, "Secret", "ConfigMap", "Namespace"})
+"""Everything else is not looked at."""
+
 Document = Mapping[str, object]
 
 
@@ -73,6 +76,28 @@ def policy_text(found: Iterable[Document], namespaces: Iterable[str]) -> str | N
         if one.metadata.namespace in own and one.data and "policy.yaml" in one.data
     ]
     return texts[0] if len(texts) == 1 else None
+
+
+class _LabeledMeta(Struct, frozen=True):
+    name: str = ""
+    labels: Mapping[str, str] | None = None
+
+
+class _Labeled(Struct, frozen=True):
+    metadata: _LabeledMeta = _LabeledMeta()
+
+
+def namespace_labels(found: Iterable[Document]) -> dict[str, Mapping[str, str]]:
+    """The labels of the namespaces among them, by name."""
+    labels: dict[str, Mapping[str, str]] = {}
+    for one in found:
+        if one.get("kind") == "Namespace":
+            try:
+                metadata = msgspec.convert(one, _Labeled).metadata
+            except msgspec.ValidationError:
+                continue
+            labels[metadata.name] = metadata.labels or {}
+    return labels
 
 
 def _data_objects(found: Iterable[Document], kind: str) -> Iterator[DataObject]:
