@@ -19,6 +19,7 @@ from webhook.api.request import (
     is_served,
 )
 from webhook.api.user import NO_USER
+from webhook.api.wrong_types import wrong_types
 
 LONGEST_UID: Final = 256
 _NULL: Final = Raw(b"null")
@@ -79,6 +80,7 @@ class WireReview(Struct, frozen=True, gc=False, rename="camel"):
 
 _OPERATIONS: Final = {operation.value: operation for operation in Operation}
 _options: Final = msgspec.json.Decoder(Options | None)
+_FORMS: Final[dict[str, type[Lease] | type[LeaseCandidate]]] = {"leases": Lease, "leasecandidates": LeaseCandidate}
 _objects: Final[dict[str, msgspec.json.Decoder[Lease] | msgspec.json.Decoder[LeaseCandidate]]] = {
     "leases": msgspec.json.Decoder(Lease),
     "leasecandidates": msgspec.json.Decoder(LeaseCandidate),
@@ -172,7 +174,7 @@ _FIELD_OF_ANOTHER_VERSION: Final = {
 
 
 def _object(resource: WireResource, raw: Raw, role: str, errors: list[FieldError]) -> Lease | LeaseCandidate | None:
-    """The typed object, or None: for null without an error, for a wrong type with one (a document's first)."""
+    """The typed object, or None: for null without an error, for a wrong type with one for each field."""
     text = bytes(raw)
     if not text.startswith(b"{"):
         return None
@@ -182,7 +184,13 @@ def _object(resource: WireResource, raw: Raw, role: str, errors: list[FieldError
         foreign = _FIELD_OF_ANOTHER_VERSION.get(str(resource.version))
         if foreign and f"`$.spec.{foreign}" in str(error):
             return _object(resource, _without_spec_field(text, foreign), role, errors)
-        errors.append(_type_error(str(error), role, text))
+        found = [
+            (said, piece)
+            for said, piece in wrong_types(_FORMS[str(resource.resource)], text)
+            if not foreign or f"`$.spec.{foreign}" not in said
+        ]
+        # Of a key that stands twice the decoder refuses the first, and only the last counts there.
+        errors.extend(_type_error(said, role, piece) for said, piece in found or [(str(error), text)])
         return None
 
 
