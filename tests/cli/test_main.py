@@ -4,6 +4,7 @@ import argparse
 import os
 import subprocess
 import sys
+from typing import TextIO
 
 import pytest
 
@@ -85,3 +86,83 @@ def test_a_reader_that_leaves_early_hears_no_complaint() -> None:
     finally:
         os.close(writer)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+def run_program(*args: str, stdout: int | TextIO = subprocess.PIPE) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "webhook", *args]
+    return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, timeout=60, check=False, text=True)
+
+
+@pytest.mark.parametrize("args", [["rules"], ["check", "tests/data/recordings/1.36.3"]])
+def test_a_full_disk_is_not_a_bug(args: list[str]) -> None:
+    with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
+        done = run_program(*args, stdout=full)
+    assert (done.returncode, done.stderr) == (2, "lease-webhook: the output: No space left on device\n")
+
+
+def test_ctrl_c_during_imports_leaves_no_traceback() -> None:
+    # The slowest import stands for any: the signal comes while it runs.
+    code = (
+        "import builtins, os, signal, sys\n"
+        "from webhook.cli.main import main\n"
+        "load = builtins.__import__\n"
+        "def interrupt(name, *rest, **more):\n"
+        "    if name == 'cryptography': os.kill(os.getpid(), signal.SIGINT)\n"
+        "    return load(name, *rest, **more)\n"
+        "builtins.__import__ = interrupt\n"
+        "sys.exit(main(['rules']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False, text=True)
+    assert (done.returncode, done.stderr) == (130, "")
+
+
+@pytest.mark.parametrize(
+    "args",
+    [["check", "x", "--pol=strict"], ["policy", "show", "--name=x"], ["policy", "check", "x", "--form=json"]],
+    ids=" ".join,
+)
+def test_an_option_is_typed_in_full(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        program.main(args)
+    assert f"unrecognized arguments: {args[-1]}" in capsys.readouterr().err
+
+
+HELP = [[], ["serve"], ["check"], ["replay"], ["rules"], ["certs"], ["doctor"]]
+HELP += [["policy"], ["policy", "check"], ["policy", "show"], ["policy", "schema"]]
+
+
+@pytest.mark.parametrize("command", HELP, ids=" ".join)
+def test_help_is_as_wide_as_the_terminal_and_breaks_no_example(
+    command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit, match="0"):
+        program.main([*command, "--help"])
+    prose, _, examples = capsys.readouterr().out.partition("\nexample")
+    whole = [line for line in prose.splitlines() if not line.startswith("  ")]
+    assert max(map(len, whole)) <= 80
+    lines = [line for line in examples.splitlines() if "lease-webhook" in line]
+    assert all("lease-webhook " in line for line in lines)
+    assert len(lines) >= bool(examples)
+
+
+@pytest.mark.parametrize(
+    ("args", "error"),
+    [
+        (["serve", "--workers", "abc"], "'abc' is not a whole number above 0"),
+        (["serve", "--workers", "0"], "'0' is not a whole number above 0"),
+        (["check", "--require", "-1", "x"], "'-1' is not a whole number above 0"),
+        (["check", "--require", "\u0661", "x"], "is not a whole number above 0"),
+        (["certs", "--days", "x"], "'x' is not a number of days above 0 and at most 36500"),
+        (["certs", "--days", "100000"], "'100000' is not a number of days above 0 and at most 36500"),
+        (["certs", "--days", "nan"], "at most 36500"),
+        (["certs", "--check", "--within", "soon"], "'soon' is not a time such as 14d or 36h"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, list) else "",
+)
+def test_a_bad_value_is_named_in_words(args: list[str], error: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        program.main(args)
+    said = capsys.readouterr().err
+    assert error in said
+    assert " _" not in said

@@ -1,11 +1,13 @@
 """`lease-webhook policy check|show|schema`."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from webhook.cli.main import main
-from webhook.policy.rule_ids import RULE_IDS
+from webhook.decide import OBJECT_TYPES
+from webhook.policy.rule_ids import FIXED, RULE_IDS
 from webhook.policy.schema import schema_text
 
 SHOP = str(Path(__file__).parent.parent / "data" / "policies" / "shop.yaml")
@@ -132,3 +134,63 @@ def test_a_subcommand_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
         main(["policy"])
     assert caught.value.code == 2
     assert "COMMAND" in capsys.readouterr().err
+
+
+def test_what_a_program_reads_of_a_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(
+        "apiVersion: lease-webhook/v1\n"
+        "exempt:\n- {owner: a, reason: b, users: [ci], until: 2020-01-01}\n"
+        "overrides:\n- {namespaces: [shop], rules: {lease-duration: {mode: warn}}}\n"
+        "bindings:\n- {namespace: shop, lease: x, writers: [shop/x], holder: [x]}\n"
+    )
+    assert main(["policy", "check", str(path), "--format", "json"]) == 0
+    checked = json.loads(capsys.readouterr().out)
+    assert (checked["good"], checked["preset"], len(checked["notes"])) == (True, "standard", 1)
+    assert main(["policy", "show", str(path), "--namespace", "shop", "--format", "json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert {"rule": "lease-duration", "name": "mode", "value": "warn", "layer": "overrides[0]"} in shown["settings"]
+    assert [shown[key][0]["position"] for key in ("exempt", "overrides", "bindings")] == [0, 0, 0]
+    assert (shown["exempt"][0]["until"], shown["hash"]) == ("2020-01-01", checked["hash"])
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        r'{owner: "\e[31mred", reason: b, users: [c]}',
+        r'{owner: a, reason: "\e[2J\u202Ex", users: [c]}',
+        r'{owner: a, reason: b, users: ["c\e[31m"]}',
+        r'{owner: a, reason: b, users: ["c\n"]}',
+        r'{owner: a, reason: b, leases: ["c\a"]}',
+        r'{owner: a, reason: b, service_accounts: ["c/d\x9b"]}',
+    ],
+)
+def test_a_policy_holds_no_control_characters(entry: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(f"apiVersion: lease-webhook/v1\nexempt:\n- {entry}\n")
+    assert main(["policy", "show", str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert (out, "exempt[0]" in err) == ("", True)
+
+
+def test_show_escapes_what_does_not_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(
+        "apiVersion: lease-webhook/v1\n"
+        'exempt:\n- {owner: "o\\u200b", reason: "r\\ns", users: ["u\\u200b"], leases: ["l\\u200b"]}\n'
+        'overrides:\n- {namespaces: ["n\\u200b"], rules: {lease-duration: {mode: warn}}}\n'
+        'bindings:\n- {namespace: "b\\u200b", lease: x, writers: ["user:w\\u200b"], holder: ["h\\u200b"]}\n',
+        encoding="utf-8",
+    )
+    assert main(["policy", "show", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert (out.count(r"\u200b"), r"r\ns" in out) == (7, True)
+    assert all(character.isprintable() for character in out.replace("\n", ""))
+
+
+def test_object_types_is_known_and_cannot_be_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text("apiVersion: lease-webhook/v1\nrules: {object-types: {mode: warn}}\n")
+    assert main(["policy", "check", str(path)]) == 2
+    assert "rules.object-types: this rule cannot be changed" in capsys.readouterr().err
+    assert FIXED == (OBJECT_TYPES,)

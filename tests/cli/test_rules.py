@@ -1,5 +1,7 @@
 """`rules`: every rule can be found and explained."""
 
+import json
+
 import pytest
 
 from webhook.cli.main import main
@@ -50,3 +52,14 @@ def test_an_unknown_rule(name: str, hint: str, capsys: pytest.CaptureFixture[str
 
 def test_no_summary_is_longer_than_a_line() -> None:
     assert [rule.id for rule in RULES.values() if len(rule.summary) > 110] == []
+
+
+def test_what_a_program_reads(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rules", "--format", "json"]) == 0
+    rules = {rule["id"]: rule for rule in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert list(rules) == list(described())
+    assert rules["candidate-strategy-conflict"]["commands"] == ["check", "replay"]
+    assert rules["takeover-before-expiry"]["modes"] == {"standard": "warn", "strict": "deny"}
+    assert rules["duration-too-long"]["numbers"]
+    assert main(["rules", "lease-duration", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == rules["lease-duration"]

@@ -241,6 +241,68 @@ def test_what_is_no_endpoint(text: str, capsys: pytest.CaptureFixture[str]) -> N
     assert "is not HOST:PORT" in capsys.readouterr().err
 
 
+BINDING = """
+apiVersion: lease-webhook/v1
+bindings:
+- {namespace: shop, lease: checkout, writers: [shop/checkout], holder: ["checkout-*"]}
+"""
+
+
+def opted_in() -> dict[str, Any]:
+    """An entry that sees renewals, in namespaces that have the label."""
+    selector = document()["webhooks"][0]["namespaceSelector"]
+    return document(
+        matchConditions=None,
+        namespaceSelector={**selector, "matchLabels": {"lease-webhook/renewals": "reviewed"}},
+    )
+
+
+def namespace(**labels: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": labels}}
+
+
+@pytest.mark.parametrize(
+    ("beside", "code"),
+    [
+        pytest.param([], 0, id="unknown"),
+        pytest.param([{**namespace(), "metadata": {"name": "other"}}], 0, id="another namespace"),
+        pytest.param([namespace(**{"lease-webhook/renewals": "reviewed"})], 0, id="with the label"),
+        pytest.param([namespace()], 1, id="without the label"),
+        pytest.param([namespace(**{"lease-webhook/renewals": "no"})], 1, id="with another value"),
+        pytest.param([{**namespace(), "metadata": {"labels": 5}}], 0, id="not a namespace"),
+    ],
+)
+def test_a_namespace_beside_it_shows_whether_a_binding_holds(
+    beside: list[dict[str, Any]], code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "policy.yaml").write_text(BINDING)
+    whole = {"apiVersion": "v1", "kind": "List", "items": [opted_in(), *beside]}
+    assert main(["doctor", written(tmp_path / "x.yaml", whole), "--policy", str(tmp_path / "policy.yaml")]) == code
+    assert ("binding-without-renewals" in capsys.readouterr().out) == bool(code)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("kyverno-resource-validating-webhook-cfg", "config.matchConditions"),
+        ("gatekeeper-validating-webhook-configuration", "validatingWebhookCustomRules"),
+        ("scanner", "leave the group coordination.k8s.io out of its rules"),
+    ],
+)
+def test_advice_for_the_webhooks_of_others_is_theirs(
+    name: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = yaml.safe_load((DATA / "catch-all.yaml").read_text())
+    whole["metadata"]["name"] = name
+    assert main(["doctor", written(tmp_path / "x.yaml", whole), "--format", "json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    changes = {one["check"]: one["change"] for one in found["entries"][0]["findings"]}
+    assert words in changes["wildcard"]
+    assert words in changes["renewals-fail-closed"]
+    assert "component" not in " ".join(changes.values())
+    assert (found["safe"], found["entries"][0]["configuration"]) == (False, name)
+
+
 FIELDS = st.sampled_from(sorted(document()["webhooks"][0]))
 
 

@@ -155,7 +155,7 @@ def refusal(text: str) -> str:
         pytest.param(HEAD + "exempt: [{owner: b}]", "line 2: exempt[0].reason: must be given", id="no reason"),
         pytest.param(
             HEAD + "exempt: [{owner: ' ', reason: b}]",
-            "line 2: exempt[0].owner: must be a text that says something",
+            "line 2: exempt[0].owner: must be a text that says something, without control characters",
             id="a blank owner",
         ),
         pytest.param(

@@ -2,6 +2,7 @@
 
 import base64
 import datetime as dt
+import json
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -179,6 +180,52 @@ def test_check_by_exit_code(
     make_certificates(tmp_path, days)
     assert main(["certs", "--check", str(tmp_path)]) == code
     assert capsys.readouterr().out.startswith(word)
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        ((), 0),
+        (("--service", "foo", "--namespace", "bar"), 0),
+        (("--service", "lease-webhook", "--namespace", "bar"), 2),
+        (("--service", "foo"), 2),
+        (("--namespace", "bar"), 2),
+        (("--san", "webhook.example"), 0),
+        (("--san", "other.example"), 2),
+        (("--within", "9d"), 0),
+        (("--within", "241h"), 1),
+        (("--within", "11d", "--service", "other"), 2),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_check_of_names_and_of_a_time(
+    args: tuple[str, ...], code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = ["certs", str(tmp_path), "--service", "foo", "--namespace", "bar", "--san", "webhook.example"]
+    assert main([*made, "--days", "10"]) == 0
+    capsys.readouterr()
+    assert main(["certs", "--check", str(tmp_path), *args]) == code
+    text = capsys.readouterr().out
+    assert main(["certs", "--check", str(tmp_path), *args, "--format", "json"]) == code
+    found = json.loads(capsys.readouterr().out)
+    assert found["state"] == ("good", "renew soon", "unusable")[code]
+    assert text.startswith(f"{found['state']}: ")
+    assert bool(found["problems"]) == (code == 2)
+    assert "foo.bar.svc" in found["names"]
+    assert found["notAfter"].endswith("Z")
+
+
+def test_a_life_of_a_day(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["certs", str(tmp_path), "--days", "1"])
+    assert main(["certs", "--check", str(tmp_path)]) == 0
+    assert "(1 day)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("args", [("--within", "1d"), ("--format", "json")], ids=" ".join)
+def test_options_of_check_need_it(args: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["certs", str(tmp_path), *args]) == 2
+    assert "belong to --check" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_check_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

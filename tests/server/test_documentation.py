@@ -2,11 +2,15 @@
 
 import argparse
 import re
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
 
+from tests.server.harness import make_certificates
 from webhook.cli.commands import parser
 from webhook.cli.main import main
 from webhook.server.metrics import Metrics
@@ -93,3 +97,21 @@ def test_an_address_has_a_host_and_a_port(address: str, capsys: pytest.CaptureFi
         main(["serve", "--bind", address])
     assert leaving.value.code == 2
     assert "is not HOST:PORT" in capsys.readouterr().err
+
+
+def test_a_port_in_use_names_the_option(tmp_path: Path) -> None:
+    make_certificates(tmp_path / "tls")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        for flag, other in (("--bind", "--health-bind"), ("--health-bind", "--bind")):
+            command = [sys.executable, "-m", "webhook", "serve", flag, address, other, "127.0.0.1:0"]
+            done = subprocess.run(
+                [*command, "--tls-dir", str(tmp_path / "tls"), "--workers", "1"],
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+            )
+            assert done.returncode == 2
+            said = f"lease-webhook: {address} is in use by another program; choose another address with {flag}"
+            assert done.stderr.splitlines()[-1] == said

@@ -11,6 +11,11 @@ LARGEST_PORT: Final = 65535
 _LIFE: Final = re.compile(r"([0-9]{1,6})([dh])")
 
 
+def add_format(parser: argparse.ArgumentParser, lines: str = "json prints one line") -> None:
+    """The option that has a program read what a command prints."""
+    parser.add_argument("--format", choices=("text", "json"), default="text", help=lines)
+
+
 def count(text: str) -> int:
     """A whole number above 0."""
     if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < 1:

@@ -3,11 +3,14 @@
 import argparse
 import base64
 import datetime as dt
-import math
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from webhook.api.text import escape
+from webhook.cli import json_text
+from webhook.cli.arguments import add_format, days, life
 from webhook.cli.failure import Failure
 from webhook.cli.terminal import paint_for
 from webhook.server.certificate_check import Certificate, Unusable, inspect, read_pair
@@ -25,23 +28,26 @@ from webhook.server.certificates import (
     service_names,
 )
 
+DEFAULT_NAME: Final = "lease-webhook"
+"""Of the Service, and of its namespace."""
+
 GOOD: Final = 0
 RENEW_SOON: Final = 1
 UNUSABLE: Final = 2
 
 _DESCRIPTION: Final = """\
 Makes a CA and a serving certificate in DIR: ca.crt, ca.key, tls.crt, tls.key.
-Run it again to renew the serving certificate under the same CA: API servers need not be told.
+Run it again to renew the serving certificate under the same CA: API servers need no new caBundle.
 A server that runs picks up the new files by itself.
 """
 _EPILOG: Final = """\
 exit codes of --check:
-  0  good          1  renew soon (two thirds of its life are over)          2  unusable
+  0  good          1  renew soon (two thirds of its life are over, or --within)          2  unusable
 
 examples:
   lease-webhook certs                          for service lease-webhook in namespace lease-webhook
   lease-webhook certs --san webhook.example    and one more name
-  lease-webhook certs --check && echo good
+  lease-webhook certs --check --within 14d && echo good
   lease-webhook certs --ca-bundle              the line for clientConfig.caBundle
 """
 
@@ -55,22 +61,30 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         epilog=_EPILOG,
     )
     parser.add_argument("directory", nargs="?", default="certs", metavar="DIR", help="where (default: certs)")
-    parser.add_argument("--service", default="lease-webhook", help="name of the Service (default: %(default)s)")
-    parser.add_argument("--namespace", default="lease-webhook", help="its namespace (default: %(default)s)")
+    parser.add_argument("--service", metavar="NAME", help=f"name of the Service (default: {DEFAULT_NAME})")
+    parser.add_argument("--namespace", metavar="N", help=f"its namespace (default: {DEFAULT_NAME})")
     parser.add_argument("--san", action="append", default=[], metavar="NAME", help="one more DNS name or IP address")
-    parser.add_argument("--days", type=_days, default=LEAF_DAYS, help="life of the leaf (default: %(default)s)")
+    parser.add_argument(
+        "--days", type=days, metavar="N", default=LEAF_DAYS, help="life of the leaf (default: %(default)s)"
+    )
     parser.add_argument("--new-ca", action="store_true", help="replace the CA: API servers need the new caBundle first")
     only = parser.add_mutually_exclusive_group()
-    only.add_argument("--check", action="store_true", help="say whether the files are good; write nothing")
+    only.add_argument(
+        "--check", action="store_true", help="say whether the files are good, and have the names given; write nothing"
+    )
     only.add_argument("--ca-bundle", action="store_true", help="print ca.crt in base64; write nothing")
+    parser.add_argument("--within", type=life, metavar="TIME", help="with --check: renew if it ends within, say, 14d")
+    add_format(parser, "with --check: json prints one line")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Do what the flags say; raises Failure."""
     directory = Path(args.directory)
+    if not args.check and (args.within is not None or args.format == "json"):
+        raise Failure("--within and --format belong to --check")
     if args.check:
-        return _check(directory)
+        return _check(directory, args)
     if args.ca_bundle:
         return _print_bundle(directory)
     return _make(directory, args)
@@ -81,7 +95,7 @@ def _make(directory: Path, args: argparse.Namespace) -> int:
     try:
         directory.mkdir(mode=0o755, parents=True, exist_ok=True)
         authority, told = _authority(directory, now, replace=args.new_ca)
-        names = [*service_names(args.service, args.namespace), *args.san]
+        names = [*service_names(args.service or DEFAULT_NAME, args.namespace or DEFAULT_NAME), *args.san]
         leaf = issue_leaf(authority, names, args.days, now)
         save_leaf(directory, leaf)
     except OSError as error:
@@ -114,23 +128,59 @@ def _authority(directory: Path, now: dt.datetime, *, replace: bool) -> tuple[Aut
     return authority, "replaced; update caBundle" if there else "made"
 
 
-def _check(directory: Path) -> int:
+def _check(directory: Path, args: argparse.Namespace) -> int:
     now = dt.datetime.now(dt.UTC)
-    paint = paint_for(sys.stdout)
     try:
-        certificate = inspect(read_pair(directory), now)
+        certificate = inspect(read_pair(directory), now, _wanted_names(args))
+        problems = certificate.problems
     except Unusable as problem:
-        print(f"{paint.red('unusable')}: {problem}")
+        certificate, problems = None, (str(problem),)
+    state = _state(certificate, problems, now, args.within)
+    if args.format == "json":
+        print(json_text.line(_as_json(directory, state, certificate, problems)))
+    else:
+        _print_state(directory, state, certificate, problems, now)
+    return state
+
+
+def _wanted_names(args: argparse.Namespace) -> frozenset[str]:
+    """The names that were asked for: of the Service the one that API servers check."""
+    wanted = set(args.san)
+    if args.service or args.namespace:
+        wanted.add(f"{args.service or DEFAULT_NAME}.{args.namespace or DEFAULT_NAME}.svc")
+    return frozenset(wanted)
+
+
+def _state(certificate: Certificate | None, problems: Sequence[str], now: dt.datetime, within: float | None) -> int:
+    if certificate is None or problems:
         return UNUSABLE
-    for text in certificate.problems:
-        print(f"{paint.red('unusable')}: {text}")
-    if certificate.problems:
-        return UNUSABLE
-    if certificate.due(now):
+    ends_soon = within is not None and certificate.not_after - now < dt.timedelta(days=within)
+    return RENEW_SOON if ends_soon or certificate.due(now) else GOOD
+
+
+def _print_state(
+    directory: Path, state: int, certificate: Certificate | None, problems: Sequence[str], now: dt.datetime
+) -> None:
+    paint = paint_for(sys.stdout)
+    for text in problems:
+        print(f"{paint.red('unusable')}: {escape(text)}")
+    if certificate and state == RENEW_SOON:
         print(f"{paint.yellow('renew soon')}: {_life(certificate, now)}; run `lease-webhook certs {directory}`")
-        return RENEW_SOON
-    print(f"{paint.green('good')}: {_life(certificate, now)}, for {', '.join(sorted(certificate.names))}")
-    return GOOD
+    elif certificate and state == GOOD:
+        print(f"{paint.green('good')}: {_life(certificate, now)}, for {', '.join(sorted(certificate.names))}")
+
+
+def _as_json(
+    directory: Path, state: int, certificate: Certificate | None, problems: Sequence[str]
+) -> dict[str, object]:
+    return {
+        "directory": str(directory),
+        "state": {GOOD: "good", RENEW_SOON: "renew soon", UNUSABLE: "unusable"}[state],
+        "problems": problems,
+        "names": sorted(certificate.names) if certificate else [],
+        "notBefore": certificate and _second(certificate.not_before),
+        "notAfter": certificate and _second(certificate.not_after),
+    }
 
 
 def _print_bundle(directory: Path) -> int:
@@ -147,15 +197,12 @@ def _print_bundle(directory: Path) -> int:
 
 def _life(certificate: Certificate, now: dt.datetime) -> str:
     days = (certificate.not_after - now) / dt.timedelta(days=1)
-    return f"valid until {_day(certificate.not_after)} ({days:.0f} days)"
+    return f"valid until {_day(certificate.not_after)} ({days:.0f} {'day' if round(days) == 1 else 'days'})"
 
 
 def _day(moment: dt.datetime) -> str:
     return f"{moment:%Y-%m-%d}"
 
 
-def _days(text: str) -> float:
-    days = float(text)
-    if not math.isfinite(days) or not 0 < days <= 36500:
-        raise argparse.ArgumentTypeError("a life in days, above 0")
-    return days
+def _second(moment: dt.datetime) -> str:
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"

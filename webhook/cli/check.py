@@ -6,14 +6,15 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from webhook.cli.arguments import count
+from webhook.cli import json_text
+from webhook.cli.arguments import add_format, count
 from webhook.cli.candidate_sets import CandidateSets
 from webhook.cli.failure import Failure
 from webhook.cli.judging import Judged, ReviewError, judge, load_policy
 from webhook.cli.manifest import Key, Writer, key_of, review_of
 from webhook.cli.moment import moment
 from webhook.cli.progress import Progress
-from webhook.cli.report import Outcome, Tally, error_line, json_line, json_of, say, text_of
+from webhook.cli.report import Outcome, Tally, error_line, json_of, say, text_of
 from webhook.cli.sources import Document, Item, Manifest, Review, Skipped, Unreadable, read
 from webhook.cli.terminal import paint_for
 from webhook.cli.unknown_fields import unknown_fields
@@ -73,7 +74,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         metavar="RFC3339",
         help="evaluate at this time; else at the latest time in managedFields, else now",
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="json prints one line per document")
+    add_format(parser, "json prints one line per document")
     parser.set_defaults(run=run)
 
 
@@ -94,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
         elif isinstance(outcome, Unreadable):
             progress.print(error_line(outcome))
         elif not isinstance(outcome, Skipped):
-            progress.print(json_line(json_of(outcome)))
+            progress.print(json_text.line(json_of(outcome)))
     if args.format == "text":
         print("\n".join(tally.lines()))
     elif tally.skipped:

@@ -11,7 +11,7 @@ import msgspec
 
 from webhook.api.text import cut, escape
 from webhook.cli import documents, json_text, kubernetes_yaml
-from webhook.cli.arguments import server
+from webhook.cli.arguments import add_format, server
 from webhook.cli.failure import Failure
 from webhook.cli.progress import Progress
 from webhook.cli.terminal import indent, paint_for
@@ -56,6 +56,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="YAML or JSON; - is standard input")
     parser.add_argument("--policy", metavar="FILE", help="the policy that is to be in force, or a preset's name")
     parser.add_argument("--endpoint", type=server, metavar="HOST:PORT", help="a live webhook to shake hands with")
+    add_format(parser)
     parser.set_defaults(run=run)
 
 
@@ -80,7 +81,8 @@ def run(args: argparse.Namespace) -> int:
         # The configuration can be wrong as well, and may be why nobody answers.
         unreachable = problem
         examined = list(examine(configurations, lambda one: surroundings.served_in(found, one), policy, now, labels))
-    code = _print([*reports, *examined], [choice for one in configurations for choice in one.choices])
+    choices = [choice for one in configurations for choice in one.choices]
+    code = (_print_json if args.format == "json" else _print)([*reports, *examined], choices)
     if unreachable:
         raise Failure(str(unreachable)) from unreachable
     return code
@@ -106,7 +108,7 @@ def _malformed(problem: str) -> Diagnosis:
         "malformed",
         problem,
         "the API server refuses this document, and the configuration that is there, if any, stays as it is.",
-        "mend the field; kubectl explain validatingwebhookconfiguration.webhooks lists them.",
+        "correct the field; kubectl explain validatingwebhookconfiguration.webhooks lists them.",
     )
 
 
@@ -147,6 +149,23 @@ def _print(reports: Sequence[Report], choices: Sequence[str]) -> int:
     for choice in choices:
         print(f"chosen: {escape(choice)} reviewed")
     return SAFE
+
+
+def _print_json(reports: Sequence[Report], choices: Sequence[str]) -> int:
+    is_safe = not any(report.diagnoses for report in reports)
+    entries = [
+        {
+            "configuration": report.subject,
+            "webhook": report.webhook,
+            "findings": [
+                {"check": one.check, "place": one.place, "risk": one.risk, "change": one.cure}
+                for one in report.diagnoses
+            ],
+        }
+        for report in reports
+    ]
+    print(json_text.line({"safe": is_safe, "entries": entries, "chosen": choices}))
+    return SAFE if is_safe else FINDINGS
 
 
 def _title(report: Report) -> str:

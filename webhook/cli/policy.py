@@ -4,12 +4,14 @@ import argparse
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Any, Final
 
-from msgspec import UNSET
+from msgspec import UNSET, to_builtins
 
 from webhook.api.text import escape
 from webhook.api.verdict import Mode
+from webhook.cli import json_text
+from webhook.cli.arguments import add_format
 from webhook.cli.failure import Failure
 from webhook.cli.terminal import Paint, indent, paint_for, table
 from webhook.policy.compilation import ANYWHERE, EXEMPT_GROUPS, EXEMPT_USERS, settings_of, until_of
@@ -36,11 +38,12 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     check = commands.add_parser(
         "check",
         help="is a policy file good?",
-        description="Checks a policy file as `serve` does when it starts, and tells what is legal but odd: exemptions "
+        description="Checks a policy file as `serve` does when it starts, and says what is legal but odd: exemptions "
         "that have ended or soon will, modes that change nothing. Exit code 0: good; 2: refused.",
         epilog="example: lease-webhook policy check policy.yaml",
     )
     check.add_argument("file", metavar="FILE", help="a policy file")
+    add_format(check)
     check.set_defaults(run=run_check)
     show = commands.add_parser(
         "show",
@@ -52,6 +55,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     show.add_argument("file", nargs="?", metavar="NAME|FILE", help=_FILE_HELP)
     show.add_argument("--namespace", default="", metavar="N", help="for leases of this namespace")
     show.add_argument("--lease", default="", metavar="L", help="for the lease, or candidate, of this name")
+    add_format(show)
     show.set_defaults(run=run_show)
     schema = commands.add_parser(
         "schema",
@@ -66,6 +70,9 @@ def run_check(args: argparse.Namespace) -> int:
     """Say whether the file is good, and what about it is odd."""
     policy = _loaded(args.file)
     document = policy.document
+    if args.format == "json":
+        print(json_text.line(_head(policy) | {"file": args.file, "good": True, "notes": notes(policy, _now())}))
+        return 0
     paint = paint_for(sys.stdout)
     counts = [
         f"{name}: {len(entries)}"
@@ -87,6 +94,9 @@ def run_show(args: argparse.Namespace) -> int:
     policy = _loaded(args.file)
     paint = paint_for(sys.stdout)
     namespace, lease = args.namespace, args.lease
+    if args.format == "json":
+        print(json_text.line(_shown(policy, namespace, lease)))
+        return 0
     print(paint.bold(escape(args.file or DEFAULT_PRESET)), _summary(policy), _scope(namespace, lease), sep="\n")
     explained = list(explain(policy, namespace, lease))
     for title, parity in (("What the API server checks too", True), ("What the API server lets through", False)):
@@ -115,7 +125,47 @@ def _loaded(name_or_path: str | None) -> Policy:
 def _summary(policy: Policy) -> str:
     cap = "everything allowed (mode: off)" if policy.mode is Mode.OFF else f"mode {policy.mode.word}"
     docs = f", docs_url {policy.docs_url}" if policy.docs_url else ""
-    return f"preset {policy.preset}, hash {policy.digest}, {cap}, without_stamps {policy.document.without_stamps}{docs}"
+    return f"preset {policy.preset}, hash {policy.digest}, {cap}, without_stamps {policy.document.without_stamps}{escape(docs)}"
+
+
+def _head(policy: Policy) -> dict[str, Any]:
+    return {
+        "preset": policy.preset,
+        "hash": policy.digest,
+        "mode": policy.mode.word,
+        "without_stamps": policy.document.without_stamps,
+        "docs_url": policy.docs_url,
+    }
+
+
+def _shown(policy: Policy, namespace: str, lease: str) -> dict[str, Any]:
+    """All that `show` prints, with the entries of the file as the file spells them."""
+    document = policy.document
+    return _head(policy) | {
+        "namespace": namespace,
+        "lease": lease,
+        "settings": [
+            {
+                "rule": one.rule,
+                "name": one.name,
+                "value": Mode(one.value).word if one.name == MODE else one.value,
+                "layer": one.layer,
+            }
+            for one in explain(policy, namespace, lease)
+        ],
+        "overrides": [
+            {"position": position, **to_builtins(entry)}
+            for position, entry in concerning(document.overrides, namespace, lease)
+        ],
+        "bindings": [
+            {"position": position, **to_builtins(binding)}
+            for position, binding in _bindings_of(policy, namespace, lease)
+        ],
+        "exempt": [
+            {"position": position, **to_builtins(entry)}
+            for position, entry in concerning(document.exempt, namespace, lease)
+        ],
+    }
 
 
 def _scope(namespace: str, lease: str) -> str:
@@ -148,7 +198,7 @@ def _overrides(policy: Policy, namespace: str, lease: str) -> list[str]:
     rows = [
         (
             f"overrides[{position}]",
-            " ".join([where(override), *filter(None, [on(override)])]),
+            escape(" ".join([where(override), *filter(None, [on(override)])])),
             ", ".join(dict.fromkeys(rule for rule, _ in settings_of(override.rules))),
         )
         for position, override in concerning(policy.document.overrides, namespace, lease)
@@ -158,11 +208,16 @@ def _overrides(policy: Policy, namespace: str, lease: str) -> list[str]:
 
 def _bindings(policy: Policy, namespace: str, lease: str) -> list[str]:
     rows = [
-        (f"bindings[{position}]", f"{binding.namespace}/{binding.lease}", _binding(binding))
-        for position, binding in enumerate(policy.document.bindings)
-        if namespace in ("", binding.namespace) and lease in ("", binding.lease)
+        (f"bindings[{position}]", escape(f"{binding.namespace}/{binding.lease}"), escape(_binding(binding)))
+        for position, binding in _bindings_of(policy, namespace, lease)
     ]
     return table(rows) or [f"{_NONE}: whoever has the rights may write as any holder"]
+
+
+def _bindings_of(policy: Policy, namespace: str, lease: str) -> Iterator[tuple[int, LeaseBinding]]:
+    for position, binding in enumerate(policy.document.bindings):
+        if namespace in ("", binding.namespace) and lease in ("", binding.lease):
+            yield position, binding
 
 
 def _binding(binding: LeaseBinding) -> str:
@@ -174,9 +229,9 @@ def _exemptions(policy: Policy, namespace: str, lease: str, now: int) -> Iterato
     always = ", ".join([*EXEMPT_USERS, *(f"group {group}" for group in EXEMPT_GROUPS)])
     rows, details = [("always", f"{ANYWHERE}/{ANYWHERE}", always)], [[""]]
     for position, exemption in concerning(policy.document.exempt, namespace, lease):
-        rows.append((f"exempt[{position}]", where(exemption), whom(exemption)))
+        rows.append((f"exempt[{position}]", escape(where(exemption)), escape(whom(exemption))))
         reason = f"{exemption.reason} ({exemption.owner}{_until(exemption, now)})"
-        details.append([narrowed_to(exemption), reason])
+        details.append([escape(narrowed_to(exemption)), escape(reason)])
     for line, texts in zip(table(rows), details, strict=True):
         yield line
         yield from (indent(text, 6) for text in texts if text)

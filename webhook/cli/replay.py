@@ -9,11 +9,13 @@ from itertools import chain
 from msgspec import Struct
 
 from webhook.api.verdict import Mode, Verdict
+from webhook.cli import json_text
+from webhook.cli.arguments import add_format
 from webhook.cli.candidate_sets import CandidateSets
 from webhook.cli.judging import Judged, ReviewError, judge, load_policy
 from webhook.cli.progress import Progress
 from webhook.cli.received import Received
-from webhook.cli.report import DENIED, UNREADABLE, Tally, conflicts, error_line, json_line, json_of, say, text_of
+from webhook.cli.report import DENIED, UNREADABLE, Tally, conflicts, error_line, json_of, say, text_of
 from webhook.cli.sources import Item, Review, Skipped, Unreadable, read
 from webhook.cli.terminal import Paint, paint_for, table
 from webhook.policy.model import Policy
@@ -78,7 +80,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument("directories", nargs="+", metavar="DIR", help="recorded reviews: files or directories")
     parser.add_argument("--policy", metavar="A", help="preset or policy file; standard unless given")
     parser.add_argument("--against", metavar="B", help="the policy to compare with: show what it would change")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="json prints one line per review")
+    add_format(parser, "json prints one line per review")
     parser.set_defaults(run=run)
 
 
@@ -105,7 +107,7 @@ def _replay(args: argparse.Namespace, policy: Policy, received: Received) -> int
         if isinstance(outcome, Judged):
             rules.update(_rules_and_modes(outcome))
             if args.format == "json":
-                progress.print(json_line(json_of(outcome)))
+                progress.print(json_text.line(json_of(outcome)))
             elif conflicts(outcome) or _level(outcome.verdict) > Mode.AUDIT:
                 progress.print(*text_of(outcome, paint))
         elif isinstance(outcome, Unreadable):
@@ -137,7 +139,7 @@ def _compare(args: argparse.Namespace, policy: Policy, against: Policy, received
         before.update(_rules_and_modes(outcome))
         after.update(_rules_and_modes(other))
         if args.format == "json":
-            progress.print(json_line({**json_of(outcome), "against": json_of(other), "change": pair.change.value}))
+            progress.print(json_text.line({**json_of(outcome), "against": json_of(other), "change": pair.change.value}))
         elif pair.change is not Change.NONE:
             progress.print(*text_of(other, paint, pair.change.value))
     if args.format == "text":

@@ -1,7 +1,6 @@
 """Verdicts as people and programs read them: a few lines for each document, or one line of JSON."""
 
 import collections
-import json
 import sys
 from collections.abc import Iterable
 from typing import Any, Final
@@ -11,6 +10,7 @@ from msgspec import Struct
 
 from webhook.api.text import cut, escape
 from webhook.api.verdict import JudgedFinding, Mode
+from webhook.cli import json_text
 from webhook.cli.judging import Judged
 from webhook.cli.sources import Skipped, Unreadable
 from webhook.cli.terminal import Paint, indent, width
@@ -173,14 +173,9 @@ def json_of(judged: Judged) -> dict[str, Any]:
     }
 
 
-def json_line(document: dict[str, Any]) -> str:
-    """One line of ASCII: what a holder calls itself may hold line separators, and reaches terminals too."""
-    return json.dumps(msgspec.to_builtins(document), separators=(",", ":"))
-
-
 def error_line(unreadable: Unreadable) -> str:
     """The JSON line of something that could not be read."""
-    return json_line({"source": str(unreadable.origin), "error": unreadable.error})
+    return json_text.line({"source": str(unreadable.origin), "error": unreadable.error})
 
 
 def say(text: str) -> None:

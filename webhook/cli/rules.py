@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from webhook.api.request import KIND_OF, Operation, Resource
+from webhook.cli import json_text
 from webhook.cli.failure import Failure
 from webhook.cli.terminal import indent, paint_for, table
 from webhook.decide import OBJECT_TYPES
@@ -31,6 +32,11 @@ _TYPES: Final = (
 )
 
 
+EVERYWHERE: Final = "serve, check, replay"
+OFFLINE: Final = "check, replay"
+"""Which commands evaluate a rule."""
+
+
 class Described(Struct, frozen=True):
     """A rule as people read of it; `text` begins with its summary."""
 
@@ -40,6 +46,7 @@ class Described(Struct, frozen=True):
     text: str
     source: str
     renewals: str = ""
+    runs: str = EVERYWHERE
 
     @property
     def summary(self) -> str:
@@ -57,17 +64,24 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     parser.add_argument("id", nargs="?", metavar="ID", help="the rule to explain")
     parser.add_argument(
-        "--format", choices=("text", "markdown"), default="text", help="markdown prints the table of the README"
+        "--format",
+        choices=("text", "json", "markdown"),
+        default="text",
+        help="json prints one line per rule, markdown the table of the README",
     )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the list or one rule."""
-    if args.id is None:
-        print("\n".join(markdown() if args.format == "markdown" else _listed()))
+    chosen = None if args.id is None else _find(args.id)
+    if args.format == "json":
+        lines = [json_text.line(_as_json(rule)) for rule in ([chosen] if chosen else described().values())]
+    elif chosen:
+        lines = _explained(chosen)
     else:
-        print("\n".join(_explained(_find(args.id))))
+        lines = markdown() if args.format == "markdown" else _listed()
+    print("\n".join(lines))
     return 0
 
 
@@ -86,10 +100,28 @@ def markdown() -> list[str]:
     """The table of the README, as lines."""
     head = ["| rule | on | it says | standard | strict |", "|---|---|---|---|---|"]
     cells = (
-        (f"`{rule.id}`", rule.kinds, rule.summary.replace("|", "\\|"), *_modes(rule.id))
+        (f"`{rule.id}`", _kinds(rule), rule.summary.replace("|", "\\|"), *_modes(rule.id))
         for rule in described().values()
     )
     return head + [f"| {' | '.join(row)} |" for row in cells]
+
+
+def _kinds(rule: Described) -> str:
+    return rule.kinds if rule.runs == EVERYWHERE else f"{rule.kinds}, in {rule.runs.replace(', ', ' and ')} only"
+
+
+def _as_json(rule: Described) -> dict[str, Any]:
+    return {
+        "id": rule.id,
+        "kinds": rule.kinds.split(", "),
+        "operations": rule.operations.split(", "),
+        "commands": rule.runs.split(", "),
+        "modes": dict(zip(PRESETS, _modes(rule.id), strict=True)),
+        "numbers": _limits(rule.id),
+        "summary": rule.summary,
+        "text": " ".join(rule.text.split()),
+        "source": rule.source,
+    }
 
 
 def _listed() -> list[str]:
@@ -101,7 +133,7 @@ def _listed() -> list[str]:
 def _explained(rule: Described) -> list[str]:
     paint = paint_for(sys.stdout)
     modes = ", ".join(f"{mode} in {preset}" for mode, preset in zip(_modes(rule.id), PRESETS, strict=True))
-    facts = [("on", f"{rule.kinds}: {rule.operations}"), ("mode", modes)]
+    facts = [("on", f"{rule.kinds}: {rule.operations}"), ("runs in", rule.runs), ("mode", modes)]
     facts += [("numbers", text) for text in [_numbers(rule.id)] if text]
     facts += [("renewals", rule.renewals)] if rule.renewals else []
     if rule.id in RULE_IDS:
@@ -148,7 +180,7 @@ def _of_check(name: str, check: Callable[..., Any]) -> Described:
     text = inspect.cleandoc(check.__doc__ or "").partition("\n\nArgs:")[0]
     says, _, source = text.partition("\n\nSource:")
     kind = KIND_OF[Resource.LEASECANDIDATES]
-    return Described(name, kind, "a set of stored candidates", says, " ".join(source.split()))
+    return Described(name, kind, "a set of stored candidates", says, " ".join(source.split()), runs=OFFLINE)
 
 
 def _modes(rule: str) -> Iterator[str]:
@@ -158,8 +190,12 @@ def _modes(rule: str) -> Iterator[str]:
 
 
 def _numbers(rule: str) -> str:
+    return ", ".join(f"{name}: {value}" for name, value in _limits(rule).items())
+
+
+def _limits(rule: str) -> dict[str, Any]:
     numbers = getattr(_policy(PRESETS[0]).limits, rule.replace("-", "_"), None)
-    return ", ".join(f"{name}: {value}" for name, value in asdict(numbers).items()) if numbers else ""
+    return asdict(numbers) if numbers else {}
 
 
 @cache

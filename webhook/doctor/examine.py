@@ -10,6 +10,7 @@ from webhook.doctor import availability, certificate, contract, policy, renewal_
 from webhook.doctor.certificate import Served
 from webhook.doctor.configuration import Configuration, Entry, Webhook
 from webhook.doctor.diagnosis import Diagnosis
+from webhook.doctor.foreign import advised
 from webhook.policy.model import Policy
 
 Check = Callable[[Entry], Iterable[Diagnosis]]
@@ -76,6 +77,8 @@ def examine(
             if webhook.is_dedicated:
                 ours.append(entry)
                 diagnoses += _dedicated(entry, served_at, now)
+            else:
+                diagnoses = [advised(entry, found) for found in diagnoses]
             yield Report(configuration.metadata.name, webhook.name, tuple(diagnoses))
         if ours:
             yield Report(configuration.metadata.name, "", tuple(contract.check_coverage(ours)))

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import inspect
 
 from webhook.api.text import quote
-from webhook.policy.rule_ids import EXEMPTIBLE, why_never_exempt
+from webhook.policy.rule_ids import EXEMPTIBLE, FIXED, why_never_exempt
 from webhook.policy.settings import PolicyDocument
 
 LONGEST_NAME: Final = 64
@@ -64,6 +64,8 @@ def type_at(path: str) -> inspect.Type:
 
 def _unknown_key(match: re.Match[str], here: inspect.Type, path: str) -> tuple[str, str]:
     assert isinstance(here, inspect.StructType)
+    if path.endswith("rules") and match[1] in FIXED:
+        return "this rule cannot be changed: a document of wrong types is read no further", _child(path, match[1])
     word = "unknown rule" if path.endswith("rules") else "unknown key"
     return word + nearest(match[1], [field.encode_name for field in here.fields]), _child(path, match[1])
 

@@ -8,6 +8,8 @@ from webhook.rules.registry import RULES
 OFFLINE: Final = (candidate_strategy_conflict.ID,)
 RULE_IDS: Final = (*RULES, *OFFLINE)
 
+FIXED: Final = ("object-types",)
+"""Not in a policy's hands: a document of wrong types is read no further, so there is nothing left to evaluate."""
 EXEMPTIBLE: Final = tuple(rule.id for rule in RULES.values() if not rule.parity and not rule.never_exempt)
 """The rules that an exemption silences, and may name."""
 

@@ -16,19 +16,40 @@ ModeWord = Literal["deny", "warn", "audit", "off"]
 ExemptibleRule: Any = Literal[EXEMPTIBLE]
 Operations = Annotated[list[Literal["CREATE", "UPDATE", "DELETE"]], Meta(min_length=1)]
 Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-Text = Annotated[str, Meta(pattern=r"\S", description="a text that says something")]
-Exact = Annotated[str, Meta(pattern=r"^[^*?\s]+(?!\s)$", description="an exact name; wildcards mean nothing here")]
-User = Annotated[str, Meta(pattern="^[^*?]+$", description="an exact name; wildcards mean nothing here")]
+_CONTROL: Final = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
+"""Characters that would steer a terminal on which a policy is shown, without tab and line feed."""
+_CONTROLS: Final = rf"{_CONTROL}\t\n"
+Text = Annotated[
+    str,
+    Meta(
+        pattern=rf"^(?=[\s\S]*\S)[^{_CONTROL}]*$",
+        description="a text that says something, without control characters",
+    ),
+]
+Exact = Annotated[
+    str, Meta(pattern=rf"^[^*?\s{_CONTROL}]+(?!\s)$", description="an exact name; wildcards mean nothing here")
+]
+User = Annotated[
+    str, Meta(pattern=rf"^[^*?{_CONTROLS}]+(?!\s)$", description="an exact name; wildcards mean nothing here")
+]
 Glob = Annotated[
-    str, Meta(pattern=r"^\S+(?!\s)$", description="a name, in which `*` is any run of characters and `?` is one")
+    str,
+    Meta(
+        pattern=rf"^[^\s{_CONTROL}]+(?!\s)$",
+        description="a name, in which `*` is any run of characters and `?` is one",
+    ),
 ]
 ServiceAccount = Annotated[
-    str, Meta(pattern=r"^[^/:*?\s]+/[^/:*?\s]+(?!\s)$", description="a service account as namespace/name, no wildcards")
+    str,
+    Meta(
+        pattern=rf"^[^/:*?\s{_CONTROL}]+/[^/:*?\s{_CONTROL}]+(?!\s)$",
+        description="a service account as namespace/name, no wildcards",
+    ),
 ]
 Writer = Annotated[
     str,
     Meta(
-        pattern=r"^([^/:*?\s]+/[^/:*?\s]+|user:[^*?]+)(?!\s)$",
+        pattern=rf"^([^/:*?\s{_CONTROL}]+/[^/:*?\s{_CONTROL}]+|user:[^*?{_CONTROLS}]+)(?!\s)$",
         description='a service account as namespace/name, or a user as "user:NAME", no wildcards',
     ),
 ]
@@ -36,6 +57,7 @@ Holder = Annotated[
     str,
     Meta(
         min_length=1,
+        pattern=rf"^[^{_CONTROLS}]*(?!\s)$",
         description="a holder identity, in which `*` is any run of characters, `?` is one, "
         "and `${pod}` is the name of the writer's pod",
     ),

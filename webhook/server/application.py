@@ -13,6 +13,7 @@ from gunicorn.workers.base import Worker
 from webhook.server.certificate_check import Unusable
 from webhook.server.logs import LOG, OUTLET
 from webhook.server.policy_file import PolicyFile
+from webhook.server.ports import in_use
 from webhook.server.settings import Options, gunicorn_settings
 from webhook.server.tls import Certificates
 
@@ -37,6 +38,11 @@ def serve(options: Options) -> None:
         # prometheus_client looks at this once, when it is imported, and decides whether processes count together.
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(memory)
         Application(options, memory, policy_file).run()
+    except SystemExit as stopped:
+        # gunicorn has tried for some seconds and logged it in its own words.
+        if stopped.code == 1 and os.getpid() == master and (problem := in_use(options)):
+            raise CannotServeError(problem) from None
+        raise
     finally:
         # A worker that fails to start leaves through here as well, and must not take the others' files away.
         if os.getpid() == master:
@@ -96,7 +102,7 @@ def _check_capture(options: Options) -> None:
     if not options.capture:
         return
     try:
-        Path(options.capture).mkdir(parents=True, exist_ok=True)
+        Path(options.capture).mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise CannotServeError(f"cannot capture into {options.capture}: {error.strerror}") from error
 
