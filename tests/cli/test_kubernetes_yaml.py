@@ -1,6 +1,7 @@
 """YAML becomes the JSON that kubectl would send."""
 
 from io import BytesIO
+from typing import Any
 
 import pytest
 import yaml
@@ -152,3 +153,20 @@ def test_a_document_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) 
         Part("a: 1\n", 1),
         UnreadablePart("a document of more than 0 MiB"),
     ]
+
+
+@pytest.mark.parametrize("count", [10, 300])
+def test_each_character_is_parsed_once(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The work for a document must not depend on how many stood before it."""
+    parsed: list[int] = []
+    parse_events = yaml.parse
+
+    def counted(text: str, **settings: Any) -> Any:
+        parsed.append(len(text))
+        return parse_events(text, **settings)
+
+    monkeypatch.setattr(yaml, "parse", counted)
+    text = "---\napiVersion: v1\nkind: Pod\n" * count
+    found = list(cut(part(text)))
+    assert sum(len(list(objects(one.text, one.first_line))) for one in found if isinstance(one, Part)) == count
+    assert sum(parsed) <= len(text)
