@@ -549,8 +549,11 @@ def test_recordings_are_read_without_a_word_of_complaint(run: Run) -> None:
     ("args", "complaint"),
     [
         (["--policy", "standrad"], "standrad"),
-        (["--now", "tomorrow"], '"tomorrow" is no RFC 3339 time; write 2026-01-31T23:59:59Z'),
-        (["--now", "2026-02-30T00:00:00Z"], '"2026-02-30T00:00:00Z" is no RFC 3339 time; write 2026-01-31T23:59:59Z'),
+        (["--now", "tomorrow"], '"tomorrow" is not an RFC 3339 time; write 2026-01-31T23:59:59Z'),
+        (
+            ["--now", "2026-02-30T00:00:00Z"],
+            '"2026-02-30T00:00:00Z" is not an RFC 3339 time; write 2026-01-31T23:59:59Z',
+        ),
     ],
     ids=["no such policy", "no time", "no such day"],
 )

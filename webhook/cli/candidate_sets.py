@@ -21,7 +21,7 @@ class CandidateSets(Struct):
     """The latest moment so far: what is listed has no order in time."""
 
     def follow(self, judged: Judged, policy: Policy) -> Judged:
-        """Take in one write; its verdict gains a finding where it is the one that brings the conflict."""
+        """Take in one write; its verdict gains a finding if it is the one that brings the conflict."""
         request = judged.request
         candidate = request.new or request.old
         if not isinstance(candidate, LeaseCandidate):

@@ -16,7 +16,7 @@ def moment(text: str) -> int:
     """An RFC 3339 time in microseconds since 1970.
 
     Raises:
-        Failure: the text is no such time.
+        Failure: the text is not such a time.
 
     """
     try:
@@ -24,5 +24,5 @@ def moment(text: str) -> int:
     except ValueError:
         parsed = None
     if parsed is None:
-        raise Failure(f'"{text}" is no RFC 3339 time; write 2026-01-31T23:59:59Z')
+        raise Failure(f'"{text}" is not an RFC 3339 time; write 2026-01-31T23:59:59Z')
     return (parsed - _EPOCH) // timedelta(microseconds=1)

@@ -1,4 +1,4 @@
-"""`lease-webhook replay`: judges recorded reviews again, and says what another policy would change."""
+"""`lease-webhook replay`: evaluates recorded reviews again, and says what another policy would change."""
 
 import argparse
 import collections
@@ -24,7 +24,7 @@ Counts = collections.Counter[tuple[str, Mode]]
 """How often each rule spoke, by mode."""
 
 _DESCRIPTION = """\
-Judges recorded AdmissionReviews again, each at the moment when it was received (from index.jsonl, if there is one
+Evaluates recorded AdmissionReviews again, each at the moment when it was received (from index.jsonl, if there is one
 beside the files or above them), and shows what is denied or warned about, and by which rules.
 """
 
@@ -73,7 +73,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     """Register the command."""
     parser = subparsers.add_parser(
         "replay",
-        help="judge recorded reviews again; compare two policies",
+        help="evaluate recorded reviews again; compare two policies",
         description=_DESCRIPTION,
         epilog=_EPILOG,
     )
@@ -85,7 +85,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def run(args: argparse.Namespace) -> int:
-    """Judge everything and say what came of it."""
+    """Evaluate everything and say what came of it."""
     policy = load_policy(args.policy)
     received = Received(args.directories)
     if args.against is None:
