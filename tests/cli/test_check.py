@@ -310,6 +310,13 @@ def test_a_device_without_an_end_is_given_up(run: Run, monkeypatch: pytest.Monke
     assert (code, lines(out)) == (2, [{"source": "/dev/zero#1", "error": "a document of more than 1 MiB"}])
 
 
+def test_a_path_that_cannot_be_costs_only_itself(run: Run) -> None:
+    write("lease.yaml", make_lease())
+    code, out, _ = run("a" * 5000, "lease.yaml", "--format", "json")
+    assert code == 2
+    assert ["error" in line for line in lines(out)] == [True, False]
+
+
 def test_a_folder_that_vanishes_costs_only_itself(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("all/b").mkdir(parents=True)
     write("all/a.yaml", make_lease())

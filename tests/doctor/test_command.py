@@ -303,6 +303,16 @@ def test_advice_for_the_webhooks_of_others_is_theirs(
     assert (found["safe"], found["entries"][0]["configuration"]) == (False, name)
 
 
+@settings(deadline=None)
+@given(JSON)
+def test_no_kind_is_too_odd(kind: object) -> None:
+    whole = {"kind": "List", "items": [{"kind": kind}, document()]}
+    stdin = io.TextIOWrapper(io.BytesIO(json.dumps(whole).encode()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdin", stdin)
+        assert main(["doctor"]) == 0
+
+
 FIELDS = st.sampled_from(sorted(document()["webhooks"][0]))
 
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from webhook.api.request import GROUP, KIND_OF
 from webhook.cli import documents, json_text, kubernetes_yaml
-from webhook.cli.walk import Found, below
+from webhook.cli.walk import Found, below, is_directory
 
 SUFFIXES: Final = (".json", ".jsonl", ".yaml", ".yml")
 LARGEST_DOCUMENT: Final = 20 * 1024 * 1024
@@ -94,7 +94,7 @@ def read(paths: Sequence[str], ignore: Sequence[str] = (), *, skip_foreign: bool
     for path in paths:
         if path == STANDARD_INPUT:
             yield from _documents(path, sys.stdin.buffer)
-        elif Path(path).is_dir():
+        elif is_directory(Path(path)):
             for found in below(Path(path), SUFFIXES, (*ignore, INDEX)):
                 yield from _found(found, skip_foreign=skip_foreign)
         else:

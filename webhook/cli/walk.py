@@ -34,7 +34,7 @@ def below(directory: Path, suffixes: Sequence[str], ignore: Sequence[str] = ()) 
     while waiting:
         found = waiting.pop()
         path = found.path
-        is_folder = path.is_dir() and not path.is_symlink()
+        is_folder = is_directory(path) and not path.is_symlink()
         if found.error:
             yield found
         elif not is_folder and path.suffix not in suffixes:
@@ -45,6 +45,14 @@ def below(directory: Path, suffixes: Sequence[str], ignore: Sequence[str] = ()) 
             waiting += _listed(path)
         elif (answer := _file(path)) is not None:
             yield answer
+
+
+def is_directory(path: Path) -> bool:
+    """Whether a path is a directory, or a link to one; not if that cannot be found out."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def _listed(folder: Path) -> list[Found]:

@@ -14,7 +14,7 @@ from webhook.doctor.configuration import MUTATING, VALIDATING, Webhook
 DEEPEST_LIST: Final = 3
 """A List holds objects; one inside another is already odd."""
 
-KINDS: Final = frozenset({VALIDATING, MUTATING, "Secret", "ConfigMap", "Namespace"})
+KINDS: Final = (VALIDATING, MUTATING, "Secret", "ConfigMap", "Namespace")
 """Everything else is not looked at."""
 
 Document = Mapping[str, object]
