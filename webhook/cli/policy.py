@@ -124,8 +124,8 @@ def _loaded(name_or_path: str | None) -> Policy:
 
 def _summary(policy: Policy) -> str:
     cap = "everything allowed (mode: off)" if policy.mode is Mode.OFF else f"mode {policy.mode.word}"
-    docs = f", docs_url {policy.docs_url}" if policy.docs_url else ""
-    return f"preset {policy.preset}, hash {policy.digest}, {cap}, without_stamps {policy.document.without_stamps}{escape(docs)}"
+    docs = f", docs_url {escape(policy.docs_url)}" if policy.docs_url else ""
+    return f"preset {policy.preset}, hash {policy.digest}, {cap}, without_stamps {policy.document.without_stamps}{docs}"
 
 
 def _head(policy: Policy) -> dict[str, Any]:
