@@ -165,9 +165,9 @@ def contradicts(request: AdmissionRequest, policy: Policy) -> Verdict:
 
 def not_judged(request: AdmissionRequest, policy: Policy) -> Verdict:
     """A typo in a webhook configuration must not brick a cluster: what we do not know is allowed, and said."""
-    resource = escape(
-        cut(f"{request.resource}/{request.sub_resource}" if request.sub_resource else request.resource, 60)
-    )
+    # Each may be as long as a review.
+    name, below = request.resource[:61], request.sub_resource[:61]
+    resource = escape(cut(f"{name}/{below}" if below else name, 60))
     known = SERVED_VERSIONS.get(request.resource)  # type: ignore[call-overload]
     if request.operation is Operation.CONNECT:
         what = f"CONNECT to {resource} is not judged"

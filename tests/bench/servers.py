@@ -70,10 +70,16 @@ class Running(msgspec.Struct, frozen=True):
         """Process ids of our server's workers."""
         return children(self.pid)
 
+    @property
+    def health_address(self) -> tuple[str, int]:
+        """Where our server's probes and metrics are."""
+        said = next(line for line in self.log.splitlines() if '"listening"' in line)
+        host, _, port = json.loads(said)["health"].rpartition(":")
+        return host, int(port)
+
     def health(self, path: str) -> tuple[int, str]:
         """A page of our server's health port."""
-        said = next(line for line in self.log.splitlines() if '"listening"' in line)
-        connection = http.client.HTTPConnection(json.loads(said)["health"], timeout=10)
+        connection = http.client.HTTPConnection(*self.health_address, timeout=10)
         try:
             connection.request("GET", path)
             answer = connection.getresponse()

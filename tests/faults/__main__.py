@@ -4,7 +4,7 @@ import sys
 
 from tests.bench import results
 from tests.bench.__main__ import Measurement, program
-from tests.faults import certificates, clients, clock, memory, output, signals
+from tests.faults import bodies, certificates, clients, clock, hostile_clients, memory, output, signals
 
 FAULTS: dict[str, Measurement] = {
     "terminate": signals.terminate,
@@ -19,6 +19,10 @@ FAULTS: dict[str, Measurement] = {
     "full-disk": output.full_disk,
     "clock": clock.jumps,
     "memory": memory.soak,
+    "bodies": bodies.bodies,
+    "crowds": hostile_clients.crowds,
+    "idle": hostile_clients.idle,
+    "cut-heads": hostile_clients.cut_heads,
 }
 
 if __name__ == "__main__":

@@ -25,9 +25,9 @@ _CONFIG_KEY: Final = "[-._a-zA-Z0-9]+"
 
 _LABEL_PATTERN: Final = re.compile(_LABEL)
 _SUBDOMAIN_CHARACTERS: Final = re.compile("[-.a-z0-9]+")
-_KEY_PATTERN: Final = re.compile(_KEY)
+_KEY_PATTERN: Final = re.compile("[A-Za-z0-9][-A-Za-z0-9_.]*+(?<=[A-Za-z0-9])")
 _QUALIFIED_PATTERN: Final = re.compile(f"({_SUBDOMAIN}/)?{_KEY}")
-_LABEL_VALUE_PATTERN: Final = re.compile(_LABEL_VALUE)
+_LABEL_VALUE_PATTERN: Final = re.compile(f"({_KEY_PATTERN.pattern})?")
 _CONFIG_KEY_PATTERN: Final = re.compile(_CONFIG_KEY)
 
 _ALPHANUMERIC_ENDS: Final = "and must start and end with an alphanumeric character"

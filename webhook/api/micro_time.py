@@ -21,6 +21,7 @@ FIRST_READABLE: Final = -62_167_219_200 * MICROS_PER_SECOND
 AFTER_LAST_READABLE: Final = 253_402_300_800 * MICROS_PER_SECOND
 """10000-01-01T00:00:00Z, the first instant that prints with five digits of year."""
 
+_LONGEST_KEPT: Final = 40
 _REST: Final = r"-(\d\d)-(\d\d)T([01]\d|2[0-3]):([0-5]\d):([0-5]\d)"
 _SECOND_FORM: Final = re.compile(rf"(\d{{4}}){_REST}", re.ASCII)
 _PRINTED_OUTSIDE: Final = re.compile(rf"(-0001|10000){_REST}(?:\.(\d{{6}}))?Z", re.ASCII)
@@ -33,7 +34,8 @@ def parse(text: str) -> int:
         go_time.TimeError: a ValueError with Go's own words; years 10000 and -0001 are refused as well.
 
     """
-    return _micro_time(text)
+    # Only a text of about the canonical length is remembered: a fraction may be as long as a request.
+    return _micro_time(text) if len(text) <= _LONGEST_KEPT else go_time.parse(go_time.MICROSECONDS, text)
 
 
 def parse_seconds(text: str) -> int:

@@ -5,6 +5,7 @@ from typing import Final
 
 from msgspec import Raw, Struct
 
+from webhook.api.fact import fact
 from webhook.api.field import FieldError
 from webhook.api.objects import Lease, LeaseCandidate
 from webhook.api.user import NO_USER, UserInfo, user_of
@@ -62,7 +63,7 @@ class Options(Struct, frozen=True, gc=False, rename="camel"):
 NO_OPTIONS = Options()
 
 
-class AdmissionRequest(Struct, frozen=True, gc=False):
+class AdmissionRequest(Struct, frozen=True, dict=True):
     """One write, as the API server asks about it.
 
     `name` and `namespace` are those of the object where the request leaves them empty.
@@ -89,9 +90,9 @@ class AdmissionRequest(Struct, frozen=True, gc=False):
     api_version: str = "admission.k8s.io/v1"
     body: bytes = b""
 
-    @property
+    @fact
     def user(self) -> UserInfo | None:
-        """Who writes; None where the review names nobody readable. Decoded at each call: most reviews never ask."""
+        """Who writes; None where the review names nobody readable."""
         return user_of(self.user_info)
 
     @property

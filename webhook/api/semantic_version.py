@@ -21,15 +21,30 @@ ZERO: Final = Version(0)
 """0.0.0, which the API server takes for "not given"; build metadata does not count."""
 
 
-# Four rules read the same two versions; only a few are kept, because each may be as long as a request.
-@lru_cache(maxsize=8)
 def parse(text: str) -> Version:
     """The version that a text spells; versions compare by precedence, so build metadata does not count.
 
     Raises:
-        ValueError: the text is no semantic version, or a number in it does not fit in 64 bits.
+        ValueError: the text is no semantic version, a number in it does not fit in 64 bits, or it is absurdly long.
 
     """
+    return _short(text) if len(text) <= _LONGEST_KEPT else _parse(text)
+
+
+_LONGEST_KEPT: Final = 64
+_LONGEST: Final = 256 * 1024
+"""Characters. Upstream has no limit but that of a request, at which a comparison of two versions takes a second."""
+
+
+# Four rules read the same two versions. Only short ones are kept, because one may be as long as a request.
+@lru_cache(maxsize=8)
+def _short(text: str) -> Version:
+    return _parse(text)
+
+
+def _parse(text: str) -> Version:
+    if len(text) > _LONGEST:
+        raise ValueError("no semantic version")
     rest, plus, build = text.partition("+")
     core, dash, prerelease = rest.partition("-")
     numbers = core.split(".", 3)

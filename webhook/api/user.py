@@ -5,6 +5,9 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
+from webhook.api.bulk import LARGEST_REQUEST
+from webhook.api.formats import LONGEST_NAME
+
 NO_USER: Final = Raw(b"null")
 
 
@@ -17,9 +20,9 @@ class UserInfo(Struct, frozen=True, gc=False):
 
     @property
     def pod_name(self) -> str:
-        """The pod that the writer's token is bound to, or "" where the token names none."""
+        """The pod that the writer's token is bound to, or "" where the token names none; a longer text names none."""
         names = self.extra.get("authentication.kubernetes.io/pod-name")
-        return names[0] if names else ""
+        return names[0] if names and len(names[0]) <= LONGEST_NAME else ""
 
     @property
     def service_account(self) -> tuple[str, str] | None:
@@ -40,7 +43,12 @@ _nullable: Final = msgspec.json.Decoder(_Nullable)
 
 
 def user_of(user_info: Raw) -> UserInfo | None:
-    """The writer; None for null and for anything unreadable: rules about the writer then find against the write."""
+    """The writer; None for null and for anything unreadable: rules about the writer then find against the write.
+
+    No authenticator names a writer in more than LARGEST_REQUEST bytes, so that is unreadable as well.
+    """
+    if memoryview(user_info).nbytes > LARGEST_REQUEST:
+        return None
     try:
         return _usual.decode(user_info)
     except msgspec.ValidationError:

@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
+from webhook.api.candidate_of_version import FOREIGN_FIELD, decode_without
 from webhook.api.field import FieldError, type_invalid
 from webhook.api.objects import NO_METADATA, Lease, LeaseCandidate
 from webhook.api.request import (
@@ -22,6 +23,7 @@ from webhook.api.user import NO_USER
 from webhook.api.wrong_types import wrong_types
 
 LONGEST_UID: Final = 256
+REVIEW_VERSIONS: Final = frozenset({"admission.k8s.io/v1", "admission.k8s.io/v1beta1"})
 _NULL: Final = Raw(b"null")
 
 
@@ -165,55 +167,42 @@ def _resource_against_kind(resource: WireResource, kind: WireKind) -> str:
     return ""
 
 
-_FIELD_OF_ANOTHER_VERSION: Final = {
-    "v1alpha1": "strategy",
-    "v1alpha2": "preferredStrategies",
-    "v1beta1": "preferredStrategies",
-}
-"""What the struct of a LeaseCandidate knows and this version does not: an unknown field, whatever its type."""
-
-
 def _object(resource: WireResource, raw: Raw, role: str, errors: list[FieldError]) -> Lease | LeaseCandidate | None:
     """The typed object, or None: for null without an error, for a wrong type with one for each field."""
-    text = bytes(raw)
-    if not text.startswith(b"{"):
+    if bytes(memoryview(raw)[:1]) != b"{":
         return None
     try:
-        return _objects[str(resource.resource)].decode(text)
+        return _objects[str(resource.resource)].decode(raw)
     except msgspec.ValidationError as error:
-        foreign = _FIELD_OF_ANOTHER_VERSION.get(str(resource.version))
-        if foreign and f"`$.spec.{foreign}" in str(error):
-            return _object(resource, _without_spec_field(text, foreign), role, errors)
-        found = [
-            (said, piece)
-            for said, piece in wrong_types(_FORMS[str(resource.resource)], text)
-            if not foreign or f"`$.spec.{foreign}" not in said
-        ]
-        # Of a key that stands twice the decoder refuses the first, and only the last counts there.
-        errors.extend(_type_error(said, role, piece) for said, piece in found or [(str(error), text)])
-        return None
+        problem = str(error)
+    foreign = FOREIGN_FIELD.get(str(resource.version))
+    if foreign and f"`$.spec.{foreign}" in problem:
+        try:
+            return decode_without(foreign, raw)
+        except msgspec.ValidationError as error:
+            problem = str(error)
+    found = [
+        said
+        for said in wrong_types(_FORMS[str(resource.resource)], bytes(raw))
+        if not foreign or f"`$.spec.{foreign}" not in said
+    ]
+    # Of a key that stands twice the decoder refuses the first, and only the last counts there.
+    errors.extend(_type_error(said, role) for said in found or [problem])
+    return None
 
 
-def _without_spec_field(document: bytes, field: str) -> Raw:
-    pieces = msgspec.json.decode(document, type=dict[str, Raw])
-    spec = msgspec.json.decode(pieces["spec"], type=dict[str, Raw])
-    del spec[field]
-    pieces["spec"] = Raw(msgspec.json.encode(spec))
-    return Raw(msgspec.json.encode(pieces))
-
-
-_TOO_LONG_TO_BE_A_NUMBER: Final = re.compile(rb"[0-9]{4300}|[0-9][eE]\+?[0-9]{3}")
-
-
-def _type_error(text: str, role: str, document: bytes) -> FieldError:
+def _type_error(text: str, role: str) -> FieldError:
     """The words of msgspec, "Expected `int | null`, got `str` - at `$.spec.leaseTransitions`", as a field error."""
-    if "out of range" in text and _TOO_LONG_TO_BE_A_NUMBER.search(document):
-        raise ReviewError(400, "the body has a number that no API server sends")
     what, _, where = text.partition(" - at `$")
+    if what in _ABSURD_NUMBERS:
+        raise ReviewError(400, "the body has a number that no API server sends")
     path = where.rstrip("`").lstrip(".")
     said = _QUOTED.sub(_in_words, what).replace("Expected ", "must be ", 1)
     return type_invalid(f"{role}.{path}".strip(".") or "object", said)
 
+
+_ABSURD_NUMBERS: Final = frozenset({"Number out of range", "Integer value out of range"})
+"""How msgspec calls what does not fit into a float, and an integer of more than 4300 digits."""
 
 _QUOTED: Final = re.compile(r"`([^`]+)`")
 _WORDS: Final = {
@@ -237,7 +226,7 @@ def _read_options(raw: Raw, errors: list[FieldError]) -> Options:
     try:
         options = _options.decode(raw)
     except msgspec.ValidationError as error:
-        errors.append(_type_error(str(error), "options", bytes(raw)))
+        errors.append(_type_error(str(error), "options"))
         return NO_OPTIONS
     return NO_OPTIONS if options is None or options == NO_OPTIONS else options
 

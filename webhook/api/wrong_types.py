@@ -19,8 +19,8 @@ _INNER: Final[dict[tuple[type[Struct], str], type[Struct]]] = {
 }
 
 
-def wrong_types(form: type[Struct], document: bytes, path: str = "") -> Iterator[tuple[str, bytes]]:
-    """The first wrong type of each field, as (what msgspec says about it, the bytes of the field).
+def wrong_types(form: type[Struct], document: bytes, path: str = "") -> Iterator[str]:
+    """The first wrong type of each field, as what msgspec says about it.
 
     Only fields that the form has are looked at, so there are at most as many errors as it has fields.
 
@@ -45,7 +45,7 @@ def wrong_types(form: type[Struct], document: bytes, path: str = "") -> Iterator
             decoder.decode(text)
         except msgspec.ValidationError as error:
             what, _, where = str(error).partition(_AT)
-            yield f"{what}{_AT}{path}.{name}{where.rstrip('`')}`", text
+            yield f"{what}{_AT}{path}.{name}{where.rstrip('`')}`"
 
 
 class _Plan(Struct, frozen=True):

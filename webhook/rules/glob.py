@@ -4,9 +4,13 @@ A glob covers the whole text, upper and lower case differ, and `[` is no class. 
 matters because holder identities come from strangers and may hold a megabyte.
 """
 
-from fnmatch import fnmatchcase
+import re
+from fnmatch import fnmatchcase, translate
+from functools import lru_cache
 from typing import Final
 
+from webhook.api.bulk import LARGEST_REQUEST
+from webhook.api.formats import LONGEST_NAME
 from webhook.rules.binding import POD
 
 WILDCARDS: Final = "*?"
@@ -25,12 +29,25 @@ def matches(pattern: str, text: str) -> bool:
 def holder_matches(template: str, holder: str, pod: str) -> bool:
     """Whether a holder template of a binding covers the holder.
 
-    `${pod}` stands for exactly the pod's name; a template that has it covers nothing where the name is not known ("").
+    `${pod}` stands for exactly the pod's name; a template that has it covers nothing if the name is not known ("") or
+    longer than a pod's can be, and no holder that is longer than a write.
+    Only the template, which a person wrote, becomes a pattern: the name is matched as text.
     """
-    if POD in template and not pod:
+    if POD not in template:
+        return matches(template, holder)
+    if not pod or len(pod) > LONGEST_NAME or _END in pod or len(holder) > LARGEST_REQUEST:
         return False
-    literal_pod = "".join(f"[{character}]" if character in "*?[" else character for character in pod)
-    return fnmatchcase(holder, _without_classes(template).replace(POD, literal_pod))
+    return _pattern(template).match(f"{pod}{_END}{holder}") is not None
+
+
+_END: Final = "\0"
+"""Between the pod's name and the holder; no name has it, and a policy file cannot."""
+
+
+@lru_cache(maxsize=256)
+def _pattern(template: str) -> re.Pattern[str]:
+    glob = translate(_without_classes(template).replace(POD, _END))
+    return re.compile(f"(?P<pod>[^{_END}]*+){_END}{glob.replace(re.escape(_END), '(?P=pod)')}")
 
 
 def _without_classes(pattern: str) -> str:

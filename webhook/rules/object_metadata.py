@@ -34,6 +34,9 @@ IMMUTABLE: Final = "field is immutable"
 LARGEST_ANNOTATIONS: Final = 256 * 1024
 """Bytes of all keys and values of metadata.annotations together."""
 
+MOST_ITEMS: Final = 100_000
+"""Labels, finalizers and owners that are looked at; an API server has looked at all of them before it asks us."""
+
 _SOURCE: Final = "kubernetes/apimachinery pkg/api/validation/objectmeta.go, ValidateObjectMetaUpdate"
 _NO_TIME: Final = frozenset({None, micro_time.ZERO})
 _DELETION_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion"})
@@ -138,7 +141,7 @@ def _unreadable_times(metadata: ObjectMeta) -> Iterator[FieldError]:
 
 
 def _wrong_labels(labels: dict[str, str | None]) -> Iterator[FieldError]:
-    for key, value in labels.items():
+    for key, value in islice(labels.items(), MOST_ITEMS):
         if wrong := formats.qualified_name(key):
             yield from each_invalid(LABELS, key, wrong)
         if value and (wrong := formats.label_value(value)):
@@ -149,6 +152,8 @@ def _wrong_annotations(annotations: dict[str, str | None]) -> Iterator[FieldErro
     size = 0
     for key, value in annotations.items():
         size += formats.byte_length(key) + formats.byte_length(value or "")
+        if size > LARGEST_ANNOTATIONS:
+            break
         if wrong := formats.annotation_key(key):
             yield from each_invalid(ANNOTATIONS, key, wrong)
     if size > LARGEST_ANNOTATIONS:
@@ -157,7 +162,7 @@ def _wrong_annotations(annotations: dict[str, str | None]) -> Iterator[FieldErro
 
 def _wrong_owners(owners: list[OwnerReference | None]) -> Iterator[FieldError]:
     controller = ""
-    for owner in (owner or OwnerReference() for owner in owners):
+    for owner in (owner or OwnerReference() for owner in islice(owners, MOST_ITEMS)):
         if not (owner.kind and owner.name and owner.uid) or owner.api_version != "v1" or owner.kind == "Event":
             yield from _wrong_owner(owner)
         if owner.controller:
@@ -192,7 +197,7 @@ def _group_and_version(api_version: str) -> tuple[str, str]:
 
 def _wrong_finalizers(finalizers: list[str | None], old: ObjectMeta) -> Iterator[FieldError]:
     names = [name or "" for name in finalizers]
-    for name in names:
+    for name in names[:MOST_ITEMS]:
         if wrong := formats.qualified_name(name):
             yield from each_invalid(FINALIZERS, name, wrong)
     if _DELETION_FINALIZERS.issubset(names):

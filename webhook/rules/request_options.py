@@ -42,6 +42,7 @@ def _wrong_write_options(options: Options) -> Iterator[FieldError]:
 def _wrong_manager(manager: str) -> Iterator[FieldError]:
     if byte_length(manager) > LONGEST_MANAGER:
         yield too_long("fieldManager", f"may not be more than {LONGEST_MANAGER} bytes")
+        manager = manager[:LONGEST_MANAGER]
     if manager.isprintable():
         return
     # Upstream names every such character; the first is enough to find the mistake. Positions count bytes.

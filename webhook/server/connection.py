@@ -1,15 +1,16 @@
 """One connection with a client that may be hostile: how long it may live, what it holds, and how it ends.
 
-It leans on names inside uvicorn (`cycle`, `flow`, `timeout_keep_alive_task`), which is why uvicorn is pinned exactly
-and each guard has a test. uvicorn's own timers are not used: `expires` is one number for each connection, which the
-sweep compares with the clock, so there is no timer that could outlive a connection.
+It leans on names inside uvicorn (`flow`, `connections`), which is why uvicorn is pinned exactly and each guard has a
+test. No request reaches an ASGI application, and uvicorn's own timers are not used: `expires` is one number for each
+connection, which the sweep compares with the clock, so there is no timer that could outlive a connection.
 
 What is overridden, and why:
 - connection_made, connection_lost: a connection that never sends a request is closed as well; counts are given back.
-- on_response_complete, shutdown: keep-alive and draining by `expires`, and a drain that serves one more request.
+- shutdown: draining by `expires`, which serves one more request.
 - pause_writing, resume_writing: a client that does not read its answers is not read from.
 """
 
+import abc
 import asyncio
 import time
 from collections.abc import Mapping
@@ -28,7 +29,7 @@ CLOSE_SECONDS: Final = 2
 """How long a client may take to let go after we closed."""
 
 
-class Connection(HttpToolsProtocol):
+class Connection(HttpToolsProtocol, abc.ABC):
     """A connection whose requests a subclass reads."""
 
     kinds: ClassVar[Mapping[int, str]] = {
@@ -47,7 +48,9 @@ class Connection(HttpToolsProtocol):
         self.load = load
         self.guards = load.guards
         self.expires = 0.0
-        self.parts: list[bytes] | None = None
+        self.weight = 0
+        self.body: bytes | bytearray | None = None
+        self._unread = b""  # bytes of a read that wait for their turn
         self._open = False  # a request has begun and is not whole
         self._held = 0
         self._waiting = False
@@ -59,13 +62,14 @@ class Connection(HttpToolsProtocol):
         """Start the clock: silence after the handshake ends at keep-alive."""
         super().connection_made(transport)  # type: ignore[arg-type] # uvicorn narrows it to Transport
         self.expires = time.monotonic() + self.guards.keep_alive_seconds
+        self.load.opened(self, 1)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Give back what this connection held."""
         self._release()
+        self._unread = b""
+        self.load.closed(self)
         super().connection_lost(exc)
-        # uvicorn cancels it only without an exception; a reset connection would be kept for keep-alive seconds.
-        self._unset_keepalive_if_required()
 
     def pause_writing(self) -> None:
         """The client does not read: do not read from it either, and do not wait for ever."""
@@ -76,13 +80,25 @@ class Connection(HttpToolsProtocol):
     def resume_writing(self) -> None:
         """It reads again."""
         super().resume_writing()
-        self.flow.resume_reading()
+        if self._unread:
+            self.load.turns.queue(self, self.loop)
+        else:
+            self.flow.resume_reading()
         if not self._open and not self._closing:
             self._rest()
 
+    @property
+    def is_idle(self) -> bool:
+        """Between two requests."""
+        return not self._open and not self._unread
+
+    @abc.abstractmethod
+    def take_turn(self) -> bool:
+        """Parse a little of what waits; whether there is more."""
+
     def expire(self) -> None:
         """Called by the sweep when `expires` has passed."""
-        if self._closing or self.flow.write_paused or self._app_is_answering():
+        if self._closing or self.flow.write_paused:
             self.transport.abort()
         elif self._open and not self._refused:
             self.refuse(408, "the request took too long")
@@ -92,34 +108,21 @@ class Connection(HttpToolsProtocol):
     def shutdown(self) -> None:
         """The server stops: answer one more request on an idle connection, then close it."""
         self._draining = True
-        if self._app_is_answering():
-            super().shutdown()
-        else:
-            self.expires = min(self.expires, time.monotonic() + self.guards.drain_seconds)
-
-    def on_response_complete(self) -> None:
-        """The application has answered; uvicorn starts the next one that waits, or its timer, which we do not want."""
-        super().on_response_complete()
-        self._unset_keepalive_if_required()
-        if not self.transport.is_closing() and not self._open:
-            self._rest()
+        self.expires = min(self.expires, time.monotonic() + self.guards.drain_seconds)
 
     def refuse(self, status: int, text: str) -> None:
         """Answer what is no review, and close: nobody knows where a next request would begin."""
         if self._refused:
             return
         self._refused = True
-        self.parts = None
+        self.body = None
+        self._unread = b""
         if status == HTTPStatus.SERVICE_UNAVAILABLE:
             self.load.metrics.shed()
         else:
             self.load.metrics.refused(self.kinds[status])
         self.load.complain(status, text, self.client)
         self._release()
-        if self._app_is_answering():
-            # An earlier request of this connection is still being answered; ours would stand in its place.
-            self.transport.abort()
-            return
         extra = b"connection: close\r\n"
         if status == HTTPStatus.SERVICE_UNAVAILABLE:
             extra += b"retry-after: 1\r\n"
@@ -145,10 +148,6 @@ class Connection(HttpToolsProtocol):
         if self._waiting:
             self._waiting = False
             self.load.metrics.waiting(-1)
-
-    def _app_is_answering(self) -> bool:
-        cycle: Any = self.cycle  # uvicorn types it as never None; it is, until the application gets a request
-        return cycle is not None and not cycle.response_complete
 
     def _rest(self) -> None:
         """Nothing to do: wait for the next request."""

@@ -18,12 +18,19 @@ _TIMEOUT: Final = re.compile(rb"(?:^|[?&])timeout=([0-9]{1,12})s(?:&|$)")
 _JSON: Final = b"application/json"
 
 
-@functools.lru_cache(maxsize=64)
 def budget(query: bytes) -> float:
     """Seconds for an answer, from `timeout=Ns` in the query; rubbish counts as no timeout.
 
     The API server rounds its own time up to a whole second, so one second of it may not exist.
     """
+    return _budget(query) if len(query) <= _LONGEST_KEPT else _budget.__wrapped__(query)
+
+
+_LONGEST_KEPT: Final = 64
+
+
+@functools.lru_cache(maxsize=64)
+def _budget(query: bytes) -> float:
     found = _TIMEOUT.search(query)
     granted = int(found[1]) if found else DEFAULT_TIMEOUT
     return max(min(granted, LONGEST_TIMEOUT) - 1.0, LEAST_BUDGET)

@@ -43,10 +43,6 @@ class HealthProtocol(GuardedProtocol):
         self._readiness = readiness
         self._metrics = metrics
 
-    def answers_at_once(self) -> bool:
-        """Nothing here goes to the application."""
-        return True
-
     def answer(self, body: bytes) -> Answer:  # noqa: ARG002 - a probe has none
         """Answer a probe or a scrape."""
         method = self.head.method

@@ -1,5 +1,6 @@
 """HTTP/1.1 by itself: what a head must not say, and an answer as bytes."""
 
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final, NamedTuple, Self
@@ -10,6 +11,8 @@ Headers = list[tuple[bytes, bytes]]
 Problem = tuple[int, str]
 """A status and one line of text."""
 
+_ABSOLUTE: Final = re.compile(rb"\A[A-Za-z][-+.A-Za-z0-9]*://[^/?#]*")
+"""What an absolute-form target has before its path (RFC 9112 3.2.2)."""
 _CONTINUE: Final = b"100-continue"
 UNUSUAL: Final = frozenset({b"transfer-encoding", b"expect"})
 """Headers that say how a body comes; kube-apiserver never sends them."""
@@ -29,7 +32,7 @@ class Head(NamedTuple):
     @classmethod
     def of(cls, method: bytes, target: bytes, headers: Headers) -> Self:
         """The head; of equal names the last one counts. The parser has refused bad lengths before."""
-        path, _, query = target.partition(b"?")
+        path, _, query = _ABSOLUTE.sub(b"", target).partition(b"?")
         fields = dict(headers)
         return cls(method, path, query, fields, int(fields.get(b"content-length", 0)))
 
@@ -38,11 +41,12 @@ NO_HEAD: Final = Head(b"", b"", b"", {}, 0)
 
 
 class Answer(NamedTuple):
-    """What goes back: `media` is the Content-Type."""
+    """What goes back: `media` is the Content-Type, `allow` the methods of a 405."""
 
     status: int
     body: bytes
     media: bytes = b"text/plain; charset=utf-8"
+    allow: bytes = b""
 
 
 def head_size(target: bytes, headers: Headers) -> int:
@@ -63,7 +67,9 @@ def head_problem(head: Head, headers: Headers, version: str) -> Problem | None:
 
 def message(answer: Answer, extra: bytes) -> bytes:
     """Head and body as one piece: one write is one TLS record."""
-    status, body, media = answer
+    status, body, media, allow = answer
+    if allow:
+        extra += b"allow: %b\r\n" % allow
     return b"HTTP/1.1 %d %b\r\ncontent-type: %b\r\ncontent-length: %d\r\n%b\r\n%b" % (
         status,
         _PHRASES[status],

@@ -5,8 +5,10 @@ in that directory and any of them can show the sum.
 """
 
 import collections
+import math
 import os
 import threading
+import time
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -18,7 +20,7 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 from prometheus_client.registry import Collector
 
 from webhook import __version__
-from webhook.api.request import Operation, Resource
+from webhook.api.request import Resource
 from webhook.api.verdict import Verdict
 from webhook.policy.model import Policy
 from webhook.server.logs import LOG
@@ -32,10 +34,10 @@ BUCKETS: Final = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1,
 DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
 ReviewLabels = tuple[str, str, str, str]
 """Resource, operation, event, verdict."""
+SHOWN_SECONDS: Final = 1.0
 MOST_TO_ADD: Final = 1000
 """Reviews that wait for a flush at most: under another server than ours nobody else flushes."""
 _RESOURCES: Final = frozenset(Resource)
-_OPERATIONS: Final = frozenset(Operation)
 
 
 def make_metrics() -> "Metrics":
@@ -89,6 +91,11 @@ class Metrics:
             "Requests answered with 503 because too many bytes were in flight.",
             registry=registry,
         )
+        self._closed_for_others = Counter(
+            "lease_webhook_connections_closed",
+            "Connections that were closed because there were too many, the longest idle first.",
+            registry=registry,
+        )
         self._malformed = Counter(
             "lease_webhook_malformed", "Requests that are no review, by what is wrong.", ["class"], registry=registry
         )
@@ -134,6 +141,8 @@ class Metrics:
         self._shown_policy: Gauge | None = None
         self._ca_shown = False
         self._lost: dict[str, int] = {}
+        self._shown = b""
+        self._shown_at = -math.inf
 
     def replied(self, reply: Reply, body: bytes, head: Mapping[bytes, bytes], seconds: float) -> None:  # noqa: ARG002
         """Count one reply; verdicts and durations show after the next `flush`."""
@@ -141,8 +150,10 @@ class Metrics:
         if request is None or verdict is None:
             self.refused(_REFUSED_BODIES.get(reply.status, "body"))
             return
+        # A resource may be any text, as long as a review, and would be kept until the next flush.
+        resource = request.resource if request.resource in _RESOURCES else OTHER
         # `_value_` because hashing a member of an Enum is a call into Python.
-        labels = (request.resource, request.operation._value_, verdict.event, _word(verdict))
+        labels = (resource, request.operation._value_, verdict.event, _word(verdict))
         # Appending needs no lock, whichever thread does it.
         self._to_add.append((labels, seconds))
         if len(self._to_add) >= MOST_TO_ADD:
@@ -167,6 +178,10 @@ class Metrics:
     def refused(self, kind: str) -> None:
         """Count a request that is no review; `kind` is one of a few fixed words."""
         self._malformed.labels(kind).inc()
+
+    def closed_for_others(self) -> None:
+        """Count a connection that was closed because there were too many."""
+        self._closed_for_others.inc()
 
     def shed(self) -> None:
         """Count a request that had no room."""
@@ -205,22 +220,24 @@ class Metrics:
             self._not_after.labels("ca").set(current.ca_not_after.timestamp() if current.ca_not_after else 0)
 
     def exposition(self) -> bytes:
-        """All workers' counts in Prometheus' text format; of other workers as they stood at their last flush."""
+        """All workers' counts in Prometheus' text format; of other workers as they stood at their last flush.
+
+        It takes milliseconds of the loop that answers reviews, so it is made once in SHOWN_SECONDS at most.
+        """
+        now = time.monotonic()
+        if now - self._shown_at >= SHOWN_SECONDS:
+            self._shown, self._shown_at = self._exposition(), now
+        return self._shown
+
+    def _exposition(self) -> bytes:
         self.flush()
         together = CollectorRegistry()
         together.register(_Shown(self._registry))
         return generate_latest(together)
 
     def _bind_review(self, resource: str, operation: str, event: str, verdict: str) -> Counter:
-        counter = self._reviews.labels(
-            resource if resource in _RESOURCES else OTHER,
-            operation if operation in _OPERATIONS else OTHER,
-            event,
-            verdict,
-        )
-        # A resource may be any text; only the known ones are remembered.
-        if resource in _RESOURCES:
-            self._bound_reviews[(resource, operation, event, verdict)] = counter
+        counter = self._reviews.labels(resource, operation, event, verdict)
+        self._bound_reviews[(resource, operation, event, verdict)] = counter
         return counter
 
     def _count_finding(self, rule: str, mode: str) -> None:

@@ -1,15 +1,16 @@
 """The requests of a connection: uvicorn's HTTP/1.1 protocol with every guard that it lacks.
 
-It leans on names inside uvicorn (`cycle`, the parser callbacks), which is why uvicorn is pinned exactly and each guard
+It leans on names inside uvicorn (the parser callbacks), which is why uvicorn is pinned exactly and each guard
 has a test.
 
 What is overridden, and why:
 - data_received: a request with a known head is answered without the parser; an endless head is refused; a bug of ours
   is a 500 and not uvicorn's "400 Invalid HTTP request".
-- on_message_begin, on_header: no ASGI scope is built for a request that never reaches an ASGI application.
+- on_message_begin, on_header: no ASGI scope is built, because no ASGI application stands behind this.
 - on_headers_complete: everything that can be refused from the head is refused before a body is read.
 - on_body: bodies are capped while they arrive, one by one and all together.
-- on_message_complete: reviews are answered here: no task, no queue, one write.
+- on_message_complete: requests are answered here: no task, no queue, one write.
+After an answer the rest of a read waits until others had their turn.
 """
 
 import abc
@@ -21,15 +22,20 @@ import httptools
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
+from webhook.api.bulk import may_be_a_review
 from webhook.server.connection import Connection
 from webhook.server.http_message import NO_HEAD, Answer, Head, Problem, head_problem, head_size, message
 from webhook.server.load import Load
+from webhook.server.settings import WIDE_CONNECTION, WIDE_READ
+from webhook.server.turns import STEP
 
+MUCH: Final = 1024 * 1024
+"""Bytes of a body after which memory is given back."""
 _ABOUT_UPGRADE: Final = frozenset({b"upgrade", b"connection", b"http2-settings"})
 
 
 class GuardedProtocol(Connection, abc.ABC):
-    """A connection; subclasses say which requests they answer at once."""
+    """A connection; subclasses say how they answer."""
 
     def __init__(self, load: Load, config: Config, state: ServerState, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(load, config, state, loop)
@@ -38,13 +44,10 @@ class GuardedProtocol(Connection, abc.ABC):
         self._in_head = False
         self._fresh = 0  # bytes of this read that may belong to the next request's head
         self._seen = 0  # bytes read since the request began
+        self._answers = 0
         self._answered: Head | None = None  # the head of the last request of this read that was answered at once
 
     # What subclasses say.
-
-    @abc.abstractmethod
-    def answers_at_once(self) -> bool:
-        """Whether this request, whose head is complete, is answered by `answer` and not by the ASGI application."""
 
     @abc.abstractmethod
     def answer(self, body: bytes) -> Answer:
@@ -60,19 +63,52 @@ class GuardedProtocol(Connection, abc.ABC):
         """Parse; whatever goes wrong ends this connection only."""
         if self._refused:
             return
+        if len(data) > WIDE_READ and self.weight == 1:
+            self.load.opened(self, WIDE_CONNECTION - 1)
+        if self._unread:
+            self._unread += data
+            return
         at_boundary = not self._open
         if at_boundary:
             known = self.load.known_heads.find(data)
             if known is not None and self._may_answer(known[0]):
                 self._answer_known(*known)
                 return
-        self._parse(data)
-        if at_boundary and self._answered is not None:
+        self._answered = None
+        rest = self._parse_up_to_an_answer(data)
+        if rest:
+            self._unread = rest
+            self.flow.pause_reading()
+            self.load.turns.queue(self, self.loop)
+        elif at_boundary and self._answered is not None:
             self.load.known_heads.remember(data, self._answered)
+
+    def take_turn(self) -> bool:
+        """Answer some of the requests that a read had beyond its first."""
+        if not self._unread or self.flow.write_paused:
+            return False
+        self._unread = self._parse_up_to_an_answer(self._unread)
+        if self._unread:
+            return True
+        if not self._refused:
+            self.flow.resume_reading()
+        return False
+
+    def _parse_up_to_an_answer(self, data: bytes) -> bytes:
+        """Parse, and return what has not been parsed when a request was answered; a body is parsed in one piece."""
+        view, answers = memoryview(data), self._answers
+        while view and self._answers == answers and not self._refused:
+            size = max(STEP, self._body_left())
+            self._parse(bytes(view[:size]))
+            view = view[size:]
+        return b"" if self._refused else bytes(view)
+
+    def _body_left(self) -> int:
+        return self.head.length - self._held if self._open and not self._in_head else 0
 
     def _may_answer(self, head: Head) -> bool:
         """Whether nothing on this connection, and no load, speaks against a head that was fine before."""
-        return self.load.has_room(head.length) and not self._app_is_answering() and self.refusal() is None
+        return self.load.has_room(head.length) and self.refusal() is None
 
     def _answer_known(self, head: Head, body: bytes) -> None:
         self.begun = time.monotonic()
@@ -83,7 +119,6 @@ class GuardedProtocol(Connection, abc.ABC):
             self._met_bug(bug)
 
     def _parse(self, data: bytes) -> None:
-        self._answered = None
         self._fresh = len(data)
         if self._open:
             self._seen += len(data)
@@ -113,7 +148,7 @@ class GuardedProtocol(Connection, abc.ABC):
         self.headers = []
         self.expect_100_continue = False
         self.begun = time.monotonic()
-        self.parts = None
+        self.body = None
         self._open = self._in_head = True
         self._seen = self._fresh
 
@@ -125,7 +160,7 @@ class GuardedProtocol(Connection, abc.ABC):
             self._count(len(name) + len(value))
 
     def on_headers_complete(self) -> None:
-        """Refuse, or choose who answers."""
+        """Refuse what can be refused from the head."""
         self._in_head = False
         if self._refused or self._asks_for_other_protocol():
             return
@@ -140,12 +175,10 @@ class GuardedProtocol(Connection, abc.ABC):
             return
         if head.method == b"CONNECT":
             self.refuse(405, "this is no proxy")
-        elif not self._app_is_answering() and self.answers_at_once():
-            self.parts = []
-            if b"expect" in head.fields:
-                self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        else:
-            self._hand_to_app()
+            return
+        self.body = b""
+        if b"expect" in head.fields:
+            self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
         """Take a piece of the body, within the caps."""
@@ -154,10 +187,15 @@ class GuardedProtocol(Connection, abc.ABC):
         self._count(len(body))
         if self._refused:
             return
-        if self.parts is None:
-            super().on_body(body)
+        # One piece stays as it is; more become one buffer, because small pieces cost more than what they hold.
+        if not self.body:
+            self.body = body
+        elif isinstance(self.body, bytearray):
+            self.body += body
         else:
-            self.parts.append(body)
+            self.body = bytearray(self.body + body)
+        if not may_be_a_review(max(self.head.length, self._held), self.body):
+            self.refuse(413, "a body of this size must begin as an API server begins a review")
 
     def on_message_complete(self) -> None:
         """The request is whole: answer it."""
@@ -168,19 +206,18 @@ class GuardedProtocol(Connection, abc.ABC):
         self._release()
         if self._refused:
             return
-        parts = self.parts
-        if parts is None:
-            super().on_message_complete()
-            return
-        self.parts = None
+        body, self.body = bytes(self.body or b""), None
+        if len(body) > MUCH:
+            self.load.has_freed_much = True
         close = self._draining or not self.parser.should_keep_alive()
-        self._reply(parts[0] if len(parts) == 1 else b"".join(parts), close=close)
+        self._reply(body, close=close)
         self._answered = None if close else self.head
 
     # What becomes of it.
 
     def _reply(self, body: bytes, *, close: bool) -> None:
         """Answer at once, in one write."""
+        self._answers += 1
         self.transport.write(message(self.answer(body), b"connection: close\r\n" if close else b""))
         if close:
             self._close()
@@ -198,23 +235,11 @@ class GuardedProtocol(Connection, abc.ABC):
             return 503, "too many bytes are being read"
         return None
 
-    def _hand_to_app(self) -> None:
-        """Everything else goes to the ASGI application, behind whatever it still answers on this connection."""
-        url, headers, expects = self.url, self.headers, b"expect" in self.head.fields
-        super().on_message_begin()
-        self.url = url
-        self.headers.extend(headers)
-        self.expect_100_continue = expects
-        self.expires = self.begun + self.guards.request_seconds
-        super().on_headers_complete()
-        if self._draining:
-            self.cycle.keep_alive = False
-
     def _look_at_half_a_head(self, data: bytes) -> None:
         """What the parser has not refused although nothing good can follow."""
         if self._seen > self.guards.largest_head:
             self.refuse(431, "the head of the request is too large")
-        elif self._seen == self._fresh:
+        elif self._seen == self._fresh == len(data):  # only then `data` begins with this head
             line, end, _ = data.lstrip(b"\r\n").partition(b"\r\n")
             if end and not line.endswith((b" HTTP/1.1", b" HTTP/1.0")):
                 self.refuse(400, "not an HTTP/1.1 request")
@@ -232,12 +257,8 @@ class GuardedProtocol(Connection, abc.ABC):
         first = b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
         others = (b"%b: %b" % header for header in self.headers if header[0] not in _ABOUT_UPGRADE)
         self.parser = httptools.HttpRequestParser(self)
-        self.data_received(b"\r\n".join([first, *others, b"", rest]))
+        self._parse(b"\r\n".join([first, *others, b"", rest]))
 
     def _fail(self, error: httptools.HttpParserCallbackError) -> None:
-        """A callback raised: the application's target does not parse, or we have a bug."""
-        cause = error.__context__
-        if isinstance(cause, httptools.HttpParserInvalidURLError):
-            self.refuse(400, "the request's target is no path")
-            return
-        self._met_bug(cause)
+        """A callback raised: we have a bug."""
+        self._met_bug(error.__context__)

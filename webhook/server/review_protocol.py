@@ -1,4 +1,4 @@
-"""Connections to the reviews' port: `POST /validate*` is answered from its bytes, everything else by Flask."""
+"""Connections to the reviews' port: `POST /validate*` gets a verdict, everything else a line of text."""
 
 import asyncio
 from typing import Final
@@ -44,13 +44,16 @@ class ReviewProtocol(GuardedProtocol):
         """A certificate of the right CA with a name that nobody allowed."""
         return (403, "this client certificate may not ask") if self._stranger else None
 
-    def answers_at_once(self) -> bool:
-        """Whether this is a review."""
-        head = self.head
-        return head.method == b"POST" and (head.path == b"/validate" or _match(head.path.decode("latin-1")) is not None)
-
     def answer(self, body: bytes) -> Answer:
         """The verdict, or why there is none."""
         head = self.head
+        if head.path != b"/validate" and _match(head.path.decode("latin-1")) is None:
+            return self._refused_answer("path", Answer(404, b"not found\n"))
+        if head.method != b"POST":
+            return self._refused_answer("method", Answer(405, b"method not allowed\n", allow=b"POST"))
         status, text = self._reviewer.answer(body, head.query, head.fields, self.begun)
         return Answer(status, text, JSON) if status == OK else Answer(status, text)
+
+    def _refused_answer(self, kind: str, answer: Answer) -> Answer:
+        self.load.metrics.refused(kind)
+        return answer if self.head.method != b"HEAD" else answer._replace(body=b"")

@@ -9,6 +9,10 @@ from webhook.server.respond import Reply, respond
 
 DEFAULT_WORKERS: Final = 2
 BACKLOG: Final = 2048
+WIDE_READ: Final = 32 * 1024
+"""Bytes of one read; a larger one leaves OpenSSL's and uvloop's buffers of its connection as large."""
+WIDE_CONNECTION: Final = 8
+"""What a connection with such buffers counts as among `Guards.largest_connections`."""
 
 GRACEFUL_SECONDS: Final = 20
 """Between SIGTERM and the end: open connections are served out in `Guards.drain_seconds`, usually in 3 s."""
@@ -43,6 +47,10 @@ class Guards(Struct, frozen=True):
 
     largest_bytes_in_flight: int = 64 * 1024 * 1024
     """Of all bodies that are being read; above it a request gets 503 and Retry-After: 1."""
+
+    largest_connections: int = 1024
+    """Above it the connection that has been idle longest is closed. A connection is counted after its handshake; one
+    takes 50 KiB, and 400 KiB once a large read has filled its buffers: that one counts as WIDE_CONNECTION."""
 
     certificate_poll_seconds: float = 10
     policy_poll_seconds: float = 2

@@ -127,6 +127,7 @@ class ReviewServer(Server):
         guarded(lambda: sweep(self.server_state.connections, time.monotonic()))
         if counter % TICKS_A_SECOND == 0:
             guarded(self._service.metrics.flush)
+            guarded(self._service.load.give_back)
 
 
 class ReviewWorker(UvicornWorker):  # type: ignore[misc] # uvicorn-worker has no types

@@ -1,0 +1,116 @@
+"""Bodies that are made to cost time or memory, each as large as a body may be, or as large as it is worst."""
+
+from collections.abc import Callable
+from typing import Final
+
+from tests.factories import Tweak, make_candidate, make_lease, make_review, put, to_bytes
+from webhook.api.bulk import LARGEST_REQUEST, OPENING
+
+LARGEST: Final = 20 * 1024 * 1024 - 4096
+OBJECT: Final = "request.object."
+METADATA: Final = "request.object.metadata."
+SPEC: Final = "request.object.spec."
+RARE: Final = "\U0001f600".encode()
+"""One character that makes the text around it four times as large in memory."""
+
+_HOLE: Final = "@@"
+
+
+def lease_with(place: str, *tweaks: Tweak) -> bytes:
+    """An UPDATE of a lease with a hole at one place."""
+    return to_bytes(make_review(put(place, _HOLE), *tweaks, old=make_lease(), new=make_lease()))
+
+
+def candidate_with(place: str) -> bytes:
+    """An UPDATE of a candidate with a hole at one place."""
+    return to_bytes(make_review(put(place, _HOLE), old=make_candidate(), new=make_candidate()))
+
+
+def filled(review: bytes, start: bytes, item: bytes, end: bytes, size: int = LARGEST) -> bytes:
+    """The hole filled with one item again and again, up to a size."""
+    return review.replace(b'"@@"', start + item * ((size - len(review)) // len(item)) + end)
+
+
+def counted(review: bytes, start: bytes, item: bytes, end: bytes, count: int) -> bytes:
+    """The hole filled with so many items."""
+    return review.replace(b'"@@"', start + item * count + end)
+
+
+def numbered(review: bytes, item: str, count: int) -> bytes:
+    """The hole filled with an object of so many keys."""
+    return review.replace(b'"@@"', b"{%b}" % ",".join(item % number for number in range(count)).encode())
+
+
+BODIES: Final[dict[str, Callable[[], bytes]]] = {
+    "escapes without an end": lambda: b'{"kind":"' + b"\\n" * (LARGEST // 2),
+    "the same in an API server's form": lambda: OPENING + b'","request":{"uid":"' + b"\\n" * (LARGEST // 2 - 64),
+    "halves of pairs without an end": lambda: b'{"kind":"' + b"\\ud800" * (LARGEST // 6),
+    "halves of pairs in an API server's form": lambda: OPENING + b'","x":"' + b"\\ud800" * (LARGEST // 6 - 64),
+    "half a million halves of pairs, 3 MiB": lambda: filled(
+        lease_with(SPEC + "holderIdentity"), b'"', b"\\ud800", b'"', LARGEST_REQUEST
+    ),
+    "uid a number, and seven million lists": lambda: filled(lease_with("request.uid"), b'5,"x":[', b"[],", b"0]"),
+    "uid a number, and objects": lambda: filled(lease_with("request.uid"), b'5,"x":[', b'{"":{}},', b"0]"),
+    "managedFields of ten million zeros": lambda: filled(lease_with(METADATA + "managedFields"), b"[", b"0,", b"0]"),
+    "managedFields of a million zeros": lambda: counted(
+        lease_with(METADATA + "managedFields"), b"[", b"0,", b"0]", 1_000_000
+    ),
+    "managedFields of 1.4 million empty entries": lambda: counted(
+        lease_with(METADATA + "managedFields"), b"[", b"{},", b"{}]", 1_400_000
+    ),
+    "managedFields with times": lambda: filled(
+        lease_with(METADATA + "managedFields"), b"[", b'{"time":"2026-01-31T12:00:00Z"},', b"{}]"
+    ),
+    "1.4 million keys in extra": lambda: numbered(lease_with("request.userInfo.extra"), '"%06d":[]', 1_400_000),
+    "270,000 keys in extra, 3 MiB": lambda: numbered(lease_with("request.userInfo.extra"), '"%06d":[]', 270_000),
+    "1.5 million labels": lambda: numbered(lease_with(METADATA + "labels"), '"l%06d":""', 1_500_000),
+    "970,000 labels": lambda: numbered(lease_with(METADATA + "labels"), '"l%06d":"x"', 970_000),
+    "970,000 annotations": lambda: numbered(lease_with(METADATA + "annotations"), '"l%06d":"x"', 970_000),
+    "970,000 preconditions": lambda: numbered(lease_with("request.options.preconditions"), '"%06d":"x"', 970_000),
+    "1.4 million finalizers": lambda: counted(lease_with(METADATA + "finalizers"), b"[", b'"a",', b'"a"]', 1_400_000),
+    "1.4 million empty owners": lambda: counted(
+        lease_with(METADATA + "ownerReferences"), b"[", b"{},", b"{}]", 1_400_000
+    ),
+    "220,000 owners": lambda: counted(
+        lease_with(METADATA + "ownerReferences"),
+        b"[",
+        b'{"apiVersion":"a","kind":"b","name":"c","uid":"d"},',
+        b"null]",
+        220_000,
+    ),
+    "1.4 million unknown keys": lambda: numbered(lease_with(OBJECT + "unknown"), '"%06d":0', 1_400_000),
+    "unknown keys beside a field of another version": lambda: numbered(
+        candidate_with(SPEC + "unknown"), '"%06d":0', 1_400_000
+    ).replace(b'"leaseName"', b'"preferredStrategies":5,"leaseName"'),
+    "lists in lists": lambda: filled(lease_with(OBJECT + "unknown"), b"[", b"[" * 400 + b"]" * 400 + b",", b"0]"),
+    "runs of 4,299 digits, then 1e400": lambda: filled(
+        lease_with(OBJECT + "x"), b'"', b"9" * 4299 + b"a", b'","spec":{"leaseTransitions":1e400}'
+    ),
+    "a number of 20 million digits": lambda: filled(lease_with(SPEC + "leaseTransitions"), b"", b"9", b""),
+    "a holder of escaped <": lambda: filled(lease_with(SPEC + "holderIdentity"), b'"', b"\\u003c", b'"'),
+    "a holder of escaped quotes": lambda: filled(lease_with(SPEC + "holderIdentity"), b'"', b'\\"', b'"'),
+    "a holder of commas": lambda: filled(lease_with(SPEC + "holderIdentity"), b'"', b",", b'"'),
+    "a holder with a rare character": lambda: filled(lease_with(SPEC + "holderIdentity"), b'"' + RARE, b"a", b'"'),
+    "a holder of invisible characters": lambda: filled(
+        lease_with(SPEC + "holderIdentity"), b'"', "\u200b".encode(), b'"'
+    ),
+    "a label's key": lambda: filled(lease_with(METADATA + "labels"), b'{"' + RARE, b"a", b'":""}'),
+    "a label's value": lambda: filled(lease_with(METADATA + "labels"), b'{"a":"', b"a", b'-"}'),
+    "an annotation's key": lambda: filled(lease_with(METADATA + "annotations"), b'{"' + RARE, b"A", b'":""}'),
+    "a finalizer": lambda: filled(lease_with(METADATA + "finalizers"), b'["' + RARE, b"a", b'"]'),
+    "a name": lambda: filled(lease_with(METADATA + "name"), b'"' + RARE, b"a", b'"'),
+    "a time with 20 million digits": lambda: filled(
+        lease_with(SPEC + "renewTime"), b'"2026-01-31T12:00:00.', b"1", b'Z"'
+    ),
+    "a creationTimestamp with as many": lambda: filled(
+        lease_with(METADATA + "creationTimestamp"), b'"2026-01-31T12:00:00.', b"1", b'Z"'
+    ),
+    "a version of 10 million parts": lambda: filled(candidate_with(SPEC + "binaryVersion"), b'"1.0.0-', b"a.", b'a"'),
+    "a strategy": lambda: filled(candidate_with(SPEC + "strategy"), b'"', b"a.", b'/x"'),
+    "a fieldManager": lambda: filled(lease_with("request.options.fieldManager"), b'"', b"a", b'\\u0001"'),
+    "a subresource": lambda: filled(lease_with("request.subResource"), b'"' + RARE, b"a", b'"'),
+    "a user": lambda: filled(lease_with("request.userInfo.username"), b'"' + RARE, b"a", b'"'),
+    "a pod's name": lambda: filled(
+        lease_with("request.userInfo.extra"), b'{"authentication.kubernetes.io/pod-name":["', b"*", b'"]}'
+    ),
+}
