@@ -1,4 +1,4 @@
-"""The Flask application: the same verdicts under any WSGI server, and every path that is not a review."""
+"""The Flask application: the same verdicts under any WSGI server."""
 
 import time
 from collections.abc import Callable

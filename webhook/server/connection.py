@@ -50,7 +50,7 @@ class Connection(HttpToolsProtocol, abc.ABC):
         self.expires = 0.0
         self.weight = 0
         self.body: bytes | bytearray | None = None
-        self._unread = b""  # bytes of a read that wait for their turn
+        self._unread: bytes | memoryview = b""  # what of a read waits for its turn
         self._open = False  # a request has begun and is not whole
         self._held = 0
         self._waiting = False

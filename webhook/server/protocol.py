@@ -66,7 +66,7 @@ class GuardedProtocol(Connection, abc.ABC):
         if len(data) > WIDE_READ and self.weight == 1:
             self.load.opened(self, WIDE_CONNECTION - 1)
         if self._unread:
-            self._unread += data
+            self._unread = bytes(self._unread) + data
             return
         at_boundary = not self._open
         if at_boundary:
@@ -94,14 +94,14 @@ class GuardedProtocol(Connection, abc.ABC):
             self.flow.resume_reading()
         return False
 
-    def _parse_up_to_an_answer(self, data: bytes) -> bytes:
+    def _parse_up_to_an_answer(self, data: bytes | memoryview) -> bytes | memoryview:
         """Parse, and return what has not been parsed when a request was answered; a body is parsed in one piece."""
         view, answers = memoryview(data), self._answers
         while view and self._answers == answers and not self._refused:
             size = max(STEP, self._body_left())
             self._parse(bytes(view[:size]))
             view = view[size:]
-        return b"" if self._refused else bytes(view)
+        return b"" if self._refused else view
 
     def _body_left(self) -> int:
         return self.head.length - self._held if self._open and not self._in_head else 0

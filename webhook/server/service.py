@@ -22,7 +22,7 @@ from webhook.server.settings import Options
 from webhook.server.tls import Certificates
 
 APP_THREADS: Final = 4
-"""For Flask, which answers only what is not a review."""
+"""For Flask, to which no request gets: the protocol answers all of them itself. uvicorn wants an application."""
 
 
 class Service:

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 STEP: Final = 1024
 """Bytes that are parsed at once where requests may follow each other; the smallest request has 27."""
 
-TURN_SECONDS: Final = 0.01
+TURN_SECONDS: Final = 0.005
 """How long the connections that wait are served before the loop looks at all the others."""
 
 
