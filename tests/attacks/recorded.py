@@ -15,7 +15,7 @@ from tests.attacks.attack import Attack, policy_text
 from tests.attacks.play import Outcome, by_rule
 from tests.attacks.requests import Clock
 from tests.deep_json import decode
-from webhook.cli.judging import moment
+from webhook.cli.moment import moment
 from webhook.policy import document
 from webhook.policy.model import Policy
 from webhook.server.respond import Reply, respond

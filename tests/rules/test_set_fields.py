@@ -97,3 +97,8 @@ def test_who_owns_it(fields: Any, owned: bool) -> None:
 def test_specs_that_are_absent_are_empty() -> None:
     assert spec_fields(b'{"request":{"object":{"spec":null},"oldObject":null}}') == ({}, {})
     assert spec_fields(b'{"request":{}}') == ({}, {})
+
+
+def test_what_an_operation_has_no_use_for_may_be_anything() -> None:
+    assert spec_fields(b'{"request":{"object":{"spec":{"a":1}},"oldObject":0.5}}') == ({"a": 1}, {})
+    assert spec_fields(b'{"request":{"object":{"spec":[]},"oldObject":[]}}') == ({}, {})

@@ -7,40 +7,44 @@ on both: a null is the zero time, which is set and owned, and a newer API server
 from typing import Any, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from webhook.api import nesting
 
 Fields = dict[str, Any]
 
 
-class _Object(Struct, frozen=True, gc=False):
-    spec: Fields | None = None
-
-
 class _Request(Struct, frozen=True, gc=False, rename="camel"):
-    object: _Object | None = None
-    old_object: _Object | None = None
+    object: Raw = Raw(b"null")
+    old_object: Raw = Raw(b"null")
 
 
 class _Review(Struct, frozen=True, gc=False):
     request: _Request
 
 
+class _Object(Struct, frozen=True, gc=False):
+    spec: Fields | None = None
+
+
 _review: Final = msgspec.json.Decoder(_Review)
+_object: Final = msgspec.json.Decoder(_Object)
 
 
 def spec_fields(body: bytes) -> tuple[Fields, Fields]:
-    """`spec` of object and of oldObject as JSON values, empty where there is none.
+    """`spec` of object and of oldObject as JSON values; empty where there is none, or none that could be one.
 
-    `body` is a review that was decoded before, so it cannot be malformed.
+    `body` is a review that was decoded before; an operation that has no use for an object says nothing about its type.
     """
     try:
         request = _review.decode(body).request
+        return _spec(request.object), _spec(request.old_object)
     except RecursionError:
-        request = _review.decode(nesting.cut_review(body)).request
-    return _spec(request.object), _spec(request.old_object)
+        return spec_fields(nesting.cut_review(body))
 
 
-def _spec(document: _Object | None) -> Fields:
-    return (document.spec if document is not None else None) or {}
+def _spec(document: Raw) -> Fields:
+    try:
+        return _object.decode(document).spec or {}
+    except msgspec.ValidationError:
+        return {}

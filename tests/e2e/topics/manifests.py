@@ -105,7 +105,7 @@ def _route(world: World) -> Iterator[Row]:
         message = wait_for("a denial through the shipped service reference", denied, 30)
         proof = world.kubectl.run("create", "--dry-run=server", "-f", str(PROJECT / "deploy" / "proof.yaml"))
         shown = proof.stderr.strip()
-        yield Row(1, "the proof of README, asked as system:masters", shown, proof.status == 1 and shown in README)
+        yield Row("the proof of README, asked as system:masters", shown, proof.status == 1 and shown in README)
         person.send("POST", leases("shipped"), sample_lease("good")).expect(201)
         reviews = server.reviews()
         seen = f"a bad Lease refused, a good one created, {reviews} reviews answered"
