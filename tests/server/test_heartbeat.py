@@ -23,7 +23,7 @@ def test_the_master_hears_of_the_worker_once_a_second_whatever_the_clock_does(
         flushes.append(1)
         raise RuntimeError
 
-    service: Any = SimpleNamespace(metrics=SimpleNamespace(flush=flush))
+    service: Any = SimpleNamespace(metrics=SimpleNamespace(flush=flush), load=SimpleNamespace(give_back=lambda: None))
     server = ReviewServer(Config("none:app", log_config=None), service, os.getppid(), lambda: beats.append(1))
     server.config.encoded_headers = []
     asyncio.run(server.on_tick(0))

@@ -13,6 +13,9 @@ from webhook.rules.rule import ANY_OPERATION, BOTH, NOTHING, Finding, Rule
 LONGEST_MANAGER: Final = 128
 """Bytes of fieldManager."""
 
+_LONGEST_READ: Final = 4096
+"""Characters of a name that is too long in which one that is not printable is looked for."""
+
 _DRY_RUN: Final = ("All",)
 _FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
 _PROPAGATION: Final = ("Foreground", "Background", "Orphan")
@@ -42,7 +45,7 @@ def _wrong_write_options(options: Options) -> Iterator[FieldError]:
 def _wrong_manager(manager: str) -> Iterator[FieldError]:
     if byte_length(manager) > LONGEST_MANAGER:
         yield too_long("fieldManager", f"may not be more than {LONGEST_MANAGER} bytes")
-        manager = manager[:LONGEST_MANAGER]
+        manager = manager[:_LONGEST_READ]
     if manager.isprintable():
         return
     # Upstream names every such character; the first is enough to find the mistake. Positions count bytes.
