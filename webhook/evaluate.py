@@ -1,21 +1,21 @@
-"""The one door: a request, a policy and a moment give a verdict. Every finding is collected, then one decision."""
+"""A request, a policy and a moment give a verdict: every finding is collected, then one decision is made."""
 
 from collections.abc import Container, Iterable
 
-from webhook.api.field import FieldError
 from webhook.api.request import AdmissionRequest, Operation
 from webhook.api.verdict import Mode, Verdict
-from webhook.decide import OBJECT_TYPES, LevelledFinding, contradicts, decide, not_judged, switched_off
+from webhook.decide import OBJECT_TYPES, contradicts, decide, not_evaluated, switched_off
 from webhook.policy.model import LeasePolicy, Policy
 from webhook.rules.change import NOBODY, change_made_by
 from webhook.rules.events import Event
 from webhook.rules.quiet_renewal import is_quiet_renewal
 from webhook.rules.registry import RULES_BY_OCCASION
 from webhook.rules.rule import Finding, Rule
+from webhook.texts import LevelledFinding
 
 
 def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, judge_writer: bool = True) -> Verdict:
-    """Judge one write.
+    """Evaluate one write.
 
     Args:
         request: a decoded review.
@@ -29,11 +29,13 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, judge_write
     if request.contradiction:
         return contradicts(request, policy)
     if request.operation is Operation.CONNECT or request.sub_resource or not request.is_ours:
-        return not_judged(request, policy)
+        return not_evaluated(request, policy)
     lease_policy = policy.for_lease(request.namespace, request.name, request.operation)
     if request.object_errors:
-        judged = [_capped(OBJECT_TYPES, error, Mode.DENY, policy) for error in request.object_errors]
-        return decide(request, policy, "", judged)
+        wrong = [
+            LevelledFinding(OBJECT_TYPES, Finding(error), policy.mode, Mode.DENY) for error in request.object_errors
+        ]
+        return decide(request, policy, "", wrong)
     limits, binding = lease_policy.limits, lease_policy.binding
     if is_quiet_renewal(request, now, limits, binding):
         return decide(request, policy, Event.RENEWAL, [])
@@ -44,11 +46,11 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, judge_write
         for rule in RULES_BY_OCCASION[request.resource, request.operation, event]
         for finding in rule.check(change)
     ]
-    judged = _judge(found, request, policy, lease_policy, now, judge_writer=judge_writer) if found else []
-    return decide(request, policy, event, judged)
+    levelled = _levels(found, request, policy, lease_policy, now, judge_writer=judge_writer) if found else []
+    return decide(request, policy, event, levelled)
 
 
-def _judge(
+def _levels(
     found: Iterable[tuple[Rule, Finding]],
     request: AdmissionRequest,
     policy: Policy,
@@ -58,7 +60,7 @@ def _judge(
     judge_writer: bool,
 ) -> list[LevelledFinding]:
     """The findings that count, each at the lower of its tier, its rule's mode and the policy's cap."""
-    judged = []
+    levelled = []
     exempt: Container[str] | None = None
     for rule, finding in found:
         if rule.about_writer and not judge_writer:
@@ -72,22 +74,11 @@ def _judge(
                 exempt = policy.exempt_rules(writer, request.namespace, request.name, request.operation, now)
             if rule.id in exempt:
                 continue
-        judged.append(_levelled(rule, finding, level, policy))
-    return judged
+        levelled.append(_levelled(rule, finding, level, policy))
+    return levelled
 
 
 def _levelled(rule: Rule, finding: Finding, level: Mode, policy: Policy) -> LevelledFinding:
     if finding.without_stamps and level is Mode.DENY and not policy.enforce_without_stamps:
-        mode = min(Mode.WARN, policy.mode)
-        return LevelledFinding(rule.id, finding.error, mode, level, "the lease has no API server stamps")
-    return _capped(rule.id, finding.error, level, policy)
-
-
-def _capped(rule: str, error: FieldError, level: Mode, policy: Policy) -> LevelledFinding:
-    mode = min(level, policy.mode)
-    because = "" if mode is level else _cap_reason(policy)
-    return LevelledFinding(rule, error, mode, level, because)
-
-
-def _cap_reason(policy: Policy) -> str:
-    return "preset observe" if policy.preset == "observe" else f"policy mode {policy.mode.word}"
+        return LevelledFinding(rule.id, finding, min(Mode.WARN, policy.mode), level, unstamped=True)
+    return LevelledFinding(rule.id, finding, min(level, policy.mode), level)

@@ -59,9 +59,8 @@ def test_text_shows_what_is_denied_or_warned_and_counts_rules(run: Run) -> None:
         0,
         """\
 warned     recorded/2.json  Lease shop/checkout, steal
-           warning: takeover-before-expiry: spec.holderIdentity: Forbidden: lease "shop/checkout" is
-           held by "checkout-6d5f9c-x2x8p_1f0e", last write seen 4 s ago (12:00:00Z, API server
-           clock), duration 15 s; retry in 11 s, or ask the holder to release it
+           warning: takeover-before-expiry: lease "shop/checkout" was taken from
+           "checkout-6d5f9c-x2x8p_1f0e", whose lease runs 11 s more: two may lead now
 
   rule                    standard
   takeover-before-expiry  1 warn
@@ -79,8 +78,8 @@ def test_text_of_a_comparison(run: Run) -> None:
         """\
 newly denied  recorded/2.json  Lease shop/checkout, steal
               takeover-before-expiry: spec.holderIdentity: Forbidden: lease "shop/checkout" is held
-              by "checkout-6d5f9c-x2x8p_1f0e", last write seen 4 s ago (12:00:00Z, API server
-              clock), duration 15 s; retry in 11 s, or ask the holder to release it
+              by "checkout-6d5f9c-x2x8p_1f0e", last renewed 4 s ago (12:00:00Z, API server clock),
+              duration 15 s; retry in 11 s, or ask the holder to release it
 
   rule                    standard  strict
   takeover-before-expiry  1 warn    1 deny

@@ -168,7 +168,12 @@ def times_must_be_readable(case: Case, theirs: set[Error]) -> set[Error]:
             continue
         micros = micro_time.parse(new[field])
         if not micro_time.FIRST_READABLE <= micros < micro_time.AFTER_LAST_READABLE:
-            detail = "must be within the years 0000 to 9999: JSON clients cannot decode any other"
+            year, limit = (
+                ("10000", "up to 9999-12-31T23:59:59.999999Z")
+                if micros > 0
+                else ("-0001", "from 0000-01-01T00:00:00.000000Z")
+            )
+            detail = f"is year {year} in UTC, which JSON clients cannot decode; write a time {limit}"
             found.add(("FieldValueInvalid", f"spec.{field}", detail))
     return theirs | found
 

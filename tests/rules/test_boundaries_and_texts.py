@@ -1,9 +1,21 @@
-"""Where a rule begins to speak, to the second, and what it says, word for word."""
+"""Where a rule begins to speak, to the second, and what it takes from a review."""
 
 import pytest
 
 from tests.factories import HOLDER, Document, Tweak, drop, make_candidate, make_entry, make_lease, make_review, put
-from tests.rules.judging import NOW, RIVAL, by_service_account, change_of, findings, said, take, update, written
+from tests.rules.judging import (
+    DENY,
+    INVALID,
+    NOW,
+    RIVAL,
+    by_service_account,
+    change_of,
+    findings,
+    said,
+    take,
+    update,
+    written,
+)
 from webhook.api.objects import LeaseCandidateSpec
 from webhook.rules.events import is_candidate_untouched
 from webhook.rules.glob import holder_matches
@@ -87,14 +99,9 @@ def test_the_stamp_of_the_renewal_is_not_the_stamp_of_the_holder() -> None:
     assert change_of(review).renewed_at == NOW
 
 
-def test_what_is_said_of_unreadable_entry_times() -> None:
+def test_an_entry_time_that_is_unreadable() -> None:
     review = update(LABEL, put(TIME, "10000-01-01T00:00:00Z"))
-    assert texts("time-unreadable", review) == [
-        (
-            'metadata.managedFields[0].time: Invalid value: "10000-01-01T00:00:00Z": '
-            "must be within the years 0000 to 9999: JSON clients cannot decode any other"
-        )
-    ]
+    assert said("time-unreadable", review) == {(INVALID, TIME, DENY)}
 
 
 # ---- renewTime ------------------------------------------------------------------------------------------------------
@@ -111,17 +118,8 @@ def test_what_is_said_of_unreadable_entry_times() -> None:
 )
 def test_renew_time_ahead(time: str, limit: int | None) -> None:
     review = make_review(new=make_lease(put(RENEW, time)))
-    found = [str(one.error) for one in findings(review).get("renew-time-in-future", ())]
-    assert found == (
-        []
-        if limit is None
-        else [
-            (
-                f'spec.renewTime: Invalid value: "{time}": must not be more than {limit} s ahead of the API server\'s '
-                "clock; write the current time"
-            )
-        ]
-    )
+    found = [one.error.detail for one in findings(review).get("renew-time-in-future", ())]
+    assert [detail.startswith(f"must not be more than {limit} s ahead of ") for detail in found] == [True] * bool(limit)
 
 
 # ---- candidates -----------------------------------------------------------------------------------------------------
@@ -146,35 +144,6 @@ PINGED = LeaseCandidateSpec(ping_time="2025-11-20T12:00:00.000000Z")
 )
 def test_untouched_candidates(old: LeaseCandidateSpec, new: LeaseCandidateSpec, untouched: bool) -> None:
     assert is_candidate_untouched(old, new) is untouched
-
-
-def test_what_is_said_of_candidates() -> None:
-    ahead = "2025-11-20T12:00:11.000000Z"
-    assert texts("candidate-renew-time-in-future", candidate(put(RENEW, ahead))) == [
-        (
-            f'spec.renewTime: Invalid value: "{ahead}": must not be more than 10 s ahead of the API server\'s clock; '
-            "write the current time"
-        )
-    ]
-    behind = "2025-11-20T10:59:59.000000Z"
-    assert texts("candidate-renew-time-backwards", candidate(put(RENEW, behind))) == [
-        (
-            f'spec.renewTime: Invalid value: "{behind}": must not be more than 3600 s before the old value; '
-            "check the candidate's clock"
-        )
-    ]
-    assert texts("ping-time-writer", candidate(put("spec.pingTime", ahead))) == [
-        (
-            "spec.pingTime: Forbidden: pingTime may be set by the API server's coordinated leader election only; "
-            "leave it as it is"
-        )
-    ]
-    assert texts("candidate-changed", candidate(put("spec.binaryVersion", "1.37.0"))) == [
-        (
-            "spec.binaryVersion: Forbidden: binaryVersion may not change after creation; "
-            "delete the candidate and create it anew"
-        )
-    ]
 
 
 @pytest.mark.parametrize("name", ["binaryVersion", "emulationVersion", "strategy"])

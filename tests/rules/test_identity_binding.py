@@ -10,7 +10,6 @@ from tests.rules.judging import (
     WARN,
     by_service_account,
     by_user,
-    findings,
     said,
     take,
     update,
@@ -76,21 +75,3 @@ def test_a_template_without_a_pod_is_a_refusal_even_for_a_writer_without_one() -
     assert said("identity-binding", update(take(RIVAL), review=[by_user("ci")]), binding=named) == {
         (FORBIDDEN, "spec.holderIdentity", DENY)
     }
-
-
-def test_what_the_denials_say() -> None:
-    def text(review: Document) -> str:
-        return str(findings(review, binding=BOUND)["identity-binding"][0].error)
-
-    assert text(update(RENEWAL, review=[by_user("intruder")])) == (
-        'spec.holderIdentity: Forbidden: the policy binds this lease to other writers than "intruder"; '
-        "add it to the binding if it belongs there"
-    )
-    assert text(update(take(RIVAL), review=[OWN])) == (
-        'spec.holderIdentity: Forbidden: the policy binds holders of this lease to "${pod}_*", "manual-?", '
-        f'and "{RIVAL}" does not fit'
-    )
-    assert text(update(take(RIVAL), review=[PODLESS])) == (
-        'spec.holderIdentity: Forbidden: the policy binds holders of this lease to "${pod}_*", "manual-?", '
-        "and the writer's token names no pod"
-    )

@@ -10,7 +10,6 @@ from tests.rules.judging import (
     by_node,
     by_service_account,
     by_user,
-    findings,
     in_namespace,
     said,
     update,
@@ -87,11 +86,3 @@ def test_the_writers_of_a_binding_are_free() -> None:
     binding = Binding(service_accounts=frozenset({("shop", "checkout")}))
     assert said(RULE, update(owned(OWNER)), now=NOW, binding=binding) == set()
     assert said(RULE, update(owned(OWNER), review=[STRANGER]), binding=binding) == DENIED
-
-
-def test_what_the_denial_says() -> None:
-    (finding,) = findings(update(owned(OWNER)))[RULE]
-    assert str(finding.error) == (
-        'metadata.ownerReferences: Forbidden: the garbage collector deletes this lease when "Deployment" "checkout" '
-        "does not exist; add owners when the lease is created"
-    )

@@ -350,9 +350,7 @@ def test_created_honestly(review: Document) -> None:
 )
 def test_what_the_denials_say(name: str, text: str) -> None:
     (finding,) = findings(TAMPERED_UPDATES[name])["renewal-stamp-tampered"]
-    assert str(finding.error) == (
-        f"metadata.managedFields: Forbidden: this write {text}; leave managedFields out of the request"
-    )
+    assert finding.error.detail.startswith(f"this write {text}; leave managedFields out of the request; ")
 
 
 def test_entries_of_a_broken_list_own_nothing() -> None:

@@ -14,7 +14,6 @@ from tests.rules.judging import (
     by_node,
     by_service_account,
     by_user,
-    findings,
     in_namespace,
     said,
     take,
@@ -346,21 +345,3 @@ def test_ping_time_writer(review: Document, speaks: bool) -> None:
 )
 def test_candidate_changed(review: Document, fields: set[str]) -> None:
     assert said("candidate-changed", review) == {(FORBIDDEN, f"spec.{field}", DENY) for field in fields}
-
-
-def test_what_they_say() -> None:
-    def text(rule: str, review: Document) -> str:
-        return str(findings(review, now=NOW + 4 * SECOND)[rule][0].error)
-
-    assert text("live-lease-deleted", delete()) == (
-        f'metadata: Forbidden: the lease is live, held by "{HOLDER}"; '
-        "ask the holder to release it, or wait until it expires"
-    )
-    assert text("foreign-release", release(by=by_service_account("shop", "x", "other-1"))) == (
-        f'spec.holderIdentity: Forbidden: the live lease is held by "{HOLDER}", and pod "other-1" may not release it; '
-        "let the holder do it"
-    )
-    assert text("strategy-writer", update(EDIT, put("spec.strategy", "a/b"))) == (
-        "spec.strategy: Forbidden: strategy may be set by the API server's coordinated leader election only; "
-        "leave it out, or have the policy exempt this writer"
-    )

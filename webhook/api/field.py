@@ -51,7 +51,16 @@ class FieldError(Struct, frozen=True, gc=False):
         text = _PRINTED[self.type]
         if self.type not in _WITHOUT_VALUE:
             text = f"{text}: {quote(self.value)}"
-        return f"{text}: {escape(cut(self.detail, LONGEST_DETAIL))}" if self.detail else text
+        return f"{text}: {self._detail}" if self.detail else text
+
+    @property
+    def in_warning(self) -> str:
+        """The error as a warning shows it: nothing is forbidden by a warning, so that word is left out."""
+        return f"{self.field}: {self._detail}" if self.type is ErrorType.FORBIDDEN else str(self)
+
+    @property
+    def _detail(self) -> str:
+        return escape(cut(self.detail, LONGEST_DETAIL))
 
     def __str__(self) -> str:
         return f"{self.field}: {self.body}"

@@ -41,6 +41,16 @@ def quote(value: object) -> str:
     return escape(cut(json.dumps(value, ensure_ascii=False, default=str)))
 
 
+def quote_within(text: str, longest: int) -> str:
+    """The text in quotes, cut so that all of it takes at most `longest` characters, if quotes and ellipsis fit."""
+    shown = quote(text)
+    kept = min(longest, LONGEST_VALUE)
+    while len(shown) > longest and kept > 0:
+        kept -= 1
+        shown = quote(f"{text[:kept]}...")
+    return shown
+
+
 def _is_hidden(character: str) -> bool:
     return unicodedata.category(character) in _HIDDEN or _BLANK_LETTERS.match(character) is not None
 

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 
 from webhook.api.field import invalid
 from webhook.rules.change import LeaseChange
-from webhook.rules.instants import SECOND, fold, readable
+from webhook.rules.instants import SECOND, fold, readable, span
 from webhook.rules.rule import LEASES, NOT_A_RENEWAL, NOTHING, UPDATE, Finding, Rule
+from webhook.rules.statement import Statement
 
 
 def acquire_time_stays(change: LeaseChange) -> Iterable[Finding]:
@@ -17,7 +18,11 @@ def acquire_time_stays(change: LeaseChange) -> Iterable[Finding]:
     if new is None or old is None or abs(new - old) <= limit * SECOND:
         return NOTHING
     detail = f"must stay within {limit} s of the old value while the holder stays"
-    return (Finding(invalid("spec.acquireTime", change.new.acquire_time, detail)),)
+    happened = Statement(
+        f"acquireTime moved by {span(abs(new - old))} while {{0}} stays the holder",
+        (change.new_holder,),
+    )
+    return (Finding(invalid("spec.acquireTime", change.new.acquire_time, detail), happened=happened),)
 
 
 RULES = (

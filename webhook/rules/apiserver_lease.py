@@ -6,6 +6,7 @@ from typing import Final
 from webhook.api.field import forbidden
 from webhook.rules.change import LeaseChange
 from webhook.rules.rule import LEASES, NOT_A_RENEWAL, NOTHING, UPDATE, Finding, Rule
+from webhook.rules.statement import Statement
 
 IDENTITY_LABEL: Final = "apiserver.kubernetes.io/identity"
 
@@ -23,10 +24,13 @@ def apiserver_lease_is_written_by_the_api_server(change: LeaseChange) -> Iterabl
         return NOTHING
     if IDENTITY_LABEL not in (change.new_metadata.labels or {}):
         detail = f"{IDENTITY_LABEL} may be removed from an API server's identity lease by system:apiserver only"
-        return (Finding(forbidden("metadata.labels", detail)),)
+        happened = Statement("{0} removed the identity label of an API server's lease", (change.user.username,))
+        return (Finding(forbidden("metadata.labels", detail), happened=happened),)
     if change.event not in NOT_A_RENEWAL:
         return NOTHING
-    return (Finding(forbidden("spec", "an API server's identity lease may be written by system:apiserver only")),)
+    detail = "an API server's identity lease may be written by system:apiserver only"
+    happened = Statement("{0} wrote the identity lease of an API server", (change.user.username,))
+    return (Finding(forbidden("spec", detail), happened=happened),)
 
 
 RULES = (

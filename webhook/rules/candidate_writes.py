@@ -6,9 +6,10 @@ from typing import Final
 from webhook.api.field import forbidden, invalid
 from webhook.rules.change import CandidateChange
 from webhook.rules.events import same_time
-from webhook.rules.instants import SECOND, fold, readable
+from webhook.rules.instants import SECOND, fold, readable, span
 from webhook.rules.renew_time import ahead, is_ahead
 from webhook.rules.rule import CANDIDATES, NOTHING, TOUCHED, UPDATE, WRITES, Finding, Rule
+from webhook.rules.statement import Statement
 
 
 def ping_is_the_api_servers(change: CandidateChange) -> Iterable[Finding]:
@@ -20,7 +21,8 @@ def ping_is_the_api_servers(change: CandidateChange) -> Iterable[Finding]:
     if fold(new) is None or same_time(new, change.old.ping_time):
         return NOTHING
     detail = "pingTime may be set by the API server's coordinated leader election only; leave it as it is"
-    return (Finding(forbidden("spec.pingTime", detail)),)
+    happened = Statement("a client set pingTime: the election may leave this candidate out")
+    return (Finding(forbidden("spec.pingTime", detail), happened=happened),)
 
 
 def candidate_renew_time_is_not_in_the_future(change: CandidateChange) -> Iterable[Finding]:
@@ -42,7 +44,8 @@ def candidate_renew_time_does_not_fall(change: CandidateChange) -> Iterable[Find
     if new is None or old is None or old - new <= limit * SECOND:
         return NOTHING
     detail = f"must not be more than {limit} s before the old value; check the candidate's clock"
-    return (Finding(invalid("spec.renewTime", change.new.renew_time, detail)),)
+    happened = Statement(f"renewTime fell by {span(old - new)}: the election may leave this candidate out")
+    return (Finding(invalid("spec.renewTime", change.new.renew_time, detail), happened=happened),)
 
 
 def candidate_keeps_versions_and_strategy(change: CandidateChange) -> Iterable[Finding]:
@@ -63,7 +66,8 @@ def _changed(change: CandidateChange) -> Iterator[Finding]:
     )
     for name, value, before in pairs:
         if value != before:
-            yield Finding(forbidden(f"spec.{name}", f"{name} {_CHANGED}"))
+            happened = Statement(f"{name} changed after creation: the election may choose another leader")
+            yield Finding(forbidden(f"spec.{name}", f"{name} {_CHANGED}"), happened=happened)
 
 
 RULES = (

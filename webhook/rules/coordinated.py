@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from webhook.api.field import forbidden
 from webhook.rules.change import LeaseChange
 from webhook.rules.rule import LEASES, NOT_A_RENEWAL, NOTHING, WRITES, Finding, Rule
+from webhook.rules.statement import Statement
 
 
 def preferred_holder_is_the_api_servers(change: LeaseChange) -> Iterable[Finding]:
@@ -15,7 +16,8 @@ def preferred_holder_is_the_api_servers(change: LeaseChange) -> Iterable[Finding
     new = change.new.preferred_holder
     if not new or new == change.old.preferred_holder:
         return NOTHING
-    return (Finding(forbidden("spec.preferredHolder", _detail("preferredHolder"))),)
+    happened = Statement("a client set preferredHolder: a holder that sees it stops renewing")
+    return (Finding(forbidden("spec.preferredHolder", _detail("preferredHolder")), happened=happened),)
 
 
 def strategy_is_the_api_servers(change: LeaseChange) -> Iterable[Finding]:
@@ -26,7 +28,8 @@ def strategy_is_the_api_servers(change: LeaseChange) -> Iterable[Finding]:
     new = change.new.strategy
     if not new or new == change.old.strategy:
         return NOTHING
-    return (Finding(forbidden("spec.strategy", _detail("strategy"))),)
+    happened = Statement("a client set strategy: coordinated leader election controls the lease now")
+    return (Finding(forbidden("spec.strategy", _detail("strategy")), happened=happened),)
 
 
 def _detail(name: str) -> str:

@@ -7,6 +7,8 @@ from webhook.api.field import forbidden
 from webhook.api.text import quote
 from webhook.rules.change import LeaseChange
 from webhook.rules.rule import DELETE, LEASES, NOTHING, Finding, Rule
+from webhook.rules.statement import Statement
+from webhook.rules.takeover import by_its_clock
 
 CLEANERS: Final = frozenset(
     {
@@ -22,10 +24,18 @@ def live_lease_is_not_deleted(change: LeaseChange) -> Iterable[Finding]:
     """A live lease may not be deleted, except by the garbage collector and the namespace controller."""
     if change.expiry.expired or change.user.username in CLEANERS:
         return NOTHING
+    expiry = change.expiry
+    clock = by_its_clock(change)
     detail = (
-        f"the lease is live, held by {quote(change.old_holder)}; ask the holder to release it, or wait until it expires"
+        f"the lease is held by {quote(change.old_holder)} and runs {expiry.seconds_left} s more{clock}; "
+        "stop its holder first, or delete again after that"
     )
-    return (Finding(forbidden("metadata", detail), without_stamps=not change.expiry.from_stamps),)
+    lease = f"{change.request.namespace}/{change.request.name}"
+    happened = Statement(
+        f"lease {{0}} of {{1}} was deleted {expiry.seconds_left} s early{clock}: two may lead now",
+        (lease, change.old_holder),
+    )
+    return (Finding(forbidden("metadata", detail), without_stamps=not expiry.from_stamps, happened=happened),)
 
 
 RULES = (

@@ -4,9 +4,12 @@ from collections.abc import Iterable
 from typing import Final
 
 from webhook.api.field import forbidden, invalid
+from webhook.api.text import quote
 from webhook.api.verdict import Mode
 from webhook.rules.change import LeaseChange
+from webhook.rules.instants import SECOND, span
 from webhook.rules.rule import LEASES, NOTHING, TOUCHED, UPDATE, WRITES, Finding, Rule
+from webhook.rules.statement import Statement
 
 _FIELD: Final = "spec.leaseDurationSeconds"
 
@@ -23,7 +26,8 @@ def duration_is_not_too_long(change: LeaseChange) -> Iterable[Finding]:
     denied = new > limits.deny_above_seconds
     limit = limits.deny_above_seconds if denied else limits.warn_above_seconds
     error = invalid(_FIELD, new, f"must not be greater than {limit}; a dead holder would keep the lease for as long")
-    return (Finding(error, tier=Mode.DENY if denied else Mode.WARN),)
+    happened = Statement(f"leaseDurationSeconds is {new}: a dead holder keeps the lease for {span(new * SECOND)}")
+    return (Finding(error, tier=Mode.DENY if denied else Mode.WARN, happened=happened),)
 
 
 def held_lease_is_not_shortened(change: LeaseChange) -> Iterable[Finding]:
@@ -35,15 +39,32 @@ def held_lease_is_not_shortened(change: LeaseChange) -> Iterable[Finding]:
         return NOTHING
     new, old = change.new.lease_duration_seconds, change.old.lease_duration_seconds
     if old is not None and new is None:
-        what = "leaseDurationSeconds may not be removed"
-    elif change.new_renew_time is None and change.old_renew_time is not None:
-        what = "renewTime may not be removed"
-    elif old is not None and new is not None and new < old and change.new_renew_time == change.old_renew_time:
-        what = f"leaseDurationSeconds may not be lowered from {old} to {new} without a new renewTime"
-    else:
-        return NOTHING
-    return (
-        Finding(forbidden(_FIELD, f"{what} while the lease is held; release it instead, or let the holder write it")),
+        return (_shortened(change, "leaseDurationSeconds", "may not be removed", "was removed"),)
+    if change.new_renew_time is None and change.old_renew_time is not None:
+        return (_shortened(change, "renewTime", "may not be removed", "was removed"),)
+    if old is not None and new is not None and new < old and change.new_renew_time == change.old_renew_time:
+        return (
+            _shortened(
+                change,
+                "leaseDurationSeconds",
+                f"may not be lowered from {old} to {new} without a new renewTime",
+                f"fell from {old} to {new}",
+            ),
+        )
+    return NOTHING
+
+
+def _shortened(change: LeaseChange, name: str, may_not: str, was: str) -> Finding:
+    left = change.expiry.seconds_left
+    remaining = f" ({left} s left)" if left else ""
+    return Finding(
+        forbidden(
+            f"spec.{name}",
+            f"{may_not} while {quote(change.old_holder)} holds the lease{remaining}; renew or release instead",
+        ),
+        happened=Statement(
+            f"{name} {was} while {{0}} holds the lease: another may lead beside it", (change.old_holder,)
+        ),
     )
 
 

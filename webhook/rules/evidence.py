@@ -72,6 +72,14 @@ class Expiry(Struct, frozen=True, gc=False):
     duration_seconds: int | None
     from_stamps: bool
 
+    @property
+    def seconds_left(self) -> int:
+        """Whole seconds until a live lease runs out, rounded up, at least 1; 0 for an expired one."""
+        if self.expired or self.duration_seconds is None or self.seen_at is None:
+            return 0
+        age = max(0, self.written_at - self.seen_at)
+        return max(1, -(-(self.duration_seconds * SECOND - age) // SECOND))
+
 
 def expiry_of(
     *,

@@ -10,6 +10,7 @@ from webhook.api.verdict import Mode
 from webhook.rules.change import LeaseChange
 from webhook.rules.events import Event
 from webhook.rules.rule import LEASES, NOT_A_RENEWAL, NOTHING, WRITES, Finding, Rule
+from webhook.rules.statement import Statement
 from webhook.rules.writer_identity import fits_pod
 
 _FIELD: Final = "spec.holderIdentity"
@@ -27,31 +28,44 @@ def holder_identity_is_readable(change: LeaseChange) -> Iterable[Finding]:
     limits = change.limits.holder_identity_shape
     size = len(holder.encode())
     if size > limits.deny_above_bytes:
-        return (
-            Finding(invalid(_FIELD, holder, f"must not be longer than {limits.deny_above_bytes} bytes, is {size}")),
-        )
+        return (_too_long(holder, size, limits.deny_above_bytes, Mode.DENY),)
     categories = set() if holder.isascii() and holder.isprintable() else {unicodedata.category(c) for c in holder}
     if "Cc" in categories:
-        return (Finding(invalid(_FIELD, holder, "must not contain control characters")),)
+        happened = Statement("holder {0} has control characters, which break terminals and logs", (holder,))
+        return (Finding(invalid(_FIELD, holder, "must not contain control characters"), happened=happened),)
     if categories & _INVISIBLE:
         detail = "must not contain bidirectional or invisible characters"
-        return (Finding(invalid(_FIELD, holder, detail), tier=Mode.WARN),)
+        happened = Statement("holder {0} has invisible characters: it may look like another holder", (holder,))
+        return (Finding(invalid(_FIELD, holder, detail), tier=Mode.WARN, happened=happened),)
     if size > limits.warn_above_bytes:
-        detail = f"must not be longer than {limits.warn_above_bytes} bytes, is {size}"
-        return (Finding(invalid(_FIELD, holder, detail), tier=Mode.WARN),)
+        return (_too_long(holder, size, limits.warn_above_bytes, Mode.WARN),)
     return NOTHING
+
+
+def _too_long(holder: str, size: int, limit: int, tier: Mode) -> Finding:
+    happened = Statement(f"holderIdentity has {size} bytes, more than {limit}: each log line of the lease repeats it")
+    return Finding(
+        invalid(_FIELD, holder, f"must not be longer than {limit} bytes, is {size}"), tier=tier, happened=happened
+    )
 
 
 def holder_identity_names_its_writer(change: LeaseChange) -> Iterable[Finding]:
     """A new spec.holderIdentity must begin with the name of the pod that writes it.
 
-    Silent where the writer's token names no pod. Custom identities are common, so this only tells; a binding decides.
+    Silent if the writer's token has no pod name. Custom identities are common, so no preset denies; a binding decides.
     """
     pod = change.user.pod_name
     if not pod or not change.new_holder or fits_pod(change.new_holder, pod):
         return NOTHING
-    detail = f"holder {quote(change.new_holder)} must begin with the name of the writing pod, {quote(pod)}"
-    return (Finding(forbidden(_FIELD, detail)),)
+    detail = (
+        f"holder {quote(change.new_holder)} must begin with the name of the writing pod, {quote(pod)}; "
+        "set the elector's identity to the pod name, or turn this rule down"
+    )
+    happened = Statement(
+        "holder {0} does not begin with its pod's name, {1}; use that as identity",
+        (change.new_holder, pod),
+    )
+    return (Finding(forbidden(_FIELD, detail), happened=happened),)
 
 
 RULES = (

@@ -25,6 +25,20 @@ def fold(time: str | None) -> int | str | None:
     return None if at == micro_time.ZERO else at
 
 
+def span(micros: int) -> str:
+    """A length of time in its two largest units: `2 min 5 s`, `9 h 0 min`, `3650 d 0 h`."""
+    seconds = micros // SECOND
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60} min {seconds % 60} s"
+    minutes = (seconds + 30) // 60
+    if minutes < 24 * 60:
+        return f"{minutes // 60} h {minutes % 60} min"
+    hours = (seconds + 1800) // 3600
+    return f"{hours // 24} d {hours % 24} h"
+
+
 def instant(folded: int | str | None) -> int | None:
     """The instant of a folded time; None where there is none."""
     return folded if isinstance(folded, int) else None

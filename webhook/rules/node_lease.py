@@ -6,6 +6,7 @@ from webhook.api.field import forbidden
 from webhook.api.text import quote
 from webhook.rules.change import LeaseChange
 from webhook.rules.rule import LEASES, NOT_A_RENEWAL, NOTHING, UPDATE, WRITES, Finding, Rule
+from webhook.rules.statement import Statement
 from webhook.rules.takeover import NODE_LEASES, NODES
 
 
@@ -16,7 +17,8 @@ def node_names_itself(change: LeaseChange) -> Iterable[Finding]:
     if change.new_holder in (change.old_holder, change.request.name):
         return NOTHING
     detail = f"a node may name only itself, {quote(change.request.name)}, as the holder of its lease"
-    return (Finding(forbidden("spec.holderIdentity", detail)),)
+    happened = Statement("a node made {0} the holder of the lease of {1}", (change.new_holder, change.request.name))
+    return (Finding(forbidden("spec.holderIdentity", detail), happened=happened),)
 
 
 def node_lease_is_written_by_its_node(change: LeaseChange) -> Iterable[Finding]:
@@ -27,9 +29,11 @@ def node_lease_is_written_by_its_node(change: LeaseChange) -> Iterable[Finding]:
     if change.request.namespace != NODE_LEASES or change.user.username == f"system:node:{change.request.name}":
         return NOTHING
     writer = quote(f"system:node:{change.request.name}")
-    return (
-        Finding(forbidden("spec", f"this lease may be written by {writer} only; have the policy exempt this writer")),
+    detail = f"this lease may be written by {writer} only; have the policy exempt this writer"
+    happened = Statement(
+        "{0} wrote the lease of node {1}: a dead node may look alive", (change.user.username, change.request.name)
     )
+    return (Finding(forbidden("spec", detail), happened=happened),)
 
 
 RULES = (

@@ -9,6 +9,7 @@ from webhook.api.text import quote
 from webhook.rules.change import LeaseChange
 from webhook.rules.deletion import CLEANERS
 from webhook.rules.rule import LEASES, NOTHING, UPDATE, Finding, Rule
+from webhook.rules.statement import Statement
 from webhook.rules.takeover import NODE_LEASES
 
 _FIELD: Final = "metadata.ownerReferences"
@@ -20,7 +21,7 @@ Owner = tuple[str, str, str, str]
 def owner_is_not_added_to_a_lease_in_use(change: LeaseChange) -> Iterable[Finding]:
     """An ownerReference may not be added to a lease that has a holder or a renewTime.
 
-    The garbage collector deletes the lease where the owner does not exist, live or not, and whoever may update a lease
+    The garbage collector deletes the lease if the owner does not exist, live or not, and whoever may update a lease
     need not be allowed to delete it. Free are the garbage collector and the namespace controller, the writers that a
     binding lists, and a node that adds itself to its own lease in kube-node-lease.
     """
@@ -33,10 +34,14 @@ def owner_is_not_added_to_a_lease_in_use(change: LeaseChange) -> Iterable[Findin
         return NOTHING
     first = added[0]
     detail = (
-        f"the garbage collector deletes this lease when {quote(first.kind or '')} {quote(first.name or '')} "
+        f"the garbage collector deletes this lease if {quote(first.kind or '')} {quote(first.name or '')} "
         "does not exist; add owners when the lease is created"
     )
-    return (Finding(forbidden(_FIELD, detail)),)
+    happened = Statement(
+        "the garbage collector deletes this lease if {0} {1} does not exist, held or not",
+        (first.kind or "", first.name or ""),
+    )
+    return (Finding(forbidden(_FIELD, detail), happened=happened),)
 
 
 def _owner(reference: OwnerReference) -> Owner:

@@ -3,16 +3,20 @@
 from collections.abc import Iterable
 from typing import Final, TypeGuard
 
-from webhook.api.field import FieldError, invalid
+from webhook.api import micro_time
+from webhook.api.field import invalid
 from webhook.api.verdict import Mode
 from webhook.rules.change import LeaseChange
 from webhook.rules.events import Event
-from webhook.rules.instants import SECOND, readable
+from webhook.rules.instants import HOUR, MINUTE, SECOND, readable, span
 from webhook.rules.limits import SecondsAhead
 from webhook.rules.rule import LEASES, NOTHING, TOUCHED, UPDATE, WRITES, Finding, Rule
+from webhook.rules.statement import Statement
 from webhook.rules.takeover import NODE_LEASES
 
 _FIELD: Final = "spec.renewTime"
+MOST_HOURS_EAST: Final = 14
+"""The zone that is furthest ahead of UTC is that of Kiritimati."""
 
 
 def renew_time_is_not_in_the_future(change: LeaseChange) -> Iterable[Finding]:
@@ -61,16 +65,30 @@ def ahead(
     reference = clock if old is None else max(clock, old)
     step = new - reference
     if step > limits.deny_above_seconds * SECOND:
-        return (Finding(_too_far(value, limits.deny_above_seconds), tier=strongest),)
+        return (_too_far(value, new, clock, limits.deny_above_seconds, strongest),)
     if step > limits.warn_above_seconds * SECOND and not silent_warnings:
-        return (Finding(_too_far(value, limits.warn_above_seconds), tier=Mode.WARN),)
+        return (_too_far(value, new, clock, limits.warn_above_seconds, Mode.WARN),)
     return NOTHING
 
 
-def _too_far(value: object, seconds: int) -> FieldError:
-    return invalid(
-        _FIELD, value, f"must not be more than {seconds} s ahead of the API server's clock; write the current time"
+def _too_far(value: object, new: int, clock: int, limit: int, tier: Mode) -> Finding:
+    """How far ahead is named: a writer believes that it wrote the current time."""
+    ahead_by = new - clock
+    server = f"the API server ({micro_time.canonical_seconds(clock)[11:]})"
+    is_zone = _is_time_zone(ahead_by)
+    repair = "the client writes local time as UTC" if is_zone else "set the client's clock"
+    detail = (
+        f"must not be more than {limit} s ahead of {server}, is {span(ahead_by)} ahead; "
+        f"{'whole hours: ' if is_zone else 'write the current time, or '}{repair}"
     )
+    happened = Statement(f"renewTime is {span(ahead_by)} ahead of {server}: {repair}")
+    return Finding(invalid(_FIELD, value, detail), tier=tier, happened=happened)
+
+
+def _is_time_zone(ahead_by: int) -> bool:
+    """Whether the distance is one of whole hours that a zone east of Greenwich can have, give or take a minute."""
+    hours, beside = divmod(ahead_by + MINUTE, HOUR)
+    return 1 <= hours <= MOST_HOURS_EAST and beside <= 2 * MINUTE
 
 
 def renew_time_does_not_fall(change: LeaseChange) -> Iterable[Finding]:
@@ -83,15 +101,11 @@ def renew_time_does_not_fall(change: LeaseChange) -> Iterable[Finding]:
     limit = change.limits.renew_time_backwards.above_seconds
     if old - new <= limit * SECOND:
         return NOTHING
-    return (
-        Finding(
-            invalid(
-                _FIELD,
-                change.new.renew_time,
-                f"must not be more than {limit} s before the old value; check the holder's clock",
-            )
-        ),
+    detail = f"must not be more than {limit} s before the old value; check the holder's clock"
+    happened = Statement(
+        f"renewTime fell by {span(old - new)}: others may take the lease too early; check the holder's clock"
     )
+    return (Finding(invalid(_FIELD, change.new.renew_time, detail), happened=happened),)
 
 
 RULES = (

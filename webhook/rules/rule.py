@@ -10,6 +10,7 @@ from webhook.api.field import FieldError
 from webhook.api.request import Operation, Resource
 from webhook.api.verdict import Mode
 from webhook.rules.events import Event
+from webhook.rules.statement import Statement
 
 LEASES: Final = frozenset({Resource.LEASES})
 CANDIDATES: Final = frozenset({Resource.LEASECANDIDATES})
@@ -28,12 +29,16 @@ TOUCHED: Final = ALL_EVENTS - {Event.UNTOUCHED}
 class Finding(Struct, frozen=True, gc=False):
     """What a rule found. Its level is the lower of `tier` and the rule's mode.
 
+    `error` is the text of a denial, `happened` that of a warning on an admitted write (without it, the error is shown).
     `without_stamps` marks a finding that rests on the caller's clock because no API server's stamp is there.
+    Findings with the same `fact` share one sentence, which lists all their rules; the last of them has the words.
     """
 
     error: FieldError
     tier: Mode = Mode.DENY
     without_stamps: bool = False
+    happened: Statement | None = None
+    fact: str = ""
 
 
 NOTHING: Final[tuple[Finding, ...]] = ()

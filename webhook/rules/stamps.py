@@ -9,14 +9,18 @@ from webhook.rules.change import LeaseChange
 from webhook.rules.events import Event
 from webhook.rules.evidence import BOUND
 from webhook.rules.rule import LEASES, NOTHING, UPDATE, WRITES, Finding, Rule
+from webhook.rules.statement import Statement, literal
 from webhook.rules.tampering import Lists, tampering_of_create, tampering_of_update
 
 _FIELD: Final = "metadata.managedFields"
 CURE: Final = (
-    "`kubectl apply --server-side` of apiVersion, kind, name and namespace only brings one back "
+    "`kubectl apply --server-side` of apiVersion, kind, name and namespace only brings a record back "
     "(it stamps now, so a takeover waits one duration)"
 )
-_LEAVE: Final = "leave managedFields out of the request"
+_LEAVE: Final = (
+    "leave managedFields out of the request; this comes from sending back an object with edited "
+    "metadata.managedFields; delete that field from your file"
+)
 
 
 def managed_fields_are_the_api_servers(change: LeaseChange) -> Iterable[Finding]:
@@ -29,7 +33,8 @@ def managed_fields_are_the_api_servers(change: LeaseChange) -> Iterable[Finding]
     problem = _of_create(change) if change.is_create else _of_update(change)
     if problem is None:
         return NOTHING
-    return (Finding(forbidden(_FIELD, f"this write {problem}; {_LEAVE}")),)
+    happened = Statement(f"this write {literal(problem)}")
+    return (Finding(forbidden(_FIELD, f"this write {problem}; {_LEAVE}"), happened=happened),)
 
 
 def _of_update(change: LeaseChange) -> str | None:
@@ -67,10 +72,16 @@ def _created_without_entries(change: LeaseChange) -> str | None:
 
 
 def takeover_rests_on_stamps(change: LeaseChange) -> Iterable[Finding]:
-    """A lease that changes hands must carry the API server's stamp of its last renewal."""
+    """A lease that changes hands must carry the API server's stamp of its last renewal.
+
+    Without it the holder's own clock decides. `kubectl apply --server-side` of a manifest with apiVersion, kind, name
+    and namespace only brings a stamp back. It dates from that apply, so a takeover waits one duration.
+    """
     if change.expiry.from_stamps:
         return NOTHING
-    return (Finding(forbidden(_FIELD, f"the lease has no usable API server stamp of its last renewal; {CURE}")),)
+    unknown = "the API server has no record of the last renewal of this lease, so its holder's own clock decides"
+    happened = Statement("no API server record of the last renewal: the holder's own clock decided; repair: {page}")
+    return (Finding(forbidden(_FIELD, f"{unknown}; {CURE}"), happened=happened),)
 
 
 RULES = (

@@ -10,6 +10,7 @@ from webhook.rules.change import LeaseChange
 from webhook.rules.events import Event
 from webhook.rules.instants import SECOND
 from webhook.rules.rule import LEASES, NOTHING, UPDATE, Finding, Rule
+from webhook.rules.statement import Statement
 
 NODE_LEASES: Final = "kube-node-lease"
 NODES: Final = "system:nodes"
@@ -44,8 +45,25 @@ def live_lease_is_not_taken_across_namespaces(change: LeaseChange) -> Iterable[F
     return _finding(change, f", and {quote(change.user.username)} belongs to another namespace")
 
 
+def by_its_clock(change: LeaseChange) -> str:
+    """The end of a clause about the time that is left, if no API server's stamp says how much."""
+    return "" if change.expiry.from_stamps else " by its own clock"
+
+
 def _finding(change: LeaseChange, addition: str) -> tuple[Finding, ...]:
-    return (Finding(_steal(change, addition), without_stamps=not change.expiry.from_stamps),)
+    lease = f"{change.request.namespace}/{change.request.name}"
+    left = f"{change.expiry.seconds_left} s more{by_its_clock(change)}"
+    happened = Statement(
+        f"lease {{0}} was taken from {{1}}, whose lease runs {left}: two may lead now", (lease, change.old_holder)
+    )
+    return (
+        Finding(
+            _steal(change, addition),
+            without_stamps=not change.expiry.from_stamps,
+            happened=happened,
+            fact=Event.STEAL,
+        ),
+    )
 
 
 def _steal(change: LeaseChange, addition: str) -> FieldError:
@@ -55,14 +73,13 @@ def _steal(change: LeaseChange, addition: str) -> FieldError:
     assert duration is not None
     assert expiry.seen_at is not None
     age = max(0, expiry.written_at - expiry.seen_at)
-    left = max(1, -(-(duration * SECOND - age) // SECOND))
     clock = micro_time.canonical_seconds(expiry.seen_at)[11:]
     whose = "API server clock" if expiry.from_stamps else "the holder's clock"
     return forbidden(
         "spec.holderIdentity",
         f"lease {name} is held by {quote(change.old_holder)}, "
-        f"last write seen {age // SECOND} s ago ({clock}, {whose}), "
-        f"duration {duration} s{addition}; retry in {left} s, or ask the holder to release it",
+        f"last renewed {age // SECOND} s ago ({clock}, {whose}), "
+        f"duration {duration} s{addition}; retry in {expiry.seconds_left} s, or ask the holder to release it",
     )
 
 

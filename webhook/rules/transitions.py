@@ -8,6 +8,7 @@ from webhook.api.verdict import Mode
 from webhook.rules.change import LeaseChange
 from webhook.rules.events import Event
 from webhook.rules.rule import LEASES, NOT_A_RENEWAL, NOTHING, UPDATE, WRITES, Finding, Rule
+from webhook.rules.statement import Statement
 
 _FIELD: Final = "spec.leaseTransitions"
 _TAKEN: Final = frozenset({Event.TAKEOVER, Event.STEAL})
@@ -26,14 +27,18 @@ def transitions_do_not_jump(change: LeaseChange) -> Iterable[Finding]:
     if new <= old + 1:
         return NOTHING
     if new >= limits.deny_from:
-        return (
-            Finding(
-                invalid(_FIELD, new, f"must not jump to {limits.deny_from} or more; write the old value {old} plus 1")
-            ),
+        detail = (
+            f"must not jump to {limits.deny_from} or more, which would overflow and freeze the lease; write {old + 1}"
         )
+        happened = Statement(
+            f"leaseTransitions jumped from {old} to {new}: at 2147483647 it overflows and freezes the lease"
+        )
+        return (Finding(invalid(_FIELD, new, detail), happened=happened),)
     if change.is_create or new <= old + limits.warn_jump_above:
         return NOTHING
-    return (Finding(invalid(_FIELD, new, f"must not rise by more than 1 from {old}"), tier=Mode.WARN),)
+    happened = Statement(f"leaseTransitions jumped from {old} to {new}; it rises by 1 with each new holder")
+    detail = f"must not rise by more than {limits.warn_jump_above} from {old}; write {old + 1}"
+    return (Finding(invalid(_FIELD, new, detail), tier=Mode.WARN, happened=happened),)
 
 
 def transitions_do_not_fall(change: LeaseChange) -> Iterable[Finding]:
@@ -41,7 +46,10 @@ def transitions_do_not_fall(change: LeaseChange) -> Iterable[Finding]:
     new, old = change.new.lease_transitions, change.old.lease_transitions
     if old is None or (new is not None and new >= old):
         return NOTHING
-    return (Finding(invalid(_FIELD, new, f"must not be less than the old value {old}")),)
+    what = "was removed" if new is None else f"fell from {old} to {new}"
+    happened = Statement(f"leaseTransitions {what}: changes of the holder can no longer be counted")
+    detail = f"must not be less than the old value {old}; keep it, or write {old + 1} with a new holder"
+    return (Finding(invalid(_FIELD, new, detail), happened=happened),)
 
 
 def transitions_count_holders(change: LeaseChange) -> Iterable[Finding]:
@@ -50,9 +58,15 @@ def transitions_count_holders(change: LeaseChange) -> Iterable[Finding]:
     if change.event in _TAKEN:
         if rise == 1:
             return NOTHING
-        return (Finding(invalid(_FIELD, change.new.lease_transitions, "must rise by 1 with a new holder")),)
+        happened = Statement(
+            "leaseTransitions did not rise by 1 with the new holder: a change of the holder is not counted"
+        )
+        error = invalid(_FIELD, change.new.lease_transitions, "must rise by 1 with a new holder")
+        return (Finding(error, happened=happened),)
     if rise == 1 and change.event is not Event.CLAIM:
-        return (Finding(invalid(_FIELD, change.new.lease_transitions, "must not rise without a new holder")),)
+        happened = Statement("leaseTransitions rose without a new holder: one change of the holder too many is counted")
+        error = invalid(_FIELD, change.new.lease_transitions, "must not rise without a new holder")
+        return (Finding(error, happened=happened),)
     return NOTHING
 
 

@@ -9,8 +9,10 @@ from webhook.api.field import invalid
 from webhook.rules.change import CandidateChange, LeaseChange
 from webhook.rules.instants import fold, readable
 from webhook.rules.rule import BOTH, MOST_FINDINGS, NOTHING, WRITES, Finding, Rule
+from webhook.rules.statement import Statement
 
-_YEARS: Final = "must be within the years 0000 to 9999: JSON clients cannot decode any other"
+_LAST: Final = "9999-12-31T23:59:59"
+_FIRST: Final = "0000-01-01T00:00:00"
 _FORM: Final = 'must be a time with six fraction digits and a zone, such as "2026-01-31T12:00:00.000000Z"'
 
 
@@ -38,7 +40,21 @@ _USUAL: Final = len("2026-01-31T12:00:00Z")
 def _spec_time(field: str, text: str | None, new: int | str | None, old: int | str | None) -> tuple[Finding, ...]:
     if new is None or new == old or readable(new) is not None:
         return NOTHING
-    return (Finding(invalid(field, text, _FORM if isinstance(new, str) else _YEARS)),)
+    if isinstance(new, str):
+        happened = Statement(f"{field} is not a time that clients can decode")
+        return (Finding(invalid(field, text, _FORM), happened=happened),)
+    return (_outside(field, text, late=new > 0, fraction=True),)
+
+
+def _outside(field: str, text: str | None, *, late: bool, fraction: bool) -> Finding:
+    """The year is that of UTC, which an offset hides: `9999-12-31T23:59:59.999999-01:00` is in year 10000."""
+    year = "10000" if late else "-0001"
+    limit = (
+        f"up to {_LAST}{'.999999' if fraction else ''}Z" if late else f"from {_FIRST}{'.000000' if fraction else ''}Z"
+    )
+    detail = f"is year {year} in UTC, which JSON clients cannot decode; write a time {limit}"
+    happened = Statement(f"{field} is year {year} in UTC: JSON clients cannot decode the object any more")
+    return Finding(invalid(field, text, detail), happened=happened)
 
 
 def _entry_times(change: LeaseChange | CandidateChange) -> Iterator[Finding]:
@@ -46,9 +62,9 @@ def _entry_times(change: LeaseChange | CandidateChange) -> Iterator[Finding]:
     known = {entry.time for entry in change.old_entries}
     for index, entry in enumerate(change.new_entries):
         time = entry.time
-        if time is None or time in known or micro_time.parse_unreadable(time) is None:
+        if time is None or time in known or (unreadable := micro_time.parse_unreadable(time)) is None:
             continue
-        yield Finding(invalid(f"metadata.managedFields[{index}].time", time, _YEARS))
+        yield _outside(f"metadata.managedFields[{index}].time", time, late=unreadable > 0, fraction=False)
 
 
 RULES = (

@@ -1,6 +1,7 @@
 """Real elections under `standard` and `strict`; honest clients are never denied, attackers are."""
 
 import concurrent.futures
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -80,11 +81,18 @@ def _attempt(world: World, attack: Attack, victim: Victim, attacker: Account) ->
     """`denied`, `warned`, `audited` or `unnoticed`, always by the rule that the attack is about."""
     reply = attack.write(victim, attacker.client)
     if reply.status >= 400:
-        return "denied" if f"rule {attack.rule})" in reply.message else f"HTTP {reply.status} {reply.message}"
-    if any(warning.startswith(f"{attack.rule}:") for warning in reply.warnings):
+        return "denied" if attack.rule in _rules_of_denial(reply.message) else f"HTTP {reply.status} {reply.message}"
+    if any(attack.rule in warning.partition(":")[0].split(", ") for warning in reply.warnings):
         return "warned"
     rules = world.annotations(victim.keeper.namespace, reply).get("rules", "")
     return "audited" if f"{attack.rule}=audit" in rules.split(",") else "unnoticed"
+
+
+def _rules_of_denial(message: str) -> set[str]:
+    """The ids at the ends of the sentences of a denial: one fact may concern several rules."""
+    return {
+        rule for rules in re.findall(r"\(lease webhook, rules? ([a-z, -]+)\)", message) for rule in rules.split(", ")
+    }
 
 
 def _after_expiry(keeper: Account, attacker: Account) -> Row:

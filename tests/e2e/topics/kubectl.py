@@ -17,7 +17,7 @@ NAMESPACE = "kubectl"
 FOREVER = 2147483647
 DEPRECATION = re.compile(r"^Warning: coordination.k8s.io/\w+ LeaseCandidate is deprecated in .*$", re.MULTILINE)
 """The API server's own warning about the version, not ours."""
-REFUSED = re.compile(r"\(lease webhook, rule [a-z-]+\)")
+REFUSED = re.compile(r"\(lease webhook, rules? [a-z-]+(?:, [a-z-]+)*\)")
 
 INVALID_TEXT = (
     'The Lease "pinned" is invalid: '
@@ -26,7 +26,7 @@ INVALID_TEXT = (
 )
 FORBIDDEN_TEXT = re.compile(
     rf'Error from server \(Forbidden\): admission webhook "{re.escape(WEBHOOK)}" denied the request: '
-    r'spec\.holderIdentity: Forbidden: lease "kubectl/pinned" is held by "pinned-holder", last write seen \d+ s ago '
+    r'spec\.holderIdentity: Forbidden: lease "kubectl/pinned" is held by "pinned-holder", last renewed \d+ s ago '
     r"\(\d\d:\d\d:\d\dZ, API server clock\), duration 15 s; retry in \d+ s, or ask the holder to release it "
     r"\(lease webhook, rule takeover-before-expiry\)\n"
 )
