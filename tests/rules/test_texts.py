@@ -29,6 +29,7 @@ from tests.rules.judging import (
     written,
 )
 from webhook.rules.binding import Binding
+from webhook.rules.instants import span
 from webhook.rules.registry import RULES
 from webhook.rules.statement import Statement
 
@@ -600,3 +601,37 @@ def test_a_warning_says_what_happened_in_120_characters(rule: str, review: Docum
     for refusal in ("Forbidden", "Invalid value", "must", "may not", "retry"):
         assert refusal not in warning
     assert (denial + warning).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        pytest.param(59, "59 s", id="seconds"),
+        pytest.param(3599, "59 min 59 s", id="minutes"),
+        pytest.param(3600, "1 h 0 min", id="an hour"),
+        pytest.param(9 * 3600 - 2, "9 h 0 min", id="a request takes time"),
+        pytest.param(86_370, "1 d 0 h", id="nearly a day"),
+        pytest.param(3650 * 86_400, "3650 d 0 h", id="years"),
+    ],
+)
+def test_a_span_has_its_two_largest_units(seconds: int, text: str) -> None:
+    assert span(seconds * SECOND) == text
+
+
+@pytest.mark.parametrize(
+    ("time", "zone"),
+    [
+        pytest.param("2025-11-20T13:00:00.000000Z", True, id="an hour"),
+        pytest.param("2025-11-20T12:59:00.000000Z", True, id="an hour less a minute"),
+        pytest.param("2025-11-20T13:01:01.000000Z", False, id="an hour and more than a minute"),
+        pytest.param("2025-11-20T12:58:59.000000Z", False, id="an hour less more than a minute"),
+        pytest.param("2025-11-20T12:01:30.000000Z", False, id="less than an hour"),
+        pytest.param("2025-11-21T02:00:00.000000Z", True, id="fourteen hours"),
+        pytest.param("2025-11-21T03:00:00.000000Z", False, id="further east than any zone"),
+    ],
+)
+def test_whole_hours_ahead_hint_at_a_time_zone(time: str, zone: bool) -> None:
+    (found,) = findings(create(put("spec.renewTime", time)), now=NOW)["renew-time-in-future"]
+    assert ("local time as UTC" in found.error.detail) is zone
+    assert found.happened is not None
+    assert ("local time as UTC" in found.happened.text) is zone
