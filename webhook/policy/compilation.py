@@ -14,6 +14,7 @@ from msgspec.structs import asdict, fields
 from webhook.api.request import Operation
 from webhook.api.verdict import Mode
 from webhook.policy.error import PolicyError
+from webhook.policy.fences import fences_of
 from webhook.policy.lookup import MOST_ALIKE, LeaseIndex, TooManyAlikeError
 from webhook.policy.model import (
     ALL,
@@ -72,6 +73,7 @@ def compiled(document: PolicyDocument) -> Policy:
         bindings=_bindings(document.bindings),
         exemptions=_exemptions(document.exempt),
         docs_url="" if isinstance(document.docs_url, UnsetType) else document.docs_url.rstrip("/"),
+        fences=fences_of(document.fences or ()),
     )
 
 

@@ -101,6 +101,10 @@ def _empty(_: re.Match[str], __: inspect.Type, path: str) -> tuple[str, str]:
     return "must have at least one entry", path
 
 
+def _too_many(match: re.Match[str], _: inspect.Type, path: str) -> tuple[str, str]:
+    return f"must have at most {match[1]} entries", path
+
+
 def _bad_date(_: re.Match[str], __: inspect.Type, path: str) -> tuple[str, str]:
     return f"must be {_KINDS['date']}", path
 
@@ -112,6 +116,7 @@ _EXPLANATIONS: Final[list[tuple[re.Pattern[str], Callable[[re.Match[str], inspec
     (re.compile(r"Expected `(\w+)`, got `(\w+)`"), _wrong_kind),
     (re.compile(r"Expected `int` (>=|<=) (\d+)"), _out_of_bounds),
     (re.compile(r"Expected `array` of length >= 1"), _empty),
+    (re.compile(r"Expected `array` of length <= (\d+)"), _too_many),
     (re.compile(r"Invalid RFC3339 encoded date"), _bad_date),
 ]
 

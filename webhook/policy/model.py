@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from webhook.api.request import Operation
 from webhook.api.user import UserInfo
 from webhook.api.verdict import Mode
+from webhook.policy.fences import Fence
 from webhook.policy.lookup import LeaseIndex
 from webhook.policy.rule_ids import EXEMPTIBLE
 from webhook.policy.settings import PolicyDocument
@@ -92,6 +93,7 @@ class Policy(Struct, frozen=True):
     bindings: Mapping[tuple[str, str], Binding]
     exemptions: Exemptions
     docs_url: str = ""
+    fences: tuple[Fence, ...] = ()
 
     def for_lease(self, namespace: str, name: str, operation: Operation) -> LeasePolicy:
         """Modes, numbers and binding for a write to one lease (for a candidate: of its own namespace and name).

@@ -19,6 +19,7 @@ KEYS: Final = {
     "exempt": "Whom the policy rules leave alone; never the field rules.",
     "overrides": "Modes and numbers for some leases; later ones win.",
     "bindings": "Who alone may write a lease, and under which names.",
+    "fences": "Which writes only the holder of a lease may make; enforced by the API server once they are applied.",
 }
 NARROWING: Final = {
     "rules": "The rules that are silent; without this list all policy rules are.",
@@ -32,7 +33,7 @@ def schema() -> dict[str, Any]:
     """The schema as JSON values.
 
     It says less than the parser only where JSON Schema cannot say it: that a warn tier is not above its deny tier, that
-    no lease is bound twice, and that a file is not too large.
+    no lease is bound twice, that a file is not too large, and which resources and holders a fence may name.
     """
     made = msgspec.json.schema(PolicyDocument)
     for definition in made["$defs"].values():

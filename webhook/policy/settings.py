@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
 from msgspec.structs import fields
 
+from webhook.policy.fence_settings import FenceSetting
 from webhook.policy.rule_ids import EXEMPTIBLE, RULE_IDS
 from webhook.rules.limits import Limits
 
@@ -152,3 +153,4 @@ class PolicyDocument(Struct, frozen=True, forbid_unknown_fields=True):
     exempt: list[Exemption] = []
     overrides: list[Override] = []
     bindings: list[LeaseBinding] = []
+    fences: list[FenceSetting] | UnsetType = UNSET

@@ -1,0 +1,114 @@
+"""A fence in CEL: who writes, who holds the lease, whether they are one, and what a refused writer reads.
+
+Who writes comes from `request.userInfo.extra`, which the API server fills in from the bound token; nothing that the
+object or the lease's writer says decides whether two names are the same pod. Every text of a policy file enters an
+expression as a quoted literal.
+"""
+
+from typing import Final
+
+from webhook.policy.fences import Fence
+from webhook.policy.holder_template import HolderTemplate
+
+LONGEST_HOSTNAME: Final = 63
+"""The kubelet cuts a pod's host name to this, and then `-` and `.` at its end; electors use the host name."""
+LONGEST_SHOWN: Final = 128
+"""Characters of a holder identity that a message shows; it may hold a megabyte."""
+
+_CLAIMS: Final = {
+    "pod": "authentication.kubernetes.io/pod-name",
+    "node": "authentication.kubernetes.io/node-name",
+}
+_ESCAPES: Final = {"\\": "\\\\", '"': '\\"'}
+
+
+def literal(text: str) -> str:
+    """The text as a CEL string literal, in printable ASCII."""
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def writer_condition(fence: Fence) -> str:
+    """Whether the request comes from one of the fenced writers."""
+    names = ", ".join(literal(name) for name in fence.usernames)
+    return f"request.userInfo.username in [{names}]"
+
+
+def variables(fence: Fence) -> tuple[tuple[str, str], ...]:
+    """(name, expression) in the order in which they build on each other."""
+    claims = [claim for claim in _CLAIMS if claim == "pod" or any(claim == one.claim for one in fence.holders)]
+    found = [(claim, _claim(_CLAIMS[claim])) for claim in claims]
+    if any(one.claim == "pod" for one in fence.holders):
+        cut = f'variables.pod.find("^.{{0,{LONGEST_HOSTNAME - 1}}}[^.-]")'
+        found.append(("host", f"size(variables.pod) > {LONGEST_HOSTNAME} ? {cut} : variables.pod"))
+    found += [
+        ("holder", 'params.?spec.?holderIdentity.orValue("")'),
+        ("leads", "\n|| ".join(_fits(one) for one in fence.holders)),
+        ("lease", _lease_text(fence)),
+        ("writer", _writer_text(with_node="node" in claims)),
+    ]
+    return tuple(found)
+
+
+def validation(fence: Fence) -> str:
+    """Whether the write may pass."""
+    return "variables.leads" if fence.when_unheld == "deny" else 'variables.holder == "" || variables.leads'
+
+
+def message(fence: Fence) -> str:
+    """What is said where the expression of the message fails."""
+    return f"only the holder of lease {fence.lease_text} may write this (fence {fence.name})"
+
+
+def message_expression(fence: Fence) -> str:
+    """Which pod wrote, who holds the lease since which transition, and what to do."""
+    unbound = literal("; write with the token that is mounted into the holder's pod")
+    stale = literal("; only the holder may write: stop this work, or acquire the lease first")
+    cure = f'(variables.pod == "" ? {unbound} : {stale})'
+    terms = ("variables.lease", literal(", and this write comes from "), "variables.writer", cure)
+    return " + ".join((*terms, literal(f" (fence {fence.name})")))
+
+
+def _claim(key: str) -> str:
+    found = f"request.userInfo.?extra[{literal(key)}].orValue([])"
+    return f'size({found}) == 1 ? {found}[0] : ""'
+
+
+def _fits(template: HolderTemplate) -> str:
+    names = ["variables.pod", "variables.host"] if template.claim == "pod" else ["variables.node"]
+    tests = " || ".join(_fits_name(template, name) for name in names)
+    return f'({names[0]} != "" && ({tests}))'
+
+
+def _fits_name(template: HolderTemplate, name: str) -> str:
+    identity = " + ".join(
+        [
+            *([literal(template.before)] if template.before else []),
+            name,
+            *([literal(template.after)] if template.after else []),
+        ]
+    )
+    return f"variables.holder.startsWith({identity})" if template.open else f"variables.holder == {identity}"
+
+
+def _lease_text(fence: Fence) -> str:
+    shown = (
+        f'size(variables.holder) <= {LONGEST_SHOWN} && variables.holder.matches("^[!-~]+$")'
+        ' ? variables.holder : "a holder whose name cannot be shown"'
+    )
+    transition = "string(params.?spec.?leaseTransitions.orValue(0))"
+    held = f'{literal(f"lease {fence.lease_text} is held by ")} + ({shown}) + " since transition " + {transition}'
+    return f'variables.holder == ""\n? {literal(f"lease {fence.lease_text} has no holder")}\n: {held}'
+
+
+def _writer_text(*, with_node: bool) -> str:
+    node = ' + (variables.node == "" ? "" : " on node " + variables.node)' if with_node else ""
+    return f'variables.pod == "" ? "a token that names no pod" : "pod " + variables.pod{node}'
+
+
+def _escaped(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    if character.isascii() and character.isprintable():
+        return character
+    code = ord(character)
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

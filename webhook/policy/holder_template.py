@@ -1,0 +1,71 @@
+"""Holder templates of fences: which holder identities belong to the pod, or the node, of a token."""
+
+import re
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.api.text import quote
+from webhook.policy.complaint import nearest
+from webhook.policy.error import PolicyError
+
+CLAIMS: Final = ("pod", "node")
+"""What the token of a pod names, and so what a template may name."""
+
+_VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
+_OF_NAMES: Final = re.compile(r"[a-z0-9.-]")
+"""Characters of the names of pods and nodes: one of them beside a name may belong to a longer name."""
+
+
+class HolderTemplate(Struct, frozen=True):
+    """`before`, the name of the `claim` ("pod" or "node"), `after`, and anything else where it is `open`."""
+
+    before: str
+    claim: str
+    after: str
+    open: bool
+
+    @property
+    def is_separated(self) -> bool:
+        """Whether what stands beside the name cannot belong to a name."""
+        return not (_OF_NAMES.fullmatch(self.before[-1:]) or _OF_NAMES.fullmatch(self.after[:1]))
+
+
+def read(texts: list[str], path: str) -> tuple[HolderTemplate, ...]:
+    """The templates of one fence; raises PolicyError where two pods could be taken for each other."""
+    templates = tuple(_read(text, f"{path}[{number}]") for number, text in enumerate(texts))
+    if len(templates) > 1:
+        for number, template in enumerate(templates):
+            if not template.is_separated:
+                problem = (
+                    "beside other templates the name must be set off by a character that no name holds, such as _: "
+                    "else two pods fit one holder"
+                )
+                raise PolicyError(problem, f"{path}[{number}]")
+    return templates
+
+
+def _read(text: str, path: str) -> HolderTemplate:
+    names = _VARIABLE.findall(text)
+    for name in names:
+        if name not in CLAIMS:
+            raise PolicyError(f"{quote(f'${{{name}}}')} is not known{nearest(name, CLAIMS)}", path)
+    if len(names) != 1:
+        problem = (
+            "must have `${pod}` or `${node}` once: the token of a write names them, and nothing else says which "
+            "writer is the holder"
+        )
+        raise PolicyError(problem, path)
+    if not (text.isascii() and text.isprintable()):
+        raise PolicyError("must be printable ASCII", path)
+    before, _, after = text.partition(f"${{{names[0]}}}")
+    template = HolderTemplate(before, names[0], after.removesuffix("*"), open=after.endswith("*"))
+    if any(wildcard in before + template.after for wildcard in "*?"):
+        raise PolicyError("`*` may stand at the end only, and `?` nowhere", path)
+    if template.open and (not template.after or _OF_NAMES.fullmatch(template.after[0])):
+        problem = (
+            "`*` would also cover longer names, as op-1 covers op-10; put a character that no name holds between them, "
+            f"as in {quote(f'{before}${{{names[0]}}}_*')}"
+        )
+        raise PolicyError(problem, path)
+    return template
