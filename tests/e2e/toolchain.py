@@ -114,6 +114,11 @@ def promtool() -> Path:
         return Path(found)
 
 
+def fence_program() -> Path:
+    """Controllers that append to a shared object, elected by client-go or by controller-runtime."""
+    return _build("fence", ".", "fence", ())
+
+
 def _from_assets(directory: Path) -> Binaries:
     printed = _run([str(directory / "kube-apiserver"), "--version"]).strip()
     version = printed.rpartition(" ")[2]

@@ -4,12 +4,15 @@ import argparse
 import json
 from typing import Any, Final
 
+from msgspec.structs import asdict
+
 from webhook.api.text import escape, quote
 from webhook.cli.failure import Failure
 from webhook.fence.manifests import yaml_text
 from webhook.policy.complaint import nearest
 from webhook.policy.document import parse
 from webhook.policy.error import PolicyError
+from webhook.policy.fence_settings import FenceSetting
 from webhook.policy.fences import Fence
 from webhook.policy.settings import API_VERSION
 from webhook.server.policy_file import PolicyFileError, load
@@ -102,7 +105,7 @@ def _from_flags(args: argparse.Namespace) -> list[Fence]:
         raise Failure("give a policy file with fences, or --lease, --writer and --resource")
     if args.name and len(args.name) > 1:
         raise Failure("--lease describes one fence, and it has one --name")
-    said = {key: _given(args, flag) for key, flag in _FLAGS.items()}
+    said: dict[str, Any] = {key: _given(args, flag) for key, flag in _FLAGS.items()}
     said["name"] = args.name[0] if args.name else args.lease.replace("/", "-").replace(".", "-")
     for key in ("writers", "resources", "holder", "operations", "namespaces"):
         if said[key] is not None:
@@ -114,12 +117,12 @@ def _from_flags(args: argparse.Namespace) -> list[Fence]:
         raise Failure(f"{_FLAGS.get(key, escape(error.path))}: {error.problem}") from error
 
 
-def _given(args: argparse.Namespace, flag: str) -> Any:
-    return getattr(args, flag.removeprefix("--").replace("-", "_"))
+def _given(args: argparse.Namespace, flag: str) -> object:
+    return vars(args)[flag.removeprefix("--").replace("-", "_")]
 
 
-def _setting(one: Any) -> dict[str, Any]:
-    return {field: getattr(one, field) for field in one.__struct_fields__}
+def _setting(one: FenceSetting) -> dict[str, Any]:
+    return asdict(one)
 
 
 def _document(fences: list[dict[str, Any]]) -> str:

@@ -1,0 +1,52 @@
+"""`make fence`: what a fence holds back, on real API servers; prints a table and writes it into the docs."""
+
+import argparse
+import datetime as dt
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.e2e.fence.plane import TwoServers
+from tests.e2e.fence.run import cost, outcomes
+from tests.e2e.fence.table import Section, render
+from tests.e2e.toolchain import all_binaries, fence_program
+
+DOCS = Path(__file__).parents[3] / "docs" / "fence-figures.md"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the faults on every version. Returns 1 when a bar is broken."""
+    parser = argparse.ArgumentParser(prog="python -m tests.e2e.fence", description=__doc__)
+    parser.add_argument("--kubernetes", default="", help="only versions that begin so, for example v1.36")
+    parser.add_argument("--trials", type=int, default=3, help="of each fault and library")
+    parser.add_argument("--only", action="append", default=[], help="only this fault; nothing is written")
+    parser.add_argument("--keep", type=Path, help="keep logs in this directory")
+    options = parser.parse_args(arguments)
+    # Ended from outside, the run still stops what it started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    program = fence_program()
+    begin = dt.datetime.now(dt.UTC)
+    sections = []
+    with tempfile.TemporaryDirectory(prefix="lease-webhook-fence-") as temporary:
+        for binaries in all_binaries():
+            if not binaries.version.startswith(options.kubernetes):
+                continue
+            directory = (options.keep or Path(temporary)) / binaries.version
+            directory.mkdir(parents=True, exist_ok=True)
+            with TwoServers(binaries, directory.absolute()) as plane:
+                plane.start_second()
+                found = list(outcomes(plane, program, options.trials, options.only))
+                sections.append(Section(binaries.version, tuple(found), None if options.only else cost(plane)))
+    minutes = (dt.datetime.now(dt.UTC) - begin).total_seconds() / 60
+    text = render(sections, options.trials, f"{dt.datetime.now(dt.UTC):%Y-%m-%d}", minutes, os.cpu_count() or 0)
+    print(text)
+    if not options.only and not options.kubernetes:
+        DOCS.write_text(text)
+    return 0 if sections and all(section.passed for section in sections) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,134 @@
+"""Every fault, with each library, with and without a fence, in one run."""
+
+import concurrent.futures
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from tests.e2e.api_client import MERGE, ApiClient
+from tests.e2e.fence.faults import FAULTS, never_stopped, restarted
+from tests.e2e.fence.history import Figures
+from tests.e2e.fence.plane import TwoServers
+from tests.e2e.fence.trial import FIRST, Operator, Trial, allow_service_accounts
+from tests.e2e.kubectl import Kubectl
+from tests.e2e.quantile import quantile
+
+LIBRARIES: Final = ("client-go", "controller-runtime")
+FEWEST_WRITES: Final = 200
+"""Of each kind, for the cost."""
+
+
+class Outcome(Struct, frozen=True):
+    """The figures of all trials of one fault with one library, without and with the fence; `error` where one failed."""
+
+    fault: str
+    library: str
+    without: Figures
+    fenced: Figures
+    error: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """The bars: nothing sent late was stored, and nobody honest was refused after a second."""
+        return not self.error and self.fenced.sent_late == 0 and self.fenced.late == 0 and self.fenced.stored > 0
+
+
+class Cost(Struct, frozen=True):
+    """Milliseconds of a write without and with the fence, written in turns on one connection each."""
+
+    without: float
+    fenced: float
+    added: float
+
+
+def outcomes(plane: TwoServers, program: Path, trials: int, only: Sequence[str] = ()) -> Iterator[Outcome]:
+    """Run the faults. The pair of a trial, with and without a fence, runs at the same time."""
+    kubectl = Kubectl(plane.binaries.kubectl, plane.kubeconfig("admin", "system:masters"))
+    allow_service_accounts(plane.client(plane.port))
+    one, both = (plane.port, plane.port), (plane.port, plane.second_port)
+    jobs: list[tuple[str, str, Callable[[Trial], None], tuple[int, int]]] = [
+        (key, title, fault, one) for key, (title, fault) in FAULTS.items()
+    ]
+    jobs.append(("two-servers", "lost, nothing stops the work; two API servers", never_stopped, both))
+    jobs.append(("restarted", "the leader's API server crashes and comes back", restarted, (both[1], both[0])))
+    for key, title, fault, ports in jobs:
+        if only and key not in only:
+            continue
+        for library in LIBRARIES if key != "restarted" else LIBRARIES[:1]:
+            repeats = trials if key != "restarted" else 1
+            yield _outcome(plane, kubectl, program, (key, title, library), fault, ports, repeats)
+
+
+def cost(plane: TwoServers, writes: int = FEWEST_WRITES) -> Cost:
+    """The same write by the holder's pod, in a namespace without and in one with a fence, alternately."""
+    kubectl = Kubectl(plane.binaries.kubectl, plane.kubeconfig("admin", "system:masters"))
+    cases: list[tuple[ApiClient, str, list[float]]] = []
+    for name in ("cost-without", "cost-fenced"):
+        operator = Operator(plane, name)
+        held = {
+            "metadata": {"name": "operator"},
+            "spec": {"holderIdentity": f"{FIRST}_1", "leaseDurationSeconds": 3600},
+        }
+        if name == "cost-fenced":
+            operator.fence(kubectl)
+            operator.wait_for_fence([plane.port])
+        operator.admin.send("POST", operator.lease.rpartition("/")[0], held).expect(201)
+        cases.append((plane.with_token(FIRST, operator.tokens[FIRST]), operator.log, []))
+    time.sleep(2)
+    for number in range(2 * writes):
+        for client, log, times in cases if number % 2 else reversed(cases):
+            reply = client.send("PATCH", log, {"data": {"entry": str(number)}}, media=MERGE)
+            reply.expect(200)
+            times.append(reply.milliseconds)
+    without, fenced = (times for _, _, times in cases)
+    added = [after - before for before, after in zip(without, fenced, strict=True)]
+    return Cost(quantile(without, 0.5), quantile(fenced, 0.5), quantile(added, 0.5))
+
+
+def _outcome(
+    plane: TwoServers,
+    kubectl: Kubectl,
+    program: Path,
+    names: tuple[str, str, str],
+    fault: Callable[[Trial], None],
+    ports: tuple[int, int],
+    repeats: int,
+) -> Outcome:
+    key, title, library = names
+    totals = {False: Figures(), True: Figures()}
+    begin = time.monotonic()
+    try:
+        for number in range(repeats):
+            short = "cg" if library == "client-go" else "cr"
+            pair = [
+                (fenced, Operator(plane, f"{key}-{short}-{number}-{'fenced' if fenced else 'open'}"))
+                for fenced in totals
+            ]
+            for fenced, operator in pair:
+                if fenced:
+                    operator.fence(kubectl)
+                    operator.wait_for_fence(sorted({*ports}))
+            with concurrent.futures.ThreadPoolExecutor(len(pair)) as pool:
+                found = pool.map(lambda one: (one[0], _trial(one[1], program, library, ports, fault)), pair)
+                for fenced, figures in found:
+                    totals[fenced] += figures
+    except Exception as error:  # noqa: BLE001 - a fault that fails is an outcome, and the command fails
+        traceback.print_exc()
+        return Outcome(title, library, totals[False], totals[True], f"{type(error).__name__}: {error}")
+    seconds = time.monotonic() - begin
+    outcome = Outcome(title, library, totals[False], totals[True])
+    print(f"{key} {library} {seconds:.0f} s: {outcome.without} | {outcome.fenced}", file=sys.stderr, flush=True)
+    return outcome
+
+
+def _trial(
+    operator: Operator, program: Path, library: str, ports: tuple[int, int], fault: Callable[[Trial], None]
+) -> Figures:
+    with Trial(operator, program, library, ports) as trial:
+        fault(trial)
+    return trial.figures()

@@ -1,0 +1,82 @@
+"""The figures as a page of the docs."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from tests.e2e.fence.history import Figures
+from tests.e2e.fence.run import Cost, Outcome
+from tests.e2e.quantile import quantile
+
+MOST_ADDED: Final = 0.5
+"""Milliseconds that a fence may add to a write, p50."""
+
+_INTRODUCTION: Final = """\
+# The fence in figures
+
+Made by `make fence` on {day} in {minutes:.0f} minutes on a machine of {cores} cores, which also ran other work: read
+the times as upper limits. Each fault was tried {trials} times with each library (the crash of an API server once with
+client-go), with and without a fence side by side in the same run. Two pods append to one object as fast as they
+can, without a resourceVersion; the order is that of the resourceVersions that the API server gave.
+
+- **foreign**: stored writes of a pod while another pod held the lease;
+- **interleaved**: those of them that were stored after the first write of the new holder: the damage;
+- **sent after**: those of them that were *sent* after that first write was answered. With a fence this must be 0: what
+  remains was in flight when the lease moved;
+- **honest, refused**: writes of the holder that were refused, within a second of its acquisition and later. The latter
+  must be 0.
+"""
+
+
+class Section(Struct, frozen=True):
+    """What was seen on one version of Kubernetes."""
+
+    version: str
+    outcomes: tuple[Outcome, ...]
+    cost: Cost | None
+
+    @property
+    def passed(self) -> bool:
+        """Whether every bar holds."""
+        cheap = self.cost is None or self.cost.added <= MOST_ADDED
+        return cheap and bool(self.outcomes) and all(one.passed for one in self.outcomes)
+
+
+def render(sections: Sequence[Section], trials: int, day: str, minutes: float, cores: int) -> str:
+    """The page."""
+    head = _INTRODUCTION.format(day=day, minutes=minutes, cores=cores, trials=trials)
+    return "\n".join([head, *(line for section in sections for line in _section(section))])
+
+
+def _section(section: Section) -> Iterator[str]:
+    yield f"## kube-apiserver {section.version}\n"
+    yield (
+        "| fault | library | stored writes, foreign / interleaved / sent after, **without** | the same **with** the "
+        "fence | refused | honest, refused: first second / later | takeover to first refused | to first accepted |"
+    )
+    yield "|---|---|---|---|---|---|---|---|"
+    for one in section.outcomes:
+        bad = "" if one.passed else f"**FAILED** {one.error} "
+        yield (
+            f"| {bad}{one.fault} | {one.library} | {_counts(one.without)} | {_counts(one.fenced)} "
+            f"| {one.fenced.refused} | {one.fenced.early} / {one.fenced.late} "
+            f"| {_times(one.fenced.to_first_refused)} | {_times(one.fenced.to_first_accepted)} |"
+        )
+    if section.cost:
+        found = section.cost
+        verdict = "" if found.added <= MOST_ADDED else "**FAILED** "
+        yield (
+            f"\n{verdict}Cost: a write takes {found.without:.2f} ms without and {found.fenced:.2f} ms with the fence "
+            f"(p50); the median of the differences of neighbors is {found.added:+.2f} ms.\n"
+        )
+
+
+def _counts(found: Figures) -> str:
+    return f"{found.foreign} / {found.interleaved} / {found.sent_late} of {found.stored}"
+
+
+def _times(found: Sequence[float]) -> str:
+    if not found:
+        return "-"
+    return f"{quantile(found, 0.5):.1f} ms (worst {max(found):.1f})"
