@@ -8,11 +8,11 @@ from typing import Final
 
 from webhook import __version__
 from webhook.api.text import escape
-from webhook.cli import certs, check, doctor, export, policy, replay, rules, serve
+from webhook.cli import certs, check, doctor, export, policy, replay, rules, serve, suggest
 from webhook.cli.failure import Failure
 from webhook.cli.help_text import Parser
 
-COMMANDS: Final = (serve, check, replay, rules, policy, export, certs, doctor)
+COMMANDS: Final = (serve, check, replay, rules, policy, suggest, export, certs, doctor)
 """Each module has `add_parser(subparsers)`, which names its `run(args) -> int`. The order is that of `--help`."""
 
 _EPILOG: Final = """\

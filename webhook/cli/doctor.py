@@ -15,7 +15,7 @@ from webhook.cli.arguments import add_format, server
 from webhook.cli.failure import Failure
 from webhook.cli.progress import Progress
 from webhook.cli.terminal import indent, paint_for
-from webhook.doctor import configuration, handshake, surroundings
+from webhook.doctor import configuration, fences, handshake, surroundings
 from webhook.doctor.certificate import Served
 from webhook.doctor.configuration import Configuration, Webhook
 from webhook.doctor.diagnosis import Diagnosis
@@ -64,8 +64,10 @@ def run(args: argparse.Namespace) -> int:
     """Examine one text; raises Failure."""
     now = dt.datetime.now(dt.UTC)
     found = list(_objects(args.file))
-    configurations, reports = _configurations(found)
+    around = fences.surroundings(found)
+    configurations, reports = _configurations(found, required=not around.has_fences)
     policy = _policy(args.policy, found, configurations)
+    reports += fences.examine_fences(around, policy.fences if policy else ())
 
     def served_at(webhook: Webhook) -> Served | None:
         if args.endpoint is None:
@@ -88,10 +90,12 @@ def run(args: argparse.Namespace) -> int:
     return code
 
 
-def _configurations(found: Sequence[surroundings.Document]) -> tuple[list[Configuration], list[Report]]:
+def _configurations(
+    found: Sequence[surroundings.Document], *, required: bool
+) -> tuple[list[Configuration], list[Report]]:
     """The configurations, and a report for each document that the API server would refuse."""
     documents = surroundings.webhook_configurations(found)
-    if not documents:
+    if not documents and required:
         raise Failure("no ValidatingWebhookConfiguration in it; see `lease-webhook doctor --help` for where to get one")
     configurations: list[Configuration] = []
     refused: list[Report] = []

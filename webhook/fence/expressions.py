@@ -8,10 +8,8 @@ expression as a quoted literal.
 from typing import Final
 
 from webhook.policy.fences import Fence
-from webhook.policy.holder_template import HolderTemplate
+from webhook.policy.holder_template import LONGEST_HOSTNAME, HolderTemplate
 
-LONGEST_HOSTNAME: Final = 63
-"""The kubelet cuts a pod's host name to this, and then `-` and `.` at its end; electors use the host name."""
 LONGEST_SHOWN: Final = 128
 """Characters of a holder identity that a message shows; it may hold a megabyte."""
 

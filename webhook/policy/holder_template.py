@@ -17,6 +17,15 @@ _OF_NAMES: Final = re.compile(r"[a-z0-9.-]")
 """Characters of the names of pods and nodes: one of them beside a name may belong to a longer name."""
 
 
+LONGEST_HOSTNAME: Final = 63
+"""The kubelet cuts a pod's host name to this, and then `-` and `.` at its end; electors use the host name."""
+
+
+def host_name(pod: str) -> str:
+    """The host name of a pod of this name."""
+    return pod[:LONGEST_HOSTNAME].rstrip("-.")
+
+
 class HolderTemplate(Struct, frozen=True):
     """`before`, the name of the `claim` ("pod" or "node"), `after`, and anything else where it is `open`."""
 
@@ -24,6 +33,11 @@ class HolderTemplate(Struct, frozen=True):
     claim: str
     after: str
     open: bool
+
+    def fits(self, name: str, holder: str) -> bool:
+        """Whether a holder identity is that of a pod, or node, of this name; never where the name is not known ("")."""
+        identities = [f"{self.before}{one}{self.after}" for one in {name, host_name(name)} if one]
+        return any(holder.startswith(one) if self.open else holder == one for one in identities)
 
     @property
     def is_separated(self) -> bool:

@@ -2,6 +2,7 @@
 
 import socket
 import threading
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
@@ -32,6 +33,7 @@ class TwoServers(ControlPlane):
         ]
         self._second = self._run("kube-apiserver-second", *command)
         admin = self.client(self.second_port)
+        _ = self.admin_kubeconfig
 
         def ready() -> bool:
             try:
@@ -49,8 +51,17 @@ class TwoServers(ControlPlane):
 
     def client(self, port: int) -> ApiClient:
         """The administrator at one of the two."""
-        certificate = self.authority.issue("admin", organizations=("system:masters",))
-        return ApiClient(port, self.authority.file, "admin", certificate)
+        return ApiClient(port, self.authority.file, "fence-admin", self.certificate)
+
+    @cached_property
+    def certificate(self) -> tuple[Path, Path]:
+        """That of the administrator, issued once: trials run side by side."""
+        return self.authority.issue("fence-admin", organizations=("system:masters",))
+
+    @cached_property
+    def admin_kubeconfig(self) -> Path:
+        """That of the administrator, written once."""
+        return self.kubeconfig("fence-observer", "system:masters")
 
     def kubeconfig_at(self, port: int, name: str, token: str) -> Path:
         """A kubeconfig that shows a token to a port of this machine."""

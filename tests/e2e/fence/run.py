@@ -48,7 +48,7 @@ class Cost(Struct, frozen=True):
 
 def outcomes(plane: TwoServers, program: Path, trials: int, only: Sequence[str] = ()) -> Iterator[Outcome]:
     """Run the faults. The pair of a trial, with and without a fence, runs at the same time."""
-    kubectl = Kubectl(plane.binaries.kubectl, plane.kubeconfig("admin", "system:masters"))
+    kubectl = Kubectl(plane.binaries.kubectl, plane.admin_kubeconfig)
     allow_service_accounts(plane.client(plane.port))
     one, both = (plane.port, plane.port), (plane.port, plane.second_port)
     jobs: list[tuple[str, str, Callable[[Trial], None], tuple[int, int]]] = [
@@ -66,7 +66,7 @@ def outcomes(plane: TwoServers, program: Path, trials: int, only: Sequence[str] 
 
 def cost(plane: TwoServers, writes: int = FEWEST_WRITES) -> Cost:
     """The same write by the holder's pod, in a namespace without and in one with a fence, alternately."""
-    kubectl = Kubectl(plane.binaries.kubectl, plane.kubeconfig("admin", "system:masters"))
+    kubectl = Kubectl(plane.binaries.kubectl, plane.admin_kubeconfig)
     cases: list[tuple[ApiClient, str, list[float]]] = []
     for name in ("cost-without", "cost-fenced"):
         operator = Operator(plane, name)

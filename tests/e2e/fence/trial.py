@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from tests.e2e.api_client import ApiClient
-from tests.e2e.fence.history import Event, Figures, events, figures
+from tests.e2e.fence.history import REFUSED, Event, Figures, events, figures
 from tests.e2e.fence.plane import Partition, TwoServers
 from tests.e2e.kubectl import Kubectl
 from tests.e2e.processes import Process
@@ -83,7 +83,9 @@ class Operator:
 
     def _refused(self, client: ApiClient) -> bool:
         body = {"data": {"entry": ""}}
-        return client.send("PATCH", self.log, body, media="application/merge-patch+json", dryRun="All").status == 403
+        return (
+            client.send("PATCH", self.log, body, media="application/merge-patch+json", dryRun="All").status in REFUSED
+        )
 
 
 class Trial:
@@ -97,8 +99,8 @@ class Trial:
         self.processes: dict[str, Process] = {}
         self.deletions: dict[str, int] = {}
 
-    def __enter__(self) -> "Trial":
-        admin = self.operator.plane.kubeconfig("admin", "system:masters")
+    def __enter__(self) -> Self:
+        admin = self.operator.plane.admin_kubeconfig
         self._run("observer", "observe", f"-kubeconfig={admin}", f"-namespace={self.operator.namespace}")
         self._wait("observer", "the observer watches", lambda one: one.event == "observing")
         return self

@@ -1,0 +1,84 @@
+"""`lease-webhook suggest fence`: propose what to fence, from RBAC objects or from an audit log."""
+
+import argparse
+from typing import Final
+
+from webhook.api.text import escape
+from webhook.cli import object_stream
+from webhook.cli.failure import Failure
+from webhook.fence.audited import from_audit, leases_of, written_by
+from webhook.fence.rights import from_rights
+from webhook.fence.suggestion import Suggestion, policy_text
+from webhook.policy.document import parse
+from webhook.policy.error import PolicyError
+
+_DESCRIPTION: Final = """\
+Reads what a service account may write (its Roles and the bindings that give them) or what it wrote (an audit log of
+the API server), and prints a fence for a policy file. Leases, events and what followers wrote are left out, and it says
+why. A log knows more than roles: it shows which pod led, and what the others wrote.
+"""
+_EPILOG: Final = """\
+examples:
+  kubectl get clusterroles,clusterrolebindings,roles,rolebindings -A -o yaml |
+    lease-webhook suggest fence - --writer shop/operator --lease shop/operator
+  lease-webhook suggest fence audit.log --writer shop/operator
+"""
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `suggest`."""
+    parser = subparsers.add_parser("suggest", help="propose parts of a policy file", description=_DESCRIPTION)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    fence = commands.add_parser(
+        "fence",
+        help="which resources to fence",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    fence.add_argument("inputs", nargs="+", metavar="FILE", help="RBAC objects, or audit logs; - is standard input")
+    fence.add_argument("--writer", required=True, metavar="NAMESPACE/NAME", help="the service account")
+    fence.add_argument("--lease", metavar="NAMESPACE/NAME", help="its lease; default: the one that it wrote in the log")
+    fence.add_argument("--name", metavar="NAME", help="of the fence; default: from the lease")
+    fence.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the proposal; raises Failure."""
+    namespace, slash, account = args.writer.partition("/")
+    if not (namespace and slash and account):
+        raise Failure("--writer must be a service account as namespace/name")
+    objects = [one for path in args.inputs for one in object_stream.read(path)]
+    events = written_by(objects, f"system:serviceaccount:{namespace}:{account}")
+    lease = args.lease or _only(leases_of(events))
+    found = from_audit(events, lease) if events else from_rights(objects, namespace, account)
+    name = args.name or lease.replace("/", "-").replace(".", "-")[:57].strip("-")
+    if not found.evidence:
+        raise Failure(f"nothing to fence for {args.writer}{_why(found)}")
+    text = policy_text(name, lease, args.writer, found)
+    try:
+        parse(f"apiVersion: lease-webhook/v1\n{text}")
+    except PolicyError as error:
+        raise Failure(f"{escape(error.path)}: {error.problem}") from error
+    print(escape_lines(text), end="")
+    return 0
+
+
+def escape_lines(text: str) -> str:
+    """What came from strangers may hold control characters; each line stays one line."""
+    return "".join(f"{escape(line)}\n" for line in text.splitlines())
+
+
+def _only(leases: list[str]) -> str:
+    if not leases:
+        raise Failure("give --lease: no stored write of a lease by this service account is in the input")
+    if len(leases) > 1:
+        raise Failure(f"give --lease: the service account wrote {', '.join(leases[:5])}")
+    return leases[0]
+
+
+def _why(found: Suggestion) -> str:
+    reasons = [f"{name}: {reason}" for name, reason in sorted(found.left_out.items())] + found.unseen
+    if not reasons:
+        return ": no role that lets it write is bound to it, and no write of it is logged"
+    return f"; {'; '.join(reasons[:5])}"
