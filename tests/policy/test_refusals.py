@@ -66,7 +66,7 @@ def refusal(text: str) -> str:
         ),
         pytest.param(
             HEAD + "x: []",
-            "line 2: x: unknown key; known are apiVersion, bindings, docs_url, exempt, mode, overrides, preset, "
+            "line 2: x: unknown key; known are apiVersion, bindings, docs_url, exempt, fences, mode, overrides, preset, "
             "rules, without_stamps",
             id="a key like no other",
         ),

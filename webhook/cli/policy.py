@@ -80,6 +80,7 @@ def run_check(args: argparse.Namespace) -> int:
             ("exemptions", document.exempt),
             ("overrides", document.overrides),
             ("bindings", document.bindings),
+            ("fences", policy.fences),
         )
         if entries
     ]

@@ -8,6 +8,7 @@ from msgspec import UNSET, UnsetType
 from webhook.api.request import Operation
 from webhook.api.verdict import Mode
 from webhook.policy.compilation import ANYWHERE, operations_of, settings_of, until_of, users_of
+from webhook.policy.fence_notes import fence_notes
 from webhook.policy.layers import on
 from webhook.policy.model import MODE, OPERATIONS, Policy, Setting, Value
 from webhook.policy.rule_ids import OFFLINE
@@ -33,7 +34,14 @@ LOW_NUMBERS: Final[dict[Setting, tuple[int, str]]] = {
 
 def notes(policy: Policy, now: int) -> list[str]:
     """Sentences with the path that each is about; `now` is in microseconds since 1970."""
-    return [*_about_the_cap(policy), *_about_rules(policy), *_about_exemptions(policy, now), *_about_bindings(policy)]
+    about_fences = fence_notes(policy.fences, policy.bindings)
+    return [
+        *_about_the_cap(policy),
+        *_about_rules(policy),
+        *_about_exemptions(policy, now),
+        *_about_bindings(policy),
+        *about_fences,
+    ]
 
 
 def _about_the_cap(policy: Policy) -> Iterator[str]:

@@ -124,7 +124,7 @@ func (s settings) work(ctx context.Context, config *rest.Config) error {
 	case "controller-runtime":
 		err = s.electWithControllerRuntime(election, config, worker)
 	case "none":
-		worker.unit(ctx)
+		go worker.unit(ctx)
 	default:
 		err = fmt.Errorf("unknown library %q", s.library)
 	}

@@ -1,0 +1,138 @@
+"""`export fence`, `suggest fence` and `doctor` on fences, as people type them."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from webhook.cli.main import main
+
+DATA = Path(__file__).parent.parent / "data" / "fence"
+POLICY = str(DATA / "policy.yaml")
+FLAGS = ["--lease", "shop/operator", "--writer", "shop/operator", "--resource", "configmaps"]
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main([*arguments])
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+def names(text: str) -> list[str]:
+    return [one["metadata"]["name"] for one in yaml.safe_load_all(text)]
+
+
+def test_every_fence_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "export", "fence", POLICY)
+    assert (code, err) == (0, "")
+    assert names(out) == ["fence-shop-operator"] * 2 + ["fence-ledger"] * 2
+    assert out == run(capsys, "export", "fence", POLICY)[1]
+
+
+def test_one_fence_in_another_mode(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "export", "fence", POLICY, "--name", "ledger", "--mode", "warn")
+    assert names(out) == ["fence-ledger"] * 2
+    assert list(yaml.safe_load_all(out))[1]["spec"]["validationActions"] == ["Warn", "Audit"]
+
+
+def test_a_fence_by_flags(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "export", "fence", *FLAGS, "--resource", "deployments.apps,secrets", "--mode", "audit")
+    assert code == 0
+    rules = next(yaml.safe_load_all(out))["spec"]["matchConstraints"]["resourceRules"]
+    assert [rule["resources"] for rule in rules] == [["configmaps", "secrets"], ["deployments"]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param([], "give a policy file with fences, or --lease, --writer and --resource", id="nothing"),
+        pytest.param(["--lease", "shop/operator"], "--writer: must be given", id="no writer"),
+        pytest.param([*FLAGS, "--resource", "leases.coordination.k8s.io"], "--resource: ", id="leases"),
+        pytest.param([*FLAGS, "--name", "a", "--name", "b"], "--lease describes one fence", id="two names"),
+        pytest.param([POLICY, "--lease", "shop/a"], "--lease describes a fence without a file", id="file and flags"),
+        pytest.param([POLICY, "--name", "legder"], 'has the name "legder"; did you mean "ledger"?', id="no such name"),
+        pytest.param(["standard"], "has no fences", id="a preset"),
+        pytest.param(["gone.yaml"], "gone.yaml", id="no such file"),
+    ],
+)
+def test_refusals(capsys: pytest.CaptureFixture[str], arguments: list[str], words: str) -> None:
+    code, out, err = run(capsys, "export", "fence", *arguments)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert err.count("\n") == 1
+
+
+def test_a_proposal_from_roles(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--writer", "shop/operator", "--lease", "shop/operator"]
+    code, out, _ = run(capsys, "suggest", "fence", str(DATA / "rbac.yaml"), *arguments)
+    assert code == 0
+    assert [entry["resources"] for entry in yaml.safe_load(out)["fences"]] == [
+        ["deployments.apps", "widgets.example.com"]
+    ]
+    assert "# left out: leases.coordination.k8s.io: " in out
+
+
+def test_a_proposal_from_an_audit_log(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def event(pod: str, resource: str, group: str) -> dict[str, Any]:
+        extra = {"authentication.kubernetes.io/pod-name": [pod]}
+        return {
+            "kind": "Event",
+            "apiVersion": "audit.k8s.io/v1",
+            "stage": "ResponseComplete",
+            "verb": "update",
+            "user": {"username": "system:serviceaccount:shop:operator", "extra": extra},
+            "objectRef": {"resource": resource, "apiGroup": group, "namespace": "shop", "name": "operator"},
+            "responseStatus": {"code": 200},
+        }
+
+    events = [event("a", "leases", "coordination.k8s.io"), event("a", "configmaps", ""), event("b", "secrets", "")]
+    log = tmp_path / "audit.log"
+    log.write_text("".join(json.dumps(one) + "\n" for one in events))
+    code, out, _ = run(capsys, "suggest", "fence", str(log), "--writer", "shop/operator")
+    assert code == 0
+    (entry,) = yaml.safe_load(out)["fences"]
+    assert (entry["lease"], entry["resources"]) == ("shop/operator", ["configmaps"])
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(log.read_bytes())))
+    assert run(capsys, "suggest", "fence", "-", "--writer", "shop/operator")[1] == out
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "words"),
+    [
+        pytest.param(b"{}\n{", [], "line 2: not JSON", id="a line that is cut off"),
+        pytest.param(b"{", [], "not JSON", id="broken JSON"),
+        pytest.param(b"a: [", [], "not YAML", id="broken YAML"),
+        pytest.param(b"\xff", [], "not UTF-8", id="bytes"),
+        pytest.param(b"", [], "give --lease", id="empty"),
+        pytest.param(b"a: b", ["--lease", "shop/operator"], "nothing to fence", id="nothing of use"),
+        pytest.param(b"[" * 3000, ["--lease", "shop/operator"], "nested too deeply", id="deep"),
+    ],
+)
+def test_bad_inputs(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, content: bytes, arguments: list[str], words: str
+) -> None:
+    file = tmp_path / "input"
+    file.write_bytes(content)
+    code, out, err = run(capsys, "suggest", "fence", str(file), "--writer", "shop/operator", *arguments)
+    assert (code, out) == (2, "")
+    assert words in err
+
+
+def test_a_writer_without_a_namespace(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--writer must be" in run(capsys, "suggest", "fence", "x", "--writer", "operator")[2]
+
+
+def test_the_doctor_finds_what_was_changed_by_hand(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    cluster = tmp_path / "cluster.yaml"
+    text = run(capsys, "export", "fence", POLICY)[1]
+    cluster.write_text(text)
+    assert run(capsys, "doctor", str(cluster), "--policy", POLICY)[0] == 0
+    cluster.write_text(text.replace("failurePolicy: Fail", "failurePolicy: Ignore"))
+    code, out, _ = run(capsys, "doctor", str(cluster), "--policy", POLICY)
+    assert code == 1
+    assert "fence-drift  ValidatingAdmissionPolicy spec.failurePolicy: Ignore" in out

@@ -1,0 +1,138 @@
+"""What the doctor says about fences: each finding by one change of a cluster that is in order."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from tests.policy.test_fences import FENCE
+from tests.policy.test_fences import fence as made_fence
+from webhook.doctor.fences import examine_fences, surroundings
+from webhook.fence.manifests import manifests
+from webhook.policy.fences import Fence
+
+NAME = "fence-shop-operator"
+FENCES = [made_fence()]
+LEASE = {"kind": "Lease", "metadata": {"name": "operator", "namespace": "shop"}, "spec": {"holderIdentity": "op-1_x"}}
+POD = {"kind": "Pod", "metadata": {"name": "op-1", "namespace": "shop"}, "spec": {"serviceAccountName": "operator"}}
+TOKEN = {
+    "kind": "Secret",
+    "type": "kubernetes.io/service-account-token",
+    "metadata": {
+        "name": "old",
+        "namespace": "shop",
+        "annotations": {"kubernetes.io/service-account.name": "operator"},
+    },
+}
+
+
+def applied(**keys: Any) -> list[dict[str, Any]]:
+    return copy.deepcopy(manifests(made_fence(**keys)))
+
+
+def changed(kind: int, field: str, value: object) -> list[dict[str, Any]]:
+    objects = applied()
+    objects[kind]["spec"][field] = value
+    return objects
+
+
+def checks(objects: list[dict[str, Any]], fences: list[Fence] | None = None) -> list[str]:
+    reports = examine_fences(surroundings(objects), FENCES if fences is None else fences)
+    return [f"{report.subject}: {one.check}" for report in reports for one in report.diagnoses]
+
+
+@pytest.mark.parametrize(
+    ("objects", "found"),
+    [
+        pytest.param([LEASE], [], id="no policies of the API server: nothing is said"),
+        pytest.param(applied(), [], id="as exported"),
+        pytest.param([*applied(), LEASE, POD], [], id="with its lease and its pod"),
+        pytest.param(applied()[:1], ["fence-not-applied"], id="the binding is not there"),
+        pytest.param(applied(mode="warn"), ["fence-drift", "fence-drift"], id="another mode"),
+        pytest.param(applied(resources=["pods"]), ["fence-drift"], id="other resources"),
+        pytest.param(applied(lease="shop/other"), ["fence-drift", "fence-drift"], id="another lease"),
+        pytest.param(changed(0, "failurePolicy", "Ignore"), ["fence-drift"], id="it fails open"),
+        pytest.param(changed(0, "matchConditions", []), ["fence-drift"], id="a list of another length"),
+        pytest.param(
+            [{**one, "apiVersion": "admissionregistration.k8s.io/v1beta1"} for one in applied()],
+            ["fence-api-old", "fence-api-old"],
+            id="an old version of the API",
+        ),
+        pytest.param(
+            [*applied(), {"serverVersion": {"major": "1", "minor": "29+"}}], ["fence-server-too-old"], id="old"
+        ),
+        pytest.param([*applied(), {"serverVersion": {"major": "1", "minor": "31"}}], [], id="a server new enough"),
+        pytest.param([*applied(), {"serverVersion": {"minor": "x"}}], [], id="a server of no version"),
+        pytest.param(
+            [*applied(), {**LEASE, "metadata": {"name": "x", "namespace": "shop"}}],
+            ["fence-lease-missing"],
+            id="no such lease",
+        ),
+        pytest.param([*applied(), {**LEASE, "spec": {}}], [], id="an unheld lease"),
+        pytest.param(
+            [*applied(), {**LEASE, "spec": {"holderIdentity": "1234"}}],
+            ["fence-holder-unmatched"],
+            id="a holder of another form",
+        ),
+        pytest.param(
+            [*applied(), LEASE, {**POD, "metadata": {"name": "op-2", "namespace": "shop"}}],
+            ["fence-holder-unmatched"],
+            id="a holder that no pod fits",
+        ),
+        pytest.param(
+            [*applied(), LEASE, {**POD, "spec": {}}], ["fence-writer-elsewhere"], id="a holder of another account"
+        ),
+        pytest.param([*applied(), TOKEN], ["fence-token-without-pod"], id="a token without a pod"),
+        pytest.param([*applied(), {**TOKEN, "type": "Opaque"}], [], id="a Secret of another type"),
+        pytest.param(
+            [
+                *applied(),
+                {"kind": "APIResourceList", "groupVersion": "apps/v1", "resources": [{"name": "deployments"}]},
+            ],
+            ["fence-resource-not-served"],
+            id="a subresource that is not served",
+        ),
+        pytest.param(
+            [
+                *applied(),
+                {"kind": "APIResourceList", "groupVersion": "v1", "resources": [{"name": "configmaps"}]},
+                {"kind": "APIResourceList", "groupVersion": 5},
+                {"kind": 5},
+            ],
+            [],
+            id="a resource that is served, and documents of no form",
+        ),
+    ],
+)
+def test_findings_about_a_fence(objects: list[dict[str, Any]], found: list[str]) -> None:
+    assert checks(objects) == [f"{NAME}: {check}" for check in found]
+
+
+@pytest.mark.parametrize(
+    ("objects", "found"),
+    [
+        pytest.param(applied(), [], id="both objects"),
+        pytest.param(applied()[1:], ["fence-incomplete"], id="the binding alone"),
+        pytest.param(applied()[:1], ["fence-incomplete"], id="the policy alone"),
+        pytest.param(changed(0, "failurePolicy", "Ignore"), ["fence-fails-open"], id="it fails open"),
+        pytest.param(applied(mode="warn"), [], id="a warning may fail open"),
+        pytest.param(
+            [{**one, "metadata": {"name": "somebody-elses"}} for one in applied()[:1]], [], id="an object of others"
+        ),
+    ],
+)
+def test_findings_without_a_policy_file(objects: list[dict[str, Any]], found: list[str]) -> None:
+    assert checks(objects, []) == [f"{NAME}: {check}" for check in found]
+
+
+def test_what_an_earlier_policy_left_is_named() -> None:
+    objects = [*applied(), *applied(name="gone")]
+    assert checks(objects) == ["fence-gone: fence-left-over"]
+
+
+def test_a_missing_lease_that_is_allowed_holds_nobody_back() -> None:
+    fences = [made_fence(missing_lease="allow")]
+    lease = {**LEASE, "metadata": {"name": "x", "namespace": "shop"}}
+    (report,) = examine_fences(surroundings([*applied(missing_lease="allow"), lease]), fences)
+    assert report.diagnoses[0].risk == "no lease has this name: the fence holds nobody back."
+    assert FENCE["lease"] in report.diagnoses[0].place

@@ -1,0 +1,125 @@
+"""The objects of a fence: their texts, their determinism, and that no text of a policy file leaves its quotes."""
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from tests.policy.test_fences import fence
+from webhook.fence import expressions
+from webhook.fence.manifests import BINDING, POLICY, manifests, yaml_text
+
+CEL_STRING = re.compile(r'"([^"\\\n]|\\["\\]|\\u[0-9a-f]{4}|\\U[0-9a-f]{8})*"')
+
+
+def parts(**keys: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    policy, binding = manifests(fence(**keys))
+    assert (policy["kind"], binding["kind"]) == (POLICY, BINDING)
+    return policy["spec"], binding["spec"]
+
+
+def variable(name: str, **keys: Any) -> str:
+    return {one["name"]: one["expression"] for one in parts(**keys)[0]["variables"]}[name]
+
+
+@given(st.text())
+def test_every_literal_stays_within_its_quotes(text: str) -> None:
+    written = expressions.literal(text)
+    assert CEL_STRING.fullmatch(written)
+    assert written.isascii()
+    assert written[1:-1].replace('\\"', '"').replace("\\\\", "\\") == text or "\\" in written
+
+
+def test_hostile_names_are_quoted_even_where_the_policy_would_refuse_them() -> None:
+    hostile = replace(fence(), name='x" || true || "', lease="a\nb", writers=(("shop", '"] || true //'),))
+    assert expressions.writer_condition(hostile) == (
+        r'request.userInfo.username in ["system:serviceaccount:shop:\"] || true //"]'
+    )
+    assert r"shop/a\u000ab" in expressions.message_expression(hostile) + dict(expressions.variables(hostile))["lease"]
+    assert expressions.message_expression(hostile).endswith(r'" (fence x\" || true || \")"')
+
+
+def test_the_same_fence_gives_the_same_text() -> None:
+    assert yaml_text([fence()]) == yaml_text([fence()])
+    assert list(yaml.safe_load_all(yaml_text([fence()]))) == manifests(fence())
+
+
+def test_the_pod_comes_from_the_token() -> None:
+    assert variable("pod") == (
+        'size(request.userInfo.?extra["authentication.kubernetes.io/pod-name"].orValue([])) == 1 '
+        '? request.userInfo.?extra["authentication.kubernetes.io/pod-name"].orValue([])[0] : ""'
+    )
+
+
+@pytest.mark.parametrize(
+    ("holder", "expression"),
+    [
+        pytest.param(
+            ["${pod}_*"],
+            '(variables.pod != "" && (variables.holder.startsWith(variables.pod + "_")'
+            ' || variables.holder.startsWith(variables.host + "_")))',
+            id="the default",
+        ),
+        pytest.param(
+            ["${pod}"],
+            '(variables.pod != "" && (variables.holder == variables.pod || variables.holder == variables.host))',
+            id="the pod alone",
+        ),
+        pytest.param(
+            ['x"${node}_*'],
+            r'(variables.node != "" && (variables.holder.startsWith("x\"" + variables.node + "_")))',
+            id="the node, and a quote",
+        ),
+    ],
+)
+def test_whose_the_holder_is(holder: list[str], expression: str) -> None:
+    assert variable("leads", holder=holder) == expression
+
+
+def test_several_templates_are_alternatives() -> None:
+    assert variable("leads", holder=["${pod}_*", "${node}_*"]).count("\n|| ") == 1
+
+
+def test_only_a_template_with_the_node_needs_it() -> None:
+    assert "node" not in variable("writer")
+    assert "node" in variable("writer", holder=["${node}_*"])
+
+
+def test_rules_are_grouped_and_name_subresources() -> None:
+    rules = parts(resources=["pods", "deployments.apps/scale", "secrets"])[0]["matchConstraints"]["resourceRules"]
+    assert [(rule["apiGroups"], rule["resources"]) for rule in rules] == [
+        ([""], ["pods", "secrets"]),
+        (["apps"], ["deployments/scale"]),
+    ]
+
+
+def test_namespaces_are_selected_by_the_label_that_nobody_can_change() -> None:
+    assert parts()[0]["matchConstraints"]["namespaceSelector"] == {}
+    assert parts(namespaces=["shop"])[0]["matchConstraints"]["namespaceSelector"] == {
+        "matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["shop"]}]
+    }
+
+
+@pytest.mark.parametrize(
+    ("keys", "failure_policy", "not_found", "actions"),
+    [
+        pytest.param({}, "Fail", "Deny", ["Deny", "Audit"], id="deny"),
+        pytest.param({"missing_lease": "allow"}, "Fail", "Allow", ["Deny", "Audit"], id="a missing lease is allowed"),
+        pytest.param({"mode": "warn"}, "Ignore", "Allow", ["Warn", "Audit"], id="warn never refuses"),
+        pytest.param({"mode": "audit"}, "Ignore", "Allow", ["Audit"], id="audit never refuses"),
+    ],
+)
+def test_modes(keys: dict[str, Any], failure_policy: str, not_found: str, actions: list[str]) -> None:
+    policy, binding = parts(**keys)
+    assert policy["failurePolicy"] == failure_policy
+    assert binding["paramRef"]["parameterNotFoundAction"] == not_found
+    assert binding["validationActions"] == actions
+
+
+def test_an_unheld_lease() -> None:
+    assert parts()[0]["validations"][0]["expression"] == 'variables.holder == "" || variables.leads'
+    assert parts(when_unheld="deny")[0]["validations"][0]["expression"] == "variables.leads"
