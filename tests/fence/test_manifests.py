@@ -23,7 +23,7 @@ def parts(**keys: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def variable(name: str, **keys: Any) -> str:
-    return {one["name"]: one["expression"] for one in parts(**keys)[0]["variables"]}[name]
+    return str({one["name"]: one["expression"] for one in parts(**keys)[0]["variables"]}[name])
 
 
 @given(st.text())

@@ -121,6 +121,11 @@ def test_what_only_the_leader_wrote_is_proposed() -> None:
     assert found.unseen == ["who led during the first 1 writes, before the first write of the lease"]
 
 
+def test_a_resource_that_nobody_wrote_while_somebody_led_is_not_proposed() -> None:
+    found = audited(event("a", "configmaps"), event("a", "leases"), event("a", "secrets"))
+    assert set(found.evidence) == {FencedResource("", "secrets")}
+
+
 def test_what_was_written_only_before_anybody_led_is_not_proposed() -> None:
     assert audited(event("a", "configmaps")).evidence == {}
 

@@ -9,8 +9,8 @@ from msgspec import Struct, convert
 SECOND: Final = 1_000_000_000
 SETTLED: Final = 1 * SECOND
 """An honest write that is refused later than this after its pod acquired the lease breaks the bar."""
-REFUSED: Final = (403, 422)
-"""By the expression of a fence; and, as an error of its configuration, because there is no lease."""
+POLICY: Final = "ValidatingAdmissionPolicy"
+"""Stands in what a fence says: 403 by its expression, 422 where there is no lease. A 403 of RBAC does not have it."""
 
 
 class Event(Struct, frozen=True):
@@ -25,6 +25,11 @@ class Event(Struct, frozen=True):
     status: int = 0
     revision: int = 0
     message: str = ""
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether a fence refused this write."""
+        return self.event == "write" and self.status in (403, 422) and POLICY in self.message
 
 
 class Tenure(Struct, frozen=True):
@@ -101,7 +106,7 @@ def figures(found: Sequence[Event], deletions: Mapping[str, int] | None = None) 
     stored = sorted((one for one in found if one.event == "stored"), key=lambda one: one.revision)
     writes = {one.entry: one for one in found if one.event == "write"}
     total = Figures(stored=len(stored), takeovers=max(0, len(held) - 1))
-    total += Figures(refused=sum(one.status in REFUSED for one in writes.values()))
+    total += Figures(refused=sum(one.is_refused for one in writes.values()))
     for number, tenure in enumerate(held):
         total += _foreign(tenure, stored, writes)
         total += _refused(tenure, list(writes.values()))
@@ -127,7 +132,7 @@ def _refused(tenure: Tenure, writes: Sequence[Event]) -> Figures:
     refused = [
         one.sent
         for one in writes
-        if one.pod == tenure.pod and one.status in REFUSED and tenure.since <= one.sent and one.at < tenure.until
+        if one.pod == tenure.pod and one.is_refused and tenure.since <= one.sent and one.at < tenure.until
     ]
     late = sum(sent > tenure.since + SETTLED for sent in refused)
     return Figures(early=len(refused) - late, late=late)
@@ -136,9 +141,7 @@ def _refused(tenure: Tenure, writes: Sequence[Event]) -> Figures:
 def _delays(tenure: Tenure, writes: Sequence[Event]) -> Figures:
     accepted = [one.at for one in writes if one.pod == tenure.pod and one.status == 200 and one.at >= tenure.since]
     refused = [
-        one.at
-        for one in writes
-        if one.pod != tenure.pod and one.status in REFUSED and tenure.since <= one.at < tenure.until
+        one.at for one in writes if one.pod != tenure.pod and one.is_refused and tenure.since <= one.at < tenure.until
     ]
     return Figures(
         to_first_refused=tuple((at - tenure.since) / 1e6 for at in sorted(refused)[:1]),

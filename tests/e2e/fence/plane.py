@@ -110,7 +110,11 @@ class Partition:
                 client, _ = self._listener.accept()
             except OSError:
                 return
-            backend = socket.create_connection(("127.0.0.1", self._backend))
+            try:
+                backend = socket.create_connection(("127.0.0.1", self._backend))
+            except ConnectionRefusedError:
+                client.close()
+                continue
             for source, target in ((client, backend), (backend, client)):
                 threading.Thread(target=self._pump, args=(source, target), daemon=True).start()
 

@@ -19,17 +19,22 @@ from tests.e2e.kubectl import Kubectl
 from tests.e2e.quantile import quantile
 
 LIBRARIES: Final = ("client-go", "controller-runtime")
+ACTIVE: Final = ("never-stopped", "two-servers", "released")
 FEWEST_WRITES: Final = 200
 """Of each kind, for the cost."""
 
 
 class Outcome(Struct, frozen=True):
-    """The figures of all trials of one fault with one library, without and with the fence; `error` where one failed."""
+    """The figures of all trials of one fault with one library, without and with the fence.
+
+    `is_active`: the old leader writes through the takeover, so that the time to its first refusal means something.
+    """
 
     fault: str
     library: str
     without: Figures
     fenced: Figures
+    is_active: bool
     error: str = ""
 
     @property
@@ -119,9 +124,9 @@ def _outcome(
                     totals[fenced] += figures
     except Exception as error:  # noqa: BLE001 - a fault that fails is an outcome, and the command fails
         traceback.print_exc()
-        return Outcome(title, library, totals[False], totals[True], f"{type(error).__name__}: {error}")
+        return Outcome(title, library, totals[False], totals[True], key in ACTIVE, f"{type(error).__name__}: {error}")
     seconds = time.monotonic() - begin
-    outcome = Outcome(title, library, totals[False], totals[True])
+    outcome = Outcome(title, library, totals[False], totals[True], key in ACTIVE)
     print(f"{key} {library} {seconds:.0f} s: {outcome.without} | {outcome.fenced}", file=sys.stderr, flush=True)
     return outcome
 

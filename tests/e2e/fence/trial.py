@@ -11,8 +11,8 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Final, Self
 
-from tests.e2e.api_client import ApiClient
-from tests.e2e.fence.history import REFUSED, Event, Figures, events, figures
+from tests.e2e.api_client import MERGE, ApiClient
+from tests.e2e.fence.history import POLICY, Event, Figures, events, figures
 from tests.e2e.fence.plane import Partition, TwoServers
 from tests.e2e.kubectl import Kubectl
 from tests.e2e.processes import Process
@@ -83,9 +83,7 @@ class Operator:
 
     def _refused(self, client: ApiClient) -> bool:
         body = {"data": {"entry": ""}}
-        return (
-            client.send("PATCH", self.log, body, media="application/merge-patch+json", dryRun="All").status in REFUSED
-        )
+        return POLICY in client.send("PATCH", self.log, body, media=MERGE, dryRun="All").message
 
 
 class Trial:

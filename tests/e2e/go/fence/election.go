@@ -65,6 +65,7 @@ func revisionIn(response *http.Response) (uint64, error) {
 func (s settings) lock(config *rest.Config) (resourcelock.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = s.deadline / 2
+	config.ContentType, config.AcceptContentTypes = "application/json", "application/json"
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return leaseWrites{next, s} })
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
