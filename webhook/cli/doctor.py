@@ -41,6 +41,8 @@ examples:
   kubectl kustomize deploy/overlays/self-signed | lease-webhook doctor
   kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml | lease-webhook doctor
   lease-webhook doctor rendered.yaml --policy policy.yaml
+  kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml |
+    lease-webhook doctor --policy policy.yaml     the fences of the policy file; docs/fence.md adds leases and pods
   lease-webhook doctor rendered.yaml --endpoint 127.0.0.1:8443     and what is served there, against caBundle
 """
 
@@ -65,7 +67,9 @@ def run(args: argparse.Namespace) -> int:
     now = dt.datetime.now(dt.UTC)
     found = list(_objects(args.file))
     around = fences.surroundings(found)
-    configurations, reports = _configurations(found, required=not around.has_fences)
+    configurations, reports = _configurations(
+        found, required=not (around.has_own_fences or (args.policy and around.has_fences))
+    )
     policy = _policy(args.policy, found, configurations)
     reports += fences.examine_fences(around, policy.fences if policy else ())
 
@@ -143,13 +147,16 @@ def _print(reports: Sequence[Report], choices: Sequence[str]) -> int:
             print(indent(f"change: {escape(diagnosis.cure)}", 6))
         print()
     entries = [report for report in reports if report.webhook]
+    fenced = sum(report.is_fence for report in reports)
     total = sum(len(report.diagnoses) for report in reports)
     judged = f"{_count(len(entries), 'webhook entry', 'webhook entries')} that leases can reach"
+    if fenced:
+        judged = f"{_count(fenced, 'fence', 'fences')}, {judged}"
     if total:
         print(f"{paint.red('not safe')}: {_count(total, 'finding', 'findings')}; {judged}")
         return FINDINGS
     names = ", ".join(escape(report.webhook) for report in entries)
-    print(f"{paint.green('safe')}: {judged} ({names})")
+    print(f"{paint.green('safe')}: {judged}{f' ({names})' if names else ''}")
     for choice in choices:
         print(f"chosen: {escape(choice)} reviewed")
     return SAFE

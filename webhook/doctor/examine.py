@@ -42,11 +42,12 @@ ServedAt = Callable[[Webhook], Served | None]
 
 
 class Report(Struct, frozen=True):
-    """What was found about one entry; where `webhook` is empty, about `subject` as a whole."""
+    """What was found about one entry; where `webhook` is empty, about `subject` as a whole, which may be a fence."""
 
     subject: str
     webhook: str
     diagnoses: tuple[Diagnosis, ...]
+    is_fence: bool = False
 
 
 def examine(

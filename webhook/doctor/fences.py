@@ -75,6 +75,11 @@ class Surroundings(Struct, frozen=True):
         """Whether policies of the API server are among the documents at all."""
         return bool(self.policies or self.bindings)
 
+    @property
+    def has_own_fences(self) -> bool:
+        """Whether some of them were made by lease-webhook."""
+        return any(one.is_ours for one in (*self.policies.values(), *self.bindings.values()))
+
 
 def surroundings(found: Iterable[Document]) -> Surroundings:
     """Sort the documents; what does not have the form of its kind is passed over, as no API server gives it out."""
@@ -112,13 +117,13 @@ def examine_fences(around: Surroundings, fences: Sequence[Fence]) -> Iterator[Re
         return
     wanted = {object_name(fence): fence for fence in fences}
     for name, fence in wanted.items():
-        yield Report(name, "", tuple(_about(fence, around)))
+        yield Report(name, "", tuple(_about(fence, around)), is_fence=True)
     for name in sorted({*around.policies, *around.bindings} - set(wanted)):
         diagnoses = list(_alone(name, around))
         if fences and any(one.is_ours for one in _pair(name, around)):
             diagnoses.append(_left_over(name))
-        if diagnoses:
-            yield Report(name, "", tuple(diagnoses))
+        if any(one.is_ours for one in _pair(name, around)):
+            yield Report(name, "", tuple(diagnoses), is_fence=True)
 
 
 def _about(fence: Fence, around: Surroundings) -> Iterator[Diagnosis]:
