@@ -7,7 +7,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check static model mutation evidence e2e record record-attacks bench faults fmt certs manifests lock clean
+.PHONY: help setup run test check static model mutation evidence e2e fence record record-attacks bench faults fmt certs manifests lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -48,6 +48,9 @@ evidence: $(READY) ## forge stamps through the API server's field manager, three
 
 e2e: $(READY) ## on real API servers with real clients (Go builds them once; then 13 minutes)
 	$(BIN)/python -m tests.e2e $(E2E)
+
+fence: $(READY) ## old leaders against a fence, on real API servers, into docs/fence-figures.md (15 minutes)
+	$(BIN)/python -m tests.e2e.fence $(FENCE)
 
 record: $(READY) ## record the reviews of real clients again: make record KUBERNETES=v1.36
 	$(BIN)/python -m tests.e2e.record --kubernetes=$(KUBERNETES) $(if $(INTO),--into=$(INTO))
