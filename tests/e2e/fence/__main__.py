@@ -9,9 +9,11 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.e2e.fence.facts import facts
 from tests.e2e.fence.plane import TwoServers
 from tests.e2e.fence.run import cost, outcomes
 from tests.e2e.fence.table import Section, render
+from tests.e2e.kubectl import Kubectl
 from tests.e2e.toolchain import MissingToolchainError, all_binaries, fence_program
 
 DOCS = Path(__file__).parents[3] / "docs" / "fence-figures.md"
@@ -43,8 +45,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             directory.mkdir(parents=True, exist_ok=True)
             with TwoServers(binaries, directory.absolute()) as plane:
                 plane.start_second()
-                found = list(outcomes(plane, program, options.trials, options.only))
-                sections.append(Section(binaries.version, tuple(found), None if options.only else cost(plane)))
+                found = tuple(outcomes(plane, program, options.trials, options.only))
+                if options.only:
+                    sections.append(Section(binaries.version, found, None, ()))
+                    continue
+                single = tuple(facts(plane, Kubectl(binaries.kubectl, plane.admin_kubeconfig)))
+                sections.append(Section(binaries.version, found, cost(plane), single))
     minutes = (dt.datetime.now(dt.UTC) - begin).total_seconds() / 60
     text = render(sections, options.trials, f"{dt.datetime.now(dt.UTC):%Y-%m-%d}", minutes, os.cpu_count() or 0)
     print(text)

@@ -5,6 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from tests.e2e.fence.facts import Fact
 from tests.e2e.fence.history import Figures
 from tests.e2e.fence.run import Cost, Outcome
 from tests.e2e.quantile import quantile
@@ -37,12 +38,13 @@ class Section(Struct, frozen=True):
     version: str
     outcomes: tuple[Outcome, ...]
     cost: Cost | None
+    facts: tuple[Fact, ...]
 
     @property
     def passed(self) -> bool:
         """Whether every bar holds."""
         cheap = self.cost is None or self.cost.added <= MOST_ADDED
-        return cheap and bool(self.outcomes) and all(one.passed for one in self.outcomes)
+        return cheap and bool(self.outcomes) and all(one.passed for one in (*self.outcomes, *self.facts))
 
 
 def render(sections: Sequence[Section], trials: int, day: str, minutes: float, cores: int) -> str:
@@ -65,6 +67,11 @@ def _section(section: Section) -> Iterator[str]:
             f"| {bad}{one.fault} | {one.library} | {_counts(one.without)} | {_counts(one.fenced)} "
             f"| {one.fenced.refused} | {one.fenced.early} / {one.fenced.late} "
             f"| {_times(refused)} | {_times(one.fenced.to_first_accepted)} |"
+        )
+    if section.facts:
+        yield "\nSingle requests, each as it must be:\n"
+        yield from (
+            f"- {one.claim}" if one.passed else f"- **FAILED** {one.claim}: {one.seen}" for one in section.facts
         )
     if section.cost:
         found = section.cost

@@ -27,6 +27,7 @@ def allow_service_accounts(admin: ApiClient) -> None:
     """Let every service account write what the operators of the trials write."""
     rules = [
         {"apiGroups": [""], "resources": ["configmaps", "events"], "verbs": ["*"]},
+        {"apiGroups": ["apps"], "resources": ["deployments", "deployments/scale"], "verbs": ["*"]},
         {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["*"]},
         {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["*"]},
     ]
