@@ -116,6 +116,7 @@ def test_findings_about_a_fence(objects: list[dict[str, Any]], found: list[str])
         pytest.param(applied()[:1], ["fence-incomplete"], id="the policy alone"),
         pytest.param(changed(0, "failurePolicy", "Ignore"), ["fence-fails-open"], id="it fails open"),
         pytest.param(applied(mode="warn"), [], id="a warning may fail open"),
+        pytest.param(changed(1, "validationActions", 5), [], id="actions of no form"),
         pytest.param(
             [{**one, "metadata": {"name": "somebody-elses"}} for one in applied()[:1]], [], id="an object of others"
         ),

@@ -66,8 +66,8 @@ def refusal(text: str) -> str:
         ),
         pytest.param(
             HEAD + "x: []",
-            "line 2: x: unknown key; known are apiVersion, bindings, docs_url, exempt, fences, mode, overrides, preset, "
-            "rules, without_stamps",
+            "line 2: x: unknown key; known are apiVersion, bindings, docs_url, exempt, fences, mode, overrides, "
+            "preset, rules, without_stamps",
             id="a key like no other",
         ),
         pytest.param(

@@ -222,9 +222,9 @@ def _alone(name: str, around: Surroundings) -> Iterator[Diagnosis]:
             "apply what `lease-webhook export fence` prints, or delete the counterpart.",
         )
         return
-    if (policy.spec or {}).get("failurePolicy") == "Ignore" and "Deny" in (binding.spec or {}).get(
-        "validationActions", ()
-    ):
+    actions = (binding.spec or {}).get("validationActions")
+    denies = isinstance(actions, list) and "Deny" in actions
+    if denies and (policy.spec or {}).get("failurePolicy") == "Ignore":
         yield Diagnosis(
             "fence-fails-open",
             f"{POLICY} spec.failurePolicy: Ignore",

@@ -1,0 +1,63 @@
+"""No input makes the readers of fences raise: files come from strangers, holders from whoever writes a lease."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.policy.files import text
+from tests.policy.test_fences import FENCE, fence
+from webhook.doctor.fences import examine_fences, surroundings
+from webhook.fence.audited import from_audit, written_by
+from webhook.fence.manifests import manifests, yaml_text
+from webhook.fence.rights import from_rights
+from webhook.policy.document import parse
+from webhook.policy.error import PolicyError
+
+LEAVES = (
+    st.none() | st.booleans() | st.integers() | st.text(max_size=12) | st.sampled_from(["Event", "Pod", "*", "shop"])
+)
+KEYS = st.sampled_from(
+    [
+        "kind",
+        "apiVersion",
+        "metadata",
+        "name",
+        "namespace",
+        "spec",
+        "rules",
+        "verbs",
+        "resources",
+        "roleRef",
+        "subjects",
+    ]
+    + ["user", "verb", "objectRef", "labels", "holderIdentity", "serverVersion", "minor", "groupVersion", "annotations"]
+)
+JSON: st.SearchStrategy[Any] = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5), max_leaves=12
+)
+OBJECTS = st.lists(st.dictionaries(KEYS, JSON, max_size=6), max_size=4)
+
+
+@given(st.dictionaries(st.sampled_from([*FENCE, "holder", "mode", "operations"]), JSON, max_size=4))
+def test_a_fence_is_refused_or_rendered(changes: dict[str, Any]) -> None:
+    try:
+        shown = yaml_text(parse(text(fences=[{**FENCE, **changes}])).fences)
+    except PolicyError as error:
+        shown = str(error).replace("\n", "\0")
+    assert "\0" not in shown
+
+
+@given(OBJECTS)
+def test_the_doctor_reads_any_objects(objects: list[dict[str, Any]]) -> None:
+    for one in manifests(fence()):
+        list(examine_fences(surroundings([*objects, one]), [fence()]))
+
+
+@given(OBJECTS)
+def test_proposals_read_any_objects(objects: list[dict[str, Any]]) -> None:
+    from_rights(objects, "shop", "operator")
+    kinds = ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
+    from_rights([{**one, "kind": kind} for one in objects for kind in kinds], "shop", "operator")
+    events = [{**one, "kind": "Event", "apiVersion": "audit.k8s.io/v1"} for one in objects]
+    from_audit(written_by(events, ""), "shop/operator")
