@@ -18,20 +18,11 @@ LEAVES = (
     st.none() | st.booleans() | st.integers() | st.text(max_size=12) | st.sampled_from(["Event", "Pod", "*", "shop"])
 )
 KEYS = st.sampled_from(
-    [
-        "kind",
-        "apiVersion",
-        "metadata",
-        "name",
-        "namespace",
-        "spec",
-        "rules",
-        "verbs",
-        "resources",
-        "roleRef",
-        "subjects",
-    ]
-    + ["user", "verb", "objectRef", "labels", "holderIdentity", "serverVersion", "minor", "groupVersion", "annotations"]
+    (
+        *("kind", "apiVersion", "metadata", "name", "namespace", "spec", "rules", "verbs", "resources", "roleRef"),
+        *("subjects", "user", "verb", "objectRef", "labels", "holderIdentity", "serverVersion", "minor"),
+        *("groupVersion", "annotations"),
+    )
 )
 JSON: st.SearchStrategy[Any] = st.recursive(
     LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5), max_leaves=12

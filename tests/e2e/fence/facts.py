@@ -77,6 +77,10 @@ def facts(plane: TwoServers, kubectl: Kubectl) -> Iterator[Fact]:
         hold(holder)
         shown = json.dumps(holder[:12])
         yield _text(f"holder {shown}: not the pod op-b", _write(stale, operator), lambda one: one.status == 403)
+    long = f"op-{'a' * 59}-{'b' * 9}"
+    hold(f"{long[:62]}_1")
+    named_long = plane.with_token("long", operator.token(long))
+    yield _text("a pod whose host name was cut: allowed", _write(named_long, operator), lambda one: one.status == 200)
     hold(None)
     apply("--when-unheld", "deny")
     yield _text("when_unheld: deny", _write(stale, operator), lambda one: "has no holder" in one.message)
@@ -92,7 +96,18 @@ def facts(plane: TwoServers, kubectl: Kubectl) -> Iterator[Fact]:
     operator.admin.send("DELETE", operator.lease).expect(200)
     time.sleep(0.5)
     yield _text("mode audit without a lease: allowed", _write(stale, operator), lambda one: one.status == 200)
+    largest = kubectl.run("apply", "--server-side", "--dry-run=server", "-f", "-", manifest=_largest())
+    yield Fact("the largest fence that a policy file may have is accepted", not largest.status, largest.stderr)
     kubectl.must("delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", "fence-facts")
+
+
+def _largest() -> str:
+    writers = ",".join(f"{'n' * 60}/{number:03}{'a' * 240}" for number in range(32))
+    resources = ",".join(f"r{number}.{'g' * 60}.example.com/status" for number in range(128))
+    namespaces = ",".join(f"{'s' * 60}{number:03}" for number in range(128))
+    holders = [flag for number in range(8) for flag in ("--holder", f"{'h' * 200}{number}/${{pod}}_*")]
+    lease = ("--lease", f"{'n' * 60}/{'l' * 240}", "--name", "f" * 57)
+    return exported(*lease, "--writer", writers, "--resource", resources, "--namespace", namespaces, *holders)
 
 
 def _ways_around(operator: Operator, client: ApiClient) -> Iterator[tuple[str, Reply]]:

@@ -59,9 +59,11 @@ class Operator:
         self.admin.send("POST", f"{core}/serviceaccounts", {"metadata": {"name": "operator"}}).expect()
         self.admin.send("POST", f"{core}/configmaps", {"metadata": {"name": "log"}}).expect()
         for pod in (FIRST, SECOND):
-            self.tokens[pod] = self._token(core, pod)
+            self.tokens[pod] = self.token(pod)
 
-    def _token(self, core: str, pod: str) -> str:
+    def token(self, pod: str) -> str:
+        """Make a pod, in which nothing runs, and a token that is bound to it."""
+        core = f"/api/v1/namespaces/{self.namespace}"
         container = {"name": "main", "image": "none"}
         spec = {"serviceAccountName": "operator", "automountServiceAccountToken": False, "containers": [container]}
         made = self.admin.send("POST", f"{core}/pods", {"metadata": {"name": pod}, "spec": spec}).expect()
