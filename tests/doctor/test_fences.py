@@ -1,12 +1,16 @@
 """What the doctor says about fences: each finding by one change of a cluster that is in order."""
 
 import copy
+import inspect
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.policy.test_fences import FENCE
 from tests.policy.test_fences import fence as made_fence
+from webhook.doctor import fences as fences_module
 from webhook.doctor.fences import examine_fences, surroundings
 from webhook.fence.manifests import manifests
 from webhook.policy.fences import Fence
@@ -124,6 +128,14 @@ def test_findings_about_a_fence(objects: list[dict[str, Any]], found: list[str])
 )
 def test_findings_without_a_policy_file(objects: list[dict[str, Any]], found: list[str]) -> None:
     assert checks(objects, []) == [f"{NAME}: {check}" for check in found]
+
+
+def test_every_finding_is_tried() -> None:
+    named = set(re.findall(r'Diagnosis\(\s*"([a-z-]+)"', inspect.getsource(fences_module)))
+    assert len(named) == 12
+    assert all(
+        f'"{check}"' in Path(__file__).read_text() or f": {check}" in Path(__file__).read_text() for check in named
+    )
 
 
 def test_what_an_earlier_policy_left_is_named() -> None:
