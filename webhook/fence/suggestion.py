@@ -35,7 +35,7 @@ class Suggestion(Struct):
 
 
 def reason_to_leave_out(resource: FencedResource) -> str:
-    """Why a fence should not hold this resource although the writer writes it; "" where it may be proposed."""
+    """Why a fence must not hold this resource although the writer writes it; "" where it may be proposed."""
     reason = _OWN_STATE.get(resource) or why_not(resource)
     if reason:
         return reason
