@@ -8,7 +8,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from tests.e2e.api_client import APPLY, MERGE, ApiClient, Reply
-from tests.e2e.fence.plane import TwoServers
+from tests.e2e.control_plane import ControlPlane
 from tests.e2e.fence.trial import FIRST, SECOND, Operator, exported
 from tests.e2e.kubectl import Kubectl
 
@@ -36,9 +36,9 @@ class Fact(Struct, frozen=True):
     seen: str = ""
 
 
-def facts(plane: TwoServers, kubectl: Kubectl) -> Iterator[Fact]:
+def facts(plane: ControlPlane, admin: ApiClient, kubectl: Kubectl) -> Iterator[Fact]:
     """One fence in a namespace of its own, in every mode."""
-    operator = Operator(plane, PLACE)
+    operator = Operator(plane, admin, PLACE)
     clients = {pod: plane.with_token(pod, token) for pod, token in operator.tokens.items()}
     leader, stale = clients[FIRST], clients[SECOND]
 

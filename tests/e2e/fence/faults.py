@@ -70,7 +70,7 @@ def deleted(trial: Trial) -> None:
 def restarted(trial: Trial) -> None:
     """The API server of the leader crashes, the successor leads by the other one, and the first comes back."""
     _lead(trial, *ENDLESS)
-    trial.operator.plane.restart_second()
+    trial.plane.restart_second()
     _successor(trial)
     time.sleep(3 * AFTERWARDS)
 

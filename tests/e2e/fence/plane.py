@@ -71,8 +71,6 @@ class TwoServers(ControlPlane):
 
     def _run(self, name: str, *command: str) -> Process:
         if name == "kube-apiserver":
-            # Two of them on one address; and since 1.37 none may register a loopback address.
-            command = (*command, "--endpoint-reconciler-type=none")
             self._apiserver = command
         return super()._run(name, *command)
 

@@ -77,9 +77,10 @@ def _section(section: Section) -> Iterator[str]:
     if section.cost:
         found = section.cost
         verdict = "" if found.added <= MOST_ADDED else "**FAILED** "
+        rounds = ", ".join(f"{one:+.2f}" for one in sorted(found.rounds))
         yield (
-            f"\n{verdict}Cost: a write takes {found.without:.2f} ms without and {found.fenced:.2f} ms with the fence "
-            f"(p50); the median of the differences of neighbors is {found.added:+.2f} ms.\n"
+            f"\n{verdict}Cost: the fence adds {found.added:+.2f} ms to a write in the quietest of {len(found.rounds)} "
+            f"rounds (median of the differences of neighboring writes; all rounds: {rounds} ms).\n"
         )
 
 

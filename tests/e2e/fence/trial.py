@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from tests.e2e.api_client import MERGE, ApiClient
+from tests.e2e.control_plane import ControlPlane
 from tests.e2e.fence.history import POLICY, Event, Figures, events, figures
 from tests.e2e.fence.plane import Partition, TwoServers
 from tests.e2e.kubectl import Kubectl
@@ -23,8 +24,8 @@ FIRST, SECOND = "op-a", "op-b"
 RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 
 
-def allow_service_accounts(admin: ApiClient) -> None:
-    """Let every service account write what the operators of the trials write."""
+def allow_service_accounts(admin: ApiClient, namespace: str = "") -> None:
+    """Let every service account, or those of a namespace, write what the operators of the trials write."""
     rules = [
         {"apiGroups": [""], "resources": ["configmaps", "events"], "verbs": ["*"]},
         {"apiGroups": ["apps"], "resources": ["deployments", "deployments/scale"], "verbs": ["*"]},
@@ -33,7 +34,11 @@ def allow_service_accounts(admin: ApiClient) -> None:
     ]
     name = {"name": "fence-trial"}
     admin.send("POST", f"{RBAC}/clusterroles", {"metadata": name, "rules": rules}).expect()
-    group = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:serviceaccounts"}
+    group = {
+        "apiGroup": "rbac.authorization.k8s.io",
+        "kind": "Group",
+        "name": f"system:serviceaccounts:{namespace}".rstrip(":"),
+    }
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "fence-trial"}
     body = {"metadata": name, "subjects": [group], "roleRef": role}
     admin.send("POST", f"{RBAC}/clusterrolebindings", body).expect()
@@ -48,9 +53,8 @@ def exported(*arguments: str) -> str:
 class Operator:
     """A namespace with a service account, two pods, and a shared object; with or without a fence."""
 
-    def __init__(self, plane: TwoServers, namespace: str) -> None:
-        self.plane, self.namespace = plane, namespace
-        self.admin = plane.client(plane.port)
+    def __init__(self, plane: ControlPlane, admin: ApiClient, namespace: str) -> None:
+        self.plane, self.admin, self.namespace = plane, admin, namespace
         self.lease = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/operator"
         self.log = f"/api/v1/namespaces/{namespace}/configmaps/log"
         self.tokens: dict[str, str] = {}
@@ -92,8 +96,10 @@ class Operator:
 class Trial:
     """Runs the pods of an operator and reads what they printed. `ports` are the API servers of the first and second."""
 
-    def __init__(self, operator: Operator, program: Path, library: str, ports: tuple[int, int]) -> None:
-        self.operator, self.program, self.library = operator, program, library
+    def __init__(
+        self, plane: TwoServers, operator: Operator, program: Path, library: str, ports: tuple[int, int]
+    ) -> None:
+        self.plane, self.operator, self.program, self.library = plane, operator, program, library
         self.stack = ExitStack()
         self.partition = self.stack.enter_context(Partition(ports[0]))
         self.ports = {FIRST: self.partition.port, SECOND: ports[1]}
@@ -101,7 +107,7 @@ class Trial:
         self.deletions: dict[str, int] = {}
 
     def __enter__(self) -> Self:
-        admin = self.operator.plane.admin_kubeconfig
+        admin = self.plane.admin_kubeconfig
         self._run("observer", "observe", f"-kubeconfig={admin}", f"-namespace={self.operator.namespace}")
         self._wait("observer", "the observer watches", lambda one: one.event == "observing")
         return self
@@ -115,7 +121,7 @@ class Trial:
     def start(self, pod: str, *flags: str, library: str = "") -> None:
         """Start a pod's process."""
         name = f"{self.operator.namespace}_{pod}"
-        config = self.operator.plane.kubeconfig_at(self.ports[pod], name, self.operator.tokens[pod])
+        config = self.plane.kubeconfig_at(self.ports[pod], name, self.operator.tokens[pod])
         where = [f"-kubeconfig={config}", f"-namespace={self.operator.namespace}", f"-pod={pod}"]
         self._run(pod, "work", *where, f"-library={library or self.library}", *flags)
 
@@ -142,7 +148,7 @@ class Trial:
         return events(text.splitlines(), json.loads)
 
     def _run(self, name: str, *arguments: str) -> None:
-        log = self.operator.plane.directory / "fence" / f"{self.operator.namespace}-{name}.log"
+        log = self.plane.directory / "fence" / f"{self.operator.namespace}-{name}.log"
         self.processes[name] = self.stack.enter_context(Process([str(self.program), *arguments], log))
 
     def _wait(self, name: str, what: str, fits: Callable[[Event], Any], number: int = 1) -> None:
