@@ -9,6 +9,7 @@ import pytest
 
 from tests.policy.files import ENTRY, text
 from tests.policy.test_bindings import BINDING
+from tests.policy.test_fences import FENCE
 from webhook import policies
 from webhook.policy import yaml_text
 from webhook.policy.document import parse
@@ -69,6 +70,10 @@ def test_presets_are_valid(preset: str) -> None:
         pytest.param({"exempt": [{"owner": "ops", "users": ["velero"]}]}, False, id="no reason"),
         pytest.param({"exempt": [{**ENTRY, "service_accounts": ["velero"]}]}, False, id="no namespace"),
         pytest.param({"overrides": [{"rules": {}, "leases": ["a*"]}]}, True, id="override"),
+        pytest.param({"fences": [FENCE]}, True, id="fence"),
+        pytest.param({"fences": [{**FENCE, "mode": "off"}]}, False, id="fence that is off"),
+        pytest.param({"fences": [{**FENCE, "writers": []}]}, False, id="fence without writers"),
+        pytest.param({"fences": [{**FENCE, "lease": "operator"}]}, False, id="fence of a lease without a namespace"),
         pytest.param({"bindings": [BINDING]}, True, id="binding"),
         pytest.param({"bindings": [{**BINDING, "writers": []}]}, False, id="binding without writers"),
         pytest.param({"bindings": [{**BINDING, "lease": "a*"}]}, False, id="binding with a glob"),
