@@ -70,8 +70,9 @@ def deleted(trial: Trial) -> None:
 def restarted(trial: Trial) -> None:
     """The API server of the leader crashes, the successor leads by the other one, and the first comes back."""
     _lead(trial, *ENDLESS)
-    trial.plane.restart_second()
+    trial.plane.crash_second()
     _successor(trial)
+    trial.plane.start_second()
     time.sleep(3 * AFTERWARDS)
 
 
