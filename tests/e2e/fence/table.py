@@ -17,7 +17,7 @@ _INTRODUCTION: Final = """\
 # The fence in figures
 
 Made by `make fence` on {day} in {minutes:.0f} minutes on a machine of {cores} cores, which also ran other work: read
-the times as upper limits. Each fault was tried {trials} times with each library (the crash of an API server once with
+the times as upper limits. Trials of each fault with each library: {trials} (the crash of an API server once with
 client-go), with and without a fence side by side in the same run. Two pods append to one object as fast as they
 can, without a resourceVersion; the order is that of the resourceVersions that the API server gave.
 
