@@ -104,8 +104,8 @@ def test_a_proposal_from_an_audit_log(
 @pytest.mark.parametrize(
     ("content", "arguments", "words"),
     [
-        pytest.param(b"{}\n{", [], "line 2: not JSON", id="a line that is cut off"),
-        pytest.param(b"{", [], "not JSON", id="broken JSON"),
+        pytest.param(b"{}\n{", [], "not JSON: line 2", id="a line that is cut off"),
+        pytest.param(b"{", [], "not YAML: line 2", id="broken JSON"),
         pytest.param(b"a: [", [], "not YAML", id="broken YAML"),
         pytest.param(b"\xff", [], "not UTF-8", id="bytes"),
         pytest.param(b"", [], "give --lease", id="empty"),

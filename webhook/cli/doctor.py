@@ -4,16 +4,14 @@ import argparse
 import datetime as dt
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 import msgspec
 
 from webhook.api.text import cut, escape
-from webhook.cli import documents, json_text, kubernetes_yaml
+from webhook.cli import json_text, object_stream
 from webhook.cli.arguments import add_format, server
 from webhook.cli.failure import Failure
-from webhook.cli.progress import Progress
 from webhook.cli.terminal import indent, paint_for
 from webhook.doctor import configuration, fences, handshake, surroundings
 from webhook.doctor.certificate import Served
@@ -26,6 +24,7 @@ from webhook.policy.error import PolicyError
 from webhook.policy.model import Policy
 from webhook.server.policy_file import PolicyFileError, load
 
+_KINDS: Final = (*surroundings.KINDS, *fences.KINDS)
 SAFE: Final = 0
 FINDINGS: Final = 1
 
@@ -188,27 +187,5 @@ def _count(number: int, singular: str, plural: str) -> str:
 
 
 def _objects(path: str) -> Iterator[surroundings.Document]:
-    """What the examination needs of a file, read document by document; raises Failure."""
-    try:
-        with sys.stdin.buffer if path == "-" else Path(path).open("rb") as file:
-            progress = Progress("documents")
-            read = progress.watch(surroundings.objects(_documents(file)))
-            yield from (one for one in read if one.get("kind") in surroundings.KINDS)
-    except OSError as error:
-        raise Failure(f"{path}: {error.strerror}") from error
-    except kubernetes_yaml.NotYamlError as error:
-        raise Failure(f"not YAML: {error}") from error
-
-
-def _documents(file: BinaryIO) -> Iterator[object]:
-    for part in documents.cut(file):
-        if isinstance(part, documents.UnreadablePart):
-            raise Failure(f"{file.name}: {part.error}")
-        if part.text.lstrip().startswith("{"):
-            try:
-                yield from (value for _, value in json_text.objects(part.text, part.first_line))
-            except json_text.NotJsonError:
-                pass  # Braces are YAML too, and YAML's reader says where it fails.
-            else:
-                continue
-        yield from kubernetes_yaml.objects(part.text, part.first_line)
+    """What the examination needs of a file; raises Failure."""
+    return (one for one in object_stream.read(path) if one.get("kind") in _KINDS or "serverVersion" in one)

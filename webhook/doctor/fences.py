@@ -16,6 +16,9 @@ from webhook.doctor.surroundings import Document
 from webhook.fence.manifests import API_VERSION, BINDING, LABELS, POLICY, manifests, object_name
 from webhook.policy.fences import Fence
 
+KINDS: Final = (POLICY, BINDING, "Lease", "Pod", "Secret", "APIResourceList")
+"""Everything else is not looked at, but for the object that names the server's version."""
+
 OLDEST_MINOR: Final = 30
 """ValidatingAdmissionPolicy is generally available since Kubernetes 1.30."""
 
