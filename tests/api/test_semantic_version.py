@@ -114,3 +114,10 @@ def test_any_text_is_a_version_or_refused(text: str) -> None:
         return
     assert isinstance(version, Version)
     assert str(version) == text
+
+
+def test_an_absurdly_long_version_is_not_one() -> None:
+    longest = "1.0.0-" + "a" * (256 * 1024 - 6)
+    assert semantic_version.parse(longest) == semantic_version.parse(longest)
+    with pytest.raises(ValueError, match="no semantic version"):
+        semantic_version.parse(longest + "a")

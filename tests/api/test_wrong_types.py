@@ -49,6 +49,13 @@ def test_a_field_of_another_version_is_unknown_whatever_stands_before_it(version
     assert errors(candidate) == ["spec.leaseName"]
 
 
+def test_what_is_wrong_behind_a_field_of_another_version_is_found() -> None:
+    candidate = make_candidate(
+        put("apiVersion", "coordination.k8s.io/v1alpha1"), put("spec.strategy", 5), put("spec.preferredStrategies", 5)
+    )
+    assert errors(candidate) == ["spec.preferredStrategies"]
+
+
 def test_a_key_that_stands_twice_is_still_an_error() -> None:
     body = to_bytes(make_review(new=make_lease())).replace(b'"spec":{', b'"spec":5,"spec":{')
     assert [error.field for error in decode(body).object_errors] == ["spec"]

@@ -53,6 +53,10 @@ def test_a_list_too_long_to_be_remembered_is_quiet_too() -> None:
     assert quiet(RENEWAL, old=[put("metadata.managedFields[0].manager", "m" * 3000)])
 
 
+def test_two_owners_that_stay_go_to_the_rules() -> None:
+    assert not quiet(RENEWAL, old=[put("metadata.ownerReferences", [NODE, NODE | {"uid": "other"}])])
+
+
 @pytest.mark.parametrize("place", ["metadata.name", "metadata.namespace"])
 def test_a_long_name_goes_to_the_rules(place: str) -> None:
     """What is found about short names is remembered; a stranger may not fill that memory with long ones."""

@@ -102,3 +102,9 @@ def test_specs_that_are_absent_are_empty() -> None:
 def test_what_an_operation_has_no_use_for_may_be_anything() -> None:
     assert spec_fields(b'{"request":{"object":{"spec":{"a":1}},"oldObject":0.5}}') == ({"a": 1}, {})
     assert spec_fields(b'{"request":{"object":{"spec":[]},"oldObject":[]}}') == ({}, {})
+
+
+def test_a_spec_beside_lists_that_nest_too_deeply_is_read() -> None:
+    deep = b'[{"fieldsV1":' + b'{"f:a":' * 5000 + b"{}" + b"}" * 5000 + b"}]"
+    review = b'{"request":{"object":{"metadata":{"managedFields":' + deep + b'},"spec":{"a":1}}}}'
+    assert spec_fields(review) == ({"a": 1}, {})
