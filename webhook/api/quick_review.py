@@ -13,6 +13,9 @@ from webhook.api.request import GROUP, NO_OPTIONS, AdmissionRequest, Operation, 
 from webhook.api.user import NO_USER
 from webhook.api.wire import LONGEST_UID
 
+_NULL: Final = Raw(b"null")
+_USUAL_OPTIONS: Final = Raw(b'{"kind":"UpdateOptions","apiVersion":"meta.k8s.io/v1"}')
+"""Options that say nothing, as an API server writes them."""
 _API_VERSION: Final = f"{GROUP}/v1"
 
 # Literals are compared inside the decoder and make no new texts. Fields stand in the order of the wire, in which the
@@ -42,7 +45,7 @@ class _Request(Struct, frozen=True, gc=False, kw_only=True, rename="camel"):
     user_info: Raw = NO_USER
     object: Lease
     old_object: Lease
-    options: Options | None = None
+    options: Raw = _NULL
 
 
 class _Review(Struct, frozen=True, gc=False, rename="camel"):
@@ -52,6 +55,7 @@ class _Review(Struct, frozen=True, gc=False, rename="camel"):
 
 
 _review: Final = msgspec.json.Decoder(_Review)
+_options: Final = msgspec.json.Decoder(Options | None)
 
 
 def lease_update(body: bytes) -> AdmissionRequest | None:
@@ -69,7 +73,9 @@ def lease_update(body: bytes) -> AdmissionRequest | None:
         or not new.api_version == old.api_version == _API_VERSION
     ):
         return None
-    options = wire.options
+    options = NO_OPTIONS if wire.options == _USUAL_OPTIONS else _read(wire.options)
+    if options is None:
+        return None
     return AdmissionRequest(
         uid=wire.uid,
         operation=Operation.UPDATE,
@@ -82,6 +88,15 @@ def lease_update(body: bytes) -> AdmissionRequest | None:
         user_info=wire.user_info,
         new=new,
         old=old,
-        options=NO_OPTIONS if options is None or options == NO_OPTIONS else options,
+        options=options,
         body=body,
     )
+
+
+def _read(raw: Raw) -> Options | None:
+    """The options, NO_OPTIONS where they say nothing, or None where they are not of their type."""
+    try:
+        options = _options.decode(raw)
+    except (msgspec.ValidationError, RecursionError):
+        return None
+    return NO_OPTIONS if options is None or options == NO_OPTIONS else options

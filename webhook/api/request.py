@@ -98,4 +98,4 @@ class AdmissionRequest(Struct, frozen=True, dict=True):
     @property
     def is_ours(self) -> bool:
         """Whether the request is about a resource, in a version, that this webhook knows."""
-        return is_served(self.group, self.version, self.resource)
+        return self.group == GROUP and self.version in _KNOWN.get(self.resource, ())

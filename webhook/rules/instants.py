@@ -1,5 +1,6 @@
 """Times of a spec as instants: microseconds since 1970, of any year the API server can store."""
 
+from functools import lru_cache
 from typing import Final
 
 from webhook.api import micro_time
@@ -17,12 +18,21 @@ def fold(time: str | None) -> int | str | None:
     """
     if time is None:
         return None
+    return _folded(time) if len(time) <= _LONGEST_REMEMBERED else _fold(time)
+
+
+def _fold(time: str) -> int | str | None:
     try:
         at = micro_time.parse(time)
     except ValueError:
         unreadable = micro_time.parse_unreadable(time)
         return time if unreadable is None else unreadable
     return None if at == micro_time.ZERO else at
+
+
+_LONGEST_REMEMBERED: Final = 40
+# An old time was the new time of the renewal before. A fraction may be as long as a request, and is not kept.
+_folded: Final = lru_cache(maxsize=4096)(_fold)
 
 
 def span(micros: int) -> str:

@@ -5,9 +5,8 @@ asks every rule about each renewal that is called quiet here; whatever is not qu
 It costs a third of asking them, and the API server waits for us in line with somebody's write.
 """
 
-from collections.abc import Callable
 from functools import lru_cache
-from typing import Annotated, Final, TypeGuard
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta, Raw, Struct, field
@@ -23,8 +22,10 @@ from webhook.rules.renew_time import is_ahead
 
 _USUAL_TIME: Final = len("2026-01-31T12:00:00Z")
 _TIME: Final = b'"time":"'
+_TIME_LENGTH: Final = len(_TIME)
 _SAMPLE: Final = "1999-12-31T23:59:58Z"
 _LONGEST_REMEMBERED: Final = 2048
+_MOST_REMEMBERED: Final = 1024
 _OWNED: Final = b"{}"
 _ABSENT: Final = Raw(b"")
 
@@ -90,20 +91,23 @@ def _only_renew_time_moved_on(new: LeaseSpec, old: LeaseSpec, now: int, limits: 
 def _only_the_renewals_stamp_moved(new: Raw, old: Raw) -> bool:
     """Whether both lists are equal but for the time of the one entry that owns spec.renewTime.
 
-    That entry is the first of its kind in the list or the last; from any other place the rules decide.
+    That entry is the first in the list that has a time or the last; from any other place the rules decide.
     """
     after, before = bytes(new), bytes(old)
-    return _moved_at(after.find(_TIME), after, before) or _moved_at(after.rfind(_TIME), after, before)
+    return _moved_behind(after.find(_TIME), after, before) or _moved_behind(after.rfind(_TIME), after, before)
 
 
-def _moved_at(place: int, after: bytes, before: bytes) -> bool:
-    begin = place + len(_TIME)
+def _moved_behind(place: int, after: bytes, before: bytes) -> bool:
+    begin = place + _TIME_LENGTH
     end = begin + _USUAL_TIME
     head, tail = after[:begin], after[end:]
-    if place < 0 or head != before[:begin] or tail != before[end:]:
+    if head != before[:begin] or tail != before[end:]:
         return False
-    renews: Callable[[bytes, bytes], bool] = _remembered if len(after) <= _LONGEST_REMEMBERED else _is_of_the_renewal
-    return renews(head, tail) and _is_stamp(after[begin:end]) and _is_stamp(before[begin:end])
+    if _known_tails.get(head) != tail:
+        if place < 0 or not _is_of_the_renewal(head, tail):
+            return False
+        _remember(head, tail)
+    return _stamps[after[begin:end]] and _stamps[before[begin:end]]
 
 
 def _is_of_the_renewal(head: bytes, tail: bytes) -> bool:
@@ -119,13 +123,29 @@ def _is_of_the_renewal(head: bytes, tail: bytes) -> bool:
     return owner.time == _SAMPLE and bytes(owner.renew_time) == _OWNED and owner.manager != ANCIENT_CHANGES
 
 
-# What stands around the time of a renewal is the same at every renewal of a lease.
-_remembered: Final = lru_cache(maxsize=1024)(_is_of_the_renewal)
+_known_tails: Final[dict[bytes, bytes]] = {}
+"""What stands behind the time of a renewal, by what stands before it: the same at every renewal of a lease."""
 
 
-@lru_cache(maxsize=4096)
-def _is_stamp(time: bytes) -> bool:
-    return time.isascii() and stamp_of(time.decode()) is not None
+def _remember(head: bytes, tail: bytes) -> None:
+    """Keep short texts only, and few: whoever sends reviews chooses them."""
+    if len(head) + len(tail) <= _LONGEST_REMEMBERED:
+        if len(_known_tails) >= _MOST_REMEMBERED:
+            _known_tails.clear()
+        _known_tails[head] = tail
+
+
+class _Stamps(dict[bytes, bool]):
+    """Whether a text of the usual length is a stamp; most were asked for before."""
+
+    def __missing__(self, time: bytes) -> bool:
+        if len(self) >= _MOST_REMEMBERED:
+            self.clear()
+        self[time] = is_stamp = time.isascii() and stamp_of(time.decode()) is not None
+        return is_stamp
+
+
+_stamps: Final = _Stamps()
 
 
 def _metadata_is_bare(new: ObjectMeta, old: ObjectMeta) -> bool:
@@ -148,9 +168,11 @@ def _metadata_is_bare(new: ObjectMeta, old: ObjectMeta) -> bool:
         and new.deletion_timestamp is None
         and old.deletion_timestamp is None
         and new.deletion_grace_period_seconds is None
-        and _is_short(new.name, formats.LONGEST_NAME)
-        and _is_short(new.namespace, formats.LONGEST_LABEL)
-        and _is_legal(new.name, new.namespace)
+        and (name := new.name) is not None
+        and (namespace := new.namespace) is not None
+        and 0 < len(name) <= formats.LONGEST_NAME
+        and 0 < len(namespace) <= formats.LONGEST_LABEL
+        and _is_legal(name, namespace)
         and _only_the_renewals_stamp_moved(new.managed_fields, old.managed_fields)
     )
 
@@ -160,10 +182,6 @@ def _is_one_usual_owner(owners: list[OwnerReference | None]) -> bool:
     if len(owners) != 1 or (owner := owners[0]) is None:
         return False
     return owner.api_version == "v1" and owner.kind == "Node" and bool(owner.name) and bool(owner.uid)
-
-
-def _is_short(text: str | None, longest: int) -> TypeGuard[str]:
-    return text is not None and 0 < len(text) <= longest
 
 
 # Only short texts come here, so the memory is bounded, whoever sends reviews.
