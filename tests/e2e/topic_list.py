@@ -44,13 +44,14 @@ TOPICS: Final = (
     Topic("outage", "Our outage", outage.run, phase=1),
     Topic("counts", "What reaches us", counts.run, phase=2),
     Topic("conditions", "The match condition", conditions.run, phase=2, everywhere=True),
-    Topic("depth", "Depth policy", depth.run, phase=2, everywhere=True),
+    Topic("depth", "Depth policy", depth.run, phase=3, everywhere=True),
     Topic("attacks", "Standing attacks", attacks_on_leases.run, phase=2, lane=2, everywhere=True),
     Topic("fence", "A fence", fence.run, phase=2, lane=3, everywhere=True),
     Topic("rotation", "Rotation and restart", rotation.run, phase=1, lane=1),
     Topic("audit", "Audit log and warnings", audit.run, phase=2),
-    Topic("cost", "Cost per write", cost.run, phase=3),
+    Topic("cost", "Cost per write", cost.run, phase=4),
 )
-"""The outage and the rotations take three minutes, so they share a phase; the cost is measured alone."""
+"""The outage and the rotations take three minutes, so they share a phase; the policy against depth would refuse what the
+standing attacks plant, and the cost is measured alone."""
 
 BY_NAME: Final = {topic.name: topic for topic in TOPICS}

@@ -3,10 +3,11 @@
 import re
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from tests.e2e.control_plane import free_port
 from tests.e2e.processes import Process
@@ -18,6 +19,9 @@ SAMPLE = re.compile(r"^(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>.*)\})? (?P<val
 def make_certificates(directory: Path, *flags: str) -> None:
     """`lease-webhook certs`: a CA and a leaf, or a new leaf under the same CA. Raises CalledProcessError."""
     subprocess.run([sys.executable, "-m", "webhook", "certs", str(directory), *flags], check=True, capture_output=True)
+
+
+SHOWN_AFTER_SECONDS: Final = 2.2
 
 
 class WebhookServer:
@@ -81,7 +85,8 @@ class WebhookServer:
         return total
 
     def reviews(self, **labels: str) -> int:
-        """How many reviews it has answered."""
+        """How many reviews it has answered, all of them: workers write counts once a second, and so is it shown."""
+        time.sleep(SHOWN_AFTER_SECONDS)
         return int(self.count("lease_webhook_reviews_total", **labels))
 
     def _get(self, path: str) -> tuple[int, str]:

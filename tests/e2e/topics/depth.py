@@ -47,6 +47,7 @@ def run(world: World) -> Iterator[Row]:
         yield Row("honest writes", "; ".join(problems) or "admitted, and reviewed where they should be", not problems)
         problems = list(_repaired(client, spoiled, version))
         yield Row("a lease that was spoiled before", "; ".join(problems) or "renewed, repaired, deleted", not problems)
+    _remove(world)
     refusals, errors = _checks(world, "deny"), _checks(world, "allow", error=True)
     seen = f"{errors:.0f}, and {refusals:.0f} refused"
     yield Row("writes that the policy admitted with an error", seen, bool(refusals) and not errors)
@@ -66,12 +67,22 @@ def _spoil(lease: OneLease) -> str:
     return found[1]
 
 
-def _apply(world: World, client: ApiClient) -> None:
+def _policy(world: World) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The path and the object of the policy and of its binding, as the overlay has them."""
     for document in world.render("self-signed"):
         if document["kind"] in KINDS:
             name = document["metadata"]["name"]
-            path = f"/apis/admissionregistration.k8s.io/v1/{KINDS[document['kind']]}/{name}"
-            world.admin.send("PATCH", path, document, media=APPLY, fieldManager="e2e", force=True).expect()
+            yield f"/apis/admissionregistration.k8s.io/v1/{KINDS[document['kind']]}/{name}", document
+
+
+def _remove(world: World) -> None:
+    for path, _ in _policy(world):
+        world.admin.send("DELETE", path).expect()
+
+
+def _apply(world: World, client: ApiClient) -> None:
+    for path, document in _policy(world):
+        world.admin.send("PATCH", path, document, media=APPLY, fieldManager="e2e", force=True).expect()
 
     lease = OneLease(client, NAMESPACE, "probe")
     lease.create().expect(201)
