@@ -30,7 +30,7 @@ certs: $(READY) ## make or renew the certificates in certs/
 	@$(BIN)/lease-webhook certs
 
 test: $(READY) ## the tests, at most five minutes
-	$(BIN)/pytest --cov --cov-report=term
+	$(BIN)/pytest --numprocesses=2 --dist=worksteal --cov --cov-report=term
 
 model: $(READY) ## search deeper for traces that break a law (five minutes)
 	LEASE_MODEL_DEPTH=1 $(BIN)/pytest tests/model

@@ -51,7 +51,7 @@ TOPICS: Final = (
     Topic("audit", "Audit log and warnings", audit.run, phase=2),
     Topic("cost", "Cost per write", cost.run, phase=4),
 )
-"""The outage and the rotations take three minutes, so they share a phase; the policy against depth would refuse what the
-standing attacks plant, and the cost is measured alone."""
+"""The outage and the rotations take three minutes, so they share a phase. The policy against depth would refuse what
+the standing attacks plant, so it comes after them, and the cost is measured alone."""
 
 BY_NAME: Final = {topic.name: topic for topic in TOPICS}
