@@ -84,6 +84,15 @@ ALL = SetFields(
         pytest.param({"f:metadata": {"f:ownerReferences": {'k:{"uid":"1"}': {}}}}, True, id="an owner"),
         pytest.param({"f:metadata": {"f:ownerReferences": {'k:{"uid":"2"}': {}}}}, False, id="another owner"),
         pytest.param({"f:metadata": {"f:ownerReferences": {'k:{"uid":1}': {}, "k:[]": {}}}}, False, id="no uid"),
+        pytest.param(
+            {"f:metadata": {"f:ownerReferences": {'k:{"a":"b","uid":"1"}': {}}}},
+            False,
+            id="an owner by another key too",
+        ),
+        pytest.param(
+            {"f:metadata": {"f:ownerReferences": {'k:{"uid":"1","uid":"1"}': {}}}}, False, id="an owner twice"
+        ),
+        pytest.param({"f:metadata": {"f:ownerReferences": {'k:[["uid","1"]]': {}}}}, False, id="a list like an owner"),
         pytest.param({"f:metadata": {"f:ownerReferences": {"k:" + "[" * 5000: {}}}}, False, id="a key that is a bomb"),
         pytest.param(None, False, id="nothing"),
     ],

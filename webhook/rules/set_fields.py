@@ -95,18 +95,24 @@ def _values(members: Iterable[str]) -> Iterator[str]:
 
 
 def _uids(members: Iterable[str]) -> Iterator[str]:
-    """The uids of `k:{"uid":"value"}`, the members of a list that is keyed by uid."""
+    """The uids of `k:{"uid":"value"}`, the members of a list that is keyed by uid.
+
+    A key with anything besides the uid, even the uid again, is not the key of an item: a client can invent one, and no
+    write ever takes it away from its owner.
+    """
     for member in members:
         key = _decoded(member, "k:")
-        if isinstance(key, dict) and isinstance(uid := key.get("uid"), str):
-            yield uid
+        # Pairs of an object are a tuple, so a list of lists is not taken for one.
+        if isinstance(key, tuple) and len(key) == 1 and key[0][0] == "uid" and isinstance(key[0][1], str):
+            yield key[0][1]
 
 
 def _decoded(member: str, prefix: str) -> object:
+    """The JSON behind a prefix, an object as the tuple of its pairs; None for anything else."""
     if not member.startswith(prefix):
         return None
     try:
-        value: object = json.loads(member.removeprefix(prefix))
+        value: object = json.loads(member.removeprefix(prefix), object_pairs_hook=tuple)
     except (ValueError, RecursionError):
         return None
     return value
