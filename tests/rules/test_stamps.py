@@ -60,6 +60,8 @@ APPLIED = put(f"{ENTRIES}[0].operation", "Apply")
 RELABEL = put("metadata.labels.tier", "2")
 RELABELED = (APPLIED, LABEL)
 """Renewed by an apply, and labeled within the second in which the label changes again."""
+PLANTED = owner_of("f:metadata", "f:labels", "f:a", manager="z", time=IN_AN_HOUR) | {"operation": "Apply"}
+"""Any write may bring one such entry, of any time."""
 
 
 def depth(levels: int) -> Document:
@@ -95,6 +97,10 @@ TAMPERED_UPDATES = {
     ),
     "(e) a fold of a new time": update(
         RENEWAL, add(owner_of("f:metadata", "f:labels", "f:a", manager="ancient-changes", time=AN_HOUR_AGO))
+    ),
+    "(e) a fold at the time of an apply": update(
+        put(ENTRIES, [entry("renewTime"), PLANTED, PLANTED | {"manager": "ancient-changes", "operation": "Update"}]),
+        old=[add(PLANTED)],
     ),
     "(f) entries invented where there were none": update(
         put(ENTRIES, [entry("renewTime", time=AN_HOUR_AGO)]), old=[drop(ENTRIES)]

@@ -104,10 +104,12 @@ def _added(new: Sequence[Entry], old: Sequence[Entry], mine: Sequence[Entry]) ->
     if len(fresh) > 1:
         return f"brings {len(fresh)} entries with new times, {_shown(fresh[0])} and {_shown(fresh[1])}"
     by_this_write = {id(entry) for entry in mine}
+    # Only Update entries are folded. An invented Apply entry may have any time, and a fold of it would fold renewals.
+    foldable = frozenset(entry.stamp for entry in old if entry.operation != APPLY)
     for entry in new:
         if entry.operation == APPLY or (entry.key, entry.stamp) in known or id(entry) in by_this_write:
             continue
-        if not (entry.is_fold and entry.stamp in times):
+        if not (entry.is_fold and entry.stamp in foldable):
             return f"brings an entry {_shown(entry)}, which owns nothing that this write sets"
     return None
 
