@@ -49,11 +49,13 @@ def broken_law(record: Record, *, attacked: bool) -> str:
 
 
 def is_well_dated(write: Write) -> bool:
-    """Whether the lease was stamped, and the clocks that date the write differ by no more than the bound.
+    """Whether the lease was stamped, and the clocks that date the write differ by no more than half the bound.
+
+    The other half is how far a write may move the stamp ahead to another stored time.
 
     A lease that was created without a field has no stamps until it is applied. One that had stamps may not lose them.
     """
-    return write.stamped and write.clocks_differ <= BOUND * SECOND
+    return write.stamped and write.clocks_differ <= BOUND * SECOND // 2
 
 
 def replaces_a_live_holder(write: Write) -> bool:

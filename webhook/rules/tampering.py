@@ -5,6 +5,7 @@ set nothing that an API server could have stamped. Entries that were stored befo
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from msgspec import Struct
 
@@ -14,6 +15,12 @@ from webhook.api.nesting import DEEPEST
 from webhook.api.text import cut, quote
 from webhook.rules.evidence import BOUND, LARGEST_TOLERANCE, seen_at, whole_seconds
 from webhook.rules.set_fields import SetFields
+
+AHEAD: Final = BOUND // 2
+"""How far a write may move the stamp of the last renewal ahead to another stored time, as merging entries does.
+
+The rest of the bound is for clocks that differ: the stamp must still count for a steal that another clock dates.
+"""
 
 
 class Lists(Struct, frozen=True):
@@ -148,7 +155,7 @@ def _renewal(lists: Lists, mine: Sequence[Entry], at: int) -> str | None:
     if lists.renewed:
         return None
     known = any(entry.stamp == after for entry in lists.old)
-    if after > at + (BOUND if known else LARGEST_TOLERANCE):
+    if after > at + (AHEAD if known else LARGEST_TOLERANCE):
         return f"moves {last_renewal(lists.old)} ahead to {_clock(after)}"
     return None
 
