@@ -6,7 +6,7 @@ import pytest
 from msgspec import Raw
 
 from tests.factories import make_entry, to_bytes
-from webhook.api.managed_fields import Entry, entries_of, nest_too_deeply
+from webhook.api.managed_fields import MOST_ENTRIES, Entry, entries_of, nest_too_deeply
 
 
 def entry(fields: Any = None, **changes: Any) -> Entry:
@@ -58,6 +58,11 @@ def test_entries_are_told_apart_as_the_api_server_does() -> None:
 )
 def test_a_broken_list_has_no_entries(text: str) -> None:
     assert entries_of(Raw(text.encode())) == []
+
+
+def test_a_list_of_more_entries_than_a_write_can_have_has_none() -> None:
+    assert len(entries_of(Raw(b"[" + b",".join([b"{}"] * MOST_ENTRIES) + b"]"))) == MOST_ENTRIES
+    assert entries_of(Raw(b"[" + b",".join([b"{}"] * (MOST_ENTRIES + 1)) + b"]")) == []
 
 
 @pytest.mark.parametrize(("levels", "too_deep"), [(3, False), (32, False), (33, True), (5000, True)])

@@ -5,10 +5,10 @@ list may be a client's invention: see `webhook.rules.evidence` for what may be c
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
-from msgspec import Raw, Struct, field
+from msgspec import Meta, Raw, Struct, field
 
 from webhook.api import micro_time, nesting
 
@@ -95,11 +95,16 @@ def _is_member(node: object) -> bool:
     return isinstance(node, dict) and (not node or "." in node)
 
 
-_entries: Final = msgspec.json.Decoder(list[Entry])
+MOST_ENTRIES: Final = 60_000
+"""Entries of one list. A write of 3 MiB, in protobuf too, has fewer: each names its operation, apiVersion and type."""
+
+_entries: Final[msgspec.json.Decoder[list[Entry]]] = msgspec.json.Decoder(
+    Annotated[list[Entry], Meta(max_length=MOST_ENTRIES)]
+)
 
 
 def entries_of(managed_fields: Raw) -> list[Entry]:
-    """The entries of an object; none where the list is broken, which nothing that the API server sends is."""
+    """The entries of an object; none where the list is broken or too long, as none of an API server is."""
     try:
         return _entries.decode(managed_fields)
     except msgspec.ValidationError:
