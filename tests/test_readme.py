@@ -18,7 +18,6 @@ from webhook.server.respond import respond
 
 ROOT: Final = Path(__file__).parents[1]
 README: Final = (ROOT / "README.md").read_text()
-DIGEST: Final = re.compile(r"\b[0-9a-f]{8}\b(?=\")")
 
 
 def section(title: str) -> str:
@@ -52,8 +51,7 @@ def printed(command: str) -> str:
 def test_a_command_prints_what_the_readme_shows(command: str, output: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("COLUMNS", "100")
-    # The digest of a preset changes with each of its settings, and tells the reader nothing here.
-    assert DIGEST.sub("digest", printed(command)) == DIGEST.sub("digest", output)
+    assert printed(command) == output
 
 
 def test_an_allow_and_a_deny_are_shown() -> None:
