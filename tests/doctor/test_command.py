@@ -81,6 +81,12 @@ def test_reads_what_kubectl_prints_as_json(tmp_path: Path) -> None:
     assert main(["doctor", str(path)]) == 0
 
 
+def test_reads_braces_of_yaml_behind_a_separator(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(SAFE.read_text() + "\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: shop}}\n")
+    assert main(["doctor", str(path)]) == 0
+
+
 def test_says_what_can_happen_and_what_to_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", written(tmp_path / "x.yaml", document(timeoutSeconds=10))]) == 1
     assert capsys.readouterr().out == (

@@ -26,12 +26,13 @@ def _values(path: str, file: BinaryIO) -> Iterator[object]:
     for part in documents.cut(file):
         if isinstance(part, documents.UnreadablePart):
             raise Failure(f"{path}: {part.error}")
-        if part.text.lstrip().startswith("{"):
+        text = part.text.lstrip()
+        if text.startswith("{"):
             try:
                 yield from (value for _, value in json_text.objects(part.text, part.first_line))
             except json_text.NotJsonError as error:
                 # Braces are YAML too, and YAML's reader says where it fails; lines of JSON are nothing else.
-                if "\n{" in part.text:
+                if "\n{" in text:
                     raise Failure(f"{path}: not JSON: {error}") from error
             else:
                 continue
