@@ -129,6 +129,7 @@ def test_an_option_is_typed_in_full(args: list[str], capsys: pytest.CaptureFixtu
 
 HELP = [[], ["serve"], ["check"], ["replay"], ["rules"], ["certs"], ["doctor"]]
 HELP += [["policy"], ["policy", "check"], ["policy", "show"], ["policy", "schema"]]
+HELP += [["suggest"], ["suggest", "fence"], ["export"], ["export", "fence"]]
 
 
 @pytest.mark.parametrize("command", HELP, ids=" ".join)

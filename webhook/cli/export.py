@@ -52,7 +52,6 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="let only the holder of a lease write",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     fence.add_argument("policy", nargs="?", metavar="POLICY", help="a policy file with fences")
     fence.add_argument("--name", action="append", metavar="NAME", help="only this fence; with --lease: its name")

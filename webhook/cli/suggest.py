@@ -34,7 +34,6 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="which resources to fence",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     fence.add_argument("inputs", nargs="+", metavar="FILE", help="RBAC objects, or audit logs; - is standard input")
     fence.add_argument("--writer", required=True, metavar="NAMESPACE/NAME", help="the service account")
