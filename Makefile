@@ -70,7 +70,7 @@ bench: $(READY) ## what a review costs beside peers, 20 minutes; SHORT=1: 4 minu
 faults: $(READY) ## break things under load, 15 minutes; SHORT=1: 4 minutes
 	$(BIN)/python -m tests.faults $(if $(SHORT),--short) $(foreach fault,$(ONLY),--only $(fault))
 
-fmt: $(READY) ## format the code and mend what ruff can mend
+fmt: $(READY) ## format the code and fix what ruff can fix
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 

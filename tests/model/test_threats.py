@@ -12,7 +12,7 @@ from tests.model.depth import MORE
 from tests.model.world import DAY
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
-HEADING = "## What it promises, and what it cannot"
+HEADING = "## What it promises, and what it cannot do"
 USUAL_DEPTH = 2
 EACH_ATTACKER = [pytest.param(name, id=name) for name in ATTACKERS]
 
