@@ -1,6 +1,7 @@
 """README's install block, typed as printed in a copy of the checkout; docker, make and the cluster are stand-ins."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,6 +14,7 @@ from tests.rendered.rendering import DEPLOY, ROOT, composed, objects, one, rende
 
 README = (ROOT / "README.md").read_text()
 BLOCK = README.partition("\n## Install\n")[2].partition("```sh\n")[2].partition("```")[0]
+UNINSTALL = README.partition("\n**Uninstall**")[2].partition("```\n")[2].partition("```")[0]
 OWN_POLICY = README.partition("**Your own policy**")[2].partition("```yaml\n")[2].partition("```")[0]
 STAND_IN = """#!/bin/sh
 if [ "$1" = kustomize ]; then PATH="$REAL_PATH" exec "$DEPLOY/kustomize" "$2"; fi
@@ -79,10 +81,10 @@ def test_while_observe_is_listed_its_policy_wins(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("overlay", ["self-signed", "cert-manager", "openshift"])
 def test_uninstalling_needs_no_overlay(overlay: str, tmp_path: Path) -> None:
-    """Besides the webhook configuration everything lies in the namespace that is deleted."""
+    """What lies in the namespace is deleted with it; everything else is named."""
+    commands = re.findall(r"^kubectl delete (\S+) (\S+)", UNINSTALL, re.MULTILINE)
+    deleted = {(kind, name) for kinds, name in commands for kind in kinds.split(",")}
     components = [path.name for path in (DEPLOY / "components").iterdir()]
     for each in objects(render(composed(tmp_path, overlay, *components))):
-        if each["kind"] in {"ValidatingWebhookConfiguration", "Namespace"}:
-            assert each["metadata"]["name"] == "lease-webhook"
-        else:
-            assert each["metadata"]["namespace"] == "lease-webhook"
+        name, namespace = each["metadata"]["name"], each["metadata"].get("namespace")
+        assert ("namespace", namespace) in deleted or (each["kind"].lower(), name) in deleted
