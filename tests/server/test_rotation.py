@@ -157,10 +157,10 @@ def test_the_kill_switch_is_told_until_it_is_removed(tmp_path: Path) -> None:
     policy.write_text("apiVersion: lease-webhook/v1\nmode: off\n")
     with running(tmp_path, policy=str(policy), **QUICK) as server:
         server.wait_for_line("the policy is off: every write is allowed")
-        told = "warning: policy: mode is off, every write is allowed; remove it to judge again"
+        told = "warning: policy: mode is off, every write is allowed; remove it to evaluate writes again"
         assert server.probe("/readyz") == (200, f"ok\n{told}\n")
         policy.write_text("apiVersion: lease-webhook/v1\n")
-        server.wait_for_line("judging by a policy")
+        server.wait_for_line("evaluating by a policy")
         assert server.probe("/readyz") == (200, "ok\n")
 
 
@@ -170,7 +170,7 @@ def test_a_policy_file_that_changes(tmp_path: Path) -> None:
     policy.write_text("apiVersion: lease-webhook/v1\npreset: standard\n")
     with running(tmp_path, policy=str(policy), **QUICK) as server:
         policy.write_text("apiVersion: lease-webhook/v1\npreset: strict\n")
-        assert server.wait_for_line("judging by a policy", 2)[1]["preset"] == "strict"
+        assert server.wait_for_line("evaluating by a policy", 2)[1]["preset"] == "strict"
         policy.write_text("preset: nonsense\n")
         server.wait_for_line("the policy file is refused; the old policy stays")
         status, page = server.probe("/readyz")

@@ -1,4 +1,4 @@
-"""What one worker serves: policy, certificate, counters, and the eyes on files that change."""
+"""What one worker serves: policy, certificate, counters, and what watches the files that change."""
 
 import asyncio
 from collections.abc import Callable
@@ -59,14 +59,14 @@ class Service:
         self._use_policy()
 
     def stop(self) -> None:
-        """Say the last words."""
+        """Write out what is still counted, captured and logged."""
         if self._capture:
             self._capture.stop()
         self.metrics.flush()
         OUTLET.stop()
 
     def readiness(self) -> Readiness:
-        """Whether this worker can judge and be trusted, and what a person must mend.
+        """Whether this worker can evaluate and be trusted, and what a person must repair.
 
         A refused file is no reason to get no traffic: every replica mounts the same file, so all of them would drop
         out at once, and with `failurePolicy: Fail` that stops renewals. What is served is the last good one.
@@ -74,7 +74,7 @@ class Service:
         refused = self._policy_file.error
         warnings = [f"policy: {refused}; the last good one is in use"] if refused else []
         if self._policy_file.current.mode is Mode.OFF:
-            warnings.append("policy: mode is off, every write is allowed; remove it to judge again")
+            warnings.append("policy: mode is off, every write is allowed; remove it to evaluate writes again")
         return Readiness(self.certificates.reasons(), warnings + self.certificates.warnings())
 
     async def watch_certificate(self) -> None:
@@ -112,7 +112,7 @@ class Service:
         if policy.mode is Mode.OFF:
             LOG.error("the policy is off: every write is allowed", extra={"fields": fields})
         else:
-            LOG.info("judging by a policy", extra={"fields": fields})
+            LOG.info("evaluating by a policy", extra={"fields": fields})
 
 
 def guarded(work: Callable[[], object]) -> None:
