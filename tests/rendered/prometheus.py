@@ -30,8 +30,8 @@ def born(value: float, *later: float) -> str:
 
 
 def exposed(metrics: Metrics) -> dict[str, float]:
-    """The samples of a scrape."""
-    lines = metrics.exposition().decode().splitlines()
+    """The samples of a scrape now; `exposition` would show those of up to a second ago."""
+    lines = metrics._exposition().decode().splitlines()
     samples = [re.fullmatch(r"(\w+(?:\{.*\})?) (\S+)", line) for line in lines if not line.startswith("#")]
     return {one[1]: float(one[2]) for one in samples if one and "_created" not in one[1]}
 
