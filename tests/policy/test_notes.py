@@ -20,12 +20,12 @@ TODAY = 1_800_000_000_000_000
         pytest.param({"preset": "strict", "rules": {"foreign-release": {"mode": "warn"}}}, [], id="a rule lowered"),
         pytest.param(
             {"mode": "off"},
-            ["mode: off is the kill switch: every write is allowed and nothing is judged"],
+            ["mode: off is the kill switch: every write is allowed and nothing is evaluated"],
             id="the kill switch",
         ),
         pytest.param(
             {"mode": "off", "rules": {"foreign-release": {"mode": "deny"}}},
-            ["mode: off is the kill switch: every write is allowed and nothing is judged"],
+            ["mode: off is the kill switch: every write is allowed and nothing is evaluated"],
             id="the kill switch says it all",
         ),
         pytest.param(
@@ -53,7 +53,7 @@ TODAY = 1_800_000_000_000_000
         ),
         pytest.param(
             {"rules": {"candidate-strategy-conflict": {"mode": "deny"}}},
-            ["rules.candidate-strategy-conflict: no single write is judged by this rule, so it is only ever reported"],
+            ["rules.candidate-strategy-conflict: this rule evaluates no single write, so it is only ever reported"],
             id="an offline rule",
         ),
         pytest.param(

@@ -47,7 +47,7 @@ def notes(policy: Policy, now: int) -> list[str]:
 def _about_the_cap(policy: Policy) -> Iterator[str]:
     document = policy.document
     if policy.mode is Mode.OFF:
-        yield "mode: off is the kill switch: every write is allowed and nothing is judged"
+        yield "mode: off is the kill switch: every write is allowed and nothing is evaluated"
     elif document.preset == "observe":
         yield "preset: observe denies nothing; would-deny in the audit log lists what standard or strict would deny"
     elif policy.mode < Mode.DENY:
@@ -80,7 +80,7 @@ def _about_setting(setting: Setting, value: Value, policy: Policy) -> Iterator[s
     rule, name = setting
     if name == MODE:
         if rule in OFFLINE and value > Mode.AUDIT:
-            yield "no single write is judged by this rule, so it is only ever reported"
+            yield "this rule evaluates no single write, so it is only ever reported"
         elif value > policy.mode > Mode.OFF:
             yield f"{Mode(value).word} comes down to {policy.mode.word}, the cap of this policy"
     elif setting in LOW_NUMBERS and value < LOW_NUMBERS[setting][0]:

@@ -174,7 +174,7 @@ class GuardedProtocol(Connection, abc.ABC):
             self.refuse(*problem)
             return
         if head.method == b"CONNECT":
-            self.refuse(405, "this is no proxy")
+            self.refuse(405, "this is not a proxy")
             return
         self.body = b""
         if b"expect" in head.fields:
