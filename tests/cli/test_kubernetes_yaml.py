@@ -1,5 +1,6 @@
 """YAML becomes the JSON that kubectl would send."""
 
+import tracemalloc
 from io import BytesIO
 from typing import Any
 
@@ -170,3 +171,14 @@ def test_each_character_is_parsed_once(count: int, monkeypatch: pytest.MonkeyPat
     found = list(cut(part(text)))
     assert sum(len(list(objects(one.text, one.first_line))) for one in found if isinstance(one, Part)) == count
     assert sum(parsed) <= len(text)
+
+
+def test_the_lines_before_a_document_cost_nothing() -> None:
+    """Counting by empty lines before each document would make a file cost the square of its documents."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(NotYamlError, match="line 2000000"):
+            parse("a: [", 20_000_000)
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
