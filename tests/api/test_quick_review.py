@@ -44,6 +44,7 @@ def test_taken_the_quick_way(tweak: Tweak) -> None:
 @pytest.mark.parametrize(
     "tweak",
     [
+        pytest.param(put("request.options.dryRun", 5), id="options of a wrong type"),
         pytest.param(put("kind", "Review"), id="another kind of document"),
         pytest.param(put("apiVersion", "admission.k8s.io/v1beta1"), id="v1beta1"),
         pytest.param(put("request.operation", "CREATE"), id="CREATE"),

@@ -11,6 +11,7 @@ from tests.recordings import recordings
 from tests.rules.judging import NOW, SECOND, change_of, update, written
 from webhook.api import micro_time
 from webhook.api.request import Operation
+from webhook.rules import quiet_renewal
 from webhook.rules.binding import Binding
 from webhook.rules.change import Change, LeaseChange
 from webhook.rules.events import Event
@@ -49,12 +50,26 @@ def test_a_renewal_beside_other_managers_is_quiet() -> None:
     assert quiet(RENEWAL, old=behind)
 
 
+def test_a_renewal_beside_an_entry_without_a_time_goes_to_the_rules() -> None:
+    other = make_entry(manager="applier") | {"operation": "Apply"}
+    del other["time"]
+    assert not quiet(RENEWAL, old=[lambda lease: lease["metadata"]["managedFields"].append(other)])
+
+
 def test_a_list_too_long_to_be_remembered_is_quiet_too() -> None:
     assert quiet(RENEWAL, old=[put("metadata.managedFields[0].manager", "m" * 3000)])
 
 
 def test_two_owners_that_stay_go_to_the_rules() -> None:
     assert not quiet(RENEWAL, old=[put("metadata.ownerReferences", [NODE, NODE | {"uid": "other"}])])
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    for number in range(quiet_renewal._MOST_REMEMBERED + 2):
+        assert quiet(RENEWAL, old=[put("metadata.managedFields[0].manager", f"m{number}")])
+        quiet_renewal._stamps[f"{number:020}".encode()]
+    assert len(quiet_renewal._known_tails) <= quiet_renewal._MOST_REMEMBERED
+    assert len(quiet_renewal._stamps) <= quiet_renewal._MOST_REMEMBERED
 
 
 @pytest.mark.parametrize("place", ["metadata.name", "metadata.namespace"])
