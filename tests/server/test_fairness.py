@@ -36,6 +36,11 @@ def answers(wire: Wire) -> int:
     return wire.said.count(b"HTTP/1.1 ")
 
 
+async def all_turns(one: Load) -> None:
+    while one.turns:
+        await asyncio.sleep(0)
+
+
 @in_a_loop
 async def test_pipelined_requests_wait_for_the_turns_of_others() -> None:
     one = port()
@@ -63,9 +68,44 @@ async def test_all_that_wait_get_their_turn() -> None:
     await asyncio.sleep(0)
     counts = [answers(wire) for _, wire in waiting]
     assert max(counts) - min(counts) <= MOST_ANSWERS
-    while one.turns:
-        await asyncio.sleep(0)
+    await all_turns(one)
     assert [answers(wire) for _, wire in waiting] == [500] * 5
+
+
+@in_a_loop
+async def test_a_connection_that_has_pipelined_is_served_in_turns_from_then_on() -> None:
+    one = port()
+    protocol, wire = connection(one)
+    protocol.data_received(SMALLEST * 50)
+    await all_turns(one)
+    protocol.data_received(SMALLEST)
+    assert answers(wire) == 50
+    await all_turns(one)
+    assert answers(wire) == 51
+
+
+@pytest.mark.parametrize(
+    ("begin", "more"),
+    [
+        ((*PLAIN[:2], b"Transfer-Encoding: chunked"), b"2\r\nxx\r\n" * 40_000),
+        ((b"Host: localhost",), b"a:b\r\n" * 12_000),
+    ],
+    ids=["chunks of two bytes", "twelve thousand headers"],
+)
+@in_a_loop
+async def test_a_request_that_takes_long_to_parse_waits_for_the_turns_of_others(
+    begin: tuple[bytes, ...], more: bytes
+) -> None:
+    one = port()
+    protocol, _ = connection(one)
+    head = b"\r\n".join([b"POST /validate HTTP/1.1", *begin, b""])
+    protocol.data_received(head + (b"\r\n" if b"chunked" in head else b"") + more)
+    turns = 0
+    while one.turns:
+        turns += 1
+        await asyncio.sleep(0)
+    assert turns > 1
+    protocol.connection_lost(None)
 
 
 @in_a_loop
@@ -74,8 +114,7 @@ async def test_what_comes_while_a_read_waits_is_answered_after_it() -> None:
     protocol, wire = connection(one)
     protocol.data_received(SMALLEST * 200)
     protocol.data_received(REVIEW)
-    while one.turns:
-        await asyncio.sleep(0)
+    await all_turns(one)
     assert [line[9:12] for line in wire.said.splitlines() if line.startswith(b"HTTP/1.1 ")] == [b"404"] * 200 + [b"200"]
 
 
@@ -94,15 +133,14 @@ async def test_a_connection_that_ends_or_does_not_read_gets_no_more_turns() -> N
     assert (answers(gone_wire), answers(slow_wire)) == before
     assert not one.turns
     slow.resume_writing()
-    while one.turns:
-        await asyncio.sleep(0)
+    await all_turns(one)
     assert answers(slow_wire) == 200
 
 
 @pytest.mark.parametrize("size", [100, STEP, 2400, 100_000])
 @pytest.mark.parametrize("chunked", [False, True], ids=["a length", "chunks"])
 @in_a_loop
-async def test_a_body_of_any_size_is_read_in_one_go(size: int, chunked: bool) -> None:
+async def test_a_body_of_any_size_is_read(size: int, chunked: bool) -> None:
     body = BODY + b" " * size
     data = request(b"POST /validate HTTP/1.1", *PLAIN[:2], b"Content-Length: %d" % len(body), body=body)
     if chunked:
@@ -111,8 +149,9 @@ async def test_a_body_of_any_size_is_read_in_one_go(size: int, chunked: bool) ->
     one = port()
     protocol, wire = connection(one)
     protocol.data_received(data)
+    assert chunked or not one.turns, "a body with a length is read in one go"
+    await all_turns(one)
     assert wire.said.startswith(b"HTTP/1.1 200")
-    assert not one.turns
 
 
 @in_a_loop
@@ -127,12 +166,14 @@ async def test_half_a_head_after_a_body_in_one_read_is_no_mistake() -> None:
 
 @in_a_loop
 async def test_the_smallest_chunks_cost_little_more_than_what_they_hold() -> None:
-    protocol, wire = connection(port())
+    one = port()
+    protocol, wire = connection(one)
     protocol.data_received(request(b"POST /validate HTTP/1.1", *PLAIN[:2], b"Transfer-Encoding: chunked", body=b""))
     tracemalloc.start()
     try:
         for _ in range(500):
             protocol.data_received(b"1\r\nx\r\n" * 500)
+            await all_turns(one)
         held = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
@@ -151,13 +192,16 @@ async def test_a_large_body_of_another_form_is_refused_with_its_first_bytes() ->
 
 @in_a_loop
 async def test_a_large_body_in_chunks_is_refused_when_it_gets_large() -> None:
-    protocol, wire = connection(port())
+    one = port()
+    protocol, wire = connection(one)
     protocol.data_received(request(b"POST /validate HTTP/1.1", *PLAIN[:2], b"Transfer-Encoding: chunked", body=b""))
     piece = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
     for _ in range(LARGEST_REQUEST // 0x10000):
         protocol.data_received(piece)
+        await all_turns(one)
     assert wire.said == b""
     protocol.data_received(piece)
+    await all_turns(one)
     assert wire.said.startswith(b"HTTP/1.1 413")
 
 

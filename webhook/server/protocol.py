@@ -10,7 +10,9 @@ What is overridden, and why:
 - on_headers_complete: everything that can be refused from the head is refused before a body is read.
 - on_body: bodies are capped while they arrive, one by one and all together.
 - on_message_complete: requests are answered here: no task, no queue, one write.
-After an answer the rest of a read waits until others had their turn.
+After an answer, or after some time without one, the rest of a read waits until others had their turn. A connection
+that has ever sent more than that at once is served in turns from then on, so that many such connections do not get one
+answer each before anybody else.
 """
 
 import abc
@@ -27,7 +29,7 @@ from webhook.server.connection import Connection
 from webhook.server.http_message import NO_HEAD, Answer, Head, Problem, head_problem, head_size, message
 from webhook.server.load import Load
 from webhook.server.settings import WIDE_CONNECTION, WIDE_READ
-from webhook.server.turns import STEP
+from webhook.server.turns import STEP, STEP_OF_CHUNKS, STEPS_SECONDS
 
 MUCH: Final = 1024 * 1024
 """Bytes of a body after which memory is given back."""
@@ -45,6 +47,7 @@ class GuardedProtocol(Connection, abc.ABC):
         self._fresh = 0  # bytes of this read that may belong to the next request's head
         self._seen = 0  # bytes read since the request began
         self._answers = 0
+        self._in_turns = False  # it has pipelined before, or sent a request that takes long to parse
         self._answered: Head | None = None  # the head of the last request of this read that was answered at once
 
     # What subclasses say.
@@ -74,37 +77,49 @@ class GuardedProtocol(Connection, abc.ABC):
             if known is not None and self._may_answer(known[0]):
                 self._answer_known(*known)
                 return
+        if self._in_turns:
+            self._wait(data)
+            return
         self._answered = None
-        rest = self._parse_up_to_an_answer(data)
+        rest = self._parse_a_little(data)
         if rest:
-            self._unread = rest
-            self.flow.pause_reading()
-            self.load.turns.queue(self, self.loop)
+            self._in_turns = True
+            self._wait(rest)
         elif at_boundary and self._answered is not None:
             self.load.known_heads.remember(data, self._answered)
 
     def take_turn(self) -> bool:
-        """Answer some of the requests that a read had beyond its first."""
+        """Parse some of what a read had beyond its first request."""
         if not self._unread or self.flow.write_paused:
             return False
-        self._unread = self._parse_up_to_an_answer(self._unread)
+        self._unread = self._parse_a_little(self._unread)
         if self._unread:
             return True
         if not self._refused:
             self.flow.resume_reading()
         return False
 
-    def _parse_up_to_an_answer(self, data: bytes | memoryview) -> bytes | memoryview:
-        """Parse, and return what has not been parsed when a request was answered; a body is parsed in one piece."""
-        view, answers = memoryview(data), self._answers
+    def _wait(self, rest: bytes | memoryview) -> None:
+        """Read no more from this client until what is left of a read had its turns."""
+        self._unread = rest
+        self.flow.pause_reading()
+        self.load.turns.queue(self, self.loop)
+
+    def _parse_a_little(self, data: bytes | memoryview) -> bytes | memoryview:
+        """Parse up to an answer, or for STEPS_SECONDS, and return the rest; a body with a length is one piece."""
+        view, answers, until = memoryview(data), self._answers, time.monotonic() + STEPS_SECONDS
         while view and self._answers == answers and not self._refused:
-            size = max(STEP, self._body_left())
+            size = self._step()
             self._parse(bytes(view[:size]))
             view = view[size:]
+            if time.monotonic() >= until:
+                break
         return b"" if self._refused else view
 
-    def _body_left(self) -> int:
-        return self.head.length - self._held if self._open and not self._in_head else 0
+    def _step(self) -> int:
+        if not self._open or self._in_head:
+            return STEP
+        return max(STEP, self.head.length - self._held) if self.head.length else STEP_OF_CHUNKS
 
     def _may_answer(self, head: Head) -> bool:
         """Whether nothing on this connection, and no load, speaks against a head that was fine before."""

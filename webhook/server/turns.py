@@ -9,11 +9,17 @@ import time
 from collections import deque
 from typing import Final, Protocol
 
-STEP: Final = 1024
+STEP: Final = 256
 """Bytes that are parsed at once where requests may follow each other; the smallest request has 27."""
 
-TURN_SECONDS: Final = 0.005
-"""How long the connections that wait are served before the loop looks at all the others."""
+STEP_OF_CHUNKS: Final = 1024
+"""The same within a body whose length is not known; the smallest chunk has 6."""
+
+STEPS_SECONDS: Final = 0.001
+"""How long one connection may parse without an answer before the others get their turn: a large head, or chunks."""
+
+TURN_SECONDS: Final = 0.002
+"""How long all connections that wait are served together before the loop looks at the others."""
 
 
 class Waiting(Protocol):
