@@ -38,3 +38,8 @@ def test_a_rolling_restart_is_summed_over_all_versions() -> None:
     assert results.rolling_restart(text)[1:3] == (15, 2)
     with pytest.raises(RuntimeError):
         results.rolling_restart("")
+
+
+def test_a_table_without_reviews_is_summed_up_by_its_bars() -> None:
+    table = Table("Hostile bodies", (), ("body", "MiB", "CPU s", "answer"), (("a", "20.0", "0.1", "413"),))
+    assert results.survived({"bodies": table}).splitlines()[-1] == "| Hostile bodies |  |  |  | all 0 bars met |"

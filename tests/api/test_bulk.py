@@ -9,9 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.factories import NOW, UID, make_lease, make_review, put, to_bytes
+from tests.factories import NOW, UID, changed, make_lease, make_review, put, to_bytes
 from webhook.api import bulk
-from webhook.api.bulk import LARGEST_REQUEST, MOST_TOKENS, OPENING, has_too_many_values, is_utf8, may_be_a_review
+from webhook.api.bulk import (
+    LARGEST_REQUEST,
+    MOST_ENTRIES,
+    MOST_TOKENS,
+    OPENING,
+    has_too_many_values,
+    is_utf8,
+    may_be_a_review,
+)
 from webhook.api.review import ReviewError, decode
 from webhook.server.policy_file import load
 from webhook.server.respond import respond
@@ -81,6 +89,22 @@ def test_many_values_get_a_verdict() -> None:
     many = filled("request.object.x", b"[", b"{},", b"{}]")
     assert decode(many).contradiction == "the review has more values than two stored objects can have"
     assert decode(many).uid == UID
+
+
+@pytest.mark.parametrize("place", ["request.object", "request.oldObject"])
+def test_a_large_review_has_no_more_entries_than_an_object_that_is_stored(place: str) -> None:
+    for count, contradiction in (
+        (MOST_ENTRIES, ""),
+        (MOST_ENTRIES + 1, "managedFields have more entries than a stored object can have"),
+    ):
+        review = make_review(old=make_lease(), new=make_lease())
+        body = to_bytes(changed(review, put(f"{place}.metadata.managedFields", [{}] * count)))
+        assert decode(body + b" " * LARGEST_REQUEST).contradiction == contradiction
+
+
+def test_managed_fields_that_are_not_a_list_have_no_entries() -> None:
+    review = make_review(put("request.object.metadata.managedFields", {}), old=make_lease(), new=make_lease())
+    assert decode(to_bytes(review) + b" " * LARGEST_REQUEST).contradiction == ""
 
 
 @pytest.mark.parametrize(

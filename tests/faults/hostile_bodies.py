@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from tests.factories import Tweak, make_candidate, make_lease, make_review, put, to_bytes
-from webhook.api.bulk import LARGEST_REQUEST, OPENING
+from webhook.api.bulk import LARGEST_REQUEST, MOST_ENTRIES, OPENING
 
 LARGEST: Final = 20 * 1024 * 1024 - 4096
 OBJECT: Final = "request.object."
@@ -41,6 +41,15 @@ def numbered(review: bytes, item: str, count: int) -> bytes:
     return review.replace(b'"@@"', b"{%b}" % ",".join(item % number for number in range(count)).encode())
 
 
+def twice(entry: bytes, count: int) -> bytes:
+    """So many entries of managedFields, one less in oldObject, where the object is renewed."""
+    metadata = "metadata.managedFields"
+    lease = make_lease(put(metadata, _HOLE), put("spec.renewTime", "2026-01-31T12:00:01.000000Z"))
+    first, middle, last = to_bytes(make_review(old=make_lease(put(metadata, _HOLE)), new=lease)).split(b'"@@"')
+    entries = b"[" + entry * (count - 1)
+    return first + entries + b"{}]" + middle + entries + b"{}]" + last
+
+
 BODIES: Final[dict[str, Callable[[], bytes]]] = {
     "escapes without an end": lambda: b'{"kind":"' + b"\\n" * (LARGEST // 2),
     "the same in an API server's form": lambda: OPENING + b'","request":{"uid":"' + b"\\n" * (LARGEST // 2 - 64),
@@ -60,6 +69,13 @@ BODIES: Final[dict[str, Callable[[], bytes]]] = {
     ),
     "managedFields with times": lambda: filled(
         lease_with(METADATA + "managedFields"), b"[", b'{"time":"2026-01-31T12:00:00Z"},', b"{}]"
+    ),
+    "50,000 entries of one field, twice": lambda: twice(b'{"fieldsV1":{"f:spec":{"f:x":{}}}},', MOST_ENTRIES),
+    "50,000 entries of eight fields, twice": lambda: twice(
+        b'{"fieldsV1":{"f:spec":{%b}}},' % b",".join(b'"f:%d":{}' % number for number in range(8)), MOST_ENTRIES
+    ),
+    "135,000 entries of one field, 3 MiB": lambda: filled(
+        lease_with(METADATA + "managedFields"), b"[", b'{"fieldsV1":{"f:a":{}}},', b"{}]", LARGEST_REQUEST
     ),
     "1.4 million keys in extra": lambda: numbered(lease_with("request.userInfo.extra"), '"%06d":[]', 1_400_000),
     "270,000 keys in extra, 3 MiB": lambda: numbered(lease_with("request.userInfo.extra"), '"%06d":[]', 270_000),

@@ -18,6 +18,10 @@ MOST_TOKENS: Final = 3_000_000
 """Strings, commas and opening brackets of one review. Two stored objects of 1.5 MiB have fewer: an owner reference of
 one-letter texts, which has most of them for its size, takes 14 bytes in etcd and has 13."""
 
+MOST_ENTRIES: Final = 50_000
+"""Entries of managedFields of one object. A stored object of 1.5 MiB has fewer: an entry that an API server keeps takes
+35 bytes in etcd, for operation, fieldsType, a manager of its own and a set of fields."""
+
 _PIECE: Final = 1024 * 1024
 _TOKENS_A_STEP: Final = 1000
 _TOKENS: Final = re.compile(rb'(?:[^",{\[]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"|[,{\[])){%d}' % _TOKENS_A_STEP, re.DOTALL)

@@ -71,7 +71,7 @@ class Entry(Struct, frozen=True, gc=False, rename="camel"):
         """Names of fields of spec below which the entry owns something, although each of them is a scalar."""
         spec = self._below("f:spec")
         for name, value in spec.items() if isinstance(spec, dict) else ():
-            if isinstance(value, dict) and value.keys() - _SELF:
+            if value and isinstance(value, dict) and value.keys() - _SELF:
                 yield name.removeprefix("f:")
 
     def members(self, *path: str) -> Iterator[str]:
@@ -101,6 +101,7 @@ MOST_ENTRIES: Final = 60_000
 _entries: Final[msgspec.json.Decoder[list[Entry]]] = msgspec.json.Decoder(
     Annotated[list[Entry], Meta(max_length=MOST_ENTRIES)]
 )
+_undecoded: Final = msgspec.json.Decoder(list[Raw])
 
 
 def entries_of(managed_fields: Raw) -> list[Entry]:
@@ -111,6 +112,14 @@ def entries_of(managed_fields: Raw) -> list[Entry]:
         return []
     except RecursionError:
         return entries_of(Raw(nesting.cut_list(bytes(managed_fields))))
+
+
+def count_of(managed_fields: Raw) -> int:
+    """How many entries a list has, which are not decoded; 0 where it is not a list."""
+    try:
+        return len(_undecoded.decode(managed_fields))
+    except (msgspec.DecodeError, RecursionError):
+        return 0
 
 
 def stamp_of(time: str | None) -> int | None:
@@ -127,18 +136,17 @@ def stamp_of(time: str | None) -> int | None:
 def nest_too_deeply(entries: Iterable[Entry]) -> bool:
     """Whether the list nests deeper than `nesting.DEEPEST` levels, as it does still after it was cut."""
     # The list and the entry are the two levels around fieldsV1.
-    return any(_levels(entry.fields) + 2 > nesting.DEEPEST for entry in entries)
+    return any(_levels(entry.fields) + 2 > nesting.DEEPEST for entry in entries if entry.fields)
 
 
-def _levels(fields: dict[str, Any] | None) -> int:
-    level = [fields] if fields is not None else []
+_CONTAINERS: Final = (dict, list)
+
+
+def _levels(fields: dict[str, Any]) -> int:
+    level: list[Any] = [fields]
     levels = 0
     while level:
         levels += 1
-        level = [below for node in level for below in _containers(node)]
+        children = (child for node in level if node for child in (node.values() if isinstance(node, dict) else node))
+        level = [child for child in children if isinstance(child, _CONTAINERS)]
     return levels
-
-
-def _containers(node: object) -> Iterator[Any]:
-    children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
-    return (child for child in children if isinstance(child, dict | list))

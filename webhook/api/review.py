@@ -11,8 +11,9 @@ from typing import Final
 import msgspec
 
 from webhook.api import nesting
-from webhook.api.bulk import LARGEST_REQUEST, has_too_many_values, is_utf8, may_be_a_review
+from webhook.api.bulk import LARGEST_REQUEST, MOST_ENTRIES, has_too_many_values, is_utf8, may_be_a_review
 from webhook.api.loose_review import contradicting, identified, not_a_review
+from webhook.api.managed_fields import count_of
 from webhook.api.quick_review import lease_update
 from webhook.api.request import AdmissionRequest
 from webhook.api.surrogates import without_lone_surrogates
@@ -41,7 +42,11 @@ def _decode_large(body: bytes) -> AdmissionRequest:
         raise ReviewError(413, "a body of this size must begin as an API server begins a review")
     if has_too_many_values(body):
         return contradicting(body, "the review has more values than two stored objects can have")
-    return _decode_any(body)
+    request = _decode_any(body)
+    objects = (one for one in (request.new, request.old) if one is not None)
+    if any(count_of(one.metadata.managed_fields) > MOST_ENTRIES for one in objects):
+        return contradicting(body, "managedFields have more entries than a stored object can have")
+    return request
 
 
 def _decode_any(body: bytes) -> AdmissionRequest:

@@ -92,7 +92,7 @@ def last_renewal(entries: Iterable[Entry]) -> str:
 def _structure(new: Sequence[Entry], old: Sequence[Entry]) -> str | None:
     if nest_too_deeply(new) and not nest_too_deeply(old):
         return f"brings an entry that nests deeper than {DEEPEST} levels"
-    planted = next(((entry, name) for entry in new for name in entry.fields_with_owners_below()), None)
+    planted = next(((entry, name) for entry in new if entry.fields for name in entry.fields_with_owners_below()), None)
     if planted is None or any(name for entry in old for name in entry.fields_with_owners_below()):
         return None
     entry, name = planted
