@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.factories import NOW, UID, changed, make_lease, make_review, put, to_bytes
+from tests.factories import NOW, UID, Document, changed, make_lease, make_review, put, to_bytes
 from webhook.api import bulk
 from webhook.api.bulk import (
     LARGEST_REQUEST,
     MOST_ENTRIES,
     MOST_TOKENS,
+    MOST_TOKENS_OF_ENTRIES,
     OPENING,
     has_too_many_values,
     is_utf8,
@@ -95,11 +96,29 @@ def test_many_values_get_a_verdict() -> None:
 def test_a_large_review_has_no_more_entries_than_an_object_that_is_stored(place: str) -> None:
     for count, contradiction in (
         (MOST_ENTRIES, ""),
-        (MOST_ENTRIES + 1, "managedFields have more entries than a stored object can have"),
+        (MOST_ENTRIES + 1, "managedFields hold more than a stored object can have"),
     ):
         review = make_review(old=make_lease(), new=make_lease())
         body = to_bytes(changed(review, put(f"{place}.metadata.managedFields", [{}] * count)))
         assert decode(body + b" " * LARGEST_REQUEST).contradiction == contradiction
+
+
+@pytest.mark.parametrize(
+    ("entry", "contradiction"),
+    [
+        pytest.param(
+            {"fieldsV1": {f"f:{number}": {} for number in range(MOST_TOKENS_OF_ENTRIES // 3)}},
+            "managedFields hold more than a stored object can have",
+            id="a quarter of a million fields",
+        ),
+        pytest.param({"manager": "{" * MOST_TOKENS_OF_ENTRIES}, "", id="as many braces in a text"),
+    ],
+)
+def test_a_large_review_has_no_more_fields_of_entries_than_an_object_that_is_stored(
+    entry: Document, contradiction: str
+) -> None:
+    review = make_review(put("request.object.metadata.managedFields", [entry]), old=make_lease(), new=make_lease())
+    assert decode(to_bytes(review) + b" " * LARGEST_REQUEST).contradiction == contradiction
 
 
 def test_managed_fields_that_are_not_a_list_have_no_entries() -> None:

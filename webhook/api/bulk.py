@@ -22,6 +22,10 @@ MOST_ENTRIES: Final = 50_000
 """Entries of managedFields of one object. A stored object of 1.5 MiB has fewer: an entry that an API server keeps takes
 35 bytes in etcd, for operation, fieldsType, a manager of its own and a set of fields."""
 
+MOST_TOKENS_OF_ENTRIES: Final = 800_000
+"""The same as MOST_TOKENS for managedFields of one object. A stored object has fewer: a field takes 8 bytes in etcd and
+has three, an entry takes 35 and has 13."""
+
 _PIECE: Final = 1024 * 1024
 _TOKENS_A_STEP: Final = 1000
 _TOKENS: Final = re.compile(rb'(?:[^",{\[]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"|[,{\[])){%d}' % _TOKENS_A_STEP, re.DOTALL)
@@ -37,13 +41,23 @@ def may_be_a_review(size: int, beginning: bytes | bytearray) -> bool:
 
 
 def has_too_many_values(body: bytes) -> bool:
-    """Whether a review has more than MOST_TOKENS strings, commas and braces; those inside strings do not count.
+    """Whether a review has more than MOST_TOKENS strings, commas and braces; those inside strings do not count."""
+    return _has_more_tokens(body, MOST_TOKENS)
+
+
+def has_too_many_fields(managed_fields: bytes) -> bool:
+    """Whether a list of managedFields has more than MOST_TOKENS_OF_ENTRIES."""
+    return _has_more_tokens(managed_fields, MOST_TOKENS_OF_ENTRIES)
+
+
+def _has_more_tokens(body: bytes, most: int) -> bool:
+    """Whether there are more.
 
     Nothing is allocated for a token, and the count ends at the limit.
     """
-    if body.count(b",") + body.count(b"{") + body.count(b"[") + body.count(b'"') // 2 <= MOST_TOKENS:
+    if body.count(b",") + body.count(b"{") + body.count(b"[") + body.count(b'"') // 2 <= most:
         return False
-    end, left = 0, MOST_TOKENS // _TOKENS_A_STEP
+    end, left = 0, most // _TOKENS_A_STEP
     while left and (found := _TOKENS.match(body, end)):
         end, left = found.end(), left - 1
     return not left

@@ -9,9 +9,17 @@ import re
 from typing import Final
 
 import msgspec
+from msgspec import Raw
 
 from webhook.api import nesting
-from webhook.api.bulk import LARGEST_REQUEST, MOST_ENTRIES, has_too_many_values, is_utf8, may_be_a_review
+from webhook.api.bulk import (
+    LARGEST_REQUEST,
+    MOST_ENTRIES,
+    has_too_many_fields,
+    has_too_many_values,
+    is_utf8,
+    may_be_a_review,
+)
 from webhook.api.loose_review import contradicting, identified, not_a_review
 from webhook.api.managed_fields import count_of
 from webhook.api.quick_review import lease_update
@@ -43,10 +51,13 @@ def _decode_large(body: bytes) -> AdmissionRequest:
     if has_too_many_values(body):
         return contradicting(body, "the review has more values than two stored objects can have")
     request = _decode_any(body)
-    objects = (one for one in (request.new, request.old) if one is not None)
-    if any(count_of(one.metadata.managed_fields) > MOST_ENTRIES for one in objects):
-        return contradicting(body, "managedFields have more entries than a stored object can have")
+    if any(one is not None and _is_too_long(one.metadata.managed_fields) for one in (request.new, request.old)):
+        return contradicting(body, "managedFields hold more than a stored object can have")
     return request
+
+
+def _is_too_long(managed_fields: Raw) -> bool:
+    return count_of(managed_fields) > MOST_ENTRIES or has_too_many_fields(bytes(managed_fields))
 
 
 def _decode_any(body: bytes) -> AdmissionRequest:
