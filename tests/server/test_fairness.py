@@ -20,12 +20,12 @@ from tests.server.test_known_heads import (
     request,
 )
 from webhook.api.bulk import LARGEST_REQUEST, OPENING
-from webhook.server import memory, metrics
+from webhook.server import memory, metrics, turns
 from webhook.server.health import HealthProtocol, Readiness
 from webhook.server.load import Load
 from webhook.server.metrics import Metrics
 from webhook.server.settings import WIDE_CONNECTION, WIDE_READ, Guards
-from webhook.server.turns import STEP
+from webhook.server.turns import PAUSE_SECONDS, STEP
 
 SMALLEST: Final = b"GET /x HTTP/1.1\r\nHost:\r\n\r\n"
 MOST_ANSWERS: Final = STEP // len(SMALLEST) + 1
@@ -38,7 +38,7 @@ def answers(wire: Wire) -> int:
 
 async def all_turns(one: Load) -> None:
     while one.turns:
-        await asyncio.sleep(0)
+        await asyncio.sleep(PAUSE_SECONDS)
 
 
 @in_a_loop
@@ -52,11 +52,25 @@ async def test_pipelined_requests_wait_for_the_turns_of_others() -> None:
     assert other_wire.said.startswith(b"HTTP/1.1 200")
     while one.turns:
         before = answers(wire)
-        await asyncio.sleep(0)
+        await asyncio.sleep(2 * PAUSE_SECONDS)
         assert answers(wire) > before
     assert answers(wire) == 5000
     for each in (protocol, other):
         each.connection_lost(None)
+
+
+@in_a_loop
+async def test_between_two_turns_the_worker_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "PAUSE_SECONDS", 60)
+    one = port()
+    protocol, wire = connection(one)
+    protocol.data_received(SMALLEST * 5000)
+    await asyncio.sleep(0)
+    first = answers(wire)
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert answers(wire) == first < 5000
+    protocol.connection_lost(None)
 
 
 @in_a_loop
@@ -100,11 +114,8 @@ async def test_a_request_that_takes_long_to_parse_waits_for_the_turns_of_others(
     protocol, _ = connection(one)
     head = b"\r\n".join([b"POST /validate HTTP/1.1", *begin, b""])
     protocol.data_received(head + (b"\r\n" if b"chunked" in head else b"") + more)
-    turns = 0
-    while one.turns:
-        turns += 1
-        await asyncio.sleep(0)
-    assert turns > 1
+    assert one.turns
+    await all_turns(one)
     protocol.connection_lost(None)
 
 

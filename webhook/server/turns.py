@@ -21,6 +21,10 @@ STEPS_SECONDS: Final = 0.001
 TURN_SECONDS: Final = 0.002
 """How long all connections that wait are served together before the loop looks at the others."""
 
+PAUSE_SECONDS: Final = 0.002
+"""Between two turns. Those that wait get about half of the worker's time: a process that sleeps now and then is run
+sooner by a busy kernel once a request comes."""
+
 
 class Waiting(Protocol):
     """A connection with bytes that are not parsed yet."""
@@ -55,4 +59,4 @@ class Turns:
                 self._waiting.append(connection)
         self._scheduled = bool(self._waiting)
         if self._scheduled:
-            loop.call_soon(self._serve, loop)
+            loop.call_later(PAUSE_SECONDS, self._serve, loop)
