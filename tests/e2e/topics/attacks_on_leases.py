@@ -15,7 +15,7 @@ from tests.e2e.waiting import wait_for
 from tests.e2e.webhook_server import WebhookServer
 from tests.e2e.world import ROUTE, WEBHOOK, Row, World
 
-AT_ONCE = 6
+AT_ONCE = 3
 SYSTEM = "kube-system"
 
 
