@@ -33,7 +33,15 @@ from webhook.server.turns import STEP, STEP_OF_CHUNKS, STEPS_SECONDS
 
 MUCH: Final = 1024 * 1024
 """Bytes of a body after which memory is given back."""
+_END_OF_HEAD: Final = b"\r\n\r\n"
+_SHORT_HEAD: Final = 2048
 _ABOUT_UPGRADE: Final = frozenset({b"upgrade", b"connection", b"http2-settings"})
+
+
+def _first_head(data: bytes) -> int:
+    """How many bytes to parse first where a request begins: its head, if that is short."""
+    end = data.find(_END_OF_HEAD, 0, _SHORT_HEAD)
+    return STEP if end < 0 else end + len(_END_OF_HEAD)
 
 
 class GuardedProtocol(Connection, abc.ABC):
@@ -81,12 +89,21 @@ class GuardedProtocol(Connection, abc.ABC):
             self._wait(data)
             return
         self._answered = None
+        if self._is_one_piece(data):
+            self._parse(data)
+            return
         rest = self._parse_a_little(data)
         if rest:
             self._in_turns = True
             self._wait(rest)
         elif at_boundary and self._answered is not None:
             self.load.known_heads.remember(data, self._answered)
+
+    def _is_one_piece(self, data: bytes) -> bool:
+        """Whether a read is the head of one request and no more, or nothing but a body: no other request is in it."""
+        if self._open:
+            return not self._in_head and len(data) <= self.head.length - self._held
+        return len(data) == _first_head(data)
 
     def take_turn(self) -> bool:
         """Parse some of what a read had beyond its first request."""
@@ -108,10 +125,11 @@ class GuardedProtocol(Connection, abc.ABC):
     def _parse_a_little(self, data: bytes | memoryview) -> bytes | memoryview:
         """Parse up to an answer, or for STEPS_SECONDS, and return the rest; a body with a length is one piece."""
         view, answers, until = memoryview(data), self._answers, time.monotonic() + STEPS_SECONDS
+        size = self._step() if self._open or isinstance(data, memoryview) else _first_head(data)
         while view and self._answers == answers and not self._refused:
-            size = self._step()
             self._parse(bytes(view[:size]))
             view = view[size:]
+            size = self._step()
             if time.monotonic() >= until:
                 break
         return b"" if self._refused else view
