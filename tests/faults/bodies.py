@@ -63,6 +63,7 @@ def bodies(work: Path, *, short: bool) -> Table:
             f"<= {SECONDS:g} s",
             f"{slowest[1]:.2f} s ({slowest[0]})",
             slowest[1] <= SECONDS,
+            of_load=True,
         ),
         Bar(
             "a hostile body of up to 20 MiB: peak RSS of the worker",
@@ -73,5 +74,7 @@ def bodies(work: Path, *, short: bool) -> Table:
         Bar(f"after {_VERSIONS} versions of 20 MiB and all bodies: RSS", "<= 100 MiB", f"{kept:.0f} MiB", kept <= 100),
         Bar("hostile bodies: the same worker afterwards", "yes", str(survived), survived),
     )
-    notes = ("One body at a time. CPU time counts TLS as well; a busy machine adds to the time of the answer only.",)
+    notes = (
+        "One body at a time. CPU time counts TLS as well; a busy machine adds to it and to the time of the answer.",
+    )
     return Table("Hostile bodies", notes, HEADER, tuple(rows), bars, {}, spent.foreign_cores)
