@@ -14,6 +14,7 @@ from webhook.cli.sources import Origin
 from webhook.evaluate import evaluate
 from webhook.policy.model import Policy
 from webhook.rules.change import change_made_by
+from webhook.rules.tampering import stamp_of_writer
 from webhook.server.policy_file import PolicyFileError, load
 
 
@@ -72,9 +73,9 @@ def _moment_of(request: AdmissionRequest) -> int:
     change = change_made_by(request, clock)
     if change.new_entries:
         mine = [entry for entry in change.new_entries if change.was_set.any_owned_by(entry)]
-        stamps = [stamp for entry in mine if not entry.is_fold and (stamp := entry.stamp) is not None]
-        if stamps:
-            return max(stamps)
+        written_at = stamp_of_writer(mine)
+        if written_at is not None:
+            return written_at
     for entries in (change.new_entries, change.old_entries):
         stamp = max((at for entry in entries if (at := entry.stamp) is not None and at <= clock), default=None)
         if stamp is not None:

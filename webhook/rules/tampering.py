@@ -45,8 +45,14 @@ class Lists(Struct, frozen=True):
 
 def moment_of(mine: Iterable[Entry], now: int) -> int:
     """When the write was made: the latest stamp of an entry that is its writer's, else `now` in whole seconds."""
+    stamp = stamp_of_writer(mine)
+    return whole_seconds(now) if stamp is None else stamp
+
+
+def stamp_of_writer(mine: Iterable[Entry]) -> int | None:
+    """The latest stamp of an entry that is the writer's and not a fold, whose time a client can choose."""
     stamps = (entry.stamp for entry in mine if not entry.is_fold)
-    return max((stamp for stamp in stamps if stamp is not None), default=whole_seconds(now))
+    return max((stamp for stamp in stamps if stamp is not None), default=None)
 
 
 def tampering_of_update(lists: Lists) -> str | None:
@@ -70,10 +76,9 @@ def tampering_of_create(new: Sequence[Entry], was_set: SetFields) -> str | None:
     if problem:
         return problem
     mine = [entry for entry in new if was_set.any_owned_by(entry)]
-    stamps = [stamp for entry in mine if not entry.is_fold and (stamp := entry.stamp) is not None]
-    if not stamps or any(entry.is_fold for entry in mine):
+    latest = stamp_of_writer(mine)
+    if latest is None or any(entry.is_fold for entry in mine):
         return "creates the object with entries whose fields another entry owns"
-    latest = max(stamps)
     for entry in new:
         if entry.stamp is not None and entry.stamp > latest:
             return f"creates the object with an entry {_shown(entry)}, which is later than this write"

@@ -1,13 +1,12 @@
 """One log line for each verdict that somebody may ask about: a denial, or a write allowed with warnings."""
 
 import logging
-import math
 import time
 from collections.abc import Mapping
 
 from webhook.api.request import AdmissionRequest
 from webhook.api.verdict import Mode, Verdict
-from webhook.server.logs import LOG
+from webhook.server.logs import LOG, Seldom
 from webhook.server.respond import Reply
 
 
@@ -29,7 +28,7 @@ class ReviewLog:
     """Plain allowed writes (most are renewals) are not logged; metrics count them."""
 
     def __init__(self) -> None:
-        self._refused_at = -math.inf
+        self._refused = Seldom(1)
 
     def replied(self, reply: Reply, body: bytes, head: Mapping[bytes, bytes], seconds: float) -> None:  # noqa: ARG002
         """Log a denial or warnings."""
@@ -48,10 +47,8 @@ class ReviewLog:
 
     def _log_refused(self, reply: Reply, size: int) -> None:
         """A body that no API server sends, at most once a second: whoever reaches the port could fill the log."""
-        now = time.monotonic()
-        if now - self._refused_at < 1:
+        if self._refused.admit(time.monotonic()) is None:
             return
-        self._refused_at = now
         reason = reply.body.decode().strip()
         fields = {"user": reply.refused_user, "code": reply.status, "reason": reason, "bytes": size}
         LOG.warning("refused a body that no API server sends", extra={"fields": fields})
