@@ -10,7 +10,7 @@ from tests.acceptance import accept
 from tests.factories import make_candidate, make_lease, make_review, to_bytes
 from tests.recordings import recordings
 from tests.review_rows import WHEN
-from webhook.server.policy_file import load
+from webhook.policy_file import load
 from webhook.server.respond import respond
 
 POLICIES = [load(name) for name in ("observe", "standard", "strict")]

@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 
 from tests.factories import Document, Tweak, changed, drop, make_lease, make_review, put, to_bytes
-from tests.rules.judging import NOW, RIVAL, SECOND, by_service_account, by_user, take, update, written
-from webhook.api.answer import encode
+from tests.rules.verdicts import NOW, RIVAL, SECOND, by_service_account, by_user, take, update, written
 from webhook.api.review import decode
-from webhook.api.verdict import Mode, Verdict
 from webhook.evaluate import evaluate
 from webhook.policy.document import parse
 from webhook.policy.model import Policy
+from webhook.rules.mode import Mode
+from webhook.verdict.encode import encode
+from webhook.verdict.model import Verdict
 
 
 def policy(text: str = "", preset: str = "standard") -> Policy:

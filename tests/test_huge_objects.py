@@ -23,8 +23,8 @@ from tests.factories import (
     to_bytes,
 )
 from webhook.api.field import FieldError, invalid
+from webhook.policy_file import load
 from webhook.rules.rule import MOST_FINDINGS, first_findings
-from webhook.server.policy_file import load
 from webhook.server.respond import respond
 
 MANY: Final = 2000

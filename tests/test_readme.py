@@ -13,7 +13,7 @@ import pytest
 
 from webhook.cli.main import main
 from webhook.cli.rules import markdown
-from webhook.server.policy_file import load
+from webhook.policy_file import load
 from webhook.server.respond import respond
 
 ROOT: Final = Path(__file__).parents[1]

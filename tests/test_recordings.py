@@ -8,11 +8,11 @@ import pytest
 
 from tests.acceptance import accept
 from tests.recordings import EXPECTED, FOLDER, Recording, recordings
-from webhook.api.verdict import Verdict
 from webhook.policy.model import Policy
+from webhook.policy_file import load
 from webhook.rules.registry import RULES
-from webhook.server.policy_file import load
 from webhook.server.respond import respond
+from webhook.verdict.model import Verdict
 
 DAY: Final = 86_400_000_000
 MOMENTS: Final = {"when received": 0, "a day later": DAY, "ten years later": 3653 * DAY}

@@ -9,7 +9,7 @@ from tests.acceptance import accept
 from tests.factories import to_bytes
 from tests.review_rows import FOLDER, WHEN, Case, PolicyCase, base, cases, policy_cases
 from webhook.cli.main import main
-from webhook.server.policy_file import load
+from webhook.policy_file import load
 from webhook.server.respond import Reply, respond
 
 POLICY = load("standard")

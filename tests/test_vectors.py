@@ -24,9 +24,9 @@ from tests.factories import (
     put,
     to_bytes,
 )
-from webhook.api.verdict import Verdict
-from webhook.server.policy_file import load
+from webhook.policy_file import load
 from webhook.server.respond import respond
+from webhook.verdict.model import Verdict
 
 STANDARD: Final = load("standard")
 YEAR: Final = 365 * 86_400_000_000

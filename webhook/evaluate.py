@@ -3,15 +3,16 @@
 from collections.abc import Container, Iterable
 
 from webhook.api.request import AdmissionRequest, Operation
-from webhook.api.verdict import Mode, Verdict
-from webhook.decide import OBJECT_TYPES, contradicts, decide, not_evaluated, switched_off
 from webhook.policy.model import LeasePolicy, Policy
 from webhook.rules.change import NOBODY, change_made_by
 from webhook.rules.events import Event
-from webhook.rules.quiet_renewal import is_quiet_renewal
+from webhook.rules.fast_renewal import is_quiet_renewal
+from webhook.rules.mode import Mode
 from webhook.rules.registry import RULES_BY_OCCASION
 from webhook.rules.rule import Finding, Rule
-from webhook.texts import LevelledFinding
+from webhook.verdict.compose import OBJECT_TYPES, contradicts, decide, not_evaluated, switched_off
+from webhook.verdict.model import Verdict
+from webhook.verdict.texts import LevelledFinding
 
 
 def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, judge_writer: bool = True) -> Verdict:

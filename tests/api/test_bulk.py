@@ -22,7 +22,7 @@ from webhook.api.bulk import (
     may_be_a_review,
 )
 from webhook.api.review import ReviewError, decode
-from webhook.server.policy_file import load
+from webhook.policy_file import load
 from webhook.server.respond import respond
 
 SIZE: Final = 5 * 1024 * 1024

@@ -7,9 +7,9 @@ import pytest
 from tests.factories import NOW, UID, drop, make_lease, make_review, put, to_bytes
 from webhook.api.loose_review import contradicting, identified
 from webhook.api.review import ReviewError
-from webhook.api.verdict import Mode
 from webhook.policy.model import Policy
-from webhook.server.policy_file import load
+from webhook.policy_file import load
+from webhook.rules.mode import Mode
 from webhook.server.respond import respond
 
 REVIEW = to_bytes(make_review(new=make_lease(), old=make_lease()))

@@ -10,7 +10,7 @@ from tests.factories import NOW, Document, changed, make_entry, make_lease, make
 from webhook.api import nesting
 from webhook.api.review import ReviewError, decode
 from webhook.policy.model import Policy
-from webhook.server.policy_file import load
+from webhook.policy_file import load
 from webhook.server.respond import respond
 
 STRICT: Policy = load("strict")

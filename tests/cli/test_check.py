@@ -28,7 +28,7 @@ from tests.factories import (
 )
 from tests.recordings import FOLDER
 from webhook.cli.main import main
-from webhook.rules.candidate_strategy_conflict import ID
+from webhook.rules.election.candidate_strategy_conflict import ID
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from webhook.cli.main import main
-from webhook.decide import OBJECT_TYPES
+from webhook.policy.json_schema import schema_text
 from webhook.policy.rule_ids import FIXED, RULE_IDS
-from webhook.policy.schema import schema_text
+from webhook.verdict.compose import OBJECT_TYPES
 
 SHOP = str(Path(__file__).parent.parent / "data" / "policies" / "shop.yaml")
 

@@ -14,11 +14,11 @@ from msgspec import Struct
 from tests.conformance.reviews import Case, review_of, text_of
 from webhook.api import micro_time
 from webhook.api.review import ReviewError, decode
-from webhook.decide import OBJECT_TYPES
 from webhook.evaluate import evaluate
 from webhook.policy.document import parse
 from webhook.policy.model import Policy
 from webhook.rules.registry import RULES
+from webhook.verdict.compose import OBJECT_TYPES
 
 Error = tuple[str, str, str]
 """Type, field and detail."""

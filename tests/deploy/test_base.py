@@ -10,13 +10,13 @@ import pytest
 from tests.deploy.sources import DEPLOY, base, base_object, container, documents, entries, pod, replacements
 from tests.doctor.shipped import NOW
 from webhook.api.request import GROUP, KIND_OF, Operation, Resource
+from webhook.certificates.issue import service_names
 from webhook.cli.commands import parser
 from webhook.doctor.configuration import Configuration, read
 from webhook.doctor.contract import SERVED_VERSIONS
 from webhook.doctor.examine import examine
 from webhook.policy.document import parse
-from webhook.server.certificates import service_names
-from webhook.server.head import REVIEW_PATH
+from webhook.server.review_path import REVIEW_PATH
 from webhook.server.settings import GRACEFUL_SECONDS, Guards
 
 NAMESPACE = "lease-webhook"

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.deploy.sources import DEPLOY, base_object, documents
+from webhook.certificates.issue import LEAF_DAYS, service_names
 from webhook.doctor.certificate import FILLED_IN_LATER, SOON
 from webhook.doctor.scope import CHOICES
-from webhook.server.certificates import LEAF_DAYS, service_names
-from webhook.server.metrics import Metrics
+from webhook.server.observe.metrics import Metrics
 
 MONITORING = DEPLOY / "components" / "monitoring"
 API_SERVER = {

@@ -5,7 +5,7 @@ import re
 from tests.deploy.sources import DEPLOY, base_object, documents
 from tests.factories import make_review, put, to_bytes
 from webhook.policy.document import parse
-from webhook.server.policy_file import load
+from webhook.policy_file import load
 from webhook.server.respond import respond
 
 ROOT = DEPLOY.parent

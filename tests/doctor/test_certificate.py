@@ -7,10 +7,10 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from tests.doctor.shipped import NOW, entry
+from webhook.certificates.inspect import LARGEST_FILE
+from webhook.certificates.issue import CA_DAYS, Authority, create_authority, issue_leaf
 from webhook.doctor.certificate import Served, authorities_pem, check_bundle, check_served, server_name
 from webhook.doctor.configuration import ClientConfig, Entry, ServiceReference
-from webhook.server.certificate_check import LARGEST_FILE
-from webhook.server.certificates import CA_DAYS, Authority, create_authority, issue_leaf
 
 AUTHORITY = create_authority(NOW)
 NAME = "lease-webhook.lease-webhook.svc"

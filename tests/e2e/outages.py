@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from webhook.server.certificates import Authority, create_authority, issue_leaf, load_authority, save_leaf
+from webhook.certificates.issue import Authority, create_authority, issue_leaf, load_authority, save_leaf
 
 TOO_SLOW_SECONDS = 30.0
 NAME = "lease-webhook.lease-webhook.svc"

@@ -6,9 +6,9 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from webhook.api.verdict import Mode
 from webhook.policy.document import parse
 from webhook.policy.model import Policy
+from webhook.rules.mode import Mode
 from webhook.server.respond import respond
 
 STRICT: Final[Policy] = parse("apiVersion: lease-webhook/v1\npreset: strict\n")

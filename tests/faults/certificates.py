@@ -12,7 +12,7 @@ from tests.bench.servers import Running, ours_with, running
 from tests.bench.table import Table
 from tests.faults.watched import fault_table, holds, never_wrong, none_lost, row, under_load
 from tests.server.harness import NAMES, make_certificates
-from webhook.server.certificates import Authority, Leaf, issue_leaf, save_leaf
+from webhook.certificates.issue import Authority, Leaf, issue_leaf, save_leaf
 
 POLL_SECONDS = 0.2
 """In production it is 10 s; the swaps would take all day."""

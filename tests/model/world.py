@@ -18,9 +18,10 @@ from tests.model.electors import Elector
 from tests.model.managed_fields import SECOND, Entry, whole
 from webhook import evaluate as judging
 from webhook.api.review import decode
-from webhook.api.verdict import Mode, Verdict
 from webhook.policy import document
 from webhook.policy.model import Policy
+from webhook.rules.mode import Mode
+from webhook.verdict.model import Verdict
 
 START: Final = 1_800_000_000 * SECOND
 DAY: Final = 86_400 * SECOND

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.policy.files import UPDATE, policy
-from webhook.api.verdict import Mode
 from webhook.rules.binding import Binding
+from webhook.rules.mode import Mode
 
 BINDING = {
     "namespace": "shop",

@@ -10,7 +10,7 @@ from webhook.policy.error import PolicyError
 from webhook.policy.fenced_resource import FencedResource
 from webhook.policy.fences import MOST_FENCES, Fence, overlaps
 from webhook.policy.holder_template import HolderTemplate
-from webhook.policy.notes import notes
+from webhook.policy.lint import notes
 
 FENCE: dict[str, Any] = {
     "name": "shop-operator",

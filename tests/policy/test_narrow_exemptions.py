@@ -14,12 +14,12 @@ from tests.recordings import Recording, recordings
 from webhook.api.request import Operation
 from webhook.api.review import decode
 from webhook.api.user import UserInfo
-from webhook.api.verdict import Verdict
 from webhook.evaluate import evaluate
 from webhook.policy.model import FOREVER, Policy
 from webhook.policy.rule_ids import EXEMPTIBLE, RULE_IDS, why_never_exempt
 from webhook.rules import glob
 from webhook.rules.registry import RULES
+from webhook.verdict.model import Verdict
 
 ALL_RULES = frozenset(EXEMPTIBLE)
 TAKEOVER, PING = "takeover-before-expiry", "ping-time-writer"

@@ -6,8 +6,8 @@ import pytest
 
 from tests.policy.files import CREATE, DELETE, UPDATE, policy
 from webhook.api.request import Operation
-from webhook.api.verdict import Mode
 from webhook.rules.limits import DEFAULT_LIMITS
+from webhook.rules.mode import Mode
 
 RULE = "takeover-before-expiry"
 

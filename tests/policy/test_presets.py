@@ -3,11 +3,11 @@
 import pytest
 
 from tests.policy.files import policy
-from webhook.api.verdict import Mode
 from webhook.policy.presets import preset
 from webhook.policy.rule_ids import OFFLINE, RULE_IDS
-from webhook.policy.settings import PRESETS
+from webhook.policy.schema_types import PRESETS
 from webhook.rules.limits import DEFAULT_LIMITS
+from webhook.rules.mode import Mode
 from webhook.rules.registry import RULES
 
 STANDARD_THEN_STRICT = {

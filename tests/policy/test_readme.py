@@ -8,7 +8,7 @@ import pytest
 from tests.policy.files import UPDATE
 from webhook.policy.document import parse
 from webhook.policy.error import PolicyError
-from webhook.policy.notes import notes
+from webhook.policy.lint import notes
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 SECTION = README.partition("## The policy: from observe to strict")[2].partition("\n## ")[0]

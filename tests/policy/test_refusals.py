@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.policy import compilation
+from webhook.policy import compiler
 from webhook.policy.document import parse
 from webhook.policy.error import PolicyError
 from webhook.policy.yaml_text import MOST_CHARACTERS
@@ -336,12 +336,12 @@ def test_words(text: str, words: str) -> None:
     ],
 )
 def test_too_many_combinations(keys: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compilation, "MOST_COMBINATIONS", 3)
+    monkeypatch.setattr(compiler, "MOST_COMBINATIONS", 3)
     words = (
         f"line 2: {path}: more than 3 combinations of requester, namespace, lease, rule and operation so far; use globs"
     )
     assert refusal(HEAD + keys) == words
-    monkeypatch.setattr(compilation, "MOST_COMBINATIONS", 4)
+    monkeypatch.setattr(compiler, "MOST_COMBINATIONS", 4)
     assert parse(HEAD + keys).preset == "standard"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from tests.e2e.toolchain import promtool
-from webhook.server.metrics import Metrics
+from webhook.server.observe.metrics import Metrics
 
 EVENT = 60
 """The minute in which something happens."""

@@ -13,7 +13,7 @@ from tests.e2e.toolchain import promtool
 from tests.rendered.prometheus import EVENT, MINUTES, Series, born, constant, firing, scraped_around
 from tests.rendered.rendering import ROOT, composed, objects, one, render
 from webhook.policy.document import parse
-from webhook.server.metrics import Metrics
+from webhook.server.observe.metrics import Metrics
 
 ENTRY = 'name="leases.lease-webhook.svc"'
 FAIL_OPEN = f'apiserver_admission_webhook_fail_open_count{{{ENTRY},type="validating",instance="a"}}'

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.factories import HOLDER, Document, Tweak, drop, make_candidate, make_entry, make_lease, make_review, put
-from tests.rules.judging import (
+from tests.rules.verdicts import (
     DENY,
     INVALID,
     NOW,

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.factories import Document, Tweak, changed, drop, make_candidate, make_lease, make_review, put
-from tests.rules.judging import RIVAL, change_of, take, update, written
+from tests.rules.verdicts import RIVAL, change_of, take, update, written
 from webhook.rules.change import CandidateChange, LeaseChange
 from webhook.rules.events import Event
 

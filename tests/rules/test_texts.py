@@ -15,7 +15,7 @@ from tests.factories import (
     make_review,
     put,
 )
-from tests.rules.judging import (
+from tests.rules.verdicts import (
     NOW,
     RIVAL,
     SECOND,
@@ -29,9 +29,9 @@ from tests.rules.judging import (
     written,
 )
 from webhook.rules.binding import Binding
-from webhook.rules.instants import span
 from webhook.rules.registry import RULES
 from webhook.rules.statement import Statement
+from webhook.rules.times import span
 
 POD = "checkout-6d5f9c-x2x8p"
 INTRUDER = by_service_account("guest", "intruder", "intruder-0")

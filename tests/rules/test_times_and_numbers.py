@@ -3,7 +3,7 @@
 import pytest
 
 from tests.factories import Document, changed, drop, make_candidate, make_lease, make_review, put
-from tests.rules.judging import (
+from tests.rules.verdicts import (
     DAY,
     DENY,
     FORBIDDEN,

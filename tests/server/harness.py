@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from webhook.server.certificates import (
+from webhook.certificates.issue import (
     Authority,
     create_authority,
     issue_leaf,

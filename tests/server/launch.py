@@ -10,7 +10,7 @@ import time
 import msgspec
 
 from webhook.policy.model import Policy
-from webhook.server.application import serve
+from webhook.server.gunicorn_app import serve
 from webhook.server.respond import Reply, respond
 from webhook.server.settings import Guards, Options
 

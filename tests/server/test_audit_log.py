@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from tests.factories import Document, changed, make_review, put, to_bytes
-from tests.rules.judging import RIVAL, by_user, take, update, written
+from tests.rules.verdicts import RIVAL, by_user, take, update, written
 from tests.server.harness import make_certificates, running
 from webhook.policy.document import parse
 from webhook.policy.model import Policy
-from webhook.server.audit_log import SECONDS_BETWEEN_LINES, AuditLog, SeldomForEach
+from webhook.server.observe.audit_log import SECONDS_BETWEEN_LINES, AuditLog, SeldomForEach
 from webhook.server.respond import respond
 
 NOW = 1_763_640_004_000_000

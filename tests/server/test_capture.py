@@ -10,8 +10,8 @@ import pytest
 from tests.factories import UID, make_lease, make_review, put
 from tests.server.harness import make_certificates, running, wait_until
 from webhook.cli.main import main
-from webhook.server.capture import INDEX, Capture
-from webhook.server.policy_file import load
+from webhook.policy_file import load
+from webhook.server.observe.capture import INDEX, Capture
 from webhook.server.respond import Reply, respond
 
 REVIEW = json.dumps(make_review(new=make_lease())).encode()

@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from tests.server.harness import NAMES, make_certificates
+from webhook.certificates.inspect import LARGEST_FILE, Certificate, Unusable, inspect, read_pair
+from webhook.certificates.issue import create_authority, issue_leaf, load_authority, save_authority, save_leaf
 from webhook.cli.main import main
-from webhook.server.certificate_check import LARGEST_FILE, Certificate, Unusable, inspect, read_pair
-from webhook.server.certificates import create_authority, issue_leaf, load_authority, save_authority, save_leaf
 
 NOW = dt.datetime.now(dt.UTC)
 HOUR = dt.timedelta(hours=1)

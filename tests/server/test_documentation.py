@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from tests.server.harness import make_certificates
 from webhook.cli.commands import parser
 from webhook.cli.main import main
-from webhook.server.metrics import Metrics
+from webhook.server.observe.metrics import Metrics
 from webhook.server.settings import Guards, Options, gunicorn_settings
 
 README = (Path(__file__).parents[2] / "README.md").read_text()

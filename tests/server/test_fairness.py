@@ -20,12 +20,13 @@ from tests.server.test_known_heads import (
     request,
 )
 from webhook.api.bulk import LARGEST_REQUEST, OPENING
-from webhook.server import memory, metrics, turns
-from webhook.server.health import HealthProtocol, Readiness
-from webhook.server.load import Load
-from webhook.server.metrics import Metrics
+from webhook.server.health_port import HealthProtocol, Readiness
+from webhook.server.http import memory, turns
+from webhook.server.http.port_state import Load
+from webhook.server.http.turns import PAUSE_SECONDS, STEP
+from webhook.server.observe import metrics
+from webhook.server.observe.metrics import Metrics
 from webhook.server.settings import WIDE_CONNECTION, WIDE_READ, Guards
-from webhook.server.turns import PAUSE_SECONDS, STEP
 
 SMALLEST: Final = b"GET /x HTTP/1.1\r\nHost:\r\n\r\n"
 MOST_ANSWERS: Final = STEP // len(SMALLEST) + 1

@@ -13,14 +13,14 @@ from uvicorn.config import Config
 from uvicorn.server import ServerState
 
 from tests.factories import make_lease, make_review
-from webhook.server import known_heads
-from webhook.server.http_message import Head
-from webhook.server.known_heads import KnownHeads
-from webhook.server.load import Load
-from webhook.server.metrics import Metrics
-from webhook.server.policy_file import load
+from webhook.policy_file import load
+from webhook.server.http import known_heads
+from webhook.server.http.known_heads import KnownHeads
+from webhook.server.http.message import Head
+from webhook.server.http.port_state import Load
+from webhook.server.observe.metrics import Metrics
 from webhook.server.respond import respond
-from webhook.server.review_protocol import ReviewProtocol
+from webhook.server.review_port import ReviewProtocol
 from webhook.server.reviewer import Reviewer
 from webhook.server.settings import Guards
 

@@ -12,13 +12,13 @@ from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from tests.factories import drop, make_lease, make_review, put, to_bytes
 from tests.server.harness import make_certificates, running
 from webhook.policy.document import parse
-from webhook.server import metrics
-from webhook.server.app import _REFUSED
-from webhook.server.connection import Connection
-from webhook.server.metrics import BUCKETS, Metrics
-from webhook.server.policy_file import load
+from webhook.policy_file import load
+from webhook.server.certificate_reload import Certificates
+from webhook.server.flask_app import _REFUSED
+from webhook.server.http.connection import Connection
+from webhook.server.observe import metrics
+from webhook.server.observe.metrics import BUCKETS, Metrics
 from webhook.server.respond import respond
-from webhook.server.tls import Certificates
 
 ROOT = Path(__file__).parents[2]
 RECORDINGS = sorted((ROOT / "tests" / "data" / "recordings").rglob("*.json"))

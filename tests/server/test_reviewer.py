@@ -12,12 +12,12 @@ from flask.testing import FlaskClient
 
 from tests.factories import make_lease, make_review, put
 from webhook.policy.model import Policy
-from webhook.server.app import create_app
-from webhook.server.head import budget, unsupported
+from webhook.policy_file import load
+from webhook.server.flask_app import create_app
 from webhook.server.logs import JsonFormatter, Outlet, Seldom
-from webhook.server.policy_file import load
+from webhook.server.observe.review_log import ReviewLog
 from webhook.server.respond import Reply, respond
-from webhook.server.review_log import ReviewLog
+from webhook.server.review_path import budget, unsupported
 from webhook.server.reviewer import Reviewer
 
 STANDARD = load(None)

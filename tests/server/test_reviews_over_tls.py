@@ -13,8 +13,8 @@ from tests.acceptance import accept
 from tests.recordings import Recording, recordings
 from tests.review_rows import Case, cases
 from tests.server.harness import Server, make_certificates, running
+from webhook.policy_file import load
 from webhook.rules.registry import RULES
-from webhook.server.policy_file import load
 from webhook.server.respond import Reply, respond
 
 POLICY = load("standard")

@@ -12,7 +12,7 @@ from cryptography import x509
 
 from tests.server.harness import NAMES, Server, client_context, make_certificates, running, wait_until
 from tests.server.traffic import REVIEW, Traffic
-from webhook.server.certificates import Authority, issue_leaf, save_leaf
+from webhook.certificates.issue import Authority, issue_leaf, save_leaf
 
 POLL = 0.1
 QUICK = {"guards": {"certificate_poll_seconds": POLL, "policy_poll_seconds": 0.1}}
@@ -186,7 +186,7 @@ def test_a_policy_file_that_changes(tmp_path: Path) -> None:
 
 
 def test_tls_floor_and_no_renegotiation(tmp_path: Path) -> None:
-    from webhook.server.tls import Certificates  # noqa: PLC0415 - only this test looks inside
+    from webhook.server.certificate_reload import Certificates  # noqa: PLC0415 - only this test looks inside
 
     make_certificates(tmp_path)
     certificates = Certificates(tmp_path, tmp_path)

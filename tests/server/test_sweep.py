@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from webhook.server.connection import sweep
+from webhook.server.http.connection import sweep
 
 
 class Expiring:

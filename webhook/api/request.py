@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Raw, Struct
 
-from webhook.api.fact import fact
+from webhook.api.cached import fact
 from webhook.api.field import FieldError
 from webhook.api.objects import Lease, LeaseCandidate
 from webhook.api.user import NO_USER, UserInfo, user_of

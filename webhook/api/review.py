@@ -20,9 +20,9 @@ from webhook.api.bulk import (
     is_utf8,
     may_be_a_review,
 )
+from webhook.api.fast_decode import lease_update
 from webhook.api.loose_review import contradicting, identified, not_a_review
 from webhook.api.managed_fields import count_of
-from webhook.api.quick_review import lease_update
 from webhook.api.request import AdmissionRequest
 from webhook.api.surrogates import without_lone_surrogates
 from webhook.api.wire import REVIEW_VERSIONS, ReviewError, WireReview, request_of

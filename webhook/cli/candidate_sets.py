@@ -4,10 +4,11 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from webhook.api.objects import LeaseCandidate
-from webhook.api.verdict import JudgedFinding, Mode
-from webhook.cli.judging import Judged
+from webhook.cli.evaluation import Judged
 from webhook.policy.model import Policy
-from webhook.rules.candidate_strategy_conflict import ID, candidates_agree_on_a_strategy
+from webhook.rules.election.candidate_strategy_conflict import ID, candidates_agree_on_a_strategy
+from webhook.rules.mode import Mode
+from webhook.verdict.model import JudgedFinding
 
 Lease = tuple[str, str]
 

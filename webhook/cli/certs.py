@@ -9,12 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from webhook.api.text import escape
-from webhook.cli import json_text
-from webhook.cli.arguments import add_format, days, life
-from webhook.cli.failure import Failure
-from webhook.cli.terminal import paint_for
-from webhook.server.certificate_check import Certificate, Unusable, inspect, read_pair
-from webhook.server.certificates import (
+from webhook.certificates.inspect import Certificate, Unusable, inspect, read_pair
+from webhook.certificates.issue import (
     CA_CERTIFICATE,
     CA_KEY,
     LEAF_CERTIFICATE,
@@ -27,6 +23,10 @@ from webhook.server.certificates import (
     save_leaf,
     service_names,
 )
+from webhook.cli import json_text
+from webhook.cli.arguments import add_format, days, life
+from webhook.cli.failure import Failure
+from webhook.cli.terminal import paint_for
 
 DEFAULT_NAME: Final = "lease-webhook"
 """Of the Service, and of its namespace."""

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from webhook.cli import json_text
 from webhook.cli.arguments import add_format, count
 from webhook.cli.candidate_sets import CandidateSets
+from webhook.cli.evaluation import Judged, ReviewError, judge, load_policy
 from webhook.cli.failure import Failure
-from webhook.cli.judging import Judged, ReviewError, judge, load_policy
 from webhook.cli.manifest import Key, Writer, key_of, review_of
 from webhook.cli.moment import moment
 from webhook.cli.progress import Progress

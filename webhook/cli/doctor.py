@@ -22,7 +22,7 @@ from webhook.doctor.handshake import Unreachable
 from webhook.policy.document import parse
 from webhook.policy.error import PolicyError
 from webhook.policy.model import Policy
-from webhook.server.policy_file import PolicyFileError, load
+from webhook.policy_file import PolicyFileError, load
 
 _KINDS: Final = (*surroundings.KINDS, *fences.KINDS)
 SAFE: Final = 0

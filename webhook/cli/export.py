@@ -9,13 +9,13 @@ from msgspec.structs import asdict
 from webhook.api.text import escape, quote
 from webhook.cli.failure import Failure
 from webhook.fence.manifests import yaml_text
-from webhook.policy.complaint import nearest
 from webhook.policy.document import parse
 from webhook.policy.error import PolicyError
-from webhook.policy.fence_settings import FenceSetting
+from webhook.policy.fence_schema_types import FenceSetting
 from webhook.policy.fences import Fence
-from webhook.policy.settings import API_VERSION
-from webhook.server.policy_file import PolicyFileError, load
+from webhook.policy.messages import nearest
+from webhook.policy.schema_types import API_VERSION
+from webhook.policy_file import PolicyFileError, load
 
 _DESCRIPTION: Final = """\
 Prints a ValidatingAdmissionPolicy and its binding for each fence of a policy file, or for one fence that is given by

@@ -9,19 +9,19 @@ from typing import Any, Final
 from msgspec import UNSET, to_builtins
 
 from webhook.api.text import escape
-from webhook.api.verdict import Mode
 from webhook.cli import json_text
 from webhook.cli.arguments import add_format
 from webhook.cli.failure import Failure
 from webhook.cli.terminal import Paint, indent, paint_for, table
-from webhook.policy.compilation import ANYWHERE, EXEMPT_GROUPS, EXEMPT_USERS, settings_of, until_of
-from webhook.policy.layers import BUILT_IN, PRESET, Explained, concerning, explain, narrowed_to, on, where, whom
+from webhook.policy.compiler import ANYWHERE, EXEMPT_GROUPS, EXEMPT_USERS, settings_of, until_of
+from webhook.policy.explain import BUILT_IN, PRESET, Explained, concerning, explain, narrowed_to, on, where, whom
+from webhook.policy.json_schema import schema_text
+from webhook.policy.lint import notes
 from webhook.policy.model import MODE, Policy
-from webhook.policy.notes import notes
-from webhook.policy.schema import schema_text
-from webhook.policy.settings import Exemption, LeaseBinding
+from webhook.policy.schema_types import Exemption, LeaseBinding
+from webhook.policy_file import DEFAULT_PRESET, PolicyFileError, load
+from webhook.rules.mode import Mode
 from webhook.rules.registry import RULES
-from webhook.server.policy_file import DEFAULT_PRESET, PolicyFileError, load
 
 _NONE: Final = "  none"
 _FILE_HELP: Final = "a policy file, or a preset: observe, standard (default), strict"

@@ -8,17 +8,18 @@ from itertools import chain
 
 from msgspec import Struct
 
-from webhook.api.verdict import Mode, Verdict
 from webhook.cli import json_text
 from webhook.cli.arguments import add_format
 from webhook.cli.candidate_sets import CandidateSets
-from webhook.cli.judging import Judged, ReviewError, judge, load_policy
+from webhook.cli.evaluation import Judged, ReviewError, judge, load_policy
 from webhook.cli.progress import Progress
 from webhook.cli.received import Received
 from webhook.cli.report import DENIED, UNREADABLE, Tally, conflicts, error_line, json_of, say, text_of
 from webhook.cli.sources import Item, Review, Skipped, Unreadable, read
 from webhook.cli.terminal import Paint, paint_for, table
 from webhook.policy.model import Policy
+from webhook.rules.mode import Mode
+from webhook.verdict.model import Verdict
 
 Counts = collections.Counter[tuple[str, Mode]]
 """How often each rule spoke, by mode."""

@@ -9,12 +9,13 @@ import msgspec
 from msgspec import Struct
 
 from webhook.api.text import cut, escape
-from webhook.api.verdict import JudgedFinding, Mode
 from webhook.cli import json_text
-from webhook.cli.judging import Judged
+from webhook.cli.evaluation import Judged
 from webhook.cli.sources import Skipped, Unreadable
 from webhook.cli.terminal import Paint, indent, width
-from webhook.rules import candidate_strategy_conflict
+from webhook.rules.election import candidate_strategy_conflict
+from webhook.rules.mode import Mode
+from webhook.verdict.model import JudgedFinding
 
 Outcome = Judged | Unreadable | Skipped
 

@@ -15,14 +15,14 @@ from webhook.api.request import KIND_OF, Operation, Resource
 from webhook.cli import json_text
 from webhook.cli.failure import Failure
 from webhook.cli.terminal import indent, paint_for, table
-from webhook.decide import OBJECT_TYPES
 from webhook.policy.model import LeasePolicy
 from webhook.policy.rule_ids import RULE_IDS
-from webhook.rules import candidate_strategy_conflict
+from webhook.policy_file import load
+from webhook.rules.election import candidate_strategy_conflict
 from webhook.rules.events import Event
 from webhook.rules.registry import RULES
 from webhook.rules.rule import Rule
-from webhook.server.policy_file import load
+from webhook.verdict.compose import OBJECT_TYPES
 
 PRESETS: Final = ("standard", "strict")
 """Those with modes of their own: observe warns where strict denies, and is standard elsewhere."""

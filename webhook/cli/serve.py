@@ -5,8 +5,8 @@ from typing import Final
 
 from webhook.cli.arguments import count, endpoint
 from webhook.cli.failure import Failure
-from webhook.server.application import CannotServeError, serve
-from webhook.server.policy_file import PolicyFileError
+from webhook.policy_file import PolicyFileError
+from webhook.server.gunicorn_app import CannotServeError, serve
 from webhook.server.settings import DEFAULT_WORKERS, Options
 
 _DESCRIPTION: Final = """\

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 from cryptography import x509
 from msgspec import Struct
 
+from webhook.certificates.inspect import LARGEST_FILE, Unusable, inspect_chain
 from webhook.doctor.configuration import ClientConfig, Entry
 from webhook.doctor.diagnosis import Diagnosis
-from webhook.server.certificate_check import LARGEST_FILE, Unusable, inspect_chain
 
 SOON: Final = dt.timedelta(days=14)
 """As the alert in deploy/components/monitoring."""

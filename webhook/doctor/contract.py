@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from webhook.api.request import Operation, Resource
 from webhook.doctor.configuration import API_VERSION, Entry
 from webhook.doctor.diagnosis import Diagnosis
-from webhook.server.head import REVIEW_PATH
+from webhook.server.review_path import REVIEW_PATH
 
 SERVED_VERSIONS: Final = {
     Resource.LEASES: ("v1",),

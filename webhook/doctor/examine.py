@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.doctor import availability, certificate, contract, policy, renewal_condition, scope
+from webhook.doctor import availability, certificate, contract, policy_fit, renewal_condition, scope
 from webhook.doctor.certificate import Served
 from webhook.doctor.configuration import Configuration, Entry, Webhook
 from webhook.doctor.diagnosis import Diagnosis
@@ -88,7 +88,9 @@ def examine(
         yield Report("all configurations", "", (_NOT_REGISTERED,))
     elif rules:
         yield Report(
-            "policy", "", (*policy.check_kill_switch(rules), *policy.check_bindings(rules, dedicated, labels or {}))
+            "policy",
+            "",
+            (*policy_fit.check_kill_switch(rules), *policy_fit.check_bindings(rules, dedicated, labels or {})),
         )
 
 

@@ -8,7 +8,7 @@ import yaml
 from msgspec import Struct, field
 
 from webhook.policy.error import PolicyError
-from webhook.policy.fence_settings import OPERATIONS
+from webhook.policy.fence_schema_types import OPERATIONS
 from webhook.policy.fenced_resource import FencedResource, read, why_not
 
 OPERATION_OF_VERB: Final[Mapping[str, str]] = {

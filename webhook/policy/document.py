@@ -1,7 +1,7 @@
 """A policy file, from its text to the policy that it describes."""
 
 from webhook.policy import yaml_text
-from webhook.policy.compilation import compiled
+from webhook.policy.compiler import compiled
 from webhook.policy.error import PolicyError
 from webhook.policy.model import Policy
 from webhook.policy.reading import typed

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from webhook.api.request import GROUP
 from webhook.api.text import quote
-from webhook.policy.complaint import nearest
 from webhook.policy.error import PolicyError
+from webhook.policy.messages import nearest
 
 BUILT_IN: Final[Mapping[str, str]] = {
     "": "bindings configmaps endpoints events limitranges namespaces nodes persistentvolumeclaims persistentvolumes "

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from webhook.policy import fenced_resource, holder_template
 from webhook.policy.error import PolicyError
-from webhook.policy.fence_settings import Choice, FenceMode, FenceSetting
+from webhook.policy.fence_schema_types import Choice, FenceMode, FenceSetting
 from webhook.policy.fenced_resource import FencedResource
 from webhook.policy.holder_template import HolderTemplate
 

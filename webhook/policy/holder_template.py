@@ -6,8 +6,8 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.api.text import quote
-from webhook.policy.complaint import nearest
 from webhook.policy.error import PolicyError
+from webhook.policy.messages import nearest
 
 CLAIMS: Final = ("pod", "node")
 """What the token of a pod names, and so what a template may name."""

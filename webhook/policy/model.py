@@ -8,13 +8,13 @@ from msgspec.structs import replace
 
 from webhook.api.request import Operation
 from webhook.api.user import UserInfo
-from webhook.api.verdict import Mode
 from webhook.policy.fences import Fence
-from webhook.policy.lookup import LeaseIndex
+from webhook.policy.index import LeaseIndex
 from webhook.policy.rule_ids import EXEMPTIBLE
-from webhook.policy.settings import PolicyDocument
+from webhook.policy.schema_types import PolicyDocument
 from webhook.rules.binding import Binding
 from webhook.rules.limits import DEFAULT_LIMITS, Limits
+from webhook.rules.mode import Mode
 
 FOREVER: Final = 1 << 63
 """An `until` in microseconds that no clock reaches."""

@@ -5,7 +5,7 @@ from functools import cache
 from webhook import policies
 from webhook.policy import yaml_text
 from webhook.policy.reading import typed
-from webhook.policy.settings import PolicyDocument
+from webhook.policy.schema_types import PolicyDocument
 
 
 @cache

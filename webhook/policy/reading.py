@@ -2,9 +2,9 @@
 
 import msgspec
 
-from webhook.policy.complaint import complaint
 from webhook.policy.error import PolicyError
-from webhook.policy.settings import PolicyDocument
+from webhook.policy.messages import complaint
+from webhook.policy.schema_types import PolicyDocument
 from webhook.policy.yaml_text import Value
 
 

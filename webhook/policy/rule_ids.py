@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from webhook.rules import candidate_strategy_conflict
+from webhook.rules.election import candidate_strategy_conflict
 from webhook.rules.registry import RULES
 
 OFFLINE: Final = (candidate_strategy_conflict.ID,)

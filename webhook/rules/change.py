@@ -5,7 +5,7 @@ from typing import Self
 
 from msgspec import Struct
 
-from webhook.api.fact import fact
+from webhook.api.cached import fact
 from webhook.api.managed_fields import Entry, entries_of
 from webhook.api.objects import (
     NO_CANDIDATE_SPEC,
@@ -24,9 +24,9 @@ from webhook.api.user import UserInfo
 from webhook.rules.binding import Binding
 from webhook.rules.events import Event, is_candidate_untouched, is_lease_untouched, is_renewal
 from webhook.rules.evidence import HOLDER, RENEW_TIME, Expiry, expiry_of, stamp_of_write, whole_seconds
-from webhook.rules.instants import fold, instant
 from webhook.rules.limits import DEFAULT_LIMITS, Limits
 from webhook.rules.set_fields import SetFields, set_fields
+from webhook.rules.times import fold, instant
 
 NOBODY = UserInfo()
 

@@ -6,7 +6,7 @@ Absent and empty are one value for a holder, a strategy and a preferred holder; 
 from enum import StrEnum
 
 from webhook.api.objects import LeaseCandidateSpec, LeaseSpec
-from webhook.rules.instants import fold
+from webhook.rules.times import fold
 
 
 class Event(StrEnum):

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from webhook.api import micro_time
 from webhook.api.managed_fields import Entry
-from webhook.rules.instants import SECOND
+from webhook.rules.times import SECOND
 
 LARGEST_TOLERANCE: Final = 2 * SECOND
 """How far the clocks of several API servers may differ before a verdict could."""

@@ -4,31 +4,33 @@ from collections.abc import Iterable, Mapping
 from itertools import product
 
 from webhook.api.request import Operation, Resource
-from webhook.rules import (
+from webhook.rules.election import (
     acquire_time,
     apiserver_lease,
-    candidate_fields,
-    candidate_versions,
     candidate_writes,
     coordinated,
     deletion,
     duration,
     holder_identity,
     identity_binding,
-    lease_fields,
     node_lease,
-    object_metadata,
-    object_name,
     owner_references,
     release,
     renew_time,
-    request_options,
     stamps,
     takeover,
     transitions,
     unreadable_time,
 )
 from webhook.rules.events import Event
+from webhook.rules.parity import (
+    candidate_fields,
+    candidate_versions,
+    lease_fields,
+    object_metadata,
+    object_name,
+    request_options,
+)
 from webhook.rules.rule import Rule
 
 

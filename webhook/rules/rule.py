@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from webhook.api.field import FieldError
 from webhook.api.request import Operation, Resource
-from webhook.api.verdict import Mode
 from webhook.rules.events import Event
+from webhook.rules.mode import Mode
 from webhook.rules.statement import Statement
 
 LEASES: Final = frozenset({Resource.LEASES})

@@ -2,12 +2,13 @@
 
 from msgspec import Struct
 
-from webhook.api.answer import encode
 from webhook.api.request import AdmissionRequest
 from webhook.api.review import ReviewError, decode, identified
-from webhook.api.verdict import Mode, Verdict
 from webhook.evaluate import evaluate
 from webhook.policy.model import Policy
+from webhook.rules.mode import Mode
+from webhook.verdict.encode import encode
+from webhook.verdict.model import Verdict
 
 
 class Reply(Struct, frozen=True, gc=False):

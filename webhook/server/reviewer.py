@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 from webhook.policy.model import Policy
-from webhook.server.head import budget, unsupported
 from webhook.server.logs import LOG
 from webhook.server.respond import Reply
+from webhook.server.review_path import budget, unsupported
 
 OK: Final = 200
 UNSUPPORTED_MEDIA_TYPE: Final = 415

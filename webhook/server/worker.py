@@ -28,15 +28,15 @@ from uvicorn.config import Config
 from uvicorn.server import Server
 from uvicorn_worker import UvicornWorker
 
-from webhook.server.certificate_check import Unusable
-from webhook.server.connection import sweep
-from webhook.server.health import HealthProtocol
-from webhook.server.load import Load
+from webhook.certificates.inspect import Unusable
+from webhook.server.health_port import HealthProtocol
+from webhook.server.http.connection import sweep
+from webhook.server.http.port_state import Load
+from webhook.server.http.protocol import GuardedProtocol
 from webhook.server.logs import LOG
-from webhook.server.protocol import GuardedProtocol
-from webhook.server.review_protocol import ReviewProtocol
-from webhook.server.service import Service, guarded
+from webhook.server.review_port import ReviewProtocol
 from webhook.server.settings import BACKLOG
+from webhook.server.worker_services import Service, guarded
 
 SHUTDOWN_SECONDS: Final = 2
 """A client that ignores our close_notify would otherwise hold the exit for the whole graceful time."""

@@ -14,7 +14,7 @@ from tests.bench.reviews import Case, long_identity, renewal
 from tests.bench.servers import Running, ours, running
 from tests.bench.table import Bar, Table, median
 from webhook.policy.document import parse
-from webhook.server.policy_file import load
+from webhook.policy_file import load
 from webhook.server.respond import respond
 
 SIZES = (2_400, 8_000, 32_000, 128_000, 512_000, 2_000_000, 8_000_000, 19_000_000)

@@ -14,11 +14,11 @@ from tests.bench.reviews import renewal
 from tests.bench.servers import ours, running
 from tests.bench.table import Bar, Table
 from tests.bench.tables.growth import NOW, best_of
-from webhook.api.answer import encode
 from webhook.api.review import decode
 from webhook.evaluate import evaluate
-from webhook.server.policy_file import load
+from webhook.policy_file import load
 from webhook.server.respond import respond
+from webhook.verdict.encode import encode
 
 
 def pure(work: Path, *, short: bool) -> Table:

@@ -1,0 +1,113 @@
+"""Finding the entries for one lease: what a scan of all would find, at a cost that their number does not change."""
+
+import sys
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.policy.files import ENTRY, UPDATE, policy
+from webhook.api.user import UserInfo
+from webhook.policy.index import MOST_ALIKE, LeaseIndex, TooManyAlikeError
+from webhook.policy.model import Policy
+from webhook.rules import glob
+
+PATTERNS = st.text("ab*?", max_size=5)
+NAMES = st.text("ab", max_size=6)
+MANY = 10_000
+ANN = UserInfo("ann", ("ops", "system:authenticated"))
+
+
+@given(st.lists(st.tuples(PATTERNS, PATTERNS), max_size=30), NAMES, NAMES)
+def test_the_index_finds_what_a_scan_finds(entries: list[tuple[str, str]], namespace: str, name: str) -> None:
+    index: LeaseIndex[frozenset[int]] = LeaseIndex()
+    for number, (namespace_glob, lease_glob) in enumerate(entries):
+        index.put(namespace_glob, lease_glob, frozenset({number}), frozenset.union)
+    scanned = {n for n, (a, b) in enumerate(entries) if glob.matches(a, namespace) and glob.matches(b, name)}
+    found = list(index.find(namespace, name))
+    assert set().union(*found) == scanned
+    assert sum(map(len, found)) == len(scanned)
+
+
+def test_as_many_globs_alike_as_allowed_and_no_more() -> None:
+    index: LeaseIndex[int] = LeaseIndex()
+    for number in range(MOST_ALIKE):
+        index.put("shop", f"*-{number}-*", number, max)
+    index.put("shop", "*-0-*", MOST_ALIKE, max)
+    assert list(index.find("shop", "a-0-b")) == [MOST_ALIKE]
+    with pytest.raises(TooManyAlikeError):
+        index.put("shop", "*-x-*", 0, max)
+    index.put("bank", "*-x-*", 7, max)
+    assert list(index.find("bank", "a-x-b")) == [7]
+
+
+def entry(kind: str, number: int) -> dict[str, Any]:
+    """The entry of that number; all together use exact names, beginnings, ends and both."""
+    namespace = f"team-{number:05}"
+    lease = ("db", "db-*", "*-db", "db-*-main", "db-?")[number % 5]
+    if kind == "bindings":
+        return {"namespace": namespace, "lease": "db", "writers": [f"{namespace}/db"], "holder": ["${pod}_*"]}
+    if kind == "overrides":
+        where = {"namespaces": [namespace], "leases": [lease]} if number % 2 else {"leases": [f"{namespace}-{lease}"]}
+        return {**where, **narrowed(number), "rules": {"foreign-release": {"mode": "audit"}}}
+    who: dict[str, Any] = ({"users": ["ann"]}, {"groups": ["ops"]}, {"users": [f"user-{number}"]}, {})[number % 4]
+    rules = {"rules": ["foreign-release"]} if number % 4 == 3 else {}
+    return {**ENTRY, **who, **narrowed(number), **rules, "namespaces": [namespace], "leases": [lease]}
+
+
+def narrowed(number: int) -> dict[str, Any]:
+    return {"operations": ["UPDATE", "DELETE"]} if number % 3 == 0 else {}
+
+
+@cache
+def made_of(kind: str, count: int) -> Policy:
+    return policy(**{kind: [entry(kind, number) for number in range(count)]})
+
+
+def calls(question: Callable[[], object]) -> int:
+    """How many functions, of Python and of C, are called to answer."""
+    count = 0
+
+    def profile(frame: object, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(profile)
+    try:
+        question()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+LEASES = [("team-00003", "db-a-main"), ("team-00001", "db-7"), ("shop", "team-00002-x-db"), ("elsewhere", "checkout")]
+
+
+@pytest.mark.parametrize(("namespace", "name"), LEASES)
+@pytest.mark.parametrize("kind", ["exempt", "overrides", "bindings"])
+def test_ten_thousand_entries_cost_what_twenty_cost(kind: str, namespace: str, name: str) -> None:
+    few, many = made_of(kind, 20), made_of(kind, MANY)
+    questions: list[Callable[[Policy], object]] = [
+        lambda policy: policy.for_lease(namespace, name, UPDATE),
+        lambda policy: policy.exempt_rules(ANN, namespace, name, UPDATE, 0),
+    ]
+    for question in questions:
+        assert question(many) == question(few)
+        assert calls(partial(question, many)) == calls(partial(question, few))
+
+
+def test_the_last_of_ten_thousand_is_found() -> None:
+    last = MANY - 1
+    assert made_of("bindings", MANY).for_lease(f"team-{last:05}", "db", UPDATE).binding
+    overridden = made_of("overrides", MANY).for_lease(f"team-{last:05}", "db-x", UPDATE)
+    assert overridden.modes["foreign-release"].word == "audit"
+    anybody = UserInfo("anybody")
+    assert made_of("exempt", MANY).exempt_rules(anybody, f"team-{last:05}", "db-x", UPDATE, 0) == {"foreign-release"}
+
+
+def test_without_entries_a_lookup_is_one_call_and_one_comparison() -> None:
+    plain = policy()
+    assert calls(lambda: plain.for_lease("shop", "checkout", UPDATE)) <= 5

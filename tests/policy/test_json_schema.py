@@ -1,0 +1,90 @@
+"""The JSON Schema stands in the package, is current, and agrees with the parser."""
+
+import json
+from importlib.resources import files
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.policy.files import ENTRY, text
+from tests.policy.test_bindings import BINDING
+from tests.policy.test_fences import FENCE
+from webhook import policies
+from webhook.policy import yaml_text
+from webhook.policy.document import parse
+from webhook.policy.error import PolicyError
+from webhook.policy.json_schema import schema, schema_text
+from webhook.policy.rule_ids import RULE_IDS
+from webhook.policy.schema_types import PRESETS
+
+VALIDATOR = jsonschema.Draft202012Validator(schema(), format_checker=jsonschema.FormatChecker())
+
+
+def test_the_file_is_current() -> None:
+    """`lease-webhook policy schema > webhook/policy.schema.json` makes it anew."""
+    assert files("webhook").joinpath("policy.schema.json").read_text(encoding="utf-8") == schema_text()
+
+
+def test_it_is_a_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(json.loads(schema_text()))
+
+
+def test_every_rule_of_single_writes_is_explained() -> None:
+    rules = schema()["$defs"]["Rules"]["properties"]
+    assert set(rules) == set(RULE_IDS)
+    assert rules["strategy-writer"]["description"].startswith("spec.strategy ")
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_presets_are_valid(preset: str) -> None:
+    VALIDATOR.validate(yaml_text.read(policies.text(preset)).value)
+
+
+@pytest.mark.parametrize(
+    ("keys", "good"),
+    [
+        pytest.param({}, True, id="smallest"),
+        pytest.param({"rules": {"duration-too-long": {"mode": "off", "deny_above_seconds": 90_000}}}, True, id="rules"),
+        pytest.param({"rules": {"duration-to-long": {"mode": "off"}}}, False, id="unknown rule"),
+        pytest.param({"rules": {"strategy-writer": {"mode": "on"}}}, False, id="unknown mode"),
+        pytest.param({"rules": {"duration-too-long": {"deny_above_seconds": -1}}}, False, id="negative number"),
+        pytest.param({"exempt": [{**ENTRY, "users": ["velero"], "until": "2027-01-31"}]}, True, id="exempt"),
+        pytest.param({"exempt": [{**ENTRY, "users": ["velero"], "until": "2027-02-30"}]}, False, id="no such day"),
+        pytest.param({"exempt": [{**ENTRY, "users": [], "leases": ["a"]}]}, True, id="one list is empty"),
+        pytest.param(
+            {"exempt": [{**ENTRY, "users": ["a"], "rules": ["foreign-release"], "operations": ["CREATE"]}]},
+            True,
+            id="exempt from a rule on an operation",
+        ),
+        pytest.param({"exempt": [{**ENTRY, "users": ["a"], "rules": ["lease-duration"]}]}, False, id="a field rule"),
+        pytest.param({"exempt": [{**ENTRY, "users": ["a"], "rules": []}]}, False, id="exempt from no rule"),
+        pytest.param({"exempt": [{**ENTRY, "users": ["a"], "operations": ["PATCH"]}]}, False, id="no operation"),
+        pytest.param({"overrides": [{"rules": {}, "operations": ["DELETE"]}]}, True, id="override of an operation"),
+        pytest.param({"overrides": [{"rules": ["foreign-release"]}]}, False, id="override with a list of rules"),
+        pytest.param({"docs_url": "https://docs.example.com:8443/rules/"}, True, id="docs_url"),
+        pytest.param({"docs_url": "http://docs.example.com"}, False, id="docs_url without TLS"),
+        pytest.param({"docs_url": "https://docs.example.com/?rule="}, False, id="docs_url with a query"),
+        pytest.param({"docs_url": "https://docs.example.com\n"}, False, id="docs_url with a line break"),
+        pytest.param({"exempt": [{**ENTRY, "users": []}]}, False, id="exempts nobody"),
+        pytest.param({"exempt": [{"owner": "ops", "users": ["velero"]}]}, False, id="no reason"),
+        pytest.param({"exempt": [{**ENTRY, "service_accounts": ["velero"]}]}, False, id="no namespace"),
+        pytest.param({"overrides": [{"rules": {}, "leases": ["a*"]}]}, True, id="override"),
+        pytest.param({"fences": [FENCE]}, True, id="fence"),
+        pytest.param({"fences": [{**FENCE, "mode": "off"}]}, False, id="fence that is off"),
+        pytest.param({"fences": [{**FENCE, "writers": []}]}, False, id="fence without writers"),
+        pytest.param({"fences": [{**FENCE, "lease": "operator"}]}, False, id="fence of a lease without a namespace"),
+        pytest.param({"bindings": [BINDING]}, True, id="binding"),
+        pytest.param({"bindings": [{**BINDING, "writers": []}]}, False, id="binding without writers"),
+        pytest.param({"bindings": [{**BINDING, "lease": "a*"}]}, False, id="binding with a glob"),
+        pytest.param({"unknown": 1}, False, id="unknown key"),
+    ],
+)
+def test_schema_and_parser_agree(keys: dict[str, Any], good: bool) -> None:
+    value = yaml_text.read(text(**keys)).value
+    assert VALIDATOR.is_valid(value) is good
+    if good:
+        parse(text(**keys))
+    else:
+        with pytest.raises(PolicyError):
+            parse(text(**keys))

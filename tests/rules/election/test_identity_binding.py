@@ -1,0 +1,77 @@
+"""Bindings: the only rule that may deny a renewal for its writer."""
+
+import pytest
+
+from tests.factories import Document, make_lease, make_review, put
+from tests.rules.verdicts import (
+    DENY,
+    FORBIDDEN,
+    RIVAL,
+    WARN,
+    by_service_account,
+    by_user,
+    said,
+    take,
+    update,
+    written,
+)
+from webhook.rules.binding import Binding
+
+POD = "checkout-6d5f9c-x2x8p"
+BOUND = Binding(
+    service_accounts=frozenset({("shop", "checkout")}), users=frozenset({"ci"}), holders=("${pod}_*", "manual-?")
+)
+RENEWAL = written(put("spec.renewTime", "2025-11-20T12:00:02.000000Z"), at="2025-11-20T12:00:02Z")
+OWN = by_service_account("shop", "checkout", POD)
+PODLESS = by_service_account("shop", "checkout")
+
+
+@pytest.mark.parametrize(
+    ("review", "tier"),
+    [
+        pytest.param(update(RENEWAL, review=[OWN]), None, id="a renewal by the bound writer"),
+        pytest.param(update(RENEWAL, review=[by_user("ci")]), WARN, id="a renewal by a bound user without a pod"),
+        pytest.param(update(RENEWAL, review=[by_user("intruder")]), DENY, id="a renewal by anybody else"),
+        pytest.param(
+            update(RENEWAL, review=[by_service_account("guest", "checkout", POD)]), DENY, id="by a namesake elsewhere"
+        ),
+        pytest.param(update(RENEWAL, review=[put("request.userInfo", None)]), DENY, id="by nobody known"),
+        pytest.param(update(take(RIVAL), review=[OWN]), DENY, id="another pod's name"),
+        pytest.param(update(take("manual-1"), review=[PODLESS]), None, id="a template without a pod"),
+        pytest.param(update(take("manual-12"), review=[OWN]), DENY, id="one character too many"),
+        pytest.param(update(take(RIVAL), review=[PODLESS]), WARN, id="no pod name to compare with"),
+        pytest.param(update(take(""), review=[PODLESS]), None, id="a release by a bound writer"),
+        pytest.param(update(take(""), review=[by_user("intruder")]), DENY, id="a release by anybody else"),
+        pytest.param(
+            update(put("metadata.labels.a", "1"), review=[by_user("intruder")]), None, id="a label by anybody"
+        ),
+        pytest.param(make_review(OWN, new=make_lease()), None, id="CREATE by the bound writer"),
+        pytest.param(make_review(by_user("intruder"), new=make_lease()), DENY, id="CREATE by anybody else"),
+        pytest.param(make_review(PODLESS, old=make_lease()), None, id="DELETE by the bound writer"),
+        pytest.param(make_review(by_user("intruder"), old=make_lease()), DENY, id="DELETE by anybody else"),
+        pytest.param(
+            make_review(by_user("system:kube-controller-manager"), old=make_lease()), None, id="DELETE by a cleaner"
+        ),
+        pytest.param(
+            update(RENEWAL, review=[by_user("system:kube-controller-manager")]), DENY, id="a renewal by a cleaner"
+        ),
+    ],
+)
+def test_bound(review: Document, tier: object) -> None:
+    expected = {(FORBIDDEN, "spec.holderIdentity", tier)} if tier else set()
+    assert said("identity-binding", review, binding=BOUND) == expected
+    assert said("identity-binding", review) == set(), "without a binding the rule is silent"
+
+
+def test_a_pod_may_be_required() -> None:
+    strict = Binding(service_accounts=BOUND.service_accounts, holders=("${pod}_*",), require_pod=True)
+    assert said("identity-binding", update(take(RIVAL), review=[PODLESS]), binding=strict) == {
+        (FORBIDDEN, "spec.holderIdentity", DENY)
+    }
+
+
+def test_a_template_without_a_pod_is_a_refusal_even_for_a_writer_without_one() -> None:
+    named = Binding(users=frozenset({"ci"}), holders=("manual-*",))
+    assert said("identity-binding", update(take(RIVAL), review=[by_user("ci")]), binding=named) == {
+        (FORBIDDEN, "spec.holderIdentity", DENY)
+    }

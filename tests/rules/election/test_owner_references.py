@@ -1,0 +1,88 @@
+"""An owner that does not exist has the garbage collector delete the lease, so owners may not be added to one in use."""
+
+import pytest
+
+from tests.factories import Document, Tweak, drop, put
+from tests.rules.verdicts import (
+    DENY,
+    FORBIDDEN,
+    NOW,
+    by_node,
+    by_service_account,
+    by_user,
+    in_namespace,
+    said,
+    update,
+)
+from webhook.rules.binding import Binding
+
+RULE = "owner-reference-added"
+DENIED = {(FORBIDDEN, "metadata.ownerReferences", DENY)}
+OWNER = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "checkout", "uid": "1"}
+NODE = {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "2"}
+STRANGER = by_service_account("guest", "intruder", "intruder-0")
+UNHELD = put("spec.holderIdentity", "")
+
+
+def owned(*owners: Document | None) -> Tweak:
+    return put("metadata.ownerReferences", list(owners))
+
+
+@pytest.mark.parametrize(
+    "review",
+    [
+        pytest.param(update(owned(OWNER)), id="by the holder's own service account"),
+        pytest.param(update(owned(OWNER), review=[STRANGER]), id="by a stranger"),
+        pytest.param(update(owned(OWNER), review=[put("request.userInfo", None)]), id="by nobody known"),
+        pytest.param(update(owned(OWNER), put("spec.leaseTransitions", 6)), id="beside another change"),
+        pytest.param(update(owned(OWNER), put("spec.renewTime", "2025-11-20T12:00:02.000000Z")), id="in a renewal"),
+        pytest.param(update(owned(OWNER), old=[UNHELD]), id="to a released lease, which is held again later"),
+        pytest.param(update(owned(OWNER, OWNER | {"uid": "2"}), old=[owned(OWNER)]), id="of another uid"),
+        pytest.param(update(owned(OWNER | {"name": "b"}), old=[owned(OWNER)]), id="of another name"),
+        pytest.param(update(owned(OWNER | {"kind": "Job"}), old=[owned(OWNER)]), id="of another kind"),
+        pytest.param(update(owned(OWNER | {"apiVersion": "v1"}), old=[owned(OWNER)]), id="of another group"),
+        pytest.param(update(owned(NODE), review=[by_node("n1")]), id="by a node outside kube-node-lease"),
+        pytest.param(
+            update(owned(NODE), review=[by_node("n2"), in_namespace("kube-node-lease", "n1")]), id="by another node"
+        ),
+        pytest.param(
+            update(owned(NODE | {"name": "n2"}), review=[by_node("n1"), in_namespace("kube-node-lease", "n1")]),
+            id="by a node, of another node",
+        ),
+        pytest.param(
+            update(owned(NODE, OWNER), review=[by_node("n1"), in_namespace("kube-node-lease", "n1")]),
+            id="by a node, of something else as well",
+        ),
+    ],
+)
+def test_added(review: Document) -> None:
+    assert said(RULE, review) == DENIED
+
+
+@pytest.mark.parametrize(
+    "review",
+    [
+        pytest.param(update(owned(OWNER), old=[owned(OWNER)]), id="as before"),
+        pytest.param(update(owned(OWNER | {"apiVersion": "apps/v2"}), old=[owned(OWNER)]), id="of a newer version"),
+        pytest.param(update(owned(OWNER | {"controller": True}), old=[owned(OWNER)]), id="that becomes the controller"),
+        pytest.param(update(owned(), old=[owned(OWNER)]), id="removed"),
+        pytest.param(update(owned(None)), id="null"),
+        pytest.param(update(owned(OWNER), old=[UNHELD, drop("spec.renewTime")]), id="to a lease that was never held"),
+        pytest.param(
+            update(owned(OWNER), review=[by_user("system:serviceaccount:kube-system:generic-garbage-collector")]),
+            id="by the garbage collector",
+        ),
+        pytest.param(
+            update(owned(NODE), review=[by_node("n1"), in_namespace("kube-node-lease", "n1")]),
+            id="by a node to its own lease",
+        ),
+    ],
+)
+def test_free(review: Document) -> None:
+    assert said(RULE, review) == set()
+
+
+def test_the_writers_of_a_binding_are_free() -> None:
+    binding = Binding(service_accounts=frozenset({("shop", "checkout")}))
+    assert said(RULE, update(owned(OWNER)), now=NOW, binding=binding) == set()
+    assert said(RULE, update(owned(OWNER), review=[STRANGER]), binding=binding) == DENIED

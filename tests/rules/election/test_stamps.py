@@ -1,0 +1,373 @@
+"""The API server's stamps may not be forged, and honest bookkeeping is not mistaken for forging.
+
+Each review is what an API server makes of an honest write, with one thing changed. That the rules agree with the real
+field manager on thousands of writes is shown by tests/conformance.
+"""
+
+from typing import Any
+
+import pytest
+
+from tests.factories import Document, Tweak, drop, make_entry, make_lease, make_review, put
+from tests.rules.verdicts import DENY, FORBIDDEN, HOUR, NOW, RIVAL, change_of, findings, said, take, update, written
+
+TAMPERED = {(FORBIDDEN, "metadata.managedFields", DENY)}
+ENTRIES = "metadata.managedFields"
+TIME = f"{ENTRIES}[0].time"
+NOW_TEXT = "2025-11-20T12:00:02Z"
+AN_HOUR_AGO = "2025-11-20T11:00:00Z"
+IN_AN_HOUR = "2025-11-20T13:00:00Z"
+RENEWAL = written(put("spec.renewTime", "2025-11-20T12:00:02.000000Z"), at=NOW_TEXT)
+NESTED: Document = {"f:spec": {"f:renewTime": {"f:x": {}}}}
+
+
+def entry(*fields: str, **changes: Any) -> Document:
+    """An entry that owns these fields of spec; `time=None` leaves the time out."""
+    made = make_entry(*fields) | changes
+    return {key: value for key, value in made.items() if value is not None}
+
+
+def owner_of(*path: str, manager: str = "labeler", time: str = NOW_TEXT) -> Document:
+    """An entry that owns one field outside spec."""
+    fields: Document = {}
+    for step in reversed(path):
+        fields = {step: fields}
+    return entry(manager=manager, time=time, fieldsV1=fields)
+
+
+def add(*entries: Document) -> Tweak:
+    """More entries at the end."""
+
+    def tweak(lease: Document) -> None:
+        lease["metadata"].setdefault("managedFields", []).extend(entries)
+
+    return tweak
+
+
+def both(*tweaks: Tweak) -> Tweak:
+    def tweak(lease: Document) -> None:
+        for one in tweaks:
+            one(lease)
+
+    return tweak
+
+
+LABEL = both(put("metadata.labels.tier", "1"), add(owner_of("f:metadata", "f:labels", "f:tier")))
+MORE_MANAGERS = [owner_of("f:metadata", "f:labels", f"f:l{i}", manager=f"m{i}", time=AN_HOUR_AGO) for i in range(3)]
+
+
+APPLIED = put(f"{ENTRIES}[0].operation", "Apply")
+RELABEL = put("metadata.labels.tier", "2")
+RELABELED = (APPLIED, LABEL)
+"""Renewed by an apply, and labeled within the second in which the label changes again."""
+PLANTED = owner_of("f:metadata", "f:labels", "f:a", manager="z", time=IN_AN_HOUR) | {"operation": "Apply"}
+"""Any write may bring one such entry, of any time."""
+
+
+def depth(levels: int) -> Document:
+    """An entry whose fields nest so deeply that the list has this many levels."""
+    fields: Document = {}
+    for _ in range(levels - 3):
+        fields = {"f:a": fields}
+    return entry(manager="deep", time=AN_HOUR_AGO, fieldsV1=fields)
+
+
+TAMPERED_UPDATES = {
+    "(a) emptied alone": update(put(ENTRIES, [])),
+    "(a) removed alone": update(drop(ENTRIES)),
+    "(a) emptied in a renewal": update(put("spec.renewTime", "2025-11-20T12:00:02.000000Z"), put(ENTRIES, None)),
+    "(a) emptied in a steal": update(put(ENTRIES, []), take(RIVAL)),
+    "(a) emptied on a lease that nobody holds": update(put(ENTRIES, []), old=[drop("spec.holderIdentity")]),
+    "(a) a broken list": update(put(ENTRIES, "junk")),
+    "(b) 33 levels": update(RENEWAL, add(depth(33))),
+    "(c) an owner of something below renewTime": update(RENEWAL, add(entry(time=AN_HOUR_AGO, fieldsV1=NESTED))),
+    "(c) below renewTime in the writer's own entry": update(
+        RENEWAL, put(f"{ENTRIES}[0].fieldsV1.f:spec.f:renewTime", {".": {}, "f:x": {}})
+    ),
+    "(c) below a field that is not known": update(LABEL, put(f"{ENTRIES}[0].fieldsV1.f:spec.f:new", {"k:{}": {}})),
+    "(d) two entries more": update(LABEL, add(owner_of("f:metadata", "f:labels", "f:a", manager="x"))),
+    "(e) two new times": update(
+        RENEWAL,
+        put(f"{ENTRIES}[1].time", AN_HOUR_AGO.replace("11:", "10:")),
+        old=[add(MORE_MANAGERS[0])],
+    ),
+    "(e) an invented entry of a new time": update(drop("spec.acquireTime"), add(MORE_MANAGERS[0])),
+    "(e) an invented entry of a known time": update(
+        RENEWAL, add(owner_of("f:metadata", "f:labels", "f:a", manager="x", time="2025-11-20T12:00:00Z"))
+    ),
+    "(e) a fold of a new time": update(
+        RENEWAL, add(owner_of("f:metadata", "f:labels", "f:a", manager="ancient-changes", time=AN_HOUR_AGO))
+    ),
+    "(e) a fold at the time of an apply": update(
+        put(ENTRIES, [entry("renewTime"), PLANTED, PLANTED | {"manager": "ancient-changes", "operation": "Update"}]),
+        old=[add(PLANTED)],
+    ),
+    "(f) entries invented where there were none": update(
+        put(ENTRIES, [entry("renewTime", time=AN_HOUR_AGO)]), old=[drop(ENTRIES)]
+    ),
+    "(f) two applies where there were none": update(
+        put(ENTRIES, [entry(operation="Apply"), entry(operation="Apply", manager="b")]), old=[drop(ENTRIES)]
+    ),
+    "(f) an apply of the future where there were none": update(
+        put(ENTRIES, [entry("renewTime", operation="Apply", time=IN_AN_HOUR)]), old=[drop(ENTRIES)]
+    ),
+    "(g) a renewal that leaves no stamp": update(put("spec.renewTime", "2025-11-20T12:00:02.000000Z"), drop(TIME)),
+    "(g) a renewal whose owner is not the writer, dated back": update(
+        put("spec.renewTime", "2025-11-20T12:00:02.000000Z"),
+        put(f"{ENTRIES}[0].manager", "ancient-changes"),
+        put(TIME, AN_HOUR_AGO),
+        old=[add(MORE_MANAGERS[0])],
+    ),
+    "(h) the stamp removed": update(drop(TIME), old=[APPLIED]),
+    "(h) the owner removed": update(LABEL, put(f"{ENTRIES}[0].fieldsV1", {"f:spec": {"f:holderIdentity": {}}})),
+    "(h) the stamp moved back by a second": update(
+        LABEL,
+        put(f"{ENTRIES}[0].manager", "ancient-changes"),
+        put(TIME, "2025-11-20T11:59:59Z"),
+        old=[add(owner_of("f:metadata", "f:labels", "f:a", manager="a", time="2025-11-20T11:59:59Z"))],
+    ),
+    "(h) the stamp moved back, and nothing set": update(put(TIME, "2020-01-01T00:00:00Z")),
+    "(i) the stamp moved ahead by an apply": update(RELABEL, put(TIME, "2025-11-20T12:00:05Z"), old=RELABELED),
+    "(i) the stamp moved ahead to a known time of the future": update(
+        LABEL,
+        put(TIME, IN_AN_HOUR),
+        old=[
+            put(f"{ENTRIES}[0].operation", "Apply"),
+            add(entry("acquireTime", operation="Apply", manager="b", time=IN_AN_HOUR)),
+        ],
+    ),
+    **{
+        f"(h) every time moved to the past while {path} loses something, which stamps nothing": update(
+            put(TIME, "2020-01-01T00:00:00Z"), old=[put(path, value)]
+        )
+        for path, value in (
+            ("metadata.labels.tier", "1"),
+            ("metadata.annotations.note", "1"),
+            ("metadata.finalizers", ["example.com/wait"]),
+            ("metadata.ownerReferences", [{"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "1"}]),
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("name", TAMPERED_UPDATES)
+def test_tampered(name: str) -> None:
+    assert said("renewal-stamp-tampered", TAMPERED_UPDATES[name]) == TAMPERED
+
+
+POD = {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "1"}
+FOLDED = owner_of("f:metadata", "f:labels", "f:l0", manager="ancient-changes", time=AN_HOUR_AGO)
+STEPPED_BACK = [
+    ("metadata.labels.tier", "1", ("f:metadata", "f:labels", "f:tier")),
+    ("metadata.annotations.note", "1", ("f:metadata", "f:annotations", "f:note")),
+    ("metadata.finalizers", ["example.com/wait"], ("f:metadata", "f:finalizers", 'v:"example.com/wait"')),
+    ("metadata.ownerReferences", [POD], ("f:metadata", "f:ownerReferences", 'k:{"uid":"1"}')),
+    ("metadata.generateName", "a-", ("f:metadata", "f:generateName")),
+    ("spec.leaseTransitions", 6, ("f:spec", "f:leaseTransitions")),
+    ("spec.unknown", 6, ("f:spec", "f:unknown")),
+]
+
+
+def owned_too(*path: str) -> Tweak:
+    """The first entry owns this field as well."""
+
+    def tweak(lease: Document) -> None:
+        node = lease["metadata"]["managedFields"][0]["fieldsV1"]
+        for step in path:
+            node = node.setdefault(step, {})
+
+    return tweak
+
+
+LABELED: Document = {"f:metadata": {"f:labels": {"f:tier": {}}}}
+HONEST_UPDATES = {
+    "a label by another manager": update(LABEL),
+    "a renewal": update(RENEWAL),
+    "a renewal on a server an hour behind": update(RENEWAL, put(TIME, AN_HOUR_AGO)),
+    "a renewal that folds nothing": update(RENEWAL, old=[add(FOLDED)]),
+    "the owner's entry renamed, as csaupgrade does": update(
+        put(f"{ENTRIES}[0].manager", "upgraded"), put(f"{ENTRIES}[0].operation", "Apply")
+    ),
+    "a renewal by an apply that takes the field over": update(
+        put("spec.renewTime", "2025-11-20T12:00:02.000000Z"),
+        put(f"{ENTRIES}[0].fieldsV1", {"f:spec": {"f:holderIdentity": {}}}),
+        add(entry("renewTime", operation="Apply", manager="applier", time=NOW_TEXT)),
+    ),
+    "a co-owner that applied the same value": update(
+        add(entry("renewTime", operation="Apply", manager="applier", time=None)),
+    ),
+    "a fold that takes the oldest entry in": update(
+        LABEL,
+        put(f"{ENTRIES}[1].manager", "ancient-changes"),
+        old=[add(MORE_MANAGERS[0])],
+    ),
+    "empty before and after": update(put(ENTRIES, []), old=[put(ENTRIES, [])]),
+    "broken before and after": update(put("metadata.labels.a", "1"), put(ENTRIES, "x"), old=[put(ENTRIES, "y")]),
+    "renewTime removed with its stamp": update(
+        drop("spec.renewTime"), drop(f"{ENTRIES}[0].fieldsV1.f:spec.f:renewTime")
+    ),
+    "an apply of a name only, where there were no entries": update(
+        put(ENTRIES, [entry("renewTime", manager="before-first-apply", time=AN_HOUR_AGO)]), old=[drop(ENTRIES)]
+    ),
+    "the first apply where there were no entries": update(
+        LABEL,
+        put(
+            ENTRIES,
+            [
+                owner_of("f:metadata", "f:labels", "f:tier") | {"operation": "Apply"},
+                entry("renewTime", manager="before-first-apply", time=NOW_TEXT),
+            ],
+        ),
+        old=[drop(ENTRIES)],
+    ),
+    "entries that nested deeply before": update(RENEWAL, old=[add(depth(33))]),
+    "32 levels": update(
+        put("metadata.labels.tier", "1"),
+        add(depth(32) | {"time": NOW_TEXT, "fieldsV1": depth(32)["fieldsV1"] | LABELED}),
+    ),
+    "an owner below a field that was there before": update(
+        RENEWAL, old=[add(entry(time=AN_HOUR_AGO, manager="x", fieldsV1=NESTED))]
+    ),
+    **{
+        f"{path} set by the renewing manager on an API server whose clock stepped back": update(
+            put(path, value), owned_too(*owned), put(TIME, AN_HOUR_AGO)
+        )
+        for path, value, owned in STEPPED_BACK
+    },
+}
+
+
+@pytest.mark.parametrize("name", HONEST_UPDATES)
+def test_honest(name: str) -> None:
+    assert said("renewal-stamp-tampered", HONEST_UPDATES[name]) == set()
+
+
+def test_a_stamp_that_an_apply_moves_ahead_is_measured_by_the_moment_of_the_write() -> None:
+    """Its time may be that of the write, or a known one up to half the bound ahead.
+
+    The other half is for API servers' clocks that differ: a steal that another clock dates must still be denied.
+    """
+    within = update(RELABEL, put(TIME, "2025-11-20T12:00:04Z"), old=RELABELED)
+    assert said("renewal-stamp-tampered", within) == set()
+    for time, expected in (("2025-11-20T12:00:32Z", set()), ("2025-11-20T12:00:33Z", TAMPERED)):
+        known = (*RELABELED, add(entry("acquireTime", operation="Apply", manager="b", time=time)))
+        assert said("renewal-stamp-tampered", update(RELABEL, put(TIME, time), old=known)) == expected
+
+
+def test_a_writer_called_ancient_changes_is_measured_by_our_clock() -> None:
+    back = update(
+        put("spec.renewTime", "2025-11-20T12:00:02.000000Z"),
+        put(f"{ENTRIES}[0].manager", "ancient-changes"),
+        put(TIME, AN_HOUR_AGO),
+        old=[add(MORE_MANAGERS[0])],
+    )
+    assert said("renewal-stamp-tampered", back, now=NOW - HOUR) == set()
+
+
+# ---- created --------------------------------------------------------------------------------------------------------
+
+NEW = (drop("metadata.resourceVersion"), put("metadata.creationTimestamp", "2025-11-20T12:00:00Z"))
+
+
+def created(*tweaks: Tweak) -> Document:
+    return make_review(new=make_lease(*NEW, *tweaks))
+
+
+@pytest.mark.parametrize(
+    "review",
+    [
+        pytest.param(created(put(f"{ENTRIES}[0].manager", "ancient-changes")), id="(j) folded into ancient-changes"),
+        pytest.param(created(put(f"{ENTRIES}[0].fieldsV1", {"f:metadata": {}})), id="(j) no entry of the writer"),
+        pytest.param(created(drop(TIME)), id="(j) the writer's entry has no time"),
+        pytest.param(created(add(owner_of("f:metadata", "f:labels", "f:x"))), id="(j) an entry later than the write"),
+        pytest.param(created(add(depth(33))), id="(b) 33 levels"),
+        pytest.param(created(add(entry(fieldsV1=NESTED))), id="(c) an owner of something below renewTime"),
+        pytest.param(created(drop(ENTRIES)), id="(k) no entries"),
+    ],
+)
+def test_created_with_entries_that_no_api_server_makes(review: Document) -> None:
+    assert said("renewal-stamp-tampered", review) == TAMPERED
+
+
+@pytest.mark.parametrize(
+    "review",
+    [
+        pytest.param(created(), id="by an honest client"),
+        pytest.param(
+            created(add(owner_of("f:metadata", "f:labels", "f:x", time=AN_HOUR_AGO))), id="beside an old entry"
+        ),
+        pytest.param(created(drop(ENTRIES), drop("metadata.uid")), id="a manifest"),
+        pytest.param(created(drop(ENTRIES), drop("metadata.creationTimestamp")), id="without a time of creation"),
+        pytest.param(created(drop(ENTRIES), put("spec", {})), id="with nothing that an entry could own"),
+        pytest.param(
+            created(drop(ENTRIES), put("metadata.creationTimestamp", AN_HOUR_AGO)), id="a copy of a stored object"
+        ),
+        pytest.param(
+            make_review(new=make_lease(put(f"{ENTRIES}[0].manager", "ancient-changes"))),
+            id="a stored object, checked as if it were created",
+        ),
+    ],
+)
+def test_created_honestly(review: Document) -> None:
+    assert said("renewal-stamp-tampered", review) == set()
+
+
+# ---- texts ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "(a) emptied alone",
+            'empties managedFields and with it the time of the last renewal (12:00:00Z by manager "checkout")',
+        ),
+        ("(b) 33 levels", "brings an entry that nests deeper than 32 levels"),
+        (
+            "(c) an owner of something below renewTime",
+            'brings an owner of something below spec.renewTime (manager "checkout"), where nothing can be',
+        ),
+        ("(d) two entries more", "adds 2 entries at once"),
+        (
+            "(e) two new times",
+            (
+                'brings 2 entries with new times, of manager "checkout" at 2025-11-20T12:00:02Z and '
+                'of manager "m0" at 2025-11-20T10:00:00Z'
+            ),
+        ),
+        (
+            "(e) an invented entry of a known time",
+            'brings an entry of manager "x" at 2025-11-20T12:00:00Z, which owns nothing that this write sets',
+        ),
+        (
+            "(f) entries invented where there were none",
+            "fills managedFields that were empty, which only an apply does",
+        ),
+        ("(g) a renewal that leaves no stamp", "renews the lease and leaves no stamp of it"),
+        (
+            "(h) the stamp removed",
+            'removes the time of the last renewal (12:00:00Z by manager "checkout")',
+        ),
+        (
+            "(h) the stamp moved back by a second",
+            'moves the time of the last renewal (12:00:00Z by manager "checkout") back to 11:59:59Z',
+        ),
+        (
+            "(i) the stamp moved ahead by an apply",
+            'moves the time of the last renewal (12:00:00Z by manager "checkout") ahead to 12:00:05Z',
+        ),
+    ],
+)
+def test_what_the_denials_say(name: str, text: str) -> None:
+    (finding,) = findings(TAMPERED_UPDATES[name])["renewal-stamp-tampered"]
+    assert finding.error.detail.startswith(f"this write {text}; leave managedFields out of the request; ")
+
+
+def test_entries_of_a_broken_list_own_nothing() -> None:
+    broken = [{"time": 5}, entry("renewTime")]
+    assert list(change_of(update(put("spec.leaseTransitions", 6), old=[put(ENTRIES, broken)])).old_entries) == []
+
+
+def test_the_cure_is_named_where_stamps_are_missing() -> None:
+    (finding,) = findings(update(take(RIVAL), old=[drop(ENTRIES)]), now=NOW + HOUR)["lease-without-stamps"]
+    assert "kubectl apply --server-side" in finding.error.detail

@@ -1,0 +1,112 @@
+"""Rules asked directly: one valid write, one thing changed, and what every rule has to say about it.
+
+The write is always a review's bytes through the real decoder; no policy is involved, so tiers are the rules' own.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from tests.factories import Document, Tweak, changed, make_lease, make_review, put, to_bytes
+from webhook.api.field import ErrorType
+from webhook.api.review import decode
+from webhook.rules.binding import Binding
+from webhook.rules.change import CandidateChange, LeaseChange, change_made_by
+from webhook.rules.limits import DEFAULT_LIMITS, Limits
+from webhook.rules.mode import Mode
+from webhook.rules.registry import RULES_BY_OCCASION
+from webhook.rules.rule import Finding
+
+SECOND = 1_000_000
+HOUR = 3600 * SECOND
+DAY = 24 * HOUR
+NOW = 1_763_640_000_000_000
+
+INVALID, FORBIDDEN = ErrorType.INVALID, ErrorType.FORBIDDEN
+DENY, WARN = Mode.DENY, Mode.WARN
+
+RIVAL = "rival-5b8f7d-lk2mn_77aa"
+Said = tuple[ErrorType, str, Mode]
+
+
+def change_of(
+    review: Document, *, now: int = NOW, limits: Limits = DEFAULT_LIMITS, binding: Binding | None = None
+) -> LeaseChange | CandidateChange:
+    """The change that a review makes, as `evaluate` would build it."""
+    request = decode(to_bytes(review))
+    assert not request.contradiction, request.contradiction
+    assert not request.object_errors, request.object_errors
+    return change_made_by(request, now, limits, binding)
+
+
+def findings(
+    review: Document, *, now: int = NOW, limits: Limits = DEFAULT_LIMITS, binding: Binding | None = None
+) -> dict[str, tuple[Finding, ...]]:
+    """What each rule found, by rule id; silent rules are left out."""
+    change = change_of(review, now=now, limits=limits, binding=binding)
+    request = change.request
+    found = {
+        rule.id: tuple(rule.check(change))
+        for rule in RULES_BY_OCCASION[request.resource, request.operation, change.event]
+    }
+    return {rule: said for rule, said in found.items() if said}
+
+
+def said(rule: str, review: Document, *, now: int = NOW, binding: Binding | None = None) -> set[Said]:
+    """(type, field, tier) of what one rule found."""
+    found = findings(review, now=now, binding=binding).get(rule, ())
+    return {(one.error.type, one.error.field, one.tier) for one in found}
+
+
+def written(*tweaks: Tweak, at: str) -> Tweak:
+    """The tweaks, and the stamp that the API server puts on a write that changes the spec of a lease."""
+
+    def tweak(document: Document) -> None:
+        for one in (*tweaks, put("metadata.managedFields[0].time", at)):
+            one(document)
+
+    return tweak
+
+
+def update(*tweaks: Tweak, old: Iterable[Tweak] = (), review: Iterable[Tweak] = ()) -> Document:
+    """An UPDATE of a valid lease: `tweaks` change the new object, `old` both, `review` the request."""
+    before = make_lease(*old)
+    return make_review(*review, old=before, new=changed(before, *tweaks))
+
+
+def by_service_account(namespace: str, name: str, pod: str = "") -> Tweak:
+    """The writer is this service account; its token is bound to `pod` where one is given."""
+
+    def tweak(review: Document) -> None:
+        review["request"]["userInfo"] = {
+            "username": f"system:serviceaccount:{namespace}:{name}",
+            "groups": ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"],
+            "extra": {"authentication.kubernetes.io/pod-name": [pod]} if pod else {},
+        }
+
+    return tweak
+
+
+def by_user(username: str, *groups: str) -> Tweak:
+    """The writer is this user."""
+    return put("request.userInfo", {"username": username, "groups": [*groups, "system:authenticated"]})
+
+
+def by_node(name: str) -> Tweak:
+    """The writer is this node."""
+    return by_user(f"system:node:{name}", "system:nodes")
+
+
+def in_namespace(namespace: str, name: str) -> Callable[[Document], None]:
+    """Move a review, and the objects in it, to another lease."""
+
+    def tweak(review: Document) -> None:
+        request = review["request"]
+        request["namespace"], request["name"] = namespace, name
+        for key in ("object", "oldObject"):
+            if request[key]:
+                request[key]["metadata"].update(namespace=namespace, name=name)
+
+    return tweak
+
+
+take = partial(put, "spec.holderIdentity")

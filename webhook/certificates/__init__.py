@@ -1,0 +1,1 @@
+"""Certificates as PEM files: issue them, inspect them. No server and no sockets."""

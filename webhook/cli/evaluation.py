@@ -1,0 +1,107 @@
+"""Judges documents as `serve` would judge them: the same decoder, the same rules, the same verdict."""
+
+import time
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from webhook.api.field import not_supported
+from webhook.api.request import GROUP, KIND_OF, SERVED_VERSIONS, AdmissionRequest, Resource
+from webhook.api.review import ReviewError, decode
+from webhook.cli.failure import Failure
+from webhook.cli.sources import Origin
+from webhook.evaluate import evaluate
+from webhook.policy.model import Policy
+from webhook.policy_file import PolicyFileError, load
+from webhook.rules.change import change_made_by
+from webhook.rules.mode import Mode
+from webhook.rules.tampering import stamp_of_writer
+from webhook.verdict.model import Cause, Verdict
+
+
+class Judged(Struct, frozen=True):
+    """A document with its verdict; `now` is the moment at which it was judged, in microseconds since 1970."""
+
+    origin: Origin
+    request: AdmissionRequest
+    verdict: Verdict
+    now: int
+
+
+def load_policy(name: str | None) -> Policy:
+    """The policy of `--policy`: a preset's name, a file, or the default.
+
+    Raises:
+        Failure: there is no such policy, or it is wrong.
+
+    """
+    try:
+        return load(name)
+    except PolicyFileError as error:
+        raise Failure(str(error)) from None
+
+
+def judge(origin: Origin, body: bytes, policy: Policy, now: int | None = None, *, judge_writer: bool = True) -> Judged:
+    """Judge the bytes of one review.
+
+    Args:
+        origin: where the review stands.
+        body: its bytes.
+        policy: how strict to be.
+        now: microseconds since 1970; None takes the latest time that an API server stamped into it, else the clock.
+        judge_writer: False leaves out the rules about the writer.
+
+    Raises:
+        ReviewError: the bytes are not a review, or nest too deeply.
+
+    """
+    try:
+        request = decode(body)
+        at = _moment_of(request) if now is None else now
+        verdict = evaluate(request, policy, at, judge_writer=judge_writer)
+    except RecursionError:
+        raise ReviewError(400, "nested too deeply") from None
+    if policy.mode is Mode.DENY and _is_unknown_version(request):
+        verdict = _deny_version(request, verdict)
+    return Judged(origin, request, verdict, at)
+
+
+def _moment_of(request: AdmissionRequest) -> int:
+    """When an API server received the write, as far as it shows; a stamp of the future is a forged one."""
+    clock = time.time_ns() // 1000
+    if not request.is_ours or (request.new is None and request.old is None):
+        return clock
+    change = change_made_by(request, clock)
+    if change.new_entries:
+        mine = [entry for entry in change.new_entries if change.was_set.any_owned_by(entry)]
+        written_at = stamp_of_writer(mine)
+        if written_at is not None:
+            return written_at
+    for entries in (change.new_entries, change.old_entries):
+        stamp = max((at for entry in entries if (at := entry.stamp) is not None and at <= clock), default=None)
+        if stamp is not None:
+            return stamp
+    return clock
+
+
+def _is_unknown_version(request: AdmissionRequest) -> bool:
+    return request.group == GROUP and request.resource in KIND_OF and not request.is_ours
+
+
+def _deny_version(request: AdmissionRequest, verdict: Verdict) -> Verdict:
+    """`serve` lets an unknown version pass, lest a typo in its configuration brick a cluster; a file can wait."""
+    known = tuple(f"{GROUP}/{version}" for version in SERVED_VERSIONS[Resource(request.resource)])
+    error = not_supported("apiVersion", f"{GROUP}/{request.version}", known)
+    text = f"{error.body} (lease webhook)"
+    return replace(
+        verdict,
+        allowed=False,
+        code=422,
+        reason="Invalid",
+        message=f"{error.field}: {text}",
+        causes=(Cause(error.type.value, text, error.field),),
+        warnings=(),
+    )
+
+
+__all__ = ["Judged", "ReviewError", "judge", "load_policy"]

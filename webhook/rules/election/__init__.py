@@ -1,0 +1,1 @@
+"""Rules about leader election: writes that kube-apiserver admits and that cost a leader its lease."""

@@ -1,0 +1,37 @@
+"""acquireTime while the holder stays."""
+
+from collections.abc import Iterable
+
+from webhook.api.field import invalid
+from webhook.rules.change import LeaseChange
+from webhook.rules.rule import LEASES, NOT_A_RENEWAL, NOTHING, UPDATE, Finding, Rule
+from webhook.rules.statement import Statement
+from webhook.rules.times import SECOND, fold, readable, span
+
+
+def acquire_time_stays(change: LeaseChange) -> Iterable[Finding]:
+    """spec.acquireTime must not change while the holder stays."""
+    if change.new_holder != change.old_holder or change.new.acquire_time == change.old.acquire_time:
+        return NOTHING
+    new, old = readable(fold(change.new.acquire_time)), readable(fold(change.old.acquire_time))
+    limit = change.limits.acquire_time_changed.above_seconds
+    if new is None or old is None or abs(new - old) <= limit * SECOND:
+        return NOTHING
+    detail = f"must stay within {limit} s of the old value while the holder stays"
+    happened = Statement(
+        f"acquireTime moved by {span(abs(new - old))} while {{0}} stays the holder",
+        (change.new_holder,),
+    )
+    return (Finding(invalid("spec.acquireTime", change.new.acquire_time, detail), happened=happened),)
+
+
+RULES = (
+    Rule(
+        id="acquire-time-changed",
+        check=acquire_time_stays,
+        resources=LEASES,
+        operations=UPDATE,
+        events=NOT_A_RENEWAL,
+        source="ours: Pekko writes it at each heartbeat and Java clients cut it to milliseconds, so only audited",
+    ),
+)

@@ -1,0 +1,50 @@
+"""Deleting a lease that its holder still keeps alive: leadership rolls at once."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from webhook.api.field import forbidden
+from webhook.api.text import quote
+from webhook.rules.change import LeaseChange
+from webhook.rules.election.takeover import by_its_clock
+from webhook.rules.rule import DELETE, LEASES, NOTHING, Finding, Rule
+from webhook.rules.statement import Statement
+
+CLEANERS: Final = frozenset(
+    {
+        "system:serviceaccount:kube-system:generic-garbage-collector",
+        "system:serviceaccount:kube-system:namespace-controller",
+        "system:kube-controller-manager",
+    }
+)
+"""Writers whose work is to delete: a namespace or an owner is going away."""
+
+
+def live_lease_is_not_deleted(change: LeaseChange) -> Iterable[Finding]:
+    """A live lease may not be deleted, except by the garbage collector and the namespace controller."""
+    if change.expiry.expired or change.user.username in CLEANERS:
+        return NOTHING
+    expiry = change.expiry
+    clock = by_its_clock(change)
+    detail = (
+        f"the lease is held by {quote(change.old_holder)} and runs {expiry.seconds_left} s more{clock}; "
+        "stop its holder first, or delete again after that"
+    )
+    lease = f"{change.request.namespace}/{change.request.name}"
+    happened = Statement(
+        f"lease {{0}} of {{1}} was deleted {expiry.seconds_left} s early{clock}: two may lead now",
+        (lease, change.old_holder),
+    )
+    return (Finding(forbidden("metadata", detail), without_stamps=not expiry.from_stamps, happened=happened),)
+
+
+RULES = (
+    Rule(
+        id="live-lease-deleted",
+        check=live_lease_is_not_deleted,
+        resources=LEASES,
+        operations=DELETE,
+        about_writer=True,
+        source="ours: kube-apiserver, konnectivity and medik8s delete their own leases, so only audited by default",
+    ),
+)

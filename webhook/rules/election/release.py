@@ -1,0 +1,78 @@
+"""Releasing a live lease on somebody else's behalf: the first of two honest-looking writes of a steal."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from webhook.api.field import forbidden
+from webhook.api.text import quote
+from webhook.rules.change import LeaseChange
+from webhook.rules.election.takeover import by_its_clock
+from webhook.rules.events import Event
+from webhook.rules.rule import LEASES, NOTHING, UPDATE, Finding, Rule
+from webhook.rules.statement import Statement
+from webhook.rules.writer_identity import fits_pod
+
+_RELEASES: Final = frozenset({Event.RELEASE})
+
+
+def live_lease_is_released_by_its_holder(change: LeaseChange) -> Iterable[Finding]:
+    """A live lease may be released only by the pod that its holder identity names.
+
+    Silent if the writer's token has no pod name. Holder identities are free text, so this is a hint and not a proof.
+    """
+    pod = change.user.pod_name
+    if not pod or change.expiry.expired or fits_pod(change.old_holder, pod):
+        return NOTHING
+    return _finding(change, f"pod {quote(pod)}")
+
+
+def live_lease_is_not_released_across_namespaces(change: LeaseChange) -> Iterable[Finding]:
+    """A live lease may not be released by a service account of another namespace.
+
+    The name of its pod proves nothing there: anybody may name a pod in a namespace of their own like the holder.
+    """
+    account = change.user.service_account
+    if account is None or account[0] == change.request.namespace or change.expiry.expired:
+        return NOTHING
+    return _finding(change, f"{quote(change.user.username)} of another namespace")
+
+
+def _finding(change: LeaseChange, who: str) -> tuple[Finding, ...]:
+    holder = quote(change.old_holder)
+    detail = (
+        f"this write clears the holder of a live lease, which only {holder} may do, not {who}; "
+        f"delete the pod of {holder}, or wait {change.expiry.seconds_left} s"
+    )
+    lease = f"{change.request.namespace}/{change.request.name}"
+    early = f"{change.expiry.seconds_left} s early{by_its_clock(change)}"
+    happened = Statement(f"lease {{0}} was released for {{1}} {early}: two may lead now", (lease, change.old_holder))
+    return (
+        Finding(
+            forbidden("spec.holderIdentity", detail),
+            without_stamps=not change.expiry.from_stamps,
+            happened=happened,
+            fact=Event.RELEASE,
+        ),
+    )
+
+
+RULES = (
+    Rule(
+        id="foreign-release",
+        check=live_lease_is_released_by_its_holder,
+        resources=LEASES,
+        operations=UPDATE,
+        events=_RELEASES,
+        about_writer=True,
+        source="ours: client-go's default identity is the pod's host name, `_` and a uuid",
+    ),
+    Rule(
+        id="foreign-release-across-namespaces",
+        check=live_lease_is_not_released_across_namespaces,
+        resources=LEASES,
+        operations=UPDATE,
+        events=_RELEASES,
+        about_writer=True,
+        source="ours: no known client releases a lease of another namespace than its own service account's",
+    ),
+)

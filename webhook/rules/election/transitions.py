@@ -1,0 +1,98 @@
+"""leaseTransitions: how the count of holders may move."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from webhook.api.field import invalid
+from webhook.rules.change import LeaseChange
+from webhook.rules.events import Event
+from webhook.rules.mode import Mode
+from webhook.rules.rule import LEASES, NOT_A_RENEWAL, NOTHING, UPDATE, WRITES, Finding, Rule
+from webhook.rules.statement import Statement
+
+_FIELD: Final = "spec.leaseTransitions"
+_TAKEN: Final = frozenset({Event.TAKEOVER, Event.STEAL})
+
+
+def transitions_do_not_jump(change: LeaseChange) -> Iterable[Finding]:
+    """spec.leaseTransitions must not rise by more than 1 to an absurd number.
+
+    client-go writes int32(count + 1): after 2147483647 every takeover is refused for ever.
+    """
+    new = change.new.lease_transitions
+    if new is None:
+        return NOTHING
+    old = change.old.lease_transitions or 0
+    limits = change.limits.transitions_jump
+    if new <= old + 1:
+        return NOTHING
+    if new >= limits.deny_from:
+        detail = (
+            f"must not jump to {limits.deny_from} or more, which would overflow and freeze the lease; write {old + 1}"
+        )
+        happened = Statement(
+            f"leaseTransitions jumped from {old} to {new}: at 2147483647 it overflows and freezes the lease"
+        )
+        return (Finding(invalid(_FIELD, new, detail), happened=happened),)
+    if change.is_create or new <= old + limits.warn_jump_above:
+        return NOTHING
+    happened = Statement(f"leaseTransitions jumped from {old} to {new}; it rises by 1 with each new holder")
+    detail = f"must not rise by more than {limits.warn_jump_above} from {old}; write {old + 1}"
+    return (Finding(invalid(_FIELD, new, detail), tier=Mode.WARN, happened=happened),)
+
+
+def transitions_do_not_fall(change: LeaseChange) -> Iterable[Finding]:
+    """spec.leaseTransitions must not fall or be removed."""
+    new, old = change.new.lease_transitions, change.old.lease_transitions
+    if old is None or (new is not None and new >= old):
+        return NOTHING
+    what = "was removed" if new is None else f"fell from {old} to {new}"
+    happened = Statement(f"leaseTransitions {what}: changes of the holder can no longer be counted")
+    detail = f"must not be less than the old value {old}; keep it, or write {old + 1} with a new holder"
+    return (Finding(invalid(_FIELD, new, detail), happened=happened),)
+
+
+def transitions_count_holders(change: LeaseChange) -> Iterable[Finding]:
+    """spec.leaseTransitions must rise by 1 with each new holder, and only then."""
+    rise = (change.new.lease_transitions or 0) - (change.old.lease_transitions or 0)
+    if change.event in _TAKEN:
+        if rise == 1:
+            return NOTHING
+        happened = Statement(
+            "leaseTransitions did not rise by 1 with the new holder: a change of the holder is not counted"
+        )
+        error = invalid(_FIELD, change.new.lease_transitions, "must rise by 1 with a new holder")
+        return (Finding(error, happened=happened),)
+    if rise == 1 and change.event is not Event.CLAIM:
+        happened = Statement("leaseTransitions rose without a new holder: one change of the holder too many is counted")
+        error = invalid(_FIELD, change.new.lease_transitions, "must not rise without a new holder")
+        return (Finding(error, happened=happened),)
+    return NOTHING
+
+
+RULES = (
+    Rule(
+        id="transitions-jump",
+        check=transitions_do_not_jump,
+        resources=LEASES,
+        operations=WRITES,
+        events=NOT_A_RENEWAL,
+        source="ours: a real counter cannot get there; client-go's MultiLock jumps by small numbers",
+    ),
+    Rule(
+        id="transitions-decrease",
+        check=transitions_do_not_fall,
+        resources=LEASES,
+        operations=UPDATE,
+        events=NOT_A_RENEWAL,
+        source="ours: fabric8 up to 6.0, kubert and Pekko do it, so never a denial by default",
+    ),
+    Rule(
+        id="transitions-mismatch",
+        check=transitions_count_holders,
+        resources=LEASES,
+        operations=UPDATE,
+        events=NOT_A_RENEWAL,
+        source="ours: the coordinated election and every release leave the count alone, so only audited",
+    ),
+)

@@ -1,0 +1,1 @@
+"""Rules that repeat what kube-apiserver validates itself, with its texts."""

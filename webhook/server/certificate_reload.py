@@ -1,0 +1,191 @@
+"""The TLS of the reviews' port: floor, client certificates, and certificates that change while connections go on."""
+
+import datetime as dt
+import os
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from webhook.certificates.inspect import LARGEST_FILE, Certificate, Pair, Unusable, inspect, read_pair
+from webhook.server.logs import LOG
+
+LAST_GOOD: Final = "last-good.pem"
+LOUD_BEFORE_EXPIRY: Final = dt.timedelta(hours=24)
+_COMPLAIN_EVERY: Final = dt.timedelta(hours=1)
+
+
+class Certificates:
+    """The pair that serves, and the newest good one in the directory.
+
+    A candidate is looked at, built into a context of its own, and only then serves: a live context is never touched,
+    because a pair that does not match destroys the key inside one. The last good pair also lies in `memory`, so that
+    a worker which starts while the directory is broken has something to serve.
+    """
+
+    def __init__(
+        self, directory: Path, memory: Path, client_ca: Path | None = None, told: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self._directory = directory
+        self._memory = memory
+        self._client_ca = client_ca
+        self._told = told
+        self._tried: tuple[Pair, bytes] | None = None
+        self._problem = ""
+        self._started = False
+        self._complain_at = dt.datetime.min.replace(tzinfo=dt.UTC)
+        self.current: Certificate | None = None
+        self._context: ssl.SSLContext | None = None
+
+    def start(self) -> None:
+        """Take what is in the directory, else the last good pair; raises Unusable where nothing can serve.
+
+        A pair that loads but has problems (it expired, say) serves all the same, and readiness tells: a process that
+        refused to start would come back later than one that waits for better files.
+        """
+        self.poll()
+        if self._context is None and (self._memory / LAST_GOOD).exists():
+            last_good = self._memory / LAST_GOOD
+            pem = last_good.read_bytes()
+            self._context = _context(last_good, self._client_ca_pem())
+            self.current = inspect(Pair(chain=pem, key=pem), _now())
+        if self._context is None and self._tried is not None:
+            pair, client_ca = self._tried
+            self._serve(pair, client_ca, inspect(pair, _now()))
+        if self._context is None:
+            raise Unusable(self._problem)
+        self._started = True
+
+    def poll(self) -> None:
+        """Look at the directory once; keeps what serves unless something better is there."""
+        try:
+            tried = (read_pair(self._directory), self._client_ca_pem())
+            if tried == self._tried:
+                self._watch_expiry()
+                return
+            self._tried = None
+            required = self.current.service_names if self.current else frozenset()
+            certificate = inspect(tried[0], _now(), required)
+            self._tried = tried
+            if certificate.problems:
+                self._refuse("; ".join(certificate.problems))
+                return
+            self._serve(*tried, certificate)
+        except (Unusable, ssl.SSLError, OSError) as error:
+            self._refuse(str(error))
+        else:
+            self._problem = ""
+            if self._started:
+                self._told("success")
+            LOG.info("serving a certificate", extra={"fields": {"not_after": f"{certificate.not_after:%FT%TZ}"}})
+
+    def reasons(self) -> list[str]:
+        """Why this server should get no traffic because of its certificate; empty when it may."""
+        if self.current is None:
+            return ["certificate: none"]
+        reasons = [f"certificate: {problem}" for problem in self.current.problems]
+        if _now() >= self.current.not_after and not reasons:
+            reasons.append(f"certificate: expired at {self.current.not_after:%FT%TZ}")
+        return reasons
+
+    def warnings(self) -> list[str]:
+        """What a person must mend soon, though API servers still trust what is served."""
+        if self.current is None or self.current.problems:
+            return []
+        warnings = [f"certificate: {self._problem}; the last good one is served"] if self._problem else []
+        if _now() >= self.current.not_after - LOUD_BEFORE_EXPIRY:
+            warnings.append(f"certificate: expires at {self.current.not_after:%FT%TZ}, in less than 24 hours")
+        return warnings
+
+    def listener_context(self) -> ssl.SSLContext:
+        """A context that only chooses: each handshake gets the newest good pair, with SNI and without."""
+        if self._context is None:
+            raise Unusable("no certificate is loaded")
+        shell = self._context
+
+        def choose(connection: ssl.SSLObject, _name: str | None, _shell: ssl.SSLContext) -> None:
+            if self._context is not None:
+                connection.context = self._context
+
+        shell.sni_callback = choose
+        return shell
+
+    def _serve(self, pair: Pair, client_ca: bytes, certificate: Certificate) -> None:
+        """Build a context from exactly these bytes; raises ssl.SSLError and leaves everything as it was."""
+        content = pair.key + b"\n" + pair.chain
+        last_good = self._memory / LAST_GOOD
+        if last_good.exists() and last_good.read_bytes() == content:
+            # Another worker has written it. A worker must start on a full disk, or gunicorn gives up on all of them.
+            self._context = _context(last_good, client_ca)
+            self.current = certificate
+            return
+        candidate = self._memory / f"candidate-{os.getpid()}.pem"
+        try:
+            handle = os.open(candidate, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            self._context = _context(candidate, client_ca)
+        except BaseException:
+            candidate.unlink(missing_ok=True)
+            raise
+        candidate.replace(last_good)
+        self.current = certificate
+
+    def _refuse(self, problem: str) -> None:
+        if problem != self._problem:
+            there_is_one = self.current is not None or (self._memory / LAST_GOOD).exists()
+            stays = "; the last good one stays" if there_is_one else ""
+            LOG.error("the certificate is not taken%s", stays, extra={"fields": {"problem": problem}})
+            self._told("failure")
+        self._problem = problem
+
+    def _watch_expiry(self) -> None:
+        now = _now()
+        if self.current and now >= self.current.not_after - LOUD_BEFORE_EXPIRY and now >= self._complain_at:
+            self._complain_at = now + _COMPLAIN_EVERY
+            LOG.error("the certificate ends soon", extra={"fields": {"not_after": f"{self.current.not_after:%FT%TZ}"}})
+
+    def _client_ca_pem(self) -> bytes:
+        if self._client_ca is None:
+            return b""
+        try:
+            with self._client_ca.open("rb") as file:
+                pem = file.read(LARGEST_FILE)
+        except OSError as error:
+            raise Unusable(f"{self._client_ca}: {error.strerror}") from error
+        if b"-----BEGIN CERTIFICATE-----" not in pem:
+            raise Unusable(f"{self._client_ca} holds no certificate in PEM")
+        return pem
+
+
+def _context(pem: Path, client_ca: bytes) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION | ssl.OP_NO_TICKET
+    # kube-apiserver keeps no sessions; tickets would be two records for each handshake that nobody uses, and without
+    # them there is no early data.
+    context.num_tickets = 0
+    context.set_alpn_protocols(["http/1.1"])
+    context.load_cert_chain(pem)
+    if client_ca:
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(cadata=client_ca.decode("ascii", "replace"))
+    return context
+
+
+def peer_names(certificate: dict[str, object] | None) -> frozenset[str]:
+    """The names in a verified client certificate, as `SSLObject.getpeercert` gives it: common name and DNS names."""
+    if not certificate:
+        return frozenset()
+    subject: object = certificate.get("subject", ())
+    alternatives: object = certificate.get("subjectAltName", ())
+    names: list[str] = []
+    if isinstance(subject, tuple):
+        names += [value for part in subject for kind, value in part if kind == "commonName"]
+    if isinstance(alternatives, tuple):
+        names += [value for kind, value in alternatives if kind == "DNS"]
+    return frozenset(names)
+
+
+def _now() -> dt.datetime:
+    return dt.datetime.now(dt.UTC)

@@ -1,0 +1,125 @@
+"""Starts the server: gunicorn as the manager of worker processes, from our options and not from files or variables."""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any, Final
+
+from gunicorn.app.base import BaseApplication
+from gunicorn.arbiter import Arbiter
+from gunicorn.workers.base import Worker
+
+from webhook.certificates.inspect import Unusable
+from webhook.policy_file import PolicyFile
+from webhook.server.certificate_reload import Certificates
+from webhook.server.logs import LOG, OUTLET
+from webhook.server.ports import in_use
+from webhook.server.settings import Options, gunicorn_settings
+
+_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a directory of our own is made in it, with a random name
+
+
+class CannotServeError(Exception):
+    """The server cannot start; the text says what to do."""
+
+
+def serve(options: Options) -> None:
+    """Serve until a signal ends it; leaves by SystemExit.
+
+    Raises CannotServeError and policy_file.PolicyFileError before anything listens.
+    """
+    policy_file = PolicyFile(options.policy or None)
+    memory = _make_memory()
+    master = os.getpid()
+    try:
+        _check_certificate(options, memory)
+        _check_capture(options)
+        # prometheus_client looks at this once, when it is imported, and decides whether processes count together.
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(memory)
+        Application(options, memory, policy_file).run()
+    except SystemExit as stopped:
+        # gunicorn has tried for some seconds and logged it in its own words.
+        if stopped.code == 1 and os.getpid() == master and (problem := in_use(options)):
+            raise CannotServeError(problem) from None
+        raise
+    finally:
+        # A worker that fails to start leaves through here as well, and must not take the others' files away.
+        if os.getpid() == master:
+            shutil.rmtree(memory, ignore_errors=True)
+
+
+class Application(BaseApplication):  # type: ignore[misc] # gunicorn has no types
+    """gunicorn's view of us."""
+
+    def __init__(self, options: Options, memory: Path, policy_file: PolicyFile) -> None:
+        self._options = options
+        self._memory = memory
+        self._policy_file = policy_file
+        super().__init__()
+
+    def load_config(self) -> None:
+        """Give gunicorn its settings; it reads no file and no variable."""
+        settings: dict[str, Any] = gunicorn_settings(self._options, str(self._memory))
+        hooks = {"when_ready": _say_where, "pre_fork": self._look_at_policy, "child_exit": _forget}
+        for name, value in (settings | hooks).items():
+            self.cfg.set(name, value)
+
+    def load(self) -> object:
+        """What a worker serves; called in the worker."""
+        from webhook.server.worker_services import Service  # noqa: PLC0415 - brings prometheus_client, see `serve`
+
+        return Service(self._options, self._memory, self._policy_file)
+
+    def _look_at_policy(self, _arbiter: Arbiter, _worker: Worker) -> None:
+        """A worker that starts later inherits what the master read, so the master reads again."""
+        self._policy_file.poll()
+
+
+def _make_memory() -> Path:
+    """A private directory for counters, heartbeats and the last good certificate, on memory where there is some."""
+    try:
+        return Path(tempfile.mkdtemp(prefix="lease-webhook-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None))
+    except OSError as error:
+        raise CannotServeError(f"no directory for temporary files is writable: {error.strerror}") from error
+
+
+def _check_certificate(options: Options, memory: Path) -> None:
+    certificates = Certificates(Path(options.tls_dir), memory, Path(options.client_ca) if options.client_ca else None)
+    # gunicorn sets up logging only later.
+    LOG.addHandler(OUTLET)
+    try:
+        certificates.start()
+    except Unusable as problem:
+        raise CannotServeError(
+            f"no certificate to serve with: {problem}; `lease-webhook certs {options.tls_dir}` makes one"
+        ) from problem
+    finally:
+        LOG.removeHandler(OUTLET)
+
+
+def _check_capture(options: Options) -> None:
+    if not options.capture:
+        return
+    try:
+        Path(options.capture).mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise CannotServeError(f"cannot capture into {options.capture}: {error.strerror}") from error
+
+
+def _say_where(arbiter: Arbiter) -> None:
+    """Say where we listen: with port 0 only the kernel knows, and gunicorn's own line calls our TLS port http."""
+    reviews, health = (listener.getsockname() for listener in arbiter.LISTENERS)
+    fields = {"reviews": _address(reviews), "health": _address(health)}
+    LOG.info("listening", extra={"fields": fields})
+
+
+def _address(name: tuple[Any, ...]) -> str:
+    host, port = name[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _forget(_arbiter: Arbiter, worker: Worker) -> None:
+    from webhook.server.observe.metrics import forget_worker  # noqa: PLC0415 - brings prometheus_client, see `serve`
+
+    forget_worker(worker.pid)

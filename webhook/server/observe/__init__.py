@@ -1,0 +1,1 @@
+"""What is recorded about verdicts: metrics, log lines, captures."""

@@ -1,0 +1,300 @@
+"""What is counted, under the names that dashboards rely on, for all workers together.
+
+With PROMETHEUS_MULTIPROC_DIR set before prometheus_client is first imported, every worker counts in files of its own
+in that directory and any of them can show the sum.
+"""
+
+import collections
+import math
+import os
+import threading
+import time
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest, values
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from prometheus_client.registry import Collector
+
+from webhook import __version__
+from webhook.api.request import Resource
+from webhook.policy.model import Policy
+from webhook.server.certificate_reload import Certificates
+from webhook.server.logs import LOG
+from webhook.server.observe.series import OTHER, with_zeros
+from webhook.server.respond import Reply
+from webhook.verdict.model import Verdict
+
+CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"
+BUCKETS: Final = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0)
+"""Seconds. From 5 ms on they hold those of the API server's own admission metrics; a review takes 0.2 ms."""
+DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
+ReviewLabels = tuple[str, str, str, str]
+"""Resource, operation, event, verdict."""
+SHOWN_SECONDS: Final = 1.0
+MOST_TO_ADD: Final = 1000
+"""Reviews that wait for a flush at most: under another server than ours nobody else flushes."""
+_RESOURCES: Final = frozenset(Resource)
+
+
+def make_metrics() -> "Metrics":
+    """The counters of this process, shared with the other workers'.
+
+    Where no file can be made (the disk is full), the process counts for itself alone: a worker that did not start for
+    that reason would take all others with it, because gunicorn gives up on a worker that cannot boot.
+    """
+    try:
+        return Metrics()
+    except OSError as error:
+        LOG.error("the counts of this worker cannot be shared", extra={"fields": {"problem": str(error)}})
+        for begun in Path(os.environ[DIRECTORY]).glob(f"*_{os.getpid()}.db"):
+            begun.unlink()  # an empty one would break every worker's exposition
+        values.ValueClass = values.MutexValue
+        return Metrics()
+
+
+class Metrics:
+    """The counters of one process. Label values come from fixed sets only: a client cannot invent a series."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        registry = self._registry
+        self._reviews = Counter(
+            "lease_webhook_reviews",
+            "Reviews answered with a verdict: allowed, warned (allowed, with warnings) or denied.",
+            ["resource", "operation", "event", "verdict"],
+            registry=registry,
+        )
+        self._findings = Counter(
+            "lease_webhook_findings",
+            "What rules found, by the mode they were left.",
+            ["rule", "mode"],
+            registry=registry,
+        )
+        self._duration = Histogram(
+            "lease_webhook_review_duration_seconds",
+            "From the first byte of a request to its answer.",
+            buckets=BUCKETS,
+            registry=registry,
+        )
+        self._in_flight = Gauge(
+            "lease_webhook_in_flight",
+            "Requests whose last byte has not come yet.",
+            multiprocess_mode="livesum",
+            registry=registry,
+        )
+        self._shed = Counter(
+            "lease_webhook_shed",
+            "Requests answered with 503 because too many bytes were in flight.",
+            registry=registry,
+        )
+        self._closed_for_others = Counter(
+            "lease_webhook_connections_closed",
+            "Connections that were closed because there were too many, the longest idle first.",
+            registry=registry,
+        )
+        self._malformed = Counter(
+            "lease_webhook_malformed", "Requests that are no review, by what is wrong.", ["class"], registry=registry
+        )
+        self._incidents = Counter(
+            "lease_webhook_incidents", "Reviews answered with 500: a bug, or no-time.", ["kind"], registry=registry
+        )
+        self._not_after = Gauge(
+            "lease_webhook_certificate_not_after_seconds",
+            "When a certificate ends, as Unix time: the one that serves, and the CA that signed it.",
+            ["certificate"],
+            multiprocess_mode="livemin",
+            registry=registry,
+        )
+        self._reloads = Counter(
+            "lease_webhook_reloads",
+            "Changed files that were taken or refused, counted by each worker.",
+            ["what", "result"],
+            registry=registry,
+        )
+        self._policy = Gauge(
+            "lease_webhook_policy_info",
+            "1 for the policy that holds.",
+            ["preset", "hash", "mode"],
+            multiprocess_mode="livemax",
+            registry=registry,
+        )
+        build = Gauge(
+            "lease_webhook_build_info",
+            "1; the label says which version runs.",
+            ["version"],
+            multiprocess_mode="livemax",
+            registry=registry,
+        )
+        self._dropped = Counter(
+            "lease_webhook_dropped", "Log lines and captured reviews that had no room.", ["what"], registry=registry
+        )
+        build.labels(__version__).set(1)
+        self._bound_reviews: dict[ReviewLabels, Counter] = {}
+        self._to_add: deque[tuple[ReviewLabels, float]] = deque()
+        self._flushing = threading.Lock()
+        self._waiting = 0
+        self._bound_findings: dict[tuple[str, str], Counter] = {}
+        self._shown_policy: Gauge | None = None
+        self._ca_shown = False
+        self._lost: dict[str, int] = {}
+        self._shown = b""
+        self._shown_at = -math.inf
+
+    def replied(self, reply: Reply, body: bytes, head: Mapping[bytes, bytes], seconds: float) -> None:  # noqa: ARG002
+        """Count one reply; verdicts and durations show after the next `flush`."""
+        request, verdict = reply.request, reply.verdict
+        if request is None or verdict is None:
+            self.refused(_REFUSED_BODIES.get(reply.status, "body"))
+            return
+        # A resource may be any text, as long as a review, and would be kept until the next flush.
+        resource = request.resource if request.resource in _RESOURCES else OTHER
+        # `_value_` because hashing a member of an Enum is a call into Python.
+        labels = (resource, request.operation._value_, verdict.event, _word(verdict))
+        # Appending needs no lock, whichever thread does it.
+        self._to_add.append((labels, seconds))
+        if len(self._to_add) >= MOST_TO_ADD:
+            self.flush()
+        for finding in verdict.findings:
+            self._count_finding(finding.rule, finding.mode.word)
+
+    def flush(self) -> None:
+        """Add what was counted since the last time to the shared files: once a second, not with each review."""
+        with self._flushing:
+            told = [self._to_add.popleft() for _ in range(len(self._to_add))]
+            self._in_flight.set(self._waiting)
+            for labels, count in collections.Counter(labels for labels, _ in told).items():
+                (self._bound_reviews.get(labels) or self._bind_review(*labels)).inc(count)
+            if told:
+                _observe_all(self._duration, [seconds for _, seconds in told])
+
+    def failed(self, kind: str) -> None:
+        """Count a review without a verdict."""
+        self._incidents.labels(kind).inc()
+
+    def refused(self, kind: str) -> None:
+        """Count a request that is no review; `kind` is one of a few fixed words."""
+        self._malformed.labels(kind).inc()
+
+    def closed_for_others(self) -> None:
+        """Count a connection that was closed because there were too many."""
+        self._closed_for_others.inc()
+
+    def shed(self) -> None:
+        """Count a request that had no room."""
+        self._shed.inc()
+
+    def waiting(self, change: int) -> None:
+        """One more or one less request whose last byte is still on its way; only the loop's thread calls it."""
+        self._waiting += change
+
+    def reloaded(self, what: str, result: str) -> None:
+        """Count a changed file: certificate or policy, success or failure."""
+        self._reloads.labels(what, result).inc()
+
+    def lost(self, what: str, total: int) -> None:
+        """Bring a count of losses up to `total`."""
+        known = self._lost.get(what, 0)
+        if total > known:
+            self._dropped.labels(what).inc(total - known)
+            self._lost[what] = total
+
+    def show_policy(self, policy: Policy) -> None:
+        """Say which policy holds."""
+        if self._shown_policy is not None:
+            self._shown_policy.set(0)
+        self._shown_policy = self._policy.labels(policy.preset, policy.digest, policy.mode.word)
+        self._shown_policy.set(1)
+
+    def show_certificate(self, certificates: Certificates) -> None:
+        """Say when the certificate that serves ends, and the CA that signed it if its certificate is beside it."""
+        current = certificates.current
+        if current is None:
+            return
+        self._not_after.labels("serving").set(current.not_after.timestamp())
+        if current.ca_not_after or self._ca_shown:
+            self._ca_shown = True
+            self._not_after.labels("ca").set(current.ca_not_after.timestamp() if current.ca_not_after else 0)
+
+    def exposition(self) -> bytes:
+        """All workers' counts in Prometheus' text format; of other workers as they stood at their last flush.
+
+        It takes milliseconds of the loop that answers reviews, so it is made once in SHOWN_SECONDS at most.
+        """
+        now = time.monotonic()
+        if now - self._shown_at >= SHOWN_SECONDS:
+            self._shown, self._shown_at = self._exposition(), now
+        return self._shown
+
+    def _exposition(self) -> bytes:
+        self.flush()
+        together = CollectorRegistry()
+        together.register(_Shown(self._registry))
+        return generate_latest(together)
+
+    def _bind_review(self, resource: str, operation: str, event: str, verdict: str) -> Counter:
+        counter = self._reviews.labels(resource, operation, event, verdict)
+        self._bound_reviews[(resource, operation, event, verdict)] = counter
+        return counter
+
+    def _count_finding(self, rule: str, mode: str) -> None:
+        counter = self._bound_findings.get((rule, mode))
+        if counter is None:
+            counter = self._bound_findings[(rule, mode)] = self._findings.labels(rule, mode)
+        counter.inc()
+
+
+def _observe_all(histogram: Histogram, values: list[float]) -> None:
+    """`histogram.observe` of each value, with one write to each bucket instead of one for each value.
+
+    The library has no such call; a test holds these private names to what `observe` does.
+    """
+    histogram._sum.inc(sum(values))  # noqa: SLF001 - see above
+    counts = [0] * len(histogram._upper_bounds)  # noqa: SLF001
+    for value in values:
+        counts[bisect_left(histogram._upper_bounds, value)] += 1  # noqa: SLF001
+    for bucket, count in zip(histogram._buckets, counts, strict=True):  # noqa: SLF001
+        if count:
+            bucket.inc(count)
+
+
+def forget_worker(pid: int) -> None:
+    """Take a dead worker's gauges out of the sum; called in the master."""
+    if DIRECTORY in os.environ:
+        mark_process_dead(pid)  # type: ignore[no-untyped-call] # prometheus_client types it half
+
+
+class _Shown(Collector):
+    """All workers' metrics: every series of a counter from the start, and no gauge of what is gone.
+
+    A policy that no longer holds, or a CA that is no longer there, has the value 0: the shared files keep it.
+    """
+
+    def __init__(self, own: CollectorRegistry) -> None:
+        directory = os.environ.get(DIRECTORY)
+        self._own = own
+        self._inner: Any = MultiProcessCollector(None, directory) if directory else own  # type: ignore[no-untyped-call] # prometheus_client types it half
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics, also those that nobody has counted yet."""
+        counted = {metric.name: metric for metric in self._inner.collect()}
+        for metric in self._own.collect():
+            if metric.name not in counted and metric.type == "counter":
+                counted[metric.name] = Metric(metric.name, metric.documentation, metric.type)
+        for metric in counted.values():
+            if metric.name in _GONE_AT_ZERO:
+                metric.samples = [sample for sample in metric.samples if sample.value]
+            yield with_zeros(metric)
+
+
+_GONE_AT_ZERO: Final = frozenset({"lease_webhook_policy_info", "lease_webhook_certificate_not_after_seconds"})
+_REFUSED_BODIES: Final = {413: "body-size", 415: "media-type"}
+
+
+def _word(verdict: Verdict) -> str:
+    if not verdict.allowed:
+        return "denied"
+    return "warned" if verdict.warnings else "allowed"

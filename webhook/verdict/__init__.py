@@ -1,0 +1,1 @@
+"""The decision about one review: its model, its words, and its bytes."""
