@@ -1,6 +1,6 @@
 """`python -m webhook` is the console script `lease-webhook`."""
 
-from webhook.cli.main import main
+from webhook.cli.main import script
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    script()

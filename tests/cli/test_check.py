@@ -73,7 +73,7 @@ def test_text_of_an_allowed_lease(run: Run) -> None:
         0,
         """\
 allowed    lease.yaml  Lease shop/checkout, create
-1 evaluated, 1 allowed
+1 evaluated: 1 allowed
 """,
         "",
     )
@@ -89,7 +89,7 @@ denied     lease.yaml  Lease shop/checkout, create
            renew-time-in-future: spec.renewTime: Invalid value: "2026-11-20T12:00:00.000000Z": must
            not be more than 86400 s ahead of the API server (12:00:00Z), is 365 d 0 h ahead; write
            the current time, or set the client's clock
-1 evaluated, 1 denied
+1 evaluated: 1 denied
 Why a rule exists: lease-webhook rules lease-duration
 """,
         "",
@@ -109,7 +109,7 @@ def test_text_of_a_lease_with_a_warning(run: Run) -> None:
 warned     review.json  Lease shop/checkout, steal
            warning: takeover-before-expiry: lease "shop/checkout" was taken from
            "checkout-6d5f9c-x2x8p_1f0e", whose lease runs 11 s more: two may lead now
-1 evaluated, 1 allowed with warnings
+1 evaluated: 1 allowed with warnings
 """,
         "",
     )
@@ -261,7 +261,7 @@ def test_what_a_directory_holds_besides_is_skipped(run: Run) -> None:
         0,
         """\
 allowed    all/lease.yaml  Lease shop/checkout, create
-1 evaluated, 1 allowed; 10 skipped (not a Kubernetes object 4, hidden 3, ignored 2, no kind 1)
+1 evaluated: 1 allowed; 10 skipped (not a Kubernetes object 4, hidden 3, ignored 2, no kind 1)
 """,
         "",
     )
@@ -338,7 +338,7 @@ def test_too_little_is_an_error(run: Run) -> None:
     write("lease.yaml", make_lease(TOO_SHORT), {"apiVersion": "v1", "kind": "Pod"})
     assert run("lease.yaml", "--require", "1")[0] == 1
     code, out, err = run("lease.yaml", "--require", "2")
-    assert (code, out.splitlines()[-2]) == (2, "1 evaluated, 1 denied; 1 skipped (Pod 1)")
+    assert (code, out.splitlines()[-2]) == (2, "1 evaluated: 1 denied; 1 skipped (Pod 1)")
     assert err == "lease-webhook: 1 evaluated, and --require asks for 2 at least\n"
 
 

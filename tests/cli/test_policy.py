@@ -129,13 +129,6 @@ def test_schema_is_the_one_in_the_package(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().out == schema_text()
 
 
-def test_a_subcommand_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(["policy"])
-    assert caught.value.code == 2
-    assert "COMMAND" in capsys.readouterr().err
-
-
 def test_what_a_program_reads_of_a_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "policy.yaml"
     path.write_text(

@@ -65,7 +65,7 @@ warned     recorded/2.json  Lease shop/checkout, steal
   rule                    standard
   takeover-before-expiry  1 warn
 
-2 evaluated, 1 allowed with warnings, 1 allowed
+2 evaluated: 1 allowed with warnings, 1 allowed
 """,
         "",
     )

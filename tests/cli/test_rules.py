@@ -1,9 +1,11 @@
 """`rules`: every rule can be found and explained."""
 
 import json
+from pathlib import Path
 
 import pytest
 
+import webhook
 from webhook.cli.main import main
 from webhook.cli.rules import described
 from webhook.policy.rule_ids import RULE_IDS
@@ -20,12 +22,28 @@ def test_one_rule_explained(rule: str, capsys: pytest.CaptureFixture[str]) -> No
     out = capsys.readouterr().out
     assert out.startswith(f"{rule}\n  ")
     assert " ".join(described()[rule].summary.split()) in " ".join(out.split())
-    assert "\n  source  " in out or "\n  source    " in out
+    facts = dict(line.split(maxsplit=1) for line in out.splitlines() if line.startswith(("  source ", "  file ")))
+    assert (Path(webhook.__file__).parents[1] / facts["file"]).is_file()
+    assert facts["source"]
+    assert max(map(len, out.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("columns", ["80", "100", "300"])
+def test_the_list_fits_the_terminal(
+    columns: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert main(["rules"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= min(int(columns), 100)
+    words = " ".join(" ".join(lines).split())
+    assert "takeover-before-expiry warn deny The holder of a live lease" in words
 
 
 def test_the_list_names_every_rule_with_its_modes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rules"]) == 0
-    rows = {line.split()[0]: line.split()[1:3] for line in capsys.readouterr().out.splitlines()[1:-2]}
+    lines = [line for line in capsys.readouterr().out.splitlines()[1:-2] if not line.startswith(" ")]
+    rows = {line.split()[0]: line.split()[1:3] for line in lines}
     assert rows.keys() == described().keys()
     assert rows["takeover-before-expiry"] == ["warn", "deny"]
     assert rows["transitions-mismatch"] == ["off", "audit"]

@@ -1,4 +1,4 @@
-"""Colour and layout."""
+"""Color and layout."""
 
 import io
 
@@ -18,26 +18,26 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
 
 
-def test_colour_on_a_terminal() -> None:
+def test_color_on_a_terminal() -> None:
     assert paint_for(Terminal()).red("denied") == "\x1b[31mdenied\x1b[0m"
 
 
-def test_no_colour_in_a_pipe() -> None:
+def test_no_color_in_a_pipe() -> None:
     assert paint_for(io.StringIO()).red("denied") == "denied"
 
 
 @pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
-def test_no_colour_where_it_is_unwanted(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_color_where_it_is_unwanted(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, value)
-    assert paint_for(Terminal()) == Paint(colour=False)
+    assert paint_for(Terminal()) == Paint(color=False)
 
 
 def test_an_empty_no_color_means_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "")
-    assert paint_for(Terminal()).colour
+    assert paint_for(Terminal()).color
 
 
-@pytest.mark.parametrize(("columns", "used"), [("20", 60), ("90", 90), ("400", 120)])
+@pytest.mark.parametrize(("columns", "used"), [("20", 60), ("90", 90), ("400", 100)])
 def test_lines_stay_readable(columns: str, used: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     assert width() == used

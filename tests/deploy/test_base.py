@@ -1,6 +1,5 @@
 """What the manifests promise, and what the code does, are one thing."""
 
-import argparse
 import ipaddress
 import re
 from typing import Any
@@ -11,7 +10,7 @@ from tests.deploy.sources import DEPLOY, base, base_object, container, documents
 from tests.doctor.shipped import NOW
 from webhook.api.request import GROUP, KIND_OF, Operation, Resource
 from webhook.certificates.issue import service_names
-from webhook.cli.commands import parser
+from webhook.cli.serve import command
 from webhook.doctor.configuration import Configuration, read
 from webhook.doctor.contract import SERVED_VERSIONS
 from webhook.doctor.examine import examine
@@ -27,8 +26,10 @@ def configuration() -> Configuration:
     return read(base_object("ValidatingWebhookConfiguration"))
 
 
-def serve_arguments() -> argparse.Namespace:
-    return parser().parse_args(container()["args"])
+def serve_arguments() -> dict[str, Any]:
+    name, *arguments = container()["args"]
+    assert name == "serve"
+    return command.make_context(name, arguments).params
 
 
 def test_the_files_are_numbered_in_the_order_of_use() -> None:
@@ -113,8 +114,8 @@ def test_service_port_and_certificate_lead_to_the_server() -> None:
     raw = base_object("ValidatingWebhookConfiguration")["webhooks"][0]["clientConfig"]["service"]
     assert raw["port"] == port["port"]
     ports = {one["name"]: one["containerPort"] for one in container()["ports"]}
-    assert serve_arguments().bind == f"0.0.0.0:{ports[port['targetPort']]}"
-    assert serve_arguments().health_bind == f"0.0.0.0:{ports['health']}"
+    assert serve_arguments()["bind"] == f"0.0.0.0:{ports[port['targetPort']]}"
+    assert serve_arguments()["health_bind"] == f"0.0.0.0:{ports['health']}"
     labels = base_object("Deployment")["spec"]["template"]["metadata"]["labels"]
     for kind in ("Service", "Deployment", "PodDisruptionBudget", "NetworkPolicy"):
         spec = base_object(kind)["spec"]
@@ -126,8 +127,8 @@ def test_the_server_finds_certificate_and_policy_where_they_are_mounted() -> Non
     arguments = serve_arguments()
     mounts = {one["name"]: one for one in container()["volumeMounts"]}
     volumes = {one["name"]: one for one in pod()["volumes"]}
-    assert arguments.tls_dir == mounts["tls"]["mountPath"]
-    assert arguments.policy == f"{mounts['policy']['mountPath']}/policy.yaml"
+    assert arguments["tls_dir"] == mounts["tls"]["mountPath"]
+    assert arguments["policy"] == f"{mounts['policy']['mountPath']}/policy.yaml"
     assert "policy.yaml" in base_object("ConfigMap")["data"]
     assert volumes["policy"]["configMap"]["name"] == base_object("ConfigMap")["metadata"]["name"]
     # A subPath mount never sees a new file.

@@ -4,7 +4,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from webhook.api.objects import LeaseCandidate
-from webhook.cli.evaluation import Judged
+from webhook.cli.evaluation import Evaluation
 from webhook.policy.model import Policy
 from webhook.rules.election.candidate_strategy_conflict import ID, candidates_agree_on_a_strategy
 from webhook.rules.mode import Mode
@@ -21,14 +21,14 @@ class CandidateSets(Struct):
     latest: int = 0
     """The latest moment so far: what is listed has no order in time."""
 
-    def follow(self, judged: Judged, policy: Policy) -> Judged:
+    def follow(self, evaluation: Evaluation, policy: Policy) -> Evaluation:
         """Take in one write; its verdict gains a finding if it is the one that brings the conflict."""
-        request = judged.request
+        request = evaluation.request
         candidate = request.new or request.old
         if not isinstance(candidate, LeaseCandidate):
-            return judged
+            return evaluation
         lease = (request.namespace, candidate.spec.lease_name or "")
-        self.latest = max(self.latest, judged.now)
+        self.latest = max(self.latest, evaluation.now)
         candidates = self.stored.setdefault(lease, {})
         if isinstance(request.new, LeaseCandidate):
             candidates[request.name] = request.new
@@ -40,7 +40,7 @@ class CandidateSets(Struct):
         is_new = bool(found) and lease not in self.in_conflict
         (self.in_conflict.add if found else self.in_conflict.discard)(lease)
         if not is_new:
-            return judged
+            return evaluation
         extra = tuple(JudgedFinding(ID, mode, finding.error) for finding in found)
-        verdict = replace(judged.verdict, findings=judged.verdict.findings + extra)
-        return replace(judged, verdict=verdict)
+        verdict = replace(evaluation.verdict, findings=evaluation.verdict.findings + extra)
+        return replace(evaluation, verdict=verdict)

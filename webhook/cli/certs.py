@@ -1,12 +1,14 @@
 """`lease-webhook certs`: make, renew and check the certificates of the webhook."""
 
-import argparse
 import base64
 import datetime as dt
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import click
+from msgspec import Struct
 
 from webhook.api.text import escape
 from webhook.certificates.inspect import Certificate, Unusable, inspect, read_pair
@@ -24,8 +26,9 @@ from webhook.certificates.issue import (
     service_names,
 )
 from webhook.cli import json_text
-from webhook.cli.arguments import add_format, days, life
+from webhook.cli.arguments import days, directories, format_option, life
 from webhook.cli.failure import Failure
+from webhook.cli.lazy_group import Command
 from webhook.cli.terminal import paint_for
 
 DEFAULT_NAME: Final = "lease-webhook"
@@ -41,74 +44,90 @@ Run it again to renew the serving certificate under the same CA: API servers nee
 A server that runs picks up the new files by itself.
 """
 _EPILOG: Final = """\
-exit codes of --check:
-  0  good          1  renew soon (two thirds of its life are over, or --within)          2  unusable
+Exit codes of --check:
+  0  good
+  1  renew soon: two thirds of its life are over, or it ends --within
+  2  unusable
 
-examples:
-  lease-webhook certs                          for service lease-webhook in namespace lease-webhook
-  lease-webhook certs --san webhook.example    and one more name
+Examples:
+  lease-webhook certs
+  lease-webhook certs --san webhook.example
   lease-webhook certs --check --within 14d && echo good
-  lease-webhook certs --ca-bundle              the line for clientConfig.caBundle
+  lease-webhook certs --ca-bundle     # the line for clientConfig.caBundle
 """
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `certs`."""
-    parser = subparsers.add_parser(
-        "certs",
-        help="make, renew or check certificates",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-    )
-    parser.add_argument("directory", nargs="?", default="certs", metavar="DIR", help="where (default: certs)")
-    parser.add_argument("--service", metavar="NAME", help=f"name of the Service (default: {DEFAULT_NAME})")
-    parser.add_argument("--namespace", metavar="N", help=f"its namespace (default: {DEFAULT_NAME})")
-    parser.add_argument("--san", action="append", default=[], metavar="NAME", help="one more DNS name or IP address")
-    parser.add_argument(
-        "--days", type=days, metavar="N", default=LEAF_DAYS, help="life of the leaf (default: %(default)s)"
-    )
-    parser.add_argument("--new-ca", action="store_true", help="replace the CA: API servers need the new caBundle first")
-    only = parser.add_mutually_exclusive_group()
-    only.add_argument(
-        "--check", action="store_true", help="say whether the files are good, and have the names given; write nothing"
-    )
-    only.add_argument("--ca-bundle", action="store_true", help="print ca.crt in base64; write nothing")
-    parser.add_argument("--within", type=life, metavar="TIME", help="with --check: renew if it ends within, say, 14d")
-    add_format(parser, "with --check: json prints one line")
-    parser.set_defaults(run=run)
-
-
-def run(args: argparse.Namespace) -> int:
+@click.command("certs", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
+@click.argument("directory", default="certs", metavar="[DIR]", shell_complete=directories)
+@click.option("--service", metavar="NAME", help=f"name of the Service (default: {DEFAULT_NAME})")
+@click.option("--namespace", metavar="N", help=f"its namespace (default: {DEFAULT_NAME})")
+@click.option("--san", "more_names", multiple=True, metavar="NAME", help="one more DNS name or IP address")
+@click.option("--days", type=days, metavar="N", default=LEAF_DAYS, help=f"life of the leaf (default: {LEAF_DAYS})")
+@click.option("--new-ca", is_flag=True, help="replace the CA: API servers need the new caBundle first")
+@click.option("--check", is_flag=True, help="say whether the files are good, and have the names given; write nothing")
+@click.option("--ca-bundle", is_flag=True, help="print ca.crt in base64; write nothing")
+@click.option("--within", type=life, metavar="TIME", help="with --check: renew if it ends within, say, 14d")
+@format_option("with --check: json prints one line")
+def command(*, directory: str, check: bool, ca_bundle: bool, within: float | None, output: str, **given: Any) -> int:  # noqa: ANN401 - what `Wanted` names and types
     """Do what the flags say; raises Failure."""
-    directory = Path(args.directory)
-    if not args.check and (args.within is not None or args.format == "json"):
+    if check and ca_bundle:
+        raise Failure("--check and --ca-bundle exclude each other")
+    if not check and (within is not None or output == "json"):
         raise Failure("--within and --format belong to --check")
-    if args.check:
-        return _check(directory, args)
-    if args.ca_bundle:
-        return _print_bundle(directory)
-    return _make(directory, args)
+    wanted = Wanted(Path(directory), **given)
+    if check:
+        return _check(wanted, within, output)
+    if ca_bundle:
+        return _print_bundle(wanted.directory)
+    return _make(wanted)
 
 
-def _make(directory: Path, args: argparse.Namespace) -> int:
+class Wanted(Struct, frozen=True):
+    """What certificates to make, or to find."""
+
+    directory: Path
+    service: str | None
+    namespace: str | None
+    more_names: tuple[str, ...]
+    days: float
+    new_ca: bool
+
+    @property
+    def names(self) -> list[str]:
+        """Every name to sign."""
+        return [
+            *service_names(self.service or DEFAULT_NAME, self.namespace or DEFAULT_NAME),
+            *self.more_names,
+        ]
+
+    @property
+    def names_given(self) -> frozenset[str]:
+        """The names that were asked for: of the Service the one that API servers check."""
+        given = set(self.more_names)
+        if self.service or self.namespace:
+            given.add(f"{self.service or DEFAULT_NAME}.{self.namespace or DEFAULT_NAME}.svc")
+        return frozenset(given)
+
+
+def _make(wanted: Wanted) -> int:
+    directory, names = wanted.directory, wanted.names
     now = dt.datetime.now(dt.UTC)
     try:
         directory.mkdir(mode=0o755, parents=True, exist_ok=True)
-        authority, told = _authority(directory, now, replace=args.new_ca)
-        names = [*service_names(args.service or DEFAULT_NAME, args.namespace or DEFAULT_NAME), *args.san]
-        leaf = issue_leaf(authority, names, args.days, now)
+        authority, done = _authority(directory, now, replace=wanted.new_ca)
+        leaf = issue_leaf(authority, names, wanted.days, now)
         save_leaf(directory, leaf)
     except OSError as error:
         raise Failure(f"{directory}: {error.strerror}") from error
     except ValueError as error:
         raise Failure(f"no certificate made: {error}") from error
     paint = paint_for(sys.stdout)
-    print(f"CA           {told}: {directory / CA_CERTIFICATE}, until {_day(authority.certificate.not_valid_after_utc)}")
+    print(f"CA           {done}: {directory / CA_CERTIFICATE}, until {_day(authority.certificate.not_valid_after_utc)}")
     until = _day(leaf.certificate.not_valid_after_utc)
     print(f"certificate  {paint.green('made')}: {directory / LEAF_CERTIFICATE}, until {until}")
     print(f"names        {', '.join(dict.fromkeys(names))}")
-    if authority.certificate.not_valid_after_utc < now + dt.timedelta(days=args.days):
-        print(f"{paint.yellow('soon')}: the CA ends before {args.days:g} days are over; plan --new-ca")
+    if authority.certificate.not_valid_after_utc < now + dt.timedelta(days=wanted.days):
+        print(f"{paint.yellow('soon')}: the CA ends before {wanted.days:g} days are over; plan --new-ca")
     return GOOD
 
 
@@ -128,27 +147,20 @@ def _authority(directory: Path, now: dt.datetime, *, replace: bool) -> tuple[Aut
     return authority, "replaced; update caBundle" if there else "made"
 
 
-def _check(directory: Path, args: argparse.Namespace) -> int:
+def _check(wanted: Wanted, within: float | None, output: str) -> int:
+    directory = wanted.directory
     now = dt.datetime.now(dt.UTC)
     try:
-        certificate = inspect(read_pair(directory), now, _wanted_names(args))
+        certificate = inspect(read_pair(directory), now, wanted.names_given)
         problems = certificate.problems
     except Unusable as problem:
         certificate, problems = None, (str(problem),)
-    state = _state(certificate, problems, now, args.within)
-    if args.format == "json":
+    state = _state(certificate, problems, now, within)
+    if output == "json":
         print(json_text.line(_as_json(directory, state, certificate, problems)))
     else:
         _print_state(directory, state, certificate, problems, now)
     return state
-
-
-def _wanted_names(args: argparse.Namespace) -> frozenset[str]:
-    """The names that were asked for: of the Service the one that API servers check."""
-    wanted = set(args.san)
-    if args.service or args.namespace:
-        wanted.add(f"{args.service or DEFAULT_NAME}.{args.namespace or DEFAULT_NAME}.svc")
-    return frozenset(wanted)
 
 
 def _state(certificate: Certificate | None, problems: Sequence[str], now: dt.datetime, within: float | None) -> int:

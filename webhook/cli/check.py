@@ -1,16 +1,18 @@
 """`lease-webhook check`: evaluates files as the webhook would, before they reach a cluster."""
 
-import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+import click
+from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.cli import json_text
-from webhook.cli.arguments import add_format, count
+from webhook.cli.arguments import count, files, format_option, policy_option
 from webhook.cli.candidate_sets import CandidateSets
-from webhook.cli.evaluation import Judged, ReviewError, judge, load_policy
+from webhook.cli.evaluation import Evaluation, ReviewError, evaluate_review, load_policy
 from webhook.cli.failure import Failure
+from webhook.cli.lazy_group import Command
 from webhook.cli.manifest import Key, Writer, key_of, review_of
 from webhook.cli.moment import moment
 from webhook.cli.progress import Progress
@@ -31,84 +33,95 @@ writes it: rules about the writer run with --user only.
 """
 
 _EPILOG = """\
-exit codes:
+Exit codes:
   0  everything is allowed, warnings included
   1  something is denied
-  2  something could not be read, too little was there (--require), or wrong usage
+  2  something could not be read, too little found (--require), or wrong usage
 
-examples:
+Examples:
   lease-webhook check lease.yaml
   lease-webhook check --ignore charts --require 1 deploy
-  lease-webhook check --policy strict --old live.yaml --user system:serviceaccount:shop:checkout lease.yaml
+  lease-webhook check --policy strict --old live.yaml --user system:node:worker-1 lease.yaml
   kubectl get leases -A -o json --show-managed-fields | lease-webhook check -
 """
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Register the command."""
-    parser = subparsers.add_parser(
-        "check",
-        help="evaluate files: reviews and manifests",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-    )
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="file, directory, or - for standard input")
-    parser.add_argument(
-        "--old", metavar="PATH", help="what is stored now; bare manifests are evaluated as updates of it"
-    )
-    parser.add_argument(
-        "--ignore",
-        metavar="GLOB",
-        action="append",
-        default=[],
-        help="leave out what matches, by name or by path below a directory; may be repeated",
-    )
-    parser.add_argument(
-        "--require", metavar="N", type=count, default=0, help="fewer evaluated documents are an error (exit code 2)"
-    )
-    parser.add_argument("--policy", metavar="NAME|FILE", help="observe, standard (default), strict, or a policy file")
-    parser.add_argument("--user", metavar="NAME", help="who writes the bare manifests")
-    parser.add_argument("--group", metavar="G", action="append", default=[], help="a group of --user; may be repeated")
-    parser.add_argument(
-        "--now",
-        metavar="RFC3339",
-        help="evaluate at this time; else at the latest time in managedFields, else now",
-    )
-    add_format(parser, "json prints one line per document")
-    parser.set_defaults(run=run)
-
-
-def run(args: argparse.Namespace) -> int:
+@click.command("check", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, shell_complete=files)
+@click.option(
+    "--old",
+    metavar="PATH",
+    help="what is stored now; bare manifests are evaluated as updates of it",
+    shell_complete=files,
+)
+@click.option(
+    "--ignore",
+    metavar="GLOB",
+    multiple=True,
+    help="leave out what matches, by name or by path below a directory; may be repeated",
+)
+@click.option(
+    "--require", metavar="N", type=count, default=None, help="fewer evaluated documents are an error (exit code 2)"
+)
+@policy_option("observe, standard (default), strict, or a policy file")
+@click.option("--user", metavar="NAME", help="who writes the bare manifests")
+@click.option("--group", "groups", metavar="G", multiple=True, help="a group of --user; may be repeated")
+@click.option(
+    "--now", metavar="RFC3339", help="evaluate at this time; else at the latest time in managedFields, else now"
+)
+@format_option("json prints one line per document")
+def command(
+    *,
+    paths: tuple[str, ...],
+    old: str | None,
+    ignore: tuple[str, ...],
+    require: int | None,
+    policy: str | None,
+    user: str | None,
+    groups: tuple[str, ...],
+    now: str | None,
+    output: str,
+) -> int:
     """Evaluate everything and say what came of it."""
-    policy = load_policy(args.policy)
-    now = moment(args.now) if args.now else None
-    if args.group and not args.user:
+    if groups and not user:
         raise Failure("--group needs --user: a group alone writes nothing")
-    writer = Writer(args.user, tuple(args.group)) if args.user else None
+    circumstances = Circumstances(
+        load_policy(policy), moment(now) if now else None, Writer(user, groups) if user else None
+    )
     tally = Tally()
     paint = paint_for(sys.stdout)
     progress = Progress("documents")
-    for outcome in progress.watch(_outcomes(args, policy, now, writer)):
+    for outcome in progress.watch(_outcomes(paths, old, ignore, circumstances)):
         tally.count(outcome)
-        if args.format == "text":
+        if output == "text":
             progress.print(*text_of(outcome, paint))
         elif isinstance(outcome, Unreadable):
             progress.print(error_line(outcome))
         elif not isinstance(outcome, Skipped):
             progress.print(json_text.line(json_of(outcome)))
-    if args.format == "text":
+    if output == "text":
         print("\n".join(tally.lines()))
     elif tally.skipped:
         say(tally.skipped_text())
-    if tally.evaluated < args.require:
-        raise Failure(f"{tally.evaluated} evaluated, and --require asks for {args.require} at least")
+    if tally.evaluated < (require or 0):
+        raise Failure(f"{tally.evaluated} evaluated, and --require asks for {require} at least")
     return tally.exit_code
 
 
-def _outcomes(args: argparse.Namespace, policy: Policy, now: int | None, writer: Writer | None) -> Iterator[Outcome]:
+class Circumstances(Struct, frozen=True):
+    """Under which policy, when and by whom manifests are written; `now` is None for the moment that they show."""
+
+    policy: Policy
+    now: int | None
+    writer: Writer | None
+
+
+def _outcomes(
+    paths: Sequence[str], old: str | None, ignore: Sequence[str], circumstances: Circumstances
+) -> Iterator[Outcome]:
     stored: dict[Key, Document] = {}
     unreadable = False
-    for item in read([args.old]) if args.old else ():
+    for item in read([old]) if old else ():
         if isinstance(item, Manifest):
             stored[key_of(item.document)] = item.document
         elif isinstance(item, Unreadable):
@@ -118,22 +131,21 @@ def _outcomes(args: argparse.Namespace, policy: Policy, now: int | None, writer:
         # An update evaluated as if it were a creation could look harmless.
         return
     candidates = CandidateSets()
-    for item in read(args.paths, args.ignore, skip_foreign=True):
-        outcome = _outcome(item, policy, now, writer, stored)
-        yield candidates.follow(outcome, policy) if isinstance(outcome, Judged) else outcome
+    for item in read(paths, ignore, skip_foreign=True):
+        outcome = _outcome(item, circumstances, stored)
+        yield candidates.follow(outcome, circumstances.policy) if isinstance(outcome, Evaluation) else outcome
 
 
-def _outcome(
-    item: Item, policy: Policy, now: int | None, writer: Writer | None, stored: dict[Key, Document]
-) -> Outcome:
+def _outcome(item: Item, circumstances: Circumstances, stored: dict[Key, Document]) -> Outcome:
+    policy, now, writer = circumstances.policy, circumstances.now, circumstances.writer
     if isinstance(item, Unreadable | Skipped):
         return item
     try:
         if isinstance(item, Review):
-            return judge(item.origin, item.body, policy, now)
+            return evaluate_review(item.origin, item.body, policy, now)
         body = review_of(item.document, stored.get(key_of(item.document)), writer)
-        judged = judge(item.origin, body, policy, now, judge_writer=writer is not None)
+        evaluation = evaluate_review(item.origin, body, policy, now, with_writer=writer is not None)
     except (ReviewError, ValueError) as error:
         return Unreadable(item.origin, str(error))
-    warnings = (*judged.verdict.warnings, *unknown_fields(item.document))
-    return replace(judged, verdict=replace(judged.verdict, warnings=warnings))
+    warnings = (*evaluation.verdict.warnings, *unknown_fields(item.document))
+    return replace(evaluation, verdict=replace(evaluation.verdict, warnings=warnings))

@@ -1,62 +1,109 @@
-"""The commands of `lease-webhook`, and how one of them is run."""
+"""The commands of `lease-webhook`, and how one of them is run.
 
-import argparse
+A command is a module with a `command`, listed here with its summary. The lists are in the order of `--help`.
+"""
+
 import io
+import os
 import sys
 from collections.abc import Sequence
 from typing import Final
 
-from webhook import __version__
+import click
+
 from webhook.api.text import escape
-from webhook.cli import certs, check, doctor, export, policy, replay, rules, serve, suggest
-from webhook.cli.failure import Failure
-from webhook.cli.help_text import Parser
+from webhook.cli.lazy_group import SETTINGS, Lazy, LazyGroup
 
-COMMANDS: Final = (serve, check, replay, rules, policy, suggest, export, certs, doctor)
-"""Each module has `add_parser(subparsers)`, which names its `run(args) -> int`. The order is that of `--help`."""
+POLICY: Final = LazyGroup(
+    "policy",
+    {
+        "check": Lazy("webhook.cli.policy_check", "is a policy file good?"),
+        "show": Lazy("webhook.cli.policy_show", "which mode and numbers hold for a lease, and why"),
+        "schema": Lazy("webhook.cli.policy_schema", "the JSON Schema of policy files, for editors"),
+    },
+    "check or show a policy file",
+    help="A policy file says how strict the rules are, for whom, and who may write which lease.",
+)
 
-_EPILOG: Final = """\
-exit codes:
+SUGGEST: Final = LazyGroup(
+    "suggest",
+    {"fence": Lazy("webhook.cli.suggest_fence", "which resources to fence")},
+    "propose parts of a policy file",
+    help="Reads what a cluster shows and prints a proposal for a policy file. Nothing is applied.",
+)
+
+EXPORT: Final = LazyGroup(
+    "export",
+    {"fence": Lazy("webhook.cli.export_fence", "let only the holder of a lease write")},
+    "print objects for the API server",
+    help="Prints objects for the API server. Nothing is applied: read them, then pipe them to kubectl.",
+)
+
+PROGRAM: Final = LazyGroup(
+    "lease-webhook",
+    {
+        "serve": Lazy("webhook.cli.serve", "answer the API server over TLS"),
+        "check": Lazy("webhook.cli.check", "evaluate files: reviews and manifests"),
+        "replay": Lazy("webhook.cli.replay", "evaluate recorded reviews again; compare two policies"),
+        "rules": Lazy("webhook.cli.rules", "list the rules, or explain one"),
+        "policy": POLICY,
+        "suggest": SUGGEST,
+        "export": EXPORT,
+        "certs": Lazy("webhook.cli.certs", "make, renew or check certificates"),
+        "doctor": Lazy("webhook.cli.doctor", "is a webhook configuration safe for leases?"),
+        "completion": Lazy("webhook.cli.completion", "print the shell completion of this program"),
+    },
+    "",
+    context_settings=SETTINGS,
+    help="Keeps Kubernetes Leases and LeaseCandidates safe: an admission webhook, and the same rules for files and "
+    "pipelines.",
+    epilog="""\
+Exit codes:
   0  good          1  something is denied, or should be looked at
   2  wrong usage, or something could not be read
 
-`lease-webhook COMMAND --help` explains one command. Color only on a terminal; NO_COLOR turns it off.
-"""
+lease-webhook COMMAND --help explains one command.
+Color only on a terminal; NO_COLOR turns it off.
+""",
+)
+click.version_option(package_name="lease-webhook", prog_name="lease-webhook", message="%(prog)s %(version)s")(PROGRAM)
+
+COMPLETE: Final = "_LEASE_WEBHOOK_COMPLETE"
+"""The environment variable with which the shell's completion asks this program; click gives it its values."""
 
 
-def run(argv: Sequence[str] | None) -> int:
-    """Run one command and return its exit code; `argv` is without the program's name."""
+def run(argv: Sequence[str], name: str) -> int:
+    """Run one command and return its exit code; `argv` is without the program's name, which is `name`."""
     _never_fail_to_print()
     try:
-        args = parser().parse_args(argv)
-        code: int = args.run(args)
-    except Failure as failure:
-        return complain(str(failure))
+        if instruction := os.environ.get(COMPLETE):
+            from click.shell_completion import shell_complete  # noqa: PLC0415 - for the shell only
+
+            return shell_complete(PROGRAM, {}, name, COMPLETE, instruction)
+        with PROGRAM.make_context(name, [*argv]) as context:
+            code: int = PROGRAM.invoke(context)
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.exceptions.NoArgsIsHelpError as without_arguments:
+        print(without_arguments.format_message(), file=sys.stderr)
+        return without_arguments.exit_code
+    except click.ClickException as problem:
+        return _complain(problem, name)
     finally:
         # What was printed must arrive, or the exit code would say too much.
         sys.stdout.flush()
     return code
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser with every command."""
-    whole = Parser(
-        prog="lease-webhook",
-        description="Keeps Kubernetes Leases and LeaseCandidates safe: an admission webhook, and the same rules "
-        "for files and pipelines.",
-        epilog=_EPILOG,
-    )
-    whole.add_argument("--version", action="version", version=f"lease-webhook {__version__}")
-    subparsers = whole.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        command.add_parser(subparsers)
-    return whole
-
-
-def complain(text: str) -> int:
+def _complain(problem: click.ClickException, name: str) -> int:
     """Say on standard error why a command cannot go on; gives the exit code."""
-    print(f"lease-webhook: {escape(' '.join(text.split()))}", file=sys.stderr)
-    return 2
+    command = problem.ctx.command_path if isinstance(problem, click.UsageError) and problem.ctx else ""
+    text = problem.format_message()
+    if isinstance(problem, click.NoSuchOption | click.NoSuchCommand) and problem.possibilities:
+        text = f"{problem.message} Did you mean {problem.possibilities[0]}?"
+    hint = f" (see {command} --help)" if command else ""
+    print(escape(" ".join(f"{command or name}: {text}{hint}".split())), file=sys.stderr)
+    return problem.exit_code
 
 
 def _never_fail_to_print() -> None:

@@ -1,17 +1,18 @@
 """`lease-webhook doctor`: says whether a webhook configuration is safe for the leases of a cluster."""
 
-import argparse
 import datetime as dt
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+import click
 import msgspec
 
 from webhook.api.text import cut, escape
 from webhook.cli import json_text, object_stream
-from webhook.cli.arguments import add_format, server
+from webhook.cli.arguments import files, format_option, policy_option, server
 from webhook.cli.failure import Failure
+from webhook.cli.lazy_group import Command
 from webhook.cli.terminal import indent, paint_for
 from webhook.doctor import configuration, fences, handshake, surroundings
 from webhook.doctor.certificate import Served
@@ -33,61 +34,54 @@ Reads webhook configurations, as files or as a cluster shows them, and says for 
 can reach what could go wrong and what to change. It needs no cluster and changes nothing.
 """
 _EPILOG: Final = """\
-exit codes:
-  0  safe          1  something to change          2  unreadable, or no webhook configuration in it
+Exit codes:
+  0  safe
+  1  something to change
+  2  unreadable, or no webhook configuration in it
 
-examples:
+Examples:
   kubectl kustomize deploy/overlays/self-signed | lease-webhook doctor
-  kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml | lease-webhook doctor
+  kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml |
+    lease-webhook doctor
   lease-webhook doctor rendered.yaml --policy policy.yaml
   kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml |
-    lease-webhook doctor --policy policy.yaml     the fences of the policy file; docs/fence.md adds leases and pods
-  lease-webhook doctor rendered.yaml --endpoint 127.0.0.1:8443     and what is served there, against caBundle
+    lease-webhook doctor --policy policy.yaml     # and its fences; docs/fence.md says more
+  lease-webhook doctor rendered.yaml --endpoint 127.0.0.1:8443     # and the certificate there
 """
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `doctor`."""
-    parser = subparsers.add_parser(
-        "doctor",
-        help="is a webhook configuration safe for leases?",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-    )
-    parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="YAML or JSON; - is standard input")
-    parser.add_argument("--policy", metavar="FILE", help="the policy that is to be in force, or a preset's name")
-    parser.add_argument("--endpoint", type=server, metavar="HOST:PORT", help="a live webhook to shake hands with")
-    add_format(parser)
-    parser.set_defaults(run=run)
-
-
-def run(args: argparse.Namespace) -> int:
+@click.command("doctor", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
+@click.argument("file", default="-", metavar="[FILE]", shell_complete=files)
+@policy_option("the policy that is to be in force, or a preset's name", metavar="FILE")
+@click.option("--endpoint", type=server, metavar="HOST:PORT", help="a live webhook to shake hands with")
+@format_option()
+def command(*, file: str, policy: str | None, endpoint: tuple[str, int] | None, output: str) -> int:
     """Examine one text; raises Failure."""
     now = dt.datetime.now(dt.UTC)
-    found = list(_objects(args.file))
+    found = list(_objects(file))
     around = fences.surroundings(found)
     configurations, reports = _configurations(
-        found, required=not (around.has_own_fences or (args.policy and around.has_fences))
+        found, required=not (around.has_own_fences or (policy and around.has_fences))
     )
-    policy = _policy(args.policy, found, configurations)
-    reports += fences.examine_fences(around, policy.fences if policy else ())
+    in_force = _policy(policy, found, configurations)
+    reports += fences.examine_fences(around, in_force.fences if in_force else ())
 
     def served_at(webhook: Webhook) -> Served | None:
-        if args.endpoint is None:
+        if endpoint is None:
             return surroundings.served_in(found, webhook)
-        host, port = args.endpoint
+        host, port = endpoint
         return handshake.look(host, port, webhook.client_config)
 
     labels = surroundings.namespace_labels(found)
     unreachable: Unreachable | None = None
     try:
-        examined = list(examine(configurations, served_at, policy, now, labels)) if configurations else []
+        examined = list(examine(configurations, served_at, in_force, now, labels)) if configurations else []
     except Unreachable as problem:
         # The configuration can be wrong as well, and may be why nobody answers.
         unreachable = problem
-        examined = list(examine(configurations, lambda one: surroundings.served_in(found, one), policy, now, labels))
+        examined = list(examine(configurations, lambda one: surroundings.served_in(found, one), in_force, now, labels))
     choices = [choice for one in configurations for choice in one.choices]
-    code = (_print_json if args.format == "json" else _print)([*reports, *examined], choices)
+    code = (_print_json if output == "json" else _print)([*reports, *examined], choices)
     if unreachable:
         raise Failure(str(unreachable)) from unreachable
     return code
@@ -148,14 +142,14 @@ def _print(reports: Sequence[Report], choices: Sequence[str]) -> int:
     entries = [report for report in reports if report.webhook]
     fenced = sum(report.is_fence for report in reports)
     total = sum(len(report.diagnoses) for report in reports)
-    judged = f"{_count(len(entries), 'webhook entry', 'webhook entries')} that leases can reach"
+    examined = f"{_count(len(entries), 'webhook entry', 'webhook entries')} that leases can reach"
     if fenced:
-        judged = f"{_count(fenced, 'fence', 'fences')}, {judged}"
+        examined = f"{_count(fenced, 'fence', 'fences')}, {examined}"
     if total:
-        print(f"{paint.red('not safe')}: {_count(total, 'finding', 'findings')}; {judged}")
+        print(f"{paint.red('not safe')}: {_count(total, 'finding', 'findings')}; {examined}")
         return FINDINGS
     names = ", ".join(escape(report.webhook) for report in entries)
-    print(f"{paint.green('safe')}: {judged}{f' ({names})' if names else ''}")
+    print(f"{paint.green('safe')}: {examined}{f' ({names})' if names else ''}")
     for choice in choices:
         print(f"chosen: {escape(choice)} reviewed")
     return SAFE

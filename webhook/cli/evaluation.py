@@ -1,4 +1,4 @@
-"""Judges documents as `serve` would judge them: the same decoder, the same rules, the same verdict."""
+"""Evaluates documents as `serve` would: the same decoder, the same rules, the same verdict."""
 
 import time
 
@@ -19,8 +19,8 @@ from webhook.rules.tampering import stamp_of_writer
 from webhook.verdict.model import Cause, Verdict
 
 
-class Judged(Struct, frozen=True):
-    """A document with its verdict; `now` is the moment at which it was judged, in microseconds since 1970."""
+class Evaluation(Struct, frozen=True):
+    """A document with its verdict; `now` is the moment of the evaluation, in microseconds since 1970."""
 
     origin: Origin
     request: AdmissionRequest
@@ -41,15 +41,17 @@ def load_policy(name: str | None) -> Policy:
         raise Failure(str(error)) from None
 
 
-def judge(origin: Origin, body: bytes, policy: Policy, now: int | None = None, *, judge_writer: bool = True) -> Judged:
-    """Judge the bytes of one review.
+def evaluate_review(
+    origin: Origin, body: bytes, policy: Policy, now: int | None = None, *, with_writer: bool = True
+) -> Evaluation:
+    """Evaluate the bytes of one review.
 
     Args:
         origin: where the review stands.
         body: its bytes.
         policy: how strict to be.
         now: microseconds since 1970; None takes the latest time that an API server stamped into it, else the clock.
-        judge_writer: False leaves out the rules about the writer.
+        with_writer: False leaves out the rules about the writer.
 
     Raises:
         ReviewError: the bytes are not a review, or nest too deeply.
@@ -58,12 +60,12 @@ def judge(origin: Origin, body: bytes, policy: Policy, now: int | None = None, *
     try:
         request = decode(body)
         at = _moment_of(request) if now is None else now
-        verdict = evaluate(request, policy, at, judge_writer=judge_writer)
+        verdict = evaluate(request, policy, at, judge_writer=with_writer)
     except RecursionError:
         raise ReviewError(400, "nested too deeply") from None
     if policy.mode is Mode.DENY and _is_unknown_version(request):
         verdict = _deny_version(request, verdict)
-    return Judged(origin, request, verdict, at)
+    return Evaluation(origin, request, verdict, at)
 
 
 def _moment_of(request: AdmissionRequest) -> int:
@@ -104,4 +106,4 @@ def _deny_version(request: AdmissionRequest, verdict: Verdict) -> Verdict:
     )
 
 
-__all__ = ["Judged", "ReviewError", "judge", "load_policy"]
+__all__ = ["Evaluation", "ReviewError", "evaluate_review", "load_policy"]

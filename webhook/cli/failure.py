@@ -1,5 +1,9 @@
 """How a command gives up: one line that says what is wrong and what to do."""
 
+import click
 
-class Failure(Exception):  # noqa: N818 - it ends a command, and the person who typed it reads the text
-    """A command cannot go on. `main` prints the text to stderr as one line and exits with 2."""
+
+class Failure(click.ClickException):
+    """A command cannot go on. The text goes to standard error as one line; the exit code is 2."""
+
+    exit_code = 2

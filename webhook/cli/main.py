@@ -1,22 +1,40 @@
-"""The console script `lease-webhook`: runs a command and never shows a traceback."""
+"""The console scripts `lease-webhook` and `kubectl-lease`: run a command and never show a traceback.
+
+Only `sys` and `os` are imported here: everything else is imported where Ctrl-C is already handled.
+"""
 
 import os
 import sys
-from collections.abc import Sequence
-from typing import Final
 
-BROKEN_PIPE: Final = 141
-INTERRUPTED: Final = 130
+PROGRAM = "lease-webhook"
+PLUGIN = "kubectl lease"
+"""The name of the same program as a plugin of kubectl, which finds the executable `kubectl-lease` on the path."""
+
+BROKEN_PIPE = 141
+INTERRUPTED = 130
 """What a shell reports for a program that SIGPIPE or SIGINT ended."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def script() -> None:
+    """Run the program on the arguments of the process, and exit with its code."""
+    code = main()
+    try:
+        import signal  # noqa: PLC0415 - see the module's docstring
+
+        # The command has ended: Ctrl-C while the interpreter ends would only print a traceback.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    sys.exit(code)
+
+
+def main(argv: "list[str] | None" = None) -> int:
     """Run one command and return its exit code; `argv` is without the program's name."""
     try:
-        # Imports take most of the time of a short command, and Ctrl-C may come meanwhile.
-        from webhook.cli import commands  # noqa: PLC0415
+        from webhook.cli import commands  # noqa: PLC0415 - see the module's docstring
 
-        return commands.run(argv)
+        name = PLUGIN if sys.argv[0].endswith("kubectl-lease") else PROGRAM
+        return commands.run(sys.argv[1:] if argv is None else argv, name)
     except BrokenPipeError:
         _abandon_output()
         return BROKEN_PIPE

@@ -1,7 +1,7 @@
 """When recorded reviews were received, as the indexes beside them say."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from webhook.cli.sources import INDEX, Origin, Unreadable
 class Received:
     """The moments of all indexes that concern some directories; `unreadable` are the lines that could not be read."""
 
-    def __init__(self, directories: list[str]) -> None:
+    def __init__(self, directories: Sequence[str]) -> None:
         self.unreadable: list[Unreadable] = []
         self._moments: dict[Path, int] = {}
         self._last: tuple[str, int | None] = ("", None)
@@ -55,7 +55,7 @@ def _entry(line: bytes) -> dict[str, Any]:
     return entry if isinstance(entry, dict) else {}
 
 
-def _indexes(directories: list[str]) -> Iterator[Path]:
+def _indexes(directories: Sequence[str]) -> Iterator[Path]:
     """The nearest index above each directory, and every one below it."""
     for directory in map(Path, directories):
         above = (parent / INDEX for parent in directory.resolve().parents)

@@ -1,20 +1,22 @@
 """`lease-webhook replay`: evaluates recorded reviews again, and says what another policy would change."""
 
-import argparse
 import collections
 import sys
+from collections.abc import Sequence
 from enum import StrEnum
 from itertools import chain
 
+import click
 from msgspec import Struct
 
 from webhook.cli import json_text
-from webhook.cli.arguments import add_format
+from webhook.cli.arguments import files, format_option, policy_option
 from webhook.cli.candidate_sets import CandidateSets
-from webhook.cli.evaluation import Judged, ReviewError, judge, load_policy
+from webhook.cli.evaluation import Evaluation, ReviewError, evaluate_review, load_policy
+from webhook.cli.lazy_group import Command
 from webhook.cli.progress import Progress
 from webhook.cli.received import Received
-from webhook.cli.report import DENIED, UNREADABLE, Tally, conflicts, error_line, json_of, say, text_of
+from webhook.cli.report import DENIED, UNREADABLE, Outcome, Tally, conflicts, error_line, json_of, say, text_of
 from webhook.cli.sources import Item, Review, Skipped, Unreadable, read
 from webhook.cli.terminal import Paint, paint_for, table
 from webhook.policy.model import Policy
@@ -22,22 +24,22 @@ from webhook.rules.mode import Mode
 from webhook.verdict.model import Verdict
 
 Counts = collections.Counter[tuple[str, Mode]]
-"""How often each rule spoke, by mode."""
+"""How many reviews have a finding of each rule, by mode."""
 
 _DESCRIPTION = """\
 Evaluates recorded AdmissionReviews again, each at the moment when it was received (from index.jsonl, if there is one
 beside the files or above them), and shows what is denied or warned about, and by which rules.
+
+With --against, shows only what the second policy would change: try a stricter policy on real traffic first.
 """
 
 _EPILOG = """\
-With --against, shows only what the second policy would change: try a stricter policy on real traffic first.
-
-exit codes:
+Exit codes:
   0  nothing is denied (with --against: nothing more than before)
   1  something is denied (with --against: newly denied)
   2  something could not be read, or wrong usage
 
-example:
+Example:
   lease-webhook replay captured --policy standard --against strict
 """
 
@@ -56,8 +58,8 @@ class Change(StrEnum):
 class Pair(Struct, frozen=True):
     """A review under two policies."""
 
-    before: Judged
-    after: Judged
+    before: Evaluation
+    after: Evaluation
 
     @property
     def change(self) -> Change:
@@ -67,94 +69,84 @@ class Pair(Struct, frozen=True):
             return Change.NEWLY_DENIED if after is Mode.DENY else Change.NEWLY_WARNED
         if after < before:
             return Change.NO_LONGER_DENIED if before is Mode.DENY else Change.NO_LONGER_WARNED
-        return Change.NONE if _told(self.before) == _told(self.after) else Change.OTHER_RULES
+        return Change.NONE if _seen_by_writer(self.before) == _seen_by_writer(self.after) else Change.OTHER_RULES
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Register the command."""
-    parser = subparsers.add_parser(
-        "replay",
-        help="evaluate recorded reviews again; compare two policies",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-    )
-    parser.add_argument("directories", nargs="+", metavar="DIR", help="recorded reviews: files or directories")
-    parser.add_argument("--policy", metavar="A", help="preset or policy file; standard unless given")
-    parser.add_argument("--against", metavar="B", help="the policy to compare with: show what it would change")
-    add_format(parser, "json prints one line per review")
-    parser.set_defaults(run=run)
-
-
-def run(args: argparse.Namespace) -> int:
+@click.command("replay", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
+@click.argument("directories", metavar="DIR...", nargs=-1, required=True, shell_complete=files)
+@policy_option("preset or policy file; standard unless given", metavar="A")
+@policy_option("the policy to compare with: show what it would change", "--against", metavar="B")
+@format_option("json prints one line per review")
+def command(*, directories: tuple[str, ...], policy: str | None, against: str | None, output: str) -> int:
     """Evaluate everything and say what came of it."""
-    policy = load_policy(args.policy)
-    received = Received(args.directories)
-    if args.against is None:
-        return _replay(args, policy, received)
-    return _compare(args, policy, load_policy(args.against), received)
+    first = load_policy(policy)
+    if against is None:
+        return _replay(directories, first, policy or first.preset, output)
+    return _compare(directories, (first, load_policy(against)), (policy or first.preset, against), output)
 
 
-def _replay(args: argparse.Namespace, policy: Policy, received: Received) -> int:
+def _replay(directories: Sequence[str], policy: Policy, name: str, output: str) -> int:
     paint = paint_for(sys.stdout)
     tally = Tally()
     rules: Counts = collections.Counter()
     candidates = CandidateSets()
     progress = Progress("reviews")
-    for item in progress.watch(chain(received.unreadable, read(args.directories))):
-        outcome = _judged(item, policy, received)
-        if isinstance(outcome, Judged):
+    received = Received(directories)
+    for item in progress.watch(chain(received.unreadable, read(directories))):
+        outcome = _evaluate(item, policy, received)
+        if isinstance(outcome, Evaluation):
             outcome = candidates.follow(outcome, policy)
         tally.count(outcome)
-        if isinstance(outcome, Judged):
+        if isinstance(outcome, Evaluation):
             rules.update(_rules_and_modes(outcome))
-            if args.format == "json":
+            if output == "json":
                 progress.print(json_text.line(json_of(outcome)))
             elif conflicts(outcome) or _level(outcome.verdict) > Mode.AUDIT:
                 progress.print(*text_of(outcome, paint))
         elif isinstance(outcome, Unreadable):
-            progress.print(*_unreadable(outcome, args.format, paint))
-    if args.format == "json":
+            progress.print(*_unreadable(outcome, output, paint))
+    if output == "json":
         if tally.skipped:
             say(tally.skipped_text())
     else:
-        print("\n".join([*_counts([(args.policy or policy.preset, rules)]), *tally.lines()]))
+        print("\n".join([*_counts([(name, rules)]), *tally.lines()]))
     return tally.exit_code
 
 
-def _compare(args: argparse.Namespace, policy: Policy, against: Policy, received: Received) -> int:
+def _compare(directories: Sequence[str], policies: tuple[Policy, Policy], names: tuple[str, str], output: str) -> int:
     paint = paint_for(sys.stdout)
     changes: collections.Counter[Change] = collections.Counter()
     before: Counts = collections.Counter()
     after: Counts = collections.Counter()
     unreadable = 0
     progress = Progress("reviews")
-    for item in progress.watch(chain(received.unreadable, read(args.directories))):
-        outcome, other = _judged(item, policy, received), _judged(item, against, received)
+    received = Received(directories)
+    for item in progress.watch(chain(received.unreadable, read(directories))):
+        outcome, other = (_evaluate(item, policy, received) for policy in policies)
         if isinstance(outcome, Unreadable):
             unreadable += 1
-            progress.print(*_unreadable(outcome, args.format, paint))
-        if not isinstance(outcome, Judged) or not isinstance(other, Judged):
+            progress.print(*_unreadable(outcome, output, paint))
+        if not isinstance(outcome, Evaluation) or not isinstance(other, Evaluation):
             continue
         pair = Pair(outcome, other)
         changes[pair.change] += 1
         before.update(_rules_and_modes(outcome))
         after.update(_rules_and_modes(other))
-        if args.format == "json":
+        if output == "json":
             progress.print(json_text.line({**json_of(outcome), "against": json_of(other), "change": pair.change.value}))
         elif pair.change is not Change.NONE:
             progress.print(*text_of(other, paint, pair.change.value))
-    if args.format == "text":
-        names = (args.policy or policy.preset, args.against)
+    if output == "text":
         print("\n".join([*_counts(list(zip(names, (before, after), strict=True))), _summary(changes, names)]))
     return UNREADABLE if unreadable else DENIED if changes[Change.NEWLY_DENIED] else 0
 
 
-def _judged(item: Item, policy: Policy, received: Received) -> Judged | Unreadable | Skipped:
+def _evaluate(item: Item, policy: Policy, received: Received) -> Outcome:
     if not isinstance(item, Review):
-        # A bare manifest was never sent by anybody, so there is nothing to replay.
+        # A bare manifest was never sent, so there is nothing to replay.
         return item if isinstance(item, Unreadable | Skipped) else Skipped(item.origin, str(item.document["kind"]))
     try:
-        return judge(item.origin, item.body, policy, received.of(item.origin.path))
+        return evaluate_review(item.origin, item.body, policy, received.of(item.origin.path))
     except ReviewError as error:
         return Unreadable(item.origin, str(error))
 
@@ -165,13 +157,13 @@ def _level(verdict: Verdict) -> Mode:
     return Mode.WARN if verdict.warnings else Mode.OFF
 
 
-def _rules_and_modes(judged: Judged) -> set[tuple[str, Mode]]:
-    return {(finding.rule, finding.mode) for finding in judged.verdict.findings}
+def _rules_and_modes(evaluation: Evaluation) -> set[tuple[str, Mode]]:
+    return {(finding.rule, finding.mode) for finding in evaluation.verdict.findings}
 
 
-def _told(judged: Judged) -> set[tuple[str, Mode]]:
-    """What the writer hears of; audit findings are for the log only."""
-    return {(rule, mode) for rule, mode in _rules_and_modes(judged) if mode > Mode.AUDIT}
+def _seen_by_writer(evaluation: Evaluation) -> set[tuple[str, Mode]]:
+    """What the writer is shown; audit findings are for the log only."""
+    return {(rule, mode) for rule, mode in _rules_and_modes(evaluation) if mode > Mode.AUDIT}
 
 
 def _unreadable(unreadable: Unreadable, form: str, paint: Paint) -> list[str]:

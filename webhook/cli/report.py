@@ -10,14 +10,14 @@ from msgspec import Struct
 
 from webhook.api.text import cut, escape
 from webhook.cli import json_text
-from webhook.cli.evaluation import Judged
+from webhook.cli.evaluation import Evaluation
 from webhook.cli.sources import Skipped, Unreadable
 from webhook.cli.terminal import Paint, indent, width
 from webhook.rules.election import candidate_strategy_conflict
 from webhook.rules.mode import Mode
 from webhook.verdict.model import JudgedFinding
 
-Outcome = Judged | Unreadable | Skipped
+Outcome = Evaluation | Unreadable | Skipped
 
 UNREADABLE: Final = 2
 DENIED: Final = 1
@@ -66,7 +66,8 @@ class Tally(Struct):
             (self.warned, "allowed with warnings"),
             (self.allowed, "allowed"),
         ]
-        text = f"{self.evaluated} evaluated" + "".join(f", {count} {word}" for count, word in counts if count)
+        found = ", ".join(f"{count} {word}" for count, word in counts if count)
+        text = f"{self.evaluated} evaluated: {found}" if found else "0 evaluated"
         if self.unreadable:
             text += f"; {self.unreadable} unreadable"
         if self.skipped:
@@ -84,14 +85,14 @@ class Tally(Struct):
         return f"{self.skipped.total()} skipped ({kinds}{', ...' if len(self.skipped) > 5 else ''})"
 
 
-def denying(judged: Judged) -> list[JudgedFinding]:
+def denying(evaluation: Evaluation) -> list[JudgedFinding]:
     """The findings that deny."""
-    return [finding for finding in judged.verdict.findings if finding.mode is Mode.DENY]
+    return [finding for finding in evaluation.verdict.findings if finding.mode is Mode.DENY]
 
 
-def conflicts(judged: Judged) -> list[JudgedFinding]:
+def conflicts(evaluation: Evaluation) -> list[JudgedFinding]:
     """The findings about a set of candidates; no single write is refused for them."""
-    return [finding for finding in judged.verdict.findings if finding.rule == candidate_strategy_conflict.ID]
+    return [finding for finding in evaluation.verdict.findings if finding.rule == candidate_strategy_conflict.ID]
 
 
 def text_of(outcome: Outcome, paint: Paint, label: str = "") -> list[str]:
@@ -117,22 +118,22 @@ def text_of(outcome: Outcome, paint: Paint, label: str = "") -> list[str]:
     return head + _wrapped(_reasons(outcome), margin)
 
 
-def subject_of(judged: Judged) -> str:
-    """What was judged: `Lease shop/checkout, takeover`."""
-    request = judged.request
+def subject_of(evaluation: Evaluation) -> str:
+    """What was evaluated: `Lease shop/checkout, takeover`."""
+    request = evaluation.request
     name = "/".join(filter(None, (request.namespace, request.name)))
-    event = judged.verdict.event or request.operation.lower()
+    event = evaluation.verdict.event or request.operation.lower()
     return ", ".join(filter(None, (escape(cut(f"{request.kind} {name}".strip())), event)))
 
 
-def _reasons(judged: Judged) -> Iterable[str]:
-    verdict = judged.verdict
-    found = denying(judged)
+def _reasons(evaluation: Evaluation) -> Iterable[str]:
+    verdict = evaluation.verdict
+    found = denying(evaluation)
     yield from (f"{finding.rule}: {finding.error}" for finding in found)
     if not verdict.allowed and not found:
         yield verdict.message
     yield from (f"warning: {warning}" for warning in verdict.warnings)
-    yield from (f"note: {finding.rule}: {finding.error}" for finding in conflicts(judged))
+    yield from (f"note: {finding.rule}: {finding.error}" for finding in conflicts(evaluation))
 
 
 def _wrapped(texts: Iterable[str], margin: int) -> list[str]:
@@ -140,11 +141,11 @@ def _wrapped(texts: Iterable[str], margin: int) -> list[str]:
     return [line for text in texts for line in indent(text, margin, columns).splitlines()]
 
 
-def json_of(judged: Judged) -> dict[str, Any]:
+def json_of(evaluation: Evaluation) -> dict[str, Any]:
     """The document and its verdict as the JSON line says it."""
-    request, verdict = judged.request, judged.verdict
+    request, verdict = evaluation.request, evaluation.verdict
     return {
-        "source": str(judged.origin),
+        "source": str(evaluation.origin),
         "uid": request.uid,
         "apiVersion": "/".join(filter(None, (request.group, request.version))),
         "kind": request.kind,

@@ -1,6 +1,5 @@
 """`lease-webhook rules [ID]`: every rule with its mode in each preset, or one rule explained."""
 
-import argparse
 import difflib
 import inspect
 import sys
@@ -8,13 +7,17 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, Final
 
+import click
 from msgspec import Struct
 from msgspec.structs import asdict
 
 from webhook.api.request import KIND_OF, Operation, Resource
+from webhook.api.review import decode
 from webhook.cli import json_text
+from webhook.cli.arguments import format_option
 from webhook.cli.failure import Failure
-from webhook.cli.terminal import indent, paint_for, table
+from webhook.cli.lazy_group import Command
+from webhook.cli.terminal import indent, paint_for, table, width
 from webhook.policy.model import LeasePolicy
 from webhook.policy.rule_ids import RULE_IDS
 from webhook.policy_file import load
@@ -45,6 +48,7 @@ class Described(Struct, frozen=True):
     operations: str
     text: str
     source: str
+    file: str
     renewals: str = ""
     runs: str = EVERYWHERE
 
@@ -54,33 +58,27 @@ class Described(Struct, frozen=True):
         return self.text.partition("\n")[0]
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Register the command."""
-    parser = subparsers.add_parser(
-        "rules",
-        help="list the rules, or explain one",
-        description="Lists every rule, or explains one: what it says, why, and where it comes from.",
-        epilog="example: lease-webhook rules takeover-before-expiry",
-    )
-    parser.add_argument("id", nargs="?", metavar="ID", help="the rule to explain")
-    parser.add_argument(
-        "--format",
-        choices=("text", "json", "markdown"),
-        default="text",
-        help="json prints one line per rule, markdown the table of the README",
-    )
-    parser.set_defaults(run=run)
+def _rule_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in described() if name.startswith(incomplete)]
 
 
-def run(args: argparse.Namespace) -> int:
+@click.command(
+    "rules",
+    cls=Command,
+    help="Lists every rule, or explains one: what it says, why, and where it comes from.",
+    epilog="Example:\n  lease-webhook rules takeover-before-expiry",
+)
+@click.argument("name", required=False, metavar="[ID]", shell_complete=_rule_ids)
+@format_option("json prints one line per rule, markdown the table of the README", ("text", "json", "markdown"))
+def command(name: str | None, output: str) -> int:
     """Print the list or one rule."""
-    chosen = None if args.id is None else _find(args.id)
-    if args.format == "json":
+    chosen = None if name is None else _find(name)
+    if output == "json":
         lines = [json_text.line(_as_json(rule)) for rule in ([chosen] if chosen else described().values())]
     elif chosen:
         lines = _explained(chosen)
     else:
-        lines = markdown() if args.format == "markdown" else _listed()
+        lines = markdown() if output == "markdown" else _listed()
     print("\n".join(lines))
     return 0
 
@@ -127,7 +125,7 @@ def _as_json(rule: Described) -> dict[str, Any]:
 def _listed() -> list[str]:
     rows = [(rule.id, *_modes(rule.id), rule.summary) for rule in described().values()]
     note = "observe denies nothing: what strict would deny becomes a warning; the rest is as in standard."
-    return [*table([("rule", *PRESETS, "it says"), *rows], by=0), "", note]
+    return [*table([("rule", *PRESETS, "it says"), *rows], by=0, columns=width()), "", *indent(note, 0).splitlines()]
 
 
 def _explained(rule: Described) -> list[str]:
@@ -138,7 +136,12 @@ def _explained(rule: Described) -> list[str]:
     facts += [("renewals", rule.renewals)] if rule.renewals else []
     if rule.id in RULE_IDS:
         facts.append(("change it", f"in a policy file: rules: {{{rule.id}: {{mode: warn}}}}"))
-    lines = [paint.bold(rule.id), indent(rule.summary, 2), "", *table([*facts, ("source", rule.source)])]
+    lines = [
+        paint.bold(rule.id),
+        indent(rule.summary, 2),
+        "",
+        *table([*facts, ("source", rule.source), ("file", rule.file)], columns=width()),
+    ]
     for paragraph in filter(None, rule.text.partition("\n")[2].strip().split("\n\n")):
         lines += ["", indent(" ".join(paragraph.split()), 2)]
     return lines
@@ -160,6 +163,7 @@ def _of_registry(rule: Rule) -> Described:
         operations=", ".join(operation for operation in Operation if operation in rule.operations),
         text=text,
         source=rule.source,
+        file=_file_of(rule.check),
         renewals=_renewals(rule),
     )
 
@@ -172,7 +176,7 @@ def _renewals(rule: Rule) -> str:
 
 def _without_rule(name: str, text: str, source: str) -> Described:
     operations = ", ".join((Operation.CREATE, Operation.UPDATE, Operation.DELETE))
-    return Described(name, ", ".join(KIND_OF.values()), operations, text, source)
+    return Described(name, ", ".join(KIND_OF.values()), operations, text, source, _file_of(decode))
 
 
 def _of_check(name: str, check: Callable[..., Any]) -> Described:
@@ -180,7 +184,12 @@ def _of_check(name: str, check: Callable[..., Any]) -> Described:
     text = inspect.cleandoc(check.__doc__ or "").partition("\n\nArgs:")[0]
     says, _, source = text.partition("\n\nSource:")
     kind = KIND_OF[Resource.LEASECANDIDATES]
-    return Described(name, kind, "a set of stored candidates", says, " ".join(source.split()), runs=OFFLINE)
+    file = _file_of(check)
+    return Described(name, kind, "a set of stored candidates", says, " ".join(source.split()), file, runs=OFFLINE)
+
+
+def _file_of(check: Callable[..., Any]) -> str:
+    return f"{check.__module__.replace('.', '/')}.py"
 
 
 def _modes(rule: str) -> Iterator[str]:

@@ -1,92 +1,111 @@
 """`lease-webhook serve`: answer the API server until told to stop."""
 
-import argparse
-from typing import Final
+from typing import Any, Final
 
-from webhook.cli.arguments import count, endpoint
+import click
+
+from webhook.cli.arguments import address, count, directories, files, policies
 from webhook.cli.failure import Failure
+from webhook.cli.lazy_group import Command
 from webhook.policy_file import PolicyFileError
 from webhook.server.gunicorn_app import CannotServeError, serve
-from webhook.server.settings import DEFAULT_WORKERS, Options
+from webhook.server.settings import Options
 
 _DESCRIPTION: Final = """\
 Serves admission reviews over TLS in the foreground, and probes and metrics on a plain port.
 Certificates and a policy file may change while it runs. SIGTERM drains and ends it.
 """
 _EPILOG: Final = """\
-example:
+Example:
   lease-webhook certs && lease-webhook serve
-  curl --cacert certs/ca.crt -H 'Content-Type: application/json' -d @review.json https://localhost:8443/validate
+  curl --cacert certs/ca.crt -H 'Content-Type: application/json' -d @review.json \\
+    https://localhost:8443/validate
 """
+_CLIENT_NAME: Final = "--client-name"
+DEFAULTS: Final = Options()
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `serve`."""
-    parser = subparsers.add_parser(
-        "serve",
-        help="answer the API server over TLS",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-    )
-    flag = parser.add_argument
-    flag(
-        "--bind",
-        type=_address,
-        default=Options().bind,
-        metavar="ADDRESS",
-        help="for reviews, TLS (default: %(default)s)",
-    )
-    flag("--tls-dir", default=Options().tls_dir, metavar="DIR", help="tls.crt, tls.key, ca.crt (default: %(default)s)")
-    flag("--policy", default="", metavar="NAME|FILE", help="a preset or a policy file (default: standard)")
-    flag("--workers", type=count, default=DEFAULT_WORKERS, metavar="N", help="processes (default: %(default)s)")
-    flag(
-        "--health-bind",
-        type=_address,
-        default=Options().health_bind,
-        metavar="ADDRESS",
-        help="for /livez, /readyz and /metrics, plain (default: %(default)s)",
-    )
-    flag("--capture", default="", metavar="DIR", help="keep the latest reviews there, to replay them (default: off)")
-    flag("--client-ca", default="", metavar="FILE", help="ask clients for a certificate of this CA (default: off)")
-    flag(
-        "--client-name",
-        action="extend",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="common or DNS names in client certificates that may ask; others get 403",
-    )
-    flag(
-        "--no-audit-lines",
-        dest="audit_lines",
-        action="store_false",
-        help="do not log findings of mode audit (default: one line a minute for each rule, lease and user)",
-    )
-    parser.set_defaults(run=run)
+class _ServeCommand(Command):
+    """`--client-name` takes one name or several, as far as the next option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Repeat the option before each further name."""
+        repeated: list[str] = []
+        is_name = False
+        for word in args:
+            if is_name and not word.startswith("-") and repeated[-1] != _CLIENT_NAME:
+                repeated.append(_CLIENT_NAME)
+            repeated.append(word)
+            is_name = word == _CLIENT_NAME or (is_name and not word.startswith("-"))
+        return super().parse_args(ctx, repeated)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Serve; raises Failure where it cannot start."""
-    if bool(args.client_ca) != bool(args.client_name):
+@click.command("serve", cls=_ServeCommand, help=_DESCRIPTION, epilog=_EPILOG)
+@click.option(
+    "--bind",
+    type=address,
+    default=DEFAULTS.bind,
+    metavar="ADDRESS",
+    help=f"for reviews, TLS (default: {DEFAULTS.bind})",
+)
+@click.option(
+    "--tls-dir",
+    default=DEFAULTS.tls_dir,
+    metavar="DIR",
+    help=f"tls.crt, tls.key, ca.crt (default: {DEFAULTS.tls_dir})",
+    shell_complete=directories,
+)
+@click.option(
+    "--policy",
+    default="",
+    metavar="NAME|FILE",
+    help="a preset or a policy file (default: standard)",
+    shell_complete=policies,
+)
+@click.option(
+    "--workers", type=count, default=DEFAULTS.workers, metavar="N", help=f"processes (default: {DEFAULTS.workers})"
+)
+@click.option(
+    "--health-bind",
+    type=address,
+    default=DEFAULTS.health_bind,
+    metavar="ADDRESS",
+    help=f"for /livez, /readyz and /metrics, plain (default: {DEFAULTS.health_bind})",
+)
+@click.option(
+    "--capture",
+    default="",
+    metavar="DIR",
+    help="keep the latest reviews there, to replay them (default: off)",
+    shell_complete=directories,
+)
+@click.option(
+    "--client-ca",
+    default="",
+    metavar="FILE",
+    help="ask clients for a certificate of this CA (default: off)",
+    shell_complete=files,
+)
+@click.option(
+    _CLIENT_NAME,
+    "client_names",
+    multiple=True,
+    metavar="NAME...",
+    help="common or DNS names in client certificates that may send reviews; others get 403",
+)
+@click.option(
+    "--no-audit-lines",
+    "no_audit_lines",
+    is_flag=True,
+    help="do not log findings of mode audit; default: one line a minute for each rule, lease and user",
+)
+def command(*, client_names: tuple[str, ...], no_audit_lines: bool, **given: Any) -> int:  # noqa: ANN401 - options that `Options` names and types
+    """Serve; raises Failure if it cannot start."""
+    options = Options(client_names=client_names, audit_lines=not no_audit_lines, **given)
+    if bool(options.client_ca) != bool(client_names):
         raise Failure("--client-ca and --client-name need each other: a CA alone would let in all that it signed")
-    options = Options(
-        bind=args.bind,
-        tls_dir=args.tls_dir,
-        policy=args.policy,
-        workers=args.workers,
-        health_bind=args.health_bind,
-        capture=args.capture,
-        client_ca=args.client_ca,
-        client_names=tuple(args.client_name),
-        audit_lines=args.audit_lines,
-    )
     try:
         serve(options)
     except (CannotServeError, PolicyFileError) as error:
         raise Failure(str(error)) from error
     return 0
-
-
-def _address(text: str) -> str:
-    endpoint(text)
-    return text

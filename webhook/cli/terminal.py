@@ -1,4 +1,4 @@
-"""Text for a terminal: colour only where a person looks, lines that fit."""
+"""Text for a terminal: color on a terminal only, lines that fit."""
 
 import os
 import shutil
@@ -9,21 +9,21 @@ from typing import Final, TextIO
 from msgspec import Struct
 
 NARROWEST: Final = 60
-WIDEST: Final = 120
+WIDEST: Final = 100
 _RESET: Final = "\x1b[0m"
 
 
 class Paint(Struct, frozen=True):
-    """Colours for one stream; each method gives its text back unchanged where `colour` is false."""
+    """Colors for one stream; each method gives its text back unchanged if `color` is false."""
 
-    colour: bool
+    color: bool
 
     def red(self, text: str) -> str:
         """Denied, broken."""
         return self._in("31", text)
 
     def yellow(self, text: str) -> str:
-        """Allowed, but told."""
+        """Allowed with warnings."""
         return self._in("33", text)
 
     def green(self, text: str) -> str:
@@ -31,25 +31,25 @@ class Paint(Struct, frozen=True):
         return self._in("32", text)
 
     def dim(self, text: str) -> str:
-        """What the eye may skip."""
+        """Less important text."""
         return self._in("2", text)
 
     def bold(self, text: str) -> str:
-        """What the eye should find first."""
+        """Titles and names."""
         return self._in("1", text)
 
     def _in(self, code: str, text: str) -> str:
-        return f"\x1b[{code}m{text}{_RESET}" if self.colour else text
+        return f"\x1b[{code}m{text}{_RESET}" if self.color else text
 
 
 def paint_for(stream: TextIO) -> Paint:
-    """Colour on a terminal only, and never where NO_COLOR is set (no-color.org) or TERM is dumb."""
+    """Color on a terminal only, and never if NO_COLOR is set (no-color.org) or TERM is dumb."""
     wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return Paint(colour=wanted and stream.isatty())
+    return Paint(color=wanted and stream.isatty())
 
 
 def width() -> int:
-    """Columns to use: those of the terminal, or of COLUMNS, within reason; 100 where there is none."""
+    """Columns to use: those of the terminal, or of COLUMNS, from 60 to 100; 100 if there is none."""
     return max(NARROWEST, min(WIDEST, shutil.get_terminal_size(fallback=(100, 24)).columns))
 
 
@@ -66,10 +66,16 @@ def indent(text: str, by: int, columns: int | None = None) -> str:
     )
 
 
-def table(rows: Sequence[tuple[str, ...]], by: int = 2) -> list[str]:
-    """Rows as aligned lines, two blanks between columns; the last column is as long as it likes."""
+def table(rows: Sequence[tuple[str, ...]], by: int = 2, columns: int | None = None) -> list[str]:
+    """Rows as aligned lines, two blanks between columns.
+
+    The last column is as long as it likes, or is wrapped within its column if `columns` says how wide the table may be.
+    """
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)][:-1]
-    return [
-        (" " * by + "  ".join([*(cell.ljust(n) for cell, n in zip(row, widths, strict=False)), row[-1]])).rstrip()
-        for row in rows
-    ]
+    start = by + sum(widths) + 2 * len(widths)
+    lines = []
+    for row in rows:
+        cells = " " * by + "".join(f"{cell.ljust(n)}  " for cell, n in zip(row, widths, strict=False))
+        last = indent(row[-1], start, columns).lstrip() if columns else row[-1]
+        lines += f"{cells}{last}".rstrip().split("\n")
+    return lines

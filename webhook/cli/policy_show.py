@@ -1,104 +1,50 @@
-"""`lease-webhook policy check|show|schema`: is a policy file good, what does it come to, and what may it say."""
+"""`lease-webhook policy show`: the modes and numbers that hold for a lease, and which layer decided each."""
 
-import argparse
 import sys
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+import click
 from msgspec import UNSET, to_builtins
 
 from webhook.api.text import escape
 from webhook.cli import json_text
-from webhook.cli.arguments import add_format
-from webhook.cli.failure import Failure
+from webhook.cli.arguments import format_option, policies
+from webhook.cli.evaluation import load_policy
+from webhook.cli.lazy_group import Command
+from webhook.cli.policy_summary import head, summary
 from webhook.cli.terminal import Paint, indent, paint_for, table
 from webhook.policy.compiler import ANYWHERE, EXEMPT_GROUPS, EXEMPT_USERS, settings_of, until_of
 from webhook.policy.explain import BUILT_IN, PRESET, Explained, concerning, explain, narrowed_to, on, where, whom
-from webhook.policy.json_schema import schema_text
-from webhook.policy.lint import notes
 from webhook.policy.model import MODE, Policy
 from webhook.policy.schema_types import Exemption, LeaseBinding
-from webhook.policy_file import DEFAULT_PRESET, PolicyFileError, load
+from webhook.policy_file import DEFAULT_PRESET
 from webhook.rules.mode import Mode
 from webhook.rules.registry import RULES
 
 _NONE: Final = "  none"
-_FILE_HELP: Final = "a policy file, or a preset: observe, standard (default), strict"
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Register the command and its three subcommands."""
-    parser = subparsers.add_parser(
-        "policy",
-        help="check or show a policy file",
-        description="A policy file says how strict the rules are, for whom, and who may write which lease.",
-    )
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    check = commands.add_parser(
-        "check",
-        help="is a policy file good?",
-        description="Checks a policy file as `serve` does when it starts, and says what is legal but odd: exemptions "
-        "that have ended or soon will, modes that change nothing. Exit code 0: good; 2: refused.",
-        epilog="example: lease-webhook policy check policy.yaml",
-    )
-    check.add_argument("file", metavar="FILE", help="a policy file")
-    add_format(check)
-    check.set_defaults(run=run_check)
-    show = commands.add_parser(
-        "show",
-        help="which mode and numbers hold for a lease, and why",
-        description="Shows the mode and the numbers of every rule with the layer that decided each: the preset, "
-        "`rules`, or one of the `overrides`. Without --namespace and --lease: what holds everywhere.",
-        epilog="example: lease-webhook policy show policy.yaml --namespace shop --lease checkout",
-    )
-    show.add_argument("file", nargs="?", metavar="NAME|FILE", help=_FILE_HELP)
-    show.add_argument("--namespace", default="", metavar="N", help="for leases of this namespace")
-    show.add_argument("--lease", default="", metavar="L", help="for the lease, or candidate, of this name")
-    add_format(show)
-    show.set_defaults(run=run_show)
-    schema = commands.add_parser(
-        "schema",
-        help="the JSON Schema of policy files, for editors",
-        description="Prints the JSON Schema of policy files, with which an editor completes and checks.",
-        epilog="example: lease-webhook policy schema > policy.schema.json",
-    )
-    schema.set_defaults(run=run_schema)
-
-
-def run_check(args: argparse.Namespace) -> int:
-    """Say whether the file is good, and what about it is odd."""
-    policy = _loaded(args.file)
-    document = policy.document
-    if args.format == "json":
-        print(json_text.line(_head(policy) | {"file": args.file, "good": True, "notes": notes(policy, _now())}))
-        return 0
-    paint = paint_for(sys.stdout)
-    counts = [
-        f"{name}: {len(entries)}"
-        for name, entries in (
-            ("exemptions", document.exempt),
-            ("overrides", document.overrides),
-            ("bindings", document.bindings),
-            ("fences", policy.fences),
-        )
-        if entries
-    ]
-    print(f"{escape(args.file)}: {paint.green('good')}, {', '.join([_summary(policy), *counts])}")
-    for note in notes(policy, _now()):
-        print(f"  {paint.yellow('note')}: {escape(note)}")
-    return 0
-
-
-def run_show(args: argparse.Namespace) -> int:
+@click.command(
+    "show",
+    cls=Command,
+    help="Shows the mode and the numbers of every rule with the layer that decided each: the preset, `rules`, or one "
+    "of the `overrides`. Without --namespace and --lease: what holds everywhere.",
+    epilog="Example:\n  lease-webhook policy show policy.yaml --namespace shop --lease checkout",
+)
+@click.argument("file", required=False, metavar="[NAME|FILE]", shell_complete=policies)
+@click.option("--namespace", default="", metavar="N", help="for leases of this namespace")
+@click.option("--lease", default="", metavar="L", help="for the lease, or candidate, of this name")
+@format_option()
+def command(file: str | None, namespace: str, lease: str, output: str) -> int:
     """Print what a policy comes to."""
-    policy = _loaded(args.file)
+    policy = load_policy(file)
     paint = paint_for(sys.stdout)
-    namespace, lease = args.namespace, args.lease
-    if args.format == "json":
+    if output == "json":
         print(json_text.line(_shown(policy, namespace, lease)))
         return 0
-    print(paint.bold(escape(args.file or DEFAULT_PRESET)), _summary(policy), _scope(namespace, lease), sep="\n")
+    print(paint.bold(escape(file or DEFAULT_PRESET)), summary(policy), _scope(namespace, lease), sep="\n")
     explained = list(explain(policy, namespace, lease))
     for title, parity in (("What the API server checks too", True), ("What the API server lets through", False)):
         _print(
@@ -106,43 +52,15 @@ def run_show(args: argparse.Namespace) -> int:
         )
     _print("Overrides", _overrides(policy, namespace, lease), paint)
     _print("Identity bindings", _bindings(policy, namespace, lease), paint)
-    _print("Exempt from what the API server lets through", _exemptions(policy, namespace, lease, _now()), paint)
+    now = time.time_ns() // 1000
+    _print("Exempt from what the API server lets through", _exemptions(policy, namespace, lease, now), paint)
     return 0
-
-
-def run_schema(_: argparse.Namespace) -> int:
-    """Print the schema."""
-    print(schema_text(), end="")
-    return 0
-
-
-def _loaded(name_or_path: str | None) -> Policy:
-    try:
-        return load(name_or_path)
-    except PolicyFileError as error:
-        raise Failure(str(error)) from error
-
-
-def _summary(policy: Policy) -> str:
-    cap = "everything allowed (mode: off)" if policy.mode is Mode.OFF else f"mode {policy.mode.word}"
-    docs = f", docs_url {escape(policy.docs_url)}" if policy.docs_url else ""
-    return f"preset {policy.preset}, hash {policy.digest}, {cap}, without_stamps {policy.document.without_stamps}{docs}"
-
-
-def _head(policy: Policy) -> dict[str, Any]:
-    return {
-        "preset": policy.preset,
-        "hash": policy.digest,
-        "mode": policy.mode.word,
-        "without_stamps": policy.document.without_stamps,
-        "docs_url": policy.docs_url,
-    }
 
 
 def _shown(policy: Policy, namespace: str, lease: str) -> dict[str, Any]:
     """All that `show` prints, with the entries of the file as the file spells them."""
     document = policy.document
-    return _head(policy) | {
+    return head(policy) | {
         "namespace": namespace,
         "lease": lease,
         "settings": [
@@ -252,7 +170,3 @@ def _print(title: str, lines: Iterable[str], paint: Paint) -> None:
 
 def _is_parity(rule: str) -> bool:
     return rule in RULES and RULES[rule].parity
-
-
-def _now() -> int:
-    return time.time_ns() // 1000

@@ -1,11 +1,14 @@
 """`lease-webhook suggest fence`: propose what to fence, from RBAC objects or from an audit log."""
 
-import argparse
 from typing import Final
+
+import click
 
 from webhook.api.text import escape
 from webhook.cli import object_stream
+from webhook.cli.arguments import files
 from webhook.cli.failure import Failure
+from webhook.cli.lazy_group import Command
 from webhook.fence.audited import from_audit, leases_of, written_by
 from webhook.fence.rights import from_rights
 from webhook.fence.suggestion import Suggestion, policy_text
@@ -18,43 +21,31 @@ the API server), and prints a fence for a policy file. Leases, events and what f
 why. A log knows more than roles: it shows which pod led, and what the others wrote.
 """
 _EPILOG: Final = """\
-examples:
+Examples:
   kubectl get clusterroles,clusterrolebindings,roles,rolebindings -A -o yaml |
     lease-webhook suggest fence - --writer shop/operator --lease shop/operator
   lease-webhook suggest fence audit.log --writer shop/operator
 """
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `suggest`."""
-    parser = subparsers.add_parser("suggest", help="propose parts of a policy file", description=_DESCRIPTION)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    fence = commands.add_parser(
-        "fence",
-        help="which resources to fence",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-    )
-    fence.add_argument("inputs", nargs="+", metavar="FILE", help="RBAC objects, or audit logs; - is standard input")
-    fence.add_argument("--writer", required=True, metavar="NAMESPACE/NAME", help="the service account")
-    fence.add_argument("--lease", metavar="NAMESPACE/NAME", help="its lease; default: the one that it wrote in the log")
-    fence.add_argument("--name", metavar="NAME", help="of the fence; default: from the lease")
-    fence.set_defaults(run=run)
-
-
-def run(args: argparse.Namespace) -> int:
+@click.command("fence", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
+@click.argument("inputs", nargs=-1, required=True, metavar="FILE...", shell_complete=files)
+@click.option("--writer", required=True, metavar="NAMESPACE/NAME", help="the service account")
+@click.option("--lease", metavar="NAMESPACE/NAME", help="its lease; default: the one that it wrote in the log")
+@click.option("--name", metavar="NAME", help="of the fence; default: from the lease")
+def command(*, inputs: tuple[str, ...], writer: str, lease: str | None, name: str | None) -> int:
     """Print the proposal; raises Failure."""
-    namespace, slash, account = args.writer.partition("/")
+    namespace, slash, account = writer.partition("/")
     if not (namespace and slash and account):
         raise Failure("--writer must be a service account as namespace/name")
-    objects = [one for path in args.inputs for one in object_stream.read(path)]
+    objects = [one for path in inputs for one in object_stream.read(path)]
     events = written_by(objects, f"system:serviceaccount:{namespace}:{account}")
-    lease = args.lease or _only(leases_of(events))
+    lease = lease or _only(leases_of(events))
     found = from_audit(events, lease) if events else from_rights(objects, namespace, account)
-    name = args.name or lease.replace("/", "-").replace(".", "-")[:57].strip("-")
+    name = name or lease.replace("/", "-").replace(".", "-")[:57].strip("-")
     if not found.evidence:
-        raise Failure(f"nothing to fence for {args.writer}{_why(found)}")
-    text = policy_text(name, lease, args.writer, found)
+        raise Failure(f"nothing to fence for {writer}{_why(found)}")
+    text = policy_text(name, lease, writer, found)
     try:
         parse(f"apiVersion: lease-webhook/v1\n{text}")
     except PolicyError as error:
@@ -64,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def escape_lines(text: str) -> str:
-    """What came from strangers may hold control characters; each line stays one line."""
+    """Text from the input may contain control characters; each line stays one line."""
     return "".join(f"{escape(line)}\n" for line in text.splitlines())
 
 
