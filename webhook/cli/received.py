@@ -16,6 +16,7 @@ class Received:
     def __init__(self, directories: Sequence[str]) -> None:
         self.unreadable: list[Unreadable] = []
         self._moments: dict[Path, int] = {}
+        self._denied: set[Path] = set()
         self._last: tuple[str, int | None] = ("", None)
         for index in _indexes(directories):
             self._read(index)
@@ -26,6 +27,10 @@ class Received:
             # Files come one after the other, each with all its documents.
             self._last = path, self._moments.get(Path(path).resolve())
         return self._last[1]
+
+    def was_denied(self, path: str) -> bool:
+        """Whether the review of a file was answered with a denial."""
+        return bool(self._denied) and Path(path).resolve() in self._denied
 
     def _read(self, index: Path) -> None:
         try:
@@ -40,7 +45,10 @@ class Received:
             entry = _entry(line)
             file, received = entry.get("file"), entry.get("received")
             if isinstance(file, str) and isinstance(received, str):
-                self._moments[(index.parent / file).resolve()] = moment(received)
+                place = (index.parent / file).resolve()
+                self._moments[place] = moment(received)
+                if entry.get("recorder_answer") == "denied":
+                    self._denied.add(place)
         except (ValueError, OSError, Failure) as error:
             self.unreadable.append(Unreadable(origin, str(error)))
 

@@ -2,51 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Final
 
 import msgspec
-from msgspec import Struct
 
 from webhook.api.request import GROUP
 from webhook.fence.suggestion import OPERATION_OF_VERB, Suggestion, operations_in_words, reason_to_leave_out, tally
+from webhook.observations.audit_event import AuditEvent
 from webhook.policy.fenced_resource import FencedResource
-
-POD_NAME: Final = "authentication.kubernetes.io/pod-name"
-NO_POD: Final = "a token without a pod"
-
-
-class _User(Struct, frozen=True):
-    username: str = ""
-    extra: Mapping[str, tuple[str, ...]] | None = None
-
-
-class _Reference(Struct, frozen=True, rename="camel"):
-    resource: str = ""
-    namespace: str = ""
-    name: str = ""
-    api_group: str = ""
-    subresource: str = ""
-
-
-class _Status(Struct, frozen=True):
-    code: int = 0
-
-
-class AuditEvent(Struct, frozen=True, rename="camel"):
-    """What of an audit event counts here."""
-
-    verb: str = ""
-    stage: str = ""
-    user: _User = _User()
-    object_ref: _Reference = _Reference()
-    response_status: _Status = _Status()
-    request_received_timestamp: str = ""
-
-    @property
-    def pod(self) -> str:
-        """The pod that the token named."""
-        names = (self.user.extra or {}).get(POD_NAME, ())
-        return names[0] if len(names) == 1 else NO_POD
 
 
 def written_by(events: Iterable[Mapping[str, object]], username: str) -> list[AuditEvent]:
@@ -109,3 +71,6 @@ def from_audit(events: Iterable[AuditEvent], lease: str) -> Suggestion:
 def _is_lease(event: AuditEvent) -> bool:
     reference = event.object_ref
     return reference.api_group == GROUP and reference.resource == "leases" and bool(reference.name)
+
+
+__all__ = ["AuditEvent", "from_audit", "leases_of", "written_by"]

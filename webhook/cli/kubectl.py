@@ -1,0 +1,93 @@
+"""Runs the user's own kubectl: their credentials, their plugins, their rights; nothing of ours talks to a cluster."""
+
+import io
+import subprocess
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO, Final, cast
+
+from msgspec import Struct
+
+from webhook.cli.failure import Failure
+from webhook.cli.observed import stream
+from webhook.observations.observation import Item
+
+TIMEOUT: Final = "60s"
+"""How long one request may take."""
+
+_NO_SUCH_KIND: Final = "the server doesn't have a resource type"
+
+
+class Cluster(Struct, frozen=True):
+    """Which cluster and namespace, as kubectl is told; "" leaves it to kubectl's own configuration."""
+
+    context: str = ""
+    kubeconfig: str = ""
+    namespace: str = ""
+    all_namespaces: bool = False
+
+    @property
+    def options(self) -> list[str]:
+        """Options that every call needs."""
+        words = [f"--request-timeout={TIMEOUT}"]
+        words += [f"--context={self.context}"] if self.context else []
+        words += [f"--kubeconfig={self.kubeconfig}"] if self.kubeconfig else []
+        return words
+
+    @property
+    def place(self) -> list[str]:
+        """The namespace to look in."""
+        if self.all_namespaces:
+            return ["--all-namespaces"]
+        return [f"--namespace={self.namespace}"] if self.namespace else []
+
+
+def objects(cluster: Cluster, notes: list[str]) -> Iterator[Item]:
+    """The leases and, if the cluster has such and lets them be read, their candidates; raises Failure."""
+    shown = ["--output=json", "--show-managed-fields", "--chunk-size=500"]
+    yield from _listed(cluster, "leases.coordination.k8s.io", shown)
+    words = ["get", "leasecandidates.coordination.k8s.io", *cluster.place, *shown, *cluster.options]
+    result = _run(words)
+    if result.returncode == 0:
+        yield from stream("kubectl", io.BytesIO(result.stdout))
+    elif _NO_SUCH_KIND not in result.stderr.decode(errors="replace"):
+        notes.append(f"candidates were not read: {_first_line(result.stderr)}")
+
+
+def has_pod(cluster: Cluster, namespace: str, name: str) -> bool | None:
+    """Whether a pod exists; None if that may not be asked."""
+    words = ["get", "pod", name, f"--namespace={namespace}", "--ignore-not-found", "--output=name", *cluster.options]
+    result = _run(words)
+    return bool(result.stdout.strip()) if result.returncode == 0 else None
+
+
+def _listed(cluster: Cluster, resource: str, shown: Sequence[str]) -> Iterator[Item]:
+    words = ["kubectl", "get", resource, *cluster.place, *shown, *cluster.options]
+    try:
+        # What kubectl says on standard error goes where ours goes; a plugin for credentials may ask on the terminal.
+        with subprocess.Popen(words, stdout=subprocess.PIPE) as process:  # noqa: S603 - no shell; arguments are checked
+            assert process.stdout is not None
+            try:
+                yield from stream("kubectl", cast("BinaryIO", process.stdout))
+            except BaseException:
+                process.terminate()
+                raise
+    except OSError as error:
+        raise Failure(_missing(error)) from error
+    if process.returncode:
+        raise Failure(f"kubectl get {resource} ended with exit code {process.returncode}")
+
+
+def _run(words: Sequence[str]) -> "subprocess.CompletedProcess[bytes]":
+    try:
+        return subprocess.run(["kubectl", *words], capture_output=True, check=False)  # noqa: S603, S607 - the user's own
+    except OSError as error:
+        raise Failure(_missing(error)) from error
+
+
+def _missing(error: OSError) -> str:
+    instead = "kubectl get leases -A -o json --show-managed-fields"
+    return f"kubectl cannot be run ({error.strerror}); name a file that was written by: {instead}"
+
+
+def _first_line(text: bytes) -> str:
+    return next(iter(text.decode(errors="replace").splitlines()), "no reason given")

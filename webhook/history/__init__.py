@@ -1,0 +1,1 @@
+"""What happened to a lease, from observations: who held it when, how it changed hands, what it can survive."""

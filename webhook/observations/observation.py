@@ -1,0 +1,161 @@
+"""What an input says about one Lease or LeaseCandidate at one moment."""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.api.cached import fact
+from webhook.api.managed_fields import Entry, entries_of
+from webhook.api.objects import NO_ENTRIES, Lease, LeaseCandidate
+
+NO_TEXTS: Final[Mapping[str, str]] = {}
+
+
+class Act(StrEnum):
+    """What was seen. A patch and an apply are UPDATED, a patch that created the object too."""
+
+    __hash__ = str.__hash__  # Enum's own is a Python call, made on every lookup
+
+    STORED = "stored"
+    """The object as it stood, in a list, a manifest or at the start of a watch."""
+    CREATED = "created"
+    UPDATED = "updated"
+    DELETED = "deleted"
+    READ = "read"
+    """Somebody asked for it, as those do who wait to become leader."""
+
+
+class Origin(StrEnum):
+    """What kind of input an observation comes from, and so what its absence means."""
+
+    __hash__ = str.__hash__  # Enum's own is a Python call, made on every lookup
+
+    DUMP = "dump"
+    """One moment: nothing about what happened before."""
+    WATCH = "watch"
+    """Every change, in order; who wrote it is known as a field manager only."""
+    AUDIT_LOG = "audit log"
+    """Every request, with its writer; objects at level RequestResponse only."""
+    REVIEW = "review"
+    """What the API server asked a webhook about; renewals are often left out."""
+
+
+class Writer(Struct, frozen=True, gc=False):
+    """Who made a request, as the API server authenticated it; every part may be empty."""
+
+    user: str = ""
+    pod: str = ""
+    user_agent: str = ""
+
+    @property
+    def name(self) -> str:
+        """`shop/checkout` for a service account, else the user's name."""
+        prefix, _, rest = self.user.partition("system:serviceaccount:")
+        namespace, colon, name = rest.partition(":")
+        return f"{namespace}/{name}" if not prefix and colon else self.user
+
+
+class Answer(Struct, frozen=True, gc=False):
+    """What the API server answered; `took` in microseconds; `annotations` are those of the audit log."""
+
+    code: int = 200
+    message: str = ""
+    took: int = 0
+    annotations: Mapping[str, str] = NO_TEXTS
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the write went in."""
+        return 200 <= self.code < 300
+
+
+class Source(Struct, frozen=True, gc=False):
+    """Where something stands: a file, or `-`, and the number of the document in it, from 1."""
+
+    path: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.path}#{self.number}"
+
+
+class Observation(Struct, frozen=True, dict=True, kw_only=True):
+    """One thing seen.
+
+    `at` is the moment by an API server's clock in microseconds since 1970, None if only the object itself can say.
+    `object` is the state after a write, or before a deletion; None where the input does not carry it, or carries it
+    with wrong types, which `problem` then names. `old` is the state before, in reviews only. `is_dry_run` writes were
+    never stored.
+    """
+
+    source: Source
+    origin: Origin
+    act: Act
+    kind: str
+    namespace: str
+    name: str
+    object: Lease | LeaseCandidate | None = None
+    old: Lease | LeaseCandidate | None = None
+    at: int | None = None
+    writer: Writer | None = None
+    answer: Answer | None = None
+    is_dry_run: bool = False
+    problem: str = ""
+
+    @fact
+    def entries(self) -> Sequence[Entry]:
+        """Entries of managedFields of the object."""
+        return entries_of_object(self.object)
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether it says what is, or was, stored: no dry run, and nothing that was refused."""
+        return not self.is_dry_run and (self.answer is None or self.answer.is_stored)
+
+    @property
+    def has_managed_fields(self) -> bool:
+        """Whether the object shows managedFields; kubectl hides them unless it is asked."""
+        return self.object is not None and has_managed_fields(self.object)
+
+    @fact
+    def latest_stamp(self) -> int | None:
+        """The latest time that an API server stamped into the object; a client may have invented it."""
+        stamps = (entry.stamp for entry in self.entries if not entry.is_fold)
+        return max((stamp for stamp in stamps if stamp is not None), default=None)
+
+
+class Unreadable(Struct, frozen=True):
+    """Something that could not be read; `error` is one line."""
+
+    source: Source
+    error: str
+
+
+class Foreign(Struct, frozen=True):
+    """An object of another kind."""
+
+    source: Source
+    kind: str
+
+
+class LogEnd(Struct, frozen=True):
+    """The last request of an audit log, about whatever: until then nothing else happened to a lease."""
+
+    at: int
+
+
+Item = Observation | Unreadable | Foreign | LogEnd
+
+
+def has_managed_fields(one: Lease | LeaseCandidate) -> bool:
+    """Whether an object shows managedFields at all."""
+    return bytes(memoryview(one.metadata.managed_fields)[:1]) == b"["
+
+
+def entries_of_object(one: Lease | LeaseCandidate | None) -> Sequence[Entry]:
+    """Entries of managedFields of an object, none where it shows none."""
+    if one is None or one.metadata.managed_fields is NO_ENTRIES:
+        return ()
+    return entries_of(one.metadata.managed_fields)

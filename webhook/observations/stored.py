@@ -1,0 +1,65 @@
+"""A Lease or LeaseCandidate in JSON as a typed value, or what is wrong with its types."""
+
+from typing import Final
+
+import msgspec
+from msgspec import Raw, Struct
+
+from webhook.api.objects import Lease, LeaseCandidate
+from webhook.api.wrong_types import wrong_types
+
+_FORMS: Final[dict[str, type[Lease] | type[LeaseCandidate]]] = {"Lease": Lease, "LeaseCandidate": LeaseCandidate}
+_decoders: Final[dict[str, msgspec.json.Decoder[Lease] | msgspec.json.Decoder[LeaseCandidate]]] = {
+    "Lease": msgspec.json.Decoder(Lease),
+    "LeaseCandidate": msgspec.json.Decoder(LeaseCandidate),
+}
+
+
+class Named(Struct, frozen=True, gc=False):
+    """An object with its name; `object` is None where its types are wrong, which `problem` says."""
+
+    namespace: str = ""
+    name: str = ""
+    object: Lease | LeaseCandidate | None = None
+    problem: str = ""
+
+
+class _Metadata(Struct, frozen=True, gc=False):
+    name: object = None
+    namespace: object = None
+
+
+class _OnlyNamed(Struct, frozen=True, gc=False):
+    metadata: _Metadata | None = None
+
+
+_named: Final = msgspec.json.Decoder(_OnlyNamed)
+
+
+def typed(kind: str, data: bytes | Raw) -> Named:
+    """The object of one of our kinds.
+
+    Raises:
+        ValueError: the text is not JSON.
+        RecursionError: it nests too deeply.
+
+    """
+    try:
+        one = _decoders[kind].decode(data)
+    except msgspec.ValidationError as error:
+        return _mistyped(kind, bytes(data), str(error))
+    metadata = one.metadata
+    return Named(metadata.namespace or "", metadata.name or "", one)
+
+
+def _mistyped(kind: str, data: bytes, error: str) -> Named:
+    problem = next(iter(wrong_types(_FORMS[kind], data)), error).replace("`", "'").replace("$.", "")
+    try:
+        metadata = _named.decode(data).metadata or _Metadata()
+    except msgspec.ValidationError:
+        metadata = _Metadata()
+    return Named(_text(metadata.namespace), _text(metadata.name), None, problem)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
