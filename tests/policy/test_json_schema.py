@@ -6,15 +6,16 @@ from typing import Any
 
 import jsonschema
 import pytest
+from msgspec import to_builtins
 
 from tests.policy.files import ENTRY, text
 from tests.policy.test_bindings import BINDING
 from tests.policy.test_fences import FENCE
-from webhook import policies
 from webhook.policy import yaml_text
 from webhook.policy.document import parse
 from webhook.policy.error import PolicyError
 from webhook.policy.json_schema import schema, schema_text
+from webhook.policy.presets import preset
 from webhook.policy.rule_ids import RULE_IDS
 from webhook.policy.schema_types import PRESETS
 
@@ -36,9 +37,9 @@ def test_every_rule_of_single_writes_is_explained() -> None:
     assert rules["strategy-writer"]["description"].startswith("spec.strategy ")
 
 
-@pytest.mark.parametrize("preset", PRESETS)
-def test_presets_are_valid(preset: str) -> None:
-    VALIDATOR.validate(yaml_text.read(policies.text(preset)).value)
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_are_valid(name: str) -> None:
+    VALIDATOR.validate(to_builtins(preset(name)))
 
 
 @pytest.mark.parametrize(

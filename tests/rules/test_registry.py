@@ -5,7 +5,8 @@ from msgspec.structs import replace
 
 from webhook.api.request import Operation
 from webhook.rules.events import Event
-from webhook.rules.registry import RULES, RULES_BY_OCCASION, BadRegistryError, checked
+from webhook.rules.mode import Mode
+from webhook.rules.registry import OFFLINE_RULES, RULES, RULES_BY_OCCASION, BadRegistryError, checked
 
 SAMPLE = next(iter(RULES.values()))
 ON_RENEWAL = {
@@ -34,6 +35,11 @@ def test_a_rule_without_a_text_or_a_source_is_refused() -> None:
             checked((bad,))
 
 
+def test_a_rule_that_is_weaker_in_strict_than_in_standard_is_refused() -> None:
+    with pytest.raises(BadRegistryError, match=f"rule {SAMPLE.id} is weaker in strict than in standard"):
+        checked((replace(SAMPLE, standard=Mode.WARN, strict=Mode.AUDIT),))
+
+
 def test_only_marked_rules_speak_on_a_renewal_and_on_an_untouched_spec() -> None:
     def speaking(event: Event) -> set[str]:
         rules = RULES_BY_OCCASION["leases", Operation.UPDATE, event]
@@ -43,7 +49,7 @@ def test_only_marked_rules_speak_on_a_renewal_and_on_an_untouched_spec() -> None
     assert speaking(Event.UNTOUCHED) == ON_UNTOUCHED
 
 
-@pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
+@pytest.mark.parametrize("rule", [*RULES.values(), *OFFLINE_RULES.values()], ids=[*RULES, *OFFLINE_RULES])
 def test_every_rule_says_what_must_be(rule: object) -> None:
     summary = getattr(rule, "summary", "")
     assert summary.endswith(".")

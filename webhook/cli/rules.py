@@ -3,7 +3,7 @@
 import difflib
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
 
@@ -21,9 +21,8 @@ from webhook.cli.terminal import indent, paint_for, table, width
 from webhook.policy.model import LeasePolicy
 from webhook.policy.rule_ids import RULE_IDS
 from webhook.policy_file import load
-from webhook.rules.election import candidate_strategy_conflict
 from webhook.rules.events import Event
-from webhook.rules.registry import RULES
+from webhook.rules.registry import OFFLINE_RULES, RULES
 from webhook.rules.rule import Rule
 from webhook.verdict.compose import OBJECT_TYPES
 
@@ -89,7 +88,7 @@ def described() -> dict[str, Described]:
     found = [
         *map(_of_registry, RULES.values()),
         _without_rule(OBJECT_TYPES, _TYPES, "kubernetes/apimachinery pkg/runtime: the API server's own decoder"),
-        _of_check(candidate_strategy_conflict.ID, candidate_strategy_conflict.candidates_agree_on_a_strategy),
+        *map(_of_set, OFFLINE_RULES.values()),
     ]
     return {rule.id: rule for rule in found}
 
@@ -179,13 +178,13 @@ def _without_rule(name: str, text: str, source: str) -> Described:
     return Described(name, ", ".join(KIND_OF.values()), operations, text, source, _file_of(decode))
 
 
-def _of_check(name: str, check: Callable[..., Any]) -> Described:
-    """A rule about a set of objects: its docstring names its source and its arguments."""
-    text = inspect.cleandoc(check.__doc__ or "").partition("\n\nArgs:")[0]
-    says, _, source = text.partition("\n\nSource:")
+def _of_set(rule: Rule) -> Described:
+    """A rule about a set of stored candidates: its docstring names its arguments."""
+    text = inspect.cleandoc(rule.check.__doc__ or "").partition("\n\nArgs:")[0]
     kind = KIND_OF[Resource.LEASECANDIDATES]
-    file = _file_of(check)
-    return Described(name, kind, "a set of stored candidates", says, " ".join(source.split()), file, runs=OFFLINE)
+    return Described(
+        rule.id, kind, "a set of stored candidates", text, rule.source, _file_of(rule.check), runs=OFFLINE
+    )
 
 
 def _file_of(check: Callable[..., Any]) -> str:

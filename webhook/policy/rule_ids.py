@@ -2,10 +2,9 @@
 
 from typing import Final
 
-from webhook.rules.election import candidate_strategy_conflict
-from webhook.rules.registry import RULES
+from webhook.rules.registry import OFFLINE_RULES, RULES
 
-OFFLINE: Final = (candidate_strategy_conflict.ID,)
+OFFLINE: Final = tuple(OFFLINE_RULES)
 RULE_IDS: Final = (*RULES, *OFFLINE)
 
 FIXED: Final = ("object-types",)

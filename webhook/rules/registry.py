@@ -1,4 +1,4 @@
-"""The rules, listed by hand, refused at start-up where two share an id or one has no text."""
+"""The rules, listed by hand; a list that contradicts itself is refused at start-up."""
 
 from collections.abc import Iterable, Mapping
 from itertools import product
@@ -7,6 +7,7 @@ from webhook.api.request import Operation, Resource
 from webhook.rules.election import (
     acquire_time,
     apiserver_lease,
+    candidate_strategy_conflict,
     candidate_writes,
     coordinated,
     deletion,
@@ -42,7 +43,7 @@ def checked(rules: Iterable[Rule]) -> dict[str, Rule]:
     """The rules by id.
 
     Raises:
-        BadRegistryError: two rules share an id, or one has no summary or no source.
+        BadRegistryError: two rules share an id, one has no summary or no source, or strict is weaker than standard.
 
     """
     by_id: dict[str, Rule] = {}
@@ -51,6 +52,8 @@ def checked(rules: Iterable[Rule]) -> dict[str, Rule]:
             raise BadRegistryError(f"two rules are called {rule.id}")
         if not rule.summary or not rule.source:
             raise BadRegistryError(f"rule {rule.id} has no summary or no source")
+        if rule.strict < rule.standard:
+            raise BadRegistryError(f"rule {rule.id} is weaker in strict than in standard")
         by_id[rule.id] = rule
     return by_id
 
@@ -97,5 +100,8 @@ RULES: dict[str, Rule] = checked(
         *candidate_writes.RULES,
     )
 )
+
+OFFLINE_RULES: dict[str, Rule] = checked(candidate_strategy_conflict.RULES)
+"""Rules about a set of stored objects, which only reports evaluate: their check takes other arguments."""
 
 RULES_BY_OCCASION: Mapping[Occasion, tuple[Rule, ...]] = by_occasion(RULES.values())

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
@@ -52,14 +52,15 @@ def first_findings(errors: Iterable[FieldError]) -> tuple[Finding, ...]:
     return tuple(Finding(error) for error in islice(errors, MOST_FINDINGS))
 
 
-Check = Callable[[Any], Iterable[Finding]]
+Check = Callable[..., Iterable[Finding]]
 
 
 class Rule(Struct, frozen=True):
     """One named check; the first line of the check's docstring is the rule's text everywhere.
 
-    `events` are those on which the check speaks at all. `parity` rules repeat the API server's own validation: no
-    exemption silences them. `about_writer` rules are skipped where nobody is known to write (a bare manifest).
+    `events` are those on which the check is evaluated at all. `parity` rules repeat the API server's own validation: no
+    exemption silences them. `about_writer` rules are skipped if the writer is not known (a bare manifest).
+    `standard` and `strict` are the rule's modes in the presets of these names.
     """
 
     id: str
@@ -71,8 +72,15 @@ class Rule(Struct, frozen=True):
     parity: bool = False
     about_writer: bool = False
     never_exempt: bool = False
+    standard: Mode = Mode.DENY
+    strict: Mode = Mode.DENY
 
     @property
     def summary(self) -> str:
         """The rule as one sentence."""
         return (self.check.__doc__ or "").strip().partition("\n")[0]
+
+    @property
+    def observe(self) -> Mode:
+        """The mode in the preset observe, below its cap: a deny if strict denies, else standard's."""
+        return Mode.DENY if self.strict is Mode.DENY else self.standard

@@ -1,7 +1,6 @@
 """What people read of a verdict: causes and messages that stand alone, and warnings that fit into a header."""
 
 from collections.abc import Iterable, Sequence
-from functools import cache
 from typing import Final, TypeVar
 
 import msgspec
@@ -9,9 +8,8 @@ from msgspec import Struct
 
 from webhook.api.field import FieldError
 from webhook.api.text import cut
-from webhook.policy.compiler import settings_of
-from webhook.policy.model import MODE, Policy
-from webhook.policy.presets import preset
+from webhook.policy.model import Policy
+from webhook.policy.presets import denied_by
 from webhook.rules.mode import Mode
 from webhook.rules.rule import Finding
 from webhook.rules.statement import ELLIPSIS
@@ -143,16 +141,8 @@ def _why_not_denied(fact: Fact, policy: Policy) -> str:
     if policy.preset != "observe":
         return f"only policy mode {policy.mode.word} allows this"
     rules = {one.rule for one in weakened if not one.unstamped}
-    name = next((name for name in ("standard", "strict") if rules & _denied_by(name)), None)
+    name = next((name for name in ("standard", "strict") if rules & denied_by(name)), None)
     return f"{name} would refuse this" if name else "only preset observe allows this"
-
-
-@cache
-def _denied_by(name: str) -> frozenset[str]:
-    """The rules that a preset denies by."""
-    return frozenset(
-        rule for (rule, what), value in settings_of(preset(name).rules).items() if (what, value) == (MODE, Mode.DENY)
-    )
 
 
 T = TypeVar("T")

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from webhook.api.field import invalid
 from webhook.rules.change import LeaseChange
+from webhook.rules.mode import Mode
 from webhook.rules.rule import LEASES, NOT_A_RENEWAL, NOTHING, UPDATE, Finding, Rule
 from webhook.rules.statement import Statement
 from webhook.rules.times import SECOND, fold, readable, span
@@ -32,6 +33,8 @@ RULES = (
         resources=LEASES,
         operations=UPDATE,
         events=NOT_A_RENEWAL,
+        standard=Mode.OFF,
+        strict=Mode.AUDIT,
         source="ours: Pekko writes it at each heartbeat and Java clients cut it to milliseconds, so only audited",
     ),
 )

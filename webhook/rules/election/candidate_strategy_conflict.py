@@ -14,7 +14,8 @@ from webhook.api import semantic_version
 from webhook.api.field import invalid
 from webhook.api.objects import LeaseCandidate
 from webhook.api.text import quote
-from webhook.rules.rule import Finding
+from webhook.rules.mode import Mode
+from webhook.rules.rule import CANDIDATES, WRITES, Finding, Rule
 from webhook.rules.times import MINUTE, fold, instant
 
 ID: Final = "candidate-strategy-conflict"
@@ -33,8 +34,6 @@ def candidates_agree_on_a_strategy(candidates: Iterable[LeaseCandidate], now: in
     Since v1alpha2 the strategy of the highest binaryVersion counts, so candidates of that version must have the same;
     in v1alpha1 all ordered lists together must have no cycle and exactly one first choice. Versions that do not parse
     are left to the field rules.
-
-    Source: kubernetes `pkg/controlplane/controller/leaderelection/election.go`, pickBestStrategy, of 1.31 and of 1.32.
 
     Args:
         candidates: those of one namespace and one spec.leaseName.
@@ -96,3 +95,17 @@ def _one_first_choice(candidates: list[LeaseCandidate]) -> Iterator[Finding]:
 
 def _in_preferences(strategies: Iterable[str], problem: str) -> Finding:
     return Finding(invalid("spec.preferredStrategies", sorted(strategies), f"{problem}, or nobody is elected"))
+
+
+RULES = (
+    Rule(
+        id=ID,
+        check=candidates_agree_on_a_strategy,
+        resources=CANDIDATES,
+        operations=WRITES,
+        standard=Mode.AUDIT,
+        strict=Mode.AUDIT,
+        source="kubernetes `pkg/controlplane/controller/leaderelection/election.go`, pickBestStrategy, "
+        "of 1.31 and of 1.32.",
+    ),
+)

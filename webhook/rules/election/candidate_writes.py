@@ -7,6 +7,7 @@ from webhook.api.field import forbidden, invalid
 from webhook.rules.change import CandidateChange
 from webhook.rules.election.renew_time import ahead, is_ahead
 from webhook.rules.events import same_time
+from webhook.rules.mode import Mode
 from webhook.rules.rule import CANDIDATES, NOTHING, TOUCHED, UPDATE, WRITES, Finding, Rule
 from webhook.rules.statement import Statement
 from webhook.rules.times import SECOND, fold, readable, span
@@ -94,6 +95,8 @@ RULES = (
         resources=CANDIDATES,
         operations=UPDATE,
         events=TOUCHED,
+        standard=Mode.OFF,
+        strict=Mode.AUDIT,
         source="ours: clocks step back, so only audited",
     ),
     Rule(
@@ -102,6 +105,7 @@ RULES = (
         resources=CANDIDATES,
         operations=UPDATE,
         events=TOUCHED,
+        standard=Mode.WARN,
         source="ours: client-go's candidates never change them on update",
     ),
 )

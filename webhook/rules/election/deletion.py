@@ -7,6 +7,7 @@ from webhook.api.field import forbidden
 from webhook.api.text import quote
 from webhook.rules.change import LeaseChange
 from webhook.rules.election.takeover import by_its_clock
+from webhook.rules.mode import Mode
 from webhook.rules.rule import DELETE, LEASES, NOTHING, Finding, Rule
 from webhook.rules.statement import Statement
 
@@ -45,6 +46,7 @@ RULES = (
         resources=LEASES,
         operations=DELETE,
         about_writer=True,
+        standard=Mode.AUDIT,
         source="ours: kube-apiserver, konnectivity and medik8s delete their own leases, so only audited by default",
     ),
 )

@@ -84,6 +84,8 @@ RULES = (
         operations=WRITES,
         events=frozenset({Event.CREATE, Event.CLAIM, Event.TAKEOVER, Event.STEAL}),
         about_writer=True,
+        standard=Mode.AUDIT,
+        strict=Mode.WARN,
         source="ours: kube-vip, kwok and host-network pods use other identities, so never a denial by default",
     ),
 )

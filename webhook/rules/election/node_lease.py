@@ -6,6 +6,7 @@ from webhook.api.field import forbidden
 from webhook.api.text import quote
 from webhook.rules.change import LeaseChange
 from webhook.rules.election.takeover import NODE_LEASES, NODES
+from webhook.rules.mode import Mode
 from webhook.rules.rule import LEASES, NOT_A_RENEWAL, NOTHING, UPDATE, WRITES, Finding, Rule
 from webhook.rules.statement import Statement
 
@@ -53,6 +54,8 @@ RULES = (
         operations=WRITES,
         events=NOT_A_RENEWAL,
         about_writer=True,
+        standard=Mode.OFF,
+        strict=Mode.WARN,
         source="ours: NodeRestriction keeps nodes apart, but everyone else is held back by RBAC only",
     ),
 )

@@ -9,6 +9,7 @@ from webhook.api.text import quote
 from webhook.rules.change import LeaseChange
 from webhook.rules.election.deletion import CLEANERS
 from webhook.rules.election.takeover import NODE_LEASES
+from webhook.rules.mode import Mode
 from webhook.rules.rule import LEASES, NOTHING, UPDATE, Finding, Rule
 from webhook.rules.statement import Statement
 
@@ -68,6 +69,7 @@ RULES = (
         resources=LEASES,
         operations=UPDATE,
         about_writer=True,
+        standard=Mode.WARN,
         source="ours: seen with the real garbage collector; the plugin OwnerReferencesPermissionEnforcement helps too",
     ),
 )

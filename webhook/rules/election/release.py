@@ -8,6 +8,7 @@ from webhook.api.text import quote
 from webhook.rules.change import LeaseChange
 from webhook.rules.election.takeover import by_its_clock
 from webhook.rules.events import Event
+from webhook.rules.mode import Mode
 from webhook.rules.rule import LEASES, NOTHING, UPDATE, Finding, Rule
 from webhook.rules.statement import Statement
 from webhook.rules.writer_identity import fits_pod
@@ -64,6 +65,7 @@ RULES = (
         operations=UPDATE,
         events=_RELEASES,
         about_writer=True,
+        standard=Mode.AUDIT,
         source="ours: client-go's default identity is the pod's host name, `_` and a uuid",
     ),
     Rule(
@@ -73,6 +75,7 @@ RULES = (
         operations=UPDATE,
         events=_RELEASES,
         about_writer=True,
+        standard=Mode.WARN,
         source="ours: no known client releases a lease of another namespace than its own service account's",
     ),
 )

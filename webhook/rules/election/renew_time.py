@@ -123,6 +123,8 @@ RULES = (
         resources=LEASES,
         operations=UPDATE,
         events=TOUCHED,
+        standard=Mode.AUDIT,
+        strict=Mode.WARN,
         source="ours: kubernetes/kubernetes#113081; setting a clock right may not become an outage",
     ),
 )

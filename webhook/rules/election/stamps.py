@@ -8,6 +8,7 @@ from webhook.api.managed_fields import stamp_of
 from webhook.rules.change import LeaseChange
 from webhook.rules.events import Event
 from webhook.rules.evidence import BOUND
+from webhook.rules.mode import Mode
 from webhook.rules.rule import LEASES, NOTHING, UPDATE, WRITES, Finding, Rule
 from webhook.rules.statement import Statement, literal
 from webhook.rules.tampering import Lists, tampering_of_create, tampering_of_update
@@ -98,6 +99,8 @@ RULES = (
         resources=LEASES,
         operations=UPDATE,
         events=frozenset({Event.TAKEOVER, Event.STEAL}),
+        standard=Mode.AUDIT,
+        strict=Mode.WARN,
         source="ours: without stamps only the holder's own clock says when a lease expired, and a denial weakens",
     ),
 )

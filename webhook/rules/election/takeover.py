@@ -8,6 +8,7 @@ from webhook.api.field import FieldError, forbidden
 from webhook.api.text import quote
 from webhook.rules.change import LeaseChange
 from webhook.rules.events import Event
+from webhook.rules.mode import Mode
 from webhook.rules.rule import LEASES, NOTHING, UPDATE, Finding, Rule
 from webhook.rules.statement import Statement
 from webhook.rules.times import SECOND
@@ -90,6 +91,7 @@ RULES = (
         resources=LEASES,
         operations=UPDATE,
         events=_STEALS,
+        standard=Mode.WARN,
         source="ours: client-go, fabric8, client-java and Python retry and win after expiry, so a denial only delays",
     ),
     Rule(

@@ -85,6 +85,8 @@ RULES = (
         resources=LEASES,
         operations=UPDATE,
         events=NOT_A_RENEWAL,
+        standard=Mode.AUDIT,
+        strict=Mode.WARN,
         source="ours: fabric8 up to 6.0, kubert and Pekko do it, so never a denial by default",
     ),
     Rule(
@@ -93,6 +95,8 @@ RULES = (
         resources=LEASES,
         operations=UPDATE,
         events=NOT_A_RENEWAL,
+        standard=Mode.OFF,
+        strict=Mode.AUDIT,
         source="ours: the coordinated election and every release leave the count alone, so only audited",
     ),
 )
