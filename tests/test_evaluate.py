@@ -31,9 +31,9 @@ UNSTAMPED = changed(
 
 
 def evaluated(
-    review: Document, policy: Policy = STANDARD, now: int = NOW + 4 * SECOND, *, judge_writer: bool = True
+    review: Document, policy: Policy = STANDARD, now: int = NOW + 4 * SECOND, *, writer_known: bool = True
 ) -> Verdict:
-    return evaluate(decode(to_bytes(review)), policy, now, judge_writer=judge_writer)
+    return evaluate(decode(to_bytes(review)), policy, now, writer_known=writer_known)
 
 
 def annotations(verdict: Verdict) -> dict[str, str]:
@@ -258,7 +258,7 @@ def test_without_stamps_a_denial_weakens_unless_the_policy_insists() -> None:
 def test_rules_about_the_writer_can_be_left_out() -> None:
     review = update(put("spec.strategy", "a/b"), put("spec.leaseTransitions", 6))
     assert not evaluated(review).allowed
-    assert evaluated(review, judge_writer=False).allowed
+    assert evaluated(review, writer_known=False).allowed
 
 
 def test_a_contradiction_is_a_400_in_every_mode_but_off() -> None:

@@ -24,7 +24,7 @@ from tests.factories import (
 )
 from webhook.api.field import FieldError, invalid
 from webhook.policy_file import load
-from webhook.rules.rule import MOST_FINDINGS, first_findings
+from webhook.rules.finding import MOST_FINDINGS, first_findings
 from webhook.server.respond import respond
 
 MANY: Final = 2000

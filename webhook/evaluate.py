@@ -2,27 +2,29 @@
 
 from collections.abc import Container, Iterable
 
+from msgspec.structs import replace
+
 from webhook.api.request import AdmissionRequest, Operation
 from webhook.policy.model import LeasePolicy, Policy
-from webhook.rules.change import NOBODY, change_made_by
+from webhook.rules.change import UNKNOWN_USER, change_made_by
 from webhook.rules.events import Event
 from webhook.rules.fast_renewal import is_quiet_renewal
+from webhook.rules.finding import Finding, Weakened
 from webhook.rules.mode import Mode
-from webhook.rules.registry import RULES_BY_OCCASION
-from webhook.rules.rule import Finding, Rule
-from webhook.verdict.compose import OBJECT_TYPES, contradicts, decide, not_evaluated, switched_off
+from webhook.rules.registry import OBJECT_TYPES, RULES_BY_OCCASION
+from webhook.rules.rule import Rule
+from webhook.verdict.compose import contradicts, decide, not_evaluated, switched_off
 from webhook.verdict.model import Verdict
-from webhook.verdict.texts import LevelledFinding
 
 
-def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, judge_writer: bool = True) -> Verdict:
+def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, writer_known: bool = True) -> Verdict:
     """Evaluate one write.
 
     Args:
         request: a decoded review.
         policy: how strict to be.
-        now: the shell's clock in microseconds since 1970; it counts only where a stamp is missing or a rule names it.
-        judge_writer: False leaves out rules about the writer, for documents that nobody has sent.
+        now: the caller's clock in microseconds since 1970; it counts only if a stamp is missing or a rule names it.
+        writer_known: False leaves out the rules about the writer, for documents that were never sent.
 
     """
     if policy.mode is Mode.OFF:
@@ -33,10 +35,8 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, judge_write
         return not_evaluated(request, policy)
     lease_policy = policy.for_lease(request.namespace, request.name, request.operation)
     if request.object_errors:
-        wrong = [
-            LevelledFinding(OBJECT_TYPES, Finding(error), policy.mode, Mode.DENY) for error in request.object_errors
-        ]
-        return decide(request, policy, "", wrong)
+        wrong = (Finding(error, rule=OBJECT_TYPES, parity=True) for error in request.object_errors)
+        return decide(request, policy, "", [_at(Mode.DENY, finding, policy) for finding in wrong])
     limits, binding = lease_policy.limits, lease_policy.binding
     if is_quiet_renewal(request, now, limits, binding):
         return decide(request, policy, Event.RENEWAL, [])
@@ -47,39 +47,44 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, judge_write
         for rule in RULES_BY_OCCASION[request.resource, request.operation, event]
         for finding in rule.check(change)
     ]
-    levelled = _levels(found, request, policy, lease_policy, now, judge_writer=judge_writer) if found else []
-    return decide(request, policy, event, levelled)
+    counting = _counting(found, request, policy, lease_policy, now, writer_known=writer_known) if found else []
+    return decide(request, policy, event, counting)
 
 
-def _levels(
+def _counting(
     found: Iterable[tuple[Rule, Finding]],
     request: AdmissionRequest,
     policy: Policy,
     lease_policy: LeasePolicy,
     now: int,
     *,
-    judge_writer: bool,
-) -> list[LevelledFinding]:
-    """The findings that count, each at the lower of its tier, its rule's mode and the policy's cap."""
-    levelled = []
+    writer_known: bool,
+) -> list[Finding]:
+    """The findings that count, each with its mode: the lower of its tier, its rule's mode and the policy's cap."""
+    counting = []
     exempt: Container[str] | None = None
     for rule, finding in found:
-        if rule.about_writer and not judge_writer:
+        if rule.about_writer and not writer_known:
             continue
         level = min(finding.tier, lease_policy.modes[rule.id])
         if level is Mode.OFF:
             continue
         if not rule.parity and not rule.never_exempt:
             if exempt is None:
-                writer = request.user or NOBODY
+                writer = request.user or UNKNOWN_USER
                 exempt = policy.exempt_rules(writer, request.namespace, request.name, request.operation, now)
             if rule.id in exempt:
                 continue
-        levelled.append(_levelled(rule, finding, level, policy))
-    return levelled
+        counting.append(_at(level, replace(finding, rule=rule.id, parity=rule.parity), policy))
+    return counting
 
 
-def _levelled(rule: Rule, finding: Finding, level: Mode, policy: Policy) -> LevelledFinding:
-    if finding.without_stamps and level is Mode.DENY and not policy.enforce_without_stamps:
-        return LevelledFinding(rule.id, finding, min(Mode.WARN, policy.mode), level, unstamped=True)
-    return LevelledFinding(rule.id, finding, min(level, policy.mode), level)
+def _at(level: Mode, finding: Finding, policy: Policy) -> Finding:
+    """The finding with the mode that the policy leaves of its level."""
+    mode, weakened = min(level, policy.mode), None
+    if level is Mode.DENY:
+        if finding.without_stamps and not policy.enforce_without_stamps:
+            mode, weakened = min(Mode.WARN, policy.mode), Weakened.WITHOUT_STAMPS
+        elif mode is not Mode.DENY:
+            weakened = Weakened.BY_CAP
+    return replace(finding, mode=mode, weakened=weakened)

@@ -8,7 +8,7 @@ import pytest
 from webhook.cli.main import main
 from webhook.policy.json_schema import schema_text
 from webhook.policy.rule_ids import FIXED, RULE_IDS
-from webhook.verdict.compose import OBJECT_TYPES
+from webhook.rules.registry import OBJECT_TYPES
 
 SHOP = str(Path(__file__).parent.parent / "data" / "policies" / "shop.yaml")
 

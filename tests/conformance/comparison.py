@@ -17,8 +17,7 @@ from webhook.api.review import ReviewError, decode
 from webhook.evaluate import evaluate
 from webhook.policy.document import parse
 from webhook.policy.model import Policy
-from webhook.rules.registry import RULES
-from webhook.verdict.compose import OBJECT_TYPES
+from webhook.rules.registry import OBJECT_TYPES, RULES
 
 Error = tuple[str, str, str]
 """Type, field and detail."""

@@ -11,10 +11,10 @@ from webhook.api.field import ErrorType
 from webhook.api.review import decode
 from webhook.rules.binding import Binding
 from webhook.rules.change import CandidateChange, LeaseChange, change_made_by
+from webhook.rules.finding import Finding
 from webhook.rules.limits import DEFAULT_LIMITS, Limits
 from webhook.rules.mode import Mode
 from webhook.rules.registry import RULES_BY_OCCASION
-from webhook.rules.rule import Finding
 
 SECOND = 1_000_000
 HOUR = 3600 * SECOND

@@ -8,7 +8,6 @@ from webhook.cli.evaluation import Evaluation
 from webhook.policy.model import Policy
 from webhook.rules.election.candidate_strategy_conflict import ID, candidates_agree_on_a_strategy
 from webhook.rules.mode import Mode
-from webhook.verdict.model import JudgedFinding
 
 Lease = tuple[str, str]
 
@@ -41,6 +40,6 @@ class CandidateSets(Struct):
         (self.in_conflict.add if found else self.in_conflict.discard)(lease)
         if not is_new:
             return evaluation
-        extra = tuple(JudgedFinding(ID, mode, finding.error) for finding in found)
+        extra = tuple(replace(finding, rule=ID, mode=mode) for finding in found)
         verdict = replace(evaluation.verdict, findings=evaluation.verdict.findings + extra)
         return replace(evaluation, verdict=verdict)

@@ -144,7 +144,7 @@ def _outcome(item: Item, circumstances: Circumstances, stored: dict[Key, Documen
         if isinstance(item, Review):
             return evaluate_review(item.origin, item.body, policy, now)
         body = review_of(item.document, stored.get(key_of(item.document)), writer)
-        evaluation = evaluate_review(item.origin, body, policy, now, with_writer=writer is not None)
+        evaluation = evaluate_review(item.origin, body, policy, now, writer_known=writer is not None)
     except (ReviewError, ValueError) as error:
         return Unreadable(item.origin, str(error))
     warnings = (*evaluation.verdict.warnings, *unknown_fields(item.document))

@@ -42,7 +42,7 @@ def load_policy(name: str | None) -> Policy:
 
 
 def evaluate_review(
-    origin: Origin, body: bytes, policy: Policy, now: int | None = None, *, with_writer: bool = True
+    origin: Origin, body: bytes, policy: Policy, now: int | None = None, *, writer_known: bool = True
 ) -> Evaluation:
     """Evaluate the bytes of one review.
 
@@ -51,7 +51,7 @@ def evaluate_review(
         body: its bytes.
         policy: how strict to be.
         now: microseconds since 1970; None takes the latest time that an API server stamped into it, else the clock.
-        with_writer: False leaves out the rules about the writer.
+        writer_known: False leaves out the rules about the writer.
 
     Raises:
         ReviewError: the bytes are not a review, or nest too deeply.
@@ -60,7 +60,7 @@ def evaluate_review(
     try:
         request = decode(body)
         at = _moment_of(request) if now is None else now
-        verdict = evaluate(request, policy, at, judge_writer=with_writer)
+        verdict = evaluate(request, policy, at, writer_known=writer_known)
     except RecursionError:
         raise ReviewError(400, "nested too deeply") from None
     if policy.mode is Mode.DENY and _is_unknown_version(request):

@@ -14,8 +14,8 @@ from webhook.cli.evaluation import Evaluation
 from webhook.cli.sources import Skipped, Unreadable
 from webhook.cli.terminal import Paint, indent, width
 from webhook.rules.election import candidate_strategy_conflict
+from webhook.rules.finding import Finding
 from webhook.rules.mode import Mode
-from webhook.verdict.model import JudgedFinding
 
 Outcome = Evaluation | Unreadable | Skipped
 
@@ -85,12 +85,12 @@ class Tally(Struct):
         return f"{self.skipped.total()} skipped ({kinds}{', ...' if len(self.skipped) > 5 else ''})"
 
 
-def denying(evaluation: Evaluation) -> list[JudgedFinding]:
+def denying(evaluation: Evaluation) -> list[Finding]:
     """The findings that deny."""
     return [finding for finding in evaluation.verdict.findings if finding.mode is Mode.DENY]
 
 
-def conflicts(evaluation: Evaluation) -> list[JudgedFinding]:
+def conflicts(evaluation: Evaluation) -> list[Finding]:
     """The findings about a set of candidates; no single write is refused for them."""
     return [finding for finding in evaluation.verdict.findings if finding.rule == candidate_strategy_conflict.ID]
 

@@ -22,9 +22,8 @@ from webhook.policy.model import LeasePolicy
 from webhook.policy.rule_ids import RULE_IDS
 from webhook.policy_file import load
 from webhook.rules.events import Event
-from webhook.rules.registry import OFFLINE_RULES, RULES
+from webhook.rules.registry import OBJECT_TYPES, OFFLINE_RULES, RULES
 from webhook.rules.rule import Rule
-from webhook.verdict.compose import OBJECT_TYPES
 
 PRESETS: Final = ("standard", "strict")
 """Those with modes of their own: observe warns where strict denies, and is standard elsewhere."""
@@ -182,9 +181,7 @@ def _of_set(rule: Rule) -> Described:
     """A rule about a set of stored candidates: its docstring names its arguments."""
     text = inspect.cleandoc(rule.check.__doc__ or "").partition("\n\nArgs:")[0]
     kind = KIND_OF[Resource.LEASECANDIDATES]
-    return Described(
-        rule.id, kind, "a set of stored candidates", text, rule.source, _file_of(rule.check), runs=OFFLINE
-    )
+    return Described(rule.id, kind, "a set of stored candidates", text, rule.source, _file_of(rule.check), runs=OFFLINE)
 
 
 def _file_of(check: Callable[..., Any]) -> str:

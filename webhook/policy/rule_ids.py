@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from webhook.rules.registry import OFFLINE_RULES, RULES
+from webhook.rules.registry import OBJECT_TYPES, OFFLINE_RULES, RULES
 
 OFFLINE: Final = tuple(OFFLINE_RULES)
 RULE_IDS: Final = (*RULES, *OFFLINE)
 
-FIXED: Final = ("object-types",)
+FIXED: Final = (OBJECT_TYPES,)
 """Not in a policy's hands: a document of wrong types is read no further, so there is nothing left to evaluate."""
 EXEMPTIBLE: Final = tuple(rule.id for rule in RULES.values() if not rule.parity and not rule.never_exempt)
 """The rules that an exemption silences, and may name."""

@@ -28,7 +28,7 @@ from webhook.rules.limits import DEFAULT_LIMITS, Limits
 from webhook.rules.set_fields import SetFields, set_fields
 from webhook.rules.times import fold, instant
 
-NOBODY = UserInfo()
+UNKNOWN_USER = UserInfo()
 
 
 class Change(Struct, frozen=True, dict=True):
@@ -46,8 +46,8 @@ class Change(Struct, frozen=True, dict=True):
 
     @fact
     def user(self) -> UserInfo:
-        """The writer; empty where the review names none."""
-        return self.request.user or NOBODY
+        """The writer; empty if the review names none."""
+        return self.request.user or UNKNOWN_USER
 
     @property
     def is_create(self) -> bool:

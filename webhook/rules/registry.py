@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from itertools import product
+from typing import Final
 
 from webhook.api.request import Operation, Resource
 from webhook.rules.election import (
@@ -57,6 +58,9 @@ def checked(rules: Iterable[Rule]) -> dict[str, Rule]:
         by_id[rule.id] = rule
     return by_id
 
+
+OBJECT_TYPES: Final = "object-types"
+"""The id under which a wrong JSON type is reported: the document does not decode, so no rule could run."""
 
 Occasion = tuple[str, Operation, Event]
 

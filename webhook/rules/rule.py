@@ -1,16 +1,14 @@
 """What a rule is: data around a pure function."""
 
 from collections.abc import Callable, Iterable
-from itertools import islice
 from typing import Final
 
 from msgspec import Struct
 
-from webhook.api.field import FieldError
 from webhook.api.request import Operation, Resource
 from webhook.rules.events import Event
+from webhook.rules.finding import Finding
 from webhook.rules.mode import Mode
-from webhook.rules.statement import Statement
 
 LEASES: Final = frozenset({Resource.LEASES})
 CANDIDATES: Final = frozenset({Resource.LEASECANDIDATES})
@@ -24,32 +22,6 @@ ANY_OPERATION: Final = WRITES | DELETE
 ALL_EVENTS: Final = frozenset(Event)
 NOT_A_RENEWAL: Final = ALL_EVENTS - {Event.RENEWAL, Event.UNTOUCHED}
 TOUCHED: Final = ALL_EVENTS - {Event.UNTOUCHED}
-
-
-class Finding(Struct, frozen=True, gc=False):
-    """What a rule found. Its level is the lower of `tier` and the rule's mode.
-
-    `error` is the text of a denial, `happened` that of a warning on an admitted write (without it, the error is shown).
-    `without_stamps` marks a finding that rests on the caller's clock because no API server's stamp is there.
-    Findings with the same `fact` share one sentence, which lists all their rules; the last of them has the words.
-    """
-
-    error: FieldError
-    tier: Mode = Mode.DENY
-    without_stamps: bool = False
-    happened: Statement | None = None
-    fact: str = ""
-
-
-NOTHING: Final[tuple[Finding, ...]] = ()
-
-MOST_FINDINGS: Final = 50
-"""Findings that a verdict carries, and that one rule makes: an object may have hundreds of thousands of wrong items."""
-
-
-def first_findings(errors: Iterable[FieldError]) -> tuple[Finding, ...]:
-    """The first errors as findings; an iterator is not asked for more."""
-    return tuple(Finding(error) for error in islice(errors, MOST_FINDINGS))
 
 
 Check = Callable[..., Iterable[Finding]]

@@ -1,37 +1,30 @@
-"""Levelled findings become a verdict: one decision over all of them."""
-
-from typing import Final
+"""Findings with their modes become a verdict: one decision over all of them."""
 
 from webhook.api.field import ErrorType
 from webhook.api.request import GROUP, KIND_OF, SERVED_VERSIONS, AdmissionRequest, Operation
 from webhook.api.text import cut, escape, quote
 from webhook.policy.model import Policy
+from webhook.rules.finding import MOST_FINDINGS, Finding
 from webhook.rules.mode import Mode
-from webhook.rules.registry import RULES_BY_OCCASION
-from webhook.rules.rule import MOST_FINDINGS
-from webhook.verdict.model import JudgedFinding, Verdict
-from webhook.verdict.texts import LevelledFinding, causes, facts, message, once, warnings
-
-OBJECT_TYPES: Final = "object-types"
-"""The id under which a wrong JSON type is reported: the document does not decode, so no rule could run."""
+from webhook.verdict.model import Verdict
+from webhook.verdict.texts import causes, facts, message, once, warnings
 
 
-def decide(request: AdmissionRequest, policy: Policy, event: str, levelled: list[LevelledFinding]) -> Verdict:
-    """One decision over all findings: 403 when any denying one is Forbidden by policy, else 422."""
-    if not levelled:
+def decide(request: AdmissionRequest, policy: Policy, event: str, findings: list[Finding]) -> Verdict:
+    """One decision over all findings: 403 if a denying one is Forbidden by a rule of ours, else 422."""
+    if not findings:
         return Verdict(
             request.uid, allowed=True, audit_annotations=(("event", event), ("policy", _name(policy))), event=event
         )
     annotations = [("event", event)] if event else []
-    annotations.append(("rules", ",".join(once(f"{one.rule}={one.mode.word}" for one in levelled))))
-    would_deny = once(one.rule for one in levelled if one.mode < one.uncapped is Mode.DENY)
+    annotations.append(("rules", ",".join(once(f"{one.rule}={one.mode.word}" for one in findings))))
+    would_deny = once(one.rule for one in findings if one.weakened)
     if would_deny:
         annotations.append(("would-deny", ",".join(would_deny)))
     annotations.append(("policy", _name(policy)))
     # The sort is stable: it only makes sure that what decided is among the first.
-    most = levelled if len(levelled) <= MOST_FINDINGS else sorted(levelled, key=lambda one: -one.mode)[:MOST_FINDINGS]
-    findings = tuple(JudgedFinding(one.rule, one.mode, one.error) for one in most)
-    found = facts(levelled)
+    most = findings if len(findings) <= MOST_FINDINGS else sorted(findings, key=lambda one: -one.mode)[:MOST_FINDINGS]
+    found = facts(findings)
     denying = [fact for fact in found if fact.denies][:MOST_FINDINGS]
     warned = warnings((fact for fact in found if not fact.denies), policy, admitted=not denying)
     if not denying:
@@ -40,11 +33,11 @@ def decide(request: AdmissionRequest, policy: Policy, event: str, levelled: list
             allowed=True,
             warnings=warned,
             audit_annotations=tuple(annotations),
-            findings=findings,
+            findings=tuple(most),
             event=event,
         )
     forbidden = any(
-        one.error.type is ErrorType.FORBIDDEN and one.rule not in _PARITY for one in levelled if one.mode is Mode.DENY
+        one.error.type is ErrorType.FORBIDDEN and not one.parity for one in findings if one.mode is Mode.DENY
     )
     text = message(denying[:10], policy)
     if not forbidden:
@@ -58,14 +51,9 @@ def decide(request: AdmissionRequest, policy: Policy, event: str, levelled: list
         causes=causes(denying, policy),
         warnings=warned,
         audit_annotations=tuple(annotations),
-        findings=findings,
+        findings=tuple(most),
         event=event,
     )
-
-
-_PARITY: Final = frozenset(
-    {OBJECT_TYPES} | {rule.id for rules in RULES_BY_OCCASION.values() for rule in rules if rule.parity}
-)
 
 
 def switched_off(request: AdmissionRequest, policy: Policy) -> Verdict:

@@ -2,16 +2,7 @@
 
 from msgspec import Struct
 
-from webhook.api.field import FieldError
-from webhook.rules.mode import Mode
-
-
-class JudgedFinding(Struct, frozen=True, gc=False):
-    """One finding with the rule that made it and the mode that the policy left it."""
-
-    rule: str
-    mode: Mode
-    error: FieldError
+from webhook.rules.finding import Finding
 
 
 class Cause(Struct, frozen=True, gc=False):
@@ -36,5 +27,5 @@ class Verdict(Struct, frozen=True, gc=False):
     causes: tuple[Cause, ...] = ()
     warnings: tuple[str, ...] = ()
     audit_annotations: tuple[tuple[str, str], ...] = ()
-    findings: tuple[JudgedFinding, ...] = ()
+    findings: tuple[Finding, ...] = ()
     event: str = ""

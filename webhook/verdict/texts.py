@@ -6,12 +6,11 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import Struct
 
-from webhook.api.field import FieldError
 from webhook.api.text import cut
 from webhook.policy.model import Policy
 from webhook.policy.presets import denied_by
+from webhook.rules.finding import Finding, Weakened
 from webhook.rules.mode import Mode
-from webhook.rules.rule import Finding
 from webhook.rules.statement import ELLIPSIS
 from webhook.verdict.model import Cause
 
@@ -33,28 +32,10 @@ LARGEST_MESSAGE: Final = 12 * 1024
 MORE: Final = "lease webhook: more was found than warnings can show; repair these first"
 
 
-class LevelledFinding(Struct, frozen=True):
-    """A finding with its level: what it would be (`uncapped`) and what it is (`mode`).
-
-    Where the two differ, the policy's cap is the reason, or, if `unstamped`, that no API server's stamp proves it.
-    """
-
-    rule: str
-    finding: Finding
-    mode: Mode
-    uncapped: Mode
-    unstamped: bool = False
-
-    @property
-    def error(self) -> FieldError:
-        """The error of the finding."""
-        return self.finding.error
-
-
 class Fact(Struct, frozen=True):
     """Findings about one and the same fact, the strongest mode first; they share one sentence."""
 
-    findings: Sequence[LevelledFinding]
+    findings: Sequence[Finding]
 
     @property
     def denies(self) -> bool:
@@ -62,7 +43,7 @@ class Fact(Struct, frozen=True):
         return self.findings[0].mode is Mode.DENY
 
     @property
-    def decisive(self) -> LevelledFinding:
+    def decisive(self) -> Finding:
         """The one that has the words: the last of the strongest, because a special rule stands after the general."""
         return [one for one in self.findings if one.mode is self.findings[0].mode][-1]
 
@@ -72,12 +53,12 @@ class Fact(Struct, frozen=True):
         return ", ".join(once(one.rule for one in self.findings))
 
 
-def facts(levelled: Iterable[LevelledFinding]) -> list[Fact]:
+def facts(findings: Iterable[Finding]) -> list[Fact]:
     """What a writer gets to read, in the order of the findings; audit findings are not for the writer."""
-    groups: dict[object, list[LevelledFinding]] = {}
-    for one in levelled:
+    groups: dict[object, list[Finding]] = {}
+    for one in findings:
         if one.mode >= Mode.WARN:
-            groups.setdefault(one.finding.fact or id(one), []).append(one)
+            groups.setdefault(one.fact or id(one), []).append(one)
     return [Fact(sorted(group, key=lambda one: -one.mode)) for group in groups.values()]
 
 
@@ -124,7 +105,7 @@ def _warning(fact: Fact, policy: Policy, *, admitted: bool) -> str:
     """One line; on an admitted write what happened, on a denied one what is wrong beside the reason of the denial."""
     why = _why_not_denied(fact, policy)
     start = f"{fact.rules} ({why}): " if why else f"{fact.rules}: "
-    happened, error = fact.decisive.finding.happened, fact.decisive.error
+    happened, error = fact.decisive.happened, fact.decisive.error
     if admitted and happened is not None:
         return start + happened.within(LONGEST_WARNING - len(start), _page(fact.decisive.rule, policy))
     text = f"{start}{error.in_warning}"
@@ -133,14 +114,14 @@ def _warning(fact: Fact, policy: Policy, *, admitted: bool) -> str:
 
 def _why_not_denied(fact: Fact, policy: Policy) -> str:
     """Why a finding that would deny only warns; empty for one that warns anyway."""
-    weakened = [one for one in fact.findings if one.mode < one.uncapped is Mode.DENY]
+    weakened = [one for one in fact.findings if one.weakened]
     if not weakened:
         return ""
-    if all(one.unstamped for one in weakened):
+    if all(one.weakened is Weakened.WITHOUT_STAMPS for one in weakened):
         return "only a warning: no API server stamps"
     if policy.preset != "observe":
         return f"only policy mode {policy.mode.word} allows this"
-    rules = {one.rule for one in weakened if not one.unstamped}
+    rules = {one.rule for one in weakened if one.weakened is Weakened.BY_CAP}
     name = next((name for name in ("standard", "strict") if rules & denied_by(name)), None)
     return f"{name} would refuse this" if name else "only preset observe allows this"
 

@@ -9,8 +9,8 @@ from tests.factories import NOW, Document, Tweak, drop, make_candidate, put, to_
 from webhook.api.objects import LeaseCandidate
 from webhook.policy.presets import preset
 from webhook.rules.election.candidate_strategy_conflict import ALPHA, ID, candidates_agree_on_a_strategy
+from webhook.rules.finding import Finding
 from webhook.rules.registry import RULES
-from webhook.rules.rule import Finding
 
 MINUTE = 60 * 1_000_000
 OLDEST = "OldestEmulationVersion"

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 
 from webhook.api.field import invalid
 from webhook.rules.change import LeaseChange
+from webhook.rules.finding import NOTHING, Finding
 from webhook.rules.mode import Mode
-from webhook.rules.rule import LEASES, NOT_A_RENEWAL, NOTHING, UPDATE, Finding, Rule
+from webhook.rules.rule import LEASES, NOT_A_RENEWAL, UPDATE, Rule
 from webhook.rules.statement import Statement
 from webhook.rules.times import SECOND, fold, readable, span
 

@@ -5,7 +5,8 @@ from typing import Final
 
 from webhook.api.field import forbidden
 from webhook.rules.change import LeaseChange
-from webhook.rules.rule import LEASES, NOT_A_RENEWAL, NOTHING, UPDATE, Finding, Rule
+from webhook.rules.finding import NOTHING, Finding
+from webhook.rules.rule import LEASES, NOT_A_RENEWAL, UPDATE, Rule
 from webhook.rules.statement import Statement
 
 IDENTITY_LABEL: Final = "apiserver.kubernetes.io/identity"

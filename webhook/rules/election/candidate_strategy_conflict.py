@@ -14,8 +14,9 @@ from webhook.api import semantic_version
 from webhook.api.field import invalid
 from webhook.api.objects import LeaseCandidate
 from webhook.api.text import quote
+from webhook.rules.finding import Finding
 from webhook.rules.mode import Mode
-from webhook.rules.rule import CANDIDATES, WRITES, Finding, Rule
+from webhook.rules.rule import CANDIDATES, WRITES, Rule
 from webhook.rules.times import MINUTE, fold, instant
 
 ID: Final = "candidate-strategy-conflict"

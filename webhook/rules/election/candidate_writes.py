@@ -7,8 +7,9 @@ from webhook.api.field import forbidden, invalid
 from webhook.rules.change import CandidateChange
 from webhook.rules.election.renew_time import ahead, is_ahead
 from webhook.rules.events import same_time
+from webhook.rules.finding import NOTHING, Finding
 from webhook.rules.mode import Mode
-from webhook.rules.rule import CANDIDATES, NOTHING, TOUCHED, UPDATE, WRITES, Finding, Rule
+from webhook.rules.rule import CANDIDATES, TOUCHED, UPDATE, WRITES, Rule
 from webhook.rules.statement import Statement
 from webhook.rules.times import SECOND, fold, readable, span
 

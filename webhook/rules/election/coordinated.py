@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 from webhook.api.field import forbidden
 from webhook.rules.change import LeaseChange
-from webhook.rules.rule import LEASES, NOT_A_RENEWAL, NOTHING, WRITES, Finding, Rule
+from webhook.rules.finding import NOTHING, Finding
+from webhook.rules.rule import LEASES, NOT_A_RENEWAL, WRITES, Rule
 from webhook.rules.statement import Statement
 
 

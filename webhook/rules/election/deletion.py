@@ -7,8 +7,9 @@ from webhook.api.field import forbidden
 from webhook.api.text import quote
 from webhook.rules.change import LeaseChange
 from webhook.rules.election.takeover import by_its_clock
+from webhook.rules.finding import NOTHING, Finding
 from webhook.rules.mode import Mode
-from webhook.rules.rule import DELETE, LEASES, NOTHING, Finding, Rule
+from webhook.rules.rule import DELETE, LEASES, Rule
 from webhook.rules.statement import Statement
 
 CLEANERS: Final = frozenset(

@@ -6,8 +6,9 @@ from typing import Final
 from webhook.api.field import forbidden, invalid
 from webhook.api.text import quote
 from webhook.rules.change import LeaseChange
+from webhook.rules.finding import NOTHING, Finding
 from webhook.rules.mode import Mode
-from webhook.rules.rule import LEASES, NOTHING, TOUCHED, UPDATE, WRITES, Finding, Rule
+from webhook.rules.rule import LEASES, TOUCHED, UPDATE, WRITES, Rule
 from webhook.rules.statement import Statement
 from webhook.rules.times import SECOND, span
 

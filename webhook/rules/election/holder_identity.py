@@ -8,8 +8,9 @@ from webhook.api.field import forbidden, invalid
 from webhook.api.text import quote
 from webhook.rules.change import LeaseChange
 from webhook.rules.events import Event
+from webhook.rules.finding import NOTHING, Finding
 from webhook.rules.mode import Mode
-from webhook.rules.rule import LEASES, NOT_A_RENEWAL, NOTHING, WRITES, Finding, Rule
+from webhook.rules.rule import LEASES, NOT_A_RENEWAL, WRITES, Rule
 from webhook.rules.statement import Statement
 from webhook.rules.writer_identity import fits_pod
 

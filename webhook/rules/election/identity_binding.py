@@ -10,9 +10,10 @@ from webhook.api.user import UserInfo
 from webhook.rules.binding import POD, Binding
 from webhook.rules.change import LeaseChange
 from webhook.rules.election.deletion import CLEANERS
+from webhook.rules.finding import NOTHING, Finding
 from webhook.rules.glob import holder_matches
 from webhook.rules.mode import Mode
-from webhook.rules.rule import ANY_OPERATION, LEASES, NOTHING, TOUCHED, Finding, Rule
+from webhook.rules.rule import ANY_OPERATION, LEASES, TOUCHED, Rule
 from webhook.rules.statement import Statement
 
 _FIELD: Final = "spec.holderIdentity"

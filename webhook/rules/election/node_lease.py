@@ -6,8 +6,9 @@ from webhook.api.field import forbidden
 from webhook.api.text import quote
 from webhook.rules.change import LeaseChange
 from webhook.rules.election.takeover import NODE_LEASES, NODES
+from webhook.rules.finding import NOTHING, Finding
 from webhook.rules.mode import Mode
-from webhook.rules.rule import LEASES, NOT_A_RENEWAL, NOTHING, UPDATE, WRITES, Finding, Rule
+from webhook.rules.rule import LEASES, NOT_A_RENEWAL, UPDATE, WRITES, Rule
 from webhook.rules.statement import Statement
 
 

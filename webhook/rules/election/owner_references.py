@@ -9,8 +9,9 @@ from webhook.api.text import quote
 from webhook.rules.change import LeaseChange
 from webhook.rules.election.deletion import CLEANERS
 from webhook.rules.election.takeover import NODE_LEASES
+from webhook.rules.finding import NOTHING, Finding
 from webhook.rules.mode import Mode
-from webhook.rules.rule import LEASES, NOTHING, UPDATE, Finding, Rule
+from webhook.rules.rule import LEASES, UPDATE, Rule
 from webhook.rules.statement import Statement
 
 _FIELD: Final = "metadata.ownerReferences"

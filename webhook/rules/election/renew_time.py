@@ -8,9 +8,10 @@ from webhook.api.field import invalid
 from webhook.rules.change import LeaseChange
 from webhook.rules.election.takeover import NODE_LEASES
 from webhook.rules.events import Event
+from webhook.rules.finding import NOTHING, Finding
 from webhook.rules.limits import SecondsAhead
 from webhook.rules.mode import Mode
-from webhook.rules.rule import LEASES, NOTHING, TOUCHED, UPDATE, WRITES, Finding, Rule
+from webhook.rules.rule import LEASES, TOUCHED, UPDATE, WRITES, Rule
 from webhook.rules.statement import Statement
 from webhook.rules.times import HOUR, MINUTE, SECOND, readable, span
 

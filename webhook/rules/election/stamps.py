@@ -8,8 +8,9 @@ from webhook.api.managed_fields import stamp_of
 from webhook.rules.change import LeaseChange
 from webhook.rules.events import Event
 from webhook.rules.evidence import BOUND
+from webhook.rules.finding import NOTHING, Finding
 from webhook.rules.mode import Mode
-from webhook.rules.rule import LEASES, NOTHING, UPDATE, WRITES, Finding, Rule
+from webhook.rules.rule import LEASES, UPDATE, WRITES, Rule
 from webhook.rules.statement import Statement, literal
 from webhook.rules.tampering import Lists, tampering_of_create, tampering_of_update
 

@@ -8,8 +8,9 @@ from webhook.api.field import FieldError, forbidden
 from webhook.api.text import quote
 from webhook.rules.change import LeaseChange
 from webhook.rules.events import Event
+from webhook.rules.finding import NOTHING, Finding
 from webhook.rules.mode import Mode
-from webhook.rules.rule import LEASES, NOTHING, UPDATE, Finding, Rule
+from webhook.rules.rule import LEASES, UPDATE, Rule
 from webhook.rules.statement import Statement
 from webhook.rules.times import SECOND
 

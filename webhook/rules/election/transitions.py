@@ -6,8 +6,9 @@ from typing import Final
 from webhook.api.field import invalid
 from webhook.rules.change import LeaseChange
 from webhook.rules.events import Event
+from webhook.rules.finding import NOTHING, Finding
 from webhook.rules.mode import Mode
-from webhook.rules.rule import LEASES, NOT_A_RENEWAL, NOTHING, UPDATE, WRITES, Finding, Rule
+from webhook.rules.rule import LEASES, NOT_A_RENEWAL, UPDATE, WRITES, Rule
 from webhook.rules.statement import Statement
 
 _FIELD: Final = "spec.leaseTransitions"

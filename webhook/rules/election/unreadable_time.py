@@ -7,7 +7,8 @@ from typing import Final
 from webhook.api import micro_time
 from webhook.api.field import invalid
 from webhook.rules.change import CandidateChange, LeaseChange
-from webhook.rules.rule import BOTH, MOST_FINDINGS, NOTHING, WRITES, Finding, Rule
+from webhook.rules.finding import MOST_FINDINGS, NOTHING, Finding
+from webhook.rules.rule import BOTH, WRITES, Rule
 from webhook.rules.statement import Statement
 from webhook.rules.times import fold, readable
 

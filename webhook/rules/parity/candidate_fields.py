@@ -9,9 +9,10 @@ from typing import Final
 from webhook.api import formats
 from webhook.api.field import invalid, required
 from webhook.rules.change import CandidateChange
+from webhook.rules.finding import NOTHING, Finding, first_findings
 from webhook.rules.parity.object_metadata import IMMUTABLE
 from webhook.rules.parity.object_name import each_invalid
-from webhook.rules.rule import CANDIDATES, NOTHING, UPDATE, WRITES, Finding, Rule, first_findings
+from webhook.rules.rule import CANDIDATES, UPDATE, WRITES, Rule
 from webhook.rules.strategy_name import wrong_strategy
 
 LEASE_NAME: Final = "spec.leaseName"

@@ -11,8 +11,8 @@ from semver import Version
 from webhook.api import semantic_version
 from webhook.api.field import invalid, required
 from webhook.rules.change import CandidateChange
+from webhook.rules.finding import NOTHING, Finding
 from webhook.rules.parity.candidate_fields import FIRST_VERSION, candidate_rule
-from webhook.rules.rule import NOTHING, Finding
 from webhook.rules.strategy_name import OLDEST_EMULATION_VERSION
 
 BINARY_VERSION: Final = "spec.binaryVersion"

@@ -5,7 +5,8 @@ from typing import Final
 
 from webhook.api.field import forbidden, invalid
 from webhook.rules.change import LeaseChange
-from webhook.rules.rule import LEASES, NOTHING, WRITES, Finding, Rule
+from webhook.rules.finding import NOTHING, Finding
+from webhook.rules.rule import LEASES, WRITES, Rule
 from webhook.rules.strategy_name import wrong_strategy
 
 

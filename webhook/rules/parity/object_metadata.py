@@ -17,8 +17,9 @@ from webhook.api.objects import ObjectMeta, OwnerReference
 from webhook.api.request import Operation
 from webhook.api.text import quote
 from webhook.rules.change import Change
+from webhook.rules.finding import MOST_FINDINGS, NOTHING, Finding, first_findings
 from webhook.rules.parity.object_name import NAME, NAMESPACE, each_invalid, wrong_names, wrong_namespace
-from webhook.rules.rule import BOTH, MOST_FINDINGS, NOTHING, UPDATE, WRITES, Finding, Rule, first_findings
+from webhook.rules.rule import BOTH, UPDATE, WRITES, Rule
 
 CREATION_TIMESTAMP: Final = "metadata.creationTimestamp"
 DELETION_TIMESTAMP: Final = "metadata.deletionTimestamp"

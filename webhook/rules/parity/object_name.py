@@ -8,7 +8,8 @@ from webhook.api.field import FieldError, invalid, required
 from webhook.api.formats import Format, Messages
 from webhook.api.request import Resource
 from webhook.rules.change import Change
-from webhook.rules.rule import BOTH, CREATE, Finding, Rule
+from webhook.rules.finding import Finding
+from webhook.rules.rule import BOTH, CREATE, Rule
 
 NAME: Final = "metadata.name"
 GENERATE_NAME: Final = "metadata.generateName"

@@ -8,7 +8,8 @@ from webhook.api.field import FieldError, invalid, not_supported, too_long
 from webhook.api.formats import byte_length
 from webhook.api.request import Operation, Options
 from webhook.rules.change import Change
-from webhook.rules.rule import ANY_OPERATION, BOTH, NOTHING, Finding, Rule
+from webhook.rules.finding import NOTHING, Finding
+from webhook.rules.rule import ANY_OPERATION, BOTH, Rule
 
 LONGEST_MANAGER: Final = 128
 """Bytes of fieldManager."""

@@ -11,11 +11,11 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.rules.finding import Finding
 from webhook.rules.mode import Mode
 from webhook.server.logs import LOG, Seldom
 from webhook.server.observe.review_log import described
 from webhook.server.respond import Reply
-from webhook.verdict.model import JudgedFinding
 
 SECONDS_BETWEEN_LINES: Final = 60.0
 """For the same rule, lease and user."""
@@ -79,7 +79,7 @@ class AuditLog:
         request, verdict = reply.request, reply.verdict
         if request is None or verdict is None or not verdict.findings:
             return
-        first: dict[str, JudgedFinding] = {}
+        first: dict[str, Finding] = {}
         for finding in verdict.findings:
             if finding.mode is Mode.AUDIT:
                 first.setdefault(finding.rule, finding)

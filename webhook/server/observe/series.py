@@ -13,8 +13,7 @@ from prometheus_client import Metric
 from webhook.api.request import Operation, Resource
 from webhook.rules.events import Event
 from webhook.rules.mode import Mode
-from webhook.rules.registry import RULES
-from webhook.verdict.compose import OBJECT_TYPES
+from webhook.rules.registry import OBJECT_TYPES, RULES
 
 OTHER: Final = "other"
 """What a client named and we do not know."""
