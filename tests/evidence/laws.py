@@ -5,7 +5,7 @@ from typing import Final
 from tests.evidence.conditions import owns_renew_time
 from tests.evidence.records import SECOND, Record, Write
 from webhook.api import micro_time
-from webhook.rules.evidence import tolerance_of
+from webhook.rules.expiry import tolerance_of
 
 BOUND: Final = 60
 """Seconds by which the stamps in a list may be ahead of a write and still count."""

@@ -10,7 +10,7 @@ from tests.model.honest_search import PLACES, explore
 from tests.model.world import LawBrokenError
 from webhook import evaluate as judging
 from webhook.api.managed_fields import Entry
-from webhook.rules import change, evidence
+from webhook.rules import change, expiry
 from webhook.rules.registry import RULES, by_occasion
 
 POD = "a pod of the same namespace"
@@ -59,7 +59,7 @@ def test_with_the_latest_owner_of_renew_time_believed_there_are_more_threats(
         stamps = (entry.stamp for entry in entries if entry.owns_renew_time)
         return max((stamp for stamp in stamps if stamp is not None), default=None)
 
-    monkeypatch.setattr(evidence, "seen_at", latest)
+    monkeypatch.setattr(expiry, "seen_at", latest)
     more = set(threats(world.STRICT, ATTACKERS[POD], 2)) - listed
     assert ("own renewTime by an invented apply entry of a year ahead", "take the lease") in more
 
@@ -81,7 +81,7 @@ def test_without_the_tolerance_an_honest_takeover_is_denied(monkeypatch: pytest.
     def none(duration_seconds: int | None) -> int:
         return 0
 
-    monkeypatch.setattr(evidence, "tolerance_of", none)
+    monkeypatch.setattr(expiry, "tolerance_of", none)
     with pytest.raises(LawBrokenError, match="takeover after the server-observed duration"):
         explore(TWO_SECONDS_APART, 3)
 

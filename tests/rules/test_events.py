@@ -111,7 +111,7 @@ def test_create_and_delete_of_a_candidate() -> None:
     created = change_of(make_review(new=make_candidate()))
     assert isinstance(created, CandidateChange)
     assert created.event is Event.CREATE
-    assert created.old.lease_name is None
+    assert created.old_spec.lease_name is None
     deleted: Document = make_review(old=make_candidate())
     assert change_of(deleted).event is Event.DELETE
 

@@ -3,6 +3,7 @@
 The words and the printed form follow kubernetes/apimachinery `pkg/util/validation/field/errors.go`.
 """
 
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Final
 
@@ -74,6 +75,16 @@ def required(field: str, detail: str = "") -> FieldError:
 def invalid(field: str, value: object, detail: str) -> FieldError:
     """The value is malformed or out of bounds."""
     return FieldError(ErrorType.INVALID, field, detail, value)
+
+
+def each_invalid(field: str, value: object, details: Iterable[str]) -> Iterator[FieldError]:
+    """One error for each thing that is wrong with a value."""
+    return (invalid(field, value, detail) for detail in details)
+
+
+def immutable(field: str, value: object) -> FieldError:
+    """The value may not change after creation."""
+    return invalid(field, value, "field is immutable")
 
 
 def forbidden(field: str, detail: str) -> FieldError:

@@ -1,7 +1,7 @@
 """`metadata.managedFields`: which manager owns which field, and when the API server last saw the field change.
 
 The API server stamps `time` itself, in whole seconds, whatever the client claims in renewTime. Everything else in a
-list may be a client's invention: see `webhook.rules.evidence` for what may be concluded.
+list may be a client's invention: see `webhook.rules.expiry` for what may be concluded.
 """
 
 from collections.abc import Iterable, Iterator

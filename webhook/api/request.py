@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Raw, Struct
 
-from webhook.api.cached import fact
+from webhook.api.cached import cached
 from webhook.api.field import FieldError
 from webhook.api.objects import Lease, LeaseCandidate
 from webhook.api.user import NO_USER, UserInfo, user_of
@@ -90,7 +90,7 @@ class AdmissionRequest(Struct, frozen=True, dict=True):
     api_version: str = "admission.k8s.io/v1"
     body: bytes = b""
 
-    @fact
+    @cached
     def user(self) -> UserInfo | None:
         """Who writes; None where the review names nobody readable."""
         return user_of(self.user_info)

@@ -1,11 +1,10 @@
 """One write as the rules see it: the request, both objects, the event, and what the stamps prove."""
 
 from collections.abc import Sequence
-from typing import Self
 
 from msgspec import Struct
 
-from webhook.api.cached import fact
+from webhook.api.cached import cached
 from webhook.api.managed_fields import Entry, entries_of
 from webhook.api.objects import (
     NO_CANDIDATE_SPEC,
@@ -23,10 +22,10 @@ from webhook.api.spec_fields import spec_fields
 from webhook.api.user import UserInfo
 from webhook.rules.binding import Binding
 from webhook.rules.events import Event, is_candidate_untouched, is_lease_untouched, is_renewal
-from webhook.rules.evidence import HOLDER, RENEW_TIME, Expiry, expiry_of, stamp_of_write, whole_seconds
+from webhook.rules.expiry import HOLDER, RENEW_TIME, Expiry, expiry_of, stamp_of_write, whole_seconds
 from webhook.rules.limits import DEFAULT_LIMITS, Limits
 from webhook.rules.set_fields import SetFields, set_fields
-from webhook.rules.times import fold, instant
+from webhook.rules.times import instant, normalized
 
 UNKNOWN_USER = UserInfo()
 
@@ -34,7 +33,7 @@ UNKNOWN_USER = UserInfo()
 class Change(Struct, frozen=True, dict=True):
     """What a rule may look at; `now` is in microseconds since 1970; metadata is empty where there is no object.
 
-    `dict=True` lets facts that several rules need be worked out once, on first use.
+    `dict=True` keeps what several rules need, which is computed once, on first use.
     """
 
     request: AdmissionRequest
@@ -43,8 +42,10 @@ class Change(Struct, frozen=True, dict=True):
     binding: Binding | None = None
     new_metadata: ObjectMeta = NO_METADATA
     old_metadata: ObjectMeta = NO_METADATA
+    new_renew_time: int | str | None = None
+    old_renew_time: int | str | None = None
 
-    @fact
+    @cached
     def user(self) -> UserInfo:
         """The writer; empty if the review names none."""
         return self.request.user or UNKNOWN_USER
@@ -54,22 +55,22 @@ class Change(Struct, frozen=True, dict=True):
         """Whether the object comes into being."""
         return self.request.operation is Operation.CREATE
 
-    @fact
+    @cached
     def new_entries(self) -> Sequence[Entry]:
         """Entries of managedFields in object."""
         return _entries(self.new_metadata)
 
-    @fact
+    @cached
     def old_entries(self) -> Sequence[Entry]:
         """Entries of managedFields in oldObject."""
         return _entries(self.old_metadata)
 
-    @fact
+    @cached
     def renewed_at(self) -> int:
         """The stamp of spec.renewTime in object, else `now`: what a written renewTime is measured against."""
         return stamp_of_write(self.new_entries, RENEW_TIME, self.now)
 
-    @fact
+    @cached
     def was_set(self) -> SetFields:
         """What this write added or changed."""
         new, old = spec_fields(self.request.body)
@@ -79,64 +80,39 @@ class Change(Struct, frozen=True, dict=True):
 class LeaseChange(Change, frozen=True, dict=True):
     """A write to a Lease: both specs (empty where there is no object), and what most rules compare, folded."""
 
-    new: LeaseSpec = NO_LEASE_SPEC
-    old: LeaseSpec = NO_LEASE_SPEC
-    new_renew_time: int | str | None = None
-    old_renew_time: int | str | None = None
+    new_spec: LeaseSpec = NO_LEASE_SPEC
+    old_spec: LeaseSpec = NO_LEASE_SPEC
     new_holder: str = ""
     old_holder: str = ""
 
-    @classmethod
-    def of(
-        cls, request: AdmissionRequest, now: int, limits: Limits = DEFAULT_LIMITS, binding: Binding | None = None
-    ) -> Self:
-        """The change that a request makes."""
-        created, stored = request.new, request.old
-        new = created.spec if isinstance(created, Lease) else NO_LEASE_SPEC
-        old = stored.spec if isinstance(stored, Lease) else NO_LEASE_SPEC
-        return cls(
-            request,
-            now,
-            limits,
-            binding,
-            NO_METADATA if created is None else created.metadata,
-            NO_METADATA if stored is None else stored.metadata,
-            new,
-            old,
-            fold(new.renew_time),
-            fold(old.renew_time),
-            new.holder_identity or "",
-            old.holder_identity or "",
-        )
-
-    @fact
+    @cached
     def event(self) -> Event:
         """What the write does."""
         if self.request.operation is not Operation.UPDATE:
             return Event.CREATE if self.is_create else Event.DELETE
         if self.new_holder == self.old_holder:
             renewed = self.new_renew_time != self.old_renew_time
-            if not renewed and is_lease_untouched(self.old, self.new):
+            if not renewed and is_lease_untouched(self.old_spec, self.new_spec):
                 return Event.UNTOUCHED
             kept = self.new_renew_time is not None or self.old_renew_time is None
-            return Event.RENEWAL if kept and is_renewal(self.old, self.new) else Event.EDIT
+            return Event.RENEWAL if kept and is_renewal(self.old_spec, self.new_spec) else Event.EDIT
         if not self.new_holder:
             return Event.RELEASE
         if not self.old_holder:
             return Event.CLAIM
         return Event.TAKEOVER if self.expiry.expired else Event.STEAL
 
-    @fact
+    @cached
     def expiry(self) -> Expiry:
         """Whether the old lease had run out at this write."""
-        if self.new_holder != self.old_holder and self.new.holder_identity is not None:
+        if self.new_holder != self.old_holder and self.new_spec.holder_identity is not None:
             written_at = stamp_of_write(self.new_entries, HOLDER, self.now)
         else:
             # A removed field has no owner, so whoever claims to own it was invented.
             written_at = whole_seconds(self.now)
         return expiry_of(
             held=bool(self.old_holder),
-            duration_seconds=self.old.lease_duration_seconds,
+            duration_seconds=self.old_spec.lease_duration_seconds,
             renew_time=instant(self.old_renew_time),
             entries=self.old_entries,
             written_at=written_at,
@@ -147,46 +123,55 @@ class LeaseChange(Change, frozen=True, dict=True):
 class CandidateChange(Change, frozen=True, dict=True):
     """A write to a LeaseCandidate: both specs (empty where there is no object), and renewTime, folded."""
 
-    new: LeaseCandidateSpec = NO_CANDIDATE_SPEC
-    old: LeaseCandidateSpec = NO_CANDIDATE_SPEC
-    new_renew_time: int | str | None = None
-    old_renew_time: int | str | None = None
+    new_spec: LeaseCandidateSpec = NO_CANDIDATE_SPEC
+    old_spec: LeaseCandidateSpec = NO_CANDIDATE_SPEC
 
-    @classmethod
-    def of(
-        cls, request: AdmissionRequest, now: int, limits: Limits = DEFAULT_LIMITS, binding: Binding | None = None
-    ) -> Self:
-        """The change that a request makes."""
-        created, stored = request.new, request.old
-        new = created.spec if isinstance(created, LeaseCandidate) else NO_CANDIDATE_SPEC
-        old = stored.spec if isinstance(stored, LeaseCandidate) else NO_CANDIDATE_SPEC
-        return cls(
-            request,
-            now,
-            limits,
-            binding,
-            NO_METADATA if created is None else created.metadata,
-            NO_METADATA if stored is None else stored.metadata,
-            new,
-            old,
-            fold(new.renew_time),
-            fold(old.renew_time),
-        )
-
-    @fact
+    @cached
     def event(self) -> Event:
         """What the write does."""
         if self.request.operation is not Operation.UPDATE:
             return Event.CREATE if self.is_create else Event.DELETE
-        return Event.UNTOUCHED if is_candidate_untouched(self.old, self.new) else Event.UPDATE
+        return Event.UNTOUCHED if is_candidate_untouched(self.old_spec, self.new_spec) else Event.UPDATE
 
 
 def change_made_by(
     request: AdmissionRequest, now: int, limits: Limits = DEFAULT_LIMITS, binding: Binding | None = None
 ) -> LeaseChange | CandidateChange:
     """The change that a request about a Lease or a LeaseCandidate makes."""
-    kind = LeaseChange if request.resource == Resource.LEASES.value else CandidateChange
-    return kind.of(request, now, limits, binding)
+    new, old = request.new, request.old
+    new_metadata = NO_METADATA if new is None else new.metadata
+    old_metadata = NO_METADATA if old is None else old.metadata
+    if request.resource == Resource.LEASES.value:
+        new_spec = new.spec if isinstance(new, Lease) else NO_LEASE_SPEC
+        old_spec = old.spec if isinstance(old, Lease) else NO_LEASE_SPEC
+        return LeaseChange(
+            request,
+            now,
+            limits,
+            binding,
+            new_metadata,
+            old_metadata,
+            normalized(new_spec.renew_time),
+            normalized(old_spec.renew_time),
+            new_spec,
+            old_spec,
+            new_spec.holder_identity or "",
+            old_spec.holder_identity or "",
+        )
+    new_candidate = new.spec if isinstance(new, LeaseCandidate) else NO_CANDIDATE_SPEC
+    old_candidate = old.spec if isinstance(old, LeaseCandidate) else NO_CANDIDATE_SPEC
+    return CandidateChange(
+        request,
+        now,
+        limits,
+        binding,
+        new_metadata,
+        old_metadata,
+        normalized(new_candidate.renew_time),
+        normalized(old_candidate.renew_time),
+        new_candidate,
+        old_candidate,
+    )
 
 
 def _entries(metadata: ObjectMeta) -> Sequence[Entry]:

@@ -6,7 +6,7 @@ Absent and empty are one value for a holder, a strategy and a preferred holder; 
 from enum import StrEnum
 
 from webhook.api.objects import LeaseCandidateSpec, LeaseSpec
-from webhook.rules.times import fold
+from webhook.rules.times import normalized
 
 
 class Event(StrEnum):
@@ -28,7 +28,7 @@ class Event(StrEnum):
 
 def same_time(one: str | None, other: str | None) -> bool:
     """Whether two times are one value."""
-    return one == other or fold(one) == fold(other)
+    return one == other or normalized(one) == normalized(other)
 
 
 def is_lease_untouched(old: LeaseSpec, new: LeaseSpec) -> bool:

@@ -16,9 +16,9 @@ from webhook.api.managed_fields import ANCIENT_CHANGES, stamp_of
 from webhook.api.objects import Lease, LeaseSpec, ObjectMeta, OwnerReference
 from webhook.api.request import NO_OPTIONS, AdmissionRequest, Operation
 from webhook.rules.binding import Binding
-from webhook.rules.election.renew_time import is_ahead
 from webhook.rules.limits import Limits
-from webhook.rules.times import fold
+from webhook.rules.time_ahead import is_ahead
+from webhook.rules.times import normalized
 
 _USUAL_TIME: Final = len("2026-01-31T12:00:00Z")
 _TIME: Final = b'"time":"'
@@ -56,7 +56,7 @@ _usual_entries: Final = msgspec.json.Decoder(Annotated[list[_UsualEntry], Meta(m
 def is_quiet_renewal(request: AdmissionRequest, now: int, limits: Limits, binding: Binding | None) -> bool:
     """Whether a write is a renewal about which every rule is silent; False says nothing.
 
-    Arguments are those of `LeaseChange.of`; the change itself is not made, because no rule will look at it.
+    Arguments are those of `change_made_by`; the change itself is not made, because no rule will look at it.
     """
     new, old = request.new, request.old
     return (
@@ -71,7 +71,7 @@ def is_quiet_renewal(request: AdmissionRequest, now: int, limits: Limits, bindin
 
 
 def _only_renew_time_moved_on(new: LeaseSpec, old: LeaseSpec, now: int, limits: Limits) -> bool:
-    renewed, before = fold(new.renew_time), fold(old.renew_time)
+    renewed, before = normalized(new.renew_time), normalized(old.renew_time)
     return (
         isinstance(renewed, int)
         and isinstance(before, int)

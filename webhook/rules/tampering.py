@@ -13,7 +13,7 @@ from webhook.api import micro_time
 from webhook.api.managed_fields import APPLY, BEFORE_FIRST_APPLY, Entry, Key, nest_too_deeply
 from webhook.api.nesting import DEEPEST
 from webhook.api.text import cut, quote
-from webhook.rules.evidence import BOUND, LARGEST_TOLERANCE, seen_at, whole_seconds
+from webhook.rules.expiry import BOUND, LARGEST_TOLERANCE, seen_at, whole_seconds
 from webhook.rules.set_fields import SetFields
 
 AHEAD: Final = BOUND // 2

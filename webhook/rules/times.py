@@ -11,17 +11,17 @@ HOUR: Final = 60 * MINUTE
 DAY: Final = 24 * HOUR
 
 
-def fold(time: str | None) -> int | str | None:
+def normalized(time: str | None) -> int | str | None:
     """A time so that equal values are equal: an instant; None for absent, null and zero; noise as it stands.
 
     Years -0001 and 10000, which the API server stores and no client can read, are instants before and after all others.
     """
     if time is None:
         return None
-    return _folded(time) if len(time) <= _LONGEST_REMEMBERED else _fold(time)
+    return _remembered(time) if len(time) <= _LONGEST_REMEMBERED else _normalized(time)
 
 
-def _fold(time: str) -> int | str | None:
+def _normalized(time: str) -> int | str | None:
     try:
         at = micro_time.parse(time)
     except ValueError:
@@ -32,7 +32,7 @@ def _fold(time: str) -> int | str | None:
 
 _LONGEST_REMEMBERED: Final = 40
 # An old time was the new time of the renewal before. A fraction may be as long as a request, and is not kept.
-_folded: Final = lru_cache(maxsize=4096)(_fold)
+_remembered: Final = lru_cache(maxsize=4096)(_normalized)
 
 
 def span(micros: int) -> str:

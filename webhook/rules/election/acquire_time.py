@@ -8,14 +8,14 @@ from webhook.rules.finding import NOTHING, Finding
 from webhook.rules.mode import Mode
 from webhook.rules.rule import LEASES, NOT_A_RENEWAL, UPDATE, Rule
 from webhook.rules.statement import Statement
-from webhook.rules.times import SECOND, fold, readable, span
+from webhook.rules.times import SECOND, normalized, readable, span
 
 
 def acquire_time_stays(change: LeaseChange) -> Iterable[Finding]:
     """spec.acquireTime must not change while the holder stays."""
-    if change.new_holder != change.old_holder or change.new.acquire_time == change.old.acquire_time:
+    if change.new_holder != change.old_holder or change.new_spec.acquire_time == change.old_spec.acquire_time:
         return NOTHING
-    new, old = readable(fold(change.new.acquire_time)), readable(fold(change.old.acquire_time))
+    new, old = readable(normalized(change.new_spec.acquire_time)), readable(normalized(change.old_spec.acquire_time))
     limit = change.limits.acquire_time_changed.above_seconds
     if new is None or old is None or abs(new - old) <= limit * SECOND:
         return NOTHING
@@ -24,7 +24,7 @@ def acquire_time_stays(change: LeaseChange) -> Iterable[Finding]:
         f"acquireTime moved by {span(abs(new - old))} while {{0}} stays the holder",
         (change.new_holder,),
     )
-    return (Finding(invalid("spec.acquireTime", change.new.acquire_time, detail), happened=happened),)
+    return (Finding(invalid("spec.acquireTime", change.new_spec.acquire_time, detail), happened=happened),)
 
 
 RULES = (

@@ -17,7 +17,7 @@ from webhook.api.text import quote
 from webhook.rules.finding import Finding
 from webhook.rules.mode import Mode
 from webhook.rules.rule import CANDIDATES, WRITES, Rule
-from webhook.rules.times import MINUTE, fold, instant
+from webhook.rules.times import MINUTE, instant, normalized
 
 ID: Final = "candidate-strategy-conflict"
 LIVE: Final = 30 * MINUTE
@@ -47,7 +47,7 @@ def candidates_agree_on_a_strategy(candidates: Iterable[LeaseCandidate], now: in
 
 
 def _is_live(candidate: LeaseCandidate, now: int) -> bool:
-    renewed = instant(fold(candidate.spec.renew_time))
+    renewed = instant(normalized(candidate.spec.renew_time))
     return renewed is not None and now - renewed <= LIVE
 
 

@@ -5,13 +5,13 @@ from typing import Final
 
 from webhook.api.field import forbidden, invalid
 from webhook.rules.change import CandidateChange
-from webhook.rules.election.renew_time import ahead, is_ahead
 from webhook.rules.events import same_time
 from webhook.rules.finding import NOTHING, Finding
 from webhook.rules.mode import Mode
 from webhook.rules.rule import CANDIDATES, TOUCHED, UPDATE, WRITES, Rule
 from webhook.rules.statement import Statement
-from webhook.rules.times import SECOND, fold, readable, span
+from webhook.rules.time_ahead import ahead, is_ahead
+from webhook.rules.times import SECOND, normalized, readable, span
 
 
 def ping_is_the_api_servers(change: CandidateChange) -> Iterable[Finding]:
@@ -19,8 +19,8 @@ def ping_is_the_api_servers(change: CandidateChange) -> Iterable[Finding]:
 
     Candidates answer a ping by renewing; clearing pingTime is legal.
     """
-    new = change.new.ping_time
-    if fold(new) is None or same_time(new, change.old.ping_time):
+    new = change.new_spec.ping_time
+    if normalized(new) is None or same_time(new, change.old_spec.ping_time):
         return NOTHING
     detail = "pingTime may be set by the API server's coordinated leader election only; leave it as it is"
     happened = Statement("a client set pingTime: the election may leave this candidate out")
@@ -36,7 +36,7 @@ def candidate_renew_time_is_not_in_the_future(change: CandidateChange) -> Iterab
     if new is None or new == old or not is_ahead(new, change.now, change.limits.candidate_renew_time_in_future):
         return NOTHING
     clock = max(change.renewed_at, change.now)
-    return ahead(new, old, clock, change.limits.candidate_renew_time_in_future, value=change.new.renew_time)
+    return ahead(new, old, clock, change.limits.candidate_renew_time_in_future, value=change.new_spec.renew_time)
 
 
 def candidate_renew_time_does_not_fall(change: CandidateChange) -> Iterable[Finding]:
@@ -47,7 +47,7 @@ def candidate_renew_time_does_not_fall(change: CandidateChange) -> Iterable[Find
         return NOTHING
     detail = f"must not be more than {limit} s before the old value; check the candidate's clock"
     happened = Statement(f"renewTime fell by {span(old - new)}: the election may leave this candidate out")
-    return (Finding(invalid("spec.renewTime", change.new.renew_time, detail), happened=happened),)
+    return (Finding(invalid("spec.renewTime", change.new_spec.renew_time, detail), happened=happened),)
 
 
 def candidate_keeps_versions_and_strategy(change: CandidateChange) -> Iterable[Finding]:
@@ -59,7 +59,7 @@ _CHANGED: Final = "may not change after creation; delete the candidate and creat
 
 
 def _changed(change: CandidateChange) -> Iterator[Finding]:
-    new, old = change.new, change.old
+    new, old = change.new_spec, change.old_spec
     pairs = (
         ("binaryVersion", new.binary_version or "", old.binary_version or ""),
         ("emulationVersion", new.emulation_version or "", old.emulation_version or ""),

@@ -14,8 +14,8 @@ def preferred_holder_is_the_api_servers(change: LeaseChange) -> Iterable[Finding
 
     A holder that sees one stops renewing. Clearing it is what every client-go release does, and is legal.
     """
-    new = change.new.preferred_holder
-    if not new or new == change.old.preferred_holder:
+    new = change.new_spec.preferred_holder
+    if not new or new == change.old_spec.preferred_holder:
         return NOTHING
     happened = Statement("a client set preferredHolder: a holder that sees it stops renewing")
     return (Finding(forbidden("spec.preferredHolder", _detail("preferredHolder")), happened=happened),)
@@ -26,8 +26,8 @@ def strategy_is_the_api_servers(change: LeaseChange) -> Iterable[Finding]:
 
     It hands the lease to the coordinated election. Clearing it is what every client-go renewal does, and is legal.
     """
-    new = change.new.strategy
-    if not new or new == change.old.strategy:
+    new = change.new_spec.strategy
+    if not new or new == change.old_spec.strategy:
         return NOTHING
     happened = Statement("a client set strategy: coordinated leader election controls the lease now")
     return (Finding(forbidden("spec.strategy", _detail("strategy")), happened=happened),)

@@ -1,33 +1,23 @@
 """Deleting a lease that its holder still keeps alive: leadership rolls at once."""
 
 from collections.abc import Iterable
-from typing import Final
 
 from webhook.api.field import forbidden
 from webhook.api.text import quote
 from webhook.rules.change import LeaseChange
-from webhook.rules.election.takeover import by_its_clock
 from webhook.rules.finding import NOTHING, Finding
 from webhook.rules.mode import Mode
 from webhook.rules.rule import DELETE, LEASES, Rule
 from webhook.rules.statement import Statement
-
-CLEANERS: Final = frozenset(
-    {
-        "system:serviceaccount:kube-system:generic-garbage-collector",
-        "system:serviceaccount:kube-system:namespace-controller",
-        "system:kube-controller-manager",
-    }
-)
-"""Writers whose work is to delete: a namespace or an owner is going away."""
+from webhook.rules.well_known import CLEANUP_CONTROLLERS
 
 
 def live_lease_is_not_deleted(change: LeaseChange) -> Iterable[Finding]:
     """A live lease may not be deleted, except by the garbage collector and the namespace controller."""
-    if change.expiry.expired or change.user.username in CLEANERS:
+    if change.expiry.expired or change.user.username in CLEANUP_CONTROLLERS:
         return NOTHING
     expiry = change.expiry
-    clock = by_its_clock(change)
+    clock = change.expiry.whose_clock
     detail = (
         f"the lease is held by {quote(change.old_holder)} and runs {expiry.seconds_left} s more{clock}; "
         "stop its holder first, or delete again after that"

@@ -20,9 +20,9 @@ def duration_is_not_too_long(change: LeaseChange) -> Iterable[Finding]:
 
     A dead holder would keep the lease for as long: 2147483647 seconds are 68 years.
     """
-    new = change.new.lease_duration_seconds
+    new = change.new_spec.lease_duration_seconds
     limits = change.limits.duration_too_long
-    if new is None or new <= limits.warn_above_seconds or new == change.old.lease_duration_seconds:
+    if new is None or new <= limits.warn_above_seconds or new == change.old_spec.lease_duration_seconds:
         return NOTHING
     denied = new > limits.deny_above_seconds
     limit = limits.deny_above_seconds if denied else limits.warn_above_seconds
@@ -38,7 +38,7 @@ def held_lease_is_not_shortened(change: LeaseChange) -> Iterable[Finding]:
     """
     if not change.old_holder or change.new_holder != change.old_holder:
         return NOTHING
-    new, old = change.new.lease_duration_seconds, change.old.lease_duration_seconds
+    new, old = change.new_spec.lease_duration_seconds, change.old_spec.lease_duration_seconds
     if old is not None and new is None:
         return (_shortened(change, "leaseDurationSeconds", "may not be removed", "was removed"),)
     if change.new_renew_time is None and change.old_renew_time is not None:

@@ -9,12 +9,12 @@ from webhook.api.text import quote
 from webhook.api.user import UserInfo
 from webhook.rules.binding import POD, Binding
 from webhook.rules.change import LeaseChange
-from webhook.rules.election.deletion import CLEANERS
 from webhook.rules.finding import NOTHING, Finding
 from webhook.rules.glob import holder_matches
 from webhook.rules.mode import Mode
 from webhook.rules.rule import ANY_OPERATION, LEASES, TOUCHED, Rule
 from webhook.rules.statement import Statement
+from webhook.rules.well_known import CLEANUP_CONTROLLERS
 
 _FIELD: Final = "spec.holderIdentity"
 _ASK: Final = "ask who runs lease-webhook"
@@ -31,7 +31,7 @@ def bound_lease_is_written_by_its_writers(change: LeaseChange) -> Iterable[Findi
         return NOTHING
     user = change.user
     deleted = change.request.operation is Operation.DELETE
-    if deleted and user.username in CLEANERS:
+    if deleted and user.username in CLEANUP_CONTROLLERS:
         return NOTHING
     if not binding.lists(user):
         detail = (

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from webhook.api.field import forbidden
 from webhook.api.text import quote
 from webhook.rules.change import LeaseChange
-from webhook.rules.election.takeover import NODE_LEASES, NODES
 from webhook.rules.finding import NOTHING, Finding
 from webhook.rules.mode import Mode
 from webhook.rules.rule import LEASES, NOT_A_RENEWAL, UPDATE, WRITES, Rule
 from webhook.rules.statement import Statement
+from webhook.rules.well_known import NODE_LEASES, NODES
 
 
 def node_names_itself(change: LeaseChange) -> Iterable[Finding]:

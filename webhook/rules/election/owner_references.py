@@ -7,12 +7,11 @@ from webhook.api.field import forbidden
 from webhook.api.objects import OwnerReference
 from webhook.api.text import quote
 from webhook.rules.change import LeaseChange
-from webhook.rules.election.deletion import CLEANERS
-from webhook.rules.election.takeover import NODE_LEASES
 from webhook.rules.finding import NOTHING, Finding
 from webhook.rules.mode import Mode
 from webhook.rules.rule import LEASES, UPDATE, Rule
 from webhook.rules.statement import Statement
+from webhook.rules.well_known import CLEANUP_CONTROLLERS, NODE_LEASES
 
 _FIELD: Final = "metadata.ownerReferences"
 
@@ -53,7 +52,7 @@ def _owner(reference: OwnerReference) -> Owner:
 
 def _is_free(change: LeaseChange, added: Iterable[OwnerReference]) -> bool:
     user = change.user
-    if user.username in CLEANERS or (change.binding is not None and change.binding.lists(user)):
+    if user.username in CLEANUP_CONTROLLERS or (change.binding is not None and change.binding.lists(user)):
         return True
     name = change.request.name
     return (

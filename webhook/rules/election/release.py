@@ -6,7 +6,6 @@ from typing import Final
 from webhook.api.field import forbidden
 from webhook.api.text import quote
 from webhook.rules.change import LeaseChange
-from webhook.rules.election.takeover import by_its_clock
 from webhook.rules.events import Event
 from webhook.rules.finding import NOTHING, Finding
 from webhook.rules.mode import Mode
@@ -46,7 +45,7 @@ def _finding(change: LeaseChange, who: str) -> tuple[Finding, ...]:
         f"delete the pod of {holder}, or wait {change.expiry.seconds_left} s"
     )
     lease = f"{change.request.namespace}/{change.request.name}"
-    early = f"{change.expiry.seconds_left} s early{by_its_clock(change)}"
+    early = f"{change.expiry.seconds_left} s early{change.expiry.whose_clock}"
     happened = Statement(f"lease {{0}} was released for {{1}} {early}: two may lead now", (lease, change.old_holder))
     return (
         Finding(

@@ -13,9 +13,8 @@ from webhook.rules.mode import Mode
 from webhook.rules.rule import LEASES, UPDATE, Rule
 from webhook.rules.statement import Statement
 from webhook.rules.times import SECOND
+from webhook.rules.well_known import NODE_LEASES, NODES
 
-NODE_LEASES: Final = "kube-node-lease"
-NODES: Final = "system:nodes"
 _STEALS: Final = frozenset({Event.STEAL})
 
 
@@ -47,14 +46,9 @@ def live_lease_is_not_taken_across_namespaces(change: LeaseChange) -> Iterable[F
     return _finding(change, f", and {quote(change.user.username)} belongs to another namespace")
 
 
-def by_its_clock(change: LeaseChange) -> str:
-    """The end of a clause about the time that is left, if no API server's stamp says how much."""
-    return "" if change.expiry.from_stamps else " by its own clock"
-
-
 def _finding(change: LeaseChange, addition: str) -> tuple[Finding, ...]:
     lease = f"{change.request.namespace}/{change.request.name}"
-    left = f"{change.expiry.seconds_left} s more{by_its_clock(change)}"
+    left = f"{change.expiry.seconds_left} s more{change.expiry.whose_clock}"
     happened = Statement(
         f"lease {{0}} was taken from {{1}}, whose lease runs {left}: two may lead now", (lease, change.old_holder)
     )

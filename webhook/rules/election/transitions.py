@@ -20,10 +20,10 @@ def transitions_do_not_jump(change: LeaseChange) -> Iterable[Finding]:
 
     client-go writes int32(count + 1): after 2147483647 every takeover is refused for ever.
     """
-    new = change.new.lease_transitions
+    new = change.new_spec.lease_transitions
     if new is None:
         return NOTHING
-    old = change.old.lease_transitions or 0
+    old = change.old_spec.lease_transitions or 0
     limits = change.limits.transitions_jump
     if new <= old + 1:
         return NOTHING
@@ -44,7 +44,7 @@ def transitions_do_not_jump(change: LeaseChange) -> Iterable[Finding]:
 
 def transitions_do_not_fall(change: LeaseChange) -> Iterable[Finding]:
     """spec.leaseTransitions must not fall or be removed."""
-    new, old = change.new.lease_transitions, change.old.lease_transitions
+    new, old = change.new_spec.lease_transitions, change.old_spec.lease_transitions
     if old is None or (new is not None and new >= old):
         return NOTHING
     what = "was removed" if new is None else f"fell from {old} to {new}"
@@ -55,18 +55,18 @@ def transitions_do_not_fall(change: LeaseChange) -> Iterable[Finding]:
 
 def transitions_count_holders(change: LeaseChange) -> Iterable[Finding]:
     """spec.leaseTransitions must rise by 1 with each new holder, and only then."""
-    rise = (change.new.lease_transitions or 0) - (change.old.lease_transitions or 0)
+    rise = (change.new_spec.lease_transitions or 0) - (change.old_spec.lease_transitions or 0)
     if change.event in _TAKEN:
         if rise == 1:
             return NOTHING
         happened = Statement(
             "leaseTransitions did not rise by 1 with the new holder: a change of the holder is not counted"
         )
-        error = invalid(_FIELD, change.new.lease_transitions, "must rise by 1 with a new holder")
+        error = invalid(_FIELD, change.new_spec.lease_transitions, "must rise by 1 with a new holder")
         return (Finding(error, happened=happened),)
     if rise == 1 and change.event is not Event.CLAIM:
         happened = Statement("leaseTransitions rose without a new holder: one change of the holder too many is counted")
-        error = invalid(_FIELD, change.new.lease_transitions, "must not rise without a new holder")
+        error = invalid(_FIELD, change.new_spec.lease_transitions, "must not rise without a new holder")
         return (Finding(error, happened=happened),)
     return NOTHING
 

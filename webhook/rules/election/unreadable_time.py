@@ -10,7 +10,7 @@ from webhook.rules.change import CandidateChange, LeaseChange
 from webhook.rules.finding import MOST_FINDINGS, NOTHING, Finding
 from webhook.rules.rule import BOTH, WRITES, Rule
 from webhook.rules.statement import Statement
-from webhook.rules.times import fold, readable
+from webhook.rules.times import normalized, readable
 
 _LAST: Final = "9999-12-31T23:59:59"
 _FIRST: Final = "0000-01-01T00:00:00"
@@ -24,12 +24,12 @@ def times_are_readable(change: LeaseChange | CandidateChange) -> Iterable[Findin
     decode the object, and no patch applies. Only what this write set or changed counts, so that repair stays possible.
     """
     if isinstance(change, LeaseChange):
-        field, new, old = "spec.acquireTime", change.new.acquire_time, change.old.acquire_time
+        field, new, old = "spec.acquireTime", change.new_spec.acquire_time, change.old_spec.acquire_time
     else:
-        field, new, old = "spec.pingTime", change.new.ping_time, change.old.ping_time
-    found = _spec_time("spec.renewTime", change.new.renew_time, change.new_renew_time, change.old_renew_time)
+        field, new, old = "spec.pingTime", change.new_spec.ping_time, change.old_spec.ping_time
+    found = _spec_time("spec.renewTime", change.new_spec.renew_time, change.new_renew_time, change.old_renew_time)
     if new != old:
-        found = (*found, *_spec_time(field, new, fold(new), fold(old)))
+        found = (*found, *_spec_time(field, new, normalized(new), normalized(old)))
     if any(entry.time is not None and len(entry.time) != _USUAL for entry in change.new_entries):
         found = (*found, *islice(_entry_times(change), MOST_FINDINGS))
     return found

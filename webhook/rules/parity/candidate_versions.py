@@ -3,7 +3,7 @@
 Source: kubernetes `pkg/apis/coordination/validation/validation.go`, ValidateLeaseCandidateSpec; v1alpha1 as of 1.31.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from semver import Version
@@ -12,8 +12,9 @@ from webhook.api import semantic_version
 from webhook.api.field import invalid, required
 from webhook.rules.change import CandidateChange
 from webhook.rules.finding import NOTHING, Finding
-from webhook.rules.parity.candidate_fields import FIRST_VERSION, candidate_rule
+from webhook.rules.rule import CANDIDATES, WRITES, Rule
 from webhook.rules.strategy_name import OLDEST_EMULATION_VERSION
+from webhook.rules.well_known import FIRST_CANDIDATE_VERSION
 
 BINARY_VERSION: Final = "spec.binaryVersion"
 EMULATION_VERSION: Final = "spec.emulationVersion"
@@ -21,34 +22,34 @@ EMULATION_VERSION: Final = "spec.emulationVersion"
 
 def binary_version_is_a_version(change: CandidateChange) -> Iterable[Finding]:
     """spec.binaryVersion must be a semantic version without a leading v; v1alpha1 may leave it out."""
-    text = change.new.binary_version
+    text = change.new_spec.binary_version
     if text:
         return _not_a_version(BINARY_VERSION, text)
-    return NOTHING if change.request.version == FIRST_VERSION else (Finding(required(BINARY_VERSION)),)
+    return NOTHING if change.request.version == FIRST_CANDIDATE_VERSION else (Finding(required(BINARY_VERSION)),)
 
 
 def emulation_version_is_a_version(change: CandidateChange) -> Iterable[Finding]:
     """spec.emulationVersion must be a semantic version without a leading v where it is given."""
-    text = change.new.emulation_version
+    text = change.new_spec.emulation_version
     return _not_a_version(EMULATION_VERSION, text) if text else NOTHING
 
 
 def emulation_is_not_above_binary(change: CandidateChange) -> Iterable[Finding]:
     """spec.binaryVersion must be greater than or equal to spec.emulationVersion, by semver precedence."""
-    binary, emulation = _read(change.new.binary_version), _read(change.new.emulation_version)
+    binary, emulation = _read(change.new_spec.binary_version), _read(change.new_spec.emulation_version)
     if binary is None or emulation is None or binary >= emulation:
         return NOTHING
     detail = "must be greater than or equal to `emulationVersion`"
-    return (Finding(invalid(BINARY_VERSION, change.new.binary_version, detail)),)
+    return (Finding(invalid(BINARY_VERSION, change.new_spec.binary_version, detail)),)
 
 
 def oldest_emulation_version_has_versions(change: CandidateChange) -> Iterable[Finding]:
     """spec.emulationVersion must be given with OldestEmulationVersion (v1alpha1: both), and not as 0.0.0."""
-    fields = [(EMULATION_VERSION, change.new.emulation_version)]
-    strategies = [change.new.strategy]
-    if change.request.version == FIRST_VERSION:
-        fields.append((BINARY_VERSION, change.new.binary_version))
-        strategies = change.new.preferred_strategies or []
+    fields = [(EMULATION_VERSION, change.new_spec.emulation_version)]
+    strategies = [change.new_spec.strategy]
+    if change.request.version == FIRST_CANDIDATE_VERSION:
+        fields.append((BINARY_VERSION, change.new_spec.binary_version))
+        strategies = change.new_spec.preferred_strategies or []
     if OLDEST_EMULATION_VERSION not in strategies:
         return NOTHING
     detail = f"must be specified when `strategy` is '{OLDEST_EMULATION_VERSION}'"
@@ -73,9 +74,20 @@ def _read(text: str | None) -> Version | None:
         return None
 
 
+def _rule(name: str, check: Callable[[CandidateChange], Iterable[Finding]]) -> Rule:
+    return Rule(
+        id=name,
+        check=check,
+        resources=CANDIDATES,
+        operations=WRITES,
+        source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
+        parity=True,
+    )
+
+
 RULES: Final = (
-    candidate_rule("candidate-binary-version", binary_version_is_a_version),
-    candidate_rule("candidate-emulation-version", emulation_version_is_a_version),
-    candidate_rule("candidate-version-order", emulation_is_not_above_binary),
-    candidate_rule("candidate-versions-required", oldest_emulation_version_has_versions),
+    _rule("candidate-binary-version", binary_version_is_a_version),
+    _rule("candidate-emulation-version", emulation_version_is_a_version),
+    _rule("candidate-version-order", emulation_is_not_above_binary),
+    _rule("candidate-versions-required", oldest_emulation_version_has_versions),
 )

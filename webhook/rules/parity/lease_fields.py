@@ -12,7 +12,7 @@ from webhook.rules.strategy_name import wrong_strategy
 
 def duration_is_positive(change: LeaseChange) -> Iterable[Finding]:
     """spec.leaseDurationSeconds must be greater than 0 where it is given."""
-    seconds = change.new.lease_duration_seconds
+    seconds = change.new_spec.lease_duration_seconds
     if seconds is None or seconds > 0:
         return NOTHING
     return (Finding(invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0")),)
@@ -20,7 +20,7 @@ def duration_is_positive(change: LeaseChange) -> Iterable[Finding]:
 
 def transitions_are_not_negative(change: LeaseChange) -> Iterable[Finding]:
     """spec.leaseTransitions must be greater than or equal to 0 where it is given."""
-    transitions = change.new.lease_transitions
+    transitions = change.new_spec.lease_transitions
     if transitions is None or transitions >= 0:
         return NOTHING
     return (Finding(invalid("spec.leaseTransitions", transitions, "must be greater than or equal to 0")),)
@@ -28,7 +28,7 @@ def transitions_are_not_negative(change: LeaseChange) -> Iterable[Finding]:
 
 def strategy_is_known(change: LeaseChange) -> Iterable[Finding]:
     """spec.strategy must be OldestEmulationVersion, or a qualified name with a slash, where it is given."""
-    strategy = change.new.strategy
+    strategy = change.new_spec.strategy
     if strategy is None:
         return NOTHING
     return tuple(Finding(error) for error in wrong_strategy("spec.strategy", strategy))
@@ -36,7 +36,7 @@ def strategy_is_known(change: LeaseChange) -> Iterable[Finding]:
 
 def preferred_holder_has_a_strategy(change: LeaseChange) -> Iterable[Finding]:
     """spec.preferredHolder may only be given together with spec.strategy."""
-    if not change.new.preferred_holder or change.new.strategy:
+    if not change.new_spec.preferred_holder or change.new_spec.strategy:
         return NOTHING
     return (Finding(forbidden("spec.preferredHolder", "may only be specified if `strategy` is defined")),)
 

@@ -11,14 +11,14 @@ from itertools import islice
 from typing import Final
 
 from webhook.api import formats, micro_time
-from webhook.api.field import FieldError, forbidden, invalid, too_long
+from webhook.api.field import FieldError, each_invalid, forbidden, immutable, invalid, too_long
 from webhook.api.go_time import TimeError
 from webhook.api.objects import ObjectMeta, OwnerReference
 from webhook.api.request import Operation
 from webhook.api.text import quote
 from webhook.rules.change import Change
 from webhook.rules.finding import MOST_FINDINGS, NOTHING, Finding, first_findings
-from webhook.rules.parity.object_name import NAME, NAMESPACE, each_invalid, wrong_names, wrong_namespace
+from webhook.rules.object_names import NAME, NAMESPACE, wrong_names, wrong_namespace
 from webhook.rules.rule import BOTH, UPDATE, WRITES, Rule
 
 CREATION_TIMESTAMP: Final = "metadata.creationTimestamp"
@@ -31,7 +31,6 @@ ANNOTATIONS: Final = "metadata.annotations"
 OWNERS: Final = "metadata.ownerReferences"
 FINALIZERS: Final = "metadata.finalizers"
 
-IMMUTABLE: Final = "field is immutable"
 LARGEST_ANNOTATIONS: Final = 256 * 1024
 """Bytes of all keys and values of metadata.annotations together."""
 
@@ -59,18 +58,18 @@ def metadata_is_kept(change: Change) -> Iterable[Finding]:
 
 def _changed(change: Change, new: ObjectMeta, old: ObjectMeta) -> Iterator[FieldError]:
     if (new.name or "") != (old.name or ""):
-        yield invalid(NAME, new.name or "", IMMUTABLE)
+        yield immutable(NAME, new.name or "")
     if (new.namespace or change.request.namespace) != (old.namespace or ""):
-        yield invalid(NAMESPACE, new.namespace or change.request.namespace, IMMUTABLE)
+        yield immutable(NAMESPACE, new.namespace or change.request.namespace)
     if new.uid and new.uid != (old.uid or ""):
-        yield invalid("metadata.uid", new.uid, IMMUTABLE)
+        yield immutable("metadata.uid", new.uid)
     # A time of the old object is kept, whatever the new one says; only one that it lacks can be set.
     if _instant(old.creation_timestamp) in _NO_TIME and _instant(new.creation_timestamp) not in _NO_TIME:
-        yield invalid(CREATION_TIMESTAMP, new.creation_timestamp, IMMUTABLE)
+        yield immutable(CREATION_TIMESTAMP, new.creation_timestamp)
     deleted = _instant(old.deletion_timestamp)
     # Here upstream tells null from the zero time: one is no pointer, the other points to a time.
     if deleted in _NO_TIME and _instant(new.deletion_timestamp) != deleted:
-        yield invalid(DELETION_TIMESTAMP, new.deletion_timestamp, IMMUTABLE)
+        yield immutable(DELETION_TIMESTAMP, new.deletion_timestamp)
 
 
 def _instant(text: str | None) -> int | str | None:
@@ -126,7 +125,7 @@ def _wrong_on_update(new: ObjectMeta, old: ObjectMeta, namespace: str) -> Iterat
     if not new.resource_version:
         yield invalid(RESOURCE_VERSION, "", "must be specified for an update")
     if seconds is not None and seconds != old.deletion_grace_period_seconds:
-        yield invalid(GRACE_PERIOD, seconds, IMMUTABLE)
+        yield immutable(GRACE_PERIOD, seconds)
 
 
 def _unreadable_times(metadata: ObjectMeta) -> Iterator[FieldError]:

@@ -1,19 +1,15 @@
 """The name and namespace of a new object."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 from webhook.api import formats
-from webhook.api.field import FieldError, invalid, required
-from webhook.api.formats import Format, Messages
+from webhook.api.formats import Format
 from webhook.api.request import Resource
 from webhook.rules.change import Change
 from webhook.rules.finding import Finding
+from webhook.rules.object_names import wrong_names, wrong_namespace
 from webhook.rules.rule import BOTH, CREATE, Rule
-
-NAME: Final = "metadata.name"
-GENERATE_NAME: Final = "metadata.generateName"
-NAMESPACE: Final = "metadata.namespace"
 
 SUFFIX: Final = "xxxxx"
 """Stands for the five random characters of a generated name where no API server has drawn them yet."""
@@ -41,32 +37,9 @@ def names_are_legal(change: Change) -> Iterable[Finding]:
     )
 
 
-def wrong_names(name: str, base: str, form: Format, form_of_base: Format) -> Iterator[FieldError]:
-    """What is wrong with a name and with the generateName beside it."""
-    if base:
-        yield from each_invalid(GENERATE_NAME, base, form_of_base(base))
-    if name:
-        yield from each_invalid(NAME, name, form(name))
-    else:
-        yield required(NAME, "name or generateName is required")
-
-
-def wrong_namespace(namespace: str) -> Iterator[FieldError]:
-    """What is wrong with a namespace; both resources live in one."""
-    if namespace:
-        yield from each_invalid(NAMESPACE, namespace, formats.dns_label(namespace))
-    else:
-        yield required(NAMESPACE)
-
-
 def generated_name(base: str) -> str:
     """The name that the API server would make of a generateName, or "" without one."""
     return base.encode(errors="replace")[:LONGEST_BASE].decode(errors="replace") + SUFFIX if base else ""
-
-
-def each_invalid(field: str, value: str, messages: Messages) -> Iterator[FieldError]:
-    """One error for each thing that is wrong with a value."""
-    return (invalid(field, value, message) for message in messages)
 
 
 RULES: Final = (

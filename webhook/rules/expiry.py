@@ -73,6 +73,11 @@ class Expiry(Struct, frozen=True, gc=False):
     from_stamps: bool
 
     @property
+    def whose_clock(self) -> str:
+        """The end of a clause about the time that is left, if no API server's stamp says how much."""
+        return "" if self.from_stamps else " by its own clock"
+
+    @property
     def seconds_left(self) -> int:
         """Whole seconds until a live lease runs out, rounded up, at least 1; 0 for an expired one."""
         if self.expired or self.duration_seconds is None or self.seen_at is None:

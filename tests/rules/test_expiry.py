@@ -6,7 +6,7 @@ from msgspec import Raw
 from tests.factories import make_entry, to_bytes
 from webhook.api import micro_time
 from webhook.api.managed_fields import Entry, entries_of
-from webhook.rules.evidence import RENEW_TIME, Expiry, expiry_of, stamp_of_write, tolerance_of
+from webhook.rules.expiry import RENEW_TIME, Expiry, expiry_of, stamp_of_write, tolerance_of
 from webhook.rules.times import DAY, SECOND
 
 NOW = 1_763_640_000_000_000

@@ -6,19 +6,13 @@ from typing import Final
 from webhook.api.field import forbidden
 from webhook.api.managed_fields import stamp_of
 from webhook.rules.change import LeaseChange
-from webhook.rules.events import Event
-from webhook.rules.evidence import BOUND
+from webhook.rules.expiry import BOUND
 from webhook.rules.finding import NOTHING, Finding
-from webhook.rules.mode import Mode
-from webhook.rules.rule import LEASES, UPDATE, WRITES, Rule
+from webhook.rules.rule import LEASES, WRITES, Rule
 from webhook.rules.statement import Statement, literal
 from webhook.rules.tampering import Lists, tampering_of_create, tampering_of_update
 
 _FIELD: Final = "metadata.managedFields"
-CURE: Final = (
-    "`kubectl apply --server-side` of apiVersion, kind, name and namespace only brings a record back "
-    "(it stamps now, so a takeover waits one duration)"
-)
 _LEAVE: Final = (
     "leave managedFields out of the request; this comes from sending back an object with edited "
     "metadata.managedFields; delete that field from your file"
@@ -40,7 +34,7 @@ def managed_fields_are_the_api_servers(change: LeaseChange) -> Iterable[Finding]
 
 
 def _of_update(change: LeaseChange) -> str | None:
-    renewed = change.new.renew_time is not None and change.new.renew_time != change.old.renew_time
+    renewed = change.new_spec.renew_time is not None and change.new_spec.renew_time != change.old_spec.renew_time
     if not renewed and change.new_metadata.managed_fields == change.old_metadata.managed_fields:
         return None
     return tampering_of_update(
@@ -49,7 +43,7 @@ def _of_update(change: LeaseChange) -> str | None:
             old=change.old_entries,
             was_set=change.was_set,
             renewed=renewed,
-            has_renew_time=change.new.renew_time is not None,
+            has_renew_time=change.new_spec.renew_time is not None,
             now=change.now,
         )
     )
@@ -73,19 +67,6 @@ def _created_without_entries(change: LeaseChange) -> str | None:
     return "creates the object without managedFields"
 
 
-def takeover_rests_on_stamps(change: LeaseChange) -> Iterable[Finding]:
-    """A lease that changes hands must carry the API server's stamp of its last renewal.
-
-    Without it the holder's own clock decides. `kubectl apply --server-side` of a manifest with apiVersion, kind, name
-    and namespace only brings a stamp back. It dates from that apply, so a takeover waits one duration.
-    """
-    if change.expiry.from_stamps:
-        return NOTHING
-    unknown = "the API server has no record of the last renewal of this lease, so its holder's own clock decides"
-    happened = Statement("no API server record of the last renewal: the holder's own clock decided; repair: {page}")
-    return (Finding(forbidden(_FIELD, f"{unknown}; {CURE}"), happened=happened),)
-
-
 RULES = (
     Rule(
         id="renewal-stamp-tampered",
@@ -93,15 +74,5 @@ RULES = (
         resources=LEASES,
         operations=WRITES,
         source="ours: a client may send any managedFields, and apimachinery's field manager keeps invented entries",
-    ),
-    Rule(
-        id="lease-without-stamps",
-        check=takeover_rests_on_stamps,
-        resources=LEASES,
-        operations=UPDATE,
-        events=frozenset({Event.TAKEOVER, Event.STEAL}),
-        standard=Mode.AUDIT,
-        strict=Mode.WARN,
-        source="ours: without stamps only the holder's own clock says when a lease expired, and a denial weakens",
     ),
 )

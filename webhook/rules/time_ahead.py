@@ -1,0 +1,63 @@
+"""A renewTime that lies ahead of the API server's clock."""
+
+from collections.abc import Iterable
+from typing import Final, TypeGuard
+
+from webhook.api import micro_time
+from webhook.api.field import invalid
+from webhook.rules.finding import NOTHING, Finding
+from webhook.rules.limits import SecondsAhead
+from webhook.rules.mode import Mode
+from webhook.rules.statement import Statement
+from webhook.rules.times import HOUR, MINUTE, SECOND, readable, span
+
+_FIELD: Final = "spec.renewTime"
+MOST_HOURS_EAST: Final = 14
+"""The zone that is furthest ahead of UTC is that of Kiritimati."""
+
+
+def is_ahead(new: int | str | None, now: int, limits: SecondsAhead) -> TypeGuard[int]:
+    """Whether a renewTime is readable and so far ahead of our own clock that the stamps are worth a look."""
+    if not isinstance(new, int) or new - now <= min(limits.warn_above_seconds, limits.deny_above_seconds) * SECOND:
+        return False
+    return readable(new) is not None
+
+
+def ahead(
+    new: int,
+    old: int | None,
+    clock: int,
+    limits: SecondsAhead,
+    *,
+    value: object,
+    silent_warnings: bool = False,
+    strongest: Mode = Mode.DENY,
+) -> Iterable[Finding]:
+    """The finding about a renewTime that lies ahead of `clock` and of its old value, if there is one."""
+    reference = clock if old is None else max(clock, old)
+    step = new - reference
+    if step > limits.deny_above_seconds * SECOND:
+        return (_too_far(value, new, clock, limits.deny_above_seconds, strongest),)
+    if step > limits.warn_above_seconds * SECOND and not silent_warnings:
+        return (_too_far(value, new, clock, limits.warn_above_seconds, Mode.WARN),)
+    return NOTHING
+
+
+def _too_far(value: object, new: int, clock: int, limit: int, tier: Mode) -> Finding:
+    """How far ahead is named: a writer believes that it wrote the current time."""
+    ahead_by = new - clock
+    server = f"the API server ({micro_time.canonical_seconds(clock)[11:]})"
+    is_zone = _is_time_zone(ahead_by)
+    repair = "the client writes local time as UTC" if is_zone else "set the client's clock"
+    detail = (
+        f"must not be more than {limit} s ahead of {server}, is {span(ahead_by)} ahead; "
+        f"{'whole hours: ' if is_zone else 'write the current time, or '}{repair}"
+    )
+    happened = Statement(f"renewTime is {span(ahead_by)} ahead of {server}: {repair}")
+    return Finding(invalid(_FIELD, value, detail), tier=tier, happened=happened)
+
+
+def _is_time_zone(ahead_by: int) -> bool:
+    """Whether the distance is one of whole hours that a zone east of Greenwich can have, give or take a minute."""
+    hours, beside = divmod(ahead_by + MINUTE, HOUR)
+    return 1 <= hours <= MOST_HOURS_EAST and beside <= 2 * MINUTE

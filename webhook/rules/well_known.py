@@ -1,0 +1,24 @@
+"""Names that Kubernetes gives to namespaces, groups, users and versions, and that several rules know."""
+
+from typing import Final
+
+NODE_LEASES: Final = "kube-node-lease"
+"""The namespace in which each kubelet renews a lease that is named after its node."""
+
+NODES: Final = "system:nodes"
+"""The group of all kubelets."""
+
+CLEANUP_CONTROLLERS: Final = frozenset(
+    {
+        "system:serviceaccount:kube-system:generic-garbage-collector",
+        "system:serviceaccount:kube-system:namespace-controller",
+        "system:kube-controller-manager",
+    }
+)
+"""Users whose work is to delete: a namespace or an owner is going away."""
+
+FIRST_CANDIDATE_VERSION: Final = "v1alpha1"
+"""The only LeaseCandidate version with a list of strategies in order of preference (Kubernetes 1.31).
+
+In it binaryVersion is optional.
+"""
