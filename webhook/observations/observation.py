@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.api.cached import fact
+from webhook.api.cached import cached
 from webhook.api.managed_fields import Entry, entries_of
 from webhook.api.objects import NO_ENTRIES, Lease, LeaseCandidate
 
@@ -104,7 +104,7 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     is_dry_run: bool = False
     problem: str = ""
 
-    @fact
+    @cached
     def entries(self) -> Sequence[Entry]:
         """Entries of managedFields of the object."""
         return entries_of_object(self.object)
@@ -119,7 +119,7 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
         """Whether the object shows managedFields; kubectl hides them unless it is asked."""
         return self.object is not None and has_managed_fields(self.object)
 
-    @fact
+    @cached
     def latest_stamp(self) -> int | None:
         """The latest time that an API server stamped into the object; a client may have invented it."""
         stamps = (entry.stamp for entry in self.entries if not entry.is_fold)
