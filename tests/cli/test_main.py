@@ -1,8 +1,12 @@
 """What holds for every command: exit codes, one line for a failure, no traceback."""
 
 import os
+import random
+import shlex
+import signal
 import subprocess
 import sys
+import time
 from typing import TextIO
 
 import click
@@ -45,7 +49,9 @@ def test_a_bug_is_one_line_and_exit_2(monkeypatch: pytest.MonkeyPatch, capsys: p
     assert err.count("\n") == 1
 
 
-def test_ctrl_c_is_130_without_a_word(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_interrupted_call_gives_130_and_prints_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(monkeypatch, KeyboardInterrupt()) == 130
     assert capsys.readouterr() == ("", "")
 
@@ -149,20 +155,47 @@ def test_a_full_disk_is_not_a_bug(args: list[str]) -> None:
     assert (done.returncode, done.stderr) == (2, "lease-webhook: the output: No space left on device\n")
 
 
-def test_ctrl_c_during_imports_leaves_no_traceback() -> None:
-    # The slowest import stands for any: the signal comes while it runs.
-    code = (
-        "import builtins, os, signal, sys\n"
-        "from webhook.cli.main import main\n"
-        "load = builtins.__import__\n"
-        "def interrupt(name, *rest, **more):\n"
-        "    if name == 'msgspec': os.kill(os.getpid(), signal.SIGINT)\n"
-        "    return load(name, *rest, **more)\n"
-        "builtins.__import__ = interrupt\n"
-        "sys.exit(main(['rules']))\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False, text=True)
-    assert (done.returncode, done.stderr) == (130, "")
+STARTED = """
+import os, sys
+from webhook.cli.main import script
+
+class SaysThatItBegins:
+    def find_spec(self, name, path, target=None):
+        if name == "webhook.cli.commands":
+            os.write(%d, b".")
+
+sys.meta_path.insert(0, SaysThatItBegins())
+script()
+"""
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_ctrl_c_at_any_moment_leaves_no_traceback(seed: int) -> None:
+    moment = random.Random(seed)
+    args = moment.choice([["rules"], ["check", "tests/data/recordings/1.36.3"], ["--version"], ["check", "--help"]])
+    reader, writer = os.pipe()
+    with subprocess.Popen(
+        [sys.executable, "-c", STARTED % writer, *args],
+        pass_fds=[writer],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as program:
+        os.close(writer)
+        assert os.read(reader, 1) == b"."
+        os.close(reader)
+        time.sleep(moment.uniform(0, 0.3))
+        program.send_signal(signal.SIGINT)
+        _, err = program.communicate(timeout=60)
+    assert err == ""
+    assert program.returncode in {0, 1, -signal.SIGINT}
+
+
+@pytest.mark.parametrize("args", [["--help"], ["rules", "--format", "json"], ["check", "tests/data/recordings/1.36.3"]])
+def test_a_reader_of_one_line_hears_no_complaint(args: list[str]) -> None:
+    command = f"{shlex.join([sys.executable, '-m', 'webhook', *args])} | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60, check=False, text=True)
+    assert (done.stdout.count("\n"), done.stderr) == (1, "")
 
 
 @pytest.mark.parametrize(

@@ -53,9 +53,9 @@ def test_the_numbers_and_the_reach_of_a_rule(capsys: pytest.CaptureFixture[str])
     main(["rules", "duration-too-long"])
     out = capsys.readouterr().out
     assert "warn_above_seconds: 86400, deny_above_seconds: 31536000" in out
-    assert "speaks on plain renewals too" in out
+    assert "evaluated on plain renewals too" in out
     main(["rules", "takeover-before-expiry"])
-    assert "silent on a plain renewal" in capsys.readouterr().out
+    assert "not evaluated on a plain renewal" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -202,7 +202,7 @@ def _print_bundle(directory: Path) -> int:
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}; make it with `lease-webhook certs {directory}`") from error
     if b"-----BEGIN CERTIFICATE-----" not in pem:
-        raise Failure(f"{path} holds no certificate in PEM")
+        raise Failure(f"{path} contains no PEM certificate")
     print(base64.b64encode(pem).decode("ascii"))
     return GOOD
 

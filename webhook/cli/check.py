@@ -28,8 +28,8 @@ holds AdmissionReviews (.json, or .jsonl with one in each line) or bare manifest
 Lists). Other kinds are skipped and counted, and so is whatever else a directory holds: hidden folders, templates.
 
 A bare manifest is evaluated as created, or as updating what stands under its name in --old, which compares whole
-objects: a field that the manifest leaves out counts as removed. Without a namespace it goes to "default". Nobody
-writes it: rules about the writer run with --user only.
+objects: a field that the manifest leaves out counts as removed. Without a namespace it goes to "default". Rules
+about the writer are evaluated with --user only.
 """
 
 _EPILOG = """\

@@ -1,7 +1,13 @@
-"""`lease-webhook completion bash|zsh|fish`: print what completes commands, options, rules, presets and files."""
+"""`lease-webhook completion bash|zsh|fish`: print what completes commands, options, rules, presets and files.
+
+`kubectl_complete-lease` answers kubectl's own completion, for `kubectl lease`:
+https://pkg.go.dev/k8s.io/kubectl/pkg/cmd/plugin
+"""
+
+import sys
 
 import click
-from click.shell_completion import get_completion_class
+from click.shell_completion import ShellComplete, get_completion_class
 
 from webhook.cli.commands import COMPLETE, PROGRAM
 from webhook.cli.lazy_group import Command
@@ -28,3 +34,18 @@ def command(shell: str) -> int:
     source = completion(PROGRAM, {}, "lease-webhook", COMPLETE)
     print(source.source_template % source.source_vars())
     return 0
+
+
+NO_FILES = ":4"
+FILES = ":0"
+"""What kubectl's completion reads in the last line: whether files come into question (cobra's ShellCompDirective)."""
+
+
+def complete_for_kubectl() -> None:
+    """The console script `kubectl_complete-lease`: its last argument is what is being typed."""
+    *before, incomplete = sys.argv[1:] or [""]
+    items = ShellComplete(PROGRAM, {}, "kubectl lease", COMPLETE).get_completions(before, incomplete)
+    for item in items:
+        if item.type == "plain":
+            print(item.value, item.help or "", sep="\t")
+    print(NO_FILES if items and all(item.type == "plain" for item in items) else FILES)

@@ -77,7 +77,7 @@ def command(*, file: str, policy: str | None, endpoint: tuple[str, int] | None, 
     try:
         examined = list(examine(configurations, served_at, in_force, now, labels)) if configurations else []
     except Unreachable as problem:
-        # The configuration can be wrong as well, and may be why nobody answers.
+        # The configuration can be wrong as well, and may be the reason why the endpoint does not answer.
         unreachable = problem
         examined = list(examine(configurations, lambda one: surroundings.served_in(found, one), in_force, now, labels))
     choices = [choice for one in configurations for choice in one.choices]

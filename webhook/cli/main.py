@@ -1,6 +1,6 @@
 """The console scripts `lease-webhook` and `kubectl-lease`: run a command and never show a traceback.
 
-Only `sys` and `os` are imported here: everything else is imported where Ctrl-C is already handled.
+Only `sys` and `os` are imported here, so that little happens before Ctrl-C is taken care of.
 """
 
 import os
@@ -17,15 +17,15 @@ INTERRUPTED = 130
 
 def script() -> None:
     """Run the program on the arguments of the process, and exit with its code."""
-    code = main()
     try:
         import signal  # noqa: PLC0415 - see the module's docstring
 
-        # The command has ended: Ctrl-C while the interpreter ends would only print a traceback.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # Ctrl-C ends the process at once. As an exception it would surface in the middle of an import as another one.
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
     except KeyboardInterrupt:
-        code = INTERRUPTED
-    sys.exit(code)
+        sys.exit(INTERRUPTED)
+    sys.exit(main())
 
 
 def main(argv: "list[str] | None" = None) -> int:

@@ -74,7 +74,7 @@ def _metadata(document: Document) -> Document:
 
 
 def _placed(document: Document) -> Document:
-    """The document with a namespace, where its metadata can hold one."""
+    """The document with a namespace, if its metadata can hold one."""
     metadata = document.get("metadata")
     if not isinstance(metadata, dict) or metadata.get("namespace"):
         return document

@@ -31,7 +31,7 @@ def _values(path: str, file: BinaryIO) -> Iterator[object]:
             try:
                 yield from (value for _, value in json_text.objects(part.text, part.first_line))
             except json_text.NotJsonError as error:
-                # Braces are YAML too, and YAML's reader says where it fails; lines of JSON are nothing else.
+                # Braces are YAML too, whose reader gives the position of the error; several lines of JSON are not.
                 if "\n{" in text:
                     raise Failure(f"{path}: not JSON: {error}") from error
             else:

@@ -169,7 +169,7 @@ def _of_registry(rule: Rule) -> Described:
 def _renewals(rule: Rule) -> str:
     if Resource.LEASES not in rule.resources or Operation.UPDATE not in rule.operations:
         return ""
-    return "speaks on plain renewals too" if Event.RENEWAL in rule.events else "silent on a plain renewal"
+    return "evaluated on plain renewals too" if Event.RENEWAL in rule.events else "not evaluated on a plain renewal"
 
 
 def _without_rule(name: str, text: str, source: str) -> Described:

@@ -1,4 +1,4 @@
-"""`lease-webhook serve`: answer the API server until told to stop."""
+"""`lease-webhook serve`: answer the API server until stopped."""
 
 from typing import Any, Final
 

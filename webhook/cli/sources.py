@@ -34,7 +34,7 @@ Document = dict[str, Any]
 
 
 class Origin(Struct, frozen=True):
-    """Where a document stands: the number counts from 1 within the file; `alone` is set where it is the only one."""
+    """Where a document stands: the number counts from 1 within the file; `alone` is set if it is the only one."""
 
     path: str
     number: int = 1
@@ -45,7 +45,7 @@ class Origin(Struct, frozen=True):
 
     @property
     def short(self) -> str:
-        """The path, with the number only where there are several."""
+        """The path, with the number only if there are several."""
         return self.path if self.alone else str(self)
 
 
@@ -192,7 +192,7 @@ def _item(origin: Origin, raw: str, value: object) -> Item:
 
 
 def _mistyped(kind: object, api_version: object) -> str:
-    """What is wrong with a document that is half one of ours; "" where it belongs to another group with a like kind."""
+    """What is wrong with a document that is half one of ours; "" if another group has such a kind."""
     if kind in KIND_OF.values():
         alike = isinstance(api_version, str) and "/" in api_version
         return "" if alike else f"a {kind} needs apiVersion: {GROUP}/v1 or another version of that group"

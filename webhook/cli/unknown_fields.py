@@ -10,7 +10,7 @@ from webhook.api.text import cut, quote
 from webhook.cli.sources import Document
 
 MOST: Final = 20
-"""Warnings for one document; one with more mistakes is no manifest of ours."""
+"""Warnings for one document; one with more mistakes is not a Lease or LeaseCandidate."""
 
 
 def unknown_fields(document: Document) -> tuple[str, ...]:
