@@ -1,0 +1,1 @@
+"""What a command found, as plain data, and the formats in which other programs read it."""
