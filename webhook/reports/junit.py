@@ -18,10 +18,10 @@ ORDER: Final = (Severity.INFO, Severity.WARNING, Severity.ERROR)
 
 def junit(report: Report, fail_on: Severity = Severity.ERROR) -> str:
     """The report as XML; a subject fails that has a finding of this severity or a higher one."""
-    suites = ET.Element("testsuites", name=f"lease-webhook {report.command}", **_counts(report.subjects, fail_on))
+    suites = ET.Element("testsuites", {"name": f"lease-webhook {report.command}"} | _counts(report.subjects, fail_on))
     for path, group in groupby(report.subjects, key=lambda subject: subject.location.path):
         subjects = list(group)
-        suite = ET.SubElement(suites, "testsuite", name=escape(path), **_counts(subjects, fail_on))
+        suite = ET.SubElement(suites, "testsuite", {"name": escape(path)} | _counts(subjects, fail_on))
         for subject in subjects:
             _add_case(suite, subject, fail_on)
     ET.indent(suites)
@@ -42,9 +42,8 @@ def _failing(subject: Subject, fail_on: Severity) -> list[Finding]:
 def _add_case(suite: ET.Element, subject: Subject, fail_on: Severity) -> None:
     path = escape(subject.location.path)
     place = {"line": str(subject.location.line)} if subject.location.line else {}
-    case = ET.SubElement(
-        suite, "testcase", classname=path, name=escape(subject.name) or path, time="0", file=path, **place
-    )
+    names = {"classname": path, "name": escape(subject.name) or path, "time": "0", "file": path}
+    case = ET.SubElement(suite, "testcase", names | place)
     failing = _failing(subject, fail_on)
     if subject.error:
         ET.SubElement(case, "error", type="unreadable", message=escape(subject.error)).text = escape_lines(
