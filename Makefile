@@ -7,7 +7,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check static model mutation evidence e2e fence record record-attacks bench faults fmt certs manifests lock clean
+.PHONY: help setup run test check static docs model mutation evidence e2e fence record record-attacks bench faults fmt certs manifests lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -69,6 +69,9 @@ bench: $(READY) ## what a review costs beside peers, 20 minutes; SHORT=1: 4 minu
 
 faults: $(READY) ## break things under load, 15 minutes; SHORT=1: 4 minutes
 	$(BIN)/python -m tests.faults $(if $(SHORT),--short) $(foreach fault,$(ONLY),--only $(fault))
+
+docs: $(READY) ## write what the pages take from the code: rule pages, tables, output of commands
+	$(BIN)/python -m tests.docs
 
 fmt: $(READY) ## format the code and fix what ruff can fix
 	$(BIN)/ruff format .

@@ -1,4 +1,4 @@
-"""Draws the plots of RESULTS.md and the README from results.json: `python plots.py DIRECTORY`.
+"""Draws the plots of RESULTS.md and docs/figures.md from results.json: `python plots.py DIRECTORY`.
 
 It runs in an environment of its own (requirements.txt beside it), so it imports nothing of the project.
 """

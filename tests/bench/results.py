@@ -1,4 +1,4 @@
-"""Turns tables into RESULTS.md, plots and the README's section; the numbers are kept beside them as JSON."""
+"""Turns tables into RESULTS.md, plots and a section of docs/figures.md; the numbers are kept beside them as JSON."""
 
 import os
 import platform
@@ -18,6 +18,7 @@ from tests.bench.table import Table
 
 BENCH: Final = ROOT / "tests" / "bench"
 FAULTS: Final = ROOT / "tests" / "faults"
+PAGE: Final = ROOT / "docs" / "figures.md"
 LIBRARIES: Final = (
     "gunicorn",
     "uvicorn",
@@ -89,7 +90,7 @@ def keep(directory: Path, made: Mapping[str, Table], order: Mapping[str, object]
 
 
 def publish_bench(made: dict[str, Table]) -> None:
-    """Write tests/bench/RESULTS.md, its plots and the README's section."""
+    """Write tests/bench/RESULTS.md, its plots and the section of docs/figures.md."""
     from tests.bench.__main__ import TABLES  # noqa: PLC0415  # the order of the tables is the program's
 
     everything = keep(BENCH, made, TABLES)
@@ -107,11 +108,11 @@ def publish_bench(made: dict[str, Table]) -> None:
         *(f"![{text}](plots/{name}.svg)" for name, text in plots.items()),
     ]
     (BENCH / "RESULTS.md").write_text("\n".join(parts) + "\n")
-    write_readme()
+    write_page()
 
 
 def publish_faults(made: dict[str, Table]) -> None:
-    """Write tests/faults/RESULTS.md and the README's section."""
+    """Write tests/faults/RESULTS.md and the section of docs/figures.md."""
     from tests.faults.__main__ import FAULTS as PROGRAMS  # noqa: PLC0415  # as above
 
     everything = keep(FAULTS, made, PROGRAMS)
@@ -126,7 +127,7 @@ def publish_faults(made: dict[str, Table]) -> None:
         *(f"\n{markdown(table)}" for table in everything.values()),
     ]
     (FAULTS / "RESULTS.md").write_text("\n".join(parts) + "\n")
-    write_readme()
+    write_page()
 
 
 PLOTS: Final = {
@@ -157,19 +158,18 @@ START: Final = "<!-- written by make bench and make faults -->"
 END: Final = "<!-- until here -->"
 
 
-def write_readme() -> None:
-    """Put both summaries between the marks in the README."""
-    readme = ROOT / "README.md"
-    text = readme.read_text()
+def write_page() -> None:
+    """Put both summaries between the marks in docs/figures.md."""
+    text = PAGE.read_text()
     before, found, rest = text.partition(START)
     if not found:
-        raise RuntimeError(f"README.md has no line {START}")
+        raise RuntimeError(f"{PAGE.name} has no line {START}")
     _, _, after = rest.partition(END)
-    readme.write_text(f"{before}{START}\n{summary()}\n{END}{after}")
+    PAGE.write_text(f"{before}{START}\n{summary()}\n{END}{after}")
 
 
 def summary() -> str:
-    """The README's section: what each programme found, and a plot."""
+    """The section of docs/figures.md: what each program found, and a plot."""
     parts = []
     for directory, title, table in ((BENCH, "What it costs", bars), (FAULTS, "What it survives", survived)):
         file = directory / "results.json"
@@ -179,11 +179,11 @@ def summary() -> str:
         page = f"{directory.relative_to(ROOT)}/RESULTS.md"
         noise = max(one.foreign_cores for one in tables.values())
         parts += [
-            f"**{title}**, in full in [{page}]({page}); other programs kept up to {noise:.1f} cores busy meanwhile:",
+            f"**{title}**, in full in [{page}](../{page}); other programs kept up to {noise:.1f} cores busy meanwhile:",
             "\n".join(table(tables).splitlines()[2:]),
         ]
     if (BENCH / "plots" / "servers.svg").exists():
-        parts.append(f"![{PLOTS['servers']}](tests/bench/plots/servers.svg)")
+        parts.append(f"![{PLOTS['servers']}](../tests/bench/plots/servers.svg)")
     return "\n\n".join(parts)
 
 

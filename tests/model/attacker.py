@@ -172,7 +172,7 @@ def threat_table(depth: int) -> Table:
 
 
 def rendered(table: Table) -> str:
-    """The table as the README shows it."""
+    """The table as docs/promises.md shows it."""
 
     def who(names: tuple[str, ...]) -> str:
         if not names:

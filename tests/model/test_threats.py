@@ -1,25 +1,21 @@
-"""What an attacker can do, found by search and told in the README; and what a binding does about it."""
-
-from pathlib import Path
+"""What an attacker can do, found by search and listed in docs/promises.md; and what a binding does about it."""
 
 import pytest
 from msgspec.structs import replace
 
+from tests.docs.pages import DOCS, section, table_lines
 from tests.model import world
 from tests.model.arsenal import ATTACKS, TAKE
 from tests.model.attacker import ATTACKERS, rendered, scene, threat_table, threats
 from tests.model.depth import MORE
 from tests.model.world import DAY
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
-HEADING = "## What it promises, and what it cannot do"
 USUAL_DEPTH = 2
 EACH_ATTACKER = [pytest.param(name, id=name) for name in ATTACKERS]
 
 
-def test_the_readme_lists_every_threat_and_no_other() -> None:
-    section = README.partition(HEADING)[2].partition("\n## ")[0]
-    listed = [line for line in section.splitlines() if line.startswith("|")]
+def test_the_page_lists_every_threat_and_no_other() -> None:
+    listed = table_lines(section(DOCS / "promises.md", "What it cannot do"))
     assert "\n".join(listed) == rendered(threat_table(USUAL_DEPTH + MORE))
 
 

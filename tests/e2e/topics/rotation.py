@@ -109,7 +109,7 @@ def _rotate_leaf(certs: Path, servers: list[WebhookServer]) -> None:
 
 
 def _rotate_authority(world: World, forwarder: Forwarder, certs: Path, servers: list[WebhookServer]) -> None:
-    """The order of the README: trust both, serve the new one, see it served, forget the old one."""
+    """The order of docs/certificates.md: trust both, serve the new one, see it served, forget the old one."""
     old = _ca(certs)
     fresh = world.directory / "fresh-certs"
     make_certificates(fresh, "--new-ca")

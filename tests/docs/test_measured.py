@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 from tests.bench import results
-from tests.bench.servers import ROOT
 from tests.bench.table import Table
 
 DIRECTORIES = [pytest.param(results.BENCH, id="bench"), pytest.param(results.FAULTS, id="faults")]
@@ -21,10 +20,9 @@ def test_the_results_page_shows_what_was_measured(directory: Path) -> None:
         assert results.markdown(table) in page
 
 
-def test_the_readme_shows_what_was_measured() -> None:
-    readme = (ROOT / "README.md").read_text()
-    section = readme.partition(results.START)[2].partition(results.END)[0]
-    assert section.strip() == results.summary()
+def test_the_page_of_figures_shows_what_was_measured() -> None:
+    written = results.PAGE.read_text().partition(results.START)[2].partition(results.END)[0]
+    assert written.strip() == results.summary()
 
 
 def test_the_faults_begin_with_what_users_see() -> None:

@@ -1,33 +1,29 @@
-"""README and SECURITY.md name what is in deploy/, and nothing else."""
+"""The pages name what is in deploy/, and nothing else."""
 
 import re
 
 from tests.deploy.sources import DEPLOY, base_object, documents
+from tests.docs.pages import DOCS, README, ROOT, section, table
 from tests.factories import make_review, put, to_bytes
 from webhook.policy.document import parse
 from webhook.policy_file import load
 from webhook.server.respond import respond
 
-ROOT = DEPLOY.parent
-README = (ROOT / "README.md").read_text()
+INSTALL = DOCS / "install.md"
+SECURITY = ROOT / "SECURITY.md"
 
 
-def section(title: str) -> str:
-    return README.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
-
-
-def first_cells(text: str, heading: str) -> set[str]:
-    """What stands in backticks in the first column of the table under this heading."""
-    table = text.partition(f"| {heading} |")[2].partition("\n\n")[0]
-    return set(re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE))
+def first_cells(title: str, heading: str) -> set[str]:
+    """The first column of a table, without its backticks."""
+    return {row[0].strip("`") for row in table(section(INSTALL, title), heading)}
 
 
 def test_every_overlay_is_explained() -> None:
-    assert first_cells(section("Install"), "overlay") == {path.name for path in (DEPLOY / "overlays").iterdir()}
+    assert first_cells("Overlays", "overlay") == {path.name for path in (DEPLOY / "overlays").iterdir()}
 
 
 def test_every_component_that_one_may_choose_is_explained() -> None:
-    assert first_cells(section("Install"), "component") == {path.name for path in (DEPLOY / "components").iterdir()}
+    assert first_cells("Components", "component") == {path.name for path in (DEPLOY / "components").iterdir()}
 
 
 def test_only_overlays_use_the_parts() -> None:
@@ -37,20 +33,28 @@ def test_only_overlays_use_the_parts() -> None:
 
 def test_break_glass_names_the_configuration() -> None:
     name = base_object("ValidatingWebhookConfiguration")["metadata"]["name"]
-    first_line = section("When it is down, and break-glass").strip().splitlines()[1]
+    first_line = section(README, "Break-glass").strip().splitlines()[1]
     assert first_line.startswith(f"kubectl delete validatingwebhookconfiguration {name} ")
 
 
+def test_the_kill_switch_edits_the_policy_that_is_mounted() -> None:
+    namespace, config_map = (base_object(kind)["metadata"]["name"] for kind in ("Namespace", "ConfigMap"))
+    command = section(DOCS / "operate.md", "Kill switch").strip().splitlines()[1]
+    assert command.startswith(f"kubectl -n {namespace} edit configmap {config_map} ")
+
+
 def test_labels_in_the_text_are_those_of_the_components() -> None:
-    for key, value in re.findall(r"`(lease-webhook/[a-z]+)=([a-z]+)`", section("Install")):
+    pairs = re.findall(r"`(lease-webhook/[a-z]+)=([a-z]+)`", INSTALL.read_text())
+    assert len(pairs) == 2
+    for key, value in pairs:
         selectors = [path.read_text() for path in DEPLOY.glob("components/*/webhook.yaml")]
         assert any(f"key: {key}\n      operator: In\n      values: [{value}]" in text for text in selectors)
 
 
 def test_all_eighteen_threats_have_an_answer() -> None:
-    rows = re.findall(r"^\| (\d+) \| (.+) \| (.+) \| (.+) \|$", (ROOT / "SECURITY.md").read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| (\d+) \| (.+) \| (.+) \| (.+) \|$", SECURITY.read_text(), re.MULTILINE)
     assert [int(row[0]) for row in rows] == list(range(1, 19))
-    named = set(re.findall(r"`(tests/[a-z]+)`", (ROOT / "SECURITY.md").read_text()))
+    named = set(re.findall(r"`(tests/[a-z]+)`", SECURITY.read_text()))
     assert {"tests/doctor", "tests/deploy", "tests/rendered"} <= named
     assert all((ROOT / path).is_dir() for path in named)
 
@@ -74,13 +78,14 @@ def proof_review(*user: str) -> bytes:
     return to_bytes(make_review(*changes))
 
 
-def test_the_proof_is_refused_in_the_words_of_the_readme() -> None:
+def test_the_proof_is_refused_in_the_words_of_the_pages() -> None:
     verdict = respond(proof_review(), load(None), NOW).verdict
     assert verdict
     assert verdict.code == 422
     (cause,) = verdict.causes
     shown = f'The Lease "lease-webhook-proof" is invalid: {cause.field}: {cause.message}'
-    assert f"$ kubectl create --dry-run=server -f deploy/proof.yaml\n{shown}\n" in section("Install")
+    for text in (section(README, "Install"), section(INSTALL, "Verify")):
+        assert f"$ kubectl create --dry-run=server -f deploy/proof.yaml\n{shown}\n" in text
 
 
 def test_nobody_is_exempt_from_the_proof() -> None:
@@ -99,12 +104,3 @@ def test_observe_admits_the_proof_with_a_warning() -> None:
     assert verdict
     assert verdict.allowed
     assert verdict.warnings
-
-
-def test_the_runbook_and_readme_lead_to_sections_that_exist() -> None:
-    for path in (ROOT / "README.md", ROOT / "docs" / "runbook.md"):
-        for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", path.read_text()):
-            page = (path.parent / target).read_text() if target else path.read_text()
-            titles = re.findall(r"^#+ (.+)$", page, re.MULTILINE)
-            slugs = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
-            assert anchor in slugs, (path.name, anchor)

@@ -1,0 +1,28 @@
+"""`python -m tests.docs`: write what the pages take from the code: rule pages, tables and the output of commands."""
+
+import os
+import shutil
+
+from tests.docs.commands import WIDTH, printed, runs_here
+from tests.docs.pages import ROOT, examples, pages
+from tests.docs.rule_pages import FOLDER, rule_pages
+
+
+def main() -> None:
+    """Write every generated page and every shown output."""
+    os.chdir(ROOT)
+    os.environ["COLUMNS"] = WIDTH
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir()
+    for name, text in rule_pages().items():
+        (FOLDER / name).write_text(text)
+    for page in pages():
+        text = page.read_text()
+        for example in filter(runs_here, examples(page)):
+            command = example.text[: len(example.text) - len(example.output)]
+            text = text.replace(example.text, command + printed(example.command), 1)
+        page.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

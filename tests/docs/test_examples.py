@@ -1,0 +1,31 @@
+"""Each command that a page shows prints what the page shows."""
+
+import json
+
+import pytest
+
+from tests.docs.commands import WIDTH, printed, runs_here
+from tests.docs.pages import README, ROOT, Example, examples, pages
+
+EXAMPLES = [
+    pytest.param(example, id=f"{example.page.name}: {example.command[-60:]}")
+    for page in pages()
+    for example in examples(page)
+    if runs_here(example)
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_a_command_prints_what_the_page_shows(example: Example, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", WIDTH)
+    assert printed(example.command) == example.output, "write it again: make docs"
+
+
+def test_the_readme_shows_an_allow_and_a_deny() -> None:
+    answers = [json.loads(example.output) for example in examples(README) if example.command.startswith("curl")]
+    assert [answer["response"]["allowed"] for answer in answers] == [True, False]
+
+
+def test_the_readme_has_at_most_200_lines() -> None:
+    assert len(README.read_text().splitlines()) <= 200

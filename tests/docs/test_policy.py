@@ -1,0 +1,30 @@
+"""The policy that the page shows is valid, and its mistake is rejected in the words of the page."""
+
+import re
+
+import pytest
+
+from tests.docs.pages import DOCS, section
+from tests.policy.files import UPDATE
+from webhook.policy.document import parse
+from webhook.policy.error import PolicyError
+from webhook.policy.lint import notes
+
+PAGE = DOCS / "policy.md"
+
+
+def example() -> str:
+    (found,) = re.findall(r"```yaml\n(.*?)```", section(PAGE, "The file"), re.DOTALL)
+    return str(found)
+
+
+def test_the_example_is_valid_and_lint_has_no_note_on_it() -> None:
+    policy = parse(example())
+    assert policy.for_lease("shop", "checkout", UPDATE).binding
+    assert notes(policy, now=0) == []
+
+
+def test_the_refusal_is_what_people_see() -> None:
+    with pytest.raises(PolicyError) as caught:
+        parse((DOCS / "examples" / "misspelled.yaml").read_text())
+    assert f"misspelled.yaml: {caught.value}\n" in section(PAGE, "Validation")

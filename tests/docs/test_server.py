@@ -1,0 +1,56 @@
+"""The pages' tables about the server are those of the code."""
+
+import re
+
+import click
+from prometheus_client import CollectorRegistry
+
+from tests.docs.pages import DOCS, section, table
+from webhook.cli.serve import command
+from webhook.server.observe.metrics import Metrics
+from webhook.server.settings import Guards
+
+FLAGS = section(DOCS / "settings.md", "Flags of serve")
+GUARDS = section(DOCS / "settings.md", "Guards")
+
+
+def serve_options() -> dict[str, click.Parameter]:
+    return {option.opts[-1]: option for option in command.params}
+
+
+def test_flags_and_defaults_of_serve() -> None:
+    written = {row[0].strip("`").split()[0]: row[1].strip("`") for row in table(FLAGS, "flag")}
+    built_in = {
+        "--policy": "standard",
+        "--capture": "off",
+        "--client-ca": "off",
+        "--client-name": "off",
+        "--no-audit-lines": "logged",
+    }
+    assert written == {flag: built_in.get(flag) or str(one.default) for flag, one in serve_options().items()}
+
+
+def test_metrics_and_labels() -> None:
+    rows = table(section(DOCS / "operate.md", "Metrics"), "metric")
+    written = {row[0].strip("`"): re.findall(r"`(\w+)`", row[1]) for row in rows}
+    registry = Metrics()._registry
+    assert isinstance(registry, CollectorRegistry)
+    counted = {}
+    for collector in registry._collector_to_names:
+        kind = getattr(collector, "_type", "")
+        name = getattr(collector, "_name", "") + ("_total" if kind == "counter" else "")
+        counted[name] = list(getattr(collector, "_labelnames", ()))
+    assert written == counted
+
+
+def test_guards_of_production() -> None:
+    guards = Guards()
+    assert (guards.handshake_seconds, guards.request_seconds, guards.keep_alive_seconds) == (5, 5, 120)
+    assert (guards.largest_head, guards.largest_body) == (64 * 1024, 20 * 1024 * 1024)
+    assert (guards.largest_bytes_in_flight, guards.certificate_poll_seconds) == (64 * 1024 * 1024, 10)
+    written = {row[0]: row[1] for row in table(GUARDS, "guard")}
+    assert written["TLS handshake"] == written["a whole request, however slowly it arrives"] == "5 s"
+    assert written["idle time after the handshake or a response"] == "120 s"
+    assert (written["head of a request"], written["body"]) == ("64 KiB", "20 MiB")
+    assert written["bodies being received, for each worker"] == "64 MiB"
+    assert written["connections, for each worker"] == str(guards.largest_connections)
