@@ -1,0 +1,47 @@
+"""docs/rules has one page for each rule, as the code says; and every rule has its guidance."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import section
+from tests.docs.rule_pages import FOLDER, GUIDANCE, rule_pages
+from webhook.cli.rules import described
+from webhook.policy.document import parse
+from webhook.rules.election import guidance as election
+from webhook.rules.parity import guidance as parity
+
+PAGES = [pytest.param(name, text, id=name) for name, text in rule_pages().items()]
+HEAD = "apiVersion: lease-webhook/v1\npreset: strict\n"
+RELAXED = [pytest.param(FOLDER / f"{rule}.md", id=rule) for rule in described()]
+
+
+@pytest.mark.parametrize(("name", "text"), PAGES)
+def test_a_page_is_as_the_code_says(name: str, text: str) -> None:
+    assert (FOLDER / name).read_text() == text, "write it again: make docs"
+
+
+def test_no_page_is_left_of_a_rule_that_is_gone() -> None:
+    assert {path.name for path in FOLDER.iterdir()} == set(rule_pages())
+
+
+def test_every_rule_has_guidance_in_one_place() -> None:
+    assert not set(parity.GUIDANCE) & set(election.GUIDANCE)
+    assert set(GUIDANCE) == set(described())
+
+
+@pytest.mark.parametrize("rule", GUIDANCE)
+def test_guidance_is_written_in_whole_sentences(rule: str) -> None:
+    guidance = GUIDANCE[rule]
+    for text in (guidance.why, guidance.who, guidance.fix):
+        assert text.endswith(".")
+        assert "  " not in text
+
+
+@pytest.mark.parametrize("page", RELAXED)
+def test_a_policy_takes_what_a_page_tells_to_write(page: Path) -> None:
+    for block in re.findall(r"```yaml\n(.*?)```", section(page, "How to relax"), re.DOTALL):
+        parse(f"{HEAD}{block}")
+        for number in re.findall(r"^  # (.*)$", block, re.MULTILINE):
+            parse(f"{HEAD}rules:\n  {number}\n")
