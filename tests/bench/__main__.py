@@ -1,4 +1,4 @@
-"""`python -m tests.bench`: measure, print the tables, write RESULTS.md, the plots and the section of docs/figures.md."""
+"""`python -m tests.bench`: measure, print the tables, write RESULTS.md, the plots and a part of docs/figures.md."""
 
 import argparse
 import datetime as dt

@@ -66,7 +66,7 @@ def check_bundle(entry: Entry, now: dt.datetime) -> Iterable[Diagnosis]:
             "ca-bundle-expired",
             f"{place}, until {max(root.not_valid_after_utc for root in roots):%Y-%m-%d}",
             f"no root in it is valid any more: {_UNTRUSTED}",
-            "make a new CA (`lease-webhook certs --new-ca`) and change it in four steps, see README.",
+            "make a new CA (`lease-webhook certs --new-ca`) and change it in four steps: docs/certificates.md.",
         )
     elif alive and max(root.not_valid_after_utc for root in alive) < now + SOON:
         yield _ends_soon(place, max(root.not_valid_after_utc for root in alive), now)
@@ -139,5 +139,5 @@ def _ends_soon(place: str, end: dt.datetime, now: dt.datetime) -> Diagnosis:
         "certificate-ends-soon",
         f"{place}, until {end:%Y-%m-%d} ({max((end - now).days, 0)} days)",
         f"after that {_UNTRUSTED}",
-        "renew it (`lease-webhook certs`, or look at cert-manager); a new CA needs four steps, see README.",
+        "renew it (`lease-webhook certs`, or look at cert-manager); a new CA needs four steps: docs/certificates.md.",
     )
