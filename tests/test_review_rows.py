@@ -10,7 +10,7 @@ from tests.factories import to_bytes
 from tests.review_rows import FOLDER, WHEN, Case, PolicyCase, base, cases, policy_cases
 from webhook.cli.main import main
 from webhook.policy_file import load
-from webhook.server.respond import Reply, respond
+from webhook.server.respond import ReviewResponse, respond
 
 POLICY = load("standard")
 
@@ -20,7 +20,7 @@ def uid_of(body: bytes) -> str:
     return uid
 
 
-def assert_answer(reply: Reply, case: Case) -> None:
+def assert_answer(reply: ReviewResponse, case: Case) -> None:
     expect = case.expect
     if "status" in expect:
         assert reply.status == expect["status"]

@@ -18,7 +18,7 @@ from tests.deep_json import decode
 from webhook.cli.moment import moment
 from webhook.policy import document
 from webhook.policy.model import Policy
-from webhook.server.respond import Reply, respond
+from webhook.server.respond import ReviewResponse, respond
 
 FOLDER: Final = Path(__file__).parents[1] / "data" / "attacks"
 
@@ -55,7 +55,7 @@ class RecordedWorld:
         """The recording waited."""
 
 
-def outcome_of(reply: Reply) -> Outcome:
+def outcome_of(reply: ReviewResponse) -> Outcome:
     """What the API server makes of an answer; without a verdict the write passes, as under failurePolicy Ignore."""
     verdict = reply.verdict
     if verdict is None:

@@ -21,13 +21,10 @@ FAULTS: Final = ROOT / "tests" / "faults"
 PAGE: Final = ROOT / "docs" / "figures.md"
 LIBRARIES: Final = (
     "gunicorn",
-    "uvicorn",
-    "uvicorn-worker",
     "httptools",
     "uvloop",
     "msgspec",
     "flask",
-    "a2wsgi",
     "prometheus-client",
 )
 

@@ -15,8 +15,9 @@ from webhook.doctor.configuration import Configuration, read
 from webhook.doctor.contract import SERVED_VERSIONS
 from webhook.doctor.examine import examine
 from webhook.policy.document import parse
+from webhook.server.http.guards import Guards
 from webhook.server.review_path import REVIEW_PATH
-from webhook.server.settings import GRACEFUL_SECONDS, Guards
+from webhook.server.settings import GRACEFUL_SECONDS
 
 NAMESPACE = "lease-webhook"
 EXCLUDED = ["kube-system", "kube-node-lease", "kube-public", NAMESPACE]

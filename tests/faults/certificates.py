@@ -102,7 +102,7 @@ def swaps(work: Path, *, short: bool) -> Table:
     server_work.mkdir()
     (server_work / "tls").symlink_to(volume.path)
     longest = 0.0
-    with running(ours_with(guards={"certificate_poll_seconds": POLL_SECONDS}), server_work, workers=2) as server:
+    with running(ours_with(certificate_poll_seconds=POLL_SECONDS), server_work, workers=2) as server:
         clients = [Handshaker(server, with_name=True), Handshaker(server, with_name=False)]
         for client in clients:
             client.start()
@@ -148,9 +148,9 @@ def bad_files(work: Path, *, short: bool) -> Table:
     policy = work / "policy.yaml"
     good = "apiVersion: lease-webhook/v1\npreset: standard\n"
     policy.write_text(good)
-    guards = {"certificate_poll_seconds": POLL_SECONDS, "policy_poll_seconds": POLL_SECONDS}
+    polls = {"certificate_poll_seconds": POLL_SECONDS, "policy_poll_seconds": POLL_SECONDS}
     ready: list[tuple[str, int]] = []
-    with running(ours_with(guards=guards, policy=str(policy)), server_work, workers=2) as server:
+    with running(ours_with(policy=str(policy), **polls), server_work, workers=2) as server:
         client = Handshaker(server, with_name=True)
         client.start()
         with under_load(server, work, 12) as load:

@@ -1,7 +1,7 @@
-"""The real server in a process of its own, with the seams that only a test may use: `python -m tests.server.launch`.
+"""The real server in a process of its own, with faults that only a test puts in: `python -m tests.server.launch`.
 
-The argument is a JSON object: the fields of `Options`, those of `Guards` under `guards`, and how `respond` behaves:
-`normal`, `bug` (raises) or `slow` (takes half a second).
+The argument is a JSON object: the fields of `Options`, those of `Guards` under `guards`, and how a review behaves under
+`review`: `normal`, `bug` (raises) or `slow` (takes half a second).
 """
 
 import sys
@@ -10,9 +10,11 @@ import time
 import msgspec
 
 from webhook.policy.model import Policy
+from webhook.server import reviewer
 from webhook.server.gunicorn_app import serve
-from webhook.server.respond import Reply, respond
-from webhook.server.settings import Guards, Options
+from webhook.server.http.guards import Guards
+from webhook.server.respond import ReviewResponse, respond
+from webhook.server.settings import Options
 
 SLOW_SECONDS = 0.5
 
@@ -21,19 +23,21 @@ class InjectedError(Exception):
     """What the test put in."""
 
 
-def bug(body: bytes, policy: Policy, now: int) -> Reply:
+def bug(body: bytes, policy: Policy, now: int) -> ReviewResponse:
     raise InjectedError("put in by a test")
 
 
-def slow(body: bytes, policy: Policy, now: int) -> Reply:
+def slow(body: bytes, policy: Policy, now: int) -> ReviewResponse:
     time.sleep(SLOW_SECONDS)
     return respond(body, policy, now)
 
 
-BEHAVIOURS = {"normal": respond, "bug": bug, "slow": slow}
+BEHAVIORS = {"normal": respond, "bug": bug, "slow": slow}
 
 if __name__ == "__main__":
-    told = msgspec.json.decode(sys.argv[1])
-    told["client_names"] = tuple(told.get("client_names", ()))
-    guards = Guards(**told.pop("guards", {}))
-    serve(Options(guards=guards, respond=BEHAVIOURS[told.pop("respond", "normal")], **told))
+    options = msgspec.json.decode(sys.argv[1])
+    # The workers are forks, so they inherit it.
+    setattr(reviewer, "respond", BEHAVIORS[options.pop("review", "normal")])  # noqa: B010 - types forbid it
+    options["client_names"] = tuple(options.get("client_names", ()))
+    guards = Guards(**options.pop("guards", {}))
+    serve(Options(guards=guards, **options))

@@ -12,7 +12,7 @@ from tests.rules.verdicts import RIVAL, by_user, take, update, written
 from tests.server.harness import make_certificates, running
 from webhook.policy.document import parse
 from webhook.policy.model import Policy
-from webhook.server.observe.audit_log import SECONDS_BETWEEN_LINES, AuditLog, SeldomForEach
+from webhook.server.observe.audit_log import SECONDS_BETWEEN_LINES, AuditLog, LogThrottleByKey
 from webhook.server.respond import respond
 
 NOW = 1_763_640_004_000_000
@@ -44,7 +44,7 @@ class Logged:
 
     def see(self, review: Document, policy: Policy = AUDIT) -> None:
         body = to_bytes(review)
-        self._log.replied(respond(body, policy, NOW), body, {}, 0.001)
+        self._log.responded(respond(body, policy, NOW), body, {}, 0.001)
 
     def lines(self, message: str = "audited") -> list[dict[str, Any]]:
         return [getattr(record, "fields") for record in self._caplog.records if record.message == message]  # noqa: B009 - `extra` puts it there
@@ -154,7 +154,7 @@ def test_a_flood_of_names_is_bounded_and_said_once_a_minute(caplog: pytest.LogCa
 
 
 def test_long_names_take_no_memory() -> None:
-    lines = SeldomForEach(60, 100)
+    lines = LogThrottleByKey(60, 100)
     for number in range(10_000):
         lines.admit(hash(("x" * 10_000, str(number))), float(number) / 1000)
     assert len(lines._lines) == 100
@@ -163,7 +163,7 @@ def test_long_names_take_no_memory() -> None:
 
 
 def test_the_oldest_makes_room_first() -> None:
-    lines = SeldomForEach(60, 2)
+    lines = LogThrottleByKey(60, 2)
     assert [lines.admit(key, now) for key, now in ((1, 0), (2, 10), (1, 60), (3, 65), (3, 70), (1, 80))] == [
         0,
         0,

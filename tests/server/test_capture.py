@@ -12,7 +12,7 @@ from tests.server.harness import make_certificates, running, wait_until
 from webhook.cli.main import main
 from webhook.policy_file import load
 from webhook.server.observe.capture import INDEX, Capture
-from webhook.server.respond import Reply, respond
+from webhook.server.respond import ReviewResponse, respond
 
 REVIEW = json.dumps(make_review(new=make_lease())).encode()
 DENIED = json.dumps(make_review(new=make_lease(put("spec.leaseDurationSeconds", -1)))).encode()
@@ -24,7 +24,7 @@ def entries(directory: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in index.read_text().splitlines()] if index.exists() else []
 
 
-def reply(body: bytes) -> Reply:
+def reply(body: bytes) -> ReviewResponse:
     return respond(body, load(None), 0)
 
 
@@ -56,7 +56,7 @@ def test_the_ring_is_bounded_and_drops_the_oldest(tmp_path: Path) -> None:
     capture.start()
     bodies = [REVIEW.replace(UID.encode(), f"uid-{number:032}".encode()) for number in range(100)]
     for body in bodies:
-        capture.replied(reply(body), body, HEAD, 0.0)
+        capture.responded(reply(body), body, HEAD, 0.0)
     capture.stop()
     left = entries(tmp_path)
     assert 0 < len(left) <= 21
@@ -67,7 +67,7 @@ def test_the_ring_is_bounded_and_drops_the_oldest(tmp_path: Path) -> None:
 def test_secrets_in_headers_are_left_out(tmp_path: Path) -> None:
     capture = Capture(tmp_path)
     capture.start()
-    capture.replied(reply(REVIEW), REVIEW, HEAD, 0.0)
+    capture.responded(reply(REVIEW), REVIEW, HEAD, 0.0)
     capture.stop()
     assert entries(tmp_path)[0]["headers"] == {"Content-Type": "application/json"}
 
@@ -82,7 +82,7 @@ def test_a_stuck_disk_costs_reviews_and_never_waits(tmp_path: Path) -> None:
     capture = StuckCapture(tmp_path)
     capture.start()
     for _ in range(1000):
-        capture.replied(reply(REVIEW), REVIEW, HEAD, 0.0)
+        capture.responded(reply(REVIEW), REVIEW, HEAD, 0.0)
     assert capture.dropped >= 700
     stuck.set()
     capture.stop()
@@ -109,7 +109,7 @@ def test_no_line_of_the_index_ends_the_writing(index: bytes, tmp_path: Path) -> 
     capture = Capture(kept, most_reviews=20)
     capture.start()
     for _ in range(5):
-        capture.replied(reply(REVIEW), REVIEW, HEAD, 0.0)
+        capture.responded(reply(REVIEW), REVIEW, HEAD, 0.0)
     capture.stop()
     names = [path.name for path in kept.glob("2*.json")]
     lines = (kept / INDEX).read_bytes().splitlines()
@@ -122,7 +122,7 @@ def test_what_is_captured_is_private(tmp_path: Path) -> None:
     capture = Capture(kept, most_reviews=2)
     capture.start()
     for _ in range(5):
-        capture.replied(reply(REVIEW), REVIEW, HEAD, 0.0)
+        capture.responded(reply(REVIEW), REVIEW, HEAD, 0.0)
     capture.stop()
     assert kept.stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in kept.iterdir()} == {0o600}
@@ -136,7 +136,7 @@ def test_a_link_in_the_directory_is_not_written_through(tmp_path: Path) -> None:
     (kept / INDEX).symlink_to(precious)
     capture = Capture(kept)
     capture.start()
-    capture.replied(reply(REVIEW), REVIEW, HEAD, 0.0)
+    capture.responded(reply(REVIEW), REVIEW, HEAD, 0.0)
     capture.stop()
     assert (precious.read_bytes(), capture.dropped) == (b"kept\n", 1)
 
@@ -145,6 +145,6 @@ def test_a_full_disk_is_told_and_counted(tmp_path: Path) -> None:
     capture = Capture(tmp_path / "kept")
     capture.start()
     (tmp_path / "kept").rmdir()
-    capture.replied(reply(REVIEW), REVIEW, HEAD, 0.0)
+    capture.responded(reply(REVIEW), REVIEW, HEAD, 0.0)
     capture.stop()
     assert capture.dropped == 1

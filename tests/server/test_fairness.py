@@ -1,102 +1,180 @@
-"""What one client sends does not hold up the others, and what it leaves behind is bounded."""
+"""What one client sends does not delay the others, and what it leaves behind is bounded."""
 
 import asyncio
 import tracemalloc
 from typing import Final
 
 import pytest
-from uvicorn.server import ServerState
 
-from tests.server.test_known_heads import (
+from tests.server.connections import (
     BODY,
-    CONFIG,
     METRICS,
     PLAIN,
     REVIEW,
     Wire,
-    connection,
+    connect,
     in_a_loop,
     port,
     request,
+    settled,
+    statuses,
 )
 from webhook.api.bulk import LARGEST_REQUEST, OPENING
-from webhook.server.health_port import HealthProtocol, Readiness
+from webhook.server import review_port
+from webhook.server.health_port import HealthPort, Readiness
 from webhook.server.http import memory, turns
-from webhook.server.http.port_state import Load
+from webhook.server.http.guards import WIDE_CONNECTION, WIDE_READ, Guards
+from webhook.server.http.message import Head, HttpResponse
+from webhook.server.http.port import Handlers, Port
+from webhook.server.http.state import RESPONDING
 from webhook.server.http.turns import PAUSE_SECONDS, STEP
 from webhook.server.observe import metrics
 from webhook.server.observe.metrics import Metrics
-from webhook.server.settings import WIDE_CONNECTION, WIDE_READ, Guards
 
 SMALLEST: Final = b"GET /x HTTP/1.1\r\nHost:\r\n\r\n"
-MOST_ANSWERS: Final = STEP // len(SMALLEST) + 1
-"""To one connection before others get their turn."""
 
 
-def answers(wire: Wire) -> int:
-    return wire.said.count(b"HTTP/1.1 ")
+def not_found(_head: Head, _body: bytes, _began: float) -> HttpResponse:
+    return HttpResponse(404, b"not found\n")
 
 
-async def all_turns(one: Load) -> None:
+def responses(wire: Wire) -> int:
+    return wire.written.count(b"HTTP/1.1 ")
+
+
+async def all_turns(one: Port) -> None:
     while one.turns:
         await asyncio.sleep(PAUSE_SECONDS)
 
 
 @in_a_loop
 async def test_pipelined_requests_wait_for_the_turns_of_others() -> None:
-    one = port()
-    protocol, wire = connection(one)
-    protocol.data_received(SMALLEST * 5000)
-    assert answers(wire) <= MOST_ANSWERS
-    other, other_wire = connection(one)
-    other.data_received(request(b"POST /validate?timeout=7s HTTP/1.1"))
-    assert other_wire.said.startswith(b"HTTP/1.1 200")
+    one = port(not_found)
+    connection, wire = connect(one)
+    connection.data_received(SMALLEST * 5000)
+    assert responses(wire) == 1
+    other, other_wire = connect(one)
+    other.data_received(SMALLEST)
+    assert responses(other_wire) == 1
     while one.turns:
-        before = answers(wire)
+        before = responses(wire)
         await asyncio.sleep(2 * PAUSE_SECONDS)
-        assert answers(wire) > before
-    assert answers(wire) == 5000
-    for each in (protocol, other):
+        assert responses(wire) > before
+    assert responses(wire) == 5000
+    assert wire.reads
+    for each in (connection, other):
         each.connection_lost(None)
 
 
 @in_a_loop
 async def test_between_two_turns_the_worker_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "PAUSE_SECONDS", 60)
-    one = port()
-    protocol, wire = connection(one)
-    protocol.data_received(SMALLEST * 5000)
+    one = port(not_found)
+    connection, wire = connect(one)
+    connection.data_received(SMALLEST * 5000)
     await asyncio.sleep(0)
-    first = answers(wire)
+    first = responses(wire)
     for _ in range(3):
         await asyncio.sleep(0)
-    assert answers(wire) == first < 5000
-    protocol.connection_lost(None)
+    assert responses(wire) == first < 5000
+    connection.connection_lost(None)
 
 
 @in_a_loop
 async def test_all_that_wait_get_their_turn() -> None:
-    one = port()
-    waiting = [connection(one) for _ in range(5)]
-    for protocol, _ in waiting:
-        protocol.data_received(SMALLEST * 500)
+    one = port(not_found)
+    waiting = [connect(one) for _ in range(5)]
+    for connection, _ in waiting:
+        connection.data_received(SMALLEST * 500)
     await asyncio.sleep(0)
-    counts = [answers(wire) for _, wire in waiting]
-    assert max(counts) - min(counts) <= MOST_ANSWERS
+    counts = [responses(wire) for _, wire in waiting]
+    assert max(counts) - min(counts) <= 1
     await all_turns(one)
-    assert [answers(wire) for _, wire in waiting] == [500] * 5
+    assert [responses(wire) for _, wire in waiting] == [500] * 5
 
 
 @in_a_loop
 async def test_a_connection_that_has_pipelined_is_served_in_turns_from_then_on() -> None:
+    one = port(not_found)
+    connection, wire = connect(one)
+    connection.data_received(SMALLEST * 50)
+    await all_turns(one)
+    connection.data_received(SMALLEST)
+    assert responses(wire) == 50
+    await all_turns(one)
+    assert responses(wire) == 51
+
+
+@in_a_loop
+async def test_a_connection_has_one_turn_at_a_time_however_often_its_client_stops_reading() -> None:
+    one = port(not_found)
+    connection, wire = connect(one)
+    connection.data_received(SMALLEST * 500)
+    for _ in range(100):
+        connection.pause_writing()
+        connection.resume_writing()
+    assert len(one.turns) == 1
+    await all_turns(one)
+    assert responses(wire) == 500
+
+
+@in_a_loop
+async def test_what_flask_answers_keeps_its_place_among_reviews() -> None:
     one = port()
-    protocol, wire = connection(one)
-    protocol.data_received(SMALLEST * 50)
-    await all_turns(one)
-    protocol.data_received(SMALLEST)
-    assert answers(wire) == 50
-    await all_turns(one)
-    assert answers(wire) == 51
+    connection, wire = connect(one)
+    connection.data_received(SMALLEST + REVIEW + SMALLEST + SMALLEST + REVIEW)
+    assert connection.state is RESPONDING
+    assert not wire.reads
+    connection.data_received(REVIEW + SMALLEST)
+    await settled(one, connection)
+    assert statuses(wire.written) == [404, 200, 404, 404, 200, 200, 404]
+    assert wire.reads
+    connection.connection_lost(None)
+
+
+@in_a_loop
+async def test_more_requests_than_wait_for_flask_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(review_port, "MOST_WAITING", 3)
+    one = port()
+    connections = [connect(one) for _ in range(5)]
+    for connection, _ in connections:
+        connection.data_received(SMALLEST)
+    for connection, _ in connections:
+        await settled(one, connection)
+    assert [statuses(wire.written) for _, wire in connections] == [[404]] * 3 + [[503]] * 2
+    late, wire = connect(one)
+    late.data_received(SMALLEST)
+    await settled(one, late)
+    assert statuses(wire.written) == [404]
+
+
+@in_a_loop
+async def test_a_body_counts_as_in_flight_until_flask_has_answered() -> None:
+    one = port()
+    connection, wire = connect(one)
+    connection.data_received(request(b"POST /x HTTP/1.1", b"Host: x", b"Content-Length: 5", body=b"12345"))
+    assert one.bytes_in_flight == 5
+    await settled(one, connection)
+    assert one.bytes_in_flight == 0
+    assert statuses(wire.written) == [404]
+    gone, _ = connect(one)
+    gone.data_received(request(b"POST /x HTTP/1.1", b"Host: x", b"Content-Length: 5", body=b"12345"))
+    gone.connection_lost(None)
+    assert one.bytes_in_flight == 0
+
+
+@in_a_loop
+async def test_a_response_that_takes_too_long_is_a_503() -> None:
+    never: asyncio.Future[HttpResponse] = asyncio.get_running_loop().create_future()
+    one = Port(Handlers(lambda _head, _body, _began: None, respond_later=lambda _head, _body: never), Guards(), METRICS)
+    connection, wire = connect(one)
+    connection.data_received(SMALLEST + SMALLEST)
+    one.close_expired(connection.expires)
+    assert statuses(wire.written) == [503]
+    assert wire.closed
+    assert never.cancelled()
+    await asyncio.sleep(0)
+    assert statuses(wire.written) == [503]
 
 
 @pytest.mark.parametrize(
@@ -112,41 +190,42 @@ async def test_a_request_that_takes_long_to_parse_waits_for_the_turns_of_others(
     begin: tuple[bytes, ...], more: bytes
 ) -> None:
     one = port()
-    protocol, _ = connection(one)
+    connection, _ = connect(one)
     head = b"\r\n".join([b"POST /validate HTTP/1.1", *begin, b""])
-    protocol.data_received(head + (b"\r\n" if b"chunked" in head else b"") + more)
+    connection.data_received(head + (b"\r\n" if b"chunked" in head else b"") + more)
     assert one.turns
     await all_turns(one)
-    protocol.connection_lost(None)
+    connection.connection_lost(None)
 
 
 @in_a_loop
 async def test_what_comes_while_a_read_waits_is_answered_after_it() -> None:
     one = port()
-    protocol, wire = connection(one)
-    protocol.data_received(SMALLEST * 200)
-    protocol.data_received(REVIEW)
+    connection, wire = connect(one)
+    wrong = REVIEW.replace(b"application/json", b"text/plain")
+    connection.data_received(wrong * 200)
+    connection.data_received(REVIEW)
     await all_turns(one)
-    assert [line[9:12] for line in wire.said.splitlines() if line.startswith(b"HTTP/1.1 ")] == [b"404"] * 200 + [b"200"]
+    assert statuses(wire.written) == [415] * 200 + [200]
 
 
 @in_a_loop
 async def test_a_connection_that_ends_or_does_not_read_gets_no_more_turns() -> None:
-    one = port()
-    gone, gone_wire = connection(one)
+    one = port(not_found)
+    gone, gone_wire = connect(one)
     gone.data_received(SMALLEST * 200)
     gone.connection_lost(None)
-    slow, slow_wire = connection(one)
+    slow, slow_wire = connect(one)
     slow.data_received(SMALLEST * 200)
     slow.pause_writing()
-    before = answers(gone_wire), answers(slow_wire)
+    before = responses(gone_wire), responses(slow_wire)
     for _ in range(5):
         await asyncio.sleep(0)
-    assert (answers(gone_wire), answers(slow_wire)) == before
+    assert (responses(gone_wire), responses(slow_wire)) == before
     assert not one.turns
     slow.resume_writing()
     await all_turns(one)
-    assert answers(slow_wire) == 200
+    assert responses(slow_wire) == 200
 
 
 @pytest.mark.parametrize("size", [100, STEP, 2400, 100_000])
@@ -159,90 +238,92 @@ async def test_a_body_of_any_size_is_read(size: int, chunked: bool) -> None:
         chunks = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
         data = request(b"POST /validate HTTP/1.1", *PLAIN[:2], b"Transfer-Encoding: chunked", body=chunks)
     one = port()
-    protocol, wire = connection(one)
-    protocol.data_received(data)
+    connection, wire = connect(one)
+    connection.data_received(data)
     assert chunked or not one.turns, "a body with a length is read in one go"
     await all_turns(one)
-    assert wire.said.startswith(b"HTTP/1.1 200")
+    assert wire.written.startswith(b"HTTP/1.1 200")
 
 
 @in_a_loop
-async def test_half_a_head_after_a_body_in_one_read_is_no_mistake() -> None:
+async def test_half_a_head_after_a_body_in_one_read_is_valid() -> None:
     body = BODY[:-1] + b"\r\n}"
     data = request(b"POST /validate HTTP/1.1", *PLAIN[:2], b"Content-Length: %d" % len(body), body=body)
-    protocol, wire = connection(port())
+    one = port()
+    connection, wire = connect(one)
     for piece in (data[:-5], data[-5:] + data[:25], data[25:]):
-        protocol.data_received(piece)
-    assert answers(wire) == wire.said.count(b"HTTP/1.1 200") == 2
+        connection.data_received(piece)
+    await all_turns(one)
+    assert responses(wire) == wire.written.count(b"HTTP/1.1 200") == 2
 
 
 @in_a_loop
 async def test_the_smallest_chunks_cost_little_more_than_what_they_hold() -> None:
     one = port()
-    protocol, wire = connection(one)
-    protocol.data_received(request(b"POST /validate HTTP/1.1", *PLAIN[:2], b"Transfer-Encoding: chunked", body=b""))
+    connection, wire = connect(one)
+    connection.data_received(request(b"POST /validate HTTP/1.1", *PLAIN[:2], b"Transfer-Encoding: chunked", body=b""))
     tracemalloc.start()
     try:
         for _ in range(500):
-            protocol.data_received(b"1\r\nx\r\n" * 500)
+            connection.data_received(b"1\r\nx\r\n" * 500)
             await all_turns(one)
         held = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
-    assert wire.said == b""
+    assert wire.written == b""
     assert held < 2 * 250_000
 
 
 @in_a_loop
 async def test_a_large_body_of_another_form_is_refused_with_its_first_bytes() -> None:
     for first, status in ((b"{ ", b"413"), (OPENING, b""), (OPENING[:5], b"")):
-        protocol, wire = connection(port())
+        connection, wire = connect(port())
         size = b"Content-Length: %d" % (LARGEST_REQUEST + 1)
-        protocol.data_received(request(b"POST /validate HTTP/1.1", *PLAIN[:2], size, body=first))
-        assert wire.said[9:12] == status
+        connection.data_received(request(b"POST /validate HTTP/1.1", *PLAIN[:2], size, body=first))
+        assert wire.written[9:12] == status
 
 
 @in_a_loop
 async def test_a_large_body_in_chunks_is_refused_when_it_gets_large() -> None:
     one = port()
-    protocol, wire = connection(one)
-    protocol.data_received(request(b"POST /validate HTTP/1.1", *PLAIN[:2], b"Transfer-Encoding: chunked", body=b""))
+    connection, wire = connect(one)
+    connection.data_received(request(b"POST /validate HTTP/1.1", *PLAIN[:2], b"Transfer-Encoding: chunked", body=b""))
     piece = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
     for _ in range(LARGEST_REQUEST // 0x10000):
-        protocol.data_received(piece)
+        connection.data_received(piece)
         await all_turns(one)
-    assert wire.said == b""
-    protocol.data_received(piece)
+    assert wire.written == b""
+    connection.data_received(piece)
     await all_turns(one)
-    assert wire.said.startswith(b"HTTP/1.1 413")
+    assert wire.written.startswith(b"HTTP/1.1 413")
 
 
 @in_a_loop
 async def test_of_too_many_connections_the_longest_idle_is_closed() -> None:
-    one = Load(Guards(largest_connections=3), METRICS)
-    busy, busy_wire = connection(one)
+    one = port(guards=Guards(largest_connections=3))
+    busy, busy_wire = connect(one)
     busy.data_received(REVIEW[:100])
-    old, old_wire = connection(one)
-    young, young_wire = connection(one)
+    old, old_wire = connect(one)
+    young, young_wire = connect(one)
     old.data_received(REVIEW)
     young.data_received(REVIEW)
-    _, new_wire = connection(one)
+    _, new_wire = connect(one)
     assert [wire.closed for wire in (busy_wire, old_wire, young_wire, new_wire)] == [False, True, False, False]
     old.connection_lost(None)
     young.connection_lost(None)
-    _, last_wire = connection(one)
+    _, last_wire = connect(one)
     assert not last_wire.closed
 
 
 @in_a_loop
 async def test_a_connection_with_wide_buffers_counts_for_several() -> None:
-    one = Load(Guards(largest_connections=WIDE_CONNECTION + 1), METRICS)
-    idle, idle_wire = connection(one)
-    wide, wide_wire = connection(one)
+    one = port(guards=Guards(largest_connections=WIDE_CONNECTION + 1))
+    idle, idle_wire = connect(one)
+    wide, wide_wire = connect(one)
     body = BODY + b" " * WIDE_READ
     wide.data_received(request(b"POST /validate HTTP/1.1", *PLAIN[:2], b"Content-Length: %d" % len(body), body=body))
     assert (idle_wire.closed, wide_wire.closed) == (False, False)
-    _, new_wire = connection(one)
+    _, new_wire = connect(one)
     assert (idle_wire.closed, wide_wire.closed, new_wire.closed) == (True, False, False)
     wide.connection_lost(None)
     assert one.has_freed_much
@@ -269,16 +350,13 @@ async def test_scrapes_of_one_second_get_one_page(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(counts, "_exposition", page)
     monkeypatch.setattr(metrics, "SHOWN_SECONDS", 60)
-    health = HealthProtocol(
-        Load(Guards(), counts), lambda: Readiness([], []), counts, CONFIG, ServerState(), asyncio.get_running_loop()
-    )
-    wire = Wire()
-    health.connection_made(wire)
-    health.data_received(b"GET /metrics HTTP/1.1\r\nHost:\r\n\r\n" * 5)
-    await asyncio.sleep(0.2)  # they are answered in turns
-    assert wire.said.count(b"page") == 5
+    one = port(HealthPort(lambda: Readiness([], []), counts.exposition).respond)
+    connection, wire = connect(one)
+    connection.data_received(b"GET /metrics HTTP/1.1\r\nHost:\r\n\r\n" * 5)
+    await all_turns(one)
+    assert wire.written.count(b"page") == 5
     assert made == 1
     monkeypatch.setattr(metrics, "SHOWN_SECONDS", 0)
     assert counts.exposition() == b"page"
     assert made == 2
-    health.connection_lost(None)
+    connection.connection_lost(None)

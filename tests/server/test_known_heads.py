@@ -1,127 +1,29 @@
-"""A known head is a short cut and nothing else: what comes back is what the parser's way gives."""
-
-import asyncio
-import functools
-import json
-from collections.abc import Callable, Coroutine
-from typing import Any, ParamSpec
+"""A known head is a fast path and nothing else: the response is the one that the parser's way gives."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from uvicorn.config import Config
-from uvicorn.server import ServerState
 
-from tests.factories import make_lease, make_review
-from webhook.policy_file import load
+from tests.server.connections import (
+    BODY,
+    PLAIN,
+    REVIEW,
+    connect,
+    heard,
+    in_a_loop,
+    port,
+    request,
+)
 from webhook.server.http import known_heads
 from webhook.server.http.known_heads import KnownHeads
-from webhook.server.http.message import Head
-from webhook.server.http.port_state import Load
-from webhook.server.observe.metrics import Metrics
-from webhook.server.respond import respond
-from webhook.server.review_port import ReviewProtocol
-from webhook.server.reviewer import Reviewer
-from webhook.server.settings import Guards
+from webhook.server.http.message import Head, HttpResponse
+from webhook.server.http.port import Port
 
-BODY = json.dumps(make_review(new=make_lease())).encode()
-PLAIN = (b"Host: localhost", b"Content-Type: application/json", b"Content-Length: %d" % len(BODY))
-METRICS = Metrics()
-REVIEWER = Reviewer(load(None), respond)
-
-
-def request(line: bytes = b"POST /validate?timeout=10s HTTP/1.1", *headers: bytes, body: bytes = BODY) -> bytes:
-    return b"\r\n".join([line, *(headers or PLAIN), b"", body])
-
-
-REVIEW = request()
 HEAD = Head(b"POST", b"/validate", b"timeout=10s", {b"host": b"localhost"}, len(BODY))
 
 
-P = ParamSpec("P")
-
-
-def in_a_loop(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
-    """A test that needs a running loop."""
-
-    @functools.wraps(test)
-    def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        asyncio.run(test(*args, **kwargs))
-
-    return run
-
-
-class NothingKnown(KnownHeads):
-    """Forgets at once."""
-
-    def remember(self, data: bytes, head: Head) -> None:
-        """Do nothing."""
-
-
-class Wire(asyncio.Transport):
-    """Keeps what the server says, and whether it closed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.said = b""
-        self.closed = False
-
-    def write(self, data: Any) -> None:
-        self.said += data
-
-    def close(self) -> None:
-        self.closed = True
-
-    def abort(self) -> None:
-        self.closed = True
-
-    def is_closing(self) -> bool:
-        return self.closed
-
-    def pause_reading(self) -> None:
-        """Nobody reads by itself here."""
-
-    def resume_reading(self) -> None:
-        """Nobody reads by itself here."""
-
-
-async def never_called(_scope: Any, _receive: Any, _send: Any) -> None:
-    raise AssertionError
-
-
-CONFIG = Config(never_called, interface="asgi3", lifespan="off", ws="none", log_config=None, access_log=False)
-CONFIG.load()
-
-
-def connection(load_of_port: Load, names: frozenset[str] = frozenset()) -> tuple[ReviewProtocol, Wire]:
-    wire = Wire()
-    protocol = ReviewProtocol(load_of_port, REVIEWER, names, CONFIG, ServerState(), asyncio.get_running_loop())
-    protocol.connection_made(wire)
-    return protocol, wire
-
-
-def port(*, knows: bool = True) -> Load:
-    made = Load(Guards(), METRICS)
-    if not knows:
-        made.known_heads = NothingKnown()
-    return made
-
-
-async def heard(load_of_port: Load, reads: list[bytes]) -> tuple[bytes, bool]:
-    """What one connection hears when its bytes come in these reads."""
-    protocol, wire = connection(load_of_port)
-    for data in reads:
-        if not wire.closed:
-            protocol.data_received(data)
-        for _ in range(5):
-            await asyncio.sleep(0)
-    was_closed = wire.closed
-    protocol.connection_lost(None)
-    return wire.said, was_closed
-
-
-def knows(load_of_port: Load, data: bytes) -> bool:
-    return load_of_port.known_heads.find(data) is not None
+def knows(one: Port, data: bytes) -> bool:
+    return one.known_heads.find(data) is not None
 
 
 @pytest.mark.parametrize(
@@ -141,7 +43,7 @@ def knows(load_of_port: Load, data: bytes) -> bool:
             request(b"POST /validate HTTP/1.1", *PLAIN, *(b"X%d: y" % n for n in range(14))), False, id="many headers"
         ),
         pytest.param(request(b"POST /validate HTTP/1.1", *PLAIN[1:]), False, id="refused: no Host"),
-        pytest.param(request(b"POST /other HTTP/1.1", *PLAIN), True, id="another path"),
+        pytest.param(request(b"POST /other HTTP/1.1", *PLAIN), False, id="another path, which Flask answers"),
         pytest.param(
             request(
                 b"POST /validate HTTP/1.1",
@@ -168,9 +70,9 @@ async def test_a_review_in_two_reads_is_not_remembered_and_not_found() -> None:
     one = port()
     await heard(one, [REVIEW[:100], REVIEW[100:]])
     assert not knows(one, REVIEW)
-    said, _ = await heard(one, [REVIEW])
+    written, _ = await heard(one, [REVIEW])
     assert knows(one, REVIEW)
-    assert await heard(one, [REVIEW[:100], REVIEW[100:]]) == (said, False)
+    assert await heard(one, [REVIEW[:100], REVIEW[100:]]) == (written, False)
 
 
 @in_a_loop
@@ -178,17 +80,21 @@ async def test_of_two_requests_in_one_read_the_first_head_does_not_get_the_meani
     one = port()
     refused = request(b"POST /validate HTTP/1.1", PLAIN[0], b"Content-Type: text/plain", PLAIN[2])
     await heard(one, [refused + REVIEW])
-    said, _ = await heard(one, [refused])
-    assert said.startswith(b"HTTP/1.1 415")
+    written, _ = await heard(one, [refused])
+    assert written.startswith(b"HTTP/1.1 415")
 
 
 @in_a_loop
-async def test_who_may_not_ask_is_refused_with_a_known_head() -> None:
-    one = port()
-    await heard(one, [REVIEW])
-    stranger, wire = connection(one, frozenset({"kube-apiserver"}))
+async def test_a_client_that_is_not_allowed_is_refused_with_a_known_head() -> None:
+    one = port(names=frozenset({"kube-apiserver"}))
+    allowed, wire = connect(one)
+    allowed.client_names = frozenset({"kube-apiserver"})
+    allowed.data_received(REVIEW)
+    assert wire.written.startswith(b"HTTP/1.1 200")
+    assert knows(one, REVIEW)
+    stranger, wire = connect(one)
     stranger.data_received(REVIEW)
-    assert wire.said.startswith(b"HTTP/1.1 403")
+    assert wire.written.startswith(b"HTTP/1.1 403")
     stranger.connection_lost(None)
 
 
@@ -199,17 +105,17 @@ async def test_a_head_ends_nowhere_but_at_its_first_empty_line(end: bytes) -> No
     one = port()
     head = REVIEW[: -len(BODY)]
     for odd in (head.replace(b"\r\n", end), head.removesuffix(b"\r\n") + end):
-        said, _ = await heard(one, [odd + BODY])
-        assert not said.startswith(b"HTTP/1.1 200")
+        written, _ = await heard(one, [odd + BODY])
+        assert not written.startswith(b"HTTP/1.1 200")
 
 
 @in_a_loop
 async def test_the_last_room_is_room_with_a_known_head() -> None:
     knowing, forgetting = port(), port(knows=False)
-    said, _ = await heard(knowing, [REVIEW])
+    written, _ = await heard(knowing, [REVIEW])
     for one in (knowing, forgetting):
         one.bytes_in_flight = one.guards.largest_bytes_in_flight - len(BODY)
-        assert (await heard(one, [REVIEW]))[0] == said
+        assert (await heard(one, [REVIEW]))[0] == written
 
 
 @in_a_loop
@@ -217,33 +123,37 @@ async def test_no_room_is_no_room_with_a_known_head() -> None:
     one = port()
     await heard(one, [REVIEW])
     one.bytes_in_flight = one.guards.largest_bytes_in_flight - len(BODY) + 1
-    said, _ = await heard(one, [REVIEW])
-    assert said.startswith(b"HTTP/1.1 503")
+    written, _ = await heard(one, [REVIEW])
+    assert written.startswith(b"HTTP/1.1 503")
 
 
 @in_a_loop
 async def test_a_connection_that_drains_closes_after_a_known_head() -> None:
     one = port()
     await heard(one, [REVIEW])
-    protocol, wire = connection(one)
-    protocol.shutdown()
-    protocol.data_received(REVIEW)
-    assert b"connection: close" in wire.said
+    connection, wire = connect(one)
+    one.drain(0.0)
+    connection.data_received(REVIEW)
+    assert b"connection: close" in wire.written
     assert wire.closed
-    protocol.connection_lost(None)
-
-
-def bug(_connection: ReviewProtocol, _body: bytes) -> None:
-    raise RuntimeError("put in by a test")
+    connection.connection_lost(None)
 
 
 @in_a_loop
-async def test_a_bug_behind_a_known_head_ends_its_connection_with_500(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = port()
+async def test_a_bug_behind_a_known_head_ends_its_connection_with_500() -> None:
+    bugs: list[bytes] = []
+
+    def respond(_head: Head, body: bytes, _began: float) -> HttpResponse:
+        if bugs:
+            raise RuntimeError("put in by a test")
+        bugs.append(body)
+        return HttpResponse(200, b"")
+
+    one = port(respond)
     await heard(one, [REVIEW])
-    monkeypatch.setattr(ReviewProtocol, "answer", bug)
-    said, closed = await heard(one, [REVIEW])
-    assert said.startswith(b"HTTP/1.1 500")
+    assert knows(one, REVIEW)
+    written, closed = await heard(one, [REVIEW])
+    assert written.startswith(b"HTTP/1.1 500")
     assert closed
 
 
@@ -263,7 +173,7 @@ LINES = st.sampled_from(
         b"POST /validate HTTP/1.0",
         b"GET /validate HTTP/1.1",
         b"POST /other HTTP/1.1",
-        b"rubbish",
+        b"junk",
     ]
 )
 HEADERS = st.sampled_from(
@@ -311,5 +221,4 @@ async def test_knowing_heads_changes_no_answer(connections: list[list[bytes]]) -
     await heard(knowing, [REVIEW])
     for reads in connections:
         for again in range(2):
-            told = await heard(knowing, reads)
-            assert told == await heard(forgetting, reads), (again, reads)
+            assert await heard(knowing, reads) == await heard(forgetting, reads), (again, reads)

@@ -13,9 +13,9 @@ from tests.factories import drop, make_lease, make_review, put, to_bytes
 from tests.server.harness import make_certificates, running
 from webhook.policy.document import parse
 from webhook.policy_file import load
-from webhook.server.certificate_reload import Certificates
-from webhook.server.flask_app import _REFUSED
-from webhook.server.http.connection import Connection
+from webhook.server import flask_app
+from webhook.server.certificate_reload import CertificateReloader
+from webhook.server.http import port
 from webhook.server.observe import metrics
 from webhook.server.observe.metrics import BUCKETS, Metrics
 from webhook.server.respond import respond
@@ -52,10 +52,10 @@ def counted(shown: Metrics) -> dict[str, float]:
     return {series: float(value) for series, value in found}
 
 
-def test_every_reply_is_shown() -> None:
+def test_every_response_is_shown() -> None:
     counts, policy = Metrics(), load(None)
     for body in (ALLOWED, DENIED, ALLOWED):
-        counts.replied(respond(body, policy, NOW), body, {}, 0.001)
+        counts.responded(respond(body, policy, NOW), body, {}, 0.001)
     labels = 'event="create",operation="CREATE",resource="leases",verdict='
     assert {series: value for series, value in counted(counts).items() if value} == {
         f'lease_webhook_reviews_total{{{labels}"allowed"}}': 2,
@@ -64,11 +64,11 @@ def test_every_reply_is_shown() -> None:
     }
 
 
-def test_what_waits_is_bounded_where_nobody_flushes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_waits_is_bounded_without_a_flush(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "MOST_TO_ADD", 5)
-    counts, reply = Metrics(), respond(ALLOWED, load(None), NOW)
+    counts, response = Metrics(), respond(ALLOWED, load(None), NOW)
     for _ in range(12):
-        counts.replied(reply, ALLOWED, {}, 0.001)
+        counts.responded(response, ALLOWED, {}, 0.001)
         assert len(counts._to_add) < 5
     assert counted(counts)["lease_webhook_review_duration_seconds_count"] == 12
 
@@ -80,7 +80,7 @@ def test_a_name_that_a_client_invented_is_no_label() -> None:
             put("request.resource.resource", "x" * 50), put("request.kind.kind", "X"), drop("request.kind.group")
         )
     )
-    counts.replied(respond(body, load(None), NOW), body, {}, 0.001)
+    counts.responded(respond(body, load(None), NOW), body, {}, 0.001)
     assert [series for series in counted(counts) if "xxx" in series] == []
 
 
@@ -104,10 +104,10 @@ def test_recorded_reviews_and_refused_requests_add_no_series() -> None:
     begun = series(counts)
     for recording in RECORDINGS:
         body = recording.read_bytes()
-        counts.replied(respond(body, policy, NOW), body, {}, 0.001)
+        counts.responded(respond(body, policy, NOW), body, {}, 0.001)
     for body in (b"", b"{}", b"[1]", b'{"kind":"AdmissionReview"}'):
-        counts.replied(respond(body, policy, NOW), body, {}, 0.001)
-    for kind in (*Connection.kinds.values(), *_REFUSED.values(), *metrics._REFUSED_BODIES.values(), "other"):
+        counts.responded(respond(body, policy, NOW), body, {}, 0.001)
+    for kind in (*port.REFUSAL_KINDS, *flask_app.REFUSAL_KINDS.values(), *metrics._REFUSED_BODIES.values(), "other"):
         counts.refused(kind)
     for kind in ("bug", "no-time"):
         counts.failed(kind)
@@ -133,7 +133,7 @@ def test_buckets_fit_a_service_of_a_fifth_of_a_millisecond() -> None:
 
 def test_the_end_of_the_authority_is_shown_beside_that_of_the_certificate(tmp_path: Path) -> None:
     make_certificates(tmp_path / "certs")
-    counts, certificates = Metrics(), Certificates(tmp_path / "certs", tmp_path)
+    counts, certificates = Metrics(), CertificateReloader(tmp_path / "certs", tmp_path)
     certificates.start()
     counts.show_certificate(certificates)
     ends = dict(re.findall(r'not_after_seconds\{certificate="(\w+)"\} (\S+)', counts.exposition().decode()))
@@ -145,7 +145,7 @@ def test_the_end_of_the_authority_is_shown_beside_that_of_the_certificate(tmp_pa
 def test_a_certificate_without_its_authority_shows_no_end_of_one(tmp_path: Path) -> None:
     make_certificates(tmp_path / "certs")
     (tmp_path / "certs" / "ca.crt").unlink()
-    counts, certificates = Metrics(), Certificates(tmp_path / "certs", tmp_path)
+    counts, certificates = Metrics(), CertificateReloader(tmp_path / "certs", tmp_path)
     certificates.start()
     counts.show_certificate(certificates)
     assert 'certificate="ca"' not in counts.exposition().decode()

@@ -1,4 +1,4 @@
-"""The function between bytes and an answer: time, bugs, media types, observers; and Flask gives the same bytes."""
+"""What surrounds the pure function: time, bugs, media types, observers, log lines."""
 
 import json
 import logging
@@ -8,17 +8,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from flask.testing import FlaskClient
 
 from tests.factories import make_lease, make_review, put
 from webhook.policy.model import Policy
 from webhook.policy_file import load
-from webhook.server.flask_app import create_app
-from webhook.server.logs import JsonFormatter, Outlet, Seldom
+from webhook.server import reviewer
+from webhook.server.logs import JsonFormatter, LogThrottle, StdoutHandler
 from webhook.server.observe.review_log import ReviewLog
-from webhook.server.respond import Reply, respond
+from webhook.server.respond import ReviewResponse, respond
 from webhook.server.review_path import budget, unsupported
-from webhook.server.reviewer import Reviewer
+from webhook.server.reviewer import Observer, Reviewer
 
 STANDARD = load(None)
 JSON = {b"content-type": b"application/json"}
@@ -26,12 +25,14 @@ REVIEW = json.dumps(make_review(new=make_lease())).encode()
 DENIED = json.dumps(make_review(new=make_lease(put("spec.leaseDurationSeconds", -1)))).encode()
 
 
-def answer(body: bytes, query: bytes = b"", head: Mapping[bytes, bytes] = JSON, **how: Any) -> tuple[int, bytes]:
-    reviewer = Reviewer(STANDARD, how.pop("respond", respond), how.pop("observers", ()))
-    return reviewer.answer(body, query, head, how.pop("started", time.monotonic()))
+def review(
+    body: bytes, query: bytes = b"", headers: Mapping[bytes, bytes] = JSON, *observers: Observer, late: float = 0
+) -> tuple[int, bytes]:
+    response = Reviewer(STANDARD, observers).review(body, query, headers, time.monotonic() - late)
+    return response.status, response.body
 
 
-def raises(body: bytes, policy: Policy, now: int) -> Reply:
+def raises(body: bytes, policy: Policy, now: int) -> ReviewResponse:
     raise RecursionError("deep inside")
 
 
@@ -41,7 +42,7 @@ def raises(body: bytes, policy: Policy, now: int) -> Reply:
         pytest.param(b"timeout=2s", 1.0, id="one second less than granted"),
         pytest.param(b"timeout=1s", 0.2, id="never less than the floor"),
         pytest.param(b"timeout=0s", 0.2, id="zero"),
-        pytest.param(b"timeout=-5s", 9.0, id="negative is rubbish"),
+        pytest.param(b"timeout=-5s", 9.0, id="negative is invalid"),
         pytest.param(b"timeout=999s", 29.0, id="never more than an API server waits"),
         pytest.param(b"", 9.0, id="missing"),
         pytest.param(b"a=b&timeout=3s&c=d", 2.0, id="among others"),
@@ -60,42 +61,46 @@ def test_unsupported_names_the_way_out() -> None:
     assert unsupported({b"content-type": b"application/json; charset=utf-16"}) == "send the review in UTF-8"
 
 
-def test_a_bug_is_a_500_with_an_incident_and_no_trace(caplog: pytest.LogCaptureFixture) -> None:
-    status, text = answer(REVIEW, respond=raises)
+def test_a_bug_is_a_500_with_an_incident_and_no_trace(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reviewer, "respond", raises)
+    status, text = review(REVIEW)
     assert status == 500
     incident = text.decode().strip().rpartition(" ")[2]
     assert b"deep inside" not in text
-    record = next(record for record in caplog.records if record.message == "a review met a bug")
+    record = next(record for record in caplog.records if record.message == "internal error")
     assert getattr(record, "fields")["incident"] == incident  # noqa: B009 - `extra` puts it there
     assert "deep inside" in JsonFormatter().format(record)
 
 
-def test_no_time_left_before_and_after(caplog: pytest.LogCaptureFixture) -> None:
-    assert answer(REVIEW, b"timeout=2s", started=time.monotonic() - 1.5)[0] == 500
+def test_no_time_left_before_and_after(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert review(REVIEW, b"timeout=2s", late=1.5)[0] == 500
 
-    def late(body: bytes, policy: Policy, now: int) -> Reply:
+    def late(body: bytes, policy: Policy, now: int) -> ReviewResponse:
         time.sleep(0.3)
         return respond(body, policy, now)
 
-    assert answer(REVIEW, b"timeout=1s", respond=late)[0] == 500
-    assert len(caplog.records) == 2
+    monkeypatch.setattr(reviewer, "respond", late)
+    assert review(REVIEW, b"timeout=1s")[0] == 500
+    assert [record.message for record in caplog.records] == ["no time left for this review"] * 2
     assert not any(record.exc_info for record in caplog.records)
 
 
 def test_an_observer_that_fails_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
     class Broken(ReviewLog):
-        def replied(self, *told: object) -> None:
-            raise ValueError(f"broken after {len(told)} values")
+        def responded(self, *values: object) -> None:
+            raise ValueError(f"broken after {len(values)} values")
 
-    assert answer(REVIEW, observers=[Broken()]) == answer(REVIEW)
+    assert review(REVIEW, b"", JSON, Broken()) == review(REVIEW)
     assert "a verdict could not be recorded" in caplog.text
 
 
 def test_only_denials_and_warnings_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    answer(REVIEW, observers=[ReviewLog()])
+    review(REVIEW, b"", JSON, ReviewLog())
     assert caplog.records == []
-    answer(DENIED, observers=[ReviewLog()])
+    review(DENIED, b"", JSON, ReviewLog())
     line = json.loads(JsonFormatter().format(caplog.records[0]))
     assert (line["level"], line["message"], line["namespace"], line["name"]) == (
         "warning",
@@ -112,8 +117,8 @@ def test_a_body_that_no_api_server_sends_is_logged_with_its_user_once_a_second(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     deep = REVIEW.replace(b'"object":', b'"x":' + b"[" * 5000 + b"]" * 5000 + b',"object":', 1)
-    observers = [ReviewLog()]
-    assert [answer(deep, observers=observers)[0] for _ in range(3)] == [400, 400, 400]
+    log = ReviewLog()
+    assert [review(deep, b"", JSON, log)[0] for _ in range(3)] == [400, 400, 400]
     (record,) = caplog.records
     line = json.loads(JsonFormatter().format(record))
     assert line["message"] == "refused a body that no API server sends"
@@ -141,10 +146,10 @@ def test_log_values_are_escaped(text: str) -> None:
     assert len(json.loads(JsonFormatter().format(logging.makeLogRecord({"msg": "y" * 9000})))["message"]) < 1100
 
 
-def test_an_outlet_drops_what_has_no_room(tmp_path: Any) -> None:
+def test_the_handler_drops_what_the_pipe_does_not_take(tmp_path: Any) -> None:
 
     reader, writer = os.pipe()
-    outlet = Outlet(writer)
+    outlet = StdoutHandler(writer)
     for _ in range(2000):
         outlet.emit(logging.makeLogRecord({"msg": "z" * 500}))
     assert outlet.dropped > 0
@@ -152,38 +157,6 @@ def test_an_outlet_drops_what_has_no_room(tmp_path: Any) -> None:
     os.close(writer)
 
 
-def test_seldom_counts_what_it_keeps_to_itself() -> None:
-    seldom = Seldom(10)
-    assert [seldom.admit(now) for now in (0, 1, 2, 11, 12)] == [0, None, None, 2, None]
-
-
-@pytest.fixture
-def client() -> FlaskClient:
-    return create_app().test_client()
-
-
-@pytest.mark.parametrize(
-    "body", [REVIEW, DENIED, b"", b"{}", b"\xff"], ids=["allowed", "denied", "empty", "{}", "bytes"]
-)
-@pytest.mark.parametrize("path", ["/validate", "/validate-coordination-k8s-io-v1-lease"])
-def test_flask_gives_the_same_bytes(client: FlaskClient, path: str, body: bytes) -> None:
-    reply = client.post(path, data=body, content_type="application/json")
-    assert (reply.status_code, reply.data) == answer(body)
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "status"),
-    [
-        pytest.param("GET", "/validate", 405, id="another method"),
-        pytest.param("OPTIONS", "/validate", 405, id="OPTIONS is no exception"),
-        pytest.param("POST", "/validate/", 404, id="no redirect to the right path"),
-        pytest.param("POST", "//validate", 404, id="doubled slashes"),
-        pytest.param("POST", "/validate-apps-v1-deployment", 404, id="a kind that is not ours"),
-        pytest.param("GET", "/static/x", 404, id="no static files"),
-    ],
-)
-def test_what_is_no_review(client: FlaskClient, method: str, path: str, status: int) -> None:
-    reply = client.open(path, method=method, data=REVIEW, content_type="application/json")
-    assert reply.status_code == status
-    assert reply.content_type == "text/plain; charset=utf-8"
-    assert reply.headers.get("Allow") == ("POST" if status == 405 else None)
+def test_a_throttle_counts_what_it_drops() -> None:
+    throttle = LogThrottle(10)
+    assert [throttle.admit(now) for now in (0, 1, 2, 11, 12)] == [0, None, None, 2, None]

@@ -15,7 +15,7 @@ from tests.review_rows import Case, cases
 from tests.server.harness import Server, make_certificates, running
 from webhook.policy_file import load
 from webhook.rules.registry import RULES
-from webhook.server.respond import Reply, respond
+from webhook.server.respond import ReviewResponse, respond
 
 POLICY = load("standard")
 
@@ -41,7 +41,7 @@ def post(connection: http.client.HTTPSConnection, body: bytes) -> tuple[int, str
     return answer.status, answer.headers.get_content_type(), answer.read()
 
 
-def in_process(body: bytes, since: int) -> list[Reply]:
+def in_process(body: bytes, since: int) -> list[ReviewResponse]:
     """The replies at both ends of the time that the server had: a text may say how many seconds are left."""
     return [respond(body, POLICY, now) for now in (since, time.time_ns() // 1000)]
 

@@ -15,7 +15,7 @@ from tests.server.traffic import REVIEW, Traffic
 from webhook.certificates.issue import Authority, issue_leaf, save_leaf
 
 POLL = 0.1
-QUICK = {"guards": {"certificate_poll_seconds": POLL, "policy_poll_seconds": 0.1}}
+QUICK = {"certificate_poll_seconds": POLL, "policy_poll_seconds": 0.1}
 SWAPS = 12
 MISMATCHED = 6
 
@@ -186,10 +186,10 @@ def test_a_policy_file_that_changes(tmp_path: Path) -> None:
 
 
 def test_tls_floor_and_no_renegotiation(tmp_path: Path) -> None:
-    from webhook.server.certificate_reload import Certificates  # noqa: PLC0415 - only this test looks inside
+    from webhook.server.certificate_reload import CertificateReloader  # noqa: PLC0415 - only this test looks inside
 
     make_certificates(tmp_path)
-    certificates = Certificates(tmp_path, tmp_path)
+    certificates = CertificateReloader(tmp_path, tmp_path)
     certificates.start()
     context = certificates.listener_context()
     assert context.minimum_version == ssl.TLSVersion.TLSv1_2

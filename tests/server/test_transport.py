@@ -44,8 +44,8 @@ def heard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, wire.H
         servers: dict[str, Server] = {
             "plain": stack.enter_context(running(tls_dir, **plain)),
             "mutual": stack.enter_context(running(tls_dir, **mutual)),
-            "bug": stack.enter_context(running(tls_dir, respond="bug", **plain)),
-            "slow": stack.enter_context(running(tls_dir, respond="slow", **plain)),
+            "bug": stack.enter_context(running(tls_dir, review="bug", **plain)),
+            "slow": stack.enter_context(running(tls_dir, review="slow", **plain)),
         }
         contexts = client_contexts(directory, tls_dir / "ca.crt", client_authority)
 
@@ -67,7 +67,7 @@ def heard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, wire.H
                 assert server.post(REVIEW)[0] == 200
             wait_until(lambda server=server: server.metric("lease_webhook_in_flight") == 0, "nothing in flight")
         assert not [line for line in servers["plain"].lines if "traceback" in line]
-        assert all("put in by a test" in line["traceback"] for line in servers["bug"].said("a review met a bug"))
+        assert all("put in by a test" in line["traceback"] for line in servers["bug"].said("internal error"))
 
 
 @pytest.mark.parametrize(("name", "case"), [pytest.param(name, case, id=name) for name, case in CASES])

@@ -11,11 +11,11 @@ from webhook.certificates.inspect import LARGEST_FILE, Certificate, Pair, Unusab
 from webhook.server.logs import LOG
 
 LAST_GOOD: Final = "last-good.pem"
-LOUD_BEFORE_EXPIRY: Final = dt.timedelta(hours=24)
-_COMPLAIN_EVERY: Final = dt.timedelta(hours=1)
+WARN_BEFORE_EXPIRY: Final = dt.timedelta(hours=24)
+_TIME_BETWEEN_LINES: Final = dt.timedelta(hours=1)
 
 
-class Certificates:
+class CertificateReloader:
     """The pair that serves, and the newest good one in the directory.
 
     A candidate is looked at, built into a context of its own, and only then serves: a live context is never touched,
@@ -24,23 +24,27 @@ class Certificates:
     """
 
     def __init__(
-        self, directory: Path, memory: Path, client_ca: Path | None = None, told: Callable[[str], None] = lambda _: None
+        self,
+        directory: Path,
+        memory: Path,
+        client_ca: Path | None = None,
+        on_reload: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._directory = directory
         self._memory = memory
         self._client_ca = client_ca
-        self._told = told
+        self._on_reload = on_reload
         self._tried: tuple[Pair, bytes] | None = None
         self._problem = ""
         self._started = False
-        self._complain_at = dt.datetime.min.replace(tzinfo=dt.UTC)
+        self._log_expiry_at = dt.datetime.min.replace(tzinfo=dt.UTC)
         self.current: Certificate | None = None
         self._context: ssl.SSLContext | None = None
 
     def start(self) -> None:
-        """Take what is in the directory, else the last good pair; raises Unusable where nothing can serve.
+        """Take what is in the directory, else the last good pair; raises Unusable if nothing can serve.
 
-        A pair that loads but has problems (it expired, say) serves all the same, and readiness tells: a process that
+        A pair that loads but has problems (it expired, say) serves all the same, and readiness says so: a process that
         refused to start would come back later than one that waits for better files.
         """
         self.poll()
@@ -76,7 +80,7 @@ class Certificates:
         else:
             self._problem = ""
             if self._started:
-                self._told("success")
+                self._on_reload("success")
             LOG.info("serving a certificate", extra={"fields": {"not_after": f"{certificate.not_after:%FT%TZ}"}})
 
     def reasons(self) -> list[str]:
@@ -89,25 +93,25 @@ class Certificates:
         return reasons
 
     def warnings(self) -> list[str]:
-        """What a person must mend soon, though API servers still trust what is served."""
+        """What a person must repair soon, though API servers still trust what is served."""
         if self.current is None or self.current.problems:
             return []
         warnings = [f"certificate: {self._problem}; the last good one is served"] if self._problem else []
-        if _now() >= self.current.not_after - LOUD_BEFORE_EXPIRY:
+        if _now() >= self.current.not_after - WARN_BEFORE_EXPIRY:
             warnings.append(f"certificate: expires at {self.current.not_after:%FT%TZ}, in less than 24 hours")
         return warnings
 
     def listener_context(self) -> ssl.SSLContext:
-        """A context that only chooses: each handshake gets the newest good pair, with SNI and without."""
+        """A context that only selects: each handshake gets the newest good pair, with SNI and without."""
         if self._context is None:
             raise Unusable("no certificate is loaded")
         shell = self._context
 
-        def choose(connection: ssl.SSLObject, _name: str | None, _shell: ssl.SSLContext) -> None:
+        def select(connection: ssl.SSLObject, _name: str | None, _shell: ssl.SSLContext) -> None:
             if self._context is not None:
                 connection.context = self._context
 
-        shell.sni_callback = choose
+        shell.sni_callback = select
         return shell
 
     def _serve(self, pair: Pair, client_ca: bytes, certificate: Certificate) -> None:
@@ -136,13 +140,13 @@ class Certificates:
             there_is_one = self.current is not None or (self._memory / LAST_GOOD).exists()
             stays = "; the last good one stays" if there_is_one else ""
             LOG.error("the certificate is not taken%s", stays, extra={"fields": {"problem": problem}})
-            self._told("failure")
+            self._on_reload("failure")
         self._problem = problem
 
     def _watch_expiry(self) -> None:
         now = _now()
-        if self.current and now >= self.current.not_after - LOUD_BEFORE_EXPIRY and now >= self._complain_at:
-            self._complain_at = now + _COMPLAIN_EVERY
+        if self.current and now >= self.current.not_after - WARN_BEFORE_EXPIRY and now >= self._log_expiry_at:
+            self._log_expiry_at = now + _TIME_BETWEEN_LINES
             LOG.error("the certificate ends soon", extra={"fields": {"not_after": f"{self.current.not_after:%FT%TZ}"}})
 
     def _client_ca_pem(self) -> bytes:
@@ -162,7 +166,7 @@ def _context(pem: Path, client_ca: bytes) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION | ssl.OP_NO_TICKET
-    # kube-apiserver keeps no sessions; tickets would be two records for each handshake that nobody uses, and without
+    # kube-apiserver keeps no sessions; tickets would be two records for each handshake that are never used, and without
     # them there is no early data.
     context.num_tickets = 0
     context.set_alpn_protocols(["http/1.1"])
@@ -171,20 +175,6 @@ def _context(pem: Path, client_ca: bytes) -> ssl.SSLContext:
         context.verify_mode = ssl.CERT_REQUIRED
         context.load_verify_locations(cadata=client_ca.decode("ascii", "replace"))
     return context
-
-
-def peer_names(certificate: dict[str, object] | None) -> frozenset[str]:
-    """The names in a verified client certificate, as `SSLObject.getpeercert` gives it: common name and DNS names."""
-    if not certificate:
-        return frozenset()
-    subject: object = certificate.get("subject", ())
-    alternatives: object = certificate.get("subjectAltName", ())
-    names: list[str] = []
-    if isinstance(subject, tuple):
-        names += [value for part in subject for kind, value in part if kind == "commonName"]
-    if isinstance(alternatives, tuple):
-        names += [value for kind, value in alternatives if kind == "DNS"]
-    return frozenset(names)
 
 
 def _now() -> dt.datetime:

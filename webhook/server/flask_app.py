@@ -1,26 +1,60 @@
-"""The Flask application: the same verdicts under any WSGI server."""
+"""The service as a Flask application: every route of it, for any WSGI server.
 
+`lease-webhook serve` calls it for all that is not on the fast path of its reviews' port. Under another server it is the
+whole service: `gunicorn 'webhook.server.flask_app:create_app()'`; docs/flask.md says what that way lacks.
+"""
+
+import io
+import logging
+import os
+import sys
 import time
 from collections.abc import Callable
+from typing import Any, Final
+from urllib.parse import unquote_to_bytes
 
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, NotFound
 
 from webhook.policy_file import load
-from webhook.server.respond import respond
+from webhook.server.health_port import PAGES, HealthPort, Readiness
+from webhook.server.http.guards import Guards
+from webhook.server.http.message import TEXT, Head, HttpResponse
+from webhook.server.logs import LOG, STDOUT
+from webhook.server.observe.audit_log import AuditLog
+from webhook.server.observe.metrics import make_metrics
+from webhook.server.observe.review_log import ReviewLog
 from webhook.server.review_path import REVIEW_PATH, VALIDATE
-from webhook.server.reviewer import OK, Reviewer
-from webhook.server.settings import Guards
+from webhook.server.reviewer import Reviewer
 
-_REFUSED = {404: "path", 405: "method", 413: "body-size"}
+POLICY_VARIABLE: Final = "LEASE_WEBHOOK_POLICY"
+REFUSAL_KINDS: Final = {404: "path", 405: "method", 413: "body-size"}
+_TEXT: Final = TEXT.decode()
 
 
-def create_app(reviewer: Reviewer | None = None, refused: Callable[[str], None] = lambda _: None) -> Flask:
-    """A new application; without a reviewer it judges by the built-in policy `standard`.
+def create_app(policy: str = "") -> Flask:
+    """The whole service; `policy` is a preset or a file, else that of LEASE_WEBHOOK_POLICY, else `standard`.
 
-    `refused` is told about requests that are no review: path, method, body-size.
+    Raises policy_file.PolicyFileError.
     """
-    judge = reviewer or Reviewer(load(None), respond)
+    if not LOG.handlers:
+        LOG.addHandler(STDOUT)
+        LOG.setLevel(logging.INFO)
+        LOG.propagate = False
+    metrics = make_metrics()
+    current = load(policy or os.environ.get(POLICY_VARIABLE) or None)
+    metrics.show_policy(current)
+    health = HealthPort(lambda: Readiness([], []), metrics.exposition)
+    return make_app(Reviewer(current, [metrics, ReviewLog(), AuditLog()]), metrics.refused, health)
+
+
+def make_app(
+    reviewer: Reviewer, count_refusal: Callable[[str], None] = lambda _: None, health: HealthPort | None = None
+) -> Flask:
+    """The routes of reviews, and with `health` those of probes and metrics.
+
+    `count_refusal` gets the kind of each request that is not a review: path, method, body-size.
+    """
     app = Flask(__name__, static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = Guards().largest_body
     # kube-apiserver would follow a redirect to anywhere (CVE-2020-8561), so there is none: `/validate/` and
@@ -32,29 +66,64 @@ def create_app(reviewer: Reviewer | None = None, refused: Callable[[str], None] 
         # Not request.path: werkzeug has taken away doubled slashes at its start.
         if not REVIEW_PATH.fullmatch(request.environ["PATH_INFO"]):
             raise NotFound
-        started = time.monotonic()
-        head = {name.lower().encode("latin-1"): value.encode("latin-1") for name, value in request.headers}
-        status, body = judge.answer(request.get_data(), request.query_string, head, started)
-        return Response(body, status, content_type="application/json" if status == OK else _TEXT)
+        began = time.monotonic()
+        headers = {name.lower().encode("latin-1"): value.encode("latin-1") for name, value in request.headers}
+        return _to_flask(reviewer.review(request.get_data(), request.query_string, headers, began))
 
     def refuse(error: HTTPException) -> Response:
-        refused(_REFUSED.get(error.code or 0, "other"))
-        answer = Response(f"{error.name.lower()}\n", error.code, content_type=_TEXT)
+        count_refusal(REFUSAL_KINDS.get(error.code or 0, "other"))
+        response = Response(f"{error.name.lower()}\n", error.code, content_type=_TEXT)
         allowed = error.get_response().headers.get("Allow")
         if allowed:
-            answer.headers["Allow"] = allowed
-        return answer
+            response.headers["Allow"] = allowed
+        return response
 
     for rule, name in ((VALIDATE, "validate"), (f"{VALIDATE}-<path_rest>", "validate_kind")):
-        app.add_url_rule(
-            rule,
-            name,
-            review,
-            methods=["POST"],
-            provide_automatic_options=False,
-        )
+        app.add_url_rule(rule, name, review, methods=["POST"], provide_automatic_options=False)
+    if health is not None:
+        for path in PAGES:
+            app.add_url_rule(
+                path, path, lambda page=health.page: _to_flask(page(request.path)), provide_automatic_options=False
+            )
     app.register_error_handler(HTTPException, refuse)
     return app
 
 
-_TEXT = "text/plain; charset=utf-8"
+def call(app: Flask, head: Head, body: bytes) -> HttpResponse:
+    """What the application responds to a request that our own server has read; it blocks."""
+    response = Response.from_app(app.wsgi_app, _environ(head, body), buffered=True)
+    allow = response.headers.get("Allow")
+    headers = f"allow: {allow}\r\n".encode("latin-1") if allow else b""
+    return HttpResponse(
+        response.status_code, response.data, response.headers["Content-Type"].encode("latin-1"), headers
+    )
+
+
+def _to_flask(response: HttpResponse) -> Response:
+    return Response(response.body, response.status, content_type=response.content_type.decode())
+
+
+def _environ(head: Head, body: bytes) -> dict[str, Any]:
+    """PEP 3333; bytes are as text in latin-1."""
+    environ: dict[str, Any] = {
+        f"HTTP_{name.upper().replace(b'-', b'_').decode('latin-1')}": value.decode("latin-1")
+        for name, value in head.fields.items()
+    }
+    return environ | {
+        "REQUEST_METHOD": head.method.decode("latin-1"),
+        "SCRIPT_NAME": "",
+        "PATH_INFO": unquote_to_bytes(head.path).decode("latin-1"),
+        "QUERY_STRING": head.query.decode("latin-1"),
+        "CONTENT_TYPE": environ.get("HTTP_CONTENT_TYPE", ""),
+        "CONTENT_LENGTH": str(len(body)),
+        "SERVER_NAME": "localhost",
+        "SERVER_PORT": "443",
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": "https",
+        "wsgi.input": io.BytesIO(body),
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+    }

@@ -12,8 +12,8 @@ from gunicorn.workers.base import Worker
 
 from webhook.certificates.inspect import Unusable
 from webhook.policy_file import PolicyFile
-from webhook.server.certificate_reload import Certificates
-from webhook.server.logs import LOG, OUTLET
+from webhook.server.certificate_reload import CertificateReloader
+from webhook.server.logs import LOG, STDOUT
 from webhook.server.ports import in_use
 from webhook.server.settings import Options, gunicorn_settings
 
@@ -61,23 +61,23 @@ class Application(BaseApplication):  # type: ignore[misc] # gunicorn has no type
     def load_config(self) -> None:
         """Give gunicorn its settings; it reads no file and no variable."""
         settings: dict[str, Any] = gunicorn_settings(self._options, str(self._memory))
-        hooks = {"when_ready": _say_where, "pre_fork": self._look_at_policy, "child_exit": _forget}
+        hooks = {"when_ready": _log_addresses, "pre_fork": self._read_policy, "child_exit": _forget}
         for name, value in (settings | hooks).items():
             self.cfg.set(name, value)
 
     def load(self) -> object:
         """What a worker serves; called in the worker."""
-        from webhook.server.worker_services import Service  # noqa: PLC0415 - brings prometheus_client, see `serve`
+        from webhook.server.worker_services import WorkerServices  # noqa: PLC0415 - brings prometheus_client, see `serve`
 
-        return Service(self._options, self._memory, self._policy_file)
+        return WorkerServices(self._options, self._memory, self._policy_file)
 
-    def _look_at_policy(self, _arbiter: Arbiter, _worker: Worker) -> None:
+    def _read_policy(self, _arbiter: Arbiter, _worker: Worker) -> None:
         """A worker that starts later inherits what the master read, so the master reads again."""
         self._policy_file.poll()
 
 
 def _make_memory() -> Path:
-    """A private directory for counters, heartbeats and the last good certificate, on memory where there is some."""
+    """A private directory for counters, heartbeats and the last good certificate, in memory if possible."""
     try:
         return Path(tempfile.mkdtemp(prefix="lease-webhook-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None))
     except OSError as error:
@@ -85,9 +85,11 @@ def _make_memory() -> Path:
 
 
 def _check_certificate(options: Options, memory: Path) -> None:
-    certificates = Certificates(Path(options.tls_dir), memory, Path(options.client_ca) if options.client_ca else None)
+    certificates = CertificateReloader(
+        Path(options.tls_dir), memory, Path(options.client_ca) if options.client_ca else None
+    )
     # gunicorn sets up logging only later.
-    LOG.addHandler(OUTLET)
+    LOG.addHandler(STDOUT)
     try:
         certificates.start()
     except Unusable as problem:
@@ -95,7 +97,7 @@ def _check_certificate(options: Options, memory: Path) -> None:
             f"no certificate to serve with: {problem}; `lease-webhook certs {options.tls_dir}` makes one"
         ) from problem
     finally:
-        LOG.removeHandler(OUTLET)
+        LOG.removeHandler(STDOUT)
 
 
 def _check_capture(options: Options) -> None:
@@ -107,8 +109,8 @@ def _check_capture(options: Options) -> None:
         raise CannotServeError(f"cannot capture into {options.capture}: {error.strerror}") from error
 
 
-def _say_where(arbiter: Arbiter) -> None:
-    """Say where we listen: with port 0 only the kernel knows, and gunicorn's own line calls our TLS port http."""
+def _log_addresses(arbiter: Arbiter) -> None:
+    """Log where we listen: with port 0 only the kernel knows, and gunicorn's own line calls our TLS port http."""
     reviews, health = (listener.getsockname() for listener in arbiter.LISTENERS)
     fields = {"reviews": _address(reviews), "health": _address(health)}
     LOG.info("listening", extra={"fields": fields})
@@ -120,6 +122,6 @@ def _address(name: tuple[Any, ...]) -> str:
 
 
 def _forget(_arbiter: Arbiter, worker: Worker) -> None:
-    from webhook.server.observe.metrics import forget_worker  # noqa: PLC0415 - brings prometheus_client, see `serve`
+    from webhook.server.observe.exposition import forget_worker  # noqa: PLC0415 - brings prometheus_client, see `serve`
 
     forget_worker(worker.pid)

@@ -1,23 +1,18 @@
-"""The plain port: /livez, /readyz and /metrics, answered by the loops that answer reviews.
+"""The plain port: /livez, /readyz and /metrics, answered by the event loops that answer reviews.
 
-Every worker listens on it, and the kernel gives a probe to a worker that is awake. So an answer is proof that a loop
-turns; where no loop turns nobody answers, and the kubelet restarts the pod. One stuck worker beside healthy ones gets
-no probes and is replaced by gunicorn.
+Every worker listens on it, and the kernel gives a probe to a worker that is awake. So a response is proof that an event
+loop runs; if none runs there is no response, and the kubelet restarts the pod. One stuck worker beside healthy ones
+gets no probes and is replaced by gunicorn.
 """
 
-import asyncio
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from uvicorn.config import Config
-from uvicorn.server import ServerState
+from webhook.server.http.message import Head, HttpResponse
 
-from webhook.server.http.message import Answer
-from webhook.server.http.port_state import Load
-from webhook.server.http.protocol import GuardedProtocol
-from webhook.server.observe.metrics import CONTENT_TYPE, Metrics
-
-_ALLOWED: Final = frozenset({b"GET", b"HEAD"})
+PAGES: Final = ("/livez", "/readyz", "/metrics")
+METRICS_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"
+_METHODS: Final = frozenset({b"GET", b"HEAD"})
 
 
 class Readiness(NamedTuple):
@@ -27,44 +22,31 @@ class Readiness(NamedTuple):
     warnings: list[str]
 
 
-class HealthProtocol(GuardedProtocol):
-    """A connection from a kubelet or from Prometheus."""
+class HealthPort:
+    """Takes what it shows from two functions: whether the server is ready, and its metrics as text."""
 
-    def __init__(
-        self,
-        load: Load,
-        readiness: Callable[[], Readiness],
-        metrics: Metrics,
-        config: Config,
-        state: ServerState,
-        loop: asyncio.AbstractEventLoop,
-    ) -> None:
-        super().__init__(load, config, state, loop)
+    def __init__(self, readiness: Callable[[], Readiness], exposition: Callable[[], bytes]) -> None:
         self._readiness = readiness
-        self._metrics = metrics
+        self._exposition = exposition
 
-    def answer(self, body: bytes) -> Answer:  # noqa: ARG002 - a probe has none
+    def respond(self, head: Head, body: bytes, began: float) -> HttpResponse:  # noqa: ARG002 - a probe has no body
         """Answer a probe or a scrape."""
-        method = self.head.method
-        if method not in _ALLOWED:
-            return Answer(405, b"use GET\n")
-        answer = self._page(self.head.path)
-        return answer if method == b"GET" else answer._replace(body=b"")
+        if head.method not in _METHODS:
+            return HttpResponse(405, b"use GET\n", headers=b"allow: GET, HEAD\r\n")
+        page = self.page(head.path.decode("latin-1"))
+        return page if head.method == b"GET" else page.without_body()
 
-    def shutdown(self) -> None:
-        """A server that stops takes no more probes."""
-        self.transport.close()
-
-    def _page(self, path: bytes) -> Answer:
-        if path == b"/livez":
-            return Answer(200, b"ok\n")
-        if path == b"/readyz":
+    def page(self, path: str) -> HttpResponse:
+        """One of PAGES, or 404."""
+        if path == "/livez":
+            return HttpResponse(200, b"ok\n")
+        if path == "/readyz":
             return _readiness_page(self._readiness())
-        if path == b"/metrics":
-            return Answer(200, self._metrics.exposition(), CONTENT_TYPE)
-        return Answer(404, b"here are /livez, /readyz and /metrics\n")
+        if path == "/metrics":
+            return HttpResponse(200, self._exposition(), METRICS_TYPE)
+        return HttpResponse(404, b"not found; try /livez, /readyz or /metrics\n")
 
 
-def _readiness_page(readiness: Readiness) -> Answer:
+def _readiness_page(readiness: Readiness) -> HttpResponse:
     lines = [*(readiness.reasons or ["ok"]), *(f"warning: {warning}" for warning in readiness.warnings)]
-    return Answer(503 if readiness.reasons else 200, "".join(f"{line}\n" for line in lines).encode())
+    return HttpResponse(503 if readiness.reasons else 200, "".join(f"{line}\n" for line in lines).encode())

@@ -1,4 +1,4 @@
-"""JSON log lines that never hold up a verdict: a bounded queue, one thread that writes, a count of what was lost."""
+"""JSON log lines that never delay a verdict: a bounded queue, one thread that writes, a count of what was dropped."""
 
 import contextlib
 import datetime as dt
@@ -20,7 +20,7 @@ LONGEST_TEXT: Final = 1024
 LONGEST_TRACEBACK: Final = 8192
 LINES_WAITING: Final = 2000
 STANDARD_OUTPUT: Final = 1
-LAST_WORDS_SECONDS: Final = 1.0
+FLUSH_TIMEOUT_SECONDS: Final = 1.0
 
 _STOP: Final = b""
 _encode = msgspec.json.Encoder().encode
@@ -46,11 +46,12 @@ class JsonFormatter(logging.Formatter):
         return _encode(line).decode()
 
 
-class Outlet(logging.Handler):
+class StdoutHandler(logging.Handler):
     """Writes lines to a file descriptor, first by itself and, after `start`, from a thread of its own.
 
-    Before `start` (in gunicorn's master, which forks and so must have no threads) a line that the reader has no room
-    for is dropped; after it, lines wait in a bounded queue while the thread is stuck. `dropped` counts both.
+    Before `start` (in gunicorn's master, which forks and so must have no threads) a line is dropped if the pipe is
+    full; after it, lines wait in a bounded queue while the thread is stuck. `dropped` counts both. The queue handler of
+    the standard library would wait without limit at its end, and does not count.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -70,12 +71,12 @@ class Outlet(logging.Handler):
         self._thread.start()
 
     def stop(self) -> None:
-        """Let the thread write what waits, for a second at most."""
+        """Let the thread write what waits, for FLUSH_TIMEOUT_SECONDS at most."""
         if self._lines is None or self._thread is None:
             return
         with contextlib.suppress(queue.Full):
             self._lines.put_nowait(_STOP)
-        self._thread.join(LAST_WORDS_SECONDS)
+        self._thread.join(FLUSH_TIMEOUT_SECONDS)
         self._lines = self._thread = None
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -99,12 +100,12 @@ class Outlet(logging.Handler):
                 self.dropped += 1
 
 
-OUTLET: Final = Outlet(STANDARD_OUTPUT)
-"""Where a server process says everything; idle until gunicorn's logger takes it."""
+STDOUT: Final = StdoutHandler(STANDARD_OUTPUT)
+"""Where a server process logs everything; unused until a logger gets it as its handler."""
 
 
-class Seldom:
-    """Lets one line through in each period, and counts the others for it."""
+class LogThrottle:
+    """Admits one line in each period, and counts the others for the next."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -112,7 +113,7 @@ class Seldom:
         self._silent = 0
 
     def admit(self, now: float) -> int | None:
-        """None for silence, else how many were silent since the last line; `now` is monotonic seconds."""
+        """None if the line is dropped, else how many were dropped since the last; `now` is monotonic seconds."""
         if now < self._next:
             self._silent += 1
             return None

@@ -1,4 +1,4 @@
-"""Whether somebody else listens where we are to listen."""
+"""Whether another program listens on an address of ours."""
 
 import errno
 import socket

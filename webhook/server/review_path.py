@@ -1,4 +1,4 @@
-"""What the head of a request says: which path is ours, how much time there is, whether the body is JSON."""
+"""What the head of a request says: which paths are ours, how much time there is, whether the body is JSON."""
 
 import functools
 import re
@@ -10,7 +10,7 @@ REVIEW_PATH: Final = re.compile(r"/validate(-coordination-k8s-io-v[0-9]+((alpha|
 """The paths that answer reviews: a short one, and controller-runtime's naming for each version and kind."""
 
 DEFAULT_TIMEOUT: Final = 10
-"""Seconds that an API server waits where a webhook configuration says nothing."""
+"""Seconds that an API server waits if a webhook configuration does not say."""
 LONGEST_TIMEOUT: Final = 30
 LEAST_BUDGET: Final = 0.2
 
@@ -19,7 +19,7 @@ _JSON: Final = b"application/json"
 
 
 def budget(query: bytes) -> float:
-    """Seconds for an answer, from `timeout=Ns` in the query; rubbish counts as no timeout.
+    """Seconds for an answer, from `timeout=Ns` in the query; an invalid timeout is ignored.
 
     The API server rounds its own time up to a whole second, so one second of it may not exist.
     """
@@ -36,12 +36,12 @@ def _budget(query: bytes) -> float:
     return max(min(granted, LONGEST_TIMEOUT) - 1.0, LEAST_BUDGET)
 
 
-def unsupported(head: Mapping[bytes, bytes]) -> str:
+def unsupported(headers: Mapping[bytes, bytes]) -> str:
     """Why the body cannot be read as JSON in UTF-8, or "". Header names are in lower case."""
-    media = head.get(b"content-type", b"")
-    if media == _JSON and b"content-encoding" not in head:
+    media = headers.get(b"content-type", b"")
+    if media == _JSON and b"content-encoding" not in headers:
         return ""
-    coding = head.get(b"content-encoding", b"identity").strip().lower()
+    coding = headers.get(b"content-encoding", b"identity").strip().lower()
     if coding not in {b"", b"identity"}:
         return "send the review without Content-Encoding"
     kind, _, parameters = media.lower().partition(b";")

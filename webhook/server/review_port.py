@@ -1,59 +1,76 @@
-"""Connections to the reviews' port: `POST /validate*` gets a verdict, everything else a line of text."""
+"""The reviews' port. `POST /validate...` is answered on the event loop, everything else by the Flask application.
+
+The fast path is the same function that Flask calls, with the same bytes, but without the framework, which costs ten
+times as much as a review.
+"""
 
 import asyncio
+import functools
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from uvicorn.config import Config
-from uvicorn.server import ServerState
+from flask import Flask
 
-from webhook.server.certificate_reload import peer_names
-from webhook.server.http.message import Answer
-from webhook.server.http.port_state import Load
-from webhook.server.http.protocol import GuardedProtocol
+from webhook.api.bulk import may_be_a_review
+from webhook.server.flask_app import call
+from webhook.server.http.message import Head, HttpResponse, RefusedError
+from webhook.server.http.port import RETRY, Handlers
 from webhook.server.review_path import REVIEW_PATH
-from webhook.server.reviewer import OK, Reviewer
+from webhook.server.reviewer import Reviewer
 
-JSON: Final = b"application/json"
+THREADS: Final = 1
+"""For Flask. While one runs, the event loop waits up to sys.getswitchinterval() for the interpreter."""
+MOST_WAITING: Final = 32
+"""Requests for Flask, beyond which a request gets 503. Their bodies count among the bytes in flight."""
+
 _match = REVIEW_PATH.fullmatch
 
 
-class ReviewProtocol(GuardedProtocol):
-    """`client_names`: who may ask, where clients show certificates; empty where they do not."""
+class ReviewPort:
+    """`client_names`: whose certificates are accepted, if clients show certificates; else empty."""
 
-    def __init__(
-        self,
-        load: Load,
-        reviewer: Reviewer,
-        client_names: frozenset[str],
-        config: Config,
-        state: ServerState,
-        loop: asyncio.AbstractEventLoop,
-    ) -> None:
-        super().__init__(load, config, state, loop)
-        self._reviewer = reviewer
+    def __init__(self, reviewer: Reviewer, app: Flask, client_names: frozenset[str]) -> None:
+        self._review = reviewer.review
+        self._app = app
         self._client_names = client_names
-        self._stranger = False
+        self._threads = ThreadPoolExecutor(THREADS, "flask")
+        self._waiting = 0
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Look at the client's certificate once; the CA has been checked by TLS."""
-        super().connection_made(transport)
-        if self._client_names:
-            self._stranger = not peer_names(transport.get_extra_info("peercert")) & self._client_names
+    def handlers(self) -> Handlers:
+        """For the port."""
+        return Handlers(self.respond, self.accept, self.accept_body, self.respond_later)
 
-    def refusal(self) -> tuple[int, str] | None:
-        """A certificate of the right CA with a name that nobody allowed."""
-        return (403, "this client certificate may not ask") if self._stranger else None
+    def accept(self, head: Head, names: frozenset[str]) -> None:  # noqa: ARG002 - whatever is asked
+        """Refuse a certificate of the right CA with a name that is not allowed."""
+        if self._client_names and not names & self._client_names:
+            raise RefusedError(403, "this client certificate is not allowed")
 
-    def answer(self, body: bytes) -> Answer:
-        """The verdict, or why there is none."""
-        head = self.head
-        if head.path != b"/validate" and _match(head.path.decode("latin-1")) is None:
-            return self._refused_answer("path", Answer(404, b"not found\n"))
-        if head.method != b"POST":
-            return self._refused_answer("method", Answer(405, b"method not allowed\n", allow=b"POST"))
-        status, text = self._reviewer.answer(body, head.query, head.fields, self.begun)
-        return Answer(status, text, JSON) if status == OK else Answer(status, text)
+    def accept_body(self, size: int, beginning: bytes | bytearray) -> None:
+        """Refuse a large body that no API server sends by its first bytes."""
+        if not may_be_a_review(size, beginning):
+            raise RefusedError(413, "a body of this size must begin as an API server begins a review")
 
-    def _refused_answer(self, kind: str, answer: Answer) -> Answer:
-        self.load.metrics.refused(kind)
-        return answer if self.head.method != b"HEAD" else answer._replace(body=b"")
+    def respond(self, head: Head, body: bytes, began: float) -> HttpResponse | None:
+        """The fast path."""
+        method, path, query, fields, _ = head
+        if method != b"POST" or (path != b"/validate" and _match(path.decode("latin-1")) is None):
+            return None
+        return self._review(body, query, fields, began)
+
+    def respond_later(self, head: Head, body: bytes) -> asyncio.Future[HttpResponse]:
+        """Ask Flask, in a thread."""
+        if self._waiting >= MOST_WAITING:
+            raise RefusedError(503, "too many requests wait", RETRY)
+        self._waiting += 1
+        response = asyncio.get_running_loop().run_in_executor(
+            self._threads, functools.partial(call, self._app, head, body)
+        )
+        response.add_done_callback(self._done)
+        return response
+
+    def stop(self) -> None:
+        """Start no more calls."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _done(self, _response: asyncio.Future[HttpResponse]) -> None:
+        self._waiting -= 1

@@ -1,69 +1,98 @@
-"""What one worker serves: policy, certificate, counters, and what watches the files that change."""
+"""What one worker serves: ports, policy, certificate and counters, and what is done again and again for them."""
 
-import asyncio
+import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from a2wsgi import WSGIMiddleware
+from msgspec import Struct
+from msgspec.structs import replace
 
 from webhook.policy_file import PolicyFile
 from webhook.rules.mode import Mode
-from webhook.server.certificate_reload import Certificates
-from webhook.server.flask_app import create_app
-from webhook.server.health_port import Readiness
-from webhook.server.http.port_state import Load
-from webhook.server.logs import LOG, OUTLET
+from webhook.server.certificate_reload import CertificateReloader
+from webhook.server.flask_app import make_app
+from webhook.server.health_port import HealthPort, Readiness
+from webhook.server.http.port import Handlers, Port
+from webhook.server.logs import LOG, STDOUT
 from webhook.server.observe.audit_log import AuditLog
 from webhook.server.observe.capture import Capture
 from webhook.server.observe.metrics import make_metrics
 from webhook.server.observe.review_log import ReviewLog
+from webhook.server.review_port import ReviewPort
 from webhook.server.reviewer import Observer, Reviewer
 from webhook.server.settings import Options
 
-APP_THREADS: Final = 4
-"""For Flask, to which no request gets: the protocol answers all of them itself. uvicorn wants an application."""
+LARGEST_PROBE: Final = 4096
+SECONDS_BETWEEN_COUNTS: Final = 1.0
 
 
-class Service:
-    """Made in a worker, after the fork."""
+class _Periodic(Struct):
+    """`due` is in monotonic seconds."""
+
+    seconds: float
+    work: Callable[[], object]
+    due: float
+
+
+class WorkerServices:
+    """Made in a worker, after the fork. `ports` are those of the reviews and of health, in this order."""
 
     def __init__(self, options: Options, memory: Path, policy_file: PolicyFile) -> None:
-        self.options = options
-        self.metrics = make_metrics()
-        self.load = Load(options.guards, self.metrics)
-        observers: list[Observer] = [self.metrics, ReviewLog()]
+        self._policy_file = policy_file
+        self._metrics = metrics = make_metrics()
+        self._capture = Capture(Path(options.capture)) if options.capture else None
+        observers: list[Observer] = [metrics, ReviewLog()]
         if options.audit_lines:
             observers.append(AuditLog())
-        self._capture = Capture(Path(options.capture)) if options.capture else None
         if self._capture:
             observers.append(self._capture)
-        self.reviewer = Reviewer(policy_file.current, options.respond, observers)
-        self.certificates = Certificates(
+        self._reviewer = Reviewer(policy_file.current, observers)
+        self.certificates = CertificateReloader(
             Path(options.tls_dir),
             memory,
             Path(options.client_ca) if options.client_ca else None,
-            lambda result: self.metrics.reloaded("certificate", result),
+            lambda result: metrics.reloaded("certificate", result),
         )
-        app: Any = create_app(self.reviewer, self.metrics.refused)
-        self.asgi_app: Any = WSGIMiddleware(app.wsgi_app, workers=APP_THREADS)
-        self._policy_file = policy_file
+        app = make_app(self._reviewer, metrics.refused)
+        self._review_port = ReviewPort(self._reviewer, app, frozenset(options.client_names))
+        health = HealthPort(self.readiness, metrics.exposition)
+        # A server that stops takes no more probes.
+        of_health = replace(options.guards, largest_body=LARGEST_PROBE, drain_seconds=0)
+        self.ports = (
+            Port(self._review_port.handlers(), options.guards, metrics),
+            Port(Handlers(health.respond), of_health, metrics),
+        )
+        now = time.monotonic()
+        self._periodic = [
+            _Periodic(SECONDS_BETWEEN_COUNTS, self.show_counts, now),
+            _Periodic(options.certificate_poll_seconds, self._poll_certificate, now + options.certificate_poll_seconds),
+            _Periodic(options.policy_poll_seconds, self._poll_policy, now + options.policy_poll_seconds),
+        ]
 
     def start(self) -> None:
-        """Log from a thread from now on, load the certificate, say what holds; raises certificate_check.Unusable."""
-        OUTLET.start()
+        """Log from a thread from now on, load the certificate, log what is in use; raises certificates.Unusable."""
+        STDOUT.start()
         if self._capture:
             self._capture.start()
         self.certificates.start()
-        self.metrics.show_certificate(self.certificates)
+        self._metrics.show_certificate(self.certificates)
         self._use_policy()
 
+    def run_due(self, now: float) -> None:
+        """Do what is due; `now` is monotonic seconds."""
+        for one in self._periodic:
+            if now >= one.due:
+                one.due = now + one.seconds
+                guarded(one.work)
+
     def stop(self) -> None:
-        """Write out what is still counted, captured and logged."""
+        """Flush what is counted, captured and logged, and stop."""
+        self._review_port.stop()
         if self._capture:
             self._capture.stop()
-        self.metrics.flush()
-        OUTLET.stop()
+        self._metrics.flush()
+        STDOUT.stop()
 
     def readiness(self) -> Readiness:
         """Whether this worker can evaluate and be trusted, and what a person must repair.
@@ -77,37 +106,35 @@ class Service:
             warnings.append("policy: mode is off, every write is allowed; remove it to evaluate writes again")
         return Readiness(self.certificates.reasons(), warnings + self.certificates.warnings())
 
-    async def watch_certificate(self) -> None:
-        """Look for a new certificate, for ever."""
-        while True:
-            await asyncio.sleep(self.options.guards.certificate_poll_seconds)
-            guarded(self.certificates.poll)
-            self.metrics.show_certificate(self.certificates)
+    def show_counts(self) -> None:
+        """Show in the metrics what was counted, and return freed memory."""
+        self._metrics.show_in_flight(sum(port.requests_in_flight for port in self.ports))
+        self._metrics.lost("log", STDOUT.dropped)
+        if self._capture:
+            self._metrics.lost("capture", self._capture.dropped)
+        self._metrics.flush()
+        for port in self.ports:
+            port.give_back()
 
-    async def watch_policy(self) -> None:
-        """Look for a new policy, for ever."""
-        while True:
-            await asyncio.sleep(self.options.guards.policy_poll_seconds)
-            guarded(self._poll_policy)
-            self.metrics.lost("log", OUTLET.dropped)
-            if self._capture:
-                self.metrics.lost("capture", self._capture.dropped)
+    def _poll_certificate(self) -> None:
+        guarded(self.certificates.poll)
+        self._metrics.show_certificate(self.certificates)
 
     def _poll_policy(self) -> None:
         reload = self._policy_file.poll()
         if reload is None:
             return
         if reload.error:
-            self.metrics.reloaded("policy", "failure")
+            self._metrics.reloaded("policy", "failure")
             LOG.error("the policy file is refused; the old policy stays", extra={"fields": {"problem": reload.error}})
             return
-        self.metrics.reloaded("policy", "success")
+        self._metrics.reloaded("policy", "success")
         self._use_policy()
 
     def _use_policy(self) -> None:
         policy = self._policy_file.current
-        self.reviewer.policy = policy
-        self.metrics.show_policy(policy)
+        self._reviewer.policy = policy
+        self._metrics.show_policy(policy)
         fields = {"preset": policy.preset, "hash": policy.digest, "mode": policy.mode.word}
         if policy.mode is Mode.OFF:
             LOG.error("the policy is off: every write is allowed", extra={"fields": fields})
@@ -116,8 +143,8 @@ class Service:
 
 
 def guarded(work: Callable[[], object]) -> None:
-    """A bug in what is done again and again must not end the doing."""
+    """A failing periodic task must not stop the loop."""
     try:
         work()
     except Exception:  # noqa: BLE001 - any bug in the work; it is logged
-        LOG.exception("what is done every few moments met a bug")
+        LOG.exception("a periodic task failed")

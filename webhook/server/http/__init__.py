@@ -1,1 +1,1 @@
-"""HTTP/1.1 over TLS with clients that may be hostile. It knows nothing of reviews."""
+"""HTTP/1.1 with clients that may be hostile, on asyncio and httptools. It knows nothing of reviews."""

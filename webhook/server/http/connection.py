@@ -1,176 +1,251 @@
-"""One connection with a client that may be hostile: how long it may live, what it holds, and how it ends.
+"""One connection with a client that may be hostile: how long it may stay open, what it holds, and how it ends.
 
-It leans on names inside uvicorn (`flow`, `connections`), which is why uvicorn is pinned exactly and each guard has a
-test. No request reaches an ASGI application, and uvicorn's own timers are not used: `expires` is one number for each
-connection, which the sweep compares with the clock, so there is no timer that could outlive a connection.
-
-What is overridden, and why:
-- connection_made, connection_lost: a connection that never sends a request is closed as well; counts are given back.
-- shutdown: draining by `expires`, which serves one more request.
-- pause_writing, resume_writing: a client that does not read its answers is not read from.
+Its states and every change between them are a table in `state.py`. `expires` is one number for each connection, which
+is compared with the clock from time to time, so there is no timer that could outlive a connection.
 """
 
-import abc
 import asyncio
-import time
-from collections.abc import Mapping
-from http import HTTPStatus
-from typing import Any, ClassVar, Final
+from time import monotonic
+from typing import Final
 
-from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from uvicorn.server import ServerState
-
-from webhook.server.http.message import Answer, message
-from webhook.server.http.port_state import Load
+from webhook.server.http.client_names import names_in
+from webhook.server.http.guards import WIDE_CONNECTION, WIDE_READ
+from webhook.server.http.message import Head, HttpResponse, RefusedError, to_bytes
+from webhook.server.http.port import RETRY, Port
+from webhook.server.http.request_reader import RequestReader
+from webhook.server.http.state import (
+    BODY,
+    CLOSED,
+    CLOSING,
+    DISCARDING,
+    ENDING,
+    HEAD,
+    IDLE,
+    READING,
+    RESPONDING,
+    TAKES_BYTES,
+)
 from webhook.server.logs import LOG
 
 CLOSE_SECONDS: Final = 2
-"""How long a client may take to let go after we closed."""
+"""How long to wait for the peer to close after we closed."""
+_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-class Connection(HttpToolsProtocol, abc.ABC):
-    """A connection whose requests a subclass reads."""
+class _EndOfReading(Exception):  # noqa: N818 - not an error
+    """What follows in this piece is not read."""
 
-    kinds: ClassVar[Mapping[int, str]] = {
-        400: "framing",
-        403: "client",
-        405: "method",
-        408: "slow",
-        413: "body-size",
-        417: "expectation",
-        431: "head-size",
-        500: "bug",
-    }
 
-    def __init__(self, load: Load, config: Config, state: ServerState, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(config, state, {}, loop)
-        self.load = load
-        self.guards = load.guards
+class Connection(asyncio.Protocol):
+    """Reads requests, and writes what the port responds."""
+
+    transport: asyncio.Transport
+
+    def __init__(self, port: Port) -> None:
+        self.state = IDLE
         self.expires = 0.0
         self.weight = 0
-        self.body: bytes | bytearray | None = None
-        self._unread: bytes | memoryview = b""  # what of a read waits for its turn
-        self._open = False  # a request has begun and is not whole
-        self._held = 0
-        self._waiting = False
-        self._refused = False
-        self._closing = False
-        self._draining = False
+        self._port = port
+        self._reader = RequestReader(self, port)
+        self.client_names: frozenset[str] = frozenset()
+        self._now = 0.0  # of the last event, in monotonic seconds
+        self._begun = 0.0  # the first byte of the request
+        self._unread: bytes | memoryview = b""
+        self._takes_turns = False  # it has pipelined, or sent a request that takes long to parse
+        self._is_writing_paused = False
+        self._response: asyncio.Future[HttpResponse] | None = None
+        self._keep_alive = True  # after that response
+
+    # What the transport calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Start the clock: silence after the handshake ends at keep-alive."""
-        super().connection_made(transport)  # type: ignore[arg-type] # uvicorn narrows it to Transport
-        self.expires = time.monotonic() + self.guards.keep_alive_seconds
-        self.load.opened(self, 1)
+        """Start the clock: silence after the handshake ends like silence after a response."""
+        self.transport = transport  # type: ignore[assignment] # it is one that writes
+        self.client_names = names_in(transport.get_extra_info("peercert"))
+        self.expires = monotonic() + self._port.idle_seconds
+        self._port.opened(self, 1)
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - however it was lost
         """Give back what this connection held."""
-        self._release()
+        self.state = CLOSED
         self._unread = b""
-        self.load.closed(self)
-        super().connection_lost(exc)
+        self._reader.close()
+        self._port.closed(self)
+        if self._response is not None:
+            self._response.cancel()
 
     def pause_writing(self) -> None:
-        """The client does not read: do not read from it either, and do not wait for ever."""
-        super().pause_writing()
-        self.flow.pause_reading()
-        self.expires = time.monotonic() + self.guards.request_seconds
+        """The client does not read: do not read from it either, and close it if that lasts."""
+        self._is_writing_paused = True
+        self._go_on()
+        self.expires = monotonic() + self._port.guards.request_seconds
 
     def resume_writing(self) -> None:
         """It reads again."""
-        super().resume_writing()
-        if self._unread:
-            self.load.turns.queue(self, self.loop)
-        else:
-            self.flow.resume_reading()
-        if not self._open and not self._closing:
-            self._rest()
+        self._is_writing_paused = False
+        if self.state is IDLE:
+            self.expires = monotonic() + self._port.idle_seconds
+        elif self.state in READING:
+            self.expires = self._begun + self._port.guards.request_seconds
+        self._go_on()
 
-    @property
-    def is_idle(self) -> bool:
-        """Between two requests."""
-        return not self._open and not self._unread
+    def data_received(self, data: bytes) -> None:
+        """Read, or let it wait; whatever goes wrong ends this connection only."""
+        port = self._port
+        self._now = monotonic()
+        if len(data) > WIDE_READ and self.weight == 1:
+            port.opened(self, WIDE_CONNECTION - 1)
+        try:
+            if self.state in ENDING:
+                return
+            if self.state is IDLE and not self._unread:
+                known = port.known_heads.find(data)
+                if known is not None and port.has_room(known[0].length):
+                    self._begun = self._now
+                    port.accept(known[0], self.client_names)
+                    self._respond(*known, keep_alive=True)
+                    return
+            if self._unread or self.state is RESPONDING or self._takes_turns:
+                self._unread = bytes(self._unread) + data
+                self._go_on()
+            else:
+                self._read(data)
+        except Exception as error:  # noqa: BLE001 - as it says
+            self._end_reading(error)
 
-    @abc.abstractmethod
+    # What the port calls.
+
     def take_turn(self) -> bool:
-        """Parse a little of what waits; whether there is more."""
+        """Read some of what waits; whether there is more."""
+        if not self._unread or self._is_writing_paused or self.state not in TAKES_BYTES:
+            return False
+        self._now = monotonic()
+        try:
+            self._unread = self._reader.read_some(self._unread)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._end_reading(error)
+        if self._unread and self.state in TAKES_BYTES:
+            return True
+        self._go_on()
+        return False
 
     def expire(self) -> None:
-        """Called by the sweep when `expires` has passed."""
-        if self._closing or self.flow.write_paused:
+        """Called when `expires` has passed."""
+        if self.state is CLOSING or self._is_writing_paused:
             self.transport.abort()
-        elif self._open and not self._refused:
-            self.refuse(408, "the request took too long")
+        elif self.state in READING:
+            self._refuse(RefusedError(408, "the request took too long"))
+        elif self._response is not None:
+            self._response.cancel()
+            self._refuse(RefusedError(503, "the response took too long", RETRY))
         else:
             self._close()
 
-    def shutdown(self) -> None:
-        """The server stops: answer one more request on an idle connection, then close it."""
-        self._draining = True
-        self.expires = min(self.expires, time.monotonic() + self.guards.drain_seconds)
+    def _read(self, data: bytes) -> None:
+        was_idle, requests = self.state is IDLE, self._reader.requests
+        self._unread = self._reader.read_some(data)
+        if self._unread:
+            self._takes_turns = True
+            self._go_on()
+        elif was_idle and self.state is IDLE and self._reader.requests == requests + 1:
+            self._port.known_heads.remember(data, self._reader.head)
 
-    def refuse(self, status: int, text: str) -> None:
-        """Answer what is no review, and close: nobody knows where a next request would begin."""
-        if self._refused:
+    def _go_on(self) -> None:
+        """Read what waits in turns, or what comes, unless the client or a response must be waited for."""
+        if self.state in ENDING:
+            self._unread = b""
+        elif self._is_writing_paused or self.state is RESPONDING:
+            self.transport.pause_reading()
+        elif self._unread:
+            self.transport.pause_reading()
+            self._port.turns.queue(self)
+        else:
+            self.transport.resume_reading()
+
+    # What the reader calls.
+
+    def request_began(self) -> None:
+        """Start the clock of this request."""
+        if self.state is IDLE:
+            self.state = HEAD
+            self._begun = self._now
+            self.expires = self._begun + self._port.guards.request_seconds
+        elif self.state is not HEAD:
+            raise _EndOfReading
+
+    def head_accepted(self, head: Head) -> None:
+        """Go on to its body."""
+        self.state = BODY
+        if b"expect" in head.fields:
+            self.transport.write(_CONTINUE)
+
+    def request_read(self, head: Head, body: bytes, *, keep_alive: bool) -> None:
+        """Respond to a whole request."""
+        self.state = IDLE
+        self._respond(head, body, keep_alive=keep_alive)
+        if self._response is None:
+            self._reader.release()
+
+    # Responding.
+
+    def _respond(self, head: Head, body: bytes, *, keep_alive: bool) -> None:
+        handlers = self._port.handlers
+        response = handlers.respond(head, body, self._begun)
+        if response is not None:
+            self._send(response, close=self._port.is_draining or not keep_alive)
             return
-        self._refused = True
-        self.body = None
+        self._response = handlers.respond_later(head, body)
+        self._response.add_done_callback(self._responded)
+        self._keep_alive = keep_alive
+        self.state = RESPONDING
+        self.expires = self._now + self._port.guards.request_seconds
+        self._go_on()
+
+    def _responded(self, response: asyncio.Future[HttpResponse]) -> None:
+        if response.cancelled() or self.state is not RESPONDING:
+            return
+        self._response = None
+        self._reader.release()
+        self._now = monotonic()
+        self.state = IDLE
+        if bug := response.exception():
+            self._end_reading(bug)
+        else:
+            self._send(response.result(), close=self._port.is_draining or not self._keep_alive)
+        self._go_on()
+
+    def _send(self, response: HttpResponse, *, close: bool) -> None:
+        """Respond in one write."""
+        self.transport.write(to_bytes(response, close=close))
+        if close:
+            self._close()
+        elif not self._is_writing_paused:
+            self.expires = self._now + self._port.idle_seconds
+
+    def _refuse(self, refusal: RefusedError) -> None:
+        """Respond to what will not be read to its end, and close: the next request could begin anywhere."""
+        self._port.count_refusal(refusal, self.transport.get_extra_info("peername"))
+        self.transport.write(to_bytes(refusal.response, close=True))
+        if self.state in READING:
+            self.state = DISCARDING
+            self.expires = monotonic() + self._port.guards.linger_seconds
+        else:
+            self._close()
+        self._reader.close()
+
+    def _end_reading(self, error: BaseException) -> None:
+        """Nothing more is read. What is not a refusal is a bug of ours."""
+        self._keep_alive = False
         self._unread = b""
-        if status == HTTPStatus.SERVICE_UNAVAILABLE:
-            self.load.metrics.shed()
-        else:
-            self.load.metrics.refused(self.kinds[status])
-        self.load.complain(status, text, self.client)
-        self._release()
-        extra = b"connection: close\r\n"
-        if status == HTTPStatus.SERVICE_UNAVAILABLE:
-            extra += b"retry-after: 1\r\n"
-        if status == HTTPStatus.METHOD_NOT_ALLOWED:
-            extra += b"allow: POST\r\n"
-        self.transport.write(message(Answer(status, text.encode() + b"\n"), extra))
-        if self._open:
-            self.expires = time.monotonic() + self.guards.linger_seconds
-        else:
-            self._close()
-
-    def _count(self, size: int) -> None:
-        self._held += size
-        self.load.bytes_in_flight += size
-        if self._held > self.guards.largest_body:
-            self.refuse(413, "the body is too large")
-        elif not self.load.has_room():
-            self.refuse(503, "too many bytes are being read")
-
-    def _release(self) -> None:
-        self.load.bytes_in_flight -= self._held
-        self._held = 0
-        if self._waiting:
-            self._waiting = False
-            self.load.metrics.waiting(-1)
-
-    def _rest(self) -> None:
-        """Nothing to do: wait for the next request."""
-        if self.flow.write_paused:
+        if isinstance(error, _EndOfReading) or self.state not in TAKES_BYTES:
             return
-        wait = self.guards.drain_seconds if self._draining else self.guards.keep_alive_seconds
-        self.expires = time.monotonic() + wait
+        if not isinstance(error, RefusedError):
+            LOG.error("a connection failed", exc_info=error)
+            error = RefusedError(500, "internal error")
+        self._refuse(error)
 
     def _close(self) -> None:
-        self._closing = self._refused = True
-        self.expires = time.monotonic() + CLOSE_SECONDS
+        self.state = CLOSING
+        self.expires = monotonic() + CLOSE_SECONDS
+        self._unread = b""
         self.transport.close()
-
-    def _met_bug(self, bug: BaseException | None) -> None:
-        LOG.error("a connection met a bug", exc_info=bug)
-        self.refuse(500, "a connection met a bug")
-
-
-def sweep(connections: set[Any], now: float) -> None:
-    """Let go of every connection whose time has passed; a bug with one must not keep the others."""
-    for connection in [one for one in connections if now >= one.expires]:
-        try:
-            connection.expire()
-        except Exception:  # noqa: BLE001 - whatever it is, the connection goes
-            LOG.exception("a connection that could not expire is aborted")
-            connection.transport.abort()

@@ -28,7 +28,7 @@ class KnownHeads:
         return len(self._heads)
 
     def find(self, data: bytes) -> tuple[Head, bytes] | None:
-        """Head and body of `data`, where it is one whole request, and nothing more, with a known head."""
+        """Head and body of `data`, if it is one whole request, and nothing more, with a known head."""
         begin = _begin_of_body(data)
         head = self._heads.get(data[:begin])
         if head is None or len(data) != begin + head.length:
@@ -50,6 +50,6 @@ class KnownHeads:
 
 
 def _begin_of_body(data: bytes) -> int:
-    """Where a head that is not too long has ended; 0 where none has."""
+    """Where a head that is not too long has ended; 0 if none has."""
     end = data.find(_END, 0, LONGEST_HEAD)
     return 0 if end < 0 else end + len(_END)

@@ -1,27 +1,29 @@
-"""HTTP/1.1 by itself: what a head must not say, and an answer as bytes."""
+"""HTTP/1.1 by itself: the head of a request, what it must not say, and a response with its bytes."""
 
 import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final, NamedTuple, Self
 
+from msgspec import Struct
+
 Headers = list[tuple[bytes, bytes]]
 """In the order of the wire; names in lower case."""
 
-Problem = tuple[int, str]
-"""A status and one line of text."""
+TEXT: Final = b"text/plain; charset=utf-8"
 
 _ABSOLUTE: Final = re.compile(rb"\A[A-Za-z][-+.A-Za-z0-9]*://[^/?#]*")
 """What an absolute-form target has before its path (RFC 9112 3.2.2)."""
+_ABOUT_UPGRADE: Final = frozenset({b"upgrade", b"connection", b"http2-settings"})
 _CONTINUE: Final = b"100-continue"
 UNUSUAL: Final = frozenset({b"transfer-encoding", b"expect"})
 """Headers that say how a body comes; kube-apiserver never sends them."""
-_VERSIONS: Final = frozenset({"1.1", "1.0"})
-_PHRASES: Final = {status.value: status.phrase.encode() for status in HTTPStatus}
+TOO_LARGE_HEAD: Final = "the head of the request is too large"
+VERSIONS: Final = frozenset({"1.1", "1.0"})
 
 
 class Head(NamedTuple):
-    """What a request says before its body; `length` is its Content-Length, 0 where it has none."""
+    """What a request says before its body; `length` is its Content-Length, 0 if it has none."""
 
     method: bytes
     path: bytes
@@ -31,7 +33,7 @@ class Head(NamedTuple):
 
     @classmethod
     def of(cls, method: bytes, target: bytes, headers: Headers) -> Self:
-        """The head; of equal names the last one counts. The parser has refused bad lengths before."""
+        """The head; of equal names the last one counts. The parser has refused invalid lengths before."""
         path, _, query = _ABSOLUTE.sub(b"", target).partition(b"?")
         fields = dict(headers)
         return cls(method, path, query, fields, int(fields.get(b"content-length", 0)))
@@ -40,50 +42,74 @@ class Head(NamedTuple):
 NO_HEAD: Final = Head(b"", b"", b"", {}, 0)
 
 
-class Answer(NamedTuple):
-    """What goes back: `media` is the Content-Type, `allow` the methods of a 405."""
+class HttpResponse(Struct, frozen=True, gc=False):
+    """A response from its maker to the bytes on the wire; `headers` are further lines, each with its line break."""
 
     status: int
     body: bytes
-    media: bytes = b"text/plain; charset=utf-8"
-    allow: bytes = b""
+    content_type: bytes = TEXT
+    headers: bytes = b""
+
+    def without_body(self) -> "HttpResponse":
+        """The same in response to HEAD."""
+        return HttpResponse(self.status, b"", self.content_type, self.headers)
 
 
-def head_size(target: bytes, headers: Headers) -> int:
-    """Bytes of a head, as good as they were sent."""
-    return len(target) + sum(len(name) + len(value) + 4 for name, value in headers)
+class RefusedError(Exception):
+    """A request that is answered before it is whole, and ends its connection."""
+
+    def __init__(self, status: int, reason: str, headers: bytes = b"") -> None:
+        super().__init__(status, reason)
+        self.reason = reason
+        self.response = HttpResponse(status, f"{reason}\n".encode(), headers=headers)
 
 
-def head_problem(head: Head, headers: Headers, version: str) -> Problem | None:
-    """What is wrong with a head that the parser took; `headers` are all of its headers."""
+def check_size(target: bytes, headers: Headers, largest: int) -> None:
+    """Raise RefusedError if a head has more bytes than `largest`, as good as they were sent."""
+    if len(target) + sum(len(name) + len(value) + 4 for name, value in headers) > largest:
+        raise RefusedError(431, TOO_LARGE_HEAD)
+
+
+def check_head(head: Head, headers: Headers, version: str) -> None:
+    """Raise RefusedError if a head that the parser took is invalid; `headers` are all of its headers."""
     fields = head.fields
-    if version not in _VERSIONS:
-        return 400, "not an HTTP/1.1 request"
+    if version not in VERSIONS:
+        raise RefusedError(400, "not an HTTP/1.1 request")
     hosts = 1 if len(fields) == len(headers) else sum(name == b"host" for name, _ in headers)
     if hosts > 1 or (b"host" not in fields and version == "1.1"):
-        return 400, "a request needs one Host"
-    return None if fields.keys().isdisjoint(UNUSUAL) else _unusual_problem(fields, version)
-
-
-def message(answer: Answer, extra: bytes) -> bytes:
-    """Head and body as one piece: one write is one TLS record."""
-    status, body, media, allow = answer
-    if allow:
-        extra += b"allow: %b\r\n" % allow
-    return b"HTTP/1.1 %d %b\r\ncontent-type: %b\r\ncontent-length: %d\r\n%b\r\n%b" % (
-        status,
-        _PHRASES[status],
-        media,
-        len(body),
-        extra,
-        body,
-    )
-
-
-def _unusual_problem(fields: Mapping[bytes, bytes], version: str) -> Problem | None:
+        raise RefusedError(400, "a request needs one Host")
+    if head.method == b"CONNECT":
+        # RFC 9110 10.2.1: nothing is allowed.
+        raise RefusedError(405, "CONNECT is not supported", b"allow:\r\n")
+    if fields.keys().isdisjoint(UNUSUAL):
+        return
     coding = fields.get(b"transfer-encoding")
     if coding is not None and (coding.strip().lower() != b"chunked" or version == "1.0"):
-        return 400, "the only transfer coding is chunked"
+        raise RefusedError(400, "the only transfer coding is chunked")
     if fields.get(b"expect", _CONTINUE).lower() != _CONTINUE:
-        return 417, "the only expectation is 100-continue"
-    return None
+        raise RefusedError(417, "the only expectation is 100-continue")
+
+
+def without_upgrade(method: bytes, target: bytes, headers: Headers, version: str) -> bytes:
+    """A head as bytes, without its wish for another protocol, which a server may ignore (RFC 9110 7.8)."""
+    first = b"%b %b HTTP/%b" % (method, target, version.encode())
+    others = (b"%b: %b" % header for header in headers if header[0] not in _ABOUT_UPGRADE)
+    return b"\r\n".join([first, *others, b"", b""])
+
+
+_FIRST_LINES: Final = {
+    status.value: b"HTTP/1.1 %d %b\r\ncontent-type: " % (status.value, status.phrase.encode()) for status in HTTPStatus
+}
+
+
+def to_bytes(response: HttpResponse, *, close: bool) -> bytes:
+    """Head and body as one piece: one write is one TLS record."""
+    body = response.body
+    return b"%b%b\r\ncontent-length: %d\r\n%b%b\r\n%b" % (
+        _FIRST_LINES[response.status],
+        response.content_type,
+        len(body),
+        response.headers,
+        b"connection: close\r\n" if close else b"",
+        body,
+    )

@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from webhook.rules.finding import Finding
 from webhook.rules.mode import Mode
-from webhook.server.logs import LOG, Seldom
+from webhook.server.logs import LOG, LogThrottle
 from webhook.server.observe.review_log import described
-from webhook.server.respond import Reply
+from webhook.server.respond import ReviewResponse
 
 SECONDS_BETWEEN_LINES: Final = 60.0
 """For the same rule, lease and user."""
@@ -29,7 +29,7 @@ class _Line(Struct):
     silent: int = 0
 
 
-class SeldomForEach:
+class LogThrottleByKey:
     """Lets one line through for each key in each period, and counts the others.
 
     It remembers `most` keys. Further ones are silent until the oldest line is a period old; `lost` counts them.
@@ -70,13 +70,13 @@ class AuditLog:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, most: int = MOST_KEYS) -> None:
         self._clock = clock
-        self._lines = SeldomForEach(SECONDS_BETWEEN_LINES, most)
-        self._complaints = Seldom(SECONDS_BETWEEN_LINES)
+        self._lines = LogThrottleByKey(SECONDS_BETWEEN_LINES, most)
+        self._complaints = LogThrottle(SECONDS_BETWEEN_LINES)
         self._one_at_a_time = threading.Lock()
 
-    def replied(self, reply: Reply, body: bytes, head: Mapping[bytes, bytes], seconds: float) -> None:  # noqa: ARG002
+    def responded(self, response: ReviewResponse, body: bytes, headers: Mapping[bytes, bytes], seconds: float) -> None:  # noqa: ARG002
         """Log the findings of mode audit that have not been logged within the last minute."""
-        request, verdict = reply.request, reply.verdict
+        request, verdict = response.request, response.verdict
         if request is None or verdict is None or not verdict.findings:
             return
         first: dict[str, Finding] = {}

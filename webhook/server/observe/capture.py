@@ -18,8 +18,8 @@ from typing import IO, Annotated, Any, Final
 
 import msgspec
 
-from webhook.server.logs import LOG, Seldom
-from webhook.server.respond import Reply
+from webhook.server.logs import LOG, LogThrottle
+from webhook.server.respond import ReviewResponse
 
 INDEX: Final = "index.jsonl"
 LOCK: Final = ".lock"
@@ -29,8 +29,8 @@ STEP: Final = 0.05
 """Share of the ring that a worker writes between two looks at its size; with many workers it is larger by as much."""
 MOST_WAITING: Final = 200
 MOST_BYTES_WAITING: Final = 32 * 1024 * 1024
-LAST_WORDS_SECONDS: Final = 2.0
-COMPLAIN_EVERY: Final = 60
+FLUSH_TIMEOUT_SECONDS: Final = 2.0
+SECONDS_BETWEEN_LINES: Final = 60
 
 _SECRET: Final = frozenset({b"authorization", b"cookie", b"proxy-authorization"})
 _encode = msgspec.json.Encoder().encode
@@ -39,12 +39,12 @@ _encode = msgspec.json.Encoder().encode
 class _Taken(msgspec.Struct, frozen=True):
     received: dt.datetime
     body: bytes
-    head: Mapping[bytes, bytes]
-    reply: Reply
+    headers: Mapping[bytes, bytes]
+    response: ReviewResponse
 
 
 class Capture:
-    """One worker's part in the ring; call `start` after the fork. `dropped` counts reviews that had no room."""
+    """One worker's part in the ring; call `start` after the fork. `dropped` counts reviews that were not kept."""
 
     def __init__(self, directory: Path, most_reviews: int = MOST_REVIEWS, most_bytes: int = MOST_BYTES) -> None:
         self.dropped = 0
@@ -57,31 +57,31 @@ class Capture:
         self._reviews_since_look = most_reviews
         self._bytes_since_look = 0
         self._numbers = itertools.count(1)
-        self._seldom = Seldom(COMPLAIN_EVERY)
+        self._throttle = LogThrottle(SECONDS_BETWEEN_LINES)
         self._thread = threading.Thread(target=self._write_all, name="capture", daemon=True)
 
     def start(self) -> None:
-        """Begin to write; raises OSError where the directory cannot be made."""
+        """Begin to write; raises OSError if the directory cannot be made."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._thread.start()
 
     def stop(self) -> None:
         """Write what waits, for a moment."""
         try:
-            self._waiting.put(None, timeout=LAST_WORDS_SECONDS)
+            self._waiting.put(None, timeout=FLUSH_TIMEOUT_SECONDS)
         except queue.Full:
             return
-        self._thread.join(LAST_WORDS_SECONDS)
+        self._thread.join(FLUSH_TIMEOUT_SECONDS)
 
-    def replied(self, reply: Reply, body: bytes, head: Mapping[bytes, bytes], seconds: float) -> None:  # noqa: ARG002
+    def responded(self, response: ReviewResponse, body: bytes, headers: Mapping[bytes, bytes], seconds: float) -> None:  # noqa: ARG002
         """Take one review that got a verdict; never waits."""
-        if reply.request is None:
+        if response.request is None:
             return
         if self._bytes_waiting + len(body) > MOST_BYTES_WAITING:
             self.dropped += 1
             return
         try:
-            self._waiting.put_nowait(_Taken(dt.datetime.now(dt.UTC), body, head, reply))
+            self._waiting.put_nowait(_Taken(dt.datetime.now(dt.UTC), body, headers, response))
         except queue.Full:
             self.dropped += 1
         else:
@@ -102,7 +102,7 @@ class Capture:
                     self._write(taken)
             except Exception as error:  # noqa: BLE001 - whatever stands in the directory, the next review is kept
                 self.dropped += 1
-                if self._seldom.admit(time.monotonic()) is not None:
+                if self._throttle.admit(time.monotonic()) is not None:
                     LOG.error("a review could not be captured", extra={"fields": {"problem": str(error)}})
 
     @contextmanager
@@ -175,14 +175,14 @@ _FLAGS: Final = {
 
 
 def _private(path: Path, mode: str) -> IO[bytes]:
-    """A file for nobody else, as captured reviews hold names, labels and users; never what a link points to."""
+    """A file that others cannot read, as captured reviews hold names, labels and users; never what a link points to."""
     descriptor = os.open(path, _FLAGS[mode] | os.O_NOFOLLOW | os.O_CLOEXEC, mode=0o600)
     return os.fdopen(descriptor, mode.replace("x", "w"))
 
 
 def _entry(taken: _Taken, unique: str) -> dict[str, Any]:
     """One line of the index; names and text are data, the file's name is made of ours only."""
-    request, verdict = taken.reply.request, taken.reply.verdict
+    request, verdict = taken.response.request, taken.response.verdict
     assert request is not None
     assert verdict is not None
     event = verdict.event or "unknown"
@@ -200,7 +200,7 @@ def _entry(taken: _Taken, unique: str) -> dict[str, Any]:
         "received": f"{taken.received:%Y-%m-%dT%H:%M:%S.%f}Z",
         "headers": {
             name.decode("latin-1").title(): value.decode("latin-1")
-            for name, value in taken.head.items()
+            for name, value in taken.headers.items()
             if name not in _SECRET
         },
         "bytes": len(taken.body),

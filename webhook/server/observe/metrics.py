@@ -11,32 +11,29 @@ import threading
 import time
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest, values
-from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
-from prometheus_client.registry import Collector
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, values
 
 from webhook import __version__
 from webhook.api.request import Resource
 from webhook.policy.model import Policy
-from webhook.server.certificate_reload import Certificates
+from webhook.server.certificate_reload import CertificateReloader
 from webhook.server.logs import LOG
-from webhook.server.observe.series import OTHER, with_zeros
-from webhook.server.respond import Reply
+from webhook.server.observe.exposition import DIRECTORY, exposition
+from webhook.server.observe.series import OTHER
+from webhook.server.respond import ReviewResponse
 from webhook.verdict.model import Verdict
 
-CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"
 BUCKETS: Final = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0)
 """Seconds. From 5 ms on they hold those of the API server's own admission metrics; a review takes 0.2 ms."""
-DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
 ReviewLabels = tuple[str, str, str, str]
 """Resource, operation, event, verdict."""
 SHOWN_SECONDS: Final = 1.0
 MOST_TO_ADD: Final = 1000
-"""Reviews that wait for a flush at most: under another server than ours nobody else flushes."""
+"""Reviews that wait for a flush at most: under another server than ours there is no other flush."""
 _RESOURCES: Final = frozenset(Resource)
 
 
@@ -97,7 +94,7 @@ class Metrics:
             registry=registry,
         )
         self._malformed = Counter(
-            "lease_webhook_malformed", "Requests that are no review, by what is wrong.", ["class"], registry=registry
+            "lease_webhook_malformed", "Requests rejected before evaluation, by reason.", ["class"], registry=registry
         )
         self._incidents = Counter(
             "lease_webhook_incidents", "Reviews answered with 500: a bug, or no-time.", ["kind"], registry=registry
@@ -130,13 +127,15 @@ class Metrics:
             registry=registry,
         )
         self._dropped = Counter(
-            "lease_webhook_dropped", "Log lines and captured reviews that had no room.", ["what"], registry=registry
+            "lease_webhook_dropped",
+            "Log lines and captured reviews dropped because a queue was full.",
+            ["what"],
+            registry=registry,
         )
         build.labels(__version__).set(1)
         self._bound_reviews: dict[ReviewLabels, Counter] = {}
         self._to_add: deque[tuple[ReviewLabels, float]] = deque()
         self._flushing = threading.Lock()
-        self._waiting = 0
         self._bound_findings: dict[tuple[str, str], Counter] = {}
         self._shown_policy: Gauge | None = None
         self._ca_shown = False
@@ -144,11 +143,11 @@ class Metrics:
         self._shown = b""
         self._shown_at = -math.inf
 
-    def replied(self, reply: Reply, body: bytes, head: Mapping[bytes, bytes], seconds: float) -> None:  # noqa: ARG002
-        """Count one reply; verdicts and durations show after the next `flush`."""
-        request, verdict = reply.request, reply.verdict
+    def responded(self, response: ReviewResponse, body: bytes, headers: Mapping[bytes, bytes], seconds: float) -> None:  # noqa: ARG002
+        """Count one response; verdicts and durations show after the next `flush`."""
+        request, verdict = response.request, response.verdict
         if request is None or verdict is None:
-            self.refused(_REFUSED_BODIES.get(reply.status, "body"))
+            self.refused(_REFUSED_BODIES.get(response.status, "body"))
             return
         # A resource may be any text, as long as a review, and would be kept until the next flush.
         resource = request.resource if request.resource in _RESOURCES else OTHER
@@ -164,19 +163,18 @@ class Metrics:
     def flush(self) -> None:
         """Add what was counted since the last time to the shared files: once a second, not with each review."""
         with self._flushing:
-            told = [self._to_add.popleft() for _ in range(len(self._to_add))]
-            self._in_flight.set(self._waiting)
-            for labels, count in collections.Counter(labels for labels, _ in told).items():
+            batch = [self._to_add.popleft() for _ in range(len(self._to_add))]
+            for labels, count in collections.Counter(labels for labels, _ in batch).items():
                 (self._bound_reviews.get(labels) or self._bind_review(*labels)).inc(count)
-            if told:
-                _observe_all(self._duration, [seconds for _, seconds in told])
+            if batch:
+                _observe_all(self._duration, [seconds for _, seconds in batch])
 
     def failed(self, kind: str) -> None:
         """Count a review without a verdict."""
         self._incidents.labels(kind).inc()
 
     def refused(self, kind: str) -> None:
-        """Count a request that is no review; `kind` is one of a few fixed words."""
+        """Count a request that is rejected before evaluation; `kind` is one of a few fixed words."""
         self._malformed.labels(kind).inc()
 
     def closed_for_others(self) -> None:
@@ -184,12 +182,12 @@ class Metrics:
         self._closed_for_others.inc()
 
     def shed(self) -> None:
-        """Count a request that had no room."""
+        """Count a request that was refused because of load."""
         self._shed.inc()
 
-    def waiting(self, change: int) -> None:
-        """One more or one less request whose last byte is still on its way; only the loop's thread calls it."""
-        self._waiting += change
+    def show_in_flight(self, requests: int) -> None:
+        """Show how many requests have begun and are not whole."""
+        self._in_flight.set(requests)
 
     def reloaded(self, what: str, result: str) -> None:
         """Count a changed file: certificate or policy, success or failure."""
@@ -209,7 +207,7 @@ class Metrics:
         self._shown_policy = self._policy.labels(policy.preset, policy.digest, policy.mode.word)
         self._shown_policy.set(1)
 
-    def show_certificate(self, certificates: Certificates) -> None:
+    def show_certificate(self, certificates: CertificateReloader) -> None:
         """Say when the certificate that serves ends, and the CA that signed it if its certificate is beside it."""
         current = certificates.current
         if current is None:
@@ -231,9 +229,7 @@ class Metrics:
 
     def _exposition(self) -> bytes:
         self.flush()
-        together = CollectorRegistry()
-        together.register(_Shown(self._registry))
-        return generate_latest(together)
+        return exposition(self._registry)
 
     def _bind_review(self, resource: str, operation: str, event: str, verdict: str) -> Counter:
         counter = self._reviews.labels(resource, operation, event, verdict)
@@ -261,36 +257,6 @@ def _observe_all(histogram: Histogram, values: list[float]) -> None:
             bucket.inc(count)
 
 
-def forget_worker(pid: int) -> None:
-    """Take a dead worker's gauges out of the sum; called in the master."""
-    if DIRECTORY in os.environ:
-        mark_process_dead(pid)  # type: ignore[no-untyped-call] # prometheus_client types it half
-
-
-class _Shown(Collector):
-    """All workers' metrics: every series of a counter from the start, and no gauge of what is gone.
-
-    A policy that no longer holds, or a CA that is no longer there, has the value 0: the shared files keep it.
-    """
-
-    def __init__(self, own: CollectorRegistry) -> None:
-        directory = os.environ.get(DIRECTORY)
-        self._own = own
-        self._inner: Any = MultiProcessCollector(None, directory) if directory else own  # type: ignore[no-untyped-call] # prometheus_client types it half
-
-    def collect(self) -> Iterator[Metric]:
-        """The metrics, also those that nobody has counted yet."""
-        counted = {metric.name: metric for metric in self._inner.collect()}
-        for metric in self._own.collect():
-            if metric.name not in counted and metric.type == "counter":
-                counted[metric.name] = Metric(metric.name, metric.documentation, metric.type)
-        for metric in counted.values():
-            if metric.name in _GONE_AT_ZERO:
-                metric.samples = [sample for sample in metric.samples if sample.value]
-            yield with_zeros(metric)
-
-
-_GONE_AT_ZERO: Final = frozenset({"lease_webhook_policy_info", "lease_webhook_certificate_not_after_seconds"})
 _REFUSED_BODIES: Final = {413: "body-size", 415: "media-type"}
 
 

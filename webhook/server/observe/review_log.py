@@ -1,4 +1,4 @@
-"""One log line for each verdict that somebody may ask about: a denial, or a write allowed with warnings."""
+"""One log line for each verdict that a person may ask about: a denial, or a write allowed with warnings."""
 
 import logging
 import time
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from webhook.api.request import AdmissionRequest
 from webhook.rules.mode import Mode
-from webhook.server.logs import LOG, Seldom
-from webhook.server.respond import Reply
+from webhook.server.logs import LOG, LogThrottle
+from webhook.server.respond import ReviewResponse
 from webhook.verdict.model import Verdict
 
 
@@ -29,13 +29,13 @@ class ReviewLog:
     """Plain allowed writes (most are renewals) are not logged; metrics count them."""
 
     def __init__(self) -> None:
-        self._refused = Seldom(1)
+        self._refused = LogThrottle(1)
 
-    def replied(self, reply: Reply, body: bytes, head: Mapping[bytes, bytes], seconds: float) -> None:  # noqa: ARG002
+    def responded(self, response: ReviewResponse, body: bytes, headers: Mapping[bytes, bytes], seconds: float) -> None:  # noqa: ARG002
         """Log a denial or warnings."""
-        request, verdict = reply.request, reply.verdict
-        if reply.refused_user:
-            self._log_refused(reply, len(body))
+        request, verdict = response.request, response.verdict
+        if response.refused_user:
+            self._log_refused(response, len(body))
         if request is None or verdict is None or (verdict.allowed and not verdict.warnings):
             return
         fields = described(request, verdict) | {
@@ -46,12 +46,12 @@ class ReviewLog:
         level = logging.INFO if verdict.allowed else logging.WARNING
         LOG.log(level, "warned" if verdict.allowed else "denied", extra={"fields": fields})
 
-    def _log_refused(self, reply: Reply, size: int) -> None:
+    def _log_refused(self, response: ReviewResponse, size: int) -> None:
         """A body that no API server sends, at most once a second: whoever reaches the port could fill the log."""
         if self._refused.admit(time.monotonic()) is None:
             return
-        reason = reply.body.decode().strip()
-        fields = {"user": reply.refused_user, "code": reply.status, "reason": reason, "bytes": size}
+        reason = response.body.decode().strip()
+        fields = {"user": response.refused_user, "code": response.status, "reason": reason, "bytes": size}
         LOG.warning("refused a body that no API server sends", extra={"fields": fields})
 
     def failed(self, kind: str) -> None:

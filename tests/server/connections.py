@@ -1,0 +1,125 @@
+"""Connections on a transport that only keeps what it is given: the server without sockets."""
+
+import asyncio
+import functools
+import json
+import re
+from collections.abc import Callable, Coroutine
+from typing import Any, ParamSpec
+
+from tests.factories import make_lease, make_review
+from webhook.policy_file import load
+from webhook.server.flask_app import make_app
+from webhook.server.http.connection import Connection
+from webhook.server.http.guards import Guards
+from webhook.server.http.known_heads import KnownHeads
+from webhook.server.http.message import Head, HttpResponse
+from webhook.server.http.port import Handlers, Port
+from webhook.server.http.turns import PAUSE_SECONDS
+from webhook.server.observe.metrics import Metrics
+from webhook.server.review_port import ReviewPort
+from webhook.server.reviewer import Reviewer
+
+BODY = json.dumps(make_review(new=make_lease())).encode()
+PLAIN = (b"Host: localhost", b"Content-Type: application/json", b"Content-Length: %d" % len(BODY))
+METRICS = Metrics()
+REVIEWER = Reviewer(load(None))
+APP = make_app(REVIEWER)
+
+P = ParamSpec("P")
+
+
+def request(line: bytes = b"POST /validate?timeout=10s HTTP/1.1", *headers: bytes, body: bytes = BODY) -> bytes:
+    return b"\r\n".join([line, *(headers or PLAIN), b"", body])
+
+
+REVIEW = request()
+
+
+def in_a_loop(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """A test that needs a running loop."""
+
+    @functools.wraps(test)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        asyncio.run(test(*args, **kwargs))
+
+    return run
+
+
+class Wire(asyncio.Transport):
+    """Keeps what the server writes, and whether it closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = b""
+        self.closed = False
+        self.aborted = False
+        self.reads = True
+
+    def write(self, data: Any) -> None:
+        self.written += data
+
+    def close(self) -> None:
+        self.closed = True
+
+    def abort(self) -> None:
+        self.closed = self.aborted = True
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def pause_reading(self) -> None:
+        self.reads = False
+
+    def resume_reading(self) -> None:
+        self.reads = True
+
+
+class NothingKnown(KnownHeads):
+    """Forgets at once."""
+
+    def remember(self, data: bytes, head: Head) -> None:
+        """Do nothing."""
+
+
+def port(
+    respond: Callable[[Head, bytes, float], HttpResponse] | None = None,
+    *,
+    names: frozenset[str] = frozenset(),
+    guards: Guards | None = None,
+    knows: bool = True,
+) -> Port:
+    """The reviews' port, or one that responds by `respond`."""
+    handlers = Handlers(respond) if respond else ReviewPort(REVIEWER, APP, names).handlers()
+    made = Port(handlers, guards or Guards(), METRICS)
+    if not knows:
+        made.known_heads = NothingKnown()
+    return made
+
+
+def connect(to: Port) -> tuple[Connection, Wire]:
+    connection, wire = Connection(to), Wire()
+    connection.connection_made(wire)
+    return connection, wire
+
+
+async def settled(to: Port, connection: Connection) -> None:
+    """When nothing waits for its turn, nor for Flask."""
+    while to.turns or connection._response is not None:
+        await asyncio.sleep(PAUSE_SECONDS)
+
+
+async def heard(to: Port, reads: list[bytes]) -> tuple[bytes, bool]:
+    """What one connection hears when its bytes come in these reads, and whether the server closed it."""
+    connection, wire = connect(to)
+    for data in reads:
+        if not wire.closed:
+            connection.data_received(data)
+        await settled(to, connection)
+    was_closed = wire.closed
+    connection.connection_lost(None)
+    return wire.written, was_closed
+
+
+def statuses(written: bytes) -> list[int]:
+    return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d{3}) ", written)]
