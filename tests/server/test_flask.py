@@ -5,9 +5,9 @@ from flask.testing import FlaskClient
 
 from tests.server.connections import APP, REVIEW, REVIEWER, heard, in_a_loop, port, request, statuses
 from tests.server.test_reviewer import DENIED
-from webhook.server.flask_app import call, create_app, make_app
+from webhook.server.flask_app import create_app, make_app
 from webhook.server.http.message import Head
-from webhook.server.review_port import ReviewPort
+from webhook.server.review_port import ReviewPort, call
 
 BODY = REVIEW.partition(b"\r\n\r\n")[2]
 JSON = {b"content-type": b"application/json", b"host": b"localhost"}

@@ -16,7 +16,7 @@ from webhook.policy_file import load
 from webhook.server import flask_app
 from webhook.server.certificate_reload import CertificateReloader
 from webhook.server.http import port
-from webhook.server.observe import metrics
+from webhook.server.observe import metrics, multiprocess
 from webhook.server.observe.metrics import BUCKETS, Metrics
 from webhook.server.respond import respond
 
@@ -39,7 +39,7 @@ def test_many_observations_at_once_are_what_observe_makes_of_them() -> None:
     first = Histogram("d", "text", buckets=BUCKETS, registry=one_by_one)
     for duration in DURATIONS:
         first.observe(duration)
-    metrics._observe_all(Histogram("d", "text", buckets=BUCKETS, registry=together), DURATIONS)
+    multiprocess.observe_all(Histogram("d", "text", buckets=BUCKETS, registry=together), DURATIONS)
     assert exposed(one_by_one) == exposed(together)
 
 
@@ -135,7 +135,8 @@ def test_the_end_of_the_authority_is_shown_beside_that_of_the_certificate(tmp_pa
     make_certificates(tmp_path / "certs")
     counts, certificates = Metrics(), CertificateReloader(tmp_path / "certs", tmp_path)
     certificates.start()
-    counts.show_certificate(certificates)
+    assert certificates.current
+    counts.show_certificate(certificates.current)
     ends = dict(re.findall(r'not_after_seconds\{certificate="(\w+)"\} (\S+)', counts.exposition().decode()))
     authority = x509.load_pem_x509_certificate((tmp_path / "certs" / "ca.crt").read_bytes())
     assert float(ends["ca"]) == authority.not_valid_after_utc.timestamp()
@@ -147,7 +148,8 @@ def test_a_certificate_without_its_authority_shows_no_end_of_one(tmp_path: Path)
     (tmp_path / "certs" / "ca.crt").unlink()
     counts, certificates = Metrics(), CertificateReloader(tmp_path / "certs", tmp_path)
     certificates.start()
-    counts.show_certificate(certificates)
+    assert certificates.current
+    counts.show_certificate(certificates.current)
     assert 'certificate="ca"' not in counts.exposition().decode()
 
 

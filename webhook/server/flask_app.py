@@ -4,14 +4,11 @@
 whole service: `gunicorn 'webhook.server.flask_app:create_app()'`; docs/flask.md says what that way lacks.
 """
 
-import io
 import logging
 import os
-import sys
 import time
 from collections.abc import Callable
-from typing import Any, Final
-from urllib.parse import unquote_to_bytes
+from typing import Final
 
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, NotFound
@@ -19,7 +16,7 @@ from werkzeug.exceptions import HTTPException, NotFound
 from webhook.policy_file import load
 from webhook.server.health_port import PAGES, HealthPort, Readiness
 from webhook.server.http.guards import Guards
-from webhook.server.http.message import TEXT, Head, HttpResponse
+from webhook.server.http.message import TEXT, HttpResponse
 from webhook.server.logs import LOG, STDOUT
 from webhook.server.observe.audit_log import AuditLog
 from webhook.server.observe.metrics import make_metrics
@@ -89,41 +86,5 @@ def make_app(
     return app
 
 
-def call(app: Flask, head: Head, body: bytes) -> HttpResponse:
-    """What the application responds to a request that our own server has read; it blocks."""
-    response = Response.from_app(app.wsgi_app, _environ(head, body), buffered=True)
-    allow = response.headers.get("Allow")
-    headers = f"allow: {allow}\r\n".encode("latin-1") if allow else b""
-    return HttpResponse(
-        response.status_code, response.data, response.headers["Content-Type"].encode("latin-1"), headers
-    )
-
-
 def _to_flask(response: HttpResponse) -> Response:
     return Response(response.body, response.status, content_type=response.content_type.decode())
-
-
-def _environ(head: Head, body: bytes) -> dict[str, Any]:
-    """PEP 3333; bytes are as text in latin-1."""
-    environ: dict[str, Any] = {
-        f"HTTP_{name.upper().replace(b'-', b'_').decode('latin-1')}": value.decode("latin-1")
-        for name, value in head.fields.items()
-    }
-    return environ | {
-        "REQUEST_METHOD": head.method.decode("latin-1"),
-        "SCRIPT_NAME": "",
-        "PATH_INFO": unquote_to_bytes(head.path).decode("latin-1"),
-        "QUERY_STRING": head.query.decode("latin-1"),
-        "CONTENT_TYPE": environ.get("HTTP_CONTENT_TYPE", ""),
-        "CONTENT_LENGTH": str(len(body)),
-        "SERVER_NAME": "localhost",
-        "SERVER_PORT": "443",
-        "SERVER_PROTOCOL": "HTTP/1.1",
-        "wsgi.version": (1, 0),
-        "wsgi.url_scheme": "https",
-        "wsgi.input": io.BytesIO(body),
-        "wsgi.errors": sys.stderr,
-        "wsgi.multithread": True,
-        "wsgi.multiprocess": True,
-        "wsgi.run_once": False,
-    }

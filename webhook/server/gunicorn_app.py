@@ -1,20 +1,24 @@
 """Starts the server: gunicorn as the manager of worker processes, from our options and not from files or variables."""
 
+import errno
+import logging
 import os
 import shutil
+import socket
 import tempfile
 from pathlib import Path
 from typing import Any, Final
 
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
+from gunicorn.config import Config
+from gunicorn.glogging import Logger
 from gunicorn.workers.base import Worker
 
 from webhook.certificates.inspect import Unusable
 from webhook.policy_file import PolicyFile
 from webhook.server.certificate_reload import CertificateReloader
 from webhook.server.logs import LOG, STDOUT
-from webhook.server.ports import in_use
 from webhook.server.settings import Options, gunicorn_settings
 
 _MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a directory of our own is made in it, with a random name
@@ -40,7 +44,7 @@ def serve(options: Options) -> None:
         Application(options, memory, policy_file).run()
     except SystemExit as stopped:
         # gunicorn has tried for some seconds and logged it in its own words.
-        if stopped.code == 1 and os.getpid() == master and (problem := in_use(options)):
+        if stopped.code == 1 and os.getpid() == master and (problem := _in_use(options)):
             raise CannotServeError(problem) from None
         raise
     finally:
@@ -74,6 +78,25 @@ class Application(BaseApplication):  # type: ignore[misc] # gunicorn has no type
     def _read_policy(self, _arbiter: Arbiter, _worker: Worker) -> None:
         """A worker that starts later inherits what the master read, so the master reads again."""
         self._policy_file.poll()
+
+
+class GunicornLog(Logger):  # type: ignore[misc] # gunicorn has no types
+    """The lines of gunicorn and of asyncio, in the same form and through the same handler as ours.
+
+    gunicorn makes one of these in its master; workers inherit it by the fork.
+    """
+
+    def setup(self, cfg: Config) -> None:
+        """Send everything to one handler; also called again on SIGHUP."""
+        super().setup(cfg)
+        for name in ("webhook.server", "gunicorn.error", "asyncio"):
+            logger = logging.getLogger(name)
+            logger.handlers = [STDOUT]
+            # Theirs are about booting and closing; ours say what an operator asks.
+            logger.setLevel(logging.INFO if name == "webhook.server" else logging.WARNING)
+            logger.propagate = False
+        logging.captureWarnings(capture=True)
+        logging.getLogger("py.warnings").handlers = [STDOUT]
 
 
 def _make_memory() -> Path:
@@ -122,6 +145,26 @@ def _address(name: tuple[Any, ...]) -> str:
 
 
 def _forget(_arbiter: Arbiter, worker: Worker) -> None:
-    from webhook.server.observe.exposition import forget_worker  # noqa: PLC0415 - brings prometheus_client, see `serve`
+    from webhook.server.observe.multiprocess import forget_worker  # noqa: PLC0415 - brings prometheus_client, see `serve`
 
     forget_worker(worker.pid)
+
+
+def _in_use(options: Options) -> str:
+    """Which of the addresses is in use and which option changes it, or ""; asks the kernel now."""
+    for flag, address in (("--bind", options.bind), ("--health-bind", options.health_bind)):
+        host, _, port = address.rpartition(":")
+        if port != "0" and _is_taken(host.strip("[]"), int(port)):
+            return f"{address} is in use by another program; choose another address with {flag}"
+    return ""
+
+
+def _is_taken(host: str, port: int) -> bool:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            return error.errno == errno.EADDRINUSE
+    return False

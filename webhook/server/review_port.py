@@ -6,13 +6,16 @@ times as much as a review.
 
 import asyncio
 import functools
+import io
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
+from urllib.parse import unquote_to_bytes
 
 from flask import Flask
+from werkzeug.test import create_environ
+from werkzeug.wrappers import Response
 
 from webhook.api.bulk import may_be_a_review
-from webhook.server.flask_app import call
 from webhook.server.http.message import Head, HttpResponse, RefusedError
 from webhook.server.http.port import RETRY, Handlers
 from webhook.server.review_path import REVIEW_PATH
@@ -74,3 +77,24 @@ class ReviewPort:
 
     def _done(self, _response: asyncio.Future[HttpResponse]) -> None:
         self._waiting -= 1
+
+
+def call(app: Flask, head: Head, body: bytes) -> HttpResponse:
+    """What an application responds; it blocks."""
+    environ = create_environ(
+        method=head.method.decode("latin-1"),
+        query_string=head.query.decode("latin-1"),
+        headers=[(name.decode("latin-1"), value.decode("latin-1")) for name, value in head.fields.items()],
+        input_stream=io.BytesIO(body),
+        base_url="https://localhost",
+        multithread=True,
+        multiprocess=True,
+    )
+    # PEP 3333: bytes as text in latin-1. werkzeug would take `//host` for a host.
+    environ["PATH_INFO"] = unquote_to_bytes(head.path).decode("latin-1")
+    response = Response.from_app(app.wsgi_app, environ, buffered=True)
+    allow = response.headers.get("Allow")
+    headers = f"allow: {allow}\r\n".encode("latin-1") if allow else b""
+    return HttpResponse(
+        response.status_code, response.data, response.headers["Content-Type"].encode("latin-1"), headers
+    )

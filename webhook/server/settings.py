@@ -39,7 +39,7 @@ def gunicorn_settings(options: Options, memory: str) -> dict[str, Any]:
         "bind": [options.bind, options.health_bind],
         "workers": options.workers,
         "worker_class": "webhook.server.worker.ReviewWorker",
-        "logger_class": "webhook.server.gunicorn_log.GunicornLog",
+        "logger_class": "webhook.server.gunicorn_app.GunicornLog",
         "proc_name": "lease-webhook",
         "backlog": BACKLOG,
         "keepalive": int(options.guards.keep_alive_seconds),

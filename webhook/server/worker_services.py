@@ -76,7 +76,7 @@ class WorkerServices:
         if self._capture:
             self._capture.start()
         self.certificates.start()
-        self._metrics.show_certificate(self.certificates)
+        self._show_certificate()
         self._use_policy()
 
     def run_due(self, now: float) -> None:
@@ -117,8 +117,12 @@ class WorkerServices:
             port.give_back()
 
     def _poll_certificate(self) -> None:
-        guarded(self.certificates.poll)
-        self._metrics.show_certificate(self.certificates)
+        self.certificates.poll()
+        self._show_certificate()
+
+    def _show_certificate(self) -> None:
+        if self.certificates.current is not None:
+            self._metrics.show_certificate(self.certificates.current)
 
     def _poll_policy(self) -> None:
         reload = self._policy_file.poll()

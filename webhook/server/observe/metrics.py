@@ -9,7 +9,6 @@ import math
 import os
 import threading
 import time
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,10 +18,10 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, valu
 
 from webhook import __version__
 from webhook.api.request import Resource
+from webhook.certificates.inspect import Certificate
 from webhook.policy.model import Policy
-from webhook.server.certificate_reload import CertificateReloader
 from webhook.server.logs import LOG
-from webhook.server.observe.exposition import DIRECTORY, exposition
+from webhook.server.observe.multiprocess import DIRECTORY, exposition, observe_all
 from webhook.server.observe.series import OTHER
 from webhook.server.respond import ReviewResponse
 from webhook.verdict.model import Verdict
@@ -167,7 +166,7 @@ class Metrics:
             for labels, count in collections.Counter(labels for labels, _ in batch).items():
                 (self._bound_reviews.get(labels) or self._bind_review(*labels)).inc(count)
             if batch:
-                _observe_all(self._duration, [seconds for _, seconds in batch])
+                observe_all(self._duration, [seconds for _, seconds in batch])
 
     def failed(self, kind: str) -> None:
         """Count a review without a verdict."""
@@ -207,15 +206,12 @@ class Metrics:
         self._shown_policy = self._policy.labels(policy.preset, policy.digest, policy.mode.word)
         self._shown_policy.set(1)
 
-    def show_certificate(self, certificates: CertificateReloader) -> None:
-        """Say when the certificate that serves ends, and the CA that signed it if its certificate is beside it."""
-        current = certificates.current
-        if current is None:
-            return
-        self._not_after.labels("serving").set(current.not_after.timestamp())
-        if current.ca_not_after or self._ca_shown:
+    def show_certificate(self, serving: Certificate) -> None:
+        """Show when the certificate that serves ends, and the CA that signed it if its certificate is beside it."""
+        self._not_after.labels("serving").set(serving.not_after.timestamp())
+        if serving.ca_not_after or self._ca_shown:
             self._ca_shown = True
-            self._not_after.labels("ca").set(current.ca_not_after.timestamp() if current.ca_not_after else 0)
+            self._not_after.labels("ca").set(serving.ca_not_after.timestamp() if serving.ca_not_after else 0)
 
     def exposition(self) -> bytes:
         """All workers' counts in Prometheus' text format; of other workers as they stood at their last flush.
@@ -241,20 +237,6 @@ class Metrics:
         if counter is None:
             counter = self._bound_findings[(rule, mode)] = self._findings.labels(rule, mode)
         counter.inc()
-
-
-def _observe_all(histogram: Histogram, values: list[float]) -> None:
-    """`histogram.observe` of each value, with one write to each bucket instead of one for each value.
-
-    The library has no such call; a test holds these private names to what `observe` does.
-    """
-    histogram._sum.inc(sum(values))  # noqa: SLF001 - see above
-    counts = [0] * len(histogram._upper_bounds)  # noqa: SLF001
-    for value in values:
-        counts[bisect_left(histogram._upper_bounds, value)] += 1  # noqa: SLF001
-    for bucket, count in zip(histogram._buckets, counts, strict=True):  # noqa: SLF001
-        if count:
-            bucket.inc(count)
 
 
 _REFUSED_BODIES: Final = {413: "body-size", 415: "media-type"}

@@ -1,0 +1,88 @@
+"""docs/flask.md as it stands: the service under a plain gunicorn with threads, over TLS."""
+
+import http.client
+import os
+import re
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.server.connections import REVIEW
+from tests.server.harness import PATIENCE, client_context, make_certificates, wait_until
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "flask.md").read_text()
+BODY = REVIEW.partition(b"\r\n\r\n")[2]
+COMMAND = re.search(r"```sh\n(LEASE_WEBHOOK_POLICY=\S+) gunicorn (.*?)```", DOCUMENT, re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]:
+    """The port, and the directory of the certificates."""
+    directory = tmp_path_factory.mktemp("wsgi")
+    make_certificates(directory)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    assert COMMAND, "the command of the document"
+    name, _, policy = COMMAND[1].partition("=")
+    arguments = COMMAND[2].replace("\\\n", " ").replace("'", "").replace("certs/", f"{directory}/").split()
+    arguments = [argument.replace("0.0.0.0:8443", f"127.0.0.1:{port}") for argument in arguments]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gunicorn", "--no-control-socket", *arguments],
+        env=os.environ | {name: policy},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_until(lambda: _answers(port, directory) or process.poll() is not None, "gunicorn to serve")
+        assert process.poll() is None
+        yield port, directory
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+
+
+def ask(service: tuple[int, Path], method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
+    port, directory = service
+    context = client_context(directory / "ca.crt")
+    connection = http.client.HTTPSConnection("localhost", port, timeout=PATIENCE, context=context)
+    try:
+        connection.request(method, path, body or None, {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        return response.status, response.read()
+    finally:
+        connection.close()
+
+
+def test_reviews_are_evaluated_by_the_policy_of_the_variable(service: tuple[int, Path]) -> None:
+    for path in ("/validate?timeout=10s", "/validate-coordination-k8s-io-v1-lease"):
+        status, body = ask(service, "POST", path, BODY)
+        assert status == 200
+        assert b'"allowed":true' in body
+        assert b'"policy":"strict ' in body
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/livez", 200),
+        ("GET", "/readyz", 200),
+        ("GET", "/metrics", 200),
+        ("GET", "/validate", 405),
+        ("POST", "/validate/", 404),
+    ],
+)
+def test_the_other_routes(service: tuple[int, Path], method: str, path: str, status: int) -> None:
+    assert ask(service, method, path)[0] == status
+
+
+def _answers(port: int, directory: Path) -> bool:
+    try:
+        return ask((port, directory), "GET", "/livez")[0] == 200
+    except (OSError, ssl.SSLError, http.client.HTTPException):
+        return False
