@@ -35,7 +35,7 @@ def offered(words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: p
         (["check", "--policy", "st"], ["file,st", "plain,standard", "plain,strict"]),
         (["replay", "x", "--against", "ob"], ["file,ob", "plain,observe"]),
         (["policy", "show", "obs"], ["file,obs", "plain,observe"]),
-        (["check", "--format", "j"], ["plain,json"]),
+        (["check", "--format", "js"], ["plain,json"]),
         (["check", "--old", "li"], ["file,li"]),
         (["check", "lea"], ["file,lea"]),
         (["serve", "--tls-dir", "ce"], ["dir,ce"]),

@@ -1,13 +1,11 @@
 """`lease-webhook check`: evaluates files as the webhook would, before they reach a cluster."""
 
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.cli import json_text
 from webhook.cli.arguments import count, files, format_option, policy_option
 from webhook.cli.candidate_sets import CandidateSets
 from webhook.cli.evaluation import Evaluation, ReviewError, evaluate_review, load_policy
@@ -15,10 +13,9 @@ from webhook.cli.failure import Failure
 from webhook.cli.lazy_group import Command
 from webhook.cli.manifest import Key, Writer, key_of, review_of
 from webhook.cli.moment import moment
-from webhook.cli.progress import Progress
-from webhook.cli.report import Outcome, Tally, error_line, json_of, say, text_of
-from webhook.cli.sources import Document, Item, Manifest, Review, Skipped, Unreadable, read
-from webhook.cli.terminal import paint_for
+from webhook.cli.outcome_printer import FORMATS, OutcomePrinter
+from webhook.cli.report import Outcome, Tally
+from webhook.cli.sources import Document, Foreign, Item, Manifest, Review, Skipped, Unreadable, read
 from webhook.cli.unknown_fields import unknown_fields
 from webhook.policy.model import Policy
 
@@ -61,6 +58,11 @@ Examples:
     help="leave out what matches, by name or by path below a directory; may be repeated",
 )
 @click.option(
+    "--skip-foreign",
+    is_flag=True,
+    help="skip files that are not Kubernetes objects even if they are named, for a list of changed files",
+)
+@click.option(
     "--require", metavar="N", type=count, default=None, help="fewer evaluated documents are an error (exit code 2)"
 )
 @policy_option("observe, standard (default), strict, or a policy file")
@@ -69,12 +71,13 @@ Examples:
 @click.option(
     "--now", metavar="RFC3339", help="evaluate at this time; else at the latest time in managedFields, else now"
 )
-@format_option("json prints one line per document")
+@format_option("json prints one line per document", FORMATS)
 def command(
     *,
     paths: tuple[str, ...],
     old: str | None,
     ignore: tuple[str, ...],
+    skip_foreign: bool,
     require: int | None,
     policy: str | None,
     user: str | None,
@@ -89,20 +92,17 @@ def command(
         load_policy(policy), moment(now) if now else None, Writer(user, groups) if user else None
     )
     tally = Tally()
-    paint = paint_for(sys.stdout)
-    progress = Progress("documents")
-    for outcome in progress.watch(_outcomes(paths, old, ignore, circumstances)):
+    printer = OutcomePrinter("check", output, "documents")
+    for outcome in printer.watch(
+        _outcomes(
+            read(paths, ignore, foreign=Foreign.SKIPPED if skip_foreign else Foreign.SKIPPED_BELOW_DIRECTORIES),
+            old,
+            circumstances,
+        )
+    ):
         tally.count(outcome)
-        if output == "text":
-            progress.print(*text_of(outcome, paint))
-        elif isinstance(outcome, Unreadable):
-            progress.print(error_line(outcome))
-        elif not isinstance(outcome, Skipped):
-            progress.print(json_text.line(json_of(outcome)))
-    if output == "text":
-        print("\n".join(tally.lines()))
-    elif tally.skipped:
-        say(tally.skipped_text())
+        printer.show(outcome)
+    printer.finish(tally.lines(), tally)
     if tally.evaluated < (require or 0):
         raise Failure(f"{tally.evaluated} evaluated, and --require asks for {require} at least")
     return tally.exit_code
@@ -116,9 +116,7 @@ class Circumstances(Struct, frozen=True):
     writer: Writer | None
 
 
-def _outcomes(
-    paths: Sequence[str], old: str | None, ignore: Sequence[str], circumstances: Circumstances
-) -> Iterator[Outcome]:
+def _outcomes(items: Iterator[Item], old: str | None, circumstances: Circumstances) -> Iterator[Outcome]:
     stored: dict[Key, Document] = {}
     unreadable = False
     for item in read([old]) if old else ():
@@ -131,7 +129,7 @@ def _outcomes(
         # An update evaluated as if it were a creation could look harmless.
         return
     candidates = CandidateSets()
-    for item in read(paths, ignore, skip_foreign=True):
+    for item in items:
         outcome = _outcome(item, circumstances, stored)
         yield candidates.follow(outcome, circumstances.policy) if isinstance(outcome, Evaluation) else outcome
 
@@ -147,5 +145,4 @@ def _outcome(item: Item, circumstances: Circumstances, stored: dict[Key, Documen
         evaluation = evaluate_review(item.origin, body, policy, now, writer_known=writer is not None)
     except (ReviewError, ValueError) as error:
         return Unreadable(item.origin, str(error))
-    warnings = (*evaluation.verdict.warnings, *unknown_fields(item.document))
-    return replace(evaluation, verdict=replace(evaluation.verdict, warnings=warnings))
+    return replace(evaluation, unknown_fields=unknown_fields(item.document))

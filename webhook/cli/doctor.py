@@ -13,6 +13,7 @@ from webhook.cli import json_text, object_stream
 from webhook.cli.arguments import files, format_option, policy_option, server
 from webhook.cli.failure import Failure
 from webhook.cli.lazy_group import Command
+from webhook.cli.report_format import REPORTS, document
 from webhook.cli.terminal import indent, paint_for
 from webhook.doctor import configuration, fences, handshake, surroundings
 from webhook.doctor.certificate import Served
@@ -24,6 +25,7 @@ from webhook.policy.document import parse
 from webhook.policy.error import PolicyError
 from webhook.policy.model import Policy
 from webhook.policy_file import PolicyFileError, load
+from webhook.reports.model import Finding, Location, Severity, Subject
 
 _KINDS: Final = (*surroundings.KINDS, *fences.KINDS)
 SAFE: Final = 0
@@ -54,7 +56,7 @@ Examples:
 @click.argument("file", default="-", metavar="[FILE]", shell_complete=files)
 @policy_option("the policy that is to be in force, or a preset's name", metavar="FILE")
 @click.option("--endpoint", type=server, metavar="HOST:PORT", help="a live webhook to shake hands with")
-@format_option()
+@format_option("json prints one line", ("text", "json", *REPORTS))
 def command(*, file: str, policy: str | None, endpoint: tuple[str, int] | None, output: str) -> int:
     """Examine one text; raises Failure."""
     now = dt.datetime.now(dt.UTC)
@@ -81,7 +83,12 @@ def command(*, file: str, policy: str | None, endpoint: tuple[str, int] | None, 
         unreachable = problem
         examined = list(examine(configurations, lambda one: surroundings.served_in(found, one), in_force, now, labels))
     choices = [choice for one in configurations for choice in one.choices]
-    code = (_print_json if output == "json" else _print)([*reports, *examined], choices)
+    reports += examined
+    if output in REPORTS:
+        print(document("doctor", [_subject(file, report) for report in reports], output))
+        code = FINDINGS if any(report.diagnoses for report in reports) else SAFE
+    else:
+        code = (_print_json if output == "json" else _print)(reports, choices)
     if unreachable:
         raise Failure(str(unreachable)) from unreachable
     return code
@@ -96,11 +103,11 @@ def _configurations(
         raise Failure("no ValidatingWebhookConfiguration in it; see `lease-webhook doctor --help` for where to get one")
     configurations: list[Configuration] = []
     refused: list[Report] = []
-    for document in documents:
+    for one in documents:
         try:
-            configurations.append(configuration.read(document))
+            configurations.append(configuration.read(one))
         except msgspec.ValidationError as error:
-            refused.append(Report(str(document.get("kind")), "", (_malformed(str(error)),)))
+            refused.append(Report(str(one.get("kind")), "", (_malformed(str(error)),)))
     return configurations, refused
 
 
@@ -170,6 +177,13 @@ def _print_json(reports: Sequence[Report], choices: Sequence[str]) -> int:
     ]
     print(json_text.line({"safe": is_safe, "entries": entries, "chosen": choices}))
     return SAFE if is_safe else FINDINGS
+
+
+def _subject(file: str, report: Report) -> Subject:
+    diagnoses = (
+        Finding(one.check, Severity.ERROR, f"{cut(one.place, 200)}: {one.risk}", one.cure) for one in report.diagnoses
+    )
+    return Subject(_title(report), Location(file), tuple(diagnoses))
 
 
 def _title(report: Report) -> str:

@@ -18,6 +18,12 @@ class Part(Struct, frozen=True):
     text: str
     first_line: int
 
+    @property
+    def content_line(self) -> int:
+        """The number of the first line that says something."""
+        content = _CONTENT.search(self.text)
+        return self.first_line + (self.text.count("\n", 0, content.start()) if content else 0)
+
 
 class UnreadablePart(Struct, frozen=True):
     """A document that is not text; the rest of the file may be good."""

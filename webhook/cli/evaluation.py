@@ -26,6 +26,13 @@ class Evaluation(Struct, frozen=True):
     request: AdmissionRequest
     verdict: Verdict
     now: int
+    unknown_fields: tuple[str, ...] = ()
+    """A text for each field of a manifest that the API does not have."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a person is warned of: by the verdict, and of unknown fields."""
+        return (*self.verdict.warnings, *self.unknown_fields)
 
 
 def load_policy(name: str | None) -> Policy:

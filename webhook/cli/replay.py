@@ -1,7 +1,6 @@
 """`lease-webhook replay`: evaluates recorded reviews again, and says what another policy would change."""
 
 import collections
-import sys
 from collections.abc import Sequence
 from enum import StrEnum
 from itertools import chain
@@ -9,17 +8,18 @@ from itertools import chain
 import click
 from msgspec import Struct
 
-from webhook.cli import json_text
 from webhook.cli.arguments import files, format_option, policy_option
 from webhook.cli.candidate_sets import CandidateSets
 from webhook.cli.evaluation import Evaluation, ReviewError, evaluate_review, load_policy
 from webhook.cli.lazy_group import Command
-from webhook.cli.progress import Progress
+from webhook.cli.outcome_printer import FORMATS, OutcomePrinter
 from webhook.cli.received import Received
-from webhook.cli.report import DENIED, UNREADABLE, Outcome, Tally, conflicts, error_line, json_of, say, text_of
+from webhook.cli.report import DENIED, UNREADABLE, Outcome, Tally, conflicts, json_of
+from webhook.cli.report_format import REPORTS, finding_of, location, name_of
 from webhook.cli.sources import Item, Review, Skipped, Unreadable, read
-from webhook.cli.terminal import Paint, paint_for, table
+from webhook.cli.terminal import table
 from webhook.policy.model import Policy
+from webhook.reports.model import Finding, Subject
 from webhook.rules.mode import Mode
 from webhook.verdict.model import Verdict
 
@@ -71,12 +71,19 @@ class Pair(Struct, frozen=True):
             return Change.NO_LONGER_DENIED if before is Mode.DENY else Change.NO_LONGER_WARNED
         return Change.NONE if _seen_by_writer(self.before) == _seen_by_writer(self.after) else Change.OTHER_RULES
 
+    @property
+    def new_findings(self) -> tuple[Finding, ...]:
+        """What the writer is shown under the second policy, and not under the first."""
+        shown = _seen_by_writer(self.after) - _seen_by_writer(self.before)
+        found = self.after.verdict.findings
+        return tuple(finding_of(one) for one in found if (one.rule, one.mode) in shown)
+
 
 @click.command("replay", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @click.argument("directories", metavar="DIR...", nargs=-1, required=True, shell_complete=files)
 @policy_option("preset or policy file; standard unless given", metavar="A")
 @policy_option("the policy to compare with: show what it would change", "--against", metavar="B")
-@format_option("json prints one line per review")
+@format_option("json prints one line per review", FORMATS)
 def command(*, directories: tuple[str, ...], policy: str | None, against: str | None, output: str) -> int:
     """Evaluate everything and say what came of it."""
     first = load_policy(policy)
@@ -86,59 +93,60 @@ def command(*, directories: tuple[str, ...], policy: str | None, against: str | 
 
 
 def _replay(directories: Sequence[str], policy: Policy, name: str, output: str) -> int:
-    paint = paint_for(sys.stdout)
     tally = Tally()
     rules: Counts = collections.Counter()
     candidates = CandidateSets()
-    progress = Progress("reviews")
     received = Received(directories)
-    for item in progress.watch(chain(received.unreadable, read(directories))):
+    printer = OutcomePrinter("replay", output, "reviews")
+    for item in printer.watch(chain(received.unreadable, read(directories))):
         outcome = _evaluate(item, policy, received)
         if isinstance(outcome, Evaluation):
             outcome = candidates.follow(outcome, policy)
-        tally.count(outcome)
-        if isinstance(outcome, Evaluation):
             rules.update(_rules_and_modes(outcome))
-            if output == "json":
-                progress.print(json_text.line(json_of(outcome)))
-            elif conflicts(outcome) or _level(outcome.verdict) > Mode.AUDIT:
-                progress.print(*text_of(outcome, paint))
-        elif isinstance(outcome, Unreadable):
-            progress.print(*_unreadable(outcome, output, paint))
-    if output == "json":
-        if tally.skipped:
-            say(tally.skipped_text())
-    else:
-        print("\n".join([*_counts([(name, rules)]), *tally.lines()]))
+        tally.count(outcome)
+        if output != "text" or _concerns_people(outcome):
+            printer.show(outcome)
+    printer.finish([*_counts([(name, rules)]), *tally.lines()], tally)
     return tally.exit_code
 
 
+def _concerns_people(outcome: Outcome) -> bool:
+    """Whether a review is shown as text: among thousands, only those that are denied or warned about."""
+    if not isinstance(outcome, Evaluation):
+        return True
+    return bool(conflicts(outcome)) or _level(outcome.verdict) > Mode.AUDIT
+
+
 def _compare(directories: Sequence[str], policies: tuple[Policy, Policy], names: tuple[str, str], output: str) -> int:
-    paint = paint_for(sys.stdout)
     changes: collections.Counter[Change] = collections.Counter()
     before: Counts = collections.Counter()
     after: Counts = collections.Counter()
     unreadable = 0
-    progress = Progress("reviews")
     received = Received(directories)
-    for item in progress.watch(chain(received.unreadable, read(directories))):
+    printer = OutcomePrinter("replay", output, "reviews")
+    for item in printer.watch(chain(received.unreadable, read(directories))):
         outcome, other = (_evaluate(item, policy, received) for policy in policies)
         if isinstance(outcome, Unreadable):
             unreadable += 1
-            progress.print(*_unreadable(outcome, output, paint))
+            printer.show(outcome)
         if not isinstance(outcome, Evaluation) or not isinstance(other, Evaluation):
             continue
         pair = Pair(outcome, other)
         changes[pair.change] += 1
         before.update(_rules_and_modes(outcome))
         after.update(_rules_and_modes(other))
-        if output == "json":
-            progress.print(json_text.line({**json_of(outcome), "against": json_of(other), "change": pair.change.value}))
-        elif pair.change is not Change.NONE:
-            progress.print(*text_of(other, paint, pair.change.value))
-    if output == "text":
-        print("\n".join([*_counts(list(zip(names, (before, after), strict=True))), _summary(changes, names)]))
+        _show(pair, printer)
+    printer.finish([*_counts(list(zip(names, (before, after), strict=True))), _summary(changes, names)])
     return UNREADABLE if unreadable else DENIED if changes[Change.NEWLY_DENIED] else 0
+
+
+def _show(pair: Pair, printer: OutcomePrinter) -> None:
+    if printer.output == "json":
+        printer.show_json({**json_of(pair.before), "against": json_of(pair.after), "change": pair.change.value})
+    elif printer.output in REPORTS:
+        printer.keep(Subject(name_of(pair.after), location(pair.after.origin), pair.new_findings))
+    elif pair.change is not Change.NONE:
+        printer.show(pair.after, pair.change.value)
 
 
 def _evaluate(item: Item, policy: Policy, received: Received) -> Outcome:
@@ -164,10 +172,6 @@ def _rules_and_modes(evaluation: Evaluation) -> set[tuple[str, Mode]]:
 def _seen_by_writer(evaluation: Evaluation) -> set[tuple[str, Mode]]:
     """What the writer is shown; audit findings are for the log only."""
     return {(rule, mode) for rule, mode in _rules_and_modes(evaluation) if mode > Mode.AUDIT}
-
-
-def _unreadable(unreadable: Unreadable, form: str, paint: Paint) -> list[str]:
-    return [error_line(unreadable)] if form == "json" else text_of(unreadable, paint)
 
 
 def _counts(columns: list[tuple[str, Counts]]) -> list[str]:

@@ -44,7 +44,7 @@ class Tally(Struct):
         elif not outcome.verdict.allowed:
             self.denied += 1
             self.denying_rules |= dict.fromkeys(finding.rule for finding in denying(outcome))
-        elif outcome.verdict.warnings:
+        elif outcome.warnings:
             self.warned += 1
         else:
             self.allowed += 1
@@ -106,7 +106,7 @@ def text_of(outcome: Outcome, paint: Paint, label: str = "") -> list[str]:
     margin = max(_MARGIN, len(label) + 2)
     if not verdict.allowed:
         word = paint.red((label or "denied").ljust(margin))
-    elif verdict.warnings:
+    elif outcome.warnings:
         word = paint.yellow((label or "warned").ljust(margin))
     else:
         word = paint.green((label or "allowed").ljust(margin))
@@ -132,7 +132,7 @@ def _reasons(evaluation: Evaluation) -> Iterable[str]:
     yield from (f"{finding.rule}: {finding.error}" for finding in found)
     if not verdict.allowed and not found:
         yield verdict.message
-    yield from (f"warning: {warning}" for warning in verdict.warnings)
+    yield from (f"warning: {warning}" for warning in evaluation.warnings)
     yield from (f"note: {finding.rule}: {finding.error}" for finding in conflicts(evaluation))
 
 
@@ -159,7 +159,7 @@ def json_of(evaluation: Evaluation) -> dict[str, Any]:
         "reason": verdict.reason,
         "message": verdict.message,
         "causes": verdict.causes,
-        "warnings": verdict.warnings,
+        "warnings": evaluation.warnings,
         "auditAnnotations": dict(verdict.audit_annotations),
         "findings": [
             {

@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from enum import Enum
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -34,11 +35,15 @@ Document = dict[str, Any]
 
 
 class Origin(Struct, frozen=True):
-    """Where a document stands: the number counts from 1 within the file; `alone` is set if it is the only one."""
+    """Where a document stands: the number counts from 1 within the file; `alone` is set if it is the only one.
+
+    `line` is that of its first line, or of the List that it is in, counted from 1.
+    """
 
     path: str
     number: int = 1
     alone: bool = True
+    line: int = 1
 
     def __str__(self) -> str:
         return f"{self.path}#{self.number}"
@@ -82,13 +87,22 @@ class Skipped(Struct, frozen=True):
 Item = Review | Manifest | Unreadable | Skipped
 
 
-def read(paths: Sequence[str], ignore: Sequence[str] = (), *, skip_foreign: bool = False) -> Iterator[Item]:
+class Foreign(Enum):
+    """What becomes of text that is not a Kubernetes object."""
+
+    UNREADABLE = 0
+    SKIPPED_BELOW_DIRECTORIES = 1
+    """What is named must be readable; what was found by searching may be anything."""
+    SKIPPED = 2
+
+
+def read(paths: Sequence[str], ignore: Sequence[str] = (), *, foreign: Foreign = Foreign.UNREADABLE) -> Iterator[Item]:
     """Every document under the paths, in order, each as soon as it is read.
 
     Args:
         paths: files, `-`, or directories, which are searched for .json, .jsonl, .yaml and .yml files.
         ignore: shell patterns of what is not read below a directory.
-        skip_foreign: skip what was found by searching and is not a Kubernetes object; what is named must be readable.
+        foreign: what becomes of text that is not a Kubernetes object.
 
     """
     for path in paths:
@@ -96,9 +110,10 @@ def read(paths: Sequence[str], ignore: Sequence[str] = (), *, skip_foreign: bool
             yield from _documents(path, sys.stdin.buffer)
         elif is_directory(Path(path)):
             for found in below(Path(path), SUFFIXES, (*ignore, INDEX)):
-                yield from _found(found, skip_foreign=skip_foreign)
+                yield from _found(found, skip_foreign=foreign is not Foreign.UNREADABLE)
         else:
-            yield from _file(path)
+            for item in _file(path):
+                yield _or_skipped(item) if foreign is Foreign.SKIPPED else item
 
 
 def _found(found: Found, *, skip_foreign: bool) -> Iterator[Item]:
@@ -110,8 +125,11 @@ def _found(found: Found, *, skip_foreign: bool) -> Iterator[Item]:
             yield Skipped(origin, found.skipped)
     else:
         for item in _file(str(found.path)):
-            is_skipped = skip_foreign and isinstance(item, Unreadable) and item.is_foreign
-            yield Skipped(item.origin, FOREIGN) if is_skipped else item
+            yield _or_skipped(item) if skip_foreign else item
+
+
+def _or_skipped(item: Item) -> Item:
+    return Skipped(item.origin, FOREIGN) if isinstance(item, Unreadable) and item.is_foreign else item
 
 
 def _file(path: str) -> Iterator[Item]:
@@ -130,22 +148,24 @@ def _documents(path: str, file: BinaryIO) -> Iterator[Item]:
         yield Unreadable(Origin(path), "empty", is_foreign=True)
         return
     second = next(values, None)
-    yield _item(Origin(path, 1, second is None), *first)
+    line, text, value = first
+    yield _item(Origin(path, 1, second is None, line), text, value)
     if second is not None:
-        for number, value in enumerate(chain([second], values), 2):
-            yield _item(Origin(path, number, alone=False), *value)
+        for number, (line, text, value) in enumerate(chain([second], values), 2):
+            yield _item(Origin(path, number, alone=False, line=line), text, value)
 
 
-def _values(file: BinaryIO, *, by_line: bool) -> Iterator[tuple[str, object]]:
-    """(text, value) of each document; the value is a `_Broken` if the text is broken."""
+def _values(file: BinaryIO, *, by_line: bool) -> Iterator[tuple[int, str, object]]:
+    """(first line, text, value) of each document; the value is a `_Broken` if the text is broken."""
     for part in documents.cut(file, by_line=by_line):
         if isinstance(part, documents.UnreadablePart):
-            yield "", _Broken(part.error, is_foreign=True)
+            yield 1, "", _Broken(part.error, is_foreign=True)
             continue
         try:
-            yield from _parsed(part, by_line=by_line)
+            for text, value in _parsed(part, by_line=by_line):
+                yield part.content_line, text, value
         except (json_text.NotJsonError, kubernetes_yaml.NotYamlError) as error:
-            yield "", _Broken(str(error), is_foreign=not _OURS.search(part.text))
+            yield part.content_line, "", _Broken(str(error), is_foreign=not _OURS.search(part.text))
 
 
 def _parsed(part: documents.Part, *, by_line: bool) -> Iterator[tuple[str, object]]:

@@ -13,19 +13,21 @@ from webhook.api.text import escape
 from webhook.reports.model import Finding, Report, Severity, Subject
 from webhook.reports.plain_text import escape_lines
 
+_DECLARATION: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
 ORDER: Final = (Severity.INFO, Severity.WARNING, Severity.ERROR)
 
 
 def junit(report: Report, fail_on: Severity = Severity.ERROR) -> str:
     """The report as XML; a subject fails that has a finding of this severity or a higher one."""
-    suites = ET.Element("testsuites", {"name": f"lease-webhook {report.command}"} | _counts(report.subjects, fail_on))
+    suites = ET.Element("testsuites", {"name": f"lease-webhook {report.command}", **_counts(report.subjects, fail_on)})
     for path, group in groupby(report.subjects, key=lambda subject: subject.location.path):
         subjects = list(group)
-        suite = ET.SubElement(suites, "testsuite", {"name": escape(path)} | _counts(subjects, fail_on))
+        suite = ET.SubElement(suites, "testsuite", {"name": escape(path), **_counts(subjects, fail_on)})
         for subject in subjects:
             _add_case(suite, subject, fail_on)
     ET.indent(suites)
-    return ET.tostring(suites, encoding="unicode", xml_declaration=False)
+    # In ASCII, the document is right whatever encoding standard output has.
+    return f"{_DECLARATION}{ET.tostring(suites, encoding='us-ascii', xml_declaration=False).decode()}"
 
 
 def _counts(subjects: Iterable[Subject], fail_on: Severity) -> dict[str, str]:
@@ -41,9 +43,10 @@ def _failing(subject: Subject, fail_on: Severity) -> list[Finding]:
 
 def _add_case(suite: ET.Element, subject: Subject, fail_on: Severity) -> None:
     path = escape(subject.location.path)
-    place = {"line": str(subject.location.line)} if subject.location.line else {}
-    names = {"classname": path, "name": escape(subject.name) or path, "time": "0", "file": path}
-    case = ET.SubElement(suite, "testcase", names | place)
+    attributes = {"classname": path, "name": escape(subject.name) or path, "time": "0", "file": path}
+    if subject.location.line:
+        attributes["line"] = str(subject.location.line)
+    case = ET.SubElement(suite, "testcase", attributes)
     failing = _failing(subject, fail_on)
     if subject.error:
         ET.SubElement(case, "error", type="unreadable", message=escape(subject.error)).text = escape_lines(
