@@ -45,6 +45,8 @@ PROGRAM: Final = LazyGroup(
         "serve": Lazy("webhook.cli.serve", "answer the API server over TLS"),
         "check": Lazy("webhook.cli.check", "evaluate files: reviews and manifests"),
         "replay": Lazy("webhook.cli.replay", "evaluate recorded reviews again; compare two policies"),
+        "test": Lazy("webhook.cli.test", "compare verdicts with those that files expect"),
+        "make-review": Lazy("webhook.cli.make_review", "make an AdmissionReview of manifests and a user"),
         "rules": Lazy("webhook.cli.rules", "list the rules, or explain one"),
         "policy": POLICY,
         "suggest": SUGGEST,

@@ -40,32 +40,45 @@ def key_of(document: Document) -> Key:
     return (str(document["kind"]), str(metadata.get("namespace") or DEFAULT_NAMESPACE), str(metadata.get("name", "")))
 
 
-def review_of(new: Document, old: Document | None, writer: Writer | None) -> bytes:
-    """The review of creating `new`, or of updating `old` to it; without a writer it has no userInfo.
+def review_of(new: Document | None, old: Document | None, writer: Writer | None) -> bytes:
+    """The review of creating `new`, of updating `old` to it, or of deleting `old`; without a writer it has no userInfo.
 
     Raises:
         ValueError: the manifest is larger than any API server would take.
 
     """
-    version = str(new["apiVersion"]).partition("/")[2]
-    kind = str(new["kind"])
-    new = _placed(new)
+    return encoded(review(request_of(new, old, writer)))
+
+
+def review(request: Document) -> Document:
+    """The AdmissionReview around a request."""
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+
+
+def request_of(new: Document | None, old: Document | None, writer: Writer | None) -> Document:
+    """The request of a review, with what every rule reads; at least one of the objects is given."""
+    document = new or old
+    assert document is not None
+    version = str(document["apiVersion"]).partition("/")[2]
+    kind = str(document["kind"])
+    _, namespace, name = key_of(document)
+    if new is not None:
+        new = _placed(new)
+    if old is not None:
+        old = _with_version(_placed(old), new or old) | {"apiVersion": document["apiVersion"]}
     request: Document = {
         "uid": "manifest",
         "kind": {"group": GROUP, "version": version, "kind": kind},
         "resource": {"group": GROUP, "version": version, "resource": f"{kind.lower()}s"},
-        "operation": "CREATE",
-        "namespace": key_of(new)[1],
-        "name": key_of(new)[2],
-        "object": new,
-        "oldObject": None,
+        "operation": "CREATE" if old is None else "DELETE" if new is None else "UPDATE",
+        "namespace": namespace,
+        "name": name,
+        "object": new if new is None or old is None else _stored(new, old),
+        "oldObject": old,
     }
-    if old is not None:
-        old = _with_version(_placed(old), new) | {"apiVersion": new["apiVersion"]}
-        request |= {"operation": "UPDATE", "object": _stored(new, old), "oldObject": old}
     if writer:
         request["userInfo"] = writer.user_info()
-    return encoded({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+    return request
 
 
 def _metadata(document: Document) -> Document:
@@ -86,8 +99,8 @@ def _stored(new: Document, old: Document) -> Document:
     if not isinstance(new.get("metadata"), dict):
         return new
     kept = {field: value for field, value in _metadata(old).items() if field in _STORED}
-    if _holder(new) != _holder(old):
-        kept["managedFields"] = _without_owner_of_holder(kept.get("managedFields"))
+    if _holder(new) != _holder(old) and "managedFields" in kept:
+        kept["managedFields"] = _without_owner_of_holder(kept["managedFields"])
     return {**new, "metadata": kept | _metadata(new)}
 
 

@@ -17,16 +17,18 @@ REPORTS: Final = ("junit", "sarif")
 
 REQUEST: Final = Check("request", "A review must make sense, and its version must be known.")
 UNKNOWN_FIELD: Final = Check("unknown-field", "A manifest has only fields that the API has.")
+LONGEST_TEXT: Final = 2000
+"""Characters of a message."""
 _SEVERITIES: Final = {Mode.DENY: Severity.ERROR, Mode.WARN: Severity.WARNING, Mode.AUDIT: Severity.INFO}
 
 
-def document(command: str, subjects: Iterable[Subject], output: str) -> str:
-    """What `--format junit` or `--format sarif` prints."""
+def document(command: str, subjects: Iterable[Subject], output: str, *checks: Check) -> str:
+    """What `--format junit` or `--format sarif` prints; `checks` are those beside the rules."""
     from webhook import __version__  # noqa: PLC0415 - this and the next are for reports only
     from webhook.cli.rules import described  # noqa: PLC0415
 
     rules = (Check(rule.id, rule.summary, " ".join(rule.text.split())) for rule in described().values())
-    report = Report(command, tuple(subjects), (*rules, REQUEST, UNKNOWN_FIELD))
+    report = Report(command, tuple(subjects), (*rules, REQUEST, UNKNOWN_FIELD, *checks))
     return junit(report) if output == "junit" else sarif(report, __version__)
 
 
@@ -51,8 +53,11 @@ def location(origin: Origin) -> Location:
 
 
 def finding_of(found: RuleFinding) -> Finding:
-    """What a rule found."""
-    return Finding(found.rule, _SEVERITIES[found.mode], str(found.error))
+    """What a rule found: of a denied write what is wrong, of an admitted one what happened."""
+    page = f"lease-webhook rules {found.rule}"
+    admitted = found.mode is not Mode.DENY and found.happened is not None
+    text = found.happened.within(LONGEST_TEXT, page) if admitted and found.happened else str(found.error)
+    return Finding(found.rule, _SEVERITIES[found.mode], text)
 
 
 def _findings(evaluation: Evaluation) -> Iterable[Finding]:

@@ -149,10 +149,10 @@ def _documents(path: str, file: BinaryIO) -> Iterator[Item]:
         return
     second = next(values, None)
     line, text, value = first
-    yield _item(Origin(path, 1, second is None, line), text, value)
+    yield item_of(Origin(path, 1, second is None, line), text, value)
     if second is not None:
         for number, (line, text, value) in enumerate(chain([second], values), 2):
-            yield _item(Origin(path, number, alone=False, line=line), text, value)
+            yield item_of(Origin(path, number, alone=False, line=line), text, value)
 
 
 def _values(file: BinaryIO, *, by_line: bool) -> Iterator[tuple[int, str, object]]:
@@ -192,7 +192,8 @@ class _Broken(Struct, frozen=True):
     is_foreign: bool
 
 
-def _item(origin: Origin, raw: str, value: object) -> Item:
+def item_of(origin: Origin, raw: str, value: object) -> Item:
+    """A value as an item; `raw` is the text of a review, if there is one."""
     if isinstance(value, _Broken):
         return Unreadable(origin, value.error, value.is_foreign)
     if not isinstance(value, dict):

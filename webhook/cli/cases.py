@@ -1,0 +1,142 @@
+"""Files of expected verdicts: the cases that `lease-webhook test` evaluates."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+import yaml
+from msgspec import UNSET, Struct, UnsetType
+
+from webhook.api.text import quote
+from webhook.cli import kubernetes_yaml
+from webhook.cli.sources import Document, Unreadable
+from webhook.cli.sources import Origin as At
+from webhook.cli.walk import below, is_directory
+from webhook.policy.messages import nearest
+
+SUFFIXES: Final = (".test.yaml", ".test.yml")
+"""How the names of such files end; one that is named on the command line may have another name."""
+
+ModeWord = Literal["deny", "warn", "audit"]
+
+
+class Expectation(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a verdict is to be; what is left out is not compared.
+
+    `rules` names every rule that denies or warns, with its mode; those of mode audit may be named too.
+    """
+
+    allowed: bool
+    event: str | UnsetType = UNSET
+    rules: dict[str, ModeWord] | UnsetType = UNSET
+
+
+class Circumstances(Struct, frozen=True, forbid_unknown_fields=True):
+    """Under which policy, by whom and when a write comes: of one case, or of all in a file.
+
+    `stamped` gives manifests without managedFields the stamps of an API server: the stored object was written at its
+    renewTime, the new one at `now`.
+    """
+
+    policy: str = ""
+    user: str = ""
+    groups: tuple[str, ...] = ()
+    now: str = ""
+    stamped: bool | None = None
+
+    def or_else(self, other: "Circumstances") -> "Circumstances":
+        """These, completed by others. A group belongs to the user beside it."""
+        groups = self.groups if self.user or self.groups else other.groups
+        is_stamped = other.stamped if self.stamped is None else self.stamped
+        return Circumstances(
+            self.policy or other.policy, self.user or other.user, groups, self.now or other.now, is_stamped
+        )
+
+
+class CaseText(Circumstances, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One case as it is written: a review, or objects; each is the path of a file, or stands there itself."""
+
+    name: str
+    review: str | Document | None = None
+    old: str | Document | None = None
+    new: str | Document | None = None
+    expect: Expectation | None = None
+
+
+class FileText(Circumstances, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A file as it is written."""
+
+    cases: tuple[CaseText, ...]
+
+
+class Case(Struct, frozen=True):
+    """One case, and where it stands: file, number from 1, line; the circumstances are complete."""
+
+    at: At
+    text: CaseText
+    circumstances: Circumstances
+
+
+_UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
+_KEYS: Final = [field.name for struct in (FileText, CaseText, Expectation) for field in msgspec.structs.fields(struct)]
+
+
+class CaseFile(Struct, frozen=True):
+    """The cases of one file, and its text, which `--update` changes."""
+
+    path: str
+    text: str
+    cases: tuple[Case, ...]
+
+
+def case_files(paths: Sequence[str]) -> Iterator[CaseFile | Unreadable]:
+    """The files that are named, and those below directories whose names end in SUFFIXES."""
+    for path in paths:
+        if not is_directory(Path(path)):
+            yield _read(path)
+            continue
+        for found in below(Path(path), (".yaml", ".yml")):
+            if found.error:
+                yield Unreadable(At(str(found.path)), found.error)
+            elif not found.skipped and found.path.name.endswith(SUFFIXES):
+                yield _read(str(found.path))
+
+
+def _read(path: str) -> CaseFile | Unreadable:
+    try:
+        text = Path(path).read_bytes().decode()
+        file = msgspec.convert(kubernetes_yaml.parse(text), FileText)
+        lines = [node.start_mark.line + 1 for node in case_nodes(text)]
+    except OSError as error:
+        return Unreadable(At(path), error.strerror or str(error))
+    except UnicodeDecodeError:
+        return Unreadable(At(path), "not UTF-8")
+    except (RecursionError, yaml.YAMLError):
+        return Unreadable(At(path), "nested too deeply")
+    except msgspec.ValidationError as error:
+        return Unreadable(At(path), _problem(str(error)))
+    except ValueError as error:
+        return Unreadable(At(path), str(error))
+    alone = len(file.cases) == 1
+    cases = (
+        Case(At(path, number, alone, line), text, text.or_else(file))
+        for number, (text, line) in enumerate(zip(file.cases, lines, strict=True), 1)
+    )
+    return CaseFile(path, text, tuple(cases))
+
+
+def case_nodes(text: str) -> list[yaml.MappingNode]:
+    """The nodes of the cases, with their places in the text; the text has been read before."""
+    root: Any = yaml.compose(text, Loader=yaml.SafeLoader)
+    (cases,) = (value for key, value in root.value if key.value == "cases")
+    return list(cases.value)
+
+
+def _problem(message: str) -> str:
+    problem, _, path = message.partition(" - at `$")
+    place = path.removesuffix("`").removeprefix(".")
+    if unknown := _UNKNOWN.fullmatch(problem):
+        problem = f"unknown key {quote(unknown[1])}{nearest(unknown[1], _KEYS)}"
+    return f"{place}: {problem}" if place else problem
