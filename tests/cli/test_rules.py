@@ -25,6 +25,8 @@ def test_one_rule_explained(rule: str, capsys: pytest.CaptureFixture[str]) -> No
     facts = dict(line.split(maxsplit=1) for line in out.splitlines() if line.startswith(("  source ", "  file ")))
     assert (Path(webhook.__file__).parents[1] / facts["file"]).is_file()
     assert facts["source"]
+    for title in ("Why", "Who trips over it", "How to fix"):
+        assert f"\n  {title}\n    " in out
     assert max(map(len, out.splitlines())) <= 100
 
 
@@ -53,9 +55,9 @@ def test_the_numbers_and_the_reach_of_a_rule(capsys: pytest.CaptureFixture[str])
     main(["rules", "duration-too-long"])
     out = capsys.readouterr().out
     assert "warn_above_seconds: 86400, deny_above_seconds: 31536000" in out
-    assert "evaluated on plain renewals too" in out
+    assert "evaluated on renewals too" in out
     main(["rules", "takeover-before-expiry"])
-    assert "not evaluated on a plain renewal" in capsys.readouterr().out
+    assert "not evaluated on a renewal" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

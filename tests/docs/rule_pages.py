@@ -9,22 +9,18 @@ from msgspec.structs import asdict
 
 from tests.docs.pages import DOCS
 from tests.recordings import recordings
-from webhook.cli.rules import EVERYWHERE, PRESETS, Described, described
+from webhook.cli.rules import EVERYWHERE, GUIDANCE, PRESETS, Described, described
 from webhook.policy.rule_ids import EXEMPTIBLE, RULE_IDS
 from webhook.policy_file import load
-from webhook.rules.election import guidance as election
-from webhook.rules.guidance import Guidance
-from webhook.rules.parity import guidance as parity
 from webhook.rules.registry import RULES
 from webhook.server.respond import respond
 
 FOLDER: Final = DOCS / "rules"
-GUIDANCE: Final[Mapping[str, Guidance]] = {**parity.GUIDANCE, **election.GUIDANCE}
 _MARK: Final = "<!-- Written by `make docs` from webhook/rules. Do not edit. -->"
 _INTRODUCTION: Final = """# Rules
 
 One page for each rule: what, why, who trips over it, how to fix, how to relax.
-`lease-webhook rules ID` explains one at a terminal.
+`lease-webhook rules ID` prints the same at a terminal.
 
 `standard` and `strict` are [presets](../policy.md#presets).
 `observe` denies nothing: what `strict` would deny becomes a warning and an audit annotation; the rest is as in
@@ -81,7 +77,10 @@ def page(rule: Described) -> Iterator[str]:
     yield f"| mode | {', '.join(f'`{mode}` in `{preset}`' for mode, preset in both)} |"
     if numbers(rule.id):
         yield f"| numbers | {', '.join(f'`{name}: {value}`' for name, value in numbers(rule.id).items())} |"
+    if rule.renewals:
+        yield f"| renewals | {rule.renewals} ([`Event.RENEWAL`](../glossary.md#the-four-renewals)) |"
     yield f"| source | {rule.source} |"
+    yield f"| code | `{rule.file}` |"
     yield from ("", "## Why", "", guidance.why)
     yield from ("", "## Who trips over it", "", guidance.who)
     if rule.id in texts():

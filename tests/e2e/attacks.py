@@ -1,4 +1,4 @@
-"""What a writer with update rights can try in one write against a live lease (section 5 of the rules)."""
+"""What a writer with update rights can try in one write against a live lease."""
 
 from collections.abc import Callable
 from typing import Any

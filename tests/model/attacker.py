@@ -176,8 +176,8 @@ def rendered(table: Table) -> str:
 
     def who(names: tuple[str, ...]) -> str:
         if not names:
-            return "nobody"
-        return "anybody" if len(names) == len(ATTACKERS) else "; ".join(names)
+            return "no one"
+        return "anyone" if len(names) == len(ATTACKERS) else "; ".join(names)
 
     rows = [
         f"| {', then '.join(trace)} | {who(row[world.STANDARD])} | {who(row[world.STRICT])} |"

@@ -3,7 +3,7 @@
 import difflib
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -21,12 +21,17 @@ from webhook.cli.terminal import indent, paint_for, table, width
 from webhook.policy.model import LeasePolicy
 from webhook.policy.rule_ids import RULE_IDS
 from webhook.policy_file import load
+from webhook.rules.election import guidance as election
 from webhook.rules.events import Event
+from webhook.rules.guidance import Guidance
+from webhook.rules.parity import guidance as parity
 from webhook.rules.registry import OBJECT_TYPES, OFFLINE_RULES, RULES
 from webhook.rules.rule import Rule
 
 PRESETS: Final = ("standard", "strict")
 """Those with modes of their own: observe warns where strict denies, and is standard elsewhere."""
+
+GUIDANCE: Final[Mapping[str, Guidance]] = {**parity.GUIDANCE, **election.GUIDANCE}
 
 _TYPES: Final = (
     "Every value must have the JSON type that the API says.\n\nA document of wrong types is read no further."
@@ -67,7 +72,7 @@ def _rule_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> 
     epilog="Example:\n  lease-webhook rules takeover-before-expiry",
 )
 @click.argument("name", required=False, metavar="[ID]", shell_complete=_rule_ids)
-@format_option("json prints one line per rule, markdown the table of the README", ("text", "json", "markdown"))
+@format_option("json prints one line per rule, markdown a table", ("text", "json", "markdown"))
 def command(name: str | None, output: str) -> int:
     """Print the list or one rule."""
     chosen = None if name is None else _find(name)
@@ -93,7 +98,7 @@ def described() -> dict[str, Described]:
 
 
 def markdown() -> list[str]:
-    """The table of the README, as lines."""
+    """A table of all rules, as lines of Markdown."""
     head = ["| rule | on | it says | standard | strict |", "|---|---|---|---|---|"]
     cells = (
         (f"`{rule.id}`", _kinds(rule), rule.summary.replace("|", "\\|"), *_modes(rule.id))
@@ -117,6 +122,7 @@ def _as_json(rule: Described) -> dict[str, Any]:
         "summary": rule.summary,
         "text": " ".join(rule.text.split()),
         "source": rule.source,
+        **asdict(GUIDANCE[rule.id]),
     }
 
 
@@ -142,6 +148,9 @@ def _explained(rule: Described) -> list[str]:
     ]
     for paragraph in filter(None, rule.text.partition("\n")[2].strip().split("\n\n")):
         lines += ["", indent(" ".join(paragraph.split()), 2)]
+    guidance = GUIDANCE[rule.id]
+    for title, text in (("Why", guidance.why), ("Who trips over it", guidance.who), ("How to fix", guidance.fix)):
+        lines += ["", indent(paint.bold(title), 2), indent(text, 4)]
     return lines
 
 
@@ -169,7 +178,7 @@ def _of_registry(rule: Rule) -> Described:
 def _renewals(rule: Rule) -> str:
     if Resource.LEASES not in rule.resources or Operation.UPDATE not in rule.operations:
         return ""
-    return "evaluated on plain renewals too" if Event.RENEWAL in rule.events else "not evaluated on a plain renewal"
+    return "evaluated on renewals too" if Event.RENEWAL in rule.events else "not evaluated on a renewal"
 
 
 def _without_rule(name: str, text: str, source: str) -> Described:

@@ -65,7 +65,7 @@ def facts(plane: ControlPlane, admin: ApiClient, kubectl: Kubectl) -> Iterator[F
     yield _text("another pod, word for word", _write(stale, operator), lambda one: one.message == STALE)
     unbound = ApiClient(plane.port, plane.authority.file, "unbound", token=_unbound_token(operator))
     yield _text("a token without a pod, word for word", _write(unbound, operator), lambda one: one.message == UNBOUND)
-    yield _text("somebody who is not listed: allowed", _write(operator.admin, operator), lambda one: one.status == 200)
+    yield _text("a user who is not listed: allowed", _write(operator.admin, operator), lambda one: one.status == 200)
     deployments = f"/apis/apps/v1/namespaces/{PLACE}/deployments"
     made = stale.send("POST", deployments, _deployment())
     yield _text("a resource whose subresource alone is fenced: allowed", made, lambda one: one.status == 201)
