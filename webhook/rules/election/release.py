@@ -30,7 +30,7 @@ def live_lease_is_released_by_its_holder(change: LeaseChange) -> Iterable[Findin
 def live_lease_is_not_released_across_namespaces(change: LeaseChange) -> Iterable[Finding]:
     """A live lease may not be released by a service account of another namespace.
 
-    The name of its pod proves nothing there: anybody may name a pod in a namespace of their own like the holder.
+    The name of its pod proves nothing there: a pod in another namespace can have the same name.
     """
     account = change.user.service_account
     if account is None or account[0] == change.request.namespace or change.expiry.expired:

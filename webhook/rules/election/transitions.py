@@ -18,7 +18,7 @@ _TAKEN: Final = frozenset({Event.TAKEOVER, Event.STEAL})
 def transitions_do_not_jump(change: LeaseChange) -> Iterable[Finding]:
     """spec.leaseTransitions must not rise by more than 1 to an absurd number.
 
-    client-go writes int32(count + 1): after 2147483647 every takeover is refused for ever.
+    client-go writes int32(count + 1): after 2147483647 every takeover is refused.
     """
     new = change.new_spec.lease_transitions
     if new is None:
