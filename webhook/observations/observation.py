@@ -134,10 +134,12 @@ class Unreadable(Struct, frozen=True):
 
 
 class Foreign(Struct, frozen=True):
-    """An object of another kind."""
+    """An object of another kind; its name only where it says something of leases: of pods and nodes."""
 
     source: Source
     kind: str
+    namespace: str = ""
+    name: str = ""
 
 
 class LogEnd(Struct, frozen=True):

@@ -52,13 +52,18 @@ def typed(kind: str, data: bytes | Raw) -> Named:
     return Named(metadata.namespace or "", metadata.name or "", one)
 
 
-def _mistyped(kind: str, data: bytes, error: str) -> Named:
-    problem = next(iter(wrong_types(_FORMS[kind], data)), error).replace("`", "'").replace("$.", "")
+def names_of(data: bytes) -> tuple[str, str]:
+    """The namespace and name of any object, "" where it has none."""
     try:
         metadata = _named.decode(data).metadata or _Metadata()
     except msgspec.ValidationError:
         metadata = _Metadata()
-    return Named(_text(metadata.namespace), _text(metadata.name), None, problem)
+    return _text(metadata.namespace), _text(metadata.name)
+
+
+def _mistyped(kind: str, data: bytes, error: str) -> Named:
+    problem = next(iter(wrong_types(_FORMS[kind], data)), error).replace("`", "'").replace("$.", "")
+    return Named(*names_of(data), None, problem)
 
 
 def _text(value: object) -> str:

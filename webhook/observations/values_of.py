@@ -9,10 +9,12 @@ from msgspec import Raw, Struct
 from webhook.api.request import GROUP, KIND_OF
 from webhook.observations import audit_event, review
 from webhook.observations.observation import Act, Foreign, Item, Observation, Origin, Source, Unreadable
-from webhook.observations.stored import typed
+from webhook.observations.stored import names_of, typed
 
 AUDIT_GROUP: Final = "audit.k8s.io/"
 OURS: Final = frozenset(KIND_OF.values())
+HOLDERS: Final = frozenset({"Pod", "Node"})
+"""What may hold a lease: whether it still exists says whether an orphan is left."""
 
 _NULL: Final = Raw(b"null")
 _KIND: Final = re.compile(rb'"kind"\s*+:\s*+"(\w+)List"')
@@ -80,7 +82,8 @@ def _stored(kind: str, version: str, data: bytes, source: Source, origin: Origin
     if kind in OURS and not slash:
         return Unreadable(source, f"a {kind} needs apiVersion: {GROUP}/v1 or another version of that group")
     if kind not in OURS or group != GROUP:
-        return Foreign(source, kind or "no kind")
+        namespace, name = names_of(data) if kind in HOLDERS and version == "v1" else ("", "")
+        return Foreign(source, kind or "no kind", namespace, name)
     named = typed(kind, data)
     return Observation(
         source=source,

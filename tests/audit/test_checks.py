@@ -1,0 +1,322 @@
+"""Each check on one healthy object with one defect: that finding is made, and nothing else."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.factories import NOW, Document, Tweak, drop, make_candidate, make_entry, make_lease, put, to_bytes
+from webhook.audit.finding import Finding, Severity
+from webhook.audit.rules import NOT_APPLICABLE, STORED_RULES
+from webhook.audit.stock import Stock, subject_of
+from webhook.observations.observation import Observation
+from webhook.observations.reader import read
+from webhook.rules.registry import RULES
+
+SECOND = 1_000_000
+LEASE_ENTRY = ("acquireTime", "holderIdentity", "leaseDurationSeconds", "leaseTransitions", "renewTime")
+HOUR = "2025-11-20T13:00:00Z"
+
+
+def audited(*documents: Document, now: int = NOW + 4 * SECOND, interval: float | None = None) -> list[Finding]:
+    """What an audit finds in objects as they are stored."""
+    stock = Stock(now)
+    found: list[Finding] = []
+    for document in documents:
+        for item in read("in", [to_bytes(document)]):
+            assert isinstance(item, Observation)
+            assert item.object is not None
+            subject = subject_of(
+                item.object, item.namespace, item.name, now, interval=interval, source=str(item.source)
+            )
+            found += stock.add(subject)
+    return [*found, *stock.rest()]
+
+
+def marked(found: Sequence[Finding]) -> list[tuple[str, str]]:
+    return [(one.check, one.severity.value) for one in found if one.severity is not Severity.INFO]
+
+
+def checks(found: Sequence[Finding]) -> dict[str, str]:
+    return {one.check: one.severity.value for one in found}
+
+
+SLOW = put("spec.leaseDurationSeconds", 137)
+"""Timings about which there is nothing to say."""
+
+
+def node_lease(*tweaks: Tweak) -> Document:
+    owner = {"apiVersion": "v1", "kind": "Node", "name": "worker-1", "uid": "u"}
+    return make_lease(
+        put("metadata.namespace", "kube-node-lease"),
+        put("metadata.name", "worker-1"),
+        put("metadata.ownerReferences", [owner]),
+        put(
+            "spec",
+            {"holderIdentity": "worker-1", "leaseDurationSeconds": 40, "renewTime": "2025-11-20T12:00:00.000000Z"},
+        ),
+        *tweaks,
+    )
+
+
+def test_healthy_objects_have_nothing_worth_a_warning() -> None:
+    assert marked(audited(make_lease(), make_candidate(), node_lease())) == []
+    assert audited(make_lease(SLOW)) == []
+    assert audited(node_lease()) == []
+
+
+def entry_of(manager: str, *fields: str, time: str = "2025-11-20T12:00:00Z") -> Document:
+    return {**make_entry(*fields), "manager": manager, "time": time}
+
+
+@pytest.mark.parametrize(
+    ("tweaks", "expected"),
+    [
+        pytest.param(
+            (put("spec.leaseDurationSeconds", 0),), {"lease-duration": "error", "expired": "warning"}, id="duration 0"
+        ),
+        pytest.param((put("spec.leaseTransitions", -1),), {"lease-transitions": "error"}, id="negative transitions"),
+        pytest.param((put("metadata.name", "UPPER"),), {"object-name": "error"}, id="an illegal name"),
+        pytest.param((put("spec.leaseDurationSeconds", 2**31 - 1),), {"duration-too-long": "error"}, id="68 years"),
+        pytest.param(
+            (put("spec.leaseDurationSeconds", 100_000),), {"duration-too-long": "warning"}, id="more than a day"
+        ),
+        pytest.param((put("spec.leaseTransitions", 2**31 - 1),), {"transitions-jump": "error"}, id="the last count"),
+        pytest.param(
+            (put("spec.leaseTransitions", 2**31 - 9),), {"transitions-jump": "error"}, id="near the last count"
+        ),
+        pytest.param(
+            (put("spec.renewTime", "2035-11-20T12:00:00.000000Z"),),
+            {"renew-time-in-future": "error"},
+            id="ten years ahead",
+        ),
+        pytest.param(
+            (put("spec.renewTime", "2025-11-20T21:00:00.000000Z"),),
+            {"renew-time-in-future": "warning", "holder-clock": "warning"},
+            id="nine hours ahead",
+        ),
+        pytest.param(
+            (put("spec.renewTime", "10000-01-01T00:59:59.999999Z"),), {"time-unreadable": "error"}, id="year 10000"
+        ),
+        pytest.param(
+            (put("spec.holderIdentity", "a\u202eb"),), {"holder-identity-shape": "warning"}, id="a bidi character"
+        ),
+        pytest.param(
+            (put("spec.renewTime", "2025-11-20T12:00:05.000000Z"),), {"holder-clock": "info"}, id="a clock 4 s ahead"
+        ),
+        pytest.param(
+            (put("spec.renewTime", "2025-11-20T11:55:00.000000Z"),),
+            {"holder-clock": "warning"},
+            id="a clock 5 min behind",
+        ),
+        pytest.param(
+            (put("metadata.managedFields[0].time", HOUR),),
+            {"renewal-stamp-tampered": "error"},
+            id="a stamp of the future",
+        ),
+        pytest.param(
+            (put("metadata.managedFields[0].fieldsV1.f:spec.f:renewTime", {".": {}, "f:x": {}}),),
+            {"renewal-stamp-tampered": "error"},
+            id="something below a scalar",
+        ),
+        pytest.param(
+            (
+                put("metadata.managedFields[0].fieldsV1.f:metadata", {"f:labels": {}}),
+                drop("metadata.managedFields[0].fieldsV1.f:spec"),
+            ),
+            {"lease-without-stamps": "warning"},
+            id="no owner of renewTime",
+        ),
+        pytest.param(
+            (put("metadata.name", "f1c5ece8.example.com"),), {"scaffold-name": "warning"}, id="a scaffold name"
+        ),
+        pytest.param((put("metadata.namespace", "kube-system"),), {"stranger-in-kube-system": "info"}, id="a stranger"),
+        pytest.param(
+            (put("metadata.namespace", "kube-system"), put("metadata.name", "kube-scheduler")),
+            {},
+            id="a lease of the control plane",
+        ),
+        pytest.param(
+            (put("metadata.managedFields[1]", entry_of("other", "strategy")),),
+            {"shared-lease": "warning"},
+            id="two programs",
+        ),
+        pytest.param(
+            (put("metadata.managedFields[1]", entry_of("other", "strategy", time="2025-11-19T12:00:00Z")),),
+            {"shared-lease": "info"},
+            id="another program yesterday",
+        ),
+        pytest.param(
+            (put("metadata.managedFields[1]", entry_of("kubectl-patch", "strategy")),), {}, id="a person with kubectl"
+        ),
+        pytest.param(
+            (put("metadata.managedFields[1]", {**entry_of("other", "strategy"), "operation": "Apply"}),),
+            {},
+            id="an apply",
+        ),
+    ],
+)
+def test_one_defect_is_one_finding(tweaks: tuple[Tweak, ...], expected: dict[str, str]) -> None:
+    # A second entry needs a place to stand.
+    grown = [put("metadata.managedFields", [make_entry(*LEASE_ENTRY), {}])] if _adds_entry(tweaks) else []
+    assert checks(audited(make_lease(SLOW, *grown, *tweaks), node_lease())) == expected
+
+
+def _adds_entry(tweaks: tuple[Tweak, ...]) -> bool:
+    try:
+        make_lease(*tweaks)
+    except IndexError:
+        return True
+    return False
+
+
+def test_managed_fields_that_nest_too_deeply_are_forged() -> None:
+    deep: Document = {}
+    for _ in range(40):
+        deep = {"f:a": deep}
+    lease = make_lease(SLOW, put("metadata.managedFields[0].fieldsV1.f:metadata", deep))
+    assert checks(audited(lease)) == {"renewal-stamp-tampered": "error"}
+
+
+@pytest.mark.parametrize(
+    ("document", "after", "expected"),
+    [
+        pytest.param(make_lease(), 60, {"expired": "warning"}, id="nobody leads"),
+        pytest.param(make_lease(), 90_000, {"abandoned": "warning"}, id="for a day"),
+        pytest.param(node_lease(), 60, {"expired": "warning"}, id="a node that does not report"),
+        pytest.param(
+            node_lease(drop("metadata.ownerReferences")),
+            4,
+            {"node-lease-without-owner": "warning"},
+            id="a node lease without owner",
+        ),
+        pytest.param(
+            make_lease(
+                put("metadata.namespace", "kube-system"),
+                put("metadata.name", "apiserver-x"),
+                put("metadata.labels", {"apiserver.kubernetes.io/identity": "kube-apiserver"}),
+            ),
+            60,
+            {"expired": "info"},
+            id="an API server that is gone",
+        ),
+        pytest.param(make_lease(put("spec.holderIdentity", "")), 60, {}, id="released"),
+        pytest.param(make_lease(put("spec", {}), drop("metadata.managedFields")), 60, {}, id="never held"),
+        pytest.param(make_lease(drop("spec.renewTime")), 60, {}, id="held without a renewal"),
+        pytest.param(make_candidate(), 3600, {"candidate-dead": "warning"}, id="a candidate that is gone"),
+        pytest.param(
+            make_candidate(drop("spec.renewTime")),
+            4,
+            {"candidate-dead": "warning"},
+            id="a candidate that was never renewed",
+        ),
+        pytest.param(
+            make_candidate(put("spec.emulationVersion", "v1")),
+            4,
+            {"candidate-emulation-version": "error"},
+            id="a bad version",
+        ),
+    ],
+)
+def test_what_time_does(document: Document, after: int, expected: dict[str, str]) -> None:
+    assert checks(audited(document, now=NOW + after * SECOND)) == expected
+
+
+@pytest.mark.parametrize(
+    ("duration", "interval", "expected"),
+    [
+        pytest.param(15, None, {"timing-tight": "info"}, id="client-go's defaults"),
+        pytest.param(15, 2.0, {"timing-tight": "info"}, id="client-go's defaults, seen"),
+        pytest.param(137, 26.0, {}, id="OpenShift's"),
+        pytest.param(12, None, {"timing-tight": "info"}, id="shorter than any default"),
+        pytest.param(5, None, {"timing-tight": "warning"}, id="far too short"),
+        pytest.param(15, 10.0, {"timing-tight": "warning"}, id="one missed renewal ends it"),
+        pytest.param(137, 0.5, {"renewals-costly": "info"}, id="many writes"),
+        pytest.param(1, None, {}, id="one second"),
+    ],
+)
+def test_timings(duration: int, interval: float | None, expected: dict[str, str]) -> None:
+    lease = make_lease(put("spec.leaseDurationSeconds", duration))
+    assert checks(audited(lease, now=NOW, interval=interval)) == expected
+
+
+def test_a_lease_of_the_coordinated_election_is_left_to_it() -> None:
+    lease = make_lease(put("spec.strategy", "OldestEmulationVersion"), put("spec.leaseDurationSeconds", 5))
+    assert audited(lease, now=NOW) == []
+
+
+def test_without_any_managed_fields_nothing_is_said_of_stamps() -> None:
+    assert audited(make_lease(SLOW, drop("metadata.managedFields"))) == []
+    found = audited(make_lease(SLOW, drop("metadata.managedFields")), node_lease())
+    assert checks(found) == {"lease-without-stamps": "warning"}
+
+
+def test_candidates_that_cannot_agree_elect_nobody() -> None:
+    other = make_candidate(put("metadata.name", "b"), put("spec.strategy", "example.com/x"))
+    (found,) = audited(make_candidate(), other)
+    assert (found.check, found.severity, found.kind) == (
+        "candidate-strategy-conflict",
+        Severity.ERROR,
+        "LeaseCandidate",
+    )
+
+
+def test_a_candidate_of_no_lease() -> None:
+    found = audited(make_candidate(put("spec.leaseName", "gone")), make_lease(SLOW))
+    assert checks(found) == {"candidate-without-lease": "warning"}
+    assert audited(make_candidate(put("spec.leaseName", "gone"))) == []
+    assert checks(audited(make_candidate(put("spec.leaseName", "")), make_lease(SLOW))) == {
+        "candidate-lease-name": "error"
+    }
+
+
+def orphans(stock: Stock, document: Document) -> dict[str, str]:
+    for item in read("in", [to_bytes(document)]):
+        assert isinstance(item, Observation)
+        assert item.object is not None
+        list(stock.add(subject_of(item.object, item.namespace, item.name, stock.now)))
+    return checks(list(stock.rest()))
+
+
+HELD = make_lease(SLOW)
+POD = "checkout-6d5f9c-x2x8p"
+
+
+@pytest.mark.parametrize(
+    ("pods", "nodes", "document", "after", "expected"),
+    [
+        pytest.param({POD}, set(), HELD, 4, {}, id="its pod is there"),
+        pytest.param({"x"}, set(), HELD, 4, {"holder-gone": "info"}, id="its pod is gone, and the lease still runs"),
+        pytest.param({"x"}, set(), HELD, 600, {"holder-gone": "warning"}, id="its pod is gone"),
+        pytest.param({"x"}, {POD}, HELD, 4, {}, id="it runs on the host's network"),
+        pytest.param({"x"}, set(), make_lease(put("spec.holderIdentity", "plain")), 4, {}, id="no pod is named"),
+        pytest.param(
+            {"p" * 70}, set(), make_lease(put("spec.holderIdentity", "p" * 63 + "_1")), 4, {}, id="a cut name"
+        ),
+        pytest.param(set(), set(), HELD, 4, {}, id="no pods are known"),
+        pytest.param(set(), {"worker-2"}, node_lease(), 4, {"node-gone": "warning"}, id="a node that is gone"),
+        pytest.param(set(), {"worker-1"}, node_lease(), 4, {}, id="a node that is there"),
+        pytest.param(set(), set(), node_lease(), 4, {}, id="no nodes are known"),
+    ],
+)
+def test_orphans(pods: set[str], nodes: set[str], document: Document, after: int, expected: dict[str, str]) -> None:
+    stock = Stock(NOW + after * SECOND, pods={"shop": pods} if pods else {}, nodes=nodes)
+    assert orphans(stock, document) == expected
+
+
+def test_every_finding_has_a_reason_a_repair_and_a_fingerprint() -> None:
+    (found,) = audited(make_lease(put("spec.leaseTransitions", 2**31 - 1), SLOW))
+    assert found.message.startswith(
+        "nobody else can take this lease until it is repaired: leaseTransitions is 2147483647"
+    )
+    assert found.repair == 'kubectl -n shop patch lease checkout --type=merge -p \'{"spec":{"leaseTransitions":0}}\''
+    assert (found.fingerprint, found.source) == ("Lease/shop/checkout/transitions-jump", "in#1")
+    assert [found.is_at_least(one) for one in (Severity.INFO, Severity.WARNING, Severity.ERROR)] == [True] * 3
+
+
+def test_every_rule_is_applied_or_named_as_not_applicable() -> None:
+    assert RULES.keys() - STORED_RULES.keys() - set(NOT_APPLICABLE) == {
+        "lease-without-stamps",
+        "renewal-stamp-tampered",
+    }
+    assert "takeover-before-expiry" in NOT_APPLICABLE
+    assert "lease-duration" in STORED_RULES

@@ -1,0 +1,163 @@
+"""`why`: one lease, all leases, metrics; what it is pointed at, and what it says if something is missing."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_observed import Install, fake
+from tests.factories import make_lease, put
+from tests.history.fake_server import FakeServer, together
+from webhook.cli.main import main
+
+__all__ = ["fake"]
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> str:
+    """A watch in which `shop/db` lost its leader while others went on."""
+    server = FakeServer()
+    db, mail = server.elector("db-0", "shop/db"), server.elector("mail-0", "shop/mail")
+    together(60, db, mail)
+    together(16, mail)
+    together(20, server.elector("db-1", "shop/db"), mail)
+    server.elector("db-1", "shop/db").lead(10)
+    path = tmp_path / "leases.json"
+    path.write_bytes(server.watch())
+    return str(path)
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = main(["why", *words])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_one_lease(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "shop/db", "--input", watched)
+    assert (code, err) == (0, "")
+    assert out.startswith("shop/db  live: db-1_1 leads\nas of 2026-11-18T")
+    for part in ("What happened", "How much it survives", "What is wrong", "What to do", "renewed on time"):
+        assert part in out
+
+
+def test_all_leases(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "--input", watched)
+    head, db, mail, moment = out.splitlines()
+    assert code == 0
+    assert head.split() == ["LEASE", "STATE", "HOLDER", "LAST", "RENEWED", "CAN", "BE", "TAKEN", "CHANGES", "WRONG"]
+    assert db.split()[:3] == ["shop/db", "live", "db-1_1"]
+    assert db.split()[-2:] == ["1", "leader-lost"]
+    assert mail.split()[-2:] == ["-", "-"]
+    assert moment.startswith("as of ")
+
+
+def test_json_of_one_and_of_all(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "shop/db", "--input", watched, "--format", "json")
+    one = json.loads(out)
+    assert (one["state"], one["holder"], one["handovers"]) == ("live", "db-1_1", {"seen": 1, "expired": 1})
+    _, out, _ = run(capsys, "--input", watched, "--format", "json")
+    assert [json.loads(line)["name"] for line in out.splitlines()] == ["db", "mail"]
+
+
+def test_metrics(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "--input", watched, "--metrics")
+    assert 'lease_handovers_total{how="expired",lease="db",namespace="shop"} 1.0' in out
+    assert 'lease_leaderless_seconds_total{lease="db",namespace="shop"} 18.0' in out
+    assert 'lease_held{lease="mail",namespace="shop"} 1.0' in out
+    _, out, _ = run(capsys, "shop/mail", "--input", watched, "--metrics")
+    assert "db" not in out
+
+
+def test_another_moment(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "shop/db", "--input", watched, "--now", "2026-11-18T12:00:00Z")
+    assert out.startswith("shop/db  expired: nobody leads: db-1_1 stopped renewing ")
+    assert "as of 2026-11-18T12:00:00Z (--now)" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("shop/bd", "--input", "FILE"), "lease shop/bd is not in the input; there are shop/db, shop/mail"),
+        (("gone/x", "--input", "FILE"), "lease gone/x is not in the input; 2 others are"),
+        (("x", "--input", "FILE"), "lease x is not in the input"),
+        (("a/b/c", "--input", "FILE"), "a/b/c must be NAMESPACE/NAME"),
+        (("/b", "--input", "FILE"), "/b must be NAMESPACE/NAME"),
+        (("a/-b", "--input", "FILE"), "a/-b is no name of a lease"),
+        (("--input", "FILE", "--now", "soon"), '"soon" is not an RFC 3339 time'),
+        (("--input", "/dev/null"), "no lease is in the input"),
+    ],
+)
+def test_what_is_missing_is_said(
+    words: tuple[str, ...], complaint: str, watched: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(capsys, *(watched if word == "FILE" else word for word in words))
+    assert (code, out) == (2, "")
+    assert complaint in err
+
+
+def test_a_name_without_a_namespace(watched: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "db", "--input", watched)[1].startswith("shop/db ")
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(make_lease(put("metadata.name", "db"), put("metadata.namespace", "mall"))))
+    code, _, err = run(capsys, "db", "--input", watched, "--input", str(other))
+    assert code == 2
+    assert "db is in several namespaces: shop, mall" in err
+    assert run(capsys, "db", "-n", "mall", "--input", watched, "--input", str(other))[1].startswith("mall/db ")
+
+
+def test_what_cannot_be_read_is_said_and_the_rest_is_used(
+    watched: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "broken.json"
+    broken.write_text("[1,2,3,4,5,6,7]")
+    code, out, err = run(capsys, "shop/db", "--input", str(broken), "--input", watched)
+    assert code == 0
+    assert out.startswith("shop/db  live")
+    assert err.count("an item of the list is not an object") == 5
+    assert "2 more could not be read" in err
+
+
+def test_hidden_managed_fields_are_said_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "dump.json"
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(4)
+    path.write_bytes(server.dump(managed_fields=False))
+    _, out, err = run(capsys, "--input", str(path), "--now", "2026-11-18T11:06:45Z")
+    assert err.count("--show-managed-fields") == 1
+    assert out.splitlines()[1].split()[:2] == ["shop/db", "live"]
+
+
+def test_standard_input_is_as_of_the_clock(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(json.dumps(make_lease()).encode())))
+    _, out, _ = run(capsys, "shop/checkout", "--input", "-")
+    assert "(the clock of this computer)" in out
+    assert "expired" in out
+
+
+def test_a_dump_is_as_of_when_its_file_was_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "dump.json").write_text(json.dumps(make_lease()))
+    assert "(when the file was written; --now sets another moment)" in run(capsys, "--input", str(tmp_path))[1]
+
+
+def test_kubectl_is_run_and_asked_for_the_pod(fake: Install, capsys: pytest.CaptureFixture[str]) -> None:
+    log = fake()
+    code, out, _ = run(capsys, "shop/checkout", "--context", "prod")
+    assert code == 0
+    assert "its pod does NOT exist any more" in out
+    calls = log.read_text().splitlines()
+    assert calls[0].startswith("get leases.coordination.k8s.io --namespace=shop ")
+    assert calls[-1].startswith("get pod checkout-6d5f9c-x2x8p --namespace=shop --ignore-not-found")
+    run(capsys)
+    assert "--all-namespaces" in log.read_text().splitlines()[-2]
+
+
+def test_hostile_text_reaches_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lease = make_lease(put("spec.holderIdentity", "a\x1b[2J\u202e\nb"), put("metadata.name", "x\x1b]0;y"))
+    (tmp_path / "x.json").write_text(json.dumps(lease))
+    for words in ((), ("x\x1b]0;y",), ("--format", "json"), ("--metrics",)):
+        _, out, _ = run(capsys, *words, "--input", str(tmp_path))
+        assert out.strip()
+        assert not any(hidden in out for hidden in "\x1b\u202e") or "--metrics" in words

@@ -1,0 +1,375 @@
+"""What is said of elections whose truth is known: who led, why the leader changed, where to look."""
+
+import pytest
+
+from tests.history.fake_server import SECOND, FakeServer, together
+from tests.history.test_elections import cluster_of, of_log, of_metadata, of_watch
+from webhook.explanation.account import Account, account_of, as_json
+from webhook.explanation.text import events, facts, headline, timing
+from webhook.explanation.words import ago, clock, count, length, name
+from webhook.history.cluster_history import ClusterHistory
+from webhook.history.standing import State
+
+KEY = ("shop", "db")
+
+
+def account(cluster: ClusterHistory, now: int, *, has_pod: bool | None = None) -> Account:
+    return account_of(cluster, cluster.leases[KEY], now, has_pod=has_pod)
+
+
+def text(one: Account) -> str:
+    lines = [
+        headline(one),
+        *(f"{line.label}: {line.text}" for part in (facts(one), events(one), timing(one)) for line in part),
+    ]
+    return "\n".join([*lines, *(f"{found.check}: {found.message}" for found in one.findings), f"ADVICE {one.advice}"])
+
+
+def shop() -> tuple[FakeServer, list]:  # type: ignore[type-arg]
+    server = FakeServer()
+    return server, [server.elector(f"{lease}-0", f"shop/{lease}") for lease in ("db", "mail", "cart")]
+
+
+def test_a_leader_at_work() -> None:
+    server, electors = shop()
+    together(60, *electors)
+    said = text(account(of_log(server), server.now))
+    assert said.startswith("db-0_1 leads\nHeld by: db-0_1, since 11:06:40Z (1 min 0 s ago)\n")
+    assert "Last renewed: 11:07:40Z, 0 s ago, by shop/db from pod db-0, field manager operator" in said
+    assert "Can be taken: 11:07:55Z (in 15 s), if the holder does not renew it before" in said
+    assert "Survives: an API server that is away for 8 s" in said
+    assert said.endswith("ADVICE Nothing: the lease is held and renewed.")
+
+
+def test_a_crash_is_the_fault_of_the_client() -> None:
+    server, (db, mail, cart) = shop()
+    together(60, db, mail, cart)
+    together(16, mail, cart)
+    follower = server.elector("db-1", "shop/db")
+    follower.ask()
+    follower.take()
+    together(20, follower, mail, cart)
+    said = text(account(of_log(server), server.now))
+    assert "db-1_1 took it after db-0_1 let it expire (shop/db from pod db-1); nobody led for up to 16 s" in said
+    assert (
+        "The fault is with db-0_1 (its process, CPU limit, node or network): 2 other leases were renewed on time"
+        in said
+    )
+    assert "Waiting: asking for it: shop/db" in said
+    assert said.endswith("ADVICE It is held now. What happened before: kubectl -n shop describe pod db-0")
+
+
+def test_an_outage_is_the_fault_of_the_server() -> None:
+    server, electors = shop()
+    together(60, *electors)
+    server.wait(20)
+    follower = server.elector("db-1", "shop/db")
+    follower.take()
+    together(20, follower, *electors[1:])
+    said = text(account(of_watch(server), server.now))
+    assert "The API server was slow or away: 2 of the 2 other leases that could tell were late at the same time" in said
+    assert "kubectl get --raw '/readyz?verbose'" in said
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "next_step"),
+    [
+        (504, "The API server was slow or away: it answered 1 renewal with 504.", "/readyz"),
+        (403, 'Its writes were refused: 1 write answered with 403, the last one with: "no rights".', "auth can-i"),
+        (200, "The API server was slow or away: it took up to 5 s to answer a renewal.", "/readyz"),
+    ],
+)
+def test_what_the_server_answered_counts_first(code: int, words: str, next_step: str) -> None:
+    server, (db, *_) = shop()
+    db.lead(40)
+    server.wait(6)
+    if code == 200:
+        server.logged("shop/db", "update", db.user, db.pod, server.leases["shop/db"], took=5)
+    else:
+        db.fail(code, "no rights")
+    server.wait(6)
+    db.renew()
+    db.lead(10)
+    one = account(of_log(server), server.now)
+    said = text(one)
+    assert words in said
+    assert (
+        "did not renew for 12 s from 11:07:20Z on, and kept the lease: after 10 s most clients give up and exit" in said
+    )
+    assert any(next_step in found.repair for found in one.findings)
+
+
+def test_renewals_that_are_late_but_in_time_are_no_incident() -> None:
+    server, (db, *_) = shop()
+    db.lead(40)
+    server.wait(6)
+    db.lead(10)
+    assert "renewal-late" not in text(account(of_log(server), server.now))
+
+
+def test_without_other_leases_the_cause_is_not_known() -> None:
+    server, (db, *_) = shop()
+    db.lead(40)
+    server.wait(18)
+    db.renew()
+    said = text(account(of_log(server), server.now))
+    assert "Why is not known: no other lease in the input can tell whether the API server was away" in said
+    assert "it had expired meanwhile, and anybody could have taken it" in said
+
+
+def test_a_steal_is_an_error() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.elector("db-1", "shop/db").lead(20)
+    said = text(account(of_log(server), server.now))
+    assert "db-1_1 TOOK IT FROM db-0_1, who still had it" in said
+    assert (
+        "lease-stolen: at 11:07:00Z db-1_1 took the lease while db-0_1 still had it: two may have led at once" in said
+    )
+    assert "ADVICE At 11:07:00Z db-1_1 took the lease while" in said
+
+
+def test_two_pods_under_one_identity_are_an_error() -> None:
+    server, (db, *_) = shop()
+    twin = server.elector("db-1", "shop/db")
+    twin.identity = db.identity
+    db.take()
+    for _ in db.ticks(20):
+        db.renew()
+        server.wait(0.1)
+        twin.renew()
+    said = text(account(of_log(server), server.now))
+    assert "shop/db from pod db-0 and shop/db from pod db-1 renew in turns under one identity, db-0_1" in said
+
+
+def test_two_applications_on_one_lease() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.wait(20)
+    server.elector("queue-0", "shop/db", user="system:serviceaccount:shop:queue").lead(20)
+    assert "lease-shared: several service accounts have held this lease: shop/db, shop/queue" in text(
+        account(of_log(server), server.now)
+    )
+    server.elector("kcm", "shop/db", user="system:kube-controller-manager").take()
+    assert "lease-shared" not in text(account(of_log(server), server.now))
+
+
+def test_refused_writes_name_the_right_that_is_missing() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.elector("db-1", "shop/db").fail(403)
+    one = account(of_log(server), server.now)
+    (found,) = (found for found in one.findings if found.check == "write-refused")
+    assert found.message == "1 write refused with 403, the last by shop/db from pod db-1"
+    assert found.repair == "kubectl auth can-i update lease/db -n shop --as=system:serviceaccount:shop:db"
+    assert one.advice.startswith("It is held and renewed, but: 1 write refused")
+
+
+def test_a_release_and_who_follows() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.wait(5)
+    db.release()
+    server.wait(3)
+    one = account(of_log(server), server.now)
+    assert headline(one) == "nobody leads: it was released 3 s ago"
+    assert "Can be taken: now" in text(one)
+    assert "11:07:05Z: db-0_1 released it" in text(one)
+    assert (
+        "any replica may take the lease at once; if none runs, nobody will take it: kubectl -n shop get pods"
+        in one.advice
+    )
+    server.elector("db-1", "shop/db").ask()
+    assert "if none runs" not in account(of_log(server), server.now).advice
+    server.elector("db-1", "shop/db").lead(4)
+    said = text(account(of_log(server), server.now))
+    assert "db-1_1 took it after db-0_1 released it (shop/db from pod db-1); nobody led for 3 s" in said
+    assert "1 change of the holder" not in said
+
+
+def test_a_dump_of_a_dead_leader() -> None:
+    server, (db, mail, cart) = shop()
+    together(60, db, mail, cart)
+    together(60, mail, cart)
+    cluster = cluster_of(server.dump())
+    one = account(cluster, server.now)
+    said = text(one)
+    assert said.startswith("nobody leads: db-0_1 stopped renewing 1 min 0 s ago\nHeld by: db-0_1, since ")
+    assert "by its own clock" in said
+    assert (
+        "Can be taken: now, since 11:07:55Z (45.0 s ago), 15 s after the last renewal" in said or "(45 s ago)" in said
+    )
+    assert "Why: 2 other leases went on being renewed after that: the API server was there, so look at db-0_1" in said
+    assert "kubectl -n shop logs db-0 --previous" in one.advice
+    gone = account(cluster, server.now, has_pod=False)
+    assert "its pod does NOT exist any more" in text(gone)
+    assert "The pod of db-0_1 is gone, and no other replica took the lease" in gone.advice
+    assert "its pod exists" in text(account(cluster, server.now, has_pod=True))
+
+
+def test_a_dump_in_which_all_stopped() -> None:
+    server, electors = shop()
+    together(60, *electors)
+    server.wait(60)
+    one = account(cluster_of(server.dump()), server.now)
+    assert "Why: 2 other leases stopped at the same time: look at the API server" in text(one)
+    assert one.advice.startswith("Look at the API server before the program: ")
+
+
+def test_a_dump_of_one_lease_knows_no_cause() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.wait(60)
+    one = account(cluster_of(server.dump()), server.now)
+    assert "Why" not in text(one)
+
+
+def test_a_dump_without_managed_fields() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    one = account(cluster_of(server.dump(managed_fields=False)), server.now)
+    assert "Evidence: the holder's own clock: the input has no time of the API server for this lease" in text(one)
+    assert as_json(one)["evidence"] == "holder"
+
+
+def test_a_clock_that_is_off_is_said() -> None:
+    server, (db, *_) = shop()
+    db.ahead = -30
+    db.lead(20)
+    assert "Clock: the holder's is 30" in text(account(of_watch(server), server.now))
+
+
+@pytest.mark.parametrize(
+    ("spec", "state", "words"),
+    [
+        (
+            {"leaseTransitions": 2**31 - 1},
+            State.FROZEN,
+            "db-0_1 keeps it until it is repaired: leaseTransitions is 2147483647",
+        ),
+        ({"leaseDurationSeconds": 2**31 - 1}, State.FROZEN, "db-0_1 keeps it until 2094-"),
+        (
+            {"leaseDurationSeconds": None, "renewTime": None},
+            State.UNKNOWN,
+            "db-0_1 holds it, but the lease does not say",
+        ),
+        (
+            {"holderIdentity": None, "renewTime": None, "acquireTime": None, "leaseTransitions": None},
+            State.NEVER_HELD,
+            "nobody leads: the lease was never held",
+        ),
+    ],
+)
+def test_other_states(spec: dict[str, object], state: State, words: str) -> None:
+    server, (db, *_) = shop()
+    db.take(**spec)
+    one = account(cluster_of(server.dump()), server.now)
+    assert one.state is state
+    assert headline(one).startswith(words)
+    assert one.advice
+    assert "Can be taken" in text(one) or state is State.UNKNOWN
+
+
+def test_a_lease_that_was_deleted() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.delete("shop/db")
+    one = account(of_log(server), server.now)
+    assert headline(one) == "the lease was deleted"
+    assert "it was deleted while db-0_1 held it" in text(one)
+    assert one.advice.startswith("The lease was deleted; a program that still runs creates it again")
+    assert as_json(one)["holder"] is None
+    server.wait(4)
+    db.lead(4)
+    assert "db-0_1 created it again after it was deleted (shop/db from pod db-0); nobody led for 4 s" in text(
+        account(of_log(server), server.now)
+    )
+
+
+def test_a_log_without_objects() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    one = account(of_metadata(server), server.now)
+    assert headline(one) == "db-0 wrote it last; the log does not show the lease itself"
+    assert (one.state, as_json(one)["holder"], as_json(one)["evidence"]) == (State.UNKNOWN, "db-0", "none")
+    assert one.advice.startswith("Only its writes were seen, not the lease")
+    server.elector("db-1", "shop/db").lead(4)
+    assert "db-1 held it (shop/db from pod db-1)" in text(account(of_metadata(server), server.now))
+
+
+def test_timings_that_survive_much_need_no_proposal() -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db", duration=137, retry=26).lead(260)
+    said = text(account(of_log(server), server.now))
+    assert "Duration: 137 s, renewed every 26 s: 138 writes an hour" in said
+    assert "For 30 s" not in said
+
+
+def test_a_node_and_a_released_lease_have_no_timings() -> None:
+    server = FakeServer()
+    server.elector("worker-1", "kube-node-lease/worker-1", duration=40, retry=10).lead(60)
+    cluster = cluster_of(server.dump())
+    node = account_of(cluster, cluster.leases["kube-node-lease", "worker-1"], server.now)
+    assert list(timing(node)) == []
+
+
+def test_a_holder_that_already_held_it_and_others_after() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.wait(16)
+    server.elector("db-1", "shop/db").lead(20)
+    server.wait(16)
+    db.lead(20)
+    said = text(account(of_watch(server), server.now))
+    assert "db-0_1 already held it" in said
+    assert "2 changes of the holder; nobody led for 32 s in all" in said
+
+
+def test_a_lease_that_nobody_had_held() -> None:
+    server = FakeServer()
+    server.write("shop/db", {}, "kubectl-create", "admin", "")
+    db = server.elector("db-0", "shop/db")
+    db._write({"acquireTime": db._time(), "leaseTransitions": 1})
+    assert "db-0_1 took it; nobody had held it" in text(account(of_log(server), server.now))
+
+
+def test_the_account_as_json() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.wait(16)
+    server.elector("db-1", "shop/db").lead(20)
+    found = as_json(account(of_log(server), server.now))
+    assert {
+        key: found[key] for key in ("namespace", "name", "state", "holder", "held_since", "last_renewal", "takeable_at")
+    } == {
+        "namespace": "shop",
+        "name": "db",
+        "state": "live",
+        "holder": "db-1_1",
+        "held_since": "2026-11-18T11:07:16.000000Z",
+        "last_renewal": "2026-11-18T11:07:36.000000Z",
+        "takeable_at": "2026-11-18T11:07:51.000000Z",
+    }
+    assert found["last_renewal_by"] == {"user": "system:serviceaccount:shop:db", "pod": "db-1", "manager": "operator"}
+    assert found["leaderless_seconds"] == 16
+    assert found["handovers"] == {"created": 1, "expired": 1}
+    assert found["tenures"][1]["leaderless_seconds"] == 16
+    assert found["timing"]["survives_outage_seconds"] == 8
+    assert [one["check"] for one in found["findings"]] == ["leader-lost", "timing-tight"]
+    unheld = as_json(account(cluster_of(FAR_DUMP), server.now))
+    assert (unheld["last_renewal_by"], unheld["timing"], unheld["held_since"]) == (None, None, None)
+
+
+FAR_DUMP = (
+    b'{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"namespace":"shop","name":"db"},"spec":{}}'
+)
+
+
+def test_words() -> None:
+    now = 1_795_000_000 * SECOND
+    assert clock(now - 60 * SECOND, now) == "11:05:40Z"
+    assert clock(now - 86_400 * SECOND, now) == "2026-11-17T11:06:40Z"
+    assert (length(1_500_000), length(-3 * SECOND), length(75 * SECOND)) == ("1.5 s", "-3 s", "1 min 15 s")
+    assert (ago(now, now), ago(now + 5 * SECOND, now)) == ("0 s ago", "in 5 s")
+    assert (count(1, "lease"), count(3, "lease")) == ("1 lease", "3 leases")
+    assert (name("a-1_x"), name("a b"), name("a\u202eb")) == ("a-1_x", '"a b"', '"a\\u202eb"')

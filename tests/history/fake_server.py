@@ -1,0 +1,229 @@
+"""A clock, leases, and what an API server would show of them: a watch, an audit log, a dump. The truth is the script.
+
+server = FakeServer()
+a = server.elector("a", "shop/db")
+a.lead(60)              # creates or takes the lease and renews it every 2 s
+server.audit_log()      # as JSON lines
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Struct, field
+
+from tests.factories import Document
+from webhook.api.micro_time import canonical, canonical_seconds
+
+SECOND = 1_000_000
+START = 1_795_000_000 * SECOND
+"""2026-11-18T09:06:40Z."""
+
+
+class FakeServer(Struct):
+    """`now` in microseconds since 1970; `events` are (time, type, object), `log` audit events."""
+
+    now: int = START
+    leases: dict[str, Document] = field(default_factory=dict)
+    events: list[tuple[int, str, Document]] = field(default_factory=list)
+    log: list[Document] = field(default_factory=list)
+    revision: int = 100
+
+    def wait(self, seconds: float) -> None:
+        self.now += int(seconds * SECOND)
+
+    def elector(self, name: str, lease: str, **settings: Any) -> "Elector":
+        namespace, _, _ = lease.partition("/")
+        user = settings.pop("user", f"system:serviceaccount:{namespace}:{lease.partition('/')[2]}")
+        return Elector(self, lease, f"{name}_1", name, user, **settings)
+
+    def write(self, lease: str, spec: Document, manager: str, user: str, pod: str) -> None:
+        """Store a spec as an update of the lease, or create it."""
+        namespace, _, name = lease.partition("/")
+        stored = self.leases.get(lease)
+        before = stored["spec"] if stored else {}
+        self.revision += 1
+        changed = {key for key in spec if spec[key] != before.get(key)}
+        entries = _owned(stored["metadata"]["managedFields"] if stored else [], manager, changed, set(spec), self.now)
+        metadata = {
+            "name": name,
+            "namespace": namespace,
+            "uid": f"uid-of-{name}",
+            "resourceVersion": str(self.revision),
+            "creationTimestamp": canonical_seconds(START),
+            "managedFields": entries,
+        }
+        one = {"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "metadata": metadata, "spec": spec}
+        self.leases[lease] = one
+        self.events.append((self.now, "MODIFIED" if stored else "ADDED", one))
+        self.logged(lease, "update" if stored else "create", user, pod, one)
+
+    def delete(self, lease: str, user: str = "admin") -> None:
+        one = self.leases.pop(lease)
+        self.events.append((self.now, "DELETED", one))
+        self.logged(lease, "delete", user, "", {"kind": "Status", "apiVersion": "v1"})
+
+    def logged(
+        self, lease: str, verb: str, user: str, pod: str, response: Document, code: int = 200, took: float = 0.004
+    ) -> None:
+        """An event of the audit log about a request that is answered now."""
+        namespace, _, name = lease.partition("/")
+        status: dict[str, Any] = {"metadata": {}, "code": code}
+        if code >= 400:
+            status |= {"status": "Failure", "message": response.get("message", "")}
+        self.log.append(
+            {
+                "kind": "Event",
+                "apiVersion": "audit.k8s.io/v1",
+                "level": "RequestResponse",
+                "stage": "ResponseComplete",
+                "requestURI": f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}",
+                "verb": verb,
+                "user": {"username": user, "extra": {"authentication.kubernetes.io/pod-name": [pod]} if pod else {}},
+                "userAgent": "test",
+                "objectRef": {
+                    "resource": "leases",
+                    "namespace": namespace,
+                    "name": name,
+                    "apiGroup": "coordination.k8s.io",
+                    "apiVersion": "v1",
+                },
+                "responseStatus": status,
+                "responseObject": response,
+                "requestReceivedTimestamp": canonical(self.now - int(took * SECOND)),
+                "stageTimestamp": canonical(self.now),
+            }
+        )
+
+    def watch(self) -> bytes:
+        """What `kubectl get -w -o json --output-watch-events` prints."""
+        return b"".join(
+            json.dumps({"type": kind, "object": one}, indent=4).encode() + b"\n" for _, kind, one in self.events
+        )
+
+    def audit_log(self, *, metadata_only: bool = False) -> bytes:
+        """The audit log, at one of two levels."""
+        return b"".join(
+            json.dumps(_event(one, metadata_only), separators=(",", ":")).encode() + b"\n" for one in self.log
+        )
+
+    def dump(self, *, managed_fields: bool = True) -> bytes:
+        """What `kubectl get leases -A -o json` prints."""
+        items = [one if managed_fields else _without_stamps(one) for one in self.leases.values()]
+        return json.dumps({"apiVersion": "v1", "items": items, "kind": "List"}, indent=4).encode()
+
+
+class Elector(Struct):
+    """One replica; `ahead` is how far its clock is ahead, in seconds."""
+
+    server: FakeServer
+    lease: str
+    identity: str
+    pod: str
+    user: str
+    duration: int = 15
+    retry: float = 2.0
+    ahead: float = 0.0
+    manager: str = "operator"
+
+    def take(self, **changes: Any) -> None:
+        """Create the lease, or write itself into it, whoever has it."""
+        stored = self.server.leases.get(self.lease)
+        transitions = stored["spec"]["leaseTransitions"] + 1 if stored else 0
+        self._write({"acquireTime": self._time(), "leaseTransitions": transitions, **changes})
+
+    def renew(self, **changes: Any) -> None:
+        spec = self.server.leases[self.lease]["spec"]
+        self._write({"acquireTime": spec["acquireTime"], "leaseTransitions": spec["leaseTransitions"], **changes})
+
+    def lead(self, seconds: float) -> None:
+        """Take the lease unless it has it, and renew it for so long."""
+        stored = self.server.leases.get(self.lease)
+        if stored is None or stored["spec"]["holderIdentity"] != self.identity:
+            self.take()
+        for _ in self.ticks(seconds):
+            self.renew()
+
+    def ticks(self, seconds: float) -> Iterator[None]:
+        end = self.server.now + int(seconds * SECOND)
+        while self.server.now + int(self.retry * SECOND) <= end:
+            self.server.wait(self.retry)
+            yield
+
+    def release(self) -> None:
+        now = self._time()
+        spec = self.server.leases[self.lease]["spec"]
+        transitions = spec["leaseTransitions"]
+        self._write(
+            {
+                "holderIdentity": "",
+                "leaseDurationSeconds": 1,
+                "acquireTime": now,
+                "renewTime": now,
+                "leaseTransitions": transitions,
+            }
+        )
+
+    def ask(self) -> None:
+        """Read the lease, as a follower does."""
+        self.server.logged(self.lease, "get", self.user, self.pod, {})
+
+    def fail(self, code: int, message: str = "", took: float = 0.004) -> None:
+        """Try to renew in vain."""
+        self.server.logged(self.lease, "update", self.user, self.pod, {"message": message}, code, took)
+
+    def _write(self, changes: Document) -> None:
+        spec = {
+            "holderIdentity": self.identity,
+            "leaseDurationSeconds": self.duration,
+            "renewTime": self._time(),
+            **changes,
+        }
+        self.server.write(self.lease, spec, self.manager, self.user, self.pod)
+
+    def _time(self) -> str:
+        return canonical(self.server.now - 3000 + int(self.ahead * SECOND))
+
+
+def together(seconds: float, *electors: Elector) -> None:
+    """Several leaders at work at once, every 2 s."""
+    server = electors[0].server
+    for one in electors:
+        if one.lease not in server.leases:
+            one.take()
+    for _ in electors[0].ticks(seconds):
+        for one in electors:
+            one.renew()
+
+
+def _owned(entries: list[Document], manager: str, changed: set[str], kept: set[str], now: int) -> list[Document]:
+    """ManagedFields after a write, as the field manager keeps them: each changed field has one owner."""
+    found: list[Document] = []
+    mine: set[str] = set(changed)
+    for entry in entries:
+        fields = {key[2:] for key in entry["fieldsV1"]["f:spec"]}
+        if entry["manager"] == manager:
+            mine |= fields & kept
+        elif rest := (fields - changed) & kept:
+            found.append({**entry, "fieldsV1": {"f:spec": {f"f:{key}": {} for key in sorted(rest)}}})
+    found.append(
+        {
+            "manager": manager,
+            "operation": "Update",
+            "apiVersion": "coordination.k8s.io/v1",
+            "time": canonical_seconds(now),
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:spec": {f"f:{key}": {} for key in sorted(mine)}},
+        }
+    )
+    return found
+
+
+def _event(event: Document, metadata_only: bool) -> Document:
+    if not metadata_only:
+        return event
+    return {key: value for key, value in {**event, "level": "Metadata"}.items() if key != "responseObject"}
+
+
+def _without_stamps(one: Document) -> Document:
+    return {**one, "metadata": {key: value for key, value in one["metadata"].items() if key != "managedFields"}}

@@ -1,0 +1,494 @@
+"""What a history says of elections whose truth is known, from a watch, from an audit log, and from a dump."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.factories import make_lease, make_review, put, to_bytes
+from tests.history.fake_server import SECOND, START, FakeServer, together
+from webhook.history.cluster_history import ClusterHistory
+from webhook.history.lease_history import LeaseHistory
+from webhook.history.renewals import Company
+from webhook.history.standing import State
+from webhook.history.tenure import Handover
+from webhook.observations.observation import Foreign, Observation
+from webhook.observations.reader import read
+
+LEASE = ("shop", "db")
+
+
+def cluster_of(data: bytes) -> ClusterHistory:
+    cluster = ClusterHistory()
+    assert list(cluster.observe_all(read("in", [data]))) == []
+    return cluster
+
+
+def of_watch(server: FakeServer) -> ClusterHistory:
+    return cluster_of(server.watch())
+
+
+def of_log(server: FakeServer) -> ClusterHistory:
+    return cluster_of(server.audit_log())
+
+
+def of_metadata(server: FakeServer) -> ClusterHistory:
+    return cluster_of(server.audit_log(metadata_only=True))
+
+
+View = Callable[[FakeServer], ClusterHistory]
+BOTH = pytest.mark.parametrize("view", [of_watch, of_log], ids=["watch", "audit log"])
+ANY = pytest.mark.parametrize("view", [of_watch, of_log, of_metadata], ids=["watch", "audit log", "metadata"])
+
+
+def steps(history: LeaseHistory) -> list[tuple[str, Handover, float | None]]:
+    """(holder, how it came, seconds without a leader before) of each tenure, to a tenth of a second."""
+    return [
+        (one.holder, one.began, None if one.leaderless is None else round(one.leaderless / SECOND, 1))
+        for one in history.tenures
+    ]
+
+
+@BOTH
+def test_a_crash_is_an_expiry_and_nobody_led_since_the_last_renewal(view: View) -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(20)
+    server.wait(16)
+    server.elector("b", "shop/db").lead(10)
+    history = view(server).leases[LEASE]
+    first = Handover.SEEN if view is of_watch else Handover.CREATED
+    assert steps(history) == [("a_1", first, None), ("b_1", Handover.EXPIRED, 16.0)]
+    assert history.leaderless == 16 * SECOND
+    before, after = history.tenures
+    assert before.until is not None
+    assert abs(before.until - (START + 20 * SECOND)) < SECOND
+    assert (after.until, after.previous) == (None, "a_1")
+
+
+@BOTH
+def test_a_release_costs_what_the_next_one_waits(view: View) -> None:
+    server = FakeServer()
+    a, b = server.elector("a", "shop/db"), server.elector("b", "shop/db")
+    a.lead(10)
+    a.release()
+    server.wait(1.5)
+    b.lead(10)
+    history = view(server).leases[LEASE]
+    assert steps(history)[1] == ("b_1", Handover.RELEASED, 1.5)
+
+
+@BOTH
+def test_a_release_that_keeps_the_holder_is_one(view: View) -> None:
+    """As fabric8 does since 7.5."""
+    server = FakeServer()
+    a, b = server.elector("a", "shop/db"), server.elector("b", "shop/db")
+    a.lead(10)
+    server.wait(1)
+    now = a._time()
+    a.renew(leaseDurationSeconds=1, acquireTime=now, renewTime=now)
+    server.wait(3)
+    b.lead(4)
+    assert steps(view(server).leases[LEASE])[1] == ("b_1", Handover.RELEASED, 3.0)
+
+
+@BOTH
+def test_a_steal_leaves_nobody_leaderless(view: View) -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    server.wait(5)
+    server.elector("b", "shop/db").lead(4)
+    assert steps(view(server).leases[LEASE])[1] == ("b_1", Handover.STOLEN, 0.0)
+
+
+@BOTH
+def test_a_lease_that_was_deleted_and_made_again(view: View) -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    server.delete("shop/db")
+    server.wait(4)
+    cluster = view(server)
+    assert cluster.leases[LEASE].is_deleted
+    assert cluster.leases[LEASE].standing(server.now) is None
+    server.elector("b", "shop/db").lead(4)
+    history = view(server).leases[LEASE]
+    assert steps(history)[1] == ("b_1", Handover.DELETED, 4.0 if view is of_log else pytest.approx(4.0, abs=1))
+    assert not history.is_deleted
+
+
+@BOTH
+def test_a_lease_that_was_made_empty_is_claimed(view: View) -> None:
+    server = FakeServer()
+    server.write("shop/db", {}, "kubectl-create", "admin", "")
+    server.wait(5)
+    b = server.elector("b", "shop/db")
+    b._write({"acquireTime": b._time(), "leaseTransitions": 1})
+    assert steps(view(server).leases[LEASE]) == [("b_1", Handover.CLAIMED, None)]
+
+
+@BOTH
+def test_a_holder_that_goes_on_after_its_release(view: View) -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(10)
+    server.wait(1)
+    now = a._time()
+    a.renew(leaseDurationSeconds=1, acquireTime=now, renewTime=now)
+    server.wait(2)
+    a.renew()
+    assert steps(view(server).leases[LEASE])[1] == ("a_1", Handover.UNKNOWN, 2.0)
+
+
+@ANY
+def test_renewals_have_a_usual_interval_and_silences(view: View) -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(20)
+    server.wait(9)
+    a.renew()
+    a.lead(10)
+    renewals = view(server).leases[LEASE].renewals
+    assert renewals.usual == 2 * SECOND
+    assert [one.length for one in renewals.silences] == [9 * SECOND]
+    assert renewals.longest == 9 * SECOND
+    assert renewals.count == 16
+
+
+def test_few_renewals_have_no_usual_interval() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(4)
+    assert of_log(server).leases[LEASE].renewals.usual is None
+
+
+@BOTH
+def test_all_leases_were_late_when_the_server_was_away(view: View) -> None:
+    server = FakeServer()
+    a, b, c = (server.elector(name, f"shop/{name}") for name in ("db", "mail", "cart"))
+    together(40, a, b, c)
+    start = server.now
+    server.wait(12)
+    together(20, a, b, c)
+    cluster = view(server)
+    assert cluster.company_of(cluster.leases[LEASE], start, start + 12 * SECOND) == Company(late=2, on_time=0)
+
+
+@BOTH
+def test_one_lease_was_late_when_its_client_was(view: View) -> None:
+    server = FakeServer()
+    a, b, c = (server.elector(name, f"shop/{name}") for name in ("db", "mail", "cart"))
+    together(40, a, b, c)
+    start = server.now
+    together(12, b, c)
+    together(20, a, b, c)
+    cluster = view(server)
+    company = cluster.company_of(cluster.leases[LEASE], start, start + 12 * SECOND)
+    assert company == Company(late=0, on_time=2)
+    assert company.is_known
+    assert not company.all_were_late
+
+
+def test_leases_that_cannot_tell_are_not_asked() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    rare = server.elector("r", "shop/rare", retry=10)
+    rare.lead(50)
+    a.lead(20)
+    late_comer = server.elector("n", "shop/new")
+    start = server.now
+    server.wait(12)
+    late_comer.lead(10)
+    server.elector("once", "shop/once").lead(2)
+    cluster = of_log(server)
+    # One is renewed too rarely to be missed, one was not there before.
+    assert cluster.company_of(cluster.leases[LEASE], start, start + 12 * SECOND) == Company()
+    assert not Company().is_known
+
+
+def test_a_lease_that_stopped_for_good_was_late_too() -> None:
+    server = FakeServer()
+    a, b = server.elector("a", "shop/db"), server.elector("b", "shop/mail")
+    together(20, a, b)
+    start = server.now
+    server.wait(20)
+    server.elector("c", "shop/db").take()
+    cluster = of_log(server)
+    assert cluster.company_of(cluster.leases[LEASE], start, server.now) == Company(late=1)
+
+
+def test_a_dump_says_who_stopped_together() -> None:
+    server = FakeServer()
+    a, b, c, d = (server.elector(name, f"shop/{name}") for name in ("db", "mail", "cart", "old"))
+    d.lead(4)
+    server.wait(600)
+    together(20, a, b)
+    c.lead(60)
+    free = server.elector("e", "shop/free")
+    free.lead(2)
+    free.release()
+    cluster = cluster_of(server.dump())
+    history = cluster.leases[LEASE]
+    last = history.standing(server.now)
+    assert last is not None
+    assert last.last_renewal is not None
+    assert cluster.until is None
+    assert cluster.stopped_with(history, last.last_renewal, server.now) == Company(late=1, on_time=1)
+
+
+def test_writers_of_the_log_are_known_by_name() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(10)
+    server.elector("b", "shop/db").ask()
+    history = of_log(server).leases[LEASE]
+    assert history.writers == {"shop/db": 6}
+    assert history.readers == {"shop/db": 1}
+    assert history.writes == 6
+    assert history.tenure is not None
+    assert not history.tenure.has_several_writers
+
+
+def test_two_pods_under_one_identity() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    twin = server.elector("twin", "shop/db")
+    twin.identity = a.identity
+    a.take()
+    for _ in a.ticks(10):
+        a.renew()
+        server.wait(0.1)
+        twin.renew()
+    tenure = of_log(server).leases[LEASE].tenure
+    assert tenure is not None
+    assert tenure.has_several_writers
+    assert [one.pod for one in tenure.writers] == ["a", "twin"]
+
+
+def test_a_pod_that_replaced_another_is_no_twin() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(10)
+    a.pod = "a-again"
+    a.lead(10)
+    tenure = of_log(server).leases[LEASE].tenure
+    assert tenure is not None
+    assert not tenure.has_several_writers
+
+
+def test_refused_and_slow_answers_are_kept() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(6)
+    a.fail(403, "no")
+    server.wait(2)
+    server.logged("shop/db", "update", a.user, a.pod, server.leases["shop/db"], took=4)
+    refusals = of_log(server).leases[LEASE].refusals
+    assert [(one.code, one.message, one.took) for one in refusals] == [(403, "no", 4000), (200, "", 4 * SECOND)]
+
+
+def test_a_log_without_objects_takes_the_writer_for_the_holder() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(20)
+    server.wait(16)
+    server.elector("b", "shop/db").lead(10)
+    history = of_metadata(server).leases[LEASE]
+    assert steps(history) == [("a", Handover.CREATED, None), ("b", Handover.UNKNOWN, 16.0)]
+    assert history.standing(server.now) is None
+    assert all(one.is_writer for one in history.tenures)
+
+
+def test_a_log_without_objects_and_without_pods() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.pod = ""
+    a.lead(4)
+    a.lead(4)
+    assert steps(of_metadata(server).leases[LEASE]) == [("shop/db", Handover.CREATED, None)]
+    server.log[0]["user"] = {}
+    assert steps(of_metadata(server).leases[LEASE])[0][0] == ""
+
+
+def test_a_log_without_objects_that_begins_in_the_middle() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(20)
+    del server.log[:3]
+    assert steps(of_metadata(server).leases[LEASE]) == [("a", Handover.SEEN, None)]
+
+
+def test_a_watch_begins_with_what_is_there() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(60)
+    server.events = [(server.now, "ADDED", server.leases["shop/db"])]
+    a.lead(10)
+    history = of_watch(server).leases[LEASE]
+    (tenure,) = history.tenures
+    assert (tenure.began, tenure.is_cut) == (Handover.SEEN, True)
+    assert abs(tenure.since - START) < SECOND
+    assert history.renewals.count == 5
+
+
+def test_lines_that_are_not_quite_in_order_change_nothing() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(20)
+    server.wait(16)
+    server.elector("b", "shop/db").lead(10)
+    server.log[10], server.log[11], server.log[12] = server.log[11], server.log[12], server.log[10]
+    assert [one.holder for one in of_log(server).leases[LEASE].tenures] == ["a_1", "b_1"]
+
+
+def test_a_label_and_a_dry_run_are_no_renewals() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(10)
+    renewals = of_log(server).leases[LEASE].renewals.count
+    server.wait(1)
+    server.write("shop/db", server.leases["shop/db"]["spec"], "kubectl-label", "admin", "")
+    server.log[-1]["requestURI"] += "?dryRun=All"
+    server.write("shop/db", server.leases["shop/db"]["spec"], "kubectl-label", "admin", "")
+    assert of_log(server).leases[LEASE].renewals.count == renewals
+
+
+def test_wrong_types_are_remembered() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(4)
+    server.leases["shop/db"]["spec"]["leaseDurationSeconds"] = "15"
+    history = cluster_of(server.dump()).leases[LEASE]
+    assert "leaseDurationSeconds" in history.problem
+    assert history.standing(server.now) is None
+
+
+def test_the_end_of_a_log_is_the_last_line_of_whatever() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(4)
+    server.wait(60)
+    server.logged("shop/other", "list", "x", "", {})
+    assert of_log(server).until == server.now
+
+
+def test_candidates_are_followed() -> None:
+    server = FakeServer()
+    candidate = {
+        "kind": "LeaseCandidate",
+        "apiVersion": "coordination.k8s.io/v1beta1",
+        "metadata": {"name": "c", "namespace": "shop"},
+        "spec": {"leaseName": "db"},
+    }
+    server.events = [(0, "ADDED", candidate)]
+    assert list(of_watch(server).candidates) == [("shop", "c")]
+    server.events.append((1, "DELETED", candidate))
+    assert of_watch(server).candidates == {}
+    server.events = [(0, "ADDED", {**candidate, "spec": {"leaseName": 7}})]
+    assert of_watch(server).candidates == {}
+
+
+def test_what_is_no_lease_is_given_back() -> None:
+    (other,) = ClusterHistory().observe_all(read("in", [b'{"kind":"Pod","apiVersion":"v1"}']))
+    assert isinstance(other, Foreign)
+
+
+def test_changes_are_counted_without_the_first_holder() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(20)
+    server.wait(16)
+    server.elector("b", "shop/db").lead(10)
+    assert of_log(server).leases[LEASE].changes == 1
+
+
+def test_a_stream_without_stamps_goes_by_the_clocks_of_its_clients() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(20)
+    server.wait(16)
+    server.elector("b", "shop/db").lead(10)
+    for _, _, one in server.events:
+        one["metadata"]["managedFields"] = []
+    history = of_watch(server).leases[LEASE]
+    assert steps(history)[1] == ("b_1", Handover.EXPIRED, 16.0)
+    standing = history.standing(server.now)
+    assert standing is not None
+    assert (standing.state, standing.from_stamps) == (State.LIVE, False)
+
+
+def test_reviews_say_when_the_holder_before_renewed() -> None:
+    """A webhook is not asked about plain renewals, so a review brings the state before."""
+    old = make_lease()
+    new = make_lease(put("spec.holderIdentity", "b"), put("spec.renewTime", "2025-11-20T12:00:20.000000Z"))
+    for entry in new["metadata"]["managedFields"]:
+        entry["time"] = "2025-11-20T12:00:20Z"
+    history = cluster_of(to_bytes(make_review(new=new, old=old))).leases["shop", "checkout"]
+    assert [(one.holder, one.began, one.leaderless) for one in history.tenures][1] == (
+        "b",
+        Handover.EXPIRED,
+        20 * SECOND,
+    )
+    renewed = make_lease(put("spec.renewTime", "2025-11-20T12:00:05.000000Z"))
+    history = cluster_of(to_bytes(make_review(new=renewed, old=old))).leases["shop", "checkout"]
+    assert history.renewals.count == 0
+
+
+def test_an_object_of_wrong_types_and_an_old_dump() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(4)
+    broken = server.log[-1]
+    broken["responseObject"] = {**broken["responseObject"], "spec": {"leaseTransitions": "x"}}
+    history = of_log(server).leases[LEASE]
+    assert "leaseTransitions" in history.problem
+    assert history.renewals.count == 1
+
+
+def test_a_deletion_of_what_was_never_seen() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(4)
+    server.delete("shop/db")
+    server.events = server.events[-1:]
+    history = of_watch(server).leases[LEASE]
+    assert (history.is_deleted, list(history.tenures)) == (True, [])
+
+
+def test_a_holder_that_was_never_seen_renews() -> None:
+    history = LeaseHistory("shop", "db")
+    server = FakeServer()
+    server.write("shop/db", {}, "kubectl-create", "admin", "")
+    server.write("shop/db", {"holderIdentity": "a", "renewTime": None}, "kubectl-create", "admin", "")
+    for item in read("in", [server.watch()]):
+        assert isinstance(item, Observation)
+        history.observe(item)
+    assert [one.holder for one in history.tenures] == ["a"]
+
+
+def test_requests_without_a_user_are_not_counted() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(4)
+    a.ask()
+    server.log[-1]["user"] = {}
+    assert of_log(server).leases[LEASE].readers == {}
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.take()
+    for number in range(40):
+        a.user = f"user-{number}"
+        a.ask()
+        a.renew()
+        server.wait(2)
+    history = of_log(server).leases[LEASE]
+    assert len(history.readers) == len(history.writers) == 16
+    assert history.tenure is not None
+    assert len(history.tenure.writers) == 8
+
+
+def test_an_event_without_a_time_is_no_write() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(4)
+    for event in server.log:
+        event["stageTimestamp"] = event["requestReceivedTimestamp"] = ""
+    history = of_metadata(server).leases[LEASE]
+    assert (history.at, list(history.tenures)) == (None, [])
+
+
+def test_a_list_after_a_watch_and_one_without_any_time() -> None:
+    server = FakeServer()
+    server.write("shop/db", {}, "kubectl-create", "admin", "")
+    server.leases["shop/db"]["metadata"]["managedFields"] = []
+    cluster = cluster_of(server.watch() + server.dump())
+    assert (cluster.until, cluster.newest, cluster.has_managed_fields) == (None, None, True)

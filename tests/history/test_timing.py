@@ -1,0 +1,37 @@
+"""OpenShift's arithmetic on the numbers that it publishes, and on those of client-go."""
+
+import pytest
+
+from webhook.history.timing import Proposal, proposal_for, timing_of
+
+
+def test_openshifts_numbers() -> None:
+    found = Proposal(137, 107, 26).timing
+    assert (found.survives, found.skew, found.longest_without_leader) == (78, 30, 163)
+
+
+def test_openshifts_numbers_are_those_for_its_outage() -> None:
+    assert proposal_for(78) == Proposal(137, 107, 26)
+
+
+def test_the_defaults_of_client_go_survive_eight_seconds() -> None:
+    found = timing_of(15, None)
+    assert (found.survives, found.skew, found.longest_without_leader, found.writes_per_hour) == (8, 5, 17, 1800)
+    assert (found.is_seen, found.deadline, found.missed_renewals) == (False, 10, 6)
+
+
+def test_a_proposal_survives_what_it_is_for() -> None:
+    for outage in range(1, 400):
+        assert proposal_for(outage).timing.survives >= outage
+
+
+@pytest.mark.parametrize(
+    ("interval", "retry"), [(2.01, 2.0), (1.9, 2.0), (10.02, 10.0), (0.3, 0.3), (2.3, 2.3), (0, 0.05)]
+)
+def test_the_retry_period_is_the_interval_without_the_time_of_a_request(interval: float, retry: float) -> None:
+    assert timing_of(15, interval).retry == retry
+
+
+def test_a_lease_that_is_renewed_more_rarely_than_it_lasts() -> None:
+    found = timing_of(4, 30)
+    assert (found.retry, found.survives, found.missed_renewals) == (4, 0, 0)

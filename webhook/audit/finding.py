@@ -1,0 +1,42 @@
+"""A finding about a stored object."""
+
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+
+class Severity(StrEnum):
+    """How much a finding matters. The order is that of `RANK`."""
+
+    ERROR = "error"
+    """The lease does not do its work, or cannot be told to."""
+    WARNING = "warning"
+    """Somebody should look at it."""
+    INFO = "info"
+    """Good to know."""
+
+
+RANK: Final = {Severity.INFO: 0, Severity.WARNING: 1, Severity.ERROR: 2}
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """What is wrong with one object, as one sentence, and what to do about it; `source` is where it was read."""
+
+    kind: str
+    namespace: str
+    name: str
+    check: str
+    severity: Severity
+    message: str
+    repair: str
+    source: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """What a finding is recognized by in another run: no times and no counts."""
+        return "/".join((self.kind, self.namespace, self.name, self.check))
+
+    def is_at_least(self, threshold: Severity) -> bool:
+        """Whether it matters as much as a threshold."""
+        return RANK[self.severity] >= RANK[threshold]

@@ -1,0 +1,81 @@
+"""Whose leases they are: owners, scaffold names, several applications on one lease, strangers in kube-system."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from webhook.api.managed_fields import ANCIENT_CHANGES, APPLY, BEFORE_FIRST_APPLY, Entry
+from webhook.api.text import cut, quote
+from webhook.audit.finding import Finding, Severity
+from webhook.audit.subject import KUBE_SYSTEM, Subject
+from webhook.rules.times import HOUR
+from webhook.rules.well_known import NODE_LEASES
+
+_SCAFFOLDS: Final = re.compile(
+    r"(?:.*\.)?(?:example\.(?:com|org|net)|my\.domain|tutorial\.kubebuilder\.io)"
+    r"|controller-leader-election-helper|controller-leader|leader-election|leader-election-id|operator-lock"
+    r"|my-operator(?:-lock)?|example(?:-lease|-lock|-operator-lock)?|memcached-operator-lock"
+)
+"""Names that a generator or a tutorial proposes; two programs that keep one share a lease."""
+
+_NOT_AN_APPLICATION: Final = frozenset({ANCIENT_CHANGES, BEFORE_FIRST_APPLY, "kube-apiserver", "unknown", ""})
+_OF_THE_CONTROL_PLANE: Final = re.compile(
+    r"apiserver-.+|kube-.+|cloud-controller-manager|.*-cloud-controller-manager|cluster-autoscaler|leader-election-controller"
+    r"|cloud-provider-.+|konnectivity-.+|system:konnectivity-.+|cilium-.+|vpa-.+|.*csi.*|plndr-.+|etcd-.+"
+)
+
+
+def node_without_owner(subject: Subject) -> Iterator[Finding]:
+    """A node's lease that no node owns stays when the node goes."""
+    if subject.namespace != NODE_LEASES:
+        return
+    owners = subject.object.metadata.owner_references or []
+    if not any(owner is not None and owner.kind == "Node" for owner in owners):
+        message = "no Node owns this lease, so nothing removes it when the node goes"
+        repair = f"kubectl get node {subject.name} || {{kubectl}} delete lease {{name}}"
+        yield subject.finding("node-lease-without-owner", Severity.WARNING, message, repair)
+
+
+def scaffold_name(subject: Subject) -> Iterator[Finding]:
+    """A name that a generator proposed."""
+    if _SCAFFOLDS.fullmatch(subject.name) and not subject.is_heartbeat:
+        message = (
+            "the name is one that a generator or a tutorial proposes; another program that kept it shares this lease"
+        )
+        repair = "give the elector a name of its own (LeaderElectionID), with all replicas stopped"
+        yield subject.finding("scaffold-name", Severity.WARNING, message, repair)
+
+
+def stranger_in_kube_system(subject: Subject) -> Iterator[Finding]:
+    """A lease in kube-system that is not known to belong there: platforms refuse such writes."""
+    if subject.namespace == KUBE_SYSTEM and not subject.is_heartbeat and not _OF_THE_CONTROL_PLANE.match(subject.name):
+        message = "kube-system holds the leases of the cluster itself; managed platforms refuse those of others there"
+        repair = "let the program keep its lease in its own namespace (--leader-election-namespace)"
+        yield subject.finding("stranger-in-kube-system", Severity.INFO, message, repair)
+
+
+def several_applications(subject: Subject) -> Iterator[Finding]:
+    """A lease whose spec several programs have written, as far as managedFields still show."""
+    if subject.is_heartbeat or subject.lease.strategy:
+        return
+    latest: dict[str, int] = {}
+    for entry in subject.entries:
+        if _is_application(entry) and entry.stamp is not None:
+            latest[entry.manager or ""] = max(entry.stamp, latest.get(entry.manager or "", 0))
+    if len(latest) < 2:
+        return
+    newest, *others = sorted(latest, key=lambda manager: (-latest[manager], manager))
+    is_recent = latest[newest] - latest[others[0]] <= HOUR
+    names = ", ".join(quote(cut(one, 40)) for one in (newest, *others[:3]))
+    message = f"several programs have written this lease: {names}"
+    if not is_recent:
+        message += "; the others long ago, so it may be one program under a new name"
+    repair = "if they are two applications, give each a lease name of its own"
+    yield subject.finding("shared-lease", Severity.WARNING if is_recent else Severity.INFO, message, repair)
+
+
+def _is_application(entry: Entry) -> bool:
+    manager = entry.manager or ""
+    if entry.operation == APPLY or manager in _NOT_AN_APPLICATION or manager.startswith("kubectl"):
+        return False
+    return any(True for _ in entry.members("f:spec"))

@@ -1,0 +1,116 @@
+"""Everything that is stored, object by object: findings as soon as they are certain, the rest at the end."""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from msgspec import Struct, field
+
+from webhook.api.objects import Lease, LeaseCandidate
+from webhook.audit import candidates, holding, ownership, stamps
+from webhook.audit.finding import Finding, Severity
+from webhook.audit.rules import broken_rules
+from webhook.audit.subject import Subject
+from webhook.history.standing import State, standing_of
+from webhook.observations.observation import entries_of_object
+from webhook.rules.well_known import NODE_LEASES
+
+LEASE_CHECKS: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
+    holding.frozen,
+    broken_rules,
+    stamps.forged_stamps,
+    stamps.wrong_clock,
+    holding.expired,
+    holding.timing,
+    ownership.node_without_owner,
+    ownership.scaffold_name,
+    ownership.stranger_in_kube_system,
+    ownership.several_applications,
+)
+CANDIDATE_CHECKS: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (broken_rules, candidates.dead_candidate)
+
+
+def subject_of(
+    one: Lease | LeaseCandidate,
+    namespace: str,
+    name: str,
+    now: int,
+    *,
+    interval: float | None = None,
+    source: str = "",
+) -> Subject:
+    """A stored object as the checks see it."""
+    entries = entries_of_object(one)
+    if isinstance(one, Lease):
+        return Subject("Lease", namespace, name, one, entries, now, standing_of(one, entries, now), interval, source)
+    return Subject("LeaseCandidate", namespace, name, one, entries, now, source=source)
+
+
+class Stock(Struct):
+    """What an audit remembers between objects; `now` in microseconds since 1970.
+
+    `pods` and `nodes` are those of the input, by namespace, and by name; None as long as the input has none.
+    """
+
+    now: int
+    leases: dict[tuple[str, str], tuple[State, str]] = field(default_factory=dict)
+    candidates: dict[tuple[str, str], list[Subject]] = field(default_factory=dict)
+    without_stamps: list[Finding] = field(default_factory=list)
+    has_managed_fields: bool = False
+    pods: dict[str, set[str]] = field(default_factory=dict)
+    nodes: set[str] = field(default_factory=set)
+
+    def add(self, subject: Subject) -> Iterator[Finding]:
+        """Take in one object; gives what is certain about it without the others."""
+        if isinstance(subject.object, LeaseCandidate):
+            lease = (subject.namespace, subject.object.spec.lease_name or "")
+            self.candidates.setdefault(lease, []).append(subject)
+            for check in CANDIDATE_CHECKS:
+                yield from check(subject)
+            return
+        standing = subject.stands
+        self.leases[subject.namespace, subject.name] = (standing.state, standing.holder)
+        self.has_managed_fields = self.has_managed_fields or bool(subject.entries)
+        if stamps.has_no_stamp(subject):
+            self.without_stamps.append(stamps.missing_stamp(subject))
+        for check in LEASE_CHECKS:
+            yield from check(subject)
+
+    def rest(self) -> Iterator[Finding]:
+        """What only all objects together say."""
+        if self.has_managed_fields:
+            yield from self.without_stamps
+        for subjects in self.candidates.values():
+            yield from candidates.conflicts(subjects, self.now)
+            for subject in subjects if self.leases else ():
+                yield from candidates.without_lease(subject, self.leases)
+        for (namespace, name), (state, holder) in self.leases.items():
+            yield from self._orphans(namespace, name, state, holder)
+
+    def _orphans(self, namespace: str, name: str, state: State, holder: str) -> Iterator[Finding]:
+        if namespace == NODE_LEASES:
+            if self.nodes and name not in self.nodes:
+                message = f"there is no node {name}"
+                repair = f"kubectl -n {namespace} delete lease {name}"
+                yield _orphan(namespace, name, "node-gone", Severity.WARNING, message, repair)
+            return
+        pods = self.pods.get(namespace)
+        pod = holding.pod_of(holder)
+        # A holder that is not named as pods are says nothing about one; the host name of some pods is that of a node.
+        if not holder or not pods or "_" not in holder or pod in pods or pod in self.nodes or _is_cut(pod, pods):
+            return
+        message = f"the holder names pod {pod}, which does not exist"
+        is_live = state is State.LIVE
+        repair = "wait until the lease has expired" if is_live else f"kubectl -n {namespace} get pods"
+        severity = Severity.INFO if is_live else Severity.WARNING
+        yield _orphan(namespace, name, "holder-gone", severity, message, repair)
+
+
+def _is_cut(pod: str, pods: set[str]) -> bool:
+    """A host name is the pod's name cut to 63 characters."""
+    return len(pod) >= 63 and any(one.startswith(pod) for one in pods)
+
+
+def _orphan(namespace: str, name: str, check: str, severity: Severity, message: str, repair: str) -> Finding:
+    return Finding(
+        kind="Lease", namespace=namespace, name=name, check=check, severity=severity, message=message, repair=repair
+    )

@@ -1,0 +1,68 @@
+"""One stored object as the checks see it."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from webhook.api.managed_fields import Entry
+from webhook.api.objects import Lease, LeaseCandidate, LeaseSpec
+from webhook.audit.finding import Finding, Severity
+from webhook.history.standing import Standing
+from webhook.rules.well_known import NODE_LEASES
+
+KUBE_SYSTEM = "kube-system"
+IDENTITY_LABEL = "apiserver.kubernetes.io/identity"
+
+
+class Subject(Struct, frozen=True):
+    """A Lease with how it stands, or a LeaseCandidate without; `now` in microseconds since 1970.
+
+    `interval` is the seconds between renewals, None where they were not seen.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    object: Lease | LeaseCandidate
+    entries: Sequence[Entry]
+    now: int
+    standing: Standing | None = None
+    interval: float | None = None
+    source: str = ""
+
+    @property
+    def lease(self) -> LeaseSpec:
+        """The spec of a Lease."""
+        assert isinstance(self.object, Lease)
+        return self.object.spec
+
+    @property
+    def stands(self) -> Standing:
+        """How a Lease stands."""
+        assert self.standing is not None
+        return self.standing
+
+    @property
+    def is_heartbeat(self) -> bool:
+        """Whether a node or an API server shows by it that it runs: nobody else would ever take such a lease."""
+        return self.namespace == NODE_LEASES or self.is_apiserver_identity
+
+    @property
+    def is_apiserver_identity(self) -> bool:
+        """Whether it is the identity of an API server."""
+        labels = self.object.metadata.labels or {}
+        return self.namespace == KUBE_SYSTEM and IDENTITY_LABEL in labels
+
+    def finding(self, check: str, severity: Severity, message: str, repair: str) -> Finding:
+        """A finding about this object; `{kubectl}` in a repair is the command with the namespace, `{name}` the name."""
+        command = repair.replace("{kubectl}", f"kubectl -n {self.namespace}").replace("{name}", self.name)
+        return Finding(
+            kind=self.kind,
+            namespace=self.namespace,
+            name=self.name,
+            check=check,
+            severity=severity,
+            message=message,
+            repair=command,
+            source=self.source,
+        )

@@ -1,0 +1,193 @@
+"""An account as lines of text: a headline, facts with labels, what happened, findings, and what to do."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.explanation.account import Account, interval_of
+from webhook.explanation.cause import Blame
+from webhook.explanation.words import ago, clock, count, length, name, writer
+from webhook.history.standing import Standing, State
+from webhook.history.tenure import Handover, Tenure
+from webhook.history.timing import proposal_for
+from webhook.rules.times import SECOND
+from webhook.rules.well_known import NODE_LEASES
+
+MOST_EVENTS: Final = 12
+
+
+class Line(Struct, frozen=True):
+    """One line: `label` stands in a column of its own, `text` is wrapped."""
+
+    label: str
+    text: str
+
+
+def headline(account: Account) -> str:
+    """The state in one clause."""
+    standing, now = account.standing, account.now
+    holder = name(account.holder) if account.holder else "nobody"
+    if account.history.is_deleted:
+        return "the lease was deleted"
+    if standing is None:
+        return f"{holder} wrote it last; the log does not show the lease itself"
+    if account.state is State.LIVE:
+        return f"{holder} leads"
+    if account.state is State.EXPIRED:
+        return f"nobody leads: {holder} stopped renewing{_since(standing.last_renewal, now)}"
+    if account.state is State.RELEASED:
+        return f"nobody leads: it was released{_since(standing.last_renewal, now)}"
+    if account.state is State.NEVER_HELD:
+        return "nobody leads: the lease was never held"
+    if account.state is State.FROZEN and standing.frozen:
+        until = standing.frozen.until
+        end = "it is repaired" if until is None else clock(until, now)
+        return f"{holder} keeps it until {end}: {standing.frozen.reason}"
+    return f"{holder} holds it, but the lease does not say until when"
+
+
+def facts(account: Account) -> Iterator[Line]:
+    """What is known, label by label."""
+    standing, now = account.standing, account.now
+    if account.holder:
+        yield Line("Held by", f"{name(account.holder)}{_held_since(account)}{_pod(account)}")
+    if account.last_renewal is not None:
+        yield Line(
+            "Last renewed", f"{clock(account.last_renewal, now)}, {ago(account.last_renewal, now)}{_by(account)}"
+        )
+    if standing is not None:
+        yield from _takeable(standing, now)
+        if standing.ahead is not None and abs(standing.ahead) > 2 * SECOND and standing.frozen is None:
+            direction = "ahead of" if standing.ahead > 0 else "behind"
+            yield Line("Clock", f"the holder's is {length(abs(standing.ahead))} {direction} the API server's")
+        if not standing.from_stamps and standing.last_renewal is not None:
+            yield Line("Evidence", "the holder's own clock: the input has no time of the API server for this lease")
+    if account.cause is not None and account.cause.blame is not Blame.UNKNOWN:
+        yield Line("Why", _why(account))
+    usual = interval_of(account.history)
+    if usual is not None:
+        longest = length(account.history.renewals.longest)
+        yield Line("Renewals", f"every {usual:.1f} s as a rule; the longest time without one was {longest}")
+    readers = account.history.readers
+    if readers:
+        yield Line("Waiting", f"asking for it: {', '.join(name(one) for one in list(readers)[:4])}")
+
+
+def events(account: Account) -> Iterator[Line]:
+    """The latest changes of the holder, oldest first."""
+    now = account.now
+    tenures = list(account.history.tenures)
+    shown = tenures[-MOST_EVENTS:]
+    if len(tenures) == 1 and shown[0].is_cut and not account.history.handovers.get(Handover.RELEASED):
+        return
+    for tenure in shown:
+        yield Line(clock(tenure.since, now), _began(tenure))
+        if tenure is tenures[-1] and tenure.until is not None:
+            yield Line(clock(tenure.until, now), _ended(account, tenure))
+    total = sum(account.history.handovers.values()) - account.history.handovers.get(Handover.SEEN, 0)
+    if total > 1:
+        yield Line(
+            "", f"{count(total, 'change')} of the holder; nobody led for {length(account.history.leaderless)} in all"
+        )
+
+
+def timing(account: Account) -> Iterator[Line]:
+    """What the elector survives, and numbers that survive more."""
+    found = account.timing
+    if found is None or account.history.namespace == NODE_LEASES:
+        return
+    seen = "" if found.is_seen else ", assumed"
+    yield Line(
+        "Duration",
+        f"{found.duration:.0f} s, renewed every {found.retry:g} s{seen}: {found.writes_per_hour:.0f} writes an hour",
+    )
+    yield Line(
+        "Survives",
+        f"an API server that is away for {found.survives:.0f} s, if the client gives up after {found.deadline:.0f} s "
+        "(assumed; it cannot be seen)",
+    )
+    yield Line(
+        "After a crash",
+        f"nobody leads for up to {found.longest_without_leader:.0f} s; clocks may drift apart by {found.skew:.0f} s",
+    )
+    if found.survives < 30:
+        for outage in (30, 78):
+            better = proposal_for(outage)
+            took = f"after a crash up to {better.timing.longest_without_leader:.0f} s without a leader"
+            yield Line(
+                f"For {outage} s",
+                f"duration {better.duration} s, deadline {better.deadline} s, retry {better.retry} s; {took}",
+            )
+
+
+def _since(at: int | None, now: int) -> str:
+    return "" if at is None else f" {ago(at, now)}"
+
+
+def _held_since(account: Account) -> str:
+    tenure, now = account.tenure, account.now
+    by_own_clock = ", by its own clock" if tenure and tenure.is_cut and not tenure.is_writer else ""
+    return f", since {clock(tenure.since, now)} ({ago(tenure.since, now)}{by_own_clock})" if tenure else ""
+
+
+def _pod(account: Account) -> str:
+    if account.has_pod is None:
+        return ""
+    return "; its pod exists" if account.has_pod else "; its pod does NOT exist any more"
+
+
+def _by(account: Account) -> str:
+    tenure, standing = account.tenure, account.standing
+    who = [f"by {writer(tenure.writers[-1])}"] if tenure and tenure.writers else []
+    who += [f"field manager {name(standing.manager)}"] if standing and standing.manager else []
+    return f", {', '.join(who)}" if who else ""
+
+
+def _takeable(standing: Standing, now: int) -> Iterator[Line]:
+    at = standing.takeable_at
+    if standing.state in {State.RELEASED, State.NEVER_HELD}:
+        yield Line("Can be taken", "now")
+    elif standing.frozen is not None:
+        yield Line(
+            "Can be taken", "never, unless it is repaired" if at is None else f"{clock(at, now)}, {ago(at, now)}"
+        )
+    elif at is not None and at > now:
+        yield Line("Can be taken", f"{clock(at, now)} ({ago(at, now)}), if the holder does not renew it before")
+    elif at is not None:
+        yield Line(
+            "Can be taken",
+            f"now, since {clock(at, now)} ({ago(at, now)}), {standing.duration} s after the last renewal",
+        )
+
+
+def _why(account: Account) -> str:
+    assert account.cause is not None
+    evidence = account.cause.evidence
+    if account.cause.blame is Blame.SERVER:
+        return f"{evidence}: look at the API server"
+    return f"{evidence}: the API server was there, so look at {name(account.holder)}"
+
+
+def _began(tenure: Tenure) -> str:
+    holder = name(tenure.holder)
+    who = f" ({writer(tenure.writers[-1])})" if tenure.writers else ""
+    gap = "" if tenure.leaderless is None else f"; nobody led for {length(tenure.leaderless)}"
+    before = name(tenure.previous) if tenure.previous else "the holder before"
+    texts = {
+        Handover.SEEN: f"{holder} already held it{who}",
+        Handover.CREATED: f"{holder} created it{who}",
+        Handover.CLAIMED: f"{holder} took it; nobody had held it{who}{gap}",
+        Handover.RELEASED: f"{holder} took it after {before} released it{who}{gap}",
+        Handover.EXPIRED: f"{holder} took it after {before} let it expire{who}; nobody led for up to "
+        f"{length(tenure.leaderless or 0)}",
+        Handover.STOLEN: f"{holder} TOOK IT FROM {before}, who still had it{who}: two may have led",
+        Handover.DELETED: f"{holder} created it again after it was deleted{who}{gap}",
+        Handover.UNKNOWN: f"{holder} held it{who}{gap}",
+    }
+    return texts[tenure.began]
+
+
+def _ended(account: Account, tenure: Tenure) -> str:
+    holder = name(tenure.holder)
+    return f"it was deleted while {holder} held it" if account.history.is_deleted else f"{holder} released it"

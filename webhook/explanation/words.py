@@ -1,0 +1,47 @@
+"""Times, lengths of time and names as people read them."""
+
+from typing import Final
+
+from webhook.api.micro_time import canonical_seconds
+from webhook.api.text import quote_within
+from webhook.observations.observation import Writer
+from webhook.rules.times import DAY, SECOND, span
+
+LONGEST_NAME: Final = 80
+
+
+def name(text: str) -> str:
+    """A name that a stranger may have chosen: quoted only if it holds something that would not be seen."""
+    shown = quote_within(text, LONGEST_NAME)
+    plain = shown[1:-1]
+    return plain if plain == text and not any(character.isspace() for character in text) else shown
+
+
+def clock(at: int, now: int) -> str:
+    """An instant: the time of day, with its date if that is not the date of `now`."""
+    text = canonical_seconds(at)
+    return text[11:] if at // DAY == now // DAY else text
+
+
+def length(micros: int) -> str:
+    """A length of time; of short ones a tenth of a second counts."""
+    if micros < 0:
+        return f"-{length(-micros)}"
+    if micros < 60 * SECOND and micros % SECOND >= SECOND // 10:
+        return f"{micros / SECOND:.1f} s"
+    return span(micros)
+
+
+def ago(at: int, now: int) -> str:
+    """How far an instant lies back, or ahead."""
+    return f"{length(now - at)} ago" if at <= now else f"in {length(at - now)}"
+
+
+def writer(one: Writer) -> str:
+    """Who wrote: the service account or user, with the pod where the token names one."""
+    return f"{name(one.name)} from pod {name(one.pod)}" if one.pod else name(one.name)
+
+
+def count(number: int, what: str) -> str:
+    """`1 lease`, `2 leases`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,0 +1,87 @@
+"""The histories of all leases of an input, and what they say of one another."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from msgspec import Struct, field
+
+from webhook.api.objects import LeaseCandidate
+from webhook.history.lease_history import LeaseHistory
+from webhook.history.renewals import Company, Renewals, company
+from webhook.observations.observation import Act, LogEnd, Observation, Origin
+
+Key = tuple[str, str]
+
+MOST_LEASES: Final = 1_000_000
+
+
+class ClusterHistory(Struct):
+    """Every lease that was seen, by namespace and name.
+
+    `until` is the latest moment that the input reaches by an API server's clock; None for dumps, which are of one
+    moment that they do not tell.
+    """
+
+    leases: dict[Key, LeaseHistory] = field(default_factory=dict)
+    candidates: dict[Key, LeaseCandidate] = field(default_factory=dict)
+    until: int | None = None
+    has_managed_fields: bool = False
+    newest: int | None = None
+    """The latest stamp of any lease: the input is not older than this."""
+
+    def observe(self, seen: Observation | LogEnd) -> None:
+        """Take in one observation."""
+        if isinstance(seen, LogEnd):
+            self._reaches(seen.at)
+            return
+        key = (seen.namespace, seen.name)
+        if seen.kind != "Lease":
+            self._observe_candidate(key, seen)
+            return
+        history = self.leases.get(key)
+        if history is None:
+            history = self.leases[key] = LeaseHistory(*key)
+        history.observe(seen)
+        self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields
+        if history.at is not None and (seen.act is not Act.STORED or seen.origin is Origin.WATCH):
+            self._reaches(history.at)
+        stamp = seen.latest_stamp
+        if stamp is not None:
+            self.newest = stamp if self.newest is None else max(stamp, self.newest)
+
+    def observe_all(self, items: Iterable[object]) -> Iterator[object]:
+        """Take in observations; gives back what is none."""
+        for item in items:
+            if isinstance(item, Observation | LogEnd):
+                self.observe(item)
+            else:
+                yield item
+
+    def _observe_candidate(self, key: Key, seen: Observation) -> None:
+        if isinstance(seen.object, LeaseCandidate) and seen.is_stored:
+            self.candidates[key] = seen.object
+        if seen.act is Act.DELETED:
+            self.candidates.pop(key, None)
+
+    def company_of(self, one: LeaseHistory, start: int, end: int) -> Company:
+        """How many other leases were late, and how many were renewed as usual, between two instants."""
+        return company(self._others(one), start, end)
+
+    def stopped_with(self, one: LeaseHistory, since: int, now: int) -> Company:
+        """How many other held leases of a dump were last renewed before one was, and how many after."""
+        late = on_time = 0
+        for other in self.leases.values():
+            standing = None if other is one else other.standing(now)
+            if standing is None or not standing.holder or standing.last_renewal is None or standing.duration is None:
+                continue
+            if standing.last_renewal > since + standing.duration * 1_000_000 // 2:
+                on_time += 1
+            elif standing.last_renewal > since - 60_000_000:
+                late += 1
+        return Company(late, on_time)
+
+    def _others(self, one: LeaseHistory) -> Iterator[Renewals]:
+        return (other.renewals for other in self.leases.values() if other is not one)
+
+    def _reaches(self, at: int) -> None:
+        self.until = at if self.until is None else max(self.until, at)

@@ -1,0 +1,229 @@
+"""The history of one lease, built observation by observation in bounded memory."""
+
+from collections import deque
+from typing import Final
+
+from msgspec import Struct, field
+
+from webhook.api.managed_fields import Entry
+from webhook.api.objects import Lease, LeaseSpec
+from webhook.api.text import cut
+from webhook.history.moments import renewed_at, was_live, written_at
+from webhook.history.renewals import Renewals
+from webhook.history.standing import RELEASED_DURATION, Standing, standing_of
+from webhook.history.tenure import Handover, Tenure
+from webhook.observations.observation import Act, Observation, Origin, Writer, entries_of_object
+from webhook.rules.times import SECOND, normalized, readable
+
+MOST_TENURES: Final = 200
+MOST_REFUSALS: Final = 100
+MOST_READERS: Final = 16
+SLOW: Final = 1 * SECOND
+"""An answer that took longer is remembered: clients give up after a few seconds."""
+
+
+class Refusal(Struct, frozen=True):
+    """A write that was not stored, or an answer that was slow (`code` is then one of success)."""
+
+    at: int
+    code: int
+    message: str
+    took: int
+    writer: Writer
+
+
+def _tenures() -> deque[Tenure]:
+    return deque(maxlen=MOST_TENURES)
+
+
+def _refusals() -> deque[Refusal]:
+    return deque(maxlen=MOST_REFUSALS)
+
+
+class LeaseHistory(Struct):
+    """What is known of one lease. `at` is the latest moment at which anything was seen of it."""
+
+    namespace: str
+    name: str
+    lease: Lease | None = None
+    entries: tuple[Entry, ...] = ()
+    at: int | None = None
+    origin: Origin = Origin.DUMP
+    is_deleted: bool = False
+    tenures: deque[Tenure] = field(default_factory=_tenures)
+    handovers: dict[Handover, int] = field(default_factory=dict)
+    leaderless: int = 0
+    renewals: Renewals = field(default_factory=Renewals)
+    refusals: deque[Refusal] = field(default_factory=_refusals)
+    writers: dict[str, int] = field(default_factory=dict)
+    readers: dict[str, int] = field(default_factory=dict)
+    writes: int = 0
+    problem: str = ""
+    _revision: int = 0
+    _released_at: int | None = None
+    _ended_how: Handover | None = None
+
+    def standing(self, now: int) -> Standing | None:
+        """How the lease stands; None where its object was never seen, or is gone."""
+        return None if self.lease is None or self.is_deleted else standing_of(self.lease, self.entries, now)
+
+    @property
+    def changes(self) -> int:
+        """How often somebody else came to hold it, as far as was seen."""
+        first = (Handover.SEEN, Handover.CREATED)
+        return sum(number for how, number in self.handovers.items() if how not in first)
+
+    @property
+    def tenure(self) -> Tenure | None:
+        """The latest holder."""
+        return self.tenures[-1] if self.tenures else None
+
+    def observe(self, seen: Observation) -> None:
+        """Take in one observation; those of one lease come in order."""
+        self.origin = seen.origin
+        if seen.act is Act.READ:
+            self._count(self.readers, seen.writer)
+            return
+        answer = seen.answer
+        if answer and (not answer.is_stored or answer.took > SLOW):
+            refusal = Refusal(seen.at or 0, answer.code, cut(answer.message), answer.took, seen.writer or Writer())
+            self.refusals.append(refusal)
+        if not seen.is_stored:
+            return
+        self.problem = seen.problem
+        if seen.act is not Act.STORED:
+            self.writes += 1
+            self._count(self.writers, seen.writer)
+        if isinstance(seen.old, Lease) and not self._is_older(seen.old):
+            self._changed(seen.old, None, None, Act.STORED)
+        if seen.act is Act.DELETED:
+            self._deleted(seen)
+        elif isinstance(seen.object, Lease):
+            if not self._is_older(seen.object):
+                self._changed(seen.object, seen.at, seen.writer, seen.act)
+        elif seen.at is not None and not seen.problem:
+            self._written(seen.at, seen.writer, seen.act)
+
+    def _count(self, counts: dict[str, int], writer: Writer | None) -> None:
+        name = writer.name if writer else ""
+        if name and (name in counts or len(counts) < MOST_READERS):
+            counts[name] = counts.get(name, 0) + 1
+
+    def _is_older(self, lease: Lease) -> bool:
+        """Whether a state was there before one that is known, as in logs whose lines are not quite in order."""
+        text = lease.metadata.resource_version or ""
+        revision = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else 0
+        if 0 < revision < self._revision:
+            return True
+        self._revision = revision or self._revision
+        return False
+
+    def _deleted(self, seen: Observation) -> None:
+        at = self.at if seen.at is None else seen.at
+        self._ended(at or 0, Handover.DELETED)
+        self.is_deleted = True
+        self._revision = 0
+        self._passed(at)
+
+    def _changed(self, lease: Lease, at: int | None, writer: Writer | None, act: Act) -> None:
+        """A state of the lease after the one that is known."""
+        before, known = self.lease, self.entries
+        self.lease, self.entries = lease, tuple(entries_of_object(lease))
+        old, new = before.spec if before else LeaseSpec(), lease.spec
+        holder = new.holder_identity or ""
+        is_new = before is None or self.is_deleted
+        self.is_deleted = False
+        moment = written_at(new, self.entries) if at is None else at
+        if is_new:
+            if holder:
+                self._begun(holder, moment, writer, act, new)
+        elif holder != (old.holder_identity or ""):
+            self._handed_over(old, known, holder, moment or 0, writer)
+        elif normalized(new.renew_time) != normalized(old.renew_time) and holder:
+            self._renewed(old, new, moment or 0, writer)
+        self._passed(moment)
+
+    def _begun(self, holder: str, moment: int | None, writer: Writer | None, act: Act, spec: LeaseSpec) -> None:
+        """A lease that was not there, or not known."""
+        renewed = renewed_at(spec, self.entries)
+        if self._ended_how is not Handover.DELETED and act is not Act.CREATED:
+            acquired = readable(normalized(spec.acquire_time))
+            since = next((at for at in (acquired, renewed, moment) if at is not None), 0)
+            self._add(holder, since, Handover.SEEN, writer, seen=renewed)
+        else:
+            how = Handover.DELETED if self._ended_how is Handover.DELETED else Handover.CREATED
+            self._add(holder, moment or renewed or 0, how, writer)
+
+    def _handed_over(
+        self, old: LeaseSpec, known: tuple[Entry, ...], holder: str, at: int, writer: Writer | None
+    ) -> None:
+        if not holder:
+            self._ended(at, Handover.RELEASED)
+            return
+        if self._ended_how is Handover.RELEASED:
+            how = Handover.RELEASED
+        elif not old.holder_identity:
+            how = Handover.CLAIMED
+        else:
+            last = self.tenure.last_renewal if self.tenure else None
+            last = renewed_at(old, known) if last is None else last
+            how = Handover.STOLEN if was_live(last, old.lease_duration_seconds, at) else Handover.EXPIRED
+            self._ended(at if how is Handover.STOLEN or last is None else last, how)
+        self._add(holder, at, how, writer)
+
+    def _renewed(self, old: LeaseSpec, new: LeaseSpec, at: int, writer: Writer | None) -> None:
+        tenure = self.tenure
+        if tenure is None or tenure.until is not None:
+            # The holder that had let go goes on under the same name.
+            self._add(new.holder_identity or "", at, Handover.UNKNOWN, writer)
+            return
+        tenure.written_by(writer)
+        tenure.last_renewal = at
+        if self.origin is not Origin.REVIEW:
+            self.renewals.add(at)
+        if (
+            new.lease_duration_seconds == RELEASED_DURATION
+            and (old.lease_duration_seconds or 0) > RELEASED_DURATION
+            and new.renew_time == new.acquire_time
+        ):
+            self._ended(at, Handover.RELEASED)
+
+    def _written(self, at: int, writer: Writer | None, act: Act) -> None:
+        """A write whose object the log does not show: who wrote it led, as far as can be known."""
+        who = (writer.pod or writer.name) if writer else ""
+        tenure = self.tenure
+        if tenure is not None and tenure.holder == who and tenure.is_writer and tenure.until is None:
+            tenure.written_by(writer)
+            tenure.last_renewal = at
+            self.renewals.add(at)
+        else:
+            how = Handover.CREATED if act is Act.CREATED else Handover.SEEN if tenure is None else Handover.UNKNOWN
+            if tenure is not None and tenure.until is None:
+                self._ended(at if tenure.last_renewal is None else tenure.last_renewal, Handover.UNKNOWN)
+            self._add(who, at, how, writer).is_writer = True
+        self._passed(at)
+
+    def _add(self, holder: str, since: int, how: Handover, writer: Writer | None, *, seen: int | None = None) -> Tenure:
+        """A new holder; `seen` is its last renewal if it had the lease already when the input begins."""
+        leaderless = None
+        if self._released_at is not None and how is not Handover.SEEN:
+            leaderless = max(0, since - self._released_at)
+            self.leaderless += leaderless
+        self.handovers[how] = self.handovers.get(how, 0) + 1
+        previous = self.tenures[-1].holder if self.tenures else ""
+        tenure = Tenure(holder, since, how, previous, leaderless, last_renewal=since if seen is None else seen)
+        tenure.is_cut = how is Handover.SEEN
+        tenure.written_by(writer)
+        self.tenures.append(tenure)
+        self.renewals.restart(since if seen is None else seen)
+        self._released_at = self._ended_how = None
+        return tenure
+
+    def _ended(self, at: int, how: Handover) -> None:
+        if self.tenure and self.tenure.until is None:
+            self.tenure.until = at
+        self._released_at, self._ended_how = at, how
+
+    def _passed(self, at: int | None) -> None:
+        if at is not None:
+            self.at = at if self.at is None else max(self.at, at)

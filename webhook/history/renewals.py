@@ -1,0 +1,117 @@
+"""How often a lease is renewed, and when it was not: intervals, and silences that were longer than usual."""
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Final
+
+from msgspec import Struct, field
+
+from webhook.rules.times import SECOND
+
+_KEPT: Final = 200
+"""Intervals and silences that are remembered: a stream may be of any length."""
+FEWEST: Final = 3
+"""Intervals that must be known before one of them can be called usual."""
+
+
+class Silence(Struct, frozen=True):
+    """A time without a renewal, in microseconds since 1970: from the last one before it to the first one after it."""
+
+    start: int
+    end: int
+
+    @property
+    def length(self) -> int:
+        """Microseconds."""
+        return self.end - self.start
+
+    def overlap(self, start: int, end: int) -> int:
+        """Microseconds that it shares with another stretch of time."""
+        return max(0, min(self.end, end) - max(self.start, start))
+
+
+def _remembered() -> deque[int]:
+    return deque(maxlen=_KEPT)
+
+
+def _silences() -> deque[Silence]:
+    return deque(maxlen=_KEPT)
+
+
+class Renewals(Struct):
+    """The renewals of one lease, as they go by."""
+
+    count: int = 0
+    first: int | None = None
+    last: int | None = None
+    intervals: deque[int] = field(default_factory=_remembered)
+    silences: deque[Silence] = field(default_factory=_silences)
+
+    def add(self, at: int) -> int:
+        """Take in one renewal after another; gives the microseconds between them."""
+        assert self.last is not None
+        gap, usual = max(0, at - self.last), self.usual
+        if usual is not None and gap > 1.5 * usual + SECOND:
+            self.silences.append(Silence(self.last, at))
+        else:
+            self.intervals.append(gap)
+        self.restart(at)
+        self.count += 1
+        return gap
+
+    def restart(self, at: int) -> None:
+        """Somebody holds it from now on: the time since the last renewal is no interval."""
+        self.first = at if self.first is None else self.first
+        self.last = at if self.last is None else max(at, self.last)
+
+    @property
+    def usual(self) -> int | None:
+        """The median of the latest intervals in microseconds; None as long as there are few."""
+        if len(self.intervals) < FEWEST:
+            return None
+        return sorted(self.intervals)[len(self.intervals) // 2]
+
+    @property
+    def longest(self) -> int:
+        """The longest time without a renewal by a holder that went on, in microseconds."""
+        return max([*self.intervals, *(one.length for one in self.silences)], default=0)
+
+
+class Company(Struct, frozen=True):
+    """What the other leases did while one was silent."""
+
+    late: int = 0
+    on_time: int = 0
+
+    @property
+    def is_known(self) -> bool:
+        """Whether any other lease could say something."""
+        return self.late + self.on_time > 0
+
+    @property
+    def all_were_late(self) -> bool:
+        """Whether most were late: then the fault is what they share, the API server or what lies behind it."""
+        return self.late > self.on_time
+
+
+def company(others: Iterable[Renewals], start: int, end: int) -> Company:
+    """How many other leases were late, and how many were renewed as usual, between two instants.
+
+    Only leases count that were renewed before, and often enough to be missed within that time.
+    """
+    late = on_time = 0
+    for other in others:
+        usual, first, last = other.usual, other.first, other.last
+        if usual is None:
+            continue
+        assert first is not None
+        assert last is not None
+        if first >= start or last < start - 3 * usual - SECOND or 2 * usual > end - start:
+            continue
+        silent = max((one.overlap(start, end) for one in other.silences), default=0)
+        stopped = end - max(start, last) if last < end else 0
+        if max(silent, stopped - usual) * 2 >= end - start:
+            late += 1
+        else:
+            on_time += 1
+    return Company(late, on_time)

@@ -1,0 +1,194 @@
+"""How a stored lease stands at a moment: whether it is held, since when it has expired, from when another may take it.
+
+The API server's stamp of the last renewal decides, as it does for the rules; only where there is none, the holder's own
+renewTime stands in. All instants are microseconds since 1970.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.api.managed_fields import Entry
+from webhook.api.objects import Int32, Lease, LeaseSpec
+from webhook.rules.expiry import BOUND, seen_at
+from webhook.rules.limits import DEFAULT_LIMITS
+from webhook.rules.times import SECOND, instant, normalized, readable, span
+
+MOST_TRANSITIONS: Final = 2**31 - 1
+"""client-go writes int32(transitions + 1): at this count every takeover is refused by the API server."""
+
+LONGEST_DURATION: Final = DEFAULT_LIMITS.duration_too_long.deny_above_seconds
+FURTHEST_AHEAD: Final = DEFAULT_LIMITS.renew_time_in_future.deny_above_seconds * SECOND
+RELEASED_DURATION: Final = 1
+"""What clients write when they release: an API server refuses 0."""
+
+
+class State(StrEnum):
+    """How a lease stands."""
+
+    LIVE = "live"
+    EXPIRED = "expired"
+    RELEASED = "released"
+    NEVER_HELD = "never-held"
+    FROZEN = "frozen"
+    """No other holder can take it, for a year or more."""
+    UNKNOWN = "unknown"
+
+
+class Frozen(Struct, frozen=True):
+    """Why nobody can take a lease; `until` is when somebody could, None for never. `rule` prevents such a write."""
+
+    rule: str
+    reason: str
+    repair: str
+    until: int | None = None
+
+
+class Standing(Struct, frozen=True):
+    """A lease at `now`.
+
+    `last_renewal` is when the API server saw the last renewal, or what the holder claims where `from_stamps` is false.
+    `takeable_at` is from when another may take the lease, None for never or where that cannot be known.
+    `ahead` is how far the holder's clock is ahead of the API server's, None where it cannot be known.
+    """
+
+    state: State
+    now: int
+    holder: str = ""
+    duration: int | None = None
+    last_renewal: int | None = None
+    takeable_at: int | None = None
+    from_stamps: bool = False
+    manager: str = ""
+    ahead: int | None = None
+    frozen: Frozen | None = None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether somebody leads, as far as the lease says."""
+        return self.state in {State.LIVE, State.FROZEN} and bool(self.holder)
+
+
+def standing_of(lease: Lease, entries: Sequence[Entry], now: int) -> Standing:
+    """How a lease stands at `now`."""
+    spec = lease.spec
+    holder = spec.holder_identity or ""
+    # A field that is gone has no owner: one that claims to own it was invented.
+    stamp = None if normalized(spec.renew_time) is None else seen_at(entries)
+    # A stamp that is ahead of the moment was invented, or the input is later than the moment that was given.
+    from_stamps = stamp is not None and stamp <= now + BOUND
+    claimed = readable(normalized(spec.renew_time))
+    renewed = refined(stamp, claimed) if stamp is not None and from_stamps else claimed
+    expires = None if renewed is None or spec.lease_duration_seconds is None else _end(renewed, spec)
+    standing = Standing(
+        state=_state(spec, renewed, expires, now),
+        now=now,
+        holder=holder,
+        duration=spec.lease_duration_seconds,
+        last_renewal=renewed,
+        takeable_at=expires if holder and not _is_release(spec) else renewed,
+        from_stamps=from_stamps,
+        manager=_manager(entries, stamp),
+        ahead=ahead(stamp, claimed) if from_stamps else None,
+    )
+    frozen = _frozen(spec, expires, max(now, renewed or now) if from_stamps else now)
+    if frozen is None:
+        return standing
+    return Standing(
+        state=State.FROZEN,
+        now=now,
+        holder=holder,
+        duration=standing.duration,
+        last_renewal=renewed,
+        takeable_at=frozen.until,
+        from_stamps=from_stamps,
+        manager=standing.manager,
+        ahead=standing.ahead,
+        frozen=frozen,
+    )
+
+
+def refined(stamp: int, claimed: int | None) -> int:
+    """A stamp, which has whole seconds, with the holder's fraction where that lies in the same second."""
+    if claimed is None:
+        return stamp
+    return min(max(claimed, stamp), stamp + SECOND - 1)
+
+
+def ahead(stamp: int | None, claimed: int | None) -> int | None:
+    """How far a client's clock is ahead of the API server's, the doubt of a stamp's whole seconds taken off."""
+    if stamp is None or claimed is None:
+        return None
+    return claimed - refined(stamp, claimed)
+
+
+def _end(renewed: int, spec: LeaseSpec) -> int:
+    assert spec.lease_duration_seconds is not None
+    return renewed + max(0, spec.lease_duration_seconds) * SECOND
+
+
+def _is_release(spec: LeaseSpec) -> bool:
+    """fabric8 since 7.5 releases without removing itself: duration 1, and both times are one."""
+    return (
+        spec.lease_duration_seconds == RELEASED_DURATION
+        and spec.renew_time is not None
+        and spec.renew_time == spec.acquire_time
+    )
+
+
+def _state(spec: LeaseSpec, renewed: int | None, expires: int | None, now: int) -> State:
+    if not spec.holder_identity:
+        was_held = renewed is not None or normalized(spec.acquire_time) is not None or bool(spec.lease_transitions)
+        return State.RELEASED if was_held else State.NEVER_HELD
+    if spec.lease_duration_seconds is None and normalized(spec.renew_time) is None:
+        # Pekko keeps both elsewhere, and writes acquireTime to stay.
+        return State.UNKNOWN
+    if expires is None or now >= expires:
+        return State.RELEASED if _is_release(spec) else State.EXPIRED
+    return State.LIVE
+
+
+def _frozen(spec: LeaseSpec, expires: int | None, clock: int) -> Frozen | None:
+    renew = normalized(spec.renew_time)
+    if renew is not None and readable(renew) is None:
+        return Frozen(
+            "time-unreadable",
+            f"renewTime {spec.renew_time!r} is no time that clients can decode: they fail on the whole object",
+            _put("renewTime", '"2026-01-31T12:00:00.000000Z"'),
+        )
+    if (spec.lease_transitions or 0) >= MOST_TRANSITIONS:
+        return Frozen(
+            "transitions-jump",
+            f"leaseTransitions is {spec.lease_transitions}: the next holder would count one more, which the API server "
+            "refuses",
+            _put("leaseTransitions", "0"),
+        )
+    ahead_by = (instant(renew) or clock) - clock
+    if spec.holder_identity and ahead_by > FURTHEST_AHEAD:
+        until = clock + ahead_by + max(0, spec.lease_duration_seconds or 0) * SECOND
+        return Frozen(
+            "renew-time-in-future",
+            f"renewTime is {span(ahead_by)} ahead: clients that compare it with their own clock wait as long",
+            _put("renewTime", '"2026-01-31T12:00:00.000000Z"'),
+            until,
+        )
+    duration: Int32 | None = spec.lease_duration_seconds
+    if spec.holder_identity and duration is not None and duration > LONGEST_DURATION:
+        return Frozen(
+            "duration-too-long",
+            f"leaseDurationSeconds is {duration}: if the holder dies, it keeps the lease for {span(duration * SECOND)}",
+            _put("leaseDurationSeconds", "15"),
+            expires,
+        )
+    return None
+
+
+def _put(field: str, value: str) -> str:
+    return f'kubectl -n {{namespace}} patch lease {{name}} --type=merge -p \'{{{{"spec":{{{{"{field}":{value}}}}}}}}}\''
+
+
+def _manager(entries: Sequence[Entry], stamp: int | None) -> str:
+    owners = (entry.manager or "" for entry in entries if entry.owns_renew_time and entry.stamp == stamp)
+    return next(owners, "")
