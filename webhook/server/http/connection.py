@@ -113,8 +113,6 @@ class Connection(asyncio.Protocol):
         except Exception as error:  # noqa: BLE001 - as it says
             self._end_reading(error)
 
-    # What the port calls.
-
     def take_turn(self) -> bool:
         """Read some of what waits; whether there is more."""
         if not self._unread or self._is_writing_paused or self.state not in TAKES_BYTES:

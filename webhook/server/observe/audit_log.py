@@ -1,4 +1,4 @@
-"""Log lines for findings of mode audit, seldom: the writer is not warned of these, and they may come with every write.
+"""Throttled log lines for findings of mode audit, of which the writer is not warned; they may come with every write.
 
 Each worker limits its own lines. The metrics and the API server's audit log have every finding.
 """

@@ -53,7 +53,7 @@ class _Shown(Collector):
         self._inner: Any = MultiProcessCollector(None, directory) if directory else own  # type: ignore[no-untyped-call] # prometheus_client types it half
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics, also those that nobody has counted yet."""
+        """The metrics, also those that were never counted."""
         counted = {metric.name: metric for metric in self._inner.collect()}
         for metric in self._own.collect():
             if metric.name not in counted and metric.type == "counter":
