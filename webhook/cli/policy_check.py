@@ -9,16 +9,18 @@ from webhook.api.text import escape
 from webhook.cli import json_text
 from webhook.cli.arguments import files, format_option
 from webhook.cli.evaluation import load_policy
+from webhook.cli.failure import Failure
 from webhook.cli.lazy_group import Command
 from webhook.cli.policy_summary import head, summary
 from webhook.cli.terminal import paint_for
 from webhook.policy.lint import notes
+from webhook.policy.model import Policy
 
 
 @click.command(
     "check",
     cls=Command,
-    help="Checks a policy file as `serve` does when it starts, and says what is legal but odd: exemptions that have "
+    help="Checks policy files as `serve` does when it starts, and says what is legal but odd: exemptions that have "
     "ended or soon will, modes that change nothing.",
     epilog="""\
 Exit codes:
@@ -28,15 +30,26 @@ Example:
   lease-webhook policy check policy.yaml
 """,
 )
-@click.argument("file", metavar="FILE", shell_complete=files)
-@format_option()
-def command(file: str, output: str) -> int:
-    """Say whether the file is good, and what about it is odd."""
-    policy = load_policy(file)
+@click.argument("paths", nargs=-1, required=True, metavar="FILE...", shell_complete=files)
+@format_option("json prints one line per file")
+def command(paths: tuple[str, ...], output: str) -> int:
+    """Say of each file whether it is good, and what about it is odd."""
+    refused = []
+    for path in paths:
+        try:
+            _print(path, load_policy(path), output)
+        except Failure as failure:
+            refused.append(str(failure))
+    if refused:
+        raise Failure("; ".join(refused))
+    return 0
+
+
+def _print(path: str, policy: Policy, output: str) -> None:
     odd = notes(policy, time.time_ns() // 1000)
     if output == "json":
-        print(json_text.line(head(policy) | {"file": file, "good": True, "notes": odd}))
-        return 0
+        print(json_text.line(head(policy) | {"file": path, "good": True, "notes": odd}))
+        return
     paint = paint_for(sys.stdout)
     document = policy.document
     counts = [
@@ -49,7 +62,6 @@ def command(file: str, output: str) -> int:
         )
         if entries
     ]
-    print(f"{escape(file)}: {paint.green('good')}, {', '.join([summary(policy), *counts])}")
+    print(f"{escape(path)}: {paint.green('good')}, {', '.join([summary(policy), *counts])}")
     for note in odd:
         print(f"  {paint.yellow('note')}: {escape(note)}")
-    return 0
