@@ -7,9 +7,7 @@ from webhook.api.text import escape
 from webhook.cli.evaluation import Evaluation
 from webhook.cli.report import Outcome, subject_of
 from webhook.cli.sources import Origin, Skipped, Unreadable
-from webhook.reports.junit import junit
 from webhook.reports.model import Check, Finding, Location, Report, Severity, Subject
-from webhook.reports.sarif import sarif
 from webhook.rules.finding import Finding as RuleFinding
 from webhook.rules.mode import Mode
 
@@ -24,8 +22,10 @@ _SEVERITIES: Final = {Mode.DENY: Severity.ERROR, Mode.WARN: Severity.WARNING, Mo
 
 def document(command: str, subjects: Iterable[Subject], output: str, *checks: Check) -> str:
     """What `--format junit` or `--format sarif` prints; `checks` are those beside the rules."""
-    from webhook import __version__  # noqa: PLC0415 - this and the next are for reports only
+    from webhook import __version__  # noqa: PLC0415 - these are for reports only, and take a while
     from webhook.cli.rules import described  # noqa: PLC0415
+    from webhook.reports.junit import junit  # noqa: PLC0415
+    from webhook.reports.sarif import sarif  # noqa: PLC0415
 
     rules = (Check(rule.id, rule.summary, " ".join(rule.text.split())) for rule in described().values())
     report = Report(command, tuple(subjects), (*rules, REQUEST, UNKNOWN_FIELD, *checks))
