@@ -5,11 +5,12 @@ from collections.abc import Sequence
 import pytest
 
 from tests.factories import NOW, Document, Tweak, drop, make_candidate, make_entry, make_lease, put, to_bytes
-from webhook.audit.finding import Finding, Severity
+from webhook.audit.finding import Finding
 from webhook.audit.rules import NOT_APPLICABLE, STORED_RULES
 from webhook.audit.stock import Stock, subject_of
 from webhook.observations.observation import Observation
 from webhook.observations.reader import read
+from webhook.reports.model import Severity
 from webhook.rules.registry import RULES
 
 SECOND = 1_000_000

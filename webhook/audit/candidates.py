@@ -5,8 +5,9 @@ from typing import Final
 
 from webhook.api.objects import LeaseCandidate
 from webhook.api.text import cut, quote
-from webhook.audit.finding import Finding, Severity
+from webhook.audit.finding import Finding
 from webhook.audit.subject import Subject
+from webhook.reports.model import Severity
 from webhook.rules.election.candidate_strategy_conflict import ID, LIVE, candidates_agree_on_a_strategy
 from webhook.rules.times import normalized, readable, span
 

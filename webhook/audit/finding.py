@@ -1,21 +1,10 @@
 """A finding about a stored object."""
 
-from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
 
-
-class Severity(StrEnum):
-    """How much a finding matters. The order is that of `RANK`."""
-
-    ERROR = "error"
-    """The lease does not do its work, or cannot be told to."""
-    WARNING = "warning"
-    """Somebody should look at it."""
-    INFO = "info"
-    """Good to know."""
-
+from webhook.reports.model import Severity
 
 RANK: Final = {Severity.INFO: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 

@@ -5,10 +5,11 @@ from typing import Final
 
 from webhook.api.micro_time import canonical_seconds
 from webhook.api.text import cut, quote
-from webhook.audit.finding import Finding, Severity
+from webhook.audit.finding import Finding
 from webhook.audit.subject import Subject
 from webhook.history.standing import State
 from webhook.history.timing import DEFAULT_DURATION, proposal_for, timing_of
+from webhook.reports.model import Severity
 from webhook.rules.times import DAY, span
 
 COSTLY: Final = 3600

@@ -6,8 +6,9 @@ from typing import Final
 
 from webhook.api.managed_fields import ANCIENT_CHANGES, APPLY, BEFORE_FIRST_APPLY, Entry
 from webhook.api.text import cut, quote
-from webhook.audit.finding import Finding, Severity
+from webhook.audit.finding import Finding
 from webhook.audit.subject import KUBE_SYSTEM, Subject
+from webhook.reports.model import Severity
 from webhook.rules.times import HOUR
 from webhook.rules.well_known import NODE_LEASES
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook.api.request import GROUP, AdmissionRequest, Operation, Resource
-from webhook.audit.finding import Finding, Severity
+from webhook.audit.finding import Finding
 from webhook.audit.subject import Subject
+from webhook.reports.model import Severity
 from webhook.rules.change import change_made_by
 from webhook.rules.mode import Mode
 from webhook.rules.registry import RULES

@@ -6,8 +6,9 @@ from typing import Final
 from webhook.api.managed_fields import Entry, nest_too_deeply
 from webhook.api.micro_time import canonical_seconds
 from webhook.api.text import cut, quote
-from webhook.audit.finding import Finding, Severity
+from webhook.audit.finding import Finding
 from webhook.audit.subject import Subject
+from webhook.reports.model import Severity
 from webhook.rules.expiry import BOUND
 from webhook.rules.times import SECOND, span
 

@@ -7,11 +7,12 @@ from msgspec import Struct, field
 
 from webhook.api.objects import Lease, LeaseCandidate
 from webhook.audit import candidates, holding, ownership, stamps
-from webhook.audit.finding import Finding, Severity
+from webhook.audit.finding import Finding
 from webhook.audit.rules import broken_rules
 from webhook.audit.subject import Subject
 from webhook.history.standing import State, standing_of
 from webhook.observations.observation import entries_of_object
+from webhook.reports.model import Severity
 from webhook.rules.well_known import NODE_LEASES
 
 LEASE_CHECKS: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (

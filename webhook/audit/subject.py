@@ -6,8 +6,9 @@ from msgspec import Struct
 
 from webhook.api.managed_fields import Entry
 from webhook.api.objects import Lease, LeaseCandidate, LeaseSpec
-from webhook.audit.finding import Finding, Severity
+from webhook.audit.finding import Finding
 from webhook.history.standing import Standing
+from webhook.reports.model import Severity
 from webhook.rules.well_known import NODE_LEASES
 
 KUBE_SYSTEM = "kube-system"

@@ -41,10 +41,21 @@ class Cluster(Struct, frozen=True):
         return [f"--namespace={self.namespace}"] if self.namespace else []
 
 
-def objects(cluster: Cluster, notes: list[str]) -> Iterator[Item]:
-    """The leases and, if the cluster has such and lets them be read, their candidates; raises Failure."""
+def objects(cluster: Cluster, notes: list[str], *, with_pods: bool = False) -> Iterator[Item]:
+    """The leases and, if the cluster has such and lets them be read, their candidates; raises Failure.
+
+    Args:
+        cluster: where.
+        notes: gains what could not be read and can be done without.
+        with_pods: pods and nodes too.
+
+    """
     shown = ["--output=json", "--show-managed-fields", "--chunk-size=500"]
     yield from _listed(cluster, "leases.coordination.k8s.io", shown)
+    if with_pods:
+        short = ["--output=json", "--chunk-size=500"]
+        yield from _listed(cluster, "pods", short)
+        yield from _listed(cluster, "nodes", short)
     words = ["get", "leasecandidates.coordination.k8s.io", *cluster.place, *shown, *cluster.options]
     result = _run(words)
     if result.returncode == 0:

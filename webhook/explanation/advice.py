@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 from webhook.api.text import escape
-from webhook.audit.finding import Finding, Severity
+from webhook.audit.finding import Finding
 from webhook.audit.holding import pod_of
 from webhook.explanation.cause import Blame, Cause
 from webhook.explanation.incidents import repair_for
 from webhook.explanation.words import name
 from webhook.history.lease_history import LeaseHistory
 from webhook.history.standing import Standing, State
+from webhook.reports.model import Severity
 
 
 def advice(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from webhook.audit.finding import Finding, Severity
+from webhook.audit.finding import Finding
 from webhook.audit.holding import pod_of
 from webhook.explanation.cause import Blame, Cause, cause_of, in_words
 from webhook.explanation.words import clock, count, length, name, writer
@@ -12,6 +12,7 @@ from webhook.history.cluster_history import ClusterHistory
 from webhook.history.lease_history import LeaseHistory
 from webhook.history.tenure import Handover
 from webhook.history.timing import timing_of
+from webhook.reports.model import Severity
 from webhook.rules.times import SECOND
 
 MOST: Final = 10

@@ -1,0 +1,195 @@
+"""`audit`: formats, thresholds, the baseline, exit codes, and inputs with a history."""
+
+import json
+import random
+import tempfile
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.cli.test_observed import Install, fake
+from tests.factories import Document, drop, make_candidate, make_lease, put, to_bytes
+from tests.history.fake_server import FakeServer, together
+from webhook.cli.main import main
+
+__all__ = ["fake"]
+
+NOW = "2025-11-20T12:00:04Z"
+FROZEN = make_lease(put("spec.leaseTransitions", 2**31 - 1), put("metadata.name", "frozen"))
+NAMED = make_lease(put("metadata.name", "a.example.com"))
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = main(["audit", *words])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def dump(path: Path, *items: Document) -> str:
+    file = path / "dump.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, indent=4))
+    return str(file)
+
+
+def test_a_healthy_dump_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, dump(tmp_path, make_lease(), make_candidate()), "--now", NOW)
+    assert (code, err) == (0, "")
+    summary, hidden, not_applicable = out.splitlines()
+    assert summary == "2 examined: 1 info"
+    assert hidden == "1 below warning not shown: --fail-on info shows all"
+    assert not_applicable.startswith("not applicable to what is stored: ")
+
+
+def test_findings_in_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, dump(tmp_path, FROZEN), "--now", NOW)
+    assert code == 1
+    assert out.startswith("error    Lease shop/frozen  transitions-jump\n")
+    assert "-> kubectl -n shop patch lease frozen --type=merge" in out
+
+
+@pytest.mark.parametrize(
+    ("item", "threshold", "code"),
+    [
+        (make_lease(), "warning", 0),
+        (make_lease(), "info", 1),
+        (NAMED, "warning", 1),
+        (NAMED, "error", 0),
+        (FROZEN, "error", 1),
+    ],
+)
+def test_the_threshold(
+    item: Document, threshold: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(capsys, dump(tmp_path, item), "--now", NOW, "--fail-on", threshold)[0] == code
+
+
+def lines(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_json_lines_and_the_baseline_that_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = dump(tmp_path, FROZEN, NAMED)
+    code, out, err = run(capsys, path, "--now", NOW, "--format", "json")
+    assert code == 1
+    assert "not applicable" in err
+    assert {(one["name"], one["check"], one["severity"]) for one in lines(out)} == {
+        ("frozen", "transitions-jump", "error"),
+        ("a.example.com", "scaffold-name", "warning"),
+        ("a.example.com", "timing-tight", "info"),
+    }
+    assert lines(out)[0].keys() == {"kind", "namespace", "name", "check", "severity", "message", "repair", "source"}
+    known = tmp_path / "known.jsonl"
+    known.write_text(out.replace("frozen", "other", 1))
+    code, out, _ = run(capsys, path, "--now", NOW, "--baseline", str(known))
+    assert code == 1
+    assert "1 examined" not in out
+    assert "2 known from the baseline" in out
+    assert "scaffold-name" not in out
+
+
+@pytest.mark.parametrize(("content", "complaint"), [("{}", "line 1: not a finding"), (None, "No such file")])
+def test_a_bad_baseline(
+    content: str | None, complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = tmp_path / "known.jsonl"
+    if content:
+        known.write_text(content)
+    code, _, err = run(capsys, dump(tmp_path, FROZEN), "--baseline", str(known))
+    assert code == 2
+    assert complaint in err
+
+
+def test_sarif(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, dump(tmp_path, FROZEN, make_lease()), "--now", NOW, "--format", "sarif")
+    (found,) = json.loads(out)["runs"]
+    levels = {one["ruleId"]: one["level"] for one in found["results"]}
+    assert levels == {"transitions-jump": "error", "timing-tight": "note"}
+
+
+def test_junit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, dump(tmp_path, FROZEN, make_lease()), "--now", NOW, "--format", "junit")
+    suites = ET.fromstring(out)
+    assert (suites.get("tests"), suites.get("failures")) == ("2", "1")
+
+
+def test_openreports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = dump(tmp_path, FROZEN, NAMED, make_candidate(put("metadata.namespace", "mall"), drop("spec.renewTime")))
+    _, out, _ = run(capsys, path, "--now", NOW, "--format", "openreports")
+    mall, shop = lines(out)
+    assert (mall["metadata"]["namespace"], shop["metadata"]["namespace"]) == ("mall", "shop")
+    assert shop["apiVersion"] == "openreports.io/v1alpha1"
+    assert shop["summary"] == {"pass": 1, "fail": 1, "warn": 1, "error": 0, "skip": 0}
+    assert shop["results"][0]["resources"][0]["name"] == "frozen"
+
+
+def test_what_cannot_be_read_is_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = dump(tmp_path, make_lease())
+    Path(path).write_text(Path(path).read_text() + "[1,2,3,4,5,6,7,8]")
+    code, out, err = run(capsys, path, "--now", NOW)
+    assert code == 2
+    assert out.startswith("1 examined")
+    assert err
+    assert run(capsys, "/dev/null")[0] == 2
+
+
+def test_wrong_types_are_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, dump(tmp_path, make_lease(put("spec.leaseTransitions", "5"))), "--now", NOW)
+    assert code == 1
+    assert "object-types" in out
+
+
+def test_pods_and_nodes_of_the_input_show_orphans(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "shop", "name": "other"}}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "worker-1"}}
+    path = dump(tmp_path, make_lease(), pod, node)
+    _, out, _ = run(capsys, path, "--now", NOW, "--format", "json")
+    assert "holder-gone" in {one["check"] for one in lines(out)}
+    assert "2 other objects skipped" in run(capsys, path, "--now", NOW)[1]
+
+
+def test_hidden_managed_fields_are_said_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lease = make_lease(drop("metadata.managedFields"))
+    code, _, err = run(capsys, dump(tmp_path, lease, lease), "--now", NOW)
+    assert (code, err.count("--show-managed-fields")) == (0, 1)
+
+
+def test_a_watch_tells_what_happened(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    server = FakeServer()
+    db, mail = server.elector("db-0", "shop/db"), server.elector("mail-0", "shop/mail")
+    together(60, db, mail)
+    together(16, mail)
+    server.elector("db-1", "shop/db").lead(20)
+    server.events.append((server.now, "ADDED", make_candidate(put("spec.leaseName", "gone"))))
+    server.delete("shop/mail")
+    path = tmp_path / "watch.json"
+    path.write_bytes(server.watch())
+    code, out, _ = run(capsys, str(path), "--format", "json")
+    assert code == 1
+    found = {(one["name"], one["check"]) for one in lines(out)}
+    assert ("db", "leader-lost") in found
+    assert "3 examined" in run(capsys, str(path))[1]
+
+
+def test_kubectl_is_run(fake: Install, capsys: pytest.CaptureFixture[str]) -> None:
+    log = fake()
+    assert run(capsys, "--fail-on", "error")[0] == 0
+    assert "--all-namespaces" in log.read_text()
+    run(capsys, "-n", "shop", "--with-pods")
+    assert any(line.startswith("get pods --namespace=shop") for line in log.read_text().splitlines())
+
+
+@given(st.binary(max_size=300), st.integers(0, 2**32))
+@settings(max_examples=60, deadline=None)
+def test_noise_is_never_a_traceback(noise: bytes, seed: int) -> None:
+    text = bytearray(to_bytes({"apiVersion": "v1", "kind": "List", "items": [FROZEN, make_candidate()]}))
+    place = random.Random(seed).randrange(len(text))
+    text[place : place + len(noise) // 4] = noise
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        file.write(text)
+        file.flush()
+        for command in (["audit", file.name], ["why", "--input", file.name], ["audit", "--format", "sarif", file.name]):
+            assert main(command) in {0, 1, 2}

@@ -1,0 +1,94 @@
+"""`lease-webhook audit`: what is wrong with the leases that are stored, and how to repair it."""
+
+import sys
+from collections.abc import Iterable
+from typing import Final
+
+import click
+
+from webhook.audit.stock import Stock
+from webhook.cli import kubectl
+from webhook.cli.arguments import files, format_option
+from webhook.cli.audit_baseline import known_findings
+from webhook.cli.audit_printer import Printer
+from webhook.cli.audit_run import Audit
+from webhook.cli.cluster_options import cluster_options, moment_of_input
+from webhook.cli.kubectl import Cluster
+from webhook.cli.lazy_group import Command
+from webhook.cli.observed import observe_all
+from webhook.cli.progress import Progress
+from webhook.cli.report import say
+from webhook.cli.terminal import paint_for
+from webhook.observations.observation import Item
+from webhook.reports.model import Severity
+
+_DESCRIPTION = """\
+Examines Leases and LeaseCandidates as they are stored: values that an API server refuses or that freeze a lease,
+forged or missing times of the API server, leaders that are gone, orphans, leases that several programs share, names
+that a generator proposed, candidates that cannot agree, timings that an outage of seconds breaks.
+
+PATH is what shows leases, as for why; without one kubectl is run. Pods and Nodes in the same input show which holders
+are gone. From a watch or an audit log more is known: lost leaders, steals, late renewals, shared identities.
+"""
+
+_EPILOG = """\
+Exit codes:
+  0  nothing found, or nothing as severe as --fail-on
+  1  something that severe was found
+  2  something could not be read, or wrong usage
+
+Examples:
+  kubectl get leases,leasecandidates -A -o json --show-managed-fields | lease-webhook audit -
+  kubectl lease audit -A
+  lease-webhook audit --format json dump.json > known.jsonl
+  lease-webhook audit --baseline known.jsonl dump.json      # fails for new findings only
+"""
+
+STREAMED: Final = frozenset({"text", "json"})
+
+
+@click.command("audit", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
+@click.argument("paths", metavar="[PATH]...", nargs=-1, shell_complete=files)
+@click.option("--now", metavar="RFC3339", help="look at it as of this time")
+@click.option(
+    "--fail-on",
+    type=click.Choice([one.value for one in Severity]),
+    default=Severity.WARNING.value,
+    help="exit with 1 from this severity on; text shows nothing below it but a count",
+)
+@click.option(
+    "--baseline", metavar="FILE", help="JSON of an earlier audit: findings in it are passed over", shell_complete=files
+)
+@click.option("--with-pods", is_flag=True, help="have kubectl list pods and nodes too, to find holders that are gone")
+@cluster_options
+@format_option("json prints one line per finding", ("text", "json", "sarif", "junit", "openreports"))
+def command(
+    *,
+    paths: tuple[str, ...],
+    now: str | None,
+    fail_on: str,
+    baseline: str | None,
+    with_pods: bool,
+    context: str,
+    kubeconfig: str,
+    namespace: str,
+    all_namespaces: bool,
+    output: str,
+) -> int:
+    """Examine everything and say what was found."""
+    cluster = Cluster(context, kubeconfig, namespace, all_namespaces or not namespace)
+    known = known_findings(baseline) if baseline else frozenset()
+    audit = Audit(Stock(moment_of_input(now, paths, None).at), Severity(fail_on), known, now, paths)
+    notes: list[str] = []
+    items: Iterable[Item] = observe_all(paths) if paths else kubectl.objects(cluster, notes, with_pods=with_pods)
+    progress = Progress("objects")
+    printer = Printer(output, Severity(fail_on), paint_for(sys.stdout))
+    for finding in audit.run(progress.watch(items)):
+        if output in STREAMED:
+            progress.print(*printer.lines(finding))
+        else:
+            printer.kept.append(finding)
+    for note in (*audit.complaints(), *notes):
+        say(note)
+    printer.finish(audit)
+    return audit.exit_code
