@@ -51,7 +51,7 @@ def test_any_two_of_the_sorted_list_are_in_order(lower: str, higher: str) -> Non
 
 
 @pytest.mark.parametrize("text", IN_ORDER)
-def test_build_metadata_do_not_count(text: str) -> None:
+def test_build_metadata_does_not_count(text: str) -> None:
     builds = [semantic_version.parse(f"{text}{build}") for build in ("", "+1", "+2.a", "+-", f"+00{LARGEST}0")]
     assert all(one == other for one, other in product(builds, builds))
 
@@ -81,20 +81,20 @@ def test_build_metadata_do_not_count(text: str) -> None:
         pytest.param(f"1.0.0-{'9' * 5000}", id="a pre-release number of 5000 digits"),
     ],
 )
-def test_a_text_that_is_no_version_is_refused(text: str) -> None:
+def test_a_text_that_is_not_a_version_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
         semantic_version.parse(text)
 
 
-def test_a_version_may_be_as_long_as_a_request() -> None:
-    prerelease = "a.1." * 50_000
+def test_a_long_version_is_read() -> None:
+    prerelease = "a.1." * 15_000
     lower, higher = semantic_version.parse(f"1.0.0-{prerelease}a"), semantic_version.parse(f"1.0.0-{prerelease}b+01")
     assert lower < higher
     for wrong in (
         f"{prerelease}",
         f"{prerelease}01",
         f"{prerelease}{LARGEST + 1}",
-        f"{'1' * 200_000}",
+        f"{'1' * 60_000}",
         f"{prerelease}!",
     ):
         with pytest.raises(ValueError):
@@ -116,8 +116,8 @@ def test_any_text_is_a_version_or_refused(text: str) -> None:
     assert str(version) == text
 
 
-def test_an_absurdly_long_version_is_not_one() -> None:
-    longest = "1.0.0-" + "a" * (256 * 1024 - 6)
+def test_a_version_longer_than_the_limit_is_refused() -> None:
+    longest = "1.0.0-" + "a" * (64 * 1024 - 6)
     assert semantic_version.parse(longest) == semantic_version.parse(longest)
-    with pytest.raises(ValueError, match="no semantic version"):
+    with pytest.raises(ValueError, match="not a semantic version"):
         semantic_version.parse(longest + "a")

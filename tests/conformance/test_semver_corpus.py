@@ -8,13 +8,13 @@ from webhook.api import semantic_version
 CASES = cases("semver")
 
 
-def test_every_pair_is_judged_as_upstream() -> None:
+def test_every_pair_is_valid_and_ordered_as_upstream() -> None:
     assert len(CASES) == 3000
-    assert [case["id"] for case in CASES if judged(case["a"], case["b"]) != case["expected"]] == []
+    assert [case["id"] for case in CASES if outcome(case["a"], case["b"]) != case["expected"]] == []
 
 
-def judged(a: str, b: str) -> dict[str, object]:
-    """Our word on a pair, in the form of the recording."""
+def outcome(a: str, b: str) -> dict[str, object]:
+    """What we make of a pair, in the form of the recording."""
     one, other = read(a), read(b)
     compared = one.compare(other) if one is not None and other is not None else None
     return {"valid_a": one is not None, "valid_b": other is not None, "compare": compared}
