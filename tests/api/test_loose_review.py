@@ -55,10 +55,10 @@ def test_the_version_is_echoed(off: Policy) -> None:
     ("body", "text"),
     [
         pytest.param(b"", "the body is not JSON", id="nothing"),
-        pytest.param(b"5", "the body is no AdmissionReview of admission.k8s.io/v1 or v1beta1", id="a number"),
+        pytest.param(b"5", "the body is not an AdmissionReview of admission.k8s.io/v1 or v1beta1", id="a number"),
         pytest.param(
             to_bytes(make_review(put("kind", "Review"))),
-            "the body is no AdmissionReview of admission.k8s.io/v1 or v1beta1",
+            "the body is not an AdmissionReview of admission.k8s.io/v1 or v1beta1",
             id="another kind",
         ),
         pytest.param(to_bytes(make_review(drop("request"))), "the review has no request", id="no request"),

@@ -45,7 +45,7 @@ def refused(body: bytes) -> tuple[int, str]:
         pytest.param(b"\xef\xbb\xbf" + REVIEW, "the body is not JSON", id="a byte order mark"),
         pytest.param(
             b"[" * 100_000 + b"]" * 100_000,
-            "the body is no AdmissionReview of admission.k8s.io/v1 or v1beta1",
+            "the body is not an AdmissionReview of admission.k8s.io/v1 or v1beta1",
             id="lists nested a hundred thousand deep",
         ),
         pytest.param(
@@ -60,27 +60,29 @@ def refused(body: bytes) -> tuple[int, str]:
             "the body is nested too deeply",
             id="nested too deep beside a wrong type",
         ),
-        pytest.param(b"null", "the body is no AdmissionReview of admission.k8s.io/v1 or v1beta1", id="null"),
-        pytest.param(b"[]", "the body is no AdmissionReview of admission.k8s.io/v1 or v1beta1", id="a list"),
-        pytest.param(b"{}", "the body is no AdmissionReview of admission.k8s.io/v1 or v1beta1", id="an empty object"),
+        pytest.param(b"null", "the body is not an AdmissionReview of admission.k8s.io/v1 or v1beta1", id="null"),
+        pytest.param(b"[]", "the body is not an AdmissionReview of admission.k8s.io/v1 or v1beta1", id="a list"),
+        pytest.param(
+            b"{}", "the body is not an AdmissionReview of admission.k8s.io/v1 or v1beta1", id="an empty object"
+        ),
         pytest.param(
             to_bytes(make_review(put("kind", "Review"))),
-            "the body is no AdmissionReview of admission.k8s.io/v1 or v1beta1",
+            "the body is not an AdmissionReview of admission.k8s.io/v1 or v1beta1",
             id="another kind",
         ),
         pytest.param(
             to_bytes(make_review(put("apiVersion", "admission.k8s.io/v2"))),
-            "the body is no AdmissionReview of admission.k8s.io/v1 or v1beta1",
+            "the body is not an AdmissionReview of admission.k8s.io/v1 or v1beta1",
             id="another version",
         ),
         pytest.param(
             to_bytes(make_review(put("apiVersion", []))),
-            "the body is no AdmissionReview of admission.k8s.io/v1 or v1beta1",
+            "the body is not an AdmissionReview of admission.k8s.io/v1 or v1beta1",
             id="apiVersion a list",
         ),
         pytest.param(
             to_bytes(make_review(put("apiVersion", 1))),
-            "the body is no AdmissionReview of admission.k8s.io/v1 or v1beta1",
+            "the body is not an AdmissionReview of admission.k8s.io/v1 or v1beta1",
             id="a version that is no text",
         ),
         pytest.param(to_bytes(make_review(put("request", None))), "the review has no request", id="request null"),
@@ -305,58 +307,58 @@ def test_what_we_do_not_judge_is_not_decoded() -> None:
             "spec.leaseDurationSeconds",
             "15",
             "spec.leaseDurationSeconds",
-            "must be an integer, got a string",
+            "must be an integer, not a string",
             id="a text for a number",
         ),
         pytest.param(
             "spec.leaseDurationSeconds",
             True,
             "spec.leaseDurationSeconds",
-            "must be an integer, got a boolean",
+            "must be an integer, not a boolean",
             id="a truth for a number",
         ),
         pytest.param(
             "spec.leaseDurationSeconds",
             15.0,
             "spec.leaseDurationSeconds",
-            "must be an integer, got a number with a fraction",
+            "must be an integer, not a floating-point number",
             id="15.0",
         ),
         pytest.param(
             "spec.leaseDurationSeconds",
             2**31,
             "spec.leaseDurationSeconds",
-            "must be an integer <= 2147483647",
+            "must be at most 2147483647",
             id="2 to the 31st",
         ),
         pytest.param(
             "spec.leaseTransitions",
             2**63,
             "spec.leaseTransitions",
-            "must be an integer <= 2147483647",
+            "must be at most 2147483647",
             id="2 to the 63rd",
         ),
         pytest.param(
             "spec.leaseTransitions",
             10**30,
             "spec.leaseTransitions",
-            "must be an integer <= 2147483647",
+            "must be at most 2147483647",
             id="10 to the 30th",
         ),
         pytest.param(
             "spec.holderIdentity",
             5,
             "spec.holderIdentity",
-            "must be a string, got an integer",
+            "must be a string, not an integer",
             id="a number for a text",
         ),
-        pytest.param("spec", [], "spec", "must be an object, got a list", id="a list for spec"),
-        pytest.param("metadata", 5, "metadata", "must be an object, got an integer", id="a number for metadata"),
+        pytest.param("spec", [], "spec", "must be an object, not a list", id="a list for spec"),
+        pytest.param("metadata", 5, "metadata", "must be an object, not an integer", id="a number for metadata"),
         pytest.param(
             "metadata.labels",
             {"a": 1},
             "metadata.labels[...]",
-            "must be a string, got an integer",
+            "must be a string, not an integer",
             id="a number for a label",
         ),
     ],
@@ -418,4 +420,4 @@ def test_the_writer_is_decoded_once() -> None:
 def test_another_wrong_type_beside_a_field_of_another_version() -> None:
     candidate = make_candidate(put("spec.preferredStrategies", 5), put("spec.leaseName", 7))
     (error,) = decode(to_bytes(make_review(new=candidate))).object_errors
-    assert (error.field, error.detail) == ("spec.leaseName", "must be a string, got an integer")
+    assert (error.field, error.detail) == ("spec.leaseName", "must be a string, not an integer")

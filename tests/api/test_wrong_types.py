@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from tests.factories import UID, Document, drop, make_candidate, make_lease, make_review, put, to_bytes
+from webhook.api.decoder_messages import located
 from webhook.api.objects import Lease
 from webhook.api.review import decode
 from webhook.api.wrong_types import wrong_types
@@ -69,4 +70,4 @@ def test_the_words_are_those_of_the_decoder() -> None:
     text = to_bytes(make_lease(put("metadata.ownerReferences", [{"uid": UID}, {"uid": 1}])))
     with pytest.raises(msgspec.ValidationError) as refused:
         msgspec.json.decode(text, type=Lease)
-    assert list(wrong_types(Lease, text)) == [str(refused.value)]
+    assert list(wrong_types(Lease, text)) == [located(refused.value)]

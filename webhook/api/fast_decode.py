@@ -10,10 +10,10 @@ from msgspec import Meta, Raw, Struct
 
 from webhook.api.objects import Lease
 from webhook.api.request import GROUP, NO_OPTIONS, AdmissionRequest, Operation, Options
+from webhook.api.review_error import LONGEST_UID
 from webhook.api.user import NO_USER
-from webhook.api.wire import LONGEST_UID
+from webhook.api.wire import NULL
 
-_NULL: Final = Raw(b"null")
 _USUAL_OPTIONS: Final = Raw(b'{"kind":"UpdateOptions","apiVersion":"meta.k8s.io/v1"}')
 """Options that say nothing, as an API server writes them."""
 _API_VERSION: Final = f"{GROUP}/v1"
@@ -45,7 +45,7 @@ class _Request(Struct, frozen=True, gc=False, kw_only=True, rename="camel"):
     user_info: Raw = NO_USER
     object: Lease
     old_object: Lease
-    options: Raw = _NULL
+    options: Raw = NULL
 
 
 class _Review(Struct, frozen=True, gc=False, rename="camel"):

@@ -1,4 +1,4 @@
-"""A review read for its uid alone, with everything else undecoded: a pass over the bytes that makes nothing of them."""
+"""A review read for its uid alone; the rest is scanned and not decoded."""
 
 import re
 from typing import Any, Final
@@ -8,7 +8,8 @@ from msgspec import Raw, Struct
 
 from webhook.api import nesting
 from webhook.api.request import AdmissionRequest
-from webhook.api.wire import REVIEW_VERSIONS, ReviewError, WireKind, WireResource, checked_uid
+from webhook.api.review_error import ReviewError, checked_uid, not_a_review
+from webhook.api.wire import REVIEW_VERSIONS, WireKind, WireResource
 
 _ABSENT: Final = Raw(b"")
 
@@ -49,18 +50,13 @@ _FORMS: Final[dict[str, Any]] = {
 """What a typed decode of the request insists on; the rest of it stays bytes."""
 
 
-def not_a_review() -> ReviewError:
-    """The error for JSON that is something else."""
-    return ReviewError(400, "the body is no AdmissionReview of admission.k8s.io/v1 or v1beta1")
-
-
 def identified(body: bytes) -> AdmissionRequest:
-    """The request with its uid and the review's apiVersion only, for an answer that depends on nothing else.
+    """The request with its uid and the review's apiVersion only, for a response that depends on nothing else.
 
-    What an API server sends is read as far as its uid, so no size, depth or content of the rest matters.
+    What an API server sends is read as far as its uid, so the size, depth and content of the rest do not matter.
 
     Raises:
-        ReviewError: no JSON, no AdmissionReview, or no usable uid.
+        ReviewError: the body is not JSON, not an AdmissionReview, or has no usable uid.
 
     """
     found = _OPENING.match(body)
@@ -74,7 +70,7 @@ def contradicting(body: bytes, contradiction: str = "") -> AdmissionRequest:
     """The request with its uid and what it contradicts; without a text, the value of a wrong type is named.
 
     Raises:
-        ReviewError: no JSON, no AdmissionReview, or no usable uid.
+        ReviewError: the body is not JSON, not an AdmissionReview, or has no usable uid.
 
     """
     api_version, request = _undecoded(body)
@@ -109,7 +105,7 @@ def _uid(request: _Request) -> str:
 
 
 def _text(raw: Raw) -> str:
-    """A text; "" for anything else."""
+    """A string; "" for anything else."""
     try:
         return _string.decode(raw)
     except msgspec.DecodeError:

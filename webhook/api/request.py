@@ -25,7 +25,7 @@ class Operation(StrEnum):
 
 
 class Resource(StrEnum):
-    """The resources that this webhook judges."""
+    """The resources that this webhook validates."""
 
     __hash__ = str.__hash__  # Enum's own is a Python call, made on every lookup
 
@@ -34,18 +34,19 @@ class Resource(StrEnum):
 
 
 KIND_OF: Final = {Resource.LEASES: "Lease", Resource.LEASECANDIDATES: "LeaseCandidate"}
-SERVED_VERSIONS: Final = {
+DECODED_VERSIONS: Final = {
     Resource.LEASES: ("v1", "v1beta1"),
     Resource.LEASECANDIDATES: ("v1beta1", "v1alpha2", "v1alpha1"),
 }
+"""The versions that this webhook decodes and evaluates, for Leases more than API servers still serve."""
 
 
-def is_served(group: str | None, version: str | None, resource: str) -> bool:
-    """Whether this webhook knows the resource in this version."""
-    return group == GROUP and version in _KNOWN.get(resource, ())
+def decodes(group: str | None, version: str | None, resource: str) -> bool:
+    """Whether this webhook decodes the resource in this version."""
+    return group == GROUP and version in _VERSIONS.get(resource, ())
 
 
-_KNOWN: Final = {resource.value: versions for resource, versions in SERVED_VERSIONS.items()}
+_VERSIONS: Final = {resource.value: versions for resource, versions in DECODED_VERSIONS.items()}
 
 
 class Options(Struct, frozen=True, gc=False, rename="camel"):
@@ -66,10 +67,10 @@ NO_OPTIONS = Options()
 class AdmissionRequest(Struct, frozen=True, dict=True):
     """One write, as the API server asks about it.
 
-    `name` and `namespace` are those of the object where the request leaves them empty.
-    `contradiction` is set for a request that makes no sense (answered 400 inside a verdict).
+    `name` and `namespace` are those of the object if the request leaves them empty.
+    `contradiction` is set for a request that contradicts itself (a verdict with code 400).
     `object_errors` are wrong JSON types inside object or oldObject; rules then do not run.
-    `api_version` is that of the review, echoed in the answer. `body` is the review, for what only some rules ask.
+    `api_version` is that of the review, repeated in the response. `body` is the review, for what only some rules read.
     """
 
     uid: str
@@ -92,10 +93,10 @@ class AdmissionRequest(Struct, frozen=True, dict=True):
 
     @cached
     def user(self) -> UserInfo | None:
-        """Who writes; None where the review names nobody readable."""
+        """Who writes; None if userInfo is absent or unreadable."""
         return user_of(self.user_info)
 
     @property
     def is_ours(self) -> bool:
-        """Whether the request is about a resource, in a version, that this webhook knows."""
-        return self.group == GROUP and self.version in _KNOWN.get(self.resource, ())
+        """Whether the request is about a resource, in a version, that this webhook decodes."""
+        return self.group == GROUP and self.version in _VERSIONS.get(self.resource, ())

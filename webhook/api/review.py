@@ -1,8 +1,8 @@
 """The bytes of an AdmissionReview become a frozen request, or a `ReviewError`.
 
-Two ways to say no: a review that cannot be read, or whose uid cannot, is a `ReviewError` (an HTTP 4xx, so that
-failurePolicy decides); a review with a uid whose request contradicts itself is a request with `contradiction` set.
-Typed structs refuse what is odd, and only a review that they refuse is looked at piece by piece.
+There are two ways to refuse: a review without a readable uid is a `ReviewError` (an HTTP 4xx, so that failurePolicy
+decides); a review with a uid whose request contradicts itself is a request with `contradiction` set.
+Typed structs refuse what is odd, and only a review that they refuse is decoded piece by piece.
 """
 
 import re
@@ -21,11 +21,13 @@ from webhook.api.bulk import (
     may_be_a_review,
 )
 from webhook.api.fast_decode import lease_update
-from webhook.api.loose_review import contradicting, identified, not_a_review
+from webhook.api.loose_review import contradicting, identified
 from webhook.api.managed_fields import count_of
 from webhook.api.request import AdmissionRequest
+from webhook.api.review_error import ReviewError, not_a_review
 from webhook.api.surrogates import without_lone_surrogates
-from webhook.api.wire import REVIEW_VERSIONS, ReviewError, WireReview, request_of
+from webhook.api.typed_request import typed_request
+from webhook.api.wire import REVIEW_VERSIONS, WireReview
 
 _review: Final = msgspec.json.Decoder(WireReview)
 
@@ -34,7 +36,7 @@ def decode(body: bytes) -> AdmissionRequest:
     """Read one AdmissionReview, v1 or v1beta1.
 
     Raises:
-        ReviewError: no JSON, no AdmissionReview, or no usable uid.
+        ReviewError: the body is not JSON, not an AdmissionReview, or has no usable uid.
 
     """
     if not body.isascii() and not is_utf8(body):
@@ -45,7 +47,7 @@ def decode(body: bytes) -> AdmissionRequest:
 
 
 def _decode_large(body: bytes) -> AdmissionRequest:
-    """Not the quick way, which copies a wrong literal into an error however long it is."""
+    """Without the fast path, which copies a wrong literal into an error however long it is."""
     if not may_be_a_review(len(body), body):
         raise ReviewError(413, "a body of this size must begin as an API server begins a review")
     if has_too_many_values(body):
@@ -71,7 +73,7 @@ def _decode_any(body: bytes) -> AdmissionRequest:
         return _decode_cut(body)
     if review.kind != "AdmissionReview" or review.api_version not in REVIEW_VERSIONS:
         raise not_a_review()
-    return request_of(review.request, review.api_version, body)
+    return typed_request(review.request, review.api_version, body)
 
 
 def _decode_cut(body: bytes) -> AdmissionRequest:

@@ -19,7 +19,8 @@ ZERO: Final = Version(0)
 
 _LONGEST_CACHED: Final = 64
 _LONGEST: Final = 64 * 1024
-"""Characters. Upstream has no limit but that of a request; the package reads this many in some 10 ms, a review up to eight times."""
+"""Characters. Upstream has no limit but that of a request. The package reads this many in some 10 ms, and rules read up
+to eight such versions of one review."""
 
 
 def parse(text: str) -> Version:

@@ -1,4 +1,4 @@
-"""Every wrong type in a document: a decoder stops at the first, and a person would correct one after the other."""
+"""Every wrong type in a document, found by decoding each field by itself: a decoder stops at the first."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -8,9 +8,9 @@ import msgspec
 from msgspec import Raw, Struct, UnsetType
 from msgspec.structs import fields
 
+from webhook.api.decoder_messages import located
 from webhook.api.objects import Lease, LeaseCandidate, LeaseCandidateSpec, LeaseSpec, ObjectMeta
 
-_AT: Final = " - at `$"
 _INNER: Final[dict[tuple[type[Struct], str], type[Struct]]] = {
     (Lease, "metadata"): ObjectMeta,
     (Lease, "spec"): LeaseSpec,
@@ -19,15 +19,15 @@ _INNER: Final[dict[tuple[type[Struct], str], type[Struct]]] = {
 }
 
 
-def wrong_types(form: type[Struct], document: bytes, path: str = "") -> Iterator[str]:
-    """The first wrong type of each field, as what msgspec says about it.
+def wrong_types(form: type[Struct], document: bytes, path: str = "") -> Iterator[tuple[str, str]]:
+    """The first wrong type of each field, as (problem, path) in msgspec's words.
 
-    Only fields that the form has are looked at, so there are at most as many errors as it has fields.
+    Only fields that the form has are decoded, so there are at most as many problems as it has fields.
 
     Args:
         form: Lease or LeaseCandidate.
         document: a JSON object.
-        path: where it stands, with a dot before each step.
+        path: where the document stands, "" or with a dot at the end.
 
     """
     plan = _plan(form)
@@ -39,17 +39,18 @@ def wrong_types(form: type[Struct], document: bytes, path: str = "") -> Iterator
         text = bytes(piece)
         inner = _INNER.get((form, name))
         if inner and text.startswith(b"{"):
-            yield from wrong_types(inner, text, f"{path}.{name}")
+            yield from wrong_types(inner, text, f"{path}{name}.")
             continue
         try:
             decoder.decode(text)
         except msgspec.ValidationError as error:
-            what, _, where = str(error).partition(_AT)
-            yield f"{what}{_AT}{path}.{name}{where.rstrip('`')}`"
+            problem, inside = located(error)
+            dot = "." if inside and not inside.startswith("[") else ""
+            yield problem, f"{path}{name}{dot}{inside}"
 
 
 class _Plan(Struct, frozen=True):
-    """How a form is taken apart: its fields as bytes, and the decoder of each."""
+    """How a form is decoded piece by piece: its fields as bytes, and the decoder of each."""
 
     pieces: msgspec.json.Decoder[Any]
     decoders: dict[str, msgspec.json.Decoder[Any]]

@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.api.field import not_supported
-from webhook.api.request import GROUP, KIND_OF, SERVED_VERSIONS, AdmissionRequest, Resource
+from webhook.api.request import DECODED_VERSIONS, GROUP, KIND_OF, AdmissionRequest, Resource
 from webhook.api.review import ReviewError, decode
 from webhook.cli.failure import Failure
 from webhook.cli.sources import Origin
@@ -99,7 +99,7 @@ def _is_unknown_version(request: AdmissionRequest) -> bool:
 
 def _deny_version(request: AdmissionRequest, verdict: Verdict) -> Verdict:
     """`serve` lets an unknown version pass, lest a typo in its configuration brick a cluster; a file can wait."""
-    known = tuple(f"{GROUP}/{version}" for version in SERVED_VERSIONS[Resource(request.resource)])
+    known = tuple(f"{GROUP}/{version}" for version in DECODED_VERSIONS[Resource(request.resource)])
     error = not_supported("apiVersion", f"{GROUP}/{request.version}", known)
     text = f"{error.body} (lease webhook)"
     return replace(

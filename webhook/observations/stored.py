@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
+from webhook.api.decoder_messages import located, reworded
 from webhook.api.objects import Lease, LeaseCandidate
 from webhook.api.wrong_types import wrong_types
 
@@ -47,7 +48,7 @@ def typed(kind: str, data: bytes | Raw) -> Named:
     try:
         one = _decoders[kind].decode(data)
     except msgspec.ValidationError as error:
-        return _mistyped(kind, bytes(data), str(error))
+        return _mistyped(kind, bytes(data), located(error))
     metadata = one.metadata
     return Named(metadata.namespace or "", metadata.name or "", one)
 
@@ -61,9 +62,9 @@ def names_of(data: bytes) -> tuple[str, str]:
     return _text(metadata.namespace), _text(metadata.name)
 
 
-def _mistyped(kind: str, data: bytes, error: str) -> Named:
-    problem = next(iter(wrong_types(_FORMS[kind], data)), error).replace("`", "'").replace("$.", "")
-    return Named(*names_of(data), None, problem)
+def _mistyped(kind: str, data: bytes, first: tuple[str, str]) -> Named:
+    problem, path = next(iter(wrong_types(_FORMS[kind], data)), first)
+    return Named(*names_of(data), None, f"{path or 'the object'} {reworded(problem) or problem}")
 
 
 def _text(value: object) -> str:

@@ -1,7 +1,7 @@
 """Findings with their modes become a verdict: one decision over all of them."""
 
 from webhook.api.field import ErrorType
-from webhook.api.request import GROUP, KIND_OF, SERVED_VERSIONS, AdmissionRequest, Operation
+from webhook.api.request import DECODED_VERSIONS, GROUP, KIND_OF, AdmissionRequest, Operation
 from webhook.api.text import cut, escape, quote
 from webhook.policy.model import Policy
 from webhook.rules.finding import MOST_FINDINGS, Finding
@@ -80,7 +80,7 @@ def not_evaluated(request: AdmissionRequest, policy: Policy) -> Verdict:
     # Each may be as long as a review.
     name, below = request.resource[:61], request.sub_resource[:61]
     resource = escape(cut(f"{name}/{below}" if below else name, 60))
-    known = SERVED_VERSIONS.get(request.resource)  # type: ignore[call-overload]
+    known = DECODED_VERSIONS.get(request.resource)  # type: ignore[call-overload]
     if request.operation is Operation.CONNECT:
         what = f"CONNECT to {resource} is not evaluated"
     elif request.sub_resource:
