@@ -381,9 +381,9 @@ def test_nothing_to_judge_is_said(run: Run) -> None:
         pytest.param(b"- 1\n", "not a Kubernetes object", id="a list"),
         pytest.param(b'{"kind": "Lease",', "line 1, column 18", id="truncated JSON"),
         pytest.param(b"[" * 200_000, "nested too deeply", id="deep JSON"),
-        pytest.param(b"a: " + b"[" * 1500, "nested too deeply", id="deep YAML"),
+        pytest.param(b"a: " + b"[" * 1500, "nested deeper than 200 levels", id="deep YAML"),
         pytest.param(b"a: &a [*a]\n", "recursive", id="an alias of itself"),
-        pytest.param(b"a: !!python/object:os.system {}\n", "could not determine a constructor", id="a foreign tag"),
+        pytest.param(b"a: !!python/object:os.system {}\n", "is not allowed", id="a foreign tag"),
     ],
 )
 def test_why_something_cannot_be_read(content: bytes, error: str, run: Run) -> None:
@@ -400,7 +400,7 @@ def test_aliases_cannot_explode(value: str, run: Run) -> None:
     Path("bomb.yaml").write_text("apiVersion: coordination.k8s.io/v1\nkind: Lease\n" + "\n".join(rows))
     code, out, _ = run("--format", "json", "bomb.yaml")
     assert code == 2
-    assert "aliases and merge keys make more than 20 MiB" in lines(out)[0]["error"]
+    assert "aliases and merge keys add more than 20971520 characters" in lines(out)[0]["error"]
 
 
 # ---- how a bare manifest is judged ----------------------------------------------------------------------------------

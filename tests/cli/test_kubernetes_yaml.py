@@ -7,15 +7,17 @@ from typing import Any
 import pytest
 import yaml
 
-from webhook.cli import documents, kubernetes_yaml
+from webhook import yaml_reader
+from webhook.cli import documents
 from webhook.cli.documents import Part, UnreadablePart, cut
-from webhook.cli.kubernetes_yaml import NotYamlError, objects, parse
+from webhook.cli.kubernetes_yaml import objects, parse
+from webhook.yaml_reader import YamlError
 
 
 @pytest.fixture(autouse=True, params=[yaml.CSafeLoader, yaml.SafeLoader], ids=["libyaml", "Python"])
 def loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both parsers, whichever the machine has."""
-    monkeypatch.setattr(kubernetes_yaml, "LOADER", request.param)
+    monkeypatch.setattr(yaml_reader, "LOADER", request.param)
 
 
 @pytest.mark.parametrize(
@@ -55,19 +57,19 @@ def test_a_value(text: str, value: object) -> None:
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        pytest.param("a: 1\na: 2", "line 2: the key 'a' stands twice", id="a key twice"),
+        pytest.param("a: 1\na: 2", 'line 2: key "a" appears twice', id="a key twice"),
         pytest.param(".nan", "line 1: JSON has no .nan", id="not a number"),
         pytest.param("-.inf", "line 1: JSON has no -.inf", id="infinity"),
-        pytest.param("!!bool maybe", "line 1: 'maybe' is not a boolean", id="told to be a boolean"),
-        pytest.param("? [a]\n: 1", "line 1: a key must be text", id="a list as a key"),
+        pytest.param("!!bool maybe", 'line 1: "maybe" is not a boolean', id="told to be a boolean"),
+        pytest.param("? [a]\n: 1", "line 1: a key must be a string", id="a list as a key"),
         pytest.param("a: b: c", "line 1, column 5: mapping values are not allowed", id="broken"),
-        pytest.param("!!binary aGk=", "could not determine a constructor", id="bytes"),
-        pytest.param("!!set {a}", "could not determine a constructor", id="a set"),
-        pytest.param("\x00", "characters are not allowed", id="a control character"),
+        pytest.param("!!binary aGk=", "is not allowed", id="bytes"),
+        pytest.param("!!set {a}", "is not allowed", id="a set"),
+        pytest.param("\x00", "control characters", id="a control character"),
     ],
 )
 def test_what_is_refused(text: str, error: str) -> None:
-    with pytest.raises(NotYamlError) as refused:
+    with pytest.raises(YamlError) as refused:
         parse(text)
     assert error in str(refused.value)
     assert "\n" not in str(refused.value)
@@ -76,7 +78,7 @@ def test_what_is_refused(text: str, error: str) -> None:
 def test_a_list_is_read_item_by_item() -> None:
     reader = objects("apiVersion: v1\nitems:\n- a\n- b: [\nkind: List\n", first_line=11)
     assert next(reader) == "a"
-    with pytest.raises(NotYamlError, match=r"^line 16"):
+    with pytest.raises(YamlError, match=r"^line 16"):
         next(reader)
 
 
@@ -98,7 +100,7 @@ def test_the_items_of_a_typed_list_get_its_type(text: str) -> None:
 def test_a_document_that_only_looks_like_a_list() -> None:
     text = "a: 'x\n\nkind: List\n'\nkind: ConfigMap\n"
     assert [one["kind"] for one in objects(text)] == ["ConfigMap"]  # type: ignore[index]  # a mapping
-    with pytest.raises(NotYamlError, match="names another kind"):
+    with pytest.raises(YamlError, match="names another kind"):
         list(objects(f"{text}items: [1]\n"))
 
 
@@ -106,11 +108,11 @@ def test_a_document_that_only_looks_like_a_list() -> None:
     ("text", "error"),
     [
         pytest.param("{<<: 1}", "line 1: expected a mapping or list of mappings for merging", id="a number"),
-        pytest.param("{<<: {a: 1}, <<: {b: 1}}", "line 1: the key '<<' stands twice", id="twice"),
+        pytest.param("{<<: {a: 1}, <<: {b: 1}}", 'line 1: key "<<" appears twice', id="twice"),
     ],
 )
 def test_a_bad_merge_key(text: str, error: str) -> None:
-    with pytest.raises(NotYamlError, match=f"^{error}"):
+    with pytest.raises(YamlError, match=f"^{error}"):
         parse(text)
 
 
@@ -133,7 +135,7 @@ def test_documents_keep_their_line_numbers() -> None:
     assert isinstance(first, Part)
     assert isinstance(last, Part)
     assert parse(first.text, first.first_line) == {"a": 1}
-    with pytest.raises(NotYamlError, match=r"^line 8"):
+    with pytest.raises(YamlError, match=r"^line 8"):
         parse(last.text, last.first_line)
 
 
@@ -177,7 +179,7 @@ def test_the_lines_before_a_document_cost_nothing() -> None:
     """Counting by empty lines before each document would make a file cost the square of its documents."""
     tracemalloc.start()
     try:
-        with pytest.raises(NotYamlError, match="line 2000000"):
+        with pytest.raises(YamlError, match="line 2000000"):
             parse("a: [", 20_000_000)
         assert tracemalloc.get_traced_memory()[1] < 1_000_000
     finally:

@@ -12,6 +12,7 @@ from webhook.api.text import quote
 from webhook.cli import kubernetes_yaml
 from webhook.cli.cases import CaseFile, Expectation, case_nodes
 from webhook.cli.failure import Failure
+from webhook.yaml_reader import YamlError
 
 LONGEST_LINE: Final = 100
 _KEY: Final = "expect"
@@ -48,7 +49,7 @@ def updated(text: str, verdicts: Mapping[int, Expectation]) -> str:
         wanted["cases"][number] = {**wanted["cases"][number], _KEY: _value(verdict)}
     try:
         changed = kubernetes_yaml.parse(new_text)
-    except kubernetes_yaml.NotYamlError as error:
+    except YamlError as error:
         changed = error
     if changed != wanted:
         raise Failure("the file cannot be updated without changing more; lay out its cases as block mappings")

@@ -9,6 +9,7 @@ from webhook.cli import documents, json_text, kubernetes_yaml
 from webhook.cli.failure import Failure
 from webhook.cli.progress import Progress
 from webhook.doctor.surroundings import Document, objects
+from webhook.yaml_reader import YamlError
 
 
 def read(path: str) -> Iterator[Document]:
@@ -18,7 +19,7 @@ def read(path: str) -> Iterator[Document]:
             yield from Progress("documents").watch(objects(_values(path, file)))
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}") from error
-    except kubernetes_yaml.NotYamlError as error:
+    except YamlError as error:
         raise Failure(f"{path}: not YAML: {error}") from error
 
 

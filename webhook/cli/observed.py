@@ -22,6 +22,7 @@ from webhook.cli.walk import Found, below, is_directory
 from webhook.observations.observation import Answer, Item, Observation, Source, Unreadable
 from webhook.observations.reader import is_json, read
 from webhook.observations.values_of import observe
+from webhook.yaml_reader import YamlError
 
 PIECE: Final = 1024 * 1024
 """Bytes that are read at once; of a pipe as many as are there."""
@@ -132,7 +133,7 @@ def _yaml(path: str, file: BinaryIO) -> Iterator[Item]:
             for value in kubernetes_yaml.objects(part.text, part.first_line):
                 number += 1
                 yield from _value(value, Source(path, number))
-        except kubernetes_yaml.NotYamlError as error:
+        except YamlError as error:
             number += 1
             yield Unreadable(Source(path, number), str(error))
 

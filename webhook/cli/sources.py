@@ -17,6 +17,7 @@ from msgspec import Struct
 from webhook.api.request import GROUP, KIND_OF
 from webhook.cli import documents, json_text, kubernetes_yaml
 from webhook.cli.walk import Found, below, is_directory
+from webhook.yaml_reader import YamlError
 
 SUFFIXES: Final = (".json", ".jsonl", ".yaml", ".yml")
 LARGEST_DOCUMENT: Final = 20 * 1024 * 1024
@@ -164,7 +165,7 @@ def _values(file: BinaryIO, *, by_line: bool) -> Iterator[tuple[int, str, object
         try:
             for text, value in _parsed(part, by_line=by_line):
                 yield part.content_line, text, value
-        except (json_text.NotJsonError, kubernetes_yaml.NotYamlError) as error:
+        except (json_text.NotJsonError, YamlError) as error:
             yield part.content_line, "", _Broken(str(error), is_foreign=not _OURS.search(part.text))
 
 
@@ -180,7 +181,7 @@ def _parsed(part: documents.Part, *, by_line: bool) -> Iterator[tuple[str, objec
         # YAML knows braces too. If it fails as well, what JSON says is the better hint.
         try:
             value = kubernetes_yaml.parse(part.text)
-        except kubernetes_yaml.NotYamlError:
+        except YamlError:
             value = None
         if value is None:
             raise

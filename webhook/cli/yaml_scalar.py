@@ -8,10 +8,9 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-Scalar = None | bool | int | float | str
+from webhook.api.text import quote
+from webhook.yaml_reader import TAG, Scalar
 
-TAG: Final = "tag:yaml.org,2002:"
-MERGE: Final = "<<"
 LONGEST_NUMBER: Final = 4300
 """Characters of a number: Python converts no more digits than these, and no API field holds as many."""
 
@@ -62,13 +61,13 @@ def tagged(tag: str, text: str) -> Scalar:
 
     """
     if tag not in _READ:
-        raise ValueError(f"could not determine a constructor for the tag {tag!r}")
+        raise ValueError(f"tag {quote(tag)} is not allowed")
     return _READ[tag](text)
 
 
 def _boolean(text: str) -> bool:
     if text.lower() not in _BOOLEANS:
-        raise ValueError(f"{text!r} is not a boolean")
+        raise ValueError(f"{quote(text)} is not a boolean")
     return _BOOLEANS[text.lower()]
 
 
