@@ -9,8 +9,8 @@ from tests.factories import Document, Tweak, changed, drop, make_lease, make_rev
 from tests.rules.verdicts import NOW, RIVAL, SECOND, by_service_account, by_user, take, update, written
 from webhook.api.review import decode
 from webhook.evaluate import evaluate
-from webhook.policy.document import parse
 from webhook.policy.model import Policy
+from webhook.policy.parse import parse
 from webhook.rules.mode import Mode
 from webhook.verdict.encode import encode
 from webhook.verdict.model import Verdict

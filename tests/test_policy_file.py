@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from webhook.policy.document import parse
+from webhook.policy.parse import parse
 from webhook.policy_file import LARGEST, PolicyFile, PolicyFileError, Reload, load
 from webhook.rules.mode import Mode
 

@@ -5,10 +5,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.policy import document
-from webhook.policy.error import PolicyError
-from webhook.policy.messages import nearest
+from webhook.policy.error import PolicyError, nearest
 from webhook.policy.model import Policy
+from webhook.policy.parse import parse
 from webhook.policy.schema_types import API_VERSION, PRESETS
 
 DEFAULT_PRESET: Final = "standard"
@@ -41,7 +40,7 @@ def load(name_or_path: str | None) -> Policy:
     Raises PolicyFileError: a named file is there and good, or nothing starts.
     """
     if name_or_path is None or name_or_path in PRESETS:
-        return document.parse(f"apiVersion: {API_VERSION}\npreset: {name_or_path or DEFAULT_PRESET}\n")
+        return parse(f"apiVersion: {API_VERSION}\npreset: {name_or_path or DEFAULT_PRESET}\n")
     path = Path(name_or_path)
     return _parsed(path, _look(path))
 
@@ -106,7 +105,7 @@ def _parsed(path: Path, sight: _Sight) -> Policy:
         hint = "" if path.suffix or path.name != str(path) else nearest(str(path), PRESETS)
         raise PolicyFileError(f"{path}: {sight.error}{hint and f', and no preset{hint}'}")
     try:
-        return document.parse(sight.content.decode("utf-8-sig"))
+        return parse(sight.content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise PolicyFileError(f"{path}: not UTF-8: byte {error.start} of the file") from error
     except PolicyError as error:

@@ -16,8 +16,8 @@ from tests.attacks.play import Outcome, by_rule
 from tests.attacks.requests import Clock
 from tests.deep_json import decode
 from webhook.cli.moment import moment
-from webhook.policy import document
 from webhook.policy.model import Policy
+from webhook.policy.parse import parse
 from webhook.server.respond import ReviewResponse, respond
 
 FOLDER: Final = Path(__file__).parents[1] / "data" / "attacks"
@@ -66,7 +66,7 @@ def outcome_of(reply: ReviewResponse) -> Outcome:
 
 def policy_of(preset: str) -> Policy:
     """The policy that the attacks are played under."""
-    return document.parse(policy_text(preset))
+    return parse(policy_text(preset))
 
 
 def file_of(attack: Attack, preset: str) -> Path:

@@ -49,7 +49,7 @@ def test_a_fence_by_flags(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "words"),
     [
         pytest.param([], "give a policy file with fences, or --lease, --writer and --resource", id="nothing"),
-        pytest.param(["--lease", "shop/operator"], "--writer: must be given", id="no writer"),
+        pytest.param(["--lease", "shop/operator"], "--writer: must be set", id="no writer"),
         pytest.param([*FLAGS, "--resource", "leases.coordination.k8s.io"], "--resource: ", id="leases"),
         pytest.param([*FLAGS, "--name", "a", "--name", "b"], "--lease describes one fence", id="two names"),
         pytest.param([POLICY, "--lease", "shop/a"], "--lease describes a fence without a file", id="file and flags"),
@@ -110,7 +110,7 @@ def test_a_proposal_from_an_audit_log(
         pytest.param(b"\xff", [], "not UTF-8", id="bytes"),
         pytest.param(b"", [], "give --lease", id="empty"),
         pytest.param(b"a: b", ["--lease", "shop/operator"], "nothing to fence", id="nothing of use"),
-        pytest.param(b"[" * 3000, ["--lease", "shop/operator"], "nested too deeply", id="deep"),
+        pytest.param(b"[" * 3000, ["--lease", "shop/operator"], "nested deeper than 200 levels", id="deep"),
     ],
 )
 def test_bad_inputs(

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from webhook.cli.main import main
+from webhook.policy.convert import FIXED
 from webhook.policy.json_schema import schema_text
-from webhook.policy.rule_ids import FIXED, RULE_IDS
+from webhook.policy.schema_types import RULE_IDS
 from webhook.rules.registry import OBJECT_TYPES
 
 SHOP = str(Path(__file__).parent.parent / "data" / "policies" / "shop.yaml")
@@ -23,12 +24,12 @@ def test_check_tells_what_a_file_comes_to_and_what_is_odd(capsys: pytest.Capture
     first, *notes = capsys.readouterr().out.splitlines()
     assert first.startswith(f"{SHOP}: good, preset strict, hash ")
     assert first.endswith("mode warn, without_stamps weaken, exemptions: 2, overrides: 2, bindings: 1")
-    assert "  note: rules.takeover-before-expiry: deny comes down to warn, the cap of this policy" in notes
+    assert "  note: rules.takeover-before-expiry: deny is lowered to warn, the cap of this policy" in notes
     assert (
         "  note: exempt[0] (platform team): rule live-lease-deleted is never evaluated on CREATE, "
-        "so naming it changes nothing"
+        "so naming it has no effect"
     ) in notes
-    assert any(note.startswith("  note: exempt[1] (on-call) ended with 2026-01-31") for note in notes)
+    assert any(note.startswith("  note: exempt[1] (on-call) expired after 2026-01-31") for note in notes)
 
 
 def test_check_of_a_plain_file_says_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

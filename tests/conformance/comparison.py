@@ -15,8 +15,8 @@ from tests.conformance.reviews import Case, review_of, text_of
 from webhook.api import micro_time
 from webhook.api.review import ReviewError, decode
 from webhook.evaluate import evaluate
-from webhook.policy.document import parse
 from webhook.policy.model import Policy
+from webhook.policy.parse import parse
 from webhook.rules.registry import OBJECT_TYPES, RULES
 
 Error = tuple[str, str, str]

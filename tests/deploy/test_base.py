@@ -14,7 +14,7 @@ from webhook.cli.serve import command
 from webhook.doctor.configuration import Configuration, read
 from webhook.doctor.contract import SERVED_VERSIONS
 from webhook.doctor.examine import examine
-from webhook.policy.document import parse
+from webhook.policy.parse import parse
 from webhook.server.http.guards import Guards
 from webhook.server.review_path import REVIEW_PATH
 from webhook.server.settings import GRACEFUL_SECONDS

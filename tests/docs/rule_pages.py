@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 from tests.docs.pages import DOCS
 from tests.recordings import recordings
 from webhook.cli.rules import EVERYWHERE, GUIDANCE, PRESETS, Described, described
-from webhook.policy.rule_ids import EXEMPTIBLE, RULE_IDS
+from webhook.policy.schema_types import EXEMPTIBLE, RULE_IDS
 from webhook.policy_file import load
 from webhook.rules.registry import RULES
 from webhook.server.respond import respond

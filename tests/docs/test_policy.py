@@ -6,9 +6,9 @@ import pytest
 
 from tests.docs.pages import DOCS, section
 from tests.policy.files import UPDATE
-from webhook.policy.document import parse
 from webhook.policy.error import PolicyError
 from webhook.policy.lint import notes
+from webhook.policy.parse import parse
 
 PAGE = DOCS / "policy.md"
 

@@ -8,7 +8,7 @@ import pytest
 from tests.docs.pages import section
 from tests.docs.rule_pages import FOLDER, rule_pages
 from webhook.cli.rules import GUIDANCE, described
-from webhook.policy.document import parse
+from webhook.policy.parse import parse
 from webhook.rules.election import guidance as election
 from webhook.rules.parity import guidance as parity
 

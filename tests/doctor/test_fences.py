@@ -13,7 +13,7 @@ from tests.policy.test_fences import fence as made_fence
 from webhook.doctor import fences as fences_module
 from webhook.doctor.fences import examine_fences, surroundings
 from webhook.fence.manifests import manifests
-from webhook.policy.fences import Fence
+from webhook.policy.fences.model import Fence
 
 NAME = "fence-shop-operator"
 FENCES = [made_fence()]

@@ -6,8 +6,8 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from webhook.policy.document import parse
 from webhook.policy.model import Policy
+from webhook.policy.parse import parse
 from webhook.rules.mode import Mode
 from webhook.server.respond import respond
 

@@ -11,8 +11,8 @@ from webhook.doctor.fences import examine_fences, surroundings
 from webhook.fence.audited import from_audit, written_by
 from webhook.fence.manifests import manifests, yaml_text
 from webhook.fence.rights import from_rights
-from webhook.policy.document import parse
 from webhook.policy.error import PolicyError
+from webhook.policy.parse import parse
 
 LEAVES = (
     st.none() | st.booleans() | st.integers() | st.text(max_size=12) | st.sampled_from(["Event", "Pod", "*", "shop"])

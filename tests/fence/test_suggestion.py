@@ -5,8 +5,8 @@ from typing import Any
 from webhook.fence.audited import AuditEvent, from_audit, leases_of, written_by
 from webhook.fence.rights import from_rights
 from webhook.fence.suggestion import Suggestion, policy_text, tally
-from webhook.policy.document import parse
-from webhook.policy.fenced_resource import FencedResource
+from webhook.policy.fences.resource import FencedResource
+from webhook.policy.parse import parse
 
 USER = "system:serviceaccount:shop:operator"
 ROLE_REF = {"kind": "Role", "name": "operator"}

@@ -18,8 +18,8 @@ from tests.model.electors import Elector
 from tests.model.managed_fields import SECOND, Entry, whole
 from webhook import evaluate as judging
 from webhook.api.review import decode
-from webhook.policy import document
 from webhook.policy.model import Policy
+from webhook.policy.parse import parse
 from webhook.rules.mode import Mode
 from webhook.verdict.model import Verdict
 
@@ -31,7 +31,7 @@ _BINDING: Final = "bindings:\n- {namespace: shop, lease: checkout, writers: [sho
 
 
 def _policy(preset: str, rest: str = "") -> Policy:
-    return document.parse(f"apiVersion: lease-webhook/v1\npreset: {preset}\n{rest}")
+    return parse(f"apiVersion: lease-webhook/v1\npreset: {preset}\n{rest}")
 
 
 STANDARD: Final = "standard"

@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from webhook.api.request import Operation
-from webhook.policy.document import parse
 from webhook.policy.model import Policy
+from webhook.policy.parse import parse
 
 CREATE, UPDATE, DELETE = Operation.CREATE, Operation.UPDATE, Operation.DELETE
 ENTRY = {"owner": "shop team", "reason": "their job"}

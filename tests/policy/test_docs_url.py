@@ -3,8 +3,8 @@
 import pytest
 
 from tests.policy.files import policy, text
-from webhook.policy.document import parse
 from webhook.policy.error import PolicyError
+from webhook.policy.parse import parse
 
 
 @pytest.mark.parametrize(

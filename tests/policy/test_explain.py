@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tests.policy.files import ENTRY, UPDATE, policy
-from webhook.policy.explain import concerning, explain, narrowed_to, on, where, whom
+from webhook.policy.explain import applying_to, explain, narrowed_to, on, where, whom
 from webhook.policy.model import Policy
-from webhook.policy.rule_ids import RULE_IDS
+from webhook.policy.schema_types import RULE_IDS
 from webhook.rules.limits import DEFAULT_LIMITS
 from webhook.rules.mode import Mode
 
@@ -128,7 +128,7 @@ def test_every_rule_is_explained_once() -> None:
     ],
 )
 def test_exemptions_that_concern_a_lease(lease: tuple[str, str], positions: list[int]) -> None:
-    assert [position for position, _ in concerning(MADE.document.exempt, *lease)] == positions
+    assert [position for position, _ in applying_to(MADE.document.exempt, *lease)] == positions
 
 
 def test_phrases_of_what_an_entry_is_narrowed_to() -> None:

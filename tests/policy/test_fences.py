@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 
 from tests.policy.files import policy, text
-from webhook.policy.document import parse
 from webhook.policy.error import PolicyError
-from webhook.policy.fenced_resource import FencedResource
-from webhook.policy.fences import MOST_FENCES, Fence, overlaps
-from webhook.policy.holder_template import HolderTemplate
+from webhook.policy.fences.compiler import MOST_FENCES
+from webhook.policy.fences.holder_template import HolderTemplate
+from webhook.policy.fences.lint import overlaps
+from webhook.policy.fences.model import Fence
+from webhook.policy.fences.resource import FencedResource
 from webhook.policy.lint import notes
+from webhook.policy.parse import parse
 
 FENCE: dict[str, Any] = {
     "name": "shop-operator",
@@ -70,8 +72,8 @@ def test_a_line_is_named() -> None:
         pytest.param(
             {"operations": ["UPDTE"]}, 'operations[0]: "UPDTE" is not known; did you mean "UPDATE"?', id="an operation"
         ),
-        pytest.param({"operations": []}, "operations: must have at least one entry", id="no operation"),
-        pytest.param({"writers": []}, "writers: must have at least one entry", id="no writer"),
+        pytest.param({"operations": []}, "operations: must have at least 1 entry", id="no operation"),
+        pytest.param({"writers": []}, "writers: must have at least 1 entry", id="no writer"),
         pytest.param({"writers": ["shop/a"] * 33}, "writers: must have at most 32 entries", id="33 writers"),
         pytest.param(
             {"writers": ["user:kim"]},
@@ -88,7 +90,7 @@ def test_a_line_is_named() -> None:
         pytest.param(
             {"writers": ["shop/a", "other/a"]},
             "writers[1]: must be of the same namespace as the first writer: pods of two namespaces may have one name, "
-            "and the holder identity does not say which of them it means",
+            "and the holder identity does not contain the namespace",
             id="writers of two namespaces",
         ),
         pytest.param(
@@ -106,26 +108,26 @@ def test_a_line_is_named() -> None:
         ),
         pytest.param(
             {"resources": ["*"]},
-            "resources[0]: `*` also means the leases, the events and the access reviews that followers "
-            "must write; list "
-            "resources by name, and each subresource (deployments.apps/status) beside its resource",
+            "resources[0]: `*` includes the leases, events and access reviews that followers must "
+            "write; list resources by name, and each subresource (deployments.apps/status) beside its resource",
             id="everything",
         ),
         pytest.param(
             {"resources": ["leases.coordination.k8s.io"]},
             'resources[0]: "leases.coordination.k8s.io" cannot be fenced: a follower writes the lease to become its '
-            "holder, so nobody could take over; leave leases out, and guard the lease with a binding",
+            "holder, so no takeover would be possible; leave leases out, and protect the lease with a binding",
             id="leases",
         ),
         pytest.param(
             {"resources": ["leasecandidates.coordination.k8s.io"]},
             'resources[0]: "leasecandidates.coordination.k8s.io" cannot be fenced: a candidate is written before it '
-            "leads, so nobody could stand for election; leave it out",
+            "leads, so no candidate could be elected; leave it out",
             id="candidates",
         ),
         pytest.param(
             {"resources": ["events"]},
-            'resources[0]: "events" cannot be fenced: followers write events too, the election itself does; leave '
+            'resources[0]: "events" cannot be fenced: followers write events too, for example during the election; '
+            "leave "
             "events out",
             id="events",
         ),
@@ -155,7 +157,7 @@ def test_a_line_is_named() -> None:
         pytest.param(
             {"resources": ["zzzzzz"]},
             'resources[0]: "zzzzzz" is not a resource of the core group; write the group of a custom '
-            "resource behind its "
+            "resource after its "
             "name, as in widgets.example.com",
             id="a custom resource without its group",
         ),
@@ -183,21 +185,25 @@ def test_a_line_is_named() -> None:
         ),
         pytest.param(
             {"holder": ["${pod}*"]},
-            "holder[0]: `*` would also cover longer names, as op-1 covers op-10; put a character that no name holds "
+            "holder[0]: `*` also matches longer names: that of op-1 matches op-10; put a character that no name has "
             'between them, as in "${pod}_*"',
             id="no separator",
         ),
         pytest.param(
             {"holder": ["${pod}-*"]},
-            "holder[0]: `*` would also cover longer names, as op-1 covers op-10; put a character that no name holds "
+            "holder[0]: `*` also matches longer names: that of op-1 matches op-10; put a character that no name has "
             'between them, as in "${pod}_*"',
             id="a separator that names hold",
         ),
         pytest.param(
-            {"holder": ["*_${pod}"]}, "holder[0]: `*` may stand at the end only, and `?` nowhere", id="a star before"
+            {"holder": ["*_${pod}"]},
+            "holder[0]: `*` is allowed only at the end, and `?` is not allowed",
+            id="a star before",
         ),
         pytest.param(
-            {"holder": ["${pod}_?"]}, "holder[0]: `*` may stand at the end only, and `?` nowhere", id="a question mark"
+            {"holder": ["${pod}_?"]},
+            "holder[0]: `*` is allowed only at the end, and `?` is not allowed",
+            id="a question mark",
         ),
         pytest.param(
             {"holder": ["${pid}_*"]}, 'holder[0]: "${pid}" is not known; did you mean "pod"?', id="a variable"
@@ -205,14 +211,16 @@ def test_a_line_is_named() -> None:
         pytest.param({"holder": ["${pod}\t_*"]}, "holder[0]: must be printable ASCII", id="a tab"),
         pytest.param(
             {"holder": ["*"]},
-            "holder[0]: must have `${pod}` or `${node}` once: the token of a write names them, and nothing else says "
+            "holder[0]: must have `${pod}` or `${node}` once: the token of a write contains these names, and only "
+            "they say "
             "which writer is the holder",
             id="any holder",
         ),
         pytest.param(
             {"holder": ["${pod}_*", "${pod}-leader"]},
-            "holder[1]: beside other templates the name must be set off by a character that no name holds, such as _: "
-            "else two pods fit one holder",
+            "holder[1]: next to other templates, the name must be separated by a character that no name has, such as "
+            "_: "
+            "otherwise two pods match one holder",
             id="two templates that one holder fits",
         ),
     ],
@@ -222,7 +230,7 @@ def test_refusals(keys: dict[str, Any], words: str) -> None:
 
 
 def test_a_name_stands_once() -> None:
-    with pytest.raises(PolicyError, match=r"fences\[1\].name: fences\[0\] has this name already"):
+    with pytest.raises(PolicyError, match=r"fences\[1\].name: fences\[0\] already has this name"):
         policy(fences=[FENCE, FENCE])
 
 
@@ -274,10 +282,10 @@ def test_notes() -> None:
     made = policy(fences=[FENCE, {**FENCE, **NODE}], bindings=[BOUND])
     assert notes(made, 0) == [
         (
-            "fences[1] (other): lease shop/other has no binding: whoever may write it can move the fence; "
+            "fences[1] (other): lease shop/other has no binding: anyone with write access to it can move the fence; "
             "add it to bindings"
         ),
-        "fences[1] (other).holder: ${node} cannot hold back one of two pods on the same node",
-        "fences[1] (other): mode warn refuses nothing, also where the lease does not exist",
-        "fences[0] and fences[1] hold the same writes back for two leases: a pod must hold both to write",
+        "fences[1] (other).holder: ${node} cannot tell apart two pods on the same node",
+        "fences[1] (other): mode warn denies nothing, even if the lease does not exist",
+        "fences[0] and fences[1] cover the same writes for two leases: a pod must hold both leases to write",
     ]

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.policy.document import parse
 from webhook.policy.error import PolicyError
 from webhook.policy.model import Policy
-from webhook.policy.rule_ids import RULE_IDS
+from webhook.policy.parse import parse
+from webhook.policy.schema_types import RULE_IDS
 
 WORDS = st.sampled_from(
     [

@@ -40,20 +40,25 @@ TODAY = 1_800_000_000_000_000
         ),
         pytest.param(
             {"without_stamps": "enforce"},
-            ["without_stamps: enforce lets a dead holder whose clock ran ahead block takeovers for just as long"],
+            ["without_stamps: enforce lets a dead holder whose clock was ahead block takeovers for that long"],
             id="enforced without stamps",
         ),
         pytest.param(
             {"mode": "audit", "rules": {"foreign-release": {"mode": "warn"}}},
             [
                 "mode: audit denies nothing; would-deny in the audit log lists what this file would deny",
-                "rules.foreign-release: warn comes down to audit, the cap of this policy",
+                "rules.foreign-release: warn is lowered to audit, the cap of this policy",
             ],
             id="a rule above the cap",
         ),
         pytest.param(
             {"rules": {"candidate-strategy-conflict": {"mode": "deny"}}},
-            ["rules.candidate-strategy-conflict: this rule evaluates no single write, so it is only ever reported"],
+            [
+                (
+                    "rules.candidate-strategy-conflict: this rule is not evaluated for a single write, "
+                    "so it only appears in reports"
+                )
+            ],
             id="an offline rule",
         ),
         pytest.param(
@@ -73,32 +78,27 @@ TODAY = 1_800_000_000_000_000
         pytest.param({"exempt": [{**NARROW, "until": "2027-01-30"}]}, [], id="an exemption for long"),
         pytest.param(
             {"exempt": [{**NARROW, "until": "2027-01-28"}]},
-            ["exempt[0] (shop team) ends with 2027-01-28, within two weeks"],
+            ["exempt[0] (shop team) expires after 2027-01-28, within two weeks"],
             id="an exemption that ends soon",
         ),
         pytest.param(
             {"exempt": [{**NARROW, "until": "2027-01-15"}]},
-            ["exempt[0] (shop team) ends with 2027-01-15, within two weeks"],
+            ["exempt[0] (shop team) expires after 2027-01-15, within two weeks"],
             id="an exemption on its last day",
         ),
         pytest.param(
             {"exempt": [{**ENTRY, "users": ["a"], "until": "2027-01-14"}]},
-            [
-                (
-                    "exempt[0] (shop team) ended with 2027-01-14: it exempts nobody; "
-                    "remove it, or renew it with a new reason"
-                )
-            ],
+            [("exempt[0] (shop team) expired after 2027-01-14; remove it, or extend it with a new reason")],
             id="an exemption that has ended",
         ),
         pytest.param(
             {"exempt": [{**ENTRY, "namespaces": ["*"]}]},
-            ["exempt[0] (shop team) exempts everybody everywhere; `mode: warn` says so more plainly"],
+            ["exempt[0] (shop team) exempts everybody everywhere; set `mode: warn` instead"],
             id="an exemption for all",
         ),
         pytest.param(
             {"exempt": [{**ENTRY, "rules": ["foreign-release"], "leases": ["*"]}]},
-            ["exempt[0] (shop team) exempts everybody everywhere; their modes under `rules` say so more plainly"],
+            ["exempt[0] (shop team) exempts everybody everywhere; set the modes of these rules under `rules` instead"],
             id="an exemption for all from one rule",
         ),
         pytest.param({"exempt": [NARROW]}, [], id="an exemption that is narrow"),
@@ -146,7 +146,7 @@ TODAY = 1_800_000_000_000_000
         ),
         pytest.param(
             {"exempt": [{**NARROW, "rules": ["foreign-release", "ping-time-writer"], "operations": ["CREATE"]}]},
-            ["exempt[0] (shop team): rule foreign-release is never evaluated on CREATE, so naming it changes nothing"],
+            ["exempt[0] (shop team): rule foreign-release is never evaluated on CREATE, so naming it has no effect"],
             id="an exemption from a rule that does not run on its operations",
         ),
         pytest.param(
@@ -169,7 +169,7 @@ TODAY = 1_800_000_000_000_000
             [
                 (
                     "overrides[0]: rule duration-shortened is never evaluated on CREATE, DELETE, "
-                    "so naming it changes nothing"
+                    "so naming it has no effect"
                 )
             ],
             id="an override of a rule that does not run on its operations",
@@ -178,7 +178,7 @@ TODAY = 1_800_000_000_000_000
         pytest.param({"bindings": [{**BINDING, "require_pod": True}]}, [], id="a binding that requires a pod"),
         pytest.param(
             {"bindings": [BINDING], "rules": {"identity-binding": {"mode": "warn"}}},
-            ["bindings[0] refuses nobody: rule identity-binding is warn on this lease"],
+            ["bindings[0] denies nothing: rule identity-binding is warn on this lease"],
             id="a binding without teeth",
         ),
         pytest.param(
@@ -186,17 +186,17 @@ TODAY = 1_800_000_000_000_000
                 "bindings": [BINDING],
                 "overrides": [{"operations": ["DELETE", "CREATE"], "rules": {"identity-binding": {"mode": "audit"}}}],
             },
-            ["bindings[0] refuses nobody on CREATE, DELETE: rule identity-binding is audit on this lease"],
+            ["bindings[0] denies nothing on CREATE, DELETE: rule identity-binding is audit on this lease"],
             id="a binding that refuses nobody on some operations",
         ),
         pytest.param(
             {"bindings": [{**BINDING, "holder": ["*"]}]},
-            ["bindings[0].holder: `*` fits every holder, so only the writer is checked"],
+            ["bindings[0].holder: `*` matches every holder, so only the writer is checked"],
             id="a binding of the writer only",
         ),
         pytest.param(
             {"bindings": [{**BINDING, "holder": ["db-0"], "require_pod": True}]},
-            ["bindings[0].require_pod: no holder has ${pod}, so it changes nothing"],
+            ["bindings[0].require_pod: no holder has ${pod}, so it has no effect"],
             id="a pod required for nothing",
         ),
     ],

@@ -15,8 +15,9 @@ from webhook.api.request import Operation
 from webhook.api.review import decode
 from webhook.api.user import UserInfo
 from webhook.evaluate import evaluate
+from webhook.policy.convert import why_never_exempt
 from webhook.policy.model import FOREVER, Policy
-from webhook.policy.rule_ids import EXEMPTIBLE, RULE_IDS, why_never_exempt
+from webhook.policy.schema_types import EXEMPTIBLE, RULE_IDS
 from webhook.rules import glob
 from webhook.rules.registry import RULES
 from webhook.verdict.model import Verdict

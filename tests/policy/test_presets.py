@@ -4,8 +4,7 @@ import pytest
 
 from tests.policy.files import policy
 from webhook.policy.presets import preset
-from webhook.policy.rule_ids import OFFLINE, RULE_IDS
-from webhook.policy.schema_types import PRESETS
+from webhook.policy.schema_types import OFFLINE, PRESETS, RULE_IDS
 from webhook.rules.limits import DEFAULT_LIMITS
 from webhook.rules.mode import Mode
 from webhook.rules.registry import RULES

@@ -12,7 +12,7 @@ import yaml
 from tests.e2e.toolchain import promtool
 from tests.rendered.prometheus import EVENT, MINUTES, Series, born, constant, firing, scraped_around
 from tests.rendered.rendering import ROOT, composed, objects, one, render
-from webhook.policy.document import parse
+from webhook.policy.parse import parse
 from webhook.server.observe.metrics import Metrics
 
 ENTRY = 'name="leases.lease-webhook.svc"'

@@ -13,7 +13,7 @@ import yaml
 from tests.rendered.rendering import DEPLOY, Object, objects, render
 from webhook.doctor.configuration import read
 from webhook.doctor.examine import examine
-from webhook.policy.document import parse
+from webhook.policy.parse import parse
 
 OVERLAYS = ("self-signed", "cert-manager", "openshift", "local")
 ENTRIES = {

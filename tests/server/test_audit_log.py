@@ -10,8 +10,8 @@ import pytest
 from tests.factories import Document, changed, make_review, put, to_bytes
 from tests.rules.verdicts import RIVAL, by_user, take, update, written
 from tests.server.harness import make_certificates, running
-from webhook.policy.document import parse
 from webhook.policy.model import Policy
+from webhook.policy.parse import parse
 from webhook.server.observe.audit_log import SECONDS_BETWEEN_LINES, AuditLog, LogThrottleByKey
 from webhook.server.respond import respond
 

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Histogram, generate_latest
 
 from tests.factories import drop, make_lease, make_review, put, to_bytes
 from tests.server.harness import make_certificates, running
-from webhook.policy.document import parse
+from webhook.policy.parse import parse
 from webhook.policy_file import load
 from webhook.server import flask_app
 from webhook.server.certificate_reload import CertificateReloader

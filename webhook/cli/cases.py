@@ -14,7 +14,7 @@ from webhook.cli import kubernetes_yaml
 from webhook.cli.sources import Document, Unreadable
 from webhook.cli.sources import Origin as At
 from webhook.cli.walk import below, is_directory
-from webhook.policy.messages import nearest
+from webhook.policy.error import nearest
 
 SUFFIXES: Final = (".test.yaml", ".test.yml")
 """How the names of such files end; one that is named on the command line may have another name."""

@@ -21,9 +21,9 @@ from webhook.doctor.configuration import Configuration, Webhook
 from webhook.doctor.diagnosis import Diagnosis
 from webhook.doctor.examine import Report, examine
 from webhook.doctor.handshake import Unreachable
-from webhook.policy.document import parse
 from webhook.policy.error import PolicyError
 from webhook.policy.model import Policy
+from webhook.policy.parse import parse
 from webhook.policy_file import PolicyFileError, load
 from webhook.reports.model import Finding, Location, Severity, Subject
 

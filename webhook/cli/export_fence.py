@@ -11,11 +11,10 @@ from webhook.cli.arguments import files
 from webhook.cli.failure import Failure
 from webhook.cli.lazy_group import Command
 from webhook.fence.manifests import yaml_text
-from webhook.policy.document import parse
-from webhook.policy.error import PolicyError
-from webhook.policy.fence_schema_types import FenceSetting
-from webhook.policy.fences import Fence
-from webhook.policy.messages import nearest
+from webhook.policy.error import PolicyError, nearest
+from webhook.policy.fences.model import Fence
+from webhook.policy.fences.schema_types import FenceSetting
+from webhook.policy.parse import parse
 from webhook.policy.schema_types import API_VERSION
 from webhook.policy_file import PolicyFileError, load
 

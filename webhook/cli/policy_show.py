@@ -15,8 +15,9 @@ from webhook.cli.evaluation import load_policy
 from webhook.cli.lazy_group import Command
 from webhook.cli.policy_summary import head, summary
 from webhook.cli.terminal import Paint, indent, paint_for, table
-from webhook.policy.compiler import ANYWHERE, EXEMPT_GROUPS, EXEMPT_USERS, settings_of, until_of
-from webhook.policy.explain import BUILT_IN, PRESET, Explained, concerning, explain, narrowed_to, on, where, whom
+from webhook.policy.compiler import EXEMPT_GROUPS, EXEMPT_USERS
+from webhook.policy.entries import ANYWHERE, settings_of, until_of
+from webhook.policy.explain import BUILT_IN, PRESET, Explained, applying_to, explain, narrowed_to, on, where, whom
 from webhook.policy.model import MODE, Policy
 from webhook.policy.schema_types import Exemption, LeaseBinding
 from webhook.policy_file import DEFAULT_PRESET
@@ -74,7 +75,7 @@ def _shown(policy: Policy, namespace: str, lease: str) -> dict[str, Any]:
         ],
         "overrides": [
             {"position": position, **to_builtins(entry)}
-            for position, entry in concerning(document.overrides, namespace, lease)
+            for position, entry in applying_to(document.overrides, namespace, lease)
         ],
         "bindings": [
             {"position": position, **to_builtins(binding)}
@@ -82,7 +83,7 @@ def _shown(policy: Policy, namespace: str, lease: str) -> dict[str, Any]:
         ],
         "exempt": [
             {"position": position, **to_builtins(entry)}
-            for position, entry in concerning(document.exempt, namespace, lease)
+            for position, entry in applying_to(document.exempt, namespace, lease)
         ],
     }
 
@@ -120,7 +121,7 @@ def _overrides(policy: Policy, namespace: str, lease: str) -> list[str]:
             escape(" ".join([where(override), *filter(None, [on(override)])])),
             ", ".join(dict.fromkeys(rule for rule, _ in settings_of(override.rules))),
         )
-        for position, override in concerning(policy.document.overrides, namespace, lease)
+        for position, override in applying_to(policy.document.overrides, namespace, lease)
     ]
     return table(rows) or [_NONE]
 
@@ -147,7 +148,7 @@ def _binding(binding: LeaseBinding) -> str:
 def _exemptions(policy: Policy, namespace: str, lease: str, now: int) -> Iterator[str]:
     always = ", ".join([*EXEMPT_USERS, *(f"group {group}" for group in EXEMPT_GROUPS)])
     rows, details = [("always", f"{ANYWHERE}/{ANYWHERE}", always)], [[""]]
-    for position, exemption in concerning(policy.document.exempt, namespace, lease):
+    for position, exemption in applying_to(policy.document.exempt, namespace, lease):
         rows.append((f"exempt[{position}]", escape(where(exemption)), escape(whom(exemption))))
         reason = f"{exemption.reason} ({exemption.owner}{_until(exemption, now)})"
         details.append([escape(narrowed_to(exemption)), escape(reason)])

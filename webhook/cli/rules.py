@@ -19,7 +19,7 @@ from webhook.cli.failure import Failure
 from webhook.cli.lazy_group import Command
 from webhook.cli.terminal import indent, paint_for, table, width
 from webhook.policy.model import LeasePolicy
-from webhook.policy.rule_ids import RULE_IDS
+from webhook.policy.schema_types import RULE_IDS
 from webhook.policy_file import load
 from webhook.rules.election import guidance as election
 from webhook.rules.events import Event

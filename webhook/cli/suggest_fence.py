@@ -12,8 +12,8 @@ from webhook.cli.lazy_group import Command
 from webhook.fence.audited import from_audit, leases_of, written_by
 from webhook.fence.rights import from_rights
 from webhook.fence.suggestion import Suggestion, policy_text
-from webhook.policy.document import parse
 from webhook.policy.error import PolicyError
+from webhook.policy.parse import parse
 
 _DESCRIPTION: Final = """\
 Reads what a service account may write (its Roles and the bindings that give them) or what it wrote (an audit log of

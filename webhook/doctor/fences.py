@@ -14,7 +14,7 @@ from webhook.doctor.diagnosis import Diagnosis
 from webhook.doctor.examine import Report
 from webhook.doctor.surroundings import Document
 from webhook.fence.manifests import API_VERSION, BINDING, LABELS, POLICY, manifests, object_name
-from webhook.policy.fences import Fence
+from webhook.policy.fences.model import Fence
 
 KINDS: Final = (POLICY, BINDING, "Lease", "Pod", "Secret", "APIResourceList")
 """Everything else is not looked at, but for the object that names the server's version."""

@@ -8,7 +8,7 @@ import msgspec
 from webhook.api.request import GROUP
 from webhook.fence.suggestion import OPERATION_OF_VERB, Suggestion, operations_in_words, reason_to_leave_out, tally
 from webhook.observations.audit_event import AuditEvent
-from webhook.policy.fenced_resource import FencedResource
+from webhook.policy.fences.resource import FencedResource
 
 
 def written_by(events: Iterable[Mapping[str, object]], username: str) -> list[AuditEvent]:

@@ -7,8 +7,8 @@ expression as a quoted literal.
 
 from typing import Final
 
-from webhook.policy.fences import Fence
-from webhook.policy.holder_template import LONGEST_HOSTNAME, HolderTemplate
+from webhook.policy.fences.holder_template import LONGEST_HOSTNAME, HolderTemplate
+from webhook.policy.fences.model import Fence
 
 LONGEST_SHOWN: Final = 128
 """Characters of a holder identity that a message shows; it may hold a megabyte."""

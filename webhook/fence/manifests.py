@@ -1,4 +1,4 @@
-"""A fence as the two objects that an API server takes: a ValidatingAdmissionPolicy and its binding.
+"""A fence as two objects of the API server: a ValidatingAdmissionPolicy and its binding.
 
 Every default of the API server is written out, so that a second server-side apply changes nothing.
 """
@@ -10,7 +10,7 @@ import yaml
 
 from webhook import __version__
 from webhook.fence import expressions
-from webhook.policy.fences import Fence
+from webhook.policy.fences.model import Fence
 
 API_VERSION: Final = "admissionregistration.k8s.io/v1"
 POLICY: Final = "ValidatingAdmissionPolicy"
@@ -20,7 +20,7 @@ LABELS: Final[Mapping[str, str]] = {
     "app.kubernetes.io/component": "fence",
     "app.kubernetes.io/managed-by": "lease-webhook",
 }
-"""By these the objects are found again."""
+"""By these the doctor finds the objects."""
 MADE_BY: Final = "lease-webhook/made-by"
 WIDEST: Final = 4096
 """Columns of the YAML: no expression is folded."""
@@ -85,15 +85,12 @@ def _policy(fence: Fence) -> Manifest:
 
 
 def _binding(fence: Fence) -> Manifest:
-    # A parameter that is not found is an error of the configuration: the API server denies it whatever the actions of
-    # the binding are. Only a fence that is to deny may ask for that.
-    refuses = fence.mode == "deny" and fence.missing_lease == "deny"
     return {
         "policyName": object_name(fence),
         "paramRef": {
             "name": fence.lease,
             "namespace": fence.namespace,
-            "parameterNotFoundAction": "Deny" if refuses else "Allow",
+            "parameterNotFoundAction": "Deny" if fence.denies_if_lease_is_missing else "Allow",
         },
         "validationActions": _ACTIONS[fence.mode],
     }

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from webhook.fence.suggestion import OPERATION_OF_VERB, Suggestion, operations_in_words, reason_to_leave_out
-from webhook.policy.fenced_resource import FencedResource
+from webhook.policy.fences.resource import FencedResource
 
 T = TypeVar("T", bound=Struct)
 BINDINGS: Final = ("RoleBinding", "ClusterRoleBinding")

@@ -8,8 +8,8 @@ import yaml
 from msgspec import Struct, field
 
 from webhook.policy.error import PolicyError
-from webhook.policy.fence_schema_types import OPERATIONS
-from webhook.policy.fenced_resource import FencedResource, read, why_not
+from webhook.policy.fences.resource import FencedResource, read, why_not
+from webhook.policy.fences.schema_types import OPERATIONS
 
 OPERATION_OF_VERB: Final[Mapping[str, str]] = {
     "create": "CREATE",

@@ -1,13 +1,20 @@
-"""Why a policy file is refused."""
+"""Why a policy file is refused, with hints at names that are close to a mistyped one."""
 
-from webhook.api.text import cut, escape
+import difflib
+from collections.abc import Sequence
+from typing import Final
+
+from webhook.api.text import cut, escape, quote
+
+LONGEST_NAME: Final = 64
+"""Characters of a mistyped name that are compared; no valid name is longer."""
 
 
 class PolicyError(Exception):
-    """A policy file is refused as a whole; the text says where, what, and the nearest valid name where there is one.
+    """A policy file is refused as a whole; the text names the place, the problem, and the closest valid name if any.
 
     `path` is such as `overrides[2].rules.takeover-before-expiry.mode`, empty for the whole file; `line` counts from 1,
-    0 where unknown.
+    0 if unknown.
     """
 
     def __init__(self, problem: str, path: str = "", line: int = 0) -> None:
@@ -17,5 +24,13 @@ class PolicyError(Exception):
         self.line = line
 
     def __str__(self) -> str:
-        where = [f"line {self.line}"] if self.line else []
-        return ": ".join([*where, *filter(None, [escape(cut(self.path))]), self.problem])
+        place = [f"line {self.line}"] if self.line else []
+        return ": ".join([*place, *filter(None, [escape(cut(self.path))]), self.problem])
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """A hint to append to a message: the valid name closest to this one, all of them if few, or ""."""
+    near = difflib.get_close_matches(name[:LONGEST_NAME], known, n=1)
+    if near:
+        return f"; did you mean {quote(near[0])}?"
+    return f"; known are {', '.join(sorted(known))}" if len(known) <= 10 else ""

@@ -1,13 +1,14 @@
-"""Which layer of a policy decided each mode and number of one lease, for people who ask why."""
+"""Which layer of a policy decided each mode and number of one lease."""
 
 from collections.abc import Container, Iterator, Sequence
 from typing import Final, TypeVar
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct
 from msgspec.structs import asdict, replace
 
 from webhook.api.request import Operation
-from webhook.policy.compiler import ANYWHERE, BOUND, operations_of, settings_of, users_of
+from webhook.policy.compiler import BOUND
+from webhook.policy.entries import ANYWHERE, operations_of, rules_of, settings_of, users_of
 from webhook.policy.model import MODE, OPERATIONS, Policy, Value
 from webhook.policy.schema_types import Exemption, Override
 from webhook.rules import glob
@@ -36,7 +37,7 @@ class Explained(Struct, frozen=True):
 def explain(policy: Policy, namespace: str = "", name: str = "") -> Iterator[Explained]:
     """Every mode, each followed by the numbers of its rule; a setting that depends on the operation comes repeatedly.
 
-    An empty namespace or name asks for what holds everywhere: only the glob `*` covers it.
+    An empty namespace or name stands for any: only the glob `*` matches it.
     """
     answers = {operation: list(_explain(policy, namespace, name, operation)) for operation in OPERATIONS}
     for same_setting in zip(*answers.values(), strict=True):
@@ -69,10 +70,10 @@ def _explain(policy: Policy, namespace: str, name: str, operation: Operation) ->
             yield Explained(rule, number, value, layer(rule, number, BUILT_IN))
 
 
-def concerning(entries: Sequence[E], namespace: str = "", name: str = "") -> Iterator[tuple[int, E]]:
-    """The exemptions or overrides of a file, with their positions, that concern a lease; an empty text concerns all."""
+def applying_to(entries: Sequence[E], namespace: str = "", name: str = "") -> Iterator[tuple[int, E]]:
+    """The exemptions or overrides of a file, with their positions, that apply to a lease; "" stands for any."""
     for position, entry in enumerate(entries):
-        if _covers(entry.namespaces, namespace) and _covers(entry.leases, name):
+        if _matches(entry.namespaces, namespace) and _matches(entry.leases, name):
             yield position, entry
 
 
@@ -94,13 +95,13 @@ def on(entry: Exemption | Override) -> str:
 
 def narrowed_to(exemption: Exemption) -> str:
     """What an exemption exempts from in one phrase; "" if it names neither rules nor operations."""
-    rules = [] if isinstance(exemption.rules, UnsetType) else [f"from {', '.join(exemption.rules)}"]
-    return " ".join([*rules, *filter(None, [on(exemption)])])
+    rules = ", ".join(rules_of(exemption))
+    return " ".join(filter(None, [rules and f"from {rules}", on(exemption)]))
 
 
 def _operations_of_rule(rule: str) -> Container[Operation]:
     return RULES[rule].operations if rule in RULES else OPERATIONS
 
 
-def _covers(globs: list[str], text: str) -> bool:
+def _matches(globs: list[str], text: str) -> bool:
     return not globs or not text or any(glob.matches(pattern, text) for pattern in globs)

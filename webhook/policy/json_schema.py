@@ -1,4 +1,4 @@
-"""The JSON Schema of a policy file, for editors and pipelines; made from the same types that the parser uses."""
+"""The JSON Schema of a policy file, for editors and pipelines; made from the types of the parser."""
 
 import json
 from typing import Any, Final
@@ -12,19 +12,19 @@ DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 KEYS: Final = {
     "preset": "What `rules` and `overrides` start from.",
     "mode": "The cap for everything, field rules included; `off` is the kill switch: every write is allowed.",
-    "without_stamps": "Where a lease has no API server stamps, a deny that rests on a client's clock is a warning, "
-    "or enforced.",
-    "docs_url": "Where the rules are explained: denials end with this address, a slash and the rule's id.",
+    "without_stamps": "For a lease without API server stamps: whether a denial that relies on a client's clock becomes "
+    "a warning, or is enforced.",
+    "docs_url": "An address that documents the rules: denials end with it, a slash and the rule's id.",
     "rules": "Modes and numbers for all leases.",
-    "exempt": "Whom the policy rules leave alone; never the field rules.",
-    "overrides": "Modes and numbers for some leases; later ones win.",
-    "bindings": "Who alone may write a lease, and under which names.",
+    "exempt": "Exemptions from the policy rules; the field rules always apply.",
+    "overrides": "Modes and numbers for some leases; of several, the last one counts.",
+    "bindings": "The only writers of a lease, and the holder identities they may use.",
     "fences": "Which writes only the holder of a lease may make; enforced by the API server once they are applied.",
 }
 NARROWING: Final = {
-    "rules": "The rules that are silent; without this list all policy rules are.",
-    "operations": "The operations on which it holds; without this list all. A patch or an apply is UPDATE, or CREATE "
-    "if it creates the object.",
+    "rules": "The rules that do not apply; without this list, none of the policy rules does.",
+    "operations": "The operations to which the entry applies; without this list, all. A patch or an apply is UPDATE, "
+    "or CREATE if it creates the object.",
 }
 _WHOM_OR_WHERE: Final = ("users", "groups", "service_accounts", "namespaces", "leases")
 
@@ -32,8 +32,8 @@ _WHOM_OR_WHERE: Final = ("users", "groups", "service_accounts", "namespaces", "l
 def schema() -> dict[str, Any]:
     """The schema as JSON values.
 
-    It says less than the parser only where JSON Schema cannot say it: that a warn tier is not above its deny tier, that
-    no lease is bound twice, that a file is not too large, and which resources and holders a fence may name.
+    It is weaker than the parser only in what JSON Schema cannot express: that a warn tier is not above its deny tier,
+    that no lease is bound twice, that a file is not too large, and which resources and holders a fence may name.
     """
     made = msgspec.json.schema(PolicyDocument)
     for definition in made["$defs"].values():
@@ -55,5 +55,5 @@ def schema() -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """The schema as it stands in `webhook/policy.schema.json`."""
+    """The text of `webhook/policy/policy.schema.json`."""
     return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"

@@ -1,23 +1,22 @@
-"""What is legal in a policy file and yet may not be what its writer meant."""
+"""What is valid in a policy file and may still not be what its author meant."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from webhook.api.request import Operation
-from webhook.policy.compiler import ANYWHERE, operations_of, settings_of, until_of, users_of
+from webhook.policy.entries import ANYWHERE, operations_of, rules_of, settings_of, until_of, users_of
 from webhook.policy.explain import on
-from webhook.policy.fence_lint import fence_notes
+from webhook.policy.fences.lint import fence_notes
 from webhook.policy.model import MODE, OPERATIONS, Policy, Setting, Value
-from webhook.policy.rule_ids import OFFLINE
-from webhook.policy.schema_types import Exemption, Override, Rules
+from webhook.policy.schema_types import OFFLINE, Exemption, Override, Rules
 from webhook.rules.binding import POD
 from webhook.rules.mode import Mode
 from webhook.rules.registry import RULES
 
 SOON: Final = 14 * 86_400 * 1_000_000
-"""Microseconds before its end at which an exemption is told about: two weeks."""
+"""Microseconds before its end at which an exemption is reported: two weeks."""
 
 _ACTS: Final = {Operation.UPDATE: "take over", Operation.DELETE: "delete"}
 
@@ -25,7 +24,7 @@ LOW_NUMBERS: Final[dict[Setting, tuple[int, str]]] = {
     ("duration-too-long", "deny_above_seconds"): (3600, "kube-apiserver's own leases last 3600 s"),
     ("renew-time-in-future", "deny_above_seconds"): (
         3600,
-        "a renewal by a client whose clock runs fast is then denied",
+        "a renewal by a client whose clock is ahead is then denied",
     ),
     ("candidate-renew-time-in-future", "deny_above_seconds"): (60, "clocks of control planes differ by seconds"),
     ("holder-identity-shape", "deny_above_bytes"): (330, "a pod's name, an underscore and a UUID take up to 290 bytes"),
@@ -33,14 +32,13 @@ LOW_NUMBERS: Final[dict[Setting, tuple[int, str]]] = {
 
 
 def notes(policy: Policy, now: int) -> list[str]:
-    """Sentences with the path that each is about; `now` is in microseconds since 1970."""
-    about_fences = fence_notes(policy.fences, policy.bindings)
+    """Sentences that begin with the path they are about; `now` is in microseconds since 1970."""
     return [
         *_about_the_cap(policy),
         *_about_rules(policy),
         *_about_exemptions(policy, now),
         *_about_bindings(policy),
-        *about_fences,
+        *fence_notes(policy.fences, policy.bindings),
     ]
 
 
@@ -53,7 +51,7 @@ def _about_the_cap(policy: Policy) -> Iterator[str]:
     elif policy.mode < Mode.DENY:
         yield f"mode: {document.mode} denies nothing; would-deny in the audit log lists what this file would deny"
     if document.without_stamps == "enforce":
-        yield "without_stamps: enforce lets a dead holder whose clock ran ahead block takeovers for just as long"
+        yield "without_stamps: enforce lets a dead holder whose clock was ahead block takeovers for that long"
 
 
 def _about_rules(policy: Policy) -> Iterator[str]:
@@ -73,16 +71,16 @@ def _about_rules(policy: Policy) -> Iterator[str]:
 def _about_operations(path: str, entry: Exemption | Override, rules: Iterable[str]) -> Iterator[str]:
     for rule in rules:
         if rule in RULES and RULES[rule].operations.isdisjoint(operations_of(entry)):
-            yield f"{path}: rule {rule} is never evaluated {on(entry)}, so naming it changes nothing"
+            yield f"{path}: rule {rule} is never evaluated {on(entry)}, so naming it has no effect"
 
 
 def _about_setting(setting: Setting, value: Value, policy: Policy) -> Iterator[str]:
     rule, name = setting
     if name == MODE:
         if rule in OFFLINE and value > Mode.AUDIT:
-            yield "this rule evaluates no single write, so it is only ever reported"
+            yield "this rule is not evaluated for a single write, so it only appears in reports"
         elif value > policy.mode > Mode.OFF:
-            yield f"{Mode(value).word} comes down to {policy.mode.word}, the cap of this policy"
+            yield f"{Mode(value).word} is lowered to {policy.mode.word}, the cap of this policy"
     elif setting in LOW_NUMBERS and value < LOW_NUMBERS[setting][0]:
         yield f"{name} {value} is low: {LOW_NUMBERS[setting][1]}"
 
@@ -91,17 +89,17 @@ def _about_exemptions(policy: Policy, now: int) -> Iterator[str]:
     for position, exemption in enumerate(policy.document.exempt):
         path = f"exempt[{position}] ({exemption.owner})"
         until = until_of(exemption)
-        rules = [] if isinstance(exemption.rules, UnsetType) else exemption.rules
+        rules = rules_of(exemption)
         yield from _about_operations(path, exemption, rules)
         if until <= now:
-            yield f"{path} ended with {exemption.until}: it exempts nobody; remove it, or renew it with a new reason"
+            yield f"{path} expired after {exemption.until}; remove it, or extend it with a new reason"
             continue
         if until - now <= SOON:
-            yield f"{path} ends with {exemption.until}, within two weeks"
+            yield f"{path} expires after {exemption.until}, within two weeks"
         who = (*users_of(exemption), *exemption.groups)
         if not who and {*exemption.namespaces, *exemption.leases} <= {ANYWHERE}:
-            plainly = "their modes under `rules` say" if rules else "`mode: warn` says"
-            yield f"{path} exempts everybody everywhere; {plainly} so more plainly"
+            instead = "set the modes of these rules under `rules`" if rules else "set `mode: warn`"
+            yield f"{path} exempts everybody everywhere; {instead} instead"
         elif narrower := list(_what_would_narrow(exemption)):
             yield f"{path} could be narrower: name {', '.join(narrower)}"
 
@@ -126,8 +124,8 @@ def _about_bindings(policy: Policy) -> Iterator[str]:
         for mode, operations in operations_by_mode.items():
             if mode < Mode.DENY:
                 some = "" if len(operations_by_mode) == 1 else f" on {', '.join(operations)}"
-                yield f"{path} refuses nobody{some}: rule identity-binding is {mode.word} on this lease"
+                yield f"{path} denies nothing{some}: rule identity-binding is {mode.word} on this lease"
         if ANYWHERE in binding.holder:
-            yield f"{path}.holder: `*` fits every holder, so only the writer is checked"
+            yield f"{path}.holder: `*` matches every holder, so only the writer is checked"
         elif binding.require_pod and not any(POD in template for template in binding.holder):
-            yield f"{path}.require_pod: no holder has ${{pod}}, so it changes nothing"
+            yield f"{path}.require_pod: no holder has ${{pod}}, so it has no effect"

@@ -1,4 +1,4 @@
-"""A policy as the core sees it: resolved, frozen and quick to ask."""
+"""A compiled policy: resolved, frozen, with fast lookups."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -8,10 +8,9 @@ from msgspec.structs import replace
 
 from webhook.api.request import Operation
 from webhook.api.user import UserInfo
-from webhook.policy.fences import Fence
+from webhook.policy.fences.model import Fence
 from webhook.policy.index import LeaseIndex
-from webhook.policy.rule_ids import EXEMPTIBLE
-from webhook.policy.schema_types import PolicyDocument
+from webhook.policy.schema_types import EXEMPTIBLE, PolicyDocument
 from webhook.rules.binding import Binding
 from webhook.rules.limits import DEFAULT_LIMITS, Limits
 from webhook.rules.mode import Mode
@@ -34,8 +33,8 @@ _NO_RULE: Final[frozenset[str]] = frozenset()
 class LeasePolicy(Struct, frozen=True):
     """What holds for one lease: a mode for each rule id, the numbers, and the identity binding if there is one.
 
-    The modes stand before the policy's cap and before exemptions: a rule that would deny says `DENY` here even under
-    the preset observe, whose cap is `WARN`.
+    The modes do not include the policy's cap and exemptions: a rule that would deny has `DENY` here even under the
+    preset observe, whose cap is `WARN`.
     """
 
     modes: Mapping[str, Mode]
@@ -60,7 +59,7 @@ Settings = Mapping[Setting, Decided]
 
 
 Exempted = Mapping[tuple[str, str], int]
-"""Until when (exclusive, microseconds since 1970) which rule, or ALL, is silent on which operation, or ALL."""
+"""Until when (exclusive, microseconds since 1970) each (rule or ALL, operation or ALL) is exempt."""
 
 
 class Exemptions(Struct, frozen=True):
@@ -72,14 +71,14 @@ class Exemptions(Struct, frozen=True):
 
 
 class Policy(Struct, frozen=True):
-    """What people decided, ready for lookups that do not depend on how long the file is.
+    """A policy file and its preset, ready for lookups whose cost does not depend on the length of the file.
 
     `mode` is the cap for every finding, field rules included: the lower of the file's and the preset's (observe: WARN);
     `OFF` allows everything. A finding that only the cap keeps from denying is one that "would deny".
     `default` holds for leases without a binding, `bound` for leases with one.
     `digest` is eight hex digits of what the file and its preset say, comments left out; `document` is the file as typed
-    values, for people who ask what it says. `docs_url` is "" if the file names none, and ends without a slash.
-    `overrides` are kept for each operation by itself: one for CREATE alone costs a renewal nothing.
+    values, for commands that show it. `docs_url` is "" if the file has none, and ends without a slash.
+    `overrides` are indexed for each operation by itself: one for CREATE alone costs a renewal nothing.
     """
 
     document: PolicyDocument
@@ -119,24 +118,24 @@ class Policy(Struct, frozen=True):
         return settings
 
     def exempt_rules(self, user: UserInfo, namespace: str, name: str, operation: Operation, now: int) -> frozenset[str]:
-        """The ids of the rules that are silent about such a write of this writer; `now` in microseconds since 1970."""
+        """The ids of the rules that this writer is exempt from for such a write; `now` in microseconds since 1970."""
         exemptions = self.exemptions
         indexes = [exemptions.anybody]
         if user.username in exemptions.users:
             indexes.append(exemptions.users[user.username])
         indexes.extend(exemptions.groups[group] for group in user.groups if group in exemptions.groups)
-        silent = _NO_RULE
+        exempt = _NO_RULE
         for index in indexes:
             for exempted in index.find(namespace, name):
                 rules = {rule for (rule, on), until in exempted.items() if now < until and on in (ALL, operation)}
                 if ALL in rules:
                     return _ALL_RULES
-                silent |= rules
-        return silent
+                exempt |= rules
+        return exempt
 
 
 def later_wins(earlier: Settings, later: Settings) -> dict[Setting, Decided]:
-    """Both, where each setting comes from the override that stands further down in the file."""
+    """Both; of a setting in both, the override further down in the file counts."""
     merged = dict(earlier)
     for setting, decided in later.items():
         if setting not in merged or merged[setting].override <= decided.override:

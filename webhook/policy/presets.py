@@ -3,12 +3,12 @@
 from functools import cache
 from typing import Final
 
-from webhook.policy.reading import typed
+from webhook.policy.convert import converted
 from webhook.policy.schema_types import API_VERSION, PolicyDocument
-from webhook.policy.yaml_text import Value
 from webhook.rules.mode import Mode
 from webhook.rules.registry import OFFLINE_RULES, RULES
 from webhook.rules.rule import Rule
+from webhook.yaml_reader import Value
 
 CAPS: Final = {"observe": Mode.WARN, "standard": Mode.DENY, "strict": Mode.DENY}
 """The cap of each preset: observe denies nothing."""
@@ -20,7 +20,7 @@ def preset(name: str) -> PolicyDocument:
     rules: dict[str, Value] = {
         rule.id: {"mode": mode_in(name, rule).word} for rule in (*RULES.values(), *OFFLINE_RULES.values())
     }
-    return typed({"apiVersion": API_VERSION, "preset": name, "mode": CAPS[name].word, "rules": rules})
+    return converted({"apiVersion": API_VERSION, "preset": name, "mode": CAPS[name].word, "rules": rules})
 
 
 def mode_in(name: str, rule: Rule) -> Mode:

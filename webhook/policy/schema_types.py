@@ -1,4 +1,4 @@
-"""The policy file as types: what it may say. The JSON Schema and the strict parser both come from here."""
+"""The policy file as types: what it may contain. The JSON Schema and the strict parser are both made from them."""
 
 from datetime import date
 from typing import Annotated, Any, Final, Literal
@@ -6,38 +6,44 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
 from msgspec.structs import fields
 
-from webhook.policy.fence_schema_types import FenceSetting
-from webhook.policy.rule_ids import EXEMPTIBLE, RULE_IDS
+from webhook.policy.fences.schema_types import FenceSetting
 from webhook.rules.limits import Limits
+from webhook.rules.registry import OFFLINE_RULES, RULES
 
 API_VERSION: Final = "lease-webhook/v1"
 PRESETS: Final = ("observe", "standard", "strict")
+
+OFFLINE: Final = tuple(OFFLINE_RULES)
+"""Rules that only reports over stored objects evaluate, never a single write."""
+RULE_IDS: Final = (*RULES, *OFFLINE)
+EXEMPTIBLE: Final = tuple(rule.id for rule in RULES.values() if not rule.parity and not rule.never_exempt)
+"""The rules that an exemption applies to, and may name."""
 
 ModeWord = Literal["deny", "warn", "audit", "off"]
 ExemptibleRule: Any = Literal[EXEMPTIBLE]
 Operations = Annotated[list[Literal["CREATE", "UPDATE", "DELETE"]], Meta(min_length=1)]
 Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 _CONTROL: Final = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
-"""Characters that would steer a terminal on which a policy is shown, without tab and line feed."""
+"""Characters that would control a terminal on which a policy is shown, without tab and line feed."""
 _CONTROLS: Final = rf"{_CONTROL}\t\n"
 Text = Annotated[
     str,
     Meta(
         pattern=rf"^(?=[\s\S]*\S)[^{_CONTROL}]*$",
-        description="a text that says something, without control characters",
+        description="a string that is not blank, without control characters",
     ),
 ]
 Exact = Annotated[
-    str, Meta(pattern=rf"^[^*?\s{_CONTROL}]+(?!\s)$", description="an exact name; wildcards mean nothing here")
+    str, Meta(pattern=rf"^[^*?\s{_CONTROL}]+(?!\s)$", description="an exact name; wildcards have no meaning here")
 ]
 User = Annotated[
-    str, Meta(pattern=rf"^[^*?{_CONTROLS}]+(?!\s)$", description="an exact name; wildcards mean nothing here")
+    str, Meta(pattern=rf"^[^*?{_CONTROLS}]+(?!\s)$", description="an exact name; wildcards have no meaning here")
 ]
 Glob = Annotated[
     str,
     Meta(
         pattern=rf"^[^\s{_CONTROL}]+(?!\s)$",
-        description="a name, in which `*` is any run of characters and `?` is one",
+        description="a name, in which `*` matches any characters and `?` one character",
     ),
 ]
 ServiceAccount = Annotated[
@@ -59,8 +65,8 @@ Holder = Annotated[
     Meta(
         min_length=1,
         pattern=rf"^[^{_CONTROLS}]*(?!\s)$",
-        description="a holder identity, in which `*` is any run of characters, `?` is one, "
-        "and `${pod}` is the name of the writer's pod",
+        description="a holder identity, in which `*` matches any characters, `?` one character, "
+        "and `${pod}` the name of the writer's pod",
     ),
 ]
 DocsUrl = Annotated[
@@ -74,7 +80,7 @@ DocsUrl = Annotated[
 
 
 class RuleSetting(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a file says about one rule; rules with numbers have them beside the mode."""
+    """The settings of one rule; rules with numbers have them beside the mode."""
 
     mode: ModeWord | UnsetType = UNSET
 
@@ -103,11 +109,11 @@ Rules: Any = defstruct(
 
 
 class Exemption(Struct, frozen=True, forbid_unknown_fields=True):
-    """Whom the rules of section "what the API server lets through" leave alone.
+    """Writers to whom policy rules do not apply.
 
-    Any of the requesters (users, groups, service accounts; no list: anybody), on any of the namespaces and any of the
-    leases (no list: all of them), through the last second of `until` (UTC). `rules` and `operations` narrow it: other
-    rules, and other operations, are evaluated as for anybody.
+    Any of the requesters (users, groups, service accounts; without a list: anybody), on any of the namespaces and any
+    of the leases (without a list: all), through the last second of `until` (UTC). `rules` and `operations` narrow it:
+    other rules and other operations are evaluated as for anybody.
     """
 
     owner: Text
@@ -123,7 +129,7 @@ class Exemption(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Override(Struct, frozen=True, forbid_unknown_fields=True):
-    """Other settings for some leases, on some operations (no list: all); of several, the last one in the file wins."""
+    """Settings for some leases and operations (without a list: all); of several, the last one in the file counts."""
 
     rules: Rules
     namespaces: list[Glob] = []
@@ -132,7 +138,7 @@ class Override(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LeaseBinding(Struct, frozen=True, forbid_unknown_fields=True):
-    """Who alone may write one lease, and under which names; namespace and lease are exact."""
+    """The only writers of one lease, and the holder identities they may use; namespace and lease are exact names."""
 
     namespace: Exact
     lease: Exact

@@ -13,7 +13,7 @@ from tests.bench.processes import measured
 from tests.bench.reviews import Case, long_identity, renewal
 from tests.bench.servers import Running, ours, running
 from tests.bench.table import Bar, Table, median
-from webhook.policy.document import parse
+from webhook.policy.parse import parse
 from webhook.policy_file import load
 from webhook.server.respond import respond
 

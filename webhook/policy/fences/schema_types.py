@@ -1,4 +1,4 @@
-"""One fence as a policy file says it."""
+"""One fence as a policy file contains it."""
 
 from typing import Annotated, Literal
 
@@ -60,7 +60,7 @@ DEFAULT_HOLDER = "${pod}_*"
 class FenceSetting(Struct, frozen=True, forbid_unknown_fields=True):
     """Which writes only the holder of a lease may make; `lease-webhook export fence` renders it for the API server.
 
-    The writers are fenced, nobody else. `namespaces` are those of the objects that are written (no list: all of them).
+    Only the writers are fenced. `namespaces` are those of the objects that are written (without a list: all).
     """
 
     name: Name

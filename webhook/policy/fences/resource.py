@@ -8,8 +8,7 @@ from msgspec import Struct
 
 from webhook.api.request import GROUP
 from webhook.api.text import quote
-from webhook.policy.error import PolicyError
-from webhook.policy.messages import nearest
+from webhook.policy.error import PolicyError, nearest
 
 BUILT_IN: Final[Mapping[str, str]] = {
     "": "bindings configmaps endpoints events limitranges namespaces nodes persistentvolumeclaims persistentvolumes "
@@ -20,7 +19,7 @@ BUILT_IN: Final[Mapping[str, str]] = {
     "policy": "poddisruptionbudgets",
     "rbac.authorization.k8s.io": "clusterrolebindings clusterroles rolebindings roles",
 }
-"""The groups of Kubernetes that gained no resource for years: what is not listed there does not exist."""
+"""The groups of Kubernetes whose lists of resources have not changed for years: others do not exist there."""
 
 SUBRESOURCES: Final = (
     *("approval", "attach", "binding", "ephemeralcontainers", "eviction", "exec", "finalize", "log", "portforward"),
@@ -37,9 +36,9 @@ _FORM: Final = re.compile(
 )
 _SUBRESOURCE_BEFORE_GROUP: Final = re.compile(r"([a-z0-9-]+)/([a-z0-9-]+)\.([a-z0-9.-]+)")
 _ELECTION: Final = {
-    "leases": "a follower writes the lease to become its holder, so nobody could take over; leave leases out, and "
-    "guard the lease with a binding",
-    "leasecandidates": "a candidate is written before it leads, so nobody could stand for election; leave it out",
+    "leases": "a follower writes the lease to become its holder, so no takeover would be possible; leave leases out, "
+    "and protect the lease with a binding",
+    "leasecandidates": "a candidate is written before it leads, so no candidate could be elected; leave it out",
 }
 _POLICIES: Final = frozenset(
     kind + suffix for kind in ("validatingadmissionpolicies", "mutatingadmissionpolicies") for suffix in ("", "/status")
@@ -65,11 +64,11 @@ class FencedResource(Struct, frozen=True, order=True):
 
 
 def read(text: str, path: str) -> FencedResource:
-    """The resource that a policy file names; raises PolicyError where no fence may name it."""
+    """The resource that a policy file names; raises PolicyError if no fence may name it."""
     if "*" in text:
         problem = (
-            "`*` also means the leases, the events and the access reviews that followers must write; list resources by "
-            "name, and each subresource (deployments.apps/status) beside its resource"
+            "`*` includes the leases, events and access reviews that followers must write; list resources by name, "
+            "and each subresource (deployments.apps/status) beside its resource"
         )
         raise PolicyError(problem, path)
     form = _FORM.fullmatch(text)
@@ -84,11 +83,11 @@ def read(text: str, path: str) -> FencedResource:
 
 
 def why_not(found: FencedResource) -> str:
-    """Why followers must be free to write it, or why a fence would not see it; "" where it can be fenced."""
+    """Why followers must be free to write it, or why a fence would not see it; "" if it can be fenced."""
     if found.group == GROUP and found.resource in _ELECTION:
         return _ELECTION[found.resource]
     if found.resource == "events" and found.group in ("", "events.k8s.io"):
-        return "followers write events too, the election itself does; leave events out"
+        return "followers write events too, for example during the election; leave events out"
     if found.group in ("authentication.k8s.io", "authorization.k8s.io") or found.subresource == "token":
         return "followers send it to authenticate and to authorize, and nothing is stored; leave it out"
     if found.group == "admissionregistration.k8s.io" and found.path in _POLICIES:
@@ -100,11 +99,11 @@ def _check_existence(found: FencedResource, path: str) -> None:
     if found.group not in BUILT_IN:
         return
     if found.resource not in BUILT_IN[found.group].split():
-        where = f"group {found.group}" if found.group else "the core group"
+        group = f"group {found.group}" if found.group else "the core group"
         same = [name for name in _KNOWN if name.partition(".")[0] == found.resource]
         hint = f"; did you mean {quote(same[0])}?" if same else nearest(str(found).partition("/")[0], _KNOWN)
-        group = "" if hint else "; write the group of a custom resource behind its name, as in widgets.example.com"
-        raise PolicyError(f"{quote(found.resource)} is not a resource of {where}{hint}{group}", path)
+        form = "" if hint else "; write the group of a custom resource after its name, as in widgets.example.com"
+        raise PolicyError(f"{quote(found.resource)} is not a resource of {group}{hint}{form}", path)
     if found.subresource and found.subresource not in SUBRESOURCES:
         hint = nearest(found.subresource, SUBRESOURCES)
         raise PolicyError(f"{quote(found.subresource)} is not a subresource of {found.resource}{hint}", path)
