@@ -11,7 +11,7 @@ from tests.docs.pages import DOCS, table_lines
 from tests.factories import Document, Tweak, changed, drop, make_candidate, make_entry, make_lease, make_review, put
 from tests.match_condition import MOST_ENTRIES, of_update, why_reviewed
 from tests.recordings import recordings
-from webhook.doctor.renewal_terms import REQUIREMENTS
+from webhook.doctor.renewal_terms import CONDITION_TERMS
 
 LATER: Final = "2025-11-20T12:00:02.000000Z"
 STAMPED: Final = "2025-11-20T12:00:02Z"
@@ -108,7 +108,7 @@ TERMS: Final[dict[str, tuple[tuple[Tweak, ...], tuple[Tweak, ...]]]] = {
 
 
 def test_each_term_has_a_write() -> None:
-    assert {*TERMS, "resource", "operation"} == {one.name for one in REQUIREMENTS}
+    assert {*TERMS, "resource", "operation"} == {one.name for one in CONDITION_TERMS}
 
 
 @pytest.mark.parametrize("term", TERMS)

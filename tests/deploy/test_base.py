@@ -12,11 +12,11 @@ from webhook.api.request import GROUP, KIND_OF, Operation, Resource
 from webhook.certificates.issue import service_names
 from webhook.cli.serve import command
 from webhook.doctor.configuration import Configuration, read
-from webhook.doctor.contract import SERVED_VERSIONS
+from webhook.doctor.contract import LISTED_VERSIONS
 from webhook.doctor.examine import examine
 from webhook.policy.parse import parse
+from webhook.review_paths import REVIEW_PATH
 from webhook.server.http.guards import Guards
-from webhook.server.review_path import REVIEW_PATH
 from webhook.server.settings import GRACEFUL_SECONDS
 
 NAMESPACE = "lease-webhook"
@@ -53,7 +53,7 @@ def test_rules_name_every_resource_version_and_operation_that_the_code_judges() 
         assert (rule.api_groups, rule.scope) == ((GROUP,), "Namespaced")
         assert rule.operations == (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
     assert {resource: webhook.versions(resource) for resource in Resource} == {
-        resource: frozenset(versions) for resource, versions in SERVED_VERSIONS.items()
+        resource: frozenset(versions) for resource, versions in LISTED_VERSIONS.items()
     }
 
 
@@ -97,7 +97,7 @@ def test_the_path_is_one_that_the_server_answers_and_so_is_each_kinds_own() -> N
     (webhook,) = configuration().webhooks or ()
     assert webhook.client_config.service
     assert REVIEW_PATH.fullmatch(webhook.client_config.service.path or "")
-    for resource, versions in SERVED_VERSIONS.items():
+    for resource, versions in LISTED_VERSIONS.items():
         for version in versions:
             kind = KIND_OF[resource].lower()
             assert REVIEW_PATH.fullmatch(f"/validate-coordination-k8s-io-{version}-{kind}")

@@ -308,6 +308,15 @@ def test_advice_for_the_webhooks_of_others_is_theirs(
     assert (found["safe"], found["entries"][0]["configuration"]) == (False, name)
 
 
+def test_a_webhook_with_wildcards_is_not_taken_for_a_registration(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", str(DATA / "catch-all.yaml"), "--format", "json"]) == 1
+    (finding,) = json.loads(capsys.readouterr().out)["entries"][-1]["findings"]
+    assert finding["check"] == "not-registered"
+    assert finding["place"] == (
+        "no webhook has the group coordination.k8s.io in its rules; leases reach all.example.com by a wildcard"
+    )
+
+
 @settings(deadline=None)
 @given(JSON)
 def test_no_kind_is_too_odd(kind: object) -> None:

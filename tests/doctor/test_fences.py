@@ -11,7 +11,8 @@ import pytest
 from tests.policy.test_fences import FENCE
 from tests.policy.test_fences import fence as made_fence
 from webhook.doctor import fences as fences_module
-from webhook.doctor.fences import examine_fences, surroundings
+from webhook.doctor.fence_documents import fence_documents
+from webhook.doctor.fences import examine_fences
 from webhook.fence.manifests import manifests
 from webhook.policy.fences.model import Fence
 
@@ -41,7 +42,7 @@ def changed(kind: int, field: str, value: object) -> list[dict[str, Any]]:
 
 
 def checks(objects: list[dict[str, Any]], fences: list[Fence] | None = None) -> list[str]:
-    reports = examine_fences(surroundings(objects), FENCES if fences is None else fences)
+    reports = examine_fences(fence_documents(objects), FENCES if fences is None else fences)
     return [f"{report.subject}: {one.check}" for report in reports for one in report.diagnoses]
 
 
@@ -143,9 +144,9 @@ def test_what_an_earlier_policy_left_is_named() -> None:
     assert checks(objects) == ["fence-gone: fence-left-over"]
 
 
-def test_a_missing_lease_that_is_allowed_holds_nobody_back() -> None:
+def test_a_missing_lease_that_is_allowed_denies_nothing() -> None:
     fences = [made_fence(missing_lease="allow")]
     lease = {**LEASE, "metadata": {"name": "x", "namespace": "shop"}}
-    (report,) = examine_fences(surroundings([*applied(missing_lease="allow"), lease]), fences)
-    assert report.diagnoses[0].risk == "no lease has this name: the fence holds nobody back."
+    (report,) = examine_fences(fence_documents([*applied(missing_lease="allow"), lease]), fences)
+    assert report.diagnoses[0].risk == "there is no lease of this name: no write is denied."
     assert FENCE["lease"] in report.diagnoses[0].place

@@ -6,7 +6,7 @@ from tests.doctor.shipped import NAME, condition, entry, verified_expression
 from webhook.doctor import cel
 from webhook.doctor.availability import drops_renewals
 from webhook.doctor.renewal_condition import check_condition
-from webhook.doctor.renewal_terms import REQUIREMENTS, Requirement
+from webhook.doctor.renewal_terms import CONDITION_TERMS, ConditionTerm
 
 OLDER = """\
 request.resource.resource != "leases" || request.operation != "UPDATE"
@@ -29,7 +29,7 @@ request.resource.resource != "leases" || request.operation != "UPDATE"
 """
 """The text that was shipped before."""
 
-TERMS = [one.term for one in REQUIREMENTS]
+TERMS = [one.term for one in CONDITION_TERMS]
 
 
 def found(expression: str) -> list[tuple[str, str]]:
@@ -51,18 +51,18 @@ def test_verified_texts_are_complete(expression: str) -> None:
 
 def test_the_shipped_condition_says_nothing_that_is_not_required() -> None:
     assert cel.terms(verified_expression()) == cel.terms(" || ".join(TERMS))
-    assert len(cel.terms(verified_expression())) == len(REQUIREMENTS)
+    assert len(cel.terms(verified_expression())) == len(CONDITION_TERMS)
 
 
-@pytest.mark.parametrize("missing", REQUIREMENTS, ids=lambda one: one.name)
-def test_a_missing_term_is_named(missing: Requirement) -> None:
-    expression = " || ".join(one.term for one in REQUIREMENTS if one is not missing)
+@pytest.mark.parametrize("missing", CONDITION_TERMS, ids=lambda one: one.name)
+def test_a_missing_term_is_named(missing: ConditionTerm) -> None:
+    expression = " || ".join(one.term for one in CONDITION_TERMS if one is not missing)
     assert found(expression) == [("condition-term-missing", missing.name)]
 
 
-@pytest.mark.parametrize("changed", REQUIREMENTS, ids=lambda one: one.name)
-def test_a_term_that_is_weakened_is_named(changed: Requirement) -> None:
-    forms = [f"({one.term} && false)" if one is changed else one.term for one in REQUIREMENTS]
+@pytest.mark.parametrize("changed", CONDITION_TERMS, ids=lambda one: one.name)
+def test_a_term_that_is_weakened_is_named(changed: ConditionTerm) -> None:
+    forms = [f"({one.term} && false)" if one is changed else one.term for one in CONDITION_TERMS]
     assert found(" || ".join(forms)) == [("condition-term-changed", changed.name)]
 
 

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from tests.policy.files import text
 from tests.policy.test_fences import FENCE, fence
-from webhook.doctor.fences import examine_fences, surroundings
+from webhook.doctor.fence_documents import fence_documents
+from webhook.doctor.fences import examine_fences
 from webhook.fence.audited import from_audit, written_by
 from webhook.fence.manifests import manifests, yaml_text
 from webhook.fence.rights import from_rights
@@ -42,7 +43,7 @@ def test_a_fence_is_refused_or_rendered(changes: dict[str, Any]) -> None:
 @given(OBJECTS)
 def test_the_doctor_reads_any_objects(objects: list[dict[str, Any]]) -> None:
     for one in manifests(fence()):
-        list(examine_fences(surroundings([*objects, one]), [fence()]))
+        list(examine_fences(fence_documents([*objects, one]), [fence()]))
 
 
 @given(OBJECTS)

@@ -15,7 +15,7 @@ from webhook.cli.failure import Failure
 from webhook.cli.lazy_group import Command
 from webhook.cli.report_format import REPORTS, document
 from webhook.cli.terminal import indent, paint_for
-from webhook.doctor import configuration, fences, handshake, surroundings
+from webhook.doctor import configuration, fence_documents, fences, handshake, surroundings
 from webhook.doctor.certificate import Served
 from webhook.doctor.configuration import Configuration, Webhook
 from webhook.doctor.diagnosis import Diagnosis
@@ -27,7 +27,7 @@ from webhook.policy.parse import parse
 from webhook.policy_file import PolicyFileError, load
 from webhook.reports.model import Finding, Location, Severity, Subject
 
-_KINDS: Final = (*surroundings.KINDS, *fences.KINDS)
+_KINDS: Final = (*surroundings.KINDS, *fence_documents.KINDS)
 SAFE: Final = 0
 FINDINGS: Final = 1
 
@@ -61,7 +61,7 @@ def command(*, file: str, policy: str | None, endpoint: tuple[str, int] | None, 
     """Examine one text; raises Failure."""
     now = dt.datetime.now(dt.UTC)
     found = list(_objects(file))
-    around = fences.surroundings(found)
+    around = fence_documents.fence_documents(found)
     configurations, reports = _configurations(
         found, required=not (around.has_own_fences or (policy and around.has_fences))
     )
@@ -72,7 +72,7 @@ def command(*, file: str, policy: str | None, endpoint: tuple[str, int] | None, 
         if endpoint is None:
             return surroundings.served_in(found, webhook)
         host, port = endpoint
-        return handshake.look(host, port, webhook.client_config)
+        return handshake.inspect_endpoint(host, port, webhook.client_config)
 
     labels = surroundings.namespace_labels(found)
     unreachable: Unreachable | None = None

@@ -1,4 +1,4 @@
-"""What our outage does to leaders: how long a write waits, what happens then, and whether renewals wait at all."""
+"""What an outage of the webhook does to leaders: how long a write waits, then what, and whether renewals wait."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -8,18 +8,19 @@ from webhook.doctor.diagnosis import Diagnosis
 from webhook.doctor.namespaces import is_opt_in
 from webhook.doctor.renewal_condition import renewal_condition
 
-LONGEST_TIMEOUT: Final = 3
+LONGEST_SAFE_TIMEOUT: Final = 3
 """Leader-election clients give up on a request after 5 s (client-go `leaderelection/resourcelock/interface.go`,
-renewDeadline / 2); what etcd and the way back need is taken off."""
+renewDeadline / 2); etcd and the network need the rest."""
 
-LONGEST_TIMEOUT_WITH_RENEWALS: Final = 2
-"""Measured with a black hole: with 2 s renewals come every 4 s and nobody loses a lease; with 5 s they would."""
+LONGEST_SAFE_TIMEOUT_WITH_RENEWALS: Final = 2
+"""Measured with a webhook that never answers: with 2 s, renewals succeed every 4 s and no leader loses its
+lease; with 5 s leaders lose it."""
 
 
 def check_timeout(entry: Entry) -> Iterable[Diagnosis]:
-    """A black hole leaves a leader time for another try."""
+    """If the webhook never answers, a leader has time for another try."""
     webhook = entry.webhook
-    longest = LONGEST_TIMEOUT if drops_renewals(webhook) else LONGEST_TIMEOUT_WITH_RENEWALS
+    longest = LONGEST_SAFE_TIMEOUT if drops_renewals(webhook) else LONGEST_SAFE_TIMEOUT_WITH_RENEWALS
     if webhook.timeout > longest:
         value = webhook.timeout if webhook.timeout_seconds is not None else "absent, which means 10"
         yield Diagnosis(
@@ -33,7 +34,7 @@ def check_timeout(entry: Entry) -> Iterable[Diagnosis]:
 
 
 def check_renewals(entry: Entry) -> Iterable[Diagnosis]:
-    """Plain renewals end inside the API server."""
+    """The API server does not send plain renewals."""
     webhook = entry.webhook
     if drops_renewals(webhook):
         return
@@ -49,15 +50,15 @@ def check_renewals(entry: Entry) -> Iterable[Diagnosis]:
         yield Diagnosis(
             "renewals-reviewed",
             entry.place("matchConditions", "no renewal condition"),
-            "every renewal of every leader waits for this webhook: about one call each 2 s per leader, and with the"
-            " webhook unreachable half of the renewals come late.",
-            "add the renewal condition of deploy/base/90-webhook.yaml. Where it is meant (component observe): the"
+            "every renewal of every leader waits for this webhook: about one call every 2 s per leader, and while the"
+            " webhook is unreachable half of the renewals are late.",
+            "add the renewal condition of deploy/base/90-webhook.yaml. If it is intended (component observe), add the"
             " annotation lease-webhook/renewals: reviewed.",
         )
 
 
 def check_failure_policy(entry: Entry) -> Iterable[Diagnosis]:
-    """Failing closed is what a namespace asks for."""
+    """Only namespaces that opt in fail closed."""
     webhook = entry.webhook
     if webhook.fails_closed and not is_opt_in(webhook.namespace_selector):
         value = webhook.failure_policy or "absent, which means Fail"
@@ -65,7 +66,7 @@ def check_failure_policy(entry: Entry) -> Iterable[Diagnosis]:
             "fails-closed-everywhere",
             entry.place("failurePolicy", value),
             "while the webhook is down no lease in any namespace can be created, taken over or deleted: failover stops"
-            " in the whole cluster, and whoever needs a lease to start does not start.",
+            " in the whole cluster, and clients that need a lease to start do not start.",
             "set failurePolicy: Ignore; for namespaces that want it, use the component strict, which selects them by"
             " the label lease-webhook/fail: closed.",
         )

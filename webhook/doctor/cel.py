@@ -1,4 +1,4 @@
-"""Just enough of CEL to compare an expression with one that was verified: its `||` terms, each in one normal form.
+"""The part of CEL that is needed to compare an expression with a verified one: its `||` terms in a normal form.
 
 `[a, b].exists(x, p(x) || q(x))` has the terms p(a), q(a), p(b), q(b): CEL's macros are defined by these expansions.
 Nothing is evaluated. Two terms with the same normal form mean the same; the reverse need not hold.
@@ -12,9 +12,9 @@ from typing import Final
 from msgspec import Struct
 
 LONGEST: Final = 16 * 1024
-"""Characters of an expression that is worth reading; the verified one has about 1,600."""
+"""Characters of an expression that is parsed; the verified one has about 1,600."""
 MOST_TOKENS: Final = 100_000
-"""Tokens that are read again for nested brackets and lists, which may double; the verified text needs under 4,000."""
+"""Tokens that are processed, expansions of lists included; the verified expression needs fewer than 4,000."""
 
 _TOKEN: Final = re.compile(
     r"""(?P<blank>\s+|//[^\n]*)|(?P<string>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')"""
@@ -24,7 +24,7 @@ _TOKEN: Final = re.compile(
 _OPEN: Final = frozenset("([{")
 _CLOSE: Final = frozenset(")]}")
 _OPTIONAL: Final = frozenset({".", "[", "{", ","})
-"""What stands before a `?` that is not a ternary: `.?field`, `[?key]`."""
+"""The token before a `?` that is not a ternary: `.?field`, `[?key]`."""
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _QUOTED_NAME: Final = re.compile(r'"([A-Za-z_]\w*)"')
 _VALUE: Final = re.compile(r'[\w.?"\'].*', re.DOTALL)
@@ -38,7 +38,7 @@ Tokens = Sequence[str]
 
 
 def terms(expression: str) -> frozenset[str]:
-    """The normal forms of the terms that `||` joins, in whatever order and nesting they stand.
+    """The normal forms of the terms that `||` joins, regardless of order and nesting.
 
     An expression that is too long, also after expansion, is one term: its text.
     """
@@ -46,13 +46,13 @@ def terms(expression: str) -> frozenset[str]:
         return frozenset({expression})
     found: set[str] = set()
     waiting: list[Tokens] = [list(_tokens(expression))]
-    room = MOST_TOKENS
+    budget = MOST_TOKENS
     while waiting:
-        room -= len(waiting[-1])
+        budget -= len(waiting[-1])
         tokens = _without_outer_brackets(waiting.pop())
         parts = [tokens] if _has_ternary(tokens) else _split(tokens, "||")
         macro = _exists_in_list(tokens) if len(parts) == 1 else None
-        if room < 0 or (macro and macro.size > room):
+        if budget < 0 or (macro and macro.size > budget):
             return frozenset({expression})
         if macro:
             waiting.extend(macro.expansions())
@@ -88,7 +88,7 @@ class _Exists(Struct, frozen=True):
 
 
 def _exists_in_list(tokens: Tokens) -> _Exists | None:
-    """The macro that the tokens are as a whole, unless a name would change its meaning by the expansion."""
+    """The macro that all the tokens form, unless the expansion would change the meaning of a name."""
     closing = _closing_brackets(tokens)
     end = closing.get(0)
     if not tokens or tokens[0] != "[" or end is None or tokens[end + 1 : end + 4] != [".", "exists", "("]:
@@ -109,7 +109,7 @@ def _exists_in_list(tokens: Tokens) -> _Exists | None:
 
 
 def _bound(tokens: Tokens) -> set[str]:
-    """The names that macros inside the tokens bring."""
+    """The names that macros inside the tokens bind."""
     return {tokens[at + 2] for at in range(len(tokens) - 2) if tokens[at] in _BINDERS and tokens[at + 1] == "("}
 
 
@@ -172,7 +172,7 @@ def _comparison(tokens: Tokens) -> str:
 
 
 def _split(tokens: Tokens, separator: str) -> list[Tokens]:
-    """The parts between separators that stand outside every bracket."""
+    """The parts between separators outside of all brackets."""
     parts: list[Tokens] = []
     depth = start = 0
     for position, token in enumerate(tokens):
@@ -193,7 +193,7 @@ def _without_outer_brackets(tokens: Tokens) -> Tokens:
 
 
 def _closing_brackets(tokens: Tokens) -> dict[int, int]:
-    """Where each opening bracket is closed."""
+    """The position of the closing bracket of each opening one."""
     stack: list[int] = []
     closing: dict[int, int] = {}
     for position, token in enumerate(tokens):

@@ -21,16 +21,16 @@ FILLED_IN_LATER: Final = ("cert-manager.io/inject-ca-from", "service.beta.opensh
 """Annotations by which a controller writes the caBundle into the cluster's object."""
 
 _UNTRUSTED: Final = (
-    "the API server refuses the TLS connection, so no review ever happens: every write is admitted unseen under Ignore"
-    " and refused under Fail."
+    "the API server refuses the TLS connection, so no write is reviewed: all are admitted under Ignore and rejected"
+    " under Fail."
 )
 
 
 class Served(Struct, frozen=True):
     """What the webhook serves: its certificate chain in PEM, and where it was found.
 
-    `distrust` is what a real handshake that trusted only the caBundle complained about, "" where it succeeded, and
-    None where there was no handshake and the chain itself has to be looked at.
+    `distrust` is the error of a real handshake that trusted only the caBundle, "" if it succeeded, and None if there
+    was no handshake and the chain itself has to be inspected.
     """
 
     chain: bytes
@@ -39,7 +39,7 @@ class Served(Struct, frozen=True):
 
 
 def check_bundle(entry: Entry, now: dt.datetime) -> Iterable[Diagnosis]:
-    """The caBundle is there, readable and in date."""
+    """The caBundle is present, readable and not expired."""
     place = entry.place("clientConfig.caBundle")
     bundle = entry.webhook.client_config.ca_bundle
     if bundle is None:
@@ -48,7 +48,7 @@ def check_bundle(entry: Entry, now: dt.datetime) -> Iterable[Diagnosis]:
             yield Diagnosis(
                 "ca-bundle-missing",
                 place,
-                f"only the system's roots are trusted then; with a certificate of your own {_UNTRUSTED}",
+                f"then only the system's roots are trusted; with a certificate of your own {_UNTRUSTED}",
                 "put `lease-webhook certs --ca-bundle` there, or use an overlay that does.",
             )
         return
@@ -57,23 +57,23 @@ def check_bundle(entry: Entry, now: dt.datetime) -> Iterable[Diagnosis]:
         yield Diagnosis(
             "ca-bundle-unreadable",
             place,
-            "it is not PEM certificates in base64; the API server refuses the configuration.",
+            "it does not contain PEM certificates in base64; the API server rejects the configuration.",
             "put `lease-webhook certs --ca-bundle` there.",
         )
-    alive = [root for root in roots if root.not_valid_after_utc > now]
-    if roots and not alive:
+    valid = [root for root in roots if root.not_valid_after_utc > now]
+    if roots and not valid:
         yield Diagnosis(
             "ca-bundle-expired",
             f"{place}, until {max(root.not_valid_after_utc for root in roots):%Y-%m-%d}",
-            f"no root in it is valid any more: {_UNTRUSTED}",
+            f"all roots in it have expired: {_UNTRUSTED}",
             "make a new CA (`lease-webhook certs --new-ca`) and change it in four steps: docs/certificates.md.",
         )
-    elif alive and max(root.not_valid_after_utc for root in alive) < now + SOON:
-        yield _ends_soon(place, max(root.not_valid_after_utc for root in alive), now)
+    elif valid and max(root.not_valid_after_utc for root in valid) < now + SOON:
+        yield _ends_soon(place, max(root.not_valid_after_utc for root in valid), now)
 
 
 def check_served(entry: Entry, served: Served, now: dt.datetime) -> Iterable[Diagnosis]:
-    """The certificate that is served is one that this entry's API server trusts."""
+    """The served certificate is one that the API server trusts for this entry."""
     config = entry.webhook.client_config
     name = server_name(config)
     roots = b"" if served.distrust is not None else _pem(config.ca_bundle)
@@ -89,7 +89,7 @@ def check_served(entry: Entry, served: Served, now: dt.datetime) -> Iterable[Dia
 
 
 def authorities(config: ClientConfig) -> list[x509.Certificate]:
-    """The certificates in the caBundle; none where it cannot be read."""
+    """The certificates in the caBundle; none if it cannot be read."""
     try:
         return x509.load_pem_x509_certificates(_pem(config.ca_bundle))
     except ValueError:
@@ -97,12 +97,12 @@ def authorities(config: ClientConfig) -> list[x509.Certificate]:
 
 
 def authorities_pem(config: ClientConfig) -> str:
-    """The caBundle as text; "" where it holds no certificate."""
+    """The caBundle as text; "" if it contains no certificate."""
     return _pem(config.ca_bundle).decode("ascii", errors="replace") if authorities(config) else ""
 
 
 def server_name(config: ClientConfig) -> str:
-    """The name that the API server sends and checks; "" where the document names none."""
+    """The name that the API server sends and checks; "" if the document contains none."""
     if config.service:
         return f"{config.service.name}.{config.service.namespace}.svc"
     return _host(config.url or "")
@@ -116,7 +116,7 @@ def _host(url: str) -> str:
 
 
 def _pem(bundle: str | None) -> bytes:
-    """PEM from base64; Go's decoder ignores line breaks. Empty where it is none, or too long to be worth parsing."""
+    """PEM from base64; Go's decoder ignores line breaks. Empty if it is not base64, or too long to parse."""
     try:
         pem = base64.b64decode("".join((bundle or "").splitlines()), validate=True)
     except (binascii.Error, ValueError):
@@ -129,7 +129,7 @@ def _untrusted(origin: str, problem: str) -> Diagnosis:
         "certificate-untrusted",
         f"{origin}: {problem}",
         _UNTRUSTED,
-        "issue it again (`lease-webhook certs`, or look at cert-manager) under a CA that is in the caBundle, with the"
+        "issue it again (`lease-webhook certs`, or check cert-manager) under a CA that is in the caBundle, with the"
         " name that the API server checks; no restart is needed.",
     )
 
@@ -139,5 +139,5 @@ def _ends_soon(place: str, end: dt.datetime, now: dt.datetime) -> Diagnosis:
         "certificate-ends-soon",
         f"{place}, until {end:%Y-%m-%d} ({max((end - now).days, 0)} days)",
         f"after that {_UNTRUSTED}",
-        "renew it (`lease-webhook certs`, or look at cert-manager); a new CA needs four steps: docs/certificates.md.",
+        "renew it (`lease-webhook certs`, or check cert-manager); a new CA needs four steps: docs/certificates.md.",
     )

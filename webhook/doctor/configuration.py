@@ -1,4 +1,4 @@
-"""A webhook configuration as the API server reads it: defaults applied, everything else left as it stands.
+"""A webhook configuration as the API server reads it: defaults applied, everything else unchanged.
 
 Source of the defaults: kubernetes `pkg/apis/admissionregistration/v1/defaults.go`.
 """
@@ -18,7 +18,7 @@ MUTATING: Final = "MutatingWebhookConfiguration"
 _CHOICE: Final = "lease-webhook/"
 
 
-class Requirement(Struct, frozen=True):
+class SelectorRequirement(Struct, frozen=True):
     """One expression of a label selector."""
 
     key: str
@@ -30,17 +30,17 @@ class Selector(Struct, frozen=True, rename="camel"):
     """A label selector; an empty one selects everything."""
 
     match_labels: Mapping[str, str] | None = None
-    match_expressions: tuple[Requirement, ...] | None = None
+    match_expressions: tuple[SelectorRequirement, ...] | None = None
 
     @property
-    def requirements(self) -> tuple[Requirement, ...]:
+    def requirements(self) -> tuple[SelectorRequirement, ...]:
         """Labels and expressions in one form; all of them must hold."""
-        labels = (Requirement(key, "In", (value,)) for key, value in (self.match_labels or {}).items())
+        labels = (SelectorRequirement(key, "In", (value,)) for key, value in (self.match_labels or {}).items())
         return (*labels, *(self.match_expressions or ()))
 
 
-class Rule(Struct, frozen=True, rename="camel"):
-    """Which requests an entry is asked about."""
+class MatchRule(Struct, frozen=True, rename="camel"):
+    """Which requests are sent to an entry."""
 
     api_groups: tuple[str, ...] | None = None
     api_versions: tuple[str, ...] | None = None
@@ -69,7 +69,7 @@ class ServiceReference(Struct, frozen=True):
 
 
 class ClientConfig(Struct, frozen=True, rename="camel"):
-    """Whom to call and which roots to trust."""
+    """The address to call and the roots to trust."""
 
     service: ServiceReference | None = None
     url: str | None = None
@@ -84,7 +84,7 @@ class MatchCondition(Struct, frozen=True):
 
 
 class Metadata(Struct, frozen=True):
-    """What matters of an object's metadata."""
+    """The fields of an object's metadata that are used."""
 
     name: str = "(no name)"
     annotations: Mapping[str, str] | None = None
@@ -95,7 +95,7 @@ class Webhook(Struct, frozen=True, rename="camel"):
 
     name: str
     client_config: ClientConfig
-    rules: tuple[Rule, ...] | None = None
+    rules: tuple[MatchRule, ...] | None = None
     failure_policy: Literal["Fail", "Ignore"] | None = None
     timeout_seconds: Annotated[int, Meta(ge=1, le=30)] | None = None
     match_policy: Literal["Equivalent", "Exact"] | None = None
@@ -107,12 +107,12 @@ class Webhook(Struct, frozen=True, rename="camel"):
 
     @property
     def fails_closed(self) -> bool:
-        """Whether a failed call refuses the write; so it is unless the document says otherwise."""
+        """Whether a failed call denies the write, which is the default."""
         return self.failure_policy != "Ignore"
 
     @property
     def timeout(self) -> int:
-        """Seconds that a write may wait; ten unless the document says otherwise."""
+        """Seconds that a write may wait, by default ten."""
         return 10 if self.timeout_seconds is None else self.timeout_seconds
 
     def versions(self, resource: str) -> frozenset[str]:
@@ -124,7 +124,7 @@ class Webhook(Struct, frozen=True, rename="camel"):
         return self._union(resource, "operations")
 
     def reviews(self, resource: str, operation: str) -> bool:
-        """Whether some rule asks about this operation on this resource."""
+        """Whether a rule matches this operation on this resource."""
         return bool({operation, "*"} & self.operations(resource))
 
     @property
@@ -155,17 +155,17 @@ class Configuration(Struct, frozen=True, rename="camel"):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """What a person wrote down as meant: CHOICE of each annotation `lease-webhook/CHOICE: reviewed`."""
-        written = self.metadata.annotations or {}
+        """What the configuration declares as intended: CHOICE of each annotation `lease-webhook/CHOICE: reviewed`."""
+        annotations = self.metadata.annotations or {}
         return tuple(
             key.removeprefix(_CHOICE)
-            for key, value in written.items()
+            for key, value in annotations.items()
             if key.startswith(_CHOICE) and value == "reviewed"
         )
 
 
 class Entry(Struct, frozen=True):
-    """One webhook where it stands."""
+    """One webhook and its place in a configuration."""
 
     configuration: Configuration
     position: int
@@ -177,10 +177,15 @@ class Entry(Struct, frozen=True):
         return f"{path}: {value}" if value != "" else path
 
     def has_chosen(self, choice: str) -> bool:
-        """Whether a person wrote down that this is meant."""
+        """Whether the configuration declares that this is intended."""
         return choice in self.configuration.choices
 
 
 def read(document: Mapping[str, object]) -> Configuration:
-    """The configuration in a decoded document. Raises msgspec.ValidationError with the path of what does not fit."""
+    """The configuration in a decoded document.
+
+    Raises:
+        msgspec.ValidationError: a field has a wrong type; the text has its path.
+
+    """
     return msgspec.convert(document, Configuration)

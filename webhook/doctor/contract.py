@@ -1,4 +1,4 @@
-"""What the API server needs in order to ask us about everything, in a form that we read, and to believe the answer."""
+"""Whether the API server sends every write, in a form that is decoded, and accepts the response."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -7,13 +7,14 @@ from urllib.parse import urlsplit
 from webhook.api.request import Operation, Resource
 from webhook.doctor.configuration import API_VERSION, Entry
 from webhook.doctor.diagnosis import Diagnosis
-from webhook.server.review_path import REVIEW_PATH
+from webhook.review_paths import REVIEW_PATH
 
-SERVED_VERSIONS: Final = {
+LISTED_VERSIONS: Final = {
     Resource.LEASES: ("v1",),
     Resource.LEASECANDIDATES: ("v1beta1", "v1alpha2", "v1alpha1"),
 }
-"""The versions that API servers from 1.31 on serve. Listing one that a server does not serve does no harm."""
+"""The versions that a configuration should list: what API servers from 1.31 on serve. One that a server does not serve
+does no harm."""
 
 _OPERATIONS: Final = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
 
@@ -25,26 +26,27 @@ def check_resources(entry: Entry) -> Iterable[Diagnosis]:
         listed = webhook.versions(resource)
         if not listed:
             continue
-        missing = [version for version in SERVED_VERSIONS[resource] if version not in listed]
+        missing = [version for version in LISTED_VERSIONS[resource] if version not in listed]
         if "*" in listed:
             yield Diagnosis(
                 "version-wildcard",
                 entry.place("rules", f"{resource} in any version"),
-                "a version that is added later reaches the webhook in a form it does not know and is admitted with a"
+                "a version that is added later is sent in a form that the webhook does not decode and is admitted "
+                "with a"
                 " warning; with the versions listed, the API server converts it to one that is known.",
-                f"list the versions: {', '.join(SERVED_VERSIONS[resource])}.",
+                f"list the versions: {', '.join(LISTED_VERSIONS[resource])}.",
             )
         elif missing:
             yield Diagnosis(
                 "version-missing",
                 entry.place("rules", f"{resource} without {', '.join(missing)}"),
-                "an API server that serves none of the versions listed never asks about this resource.",
-                f"list the versions: {', '.join(SERVED_VERSIONS[resource])}. One that is not served does no harm.",
+                "an API server that serves none of the listed versions never sends this resource for review.",
+                f"list the versions: {', '.join(LISTED_VERSIONS[resource])}. One that is not served does no harm.",
             )
 
 
 def check_coverage(entries: Iterable[Entry]) -> Iterable[Diagnosis]:
-    """All entries of a configuration together ask about both kinds and every operation."""
+    """All entries of a configuration together match both kinds and every operation."""
     together = list(entries)
     for resource in Resource:
         missing = [one for one in _OPERATIONS if not any(entry.webhook.reviews(resource, one) for entry in together)]
@@ -52,7 +54,7 @@ def check_coverage(entries: Iterable[Entry]) -> Iterable[Diagnosis]:
             yield Diagnosis(
                 "operation-missing",
                 f"webhooks: {resource} without {', '.join(missing)}",
-                f"the rules about {' and '.join(missing)} of {resource} are never in force.",
+                f"the rules for {' and '.join(missing)} of {resource} are never in force.",
                 f"operations: [{', '.join(_OPERATIONS)}] for both resources.",
             )
 
@@ -63,8 +65,8 @@ def check_conversion(entry: Entry) -> Iterable[Diagnosis]:
         yield Diagnosis(
             "match-policy-exact",
             entry.place("matchPolicy", "Exact"),
-            "a write in a version that is served but not listed passes unseen: using another version is a way around"
-            " every rule.",
+            "a write in a version that is served but not listed is not reviewed: using another version evades every"
+            " rule.",
             "set matchPolicy: Equivalent.",
         )
 
@@ -75,33 +77,33 @@ def check_side_effects(entry: Entry) -> Iterable[Diagnosis]:
         yield Diagnosis(
             "side-effects",
             entry.place("sideEffects", entry.webhook.side_effects or "absent"),
-            "reviews have no side effects; with Some or Unknown the API server refuses every dry run of a lease, and"
-            " without the field it refuses the configuration.",
-            "set sideEffects: None (in quotes where a tool would read it as null).",
+            "reviews have no side effects; with Some or Unknown the API server rejects every dry run of a lease, and"
+            " without the field it rejects the configuration.",
+            "set sideEffects: None (in quotes if a tool reads it as null).",
         )
 
 
 def check_review_versions(entry: Entry) -> Iterable[Diagnosis]:
-    """The strict form of the question and of the answer."""
+    """The version of AdmissionReview with the strictest checks."""
     versions = entry.webhook.admission_review_versions or ()
     if versions != ("v1",):
         yield Diagnosis(
             "review-versions",
             entry.place("admissionReviewVersions", f"[{', '.join(versions)}]"),
-            "the API server uses the first one it knows; in v1beta1 it does not check whether an answer belongs to its"
-            " question.",
+            "the API server uses the first version it knows; in v1beta1 it does not check whether a response belongs to"
+            " its request.",
             "set admissionReviewVersions: [v1].",
         )
 
 
 def check_target(entry: Entry) -> Iterable[Diagnosis]:
-    """The call arrives where reviews are answered."""
+    """The call goes to a path at which reviews are answered."""
     config = entry.webhook.client_config
     if (config.service is None) == (config.url is None):
         yield Diagnosis(
             "no-target",
             entry.place("clientConfig"),
-            "the API server refuses a configuration with both or neither of service and url.",
+            "the API server rejects a configuration with both or neither of service and url.",
             "name the Service, or a url for a webhook outside the cluster.",
         )
         return
@@ -110,27 +112,27 @@ def check_target(entry: Entry) -> Iterable[Diagnosis]:
         yield Diagnosis(
             "path-unknown",
             entry.place(f"clientConfig.{field}", path),
-            "lease-webhook answers 404 there, which counts as a failed call: every write is admitted unseen under"
-            " Ignore and refused under Fail.",
+            "lease-webhook responds with 404 there, which counts as a failed call: every write is admitted without"
+            " review under Ignore and rejected under Fail.",
             "use the path /validate.",
         )
     if config.url is not None and not config.url.startswith("https://"):
         yield Diagnosis(
             "url-without-tls",
             entry.place("clientConfig.url", config.url),
-            "the API server calls webhooks over TLS only and refuses this configuration.",
+            "the API server calls webhooks only over TLS and rejects this configuration.",
             "use an https:// address.",
         )
 
 
 def check_api_version(entry: Entry) -> Iterable[Diagnosis]:
-    """An API that is still served."""
+    """The configuration is of an API version that is still served."""
     if entry.configuration.api_version != API_VERSION:
         yield Diagnosis(
             "api-version",
             f"apiVersion: {entry.configuration.api_version}",
-            "no API server that serves LeaseCandidates accepts this version; where it was accepted, its defaults were"
-            " more dangerous (timeout 30 s).",
+            "no API server that serves LeaseCandidates accepts this version; in older ones its defaults were more"
+            " dangerous (timeout 30 s).",
             f"use {API_VERSION}.",
         )
 

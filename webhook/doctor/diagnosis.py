@@ -1,4 +1,4 @@
-"""What a check has to say: where, what can happen, and what to change."""
+"""A finding of the doctor: the place, the risk, and what to change."""
 
 from msgspec import Struct
 

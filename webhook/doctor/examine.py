@@ -1,4 +1,4 @@
-"""The whole examination: every check, in the order in which a person should mend what it finds."""
+"""The whole examination: every check, in the order in which its findings should be fixed."""
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ DANGERS: Final[tuple[Check, ...]] = (
     availability.check_failure_policy,
     availability.check_renewals,
 )
-"""For every entry that leases can reach, whoever it belongs to."""
+"""For every entry that leases can reach, also those of other webhooks."""
 
 DEDICATED: Final[tuple[Check, ...]] = (
     renewal_condition.check_condition,
@@ -38,11 +38,11 @@ DEDICATED: Final[tuple[Check, ...]] = (
 """For entries that are about leases."""
 
 ServedAt = Callable[[Webhook], Served | None]
-"""What is served to an entry, where that is known."""
+"""What is served to an entry, None if that is not known."""
 
 
 class Report(Struct, frozen=True):
-    """What was found about one entry; where `webhook` is empty, about `subject` as a whole, which may be a fence."""
+    """The findings about one entry; if `webhook` is empty, about `subject` as a whole, which may be a fence."""
 
     subject: str
     webhook: str
@@ -53,21 +53,22 @@ class Report(Struct, frozen=True):
 def examine(
     configurations: Sequence[Configuration],
     served_at: ServedAt,
-    rules: Policy | None,
+    policy: Policy | None,
     now: dt.datetime,
     labels: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Iterator[Report]:
-    """A report for each entry that leases can reach, then what concerns them together.
+    """A report for each entry that leases can reach, then one about all of them.
 
     Args:
         configurations: all webhook configurations.
         served_at: what is served to an entry.
-        rules: the policy that is to be in force, if it is known.
+        policy: the policy that is to be in force, None if it is not known.
         now: decides which certificates have expired.
-        labels: those of the namespaces that are known, by name.
+        labels: those of the known namespaces, by name.
 
     """
     dedicated: list[Entry] = []
+    others: list[str] = []
     for configuration in configurations:
         ours: list[Entry] = []
         for position, webhook in enumerate(configuration.webhooks or ()):
@@ -79,18 +80,19 @@ def examine(
                 ours.append(entry)
                 diagnoses += _dedicated(entry, served_at, now)
             else:
+                others.append(webhook.name)
                 diagnoses = [advised(entry, found) for found in diagnoses]
             yield Report(configuration.metadata.name, webhook.name, tuple(diagnoses))
         if ours:
             yield Report(configuration.metadata.name, "", tuple(contract.check_coverage(ours)))
         dedicated += ours
     if not dedicated:
-        yield Report("all configurations", "", (_NOT_REGISTERED,))
-    elif rules:
+        yield Report("all configurations", "", (_not_registered(others),))
+    elif policy:
         yield Report(
             "policy",
             "",
-            (*policy_fit.check_kill_switch(rules), *policy_fit.check_bindings(rules, dedicated, labels or {})),
+            (*policy_fit.check_kill_switch(policy), *policy_fit.check_bindings(policy, dedicated, labels or {})),
         )
 
 
@@ -103,9 +105,12 @@ def _dedicated(entry: Entry, served_at: ServedAt, now: dt.datetime) -> Iterator[
         yield from certificate.check_served(entry, served, now)
 
 
-_NOT_REGISTERED: Final = Diagnosis(
-    "not-registered",
-    "no webhook has a rule for leases in coordination.k8s.io",
-    "no lease is reviewed; nothing of what the rules promise is in force.",
-    "apply one of deploy/overlays.",
-)
+def _not_registered(others: Sequence[str]) -> Diagnosis:
+    """`others` are the webhooks that leases reach by a wildcard."""
+    caught = f"; leases reach {', '.join(others)} by a wildcard" if others else ""
+    return Diagnosis(
+        "not-registered",
+        f"no webhook has the group coordination.k8s.io in its rules{caught}",
+        "lease-webhook is not called for any write of a lease, so none of its rules is in force.",
+        "apply one of deploy/overlays.",
+    )

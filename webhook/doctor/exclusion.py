@@ -1,4 +1,4 @@
-"""Match conditions that say only which namespaces stay outside: the ones that need no finding."""
+"""Match conditions that only exclude namespaces; they need no finding."""
 
 import re
 from typing import Final
@@ -15,13 +15,13 @@ _PART: Final = re.compile(
 )
 """Normal forms of one part; request.namespace is always a string, so none of them errs.
 
-A prefix of no or one character is not among them: it can leave out every namespace, alone or with others. Neither is
-an exclusion of what cannot be the name of a namespace, which says something else than its author meant.
+A prefix of at most one character is not among them: it can exclude every namespace, alone or with others. Neither is an
+exclusion of what cannot be the name of a namespace, because its author meant something else.
 """
 
 
 class Exclusion(Struct, frozen=True):
-    """What a condition leaves out: namespaces by name, and those whose names begin with one of `prefixes`."""
+    """The excluded namespaces: by name, and those whose names begin with one of `prefixes`."""
 
     names: frozenset[str]
     prefixes: tuple[str, ...]
@@ -32,7 +32,7 @@ class Exclusion(Struct, frozen=True):
 
 
 def read_exclusion(expression: str) -> Exclusion | None:
-    """The exclusion that a CEL expression is, and nothing else; None for every other expression."""
+    """The exclusion that a CEL expression consists of; None for every other expression."""
     found = cel.terms(expression)
     if len(found) != 1:
         return None

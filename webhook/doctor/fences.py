@@ -1,23 +1,17 @@
-"""Whether the fences in a cluster hold what the policy file says, as far as the documents at hand show it.
+"""Whether the fences in a cluster are those of the policy file, as far as the documents at hand show it.
 
-Each check speaks only where its evidence is among the documents: no Lease there, nothing about leases.
+Each check needs its evidence among the documents: without any Lease, nothing is reported about leases.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
-
-import msgspec
-from msgspec import Struct
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from webhook.doctor.diagnosis import Diagnosis
 from webhook.doctor.examine import Report
-from webhook.doctor.surroundings import Document
-from webhook.fence.manifests import API_VERSION, BINDING, LABELS, POLICY, manifests, object_name
+from webhook.doctor.fence_documents import ClusterObject, FenceDocuments
+from webhook.fence.manifests import API_VERSION, BINDING, POLICY, manifests, object_name
 from webhook.policy.fences.model import Fence
-
-KINDS: Final = (POLICY, BINDING, "Lease", "Pod", "Secret", "APIResourceList")
-"""Everything else is not looked at, but for the object that names the server's version."""
 
 OLDEST_MINOR: Final = 30
 """ValidatingAdmissionPolicy is generally available since Kubernetes 1.30."""
@@ -26,168 +20,77 @@ _EXPORT: Final = "lease-webhook export fence POLICY --name {name} | kubectl appl
 _NAME: Final = "[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 
 
-class _Metadata(Struct, frozen=True):
-    name: str = ""
-    namespace: str = ""
-    labels: Mapping[str, str] | None = None
-    annotations: Mapping[str, str] | None = None
-
-
-class _Object(Struct, frozen=True, rename="camel"):
-    """Any object; `spec` as it stands."""
-
-    kind: str
-    api_version: str = ""
-    metadata: _Metadata = _Metadata()
-    spec: dict[str, Any] | None = None
-    type: str = ""
-
-    @property
-    def place(self) -> tuple[str, str]:
-        return (self.metadata.namespace, self.metadata.name)
-
-    @property
-    def is_ours(self) -> bool:
-        labels = self.metadata.labels or {}
-        return all(labels.get(key) == value for key, value in LABELS.items())
-
-
-class _Resource(Struct, frozen=True):
-    name: str
-
-
-class _ResourceList(Struct, frozen=True, rename="camel"):
-    kind: str
-    group_version: str
-    resources: tuple[_Resource, ...] = ()
-
-
-class Surroundings(Struct, frozen=True):
-    """The documents by what they are."""
-
-    policies: dict[str, _Object]
-    bindings: dict[str, _Object]
-    leases: dict[tuple[str, str], _Object]
-    pods: dict[tuple[str, str], _Object]
-    secrets: tuple[_Object, ...]
-    served: dict[str, set[str]]
-    minor: int | None
-
-    @property
-    def has_fences(self) -> bool:
-        """Whether policies of the API server are among the documents at all."""
-        return bool(self.policies or self.bindings)
-
-    @property
-    def has_own_fences(self) -> bool:
-        """Whether some of them were made by lease-webhook."""
-        return any(one.is_ours for one in (*self.policies.values(), *self.bindings.values()))
-
-
-def surroundings(found: Iterable[Document]) -> Surroundings:
-    """Sort the documents; what does not have the form of its kind is passed over, as no API server gives it out."""
-    objects: dict[str, list[_Object]] = {}
-    served: dict[str, set[str]] = {}
-    minor: int | None = None
-    for one in found:
-        version = one.get("serverVersion")
-        if isinstance(version, Mapping):
-            minor = _minor(version)
-        try:
-            if one.get("kind") == "APIResourceList":
-                listed = msgspec.convert(one, _ResourceList)
-                group = listed.group_version.rpartition("/")[0]
-                served.setdefault(group, set()).update(resource.name for resource in listed.resources)
-            else:
-                converted = msgspec.convert(one, _Object)
-                objects.setdefault(converted.kind, []).append(converted)
-        except msgspec.ValidationError:
-            continue
-    return Surroundings(
-        policies={one.metadata.name: one for one in objects.get(POLICY, ())},
-        bindings={one.metadata.name: one for one in objects.get(BINDING, ())},
-        leases={one.place: one for one in objects.get("Lease", ())},
-        pods={one.place: one for one in objects.get("Pod", ())},
-        secrets=tuple(objects.get("Secret", ())),
-        served=served,
-        minor=minor,
-    )
-
-
-def examine_fences(around: Surroundings, fences: Sequence[Fence]) -> Iterator[Report]:
-    """A report for each fence of the policy file, and for each object that is left over from an earlier one."""
-    if not around.has_fences:
+def examine_fences(documents: FenceDocuments, fences: Sequence[Fence]) -> Iterator[Report]:
+    """A report for each fence of the policy file, and for each object of a fence that the file no longer has."""
+    if not documents.has_fences:
         return
     wanted = {object_name(fence): fence for fence in fences}
     for name, fence in wanted.items():
-        yield Report(name, "", tuple(_about(fence, around)), is_fence=True)
-    for name in sorted({*around.policies, *around.bindings} - set(wanted)):
-        diagnoses = list(_alone(name, around))
-        if fences and any(one.is_ours for one in _pair(name, around)):
-            diagnoses.append(_left_over(name))
-        if any(one.is_ours for one in _pair(name, around)):
-            yield Report(name, "", tuple(diagnoses), is_fence=True)
+        yield Report(name, "", tuple(_about(fence, documents)), is_fence=True)
+    for name in sorted({*documents.policies, *documents.bindings} - set(wanted)):
+        if any(one.is_ours for one in documents.pair(name)):
+            left_over = [_left_over(name)] if fences else []
+            yield Report(name, "", (*_without_policy_file(name, documents), *left_over), is_fence=True)
 
 
-def _about(fence: Fence, around: Surroundings) -> Iterator[Diagnosis]:
+def _about(fence: Fence, documents: FenceDocuments) -> Iterator[Diagnosis]:
     name = object_name(fence)
     for manifest in manifests(fence):
-        there = (around.policies if manifest["kind"] == POLICY else around.bindings).get(name)
-        if there is None:
+        applied = (documents.policies if manifest["kind"] == POLICY else documents.bindings).get(name)
+        if applied is None:
             yield _not_applied(manifest["kind"], fence)
             continue
-        if there.api_version != API_VERSION:
-            yield _old_api(there)
-        difference = _difference(manifest["spec"], there.spec or {})
+        if applied.api_version != API_VERSION:
+            yield _old_api(applied)
+        difference = _difference(manifest["spec"], applied.spec)
         if difference:
             yield _drift(f"{manifest['kind']} {difference}", fence)
-    if around.minor is not None and around.minor < OLDEST_MINOR:
-        yield _old_server(around.minor)
-    yield from _about_the_lease(fence, around)
-    yield from _about_tokens(fence, around)
-    yield from _about_resources(fence, around)
+    if documents.minor is not None and documents.minor < OLDEST_MINOR:
+        yield _old_server(documents.minor)
+    yield from _about_the_lease(fence, documents)
+    yield from _about_tokens(fence, documents)
+    yield from _about_resources(fence, documents)
 
 
-def _about_the_lease(fence: Fence, around: Surroundings) -> Iterator[Diagnosis]:
-    if not around.leases:
+def _about_the_lease(fence: Fence, documents: FenceDocuments) -> Iterator[Diagnosis]:
+    if not documents.leases:
         return
-    lease = around.leases.get((fence.namespace, fence.lease))
+    lease = documents.leases.get((fence.namespace, fence.lease))
     if lease is None:
-        refuses = fence.mode == "deny" and fence.missing_lease == "deny"
-        effect = "every write of its writers is refused." if refuses else "the fence holds nobody back."
+        effect = "every write of its writers is denied." if fence.denies_if_lease_is_missing else "no write is denied."
         yield Diagnosis(
             "fence-lease-missing",
             f"lease {fence.lease_text}",
-            f"no lease has this name: {effect}",
+            f"there is no lease of this name: {effect}",
             "correct `lease` in the policy file, or start the operator, which creates its lease.",
         )
         return
-    holder = (lease.spec or {}).get("holderIdentity")
+    holder = lease.spec.get("holderIdentity")
     if not isinstance(holder, str) or not holder:
         return
-    pods = [one for one in around.pods.values() if _is_pod_of(one, fence, holder)]
-    known = any(namespace == fence.writers[0][0] for namespace, _ in around.pods)
+    pods = [one for one in documents.pods.values() if _is_pod_of(one, fence, holder)]
+    known = any(namespace == fence.writers[0][0] for namespace, _ in documents.pods)
     if not pods and (known or not _has_form(fence, holder)):
         yield Diagnosis(
             "fence-holder-unmatched",
             f"lease {fence.lease_text}, holderIdentity: {holder}",
-            "no template of the fence fits this holder with any pod, so the leader itself is refused.",
+            "this holder matches no template of the fence for any pod, so writes of the leader itself are denied.",
             "write `holder` as the operator builds its identity, or let the operator use its pod's name (POD_NAME).",
         )
     for pod in pods:
-        account = (pod.metadata.namespace, str((pod.spec or {}).get("serviceAccountName") or "default"))
+        account = (pod.metadata.namespace, str(pod.spec.get("serviceAccountName") or "default"))
         if account not in fence.writers:
             yield Diagnosis(
                 "fence-writer-elsewhere",
                 f"pod {'/'.join(pod.place)}, serviceAccountName: {account[1]}",
-                "this pod holds the lease, and its service account is not a writer of the fence: nothing of it is held"
-                " back.",
+                "this pod holds the lease, and its service account is not a writer of the fence: its writes are not"
+                " fenced.",
                 f"add {'/'.join(account)} to `writers`.",
             )
 
 
-def _about_tokens(fence: Fence, around: Surroundings) -> Iterator[Diagnosis]:
-    for secret in around.secrets:
+def _about_tokens(fence: Fence, documents: FenceDocuments) -> Iterator[Diagnosis]:
+    for secret in documents.secrets:
         account = (secret.metadata.annotations or {}).get("kubernetes.io/service-account.name", "")
         if (
             secret.type == "kubernetes.io/service-account-token"
@@ -196,55 +99,50 @@ def _about_tokens(fence: Fence, around: Surroundings) -> Iterator[Diagnosis]:
             yield Diagnosis(
                 "fence-token-without-pod",
                 f"Secret {'/'.join(secret.place)}",
-                "its token names no pod: whoever writes with it is refused while the lease is held, the holder too.",
+                "its token is not bound to a pod: writes with it are denied while the lease is held, even if the holder"
+                " makes them.",
                 "use the token that the kubelet mounts into pods, and delete the Secret.",
             )
 
 
-def _about_resources(fence: Fence, around: Surroundings) -> Iterator[Diagnosis]:
+def _about_resources(fence: Fence, documents: FenceDocuments) -> Iterator[Diagnosis]:
     for one in fence.resources:
-        if one.group in around.served and one.path not in around.served[one.group]:
+        if one.group in documents.served and one.path not in documents.served[one.group]:
             yield Diagnosis(
                 "fence-resource-not-served",
                 f"resources: {one}",
-                "the API server serves no such resource, so the fence never sees it.",
+                "the API server does not serve this resource, so the fence never sees it.",
                 "correct the name in the policy file; kubectl api-resources lists them.",
             )
 
 
-def _alone(name: str, around: Surroundings) -> Iterator[Diagnosis]:
-    """What an object of ours shows without a policy file."""
-    policy, binding = around.policies.get(name), around.bindings.get(name)
-    if not any(one.is_ours for one in _pair(name, around)):
-        return
+def _without_policy_file(name: str, documents: FenceDocuments) -> Iterator[Diagnosis]:
+    """What the objects of a fence show by themselves."""
+    policy, binding = documents.policies.get(name), documents.bindings.get(name)
     if policy is None or binding is None:
         yield Diagnosis(
             "fence-incomplete",
             f"{POLICY if binding else BINDING} {name}",
-            "it is not there, and its counterpart alone holds nobody back.",
+            "it does not exist, and its counterpart alone denies nothing.",
             "apply what `lease-webhook export fence` prints, or delete the counterpart.",
         )
         return
-    actions = (binding.spec or {}).get("validationActions")
+    actions = binding.spec.get("validationActions")
     denies = isinstance(actions, list) and "Deny" in actions
-    if denies and (policy.spec or {}).get("failurePolicy") == "Ignore":
+    if denies and policy.spec.get("failurePolicy") == "Ignore":
         yield Diagnosis(
             "fence-fails-open",
             f"{POLICY} spec.failurePolicy: Ignore",
-            "where the expressions cannot be evaluated, an old leader writes.",
+            "if the expressions cannot be evaluated, writes of an old leader are admitted.",
             "set failurePolicy: Fail.",
         )
-
-
-def _pair(name: str, around: Surroundings) -> list[_Object]:
-    return [one for one in (around.policies.get(name), around.bindings.get(name)) if one]
 
 
 def _not_applied(kind: str, fence: Fence) -> Diagnosis:
     return Diagnosis(
         "fence-not-applied",
         f"{kind} {object_name(fence)}",
-        "the policy file has this fence and the cluster has not: nobody is held back.",
+        "the policy file has this fence, but the cluster does not: no write is denied.",
         _EXPORT.format(name=fence.name),
     )
 
@@ -253,7 +151,7 @@ def _left_over(name: str) -> Diagnosis:
     return Diagnosis(
         "fence-left-over",
         f"{POLICY} {name}",
-        "lease-webhook made it, and the policy file has it no more: its writers are still held back.",
+        "lease-webhook made it, and the policy file no longer has it: writes of its writers are still fenced.",
         f"kubectl delete validatingadmissionpolicybinding,validatingadmissionpolicy {name}",
     )
 
@@ -262,15 +160,15 @@ def _drift(place: str, fence: Fence) -> Diagnosis:
     return Diagnosis(
         "fence-drift",
         place,
-        "the cluster holds another fence than the policy file.",
+        "the fence in the cluster differs from the one in the policy file.",
         _EXPORT.format(name=fence.name),
     )
 
 
-def _old_api(there: _Object) -> Diagnosis:
+def _old_api(applied: ClusterObject) -> Diagnosis:
     return Diagnosis(
         "fence-api-old",
-        f"{there.kind} apiVersion: {there.api_version}",
+        f"{applied.kind} apiVersion: {applied.api_version}",
         "before v1 the API may be switched off, and fields are missing.",
         f"use {API_VERSION}, which every API server since 1.{OLDEST_MINOR} serves.",
     )
@@ -280,20 +178,19 @@ def _old_server(minor: int) -> Diagnosis:
     return Diagnosis(
         "fence-server-too-old",
         f"serverVersion: 1.{minor}",
-        "ValidatingAdmissionPolicy is not generally available there, and tokens may not name their node.",
+        "ValidatingAdmissionPolicy is not generally available there, and tokens may not contain their node's name.",
         f"upgrade to 1.{OLDEST_MINOR} or newer before you rely on a fence.",
     )
 
 
-def _is_pod_of(pod: _Object, fence: Fence, holder: str) -> bool:
-    spec = pod.spec or {}
-    names = {"pod": pod.metadata.name, "node": str(spec.get("nodeName") or "")}
-    in_place = pod.metadata.namespace == fence.writers[0][0]
-    return in_place and any(one.fits(names[one.claim], holder) for one in fence.holders)
+def _is_pod_of(pod: ClusterObject, fence: Fence, holder: str) -> bool:
+    names = {"pod": pod.metadata.name, "node": str(pod.spec.get("nodeName") or "")}
+    is_of_writers = pod.metadata.namespace == fence.writers[0][0]
+    return is_of_writers and any(one.fits(names[one.claim], holder) for one in fence.holders)
 
 
 def _has_form(fence: Fence, holder: str) -> bool:
-    """Whether some pod's or node's name would make a template fit."""
+    """Whether the name of some pod or node would make a template match."""
     return any(
         re.fullmatch(
             f"{re.escape(one.before)}{_NAME}{re.escape(one.after)}{'.*' if one.open else ''}", holder, re.DOTALL
@@ -302,21 +199,14 @@ def _has_form(fence: Fence, holder: str) -> bool:
     )
 
 
-def _minor(version: Mapping[str, object]) -> int | None:
-    digits = re.match(r"\d{1,4}", str(version.get("minor")))
-    return int(digits[0]) if digits else None
-
-
-def _difference(wanted: object, there: object, path: str = "spec") -> str:
-    """The first place at which two values differ, with the value found there; "" where they do not."""
-    if isinstance(wanted, dict) and isinstance(there, dict):
-        for key in sorted({*wanted, *there}):
-            if found := _difference(wanted.get(key), there.get(key), f"{path}.{key}"):
-                return found
-        return ""
-    if isinstance(wanted, list) and isinstance(there, list) and len(wanted) == len(there):
-        for number, (one, other) in enumerate(zip(wanted, there, strict=True)):
-            if found := _difference(one, other, f"{path}[{number}]"):
-                return found
-        return ""
-    return "" if wanted == there else f"{path}: {there}"
+def _difference(wanted: object, found: object, path: str = "spec") -> str:
+    """The first place at which two values differ, with the value found there; "" if they are equal."""
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        pairs = [(f"{path}.{key}", wanted.get(key), found.get(key)) for key in sorted({*wanted, *found})]
+    elif isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
+        pairs = [
+            (f"{path}[{number}]", one, other) for number, (one, other) in enumerate(zip(wanted, found, strict=True))
+        ]
+    else:
+        return "" if wanted == found else f"{path}: {found}"
+    return next(filter(None, (_difference(one, other, inner) for inner, one, other in pairs)), "")

@@ -1,4 +1,4 @@
-"""Asks a live endpoint for its certificate, as the API server would. The one module of the doctor that does I/O."""
+"""The certificate of a live endpoint, as the API server would see it. The only module of the doctor with I/O."""
 
 import socket
 import ssl
@@ -10,11 +10,11 @@ from webhook.doctor.configuration import ClientConfig
 TIMEOUT_SECONDS: Final = 5
 
 
-class Unreachable(Exception):  # noqa: N818 - it is told to the person who named the endpoint
-    """No TLS handshake came about; the text says why."""
+class Unreachable(Exception):  # noqa: N818 - a finding about the endpoint, shown to the user
+    """No TLS handshake was possible; the text says why."""
 
 
-def look(host: str, port: int, config: ClientConfig) -> Served:
+def inspect_endpoint(host: str, port: int, config: ClientConfig) -> Served:
     """What `host:port` serves to a client that trusts this caBundle and checks the name that the API server checks.
 
     Raises Unreachable.
@@ -31,7 +31,7 @@ def look(host: str, port: int, config: ClientConfig) -> Served:
 
 
 def _distrust(host: str, port: int, config: ClientConfig) -> str:
-    """Why a client with this caBundle hangs up; "" where it does not."""
+    """Why a client with this caBundle refuses the connection; "" if it does not."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     # Stricter than Go, which is what the API server verifies with.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT

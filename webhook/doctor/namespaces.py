@@ -1,12 +1,12 @@
-"""Which namespaces a selector takes in."""
+"""Which namespaces a label selector selects."""
 
 from collections.abc import Mapping
 from typing import Final
 
-from webhook.doctor.configuration import Requirement, Selector
+from webhook.doctor.configuration import Selector, SelectorRequirement
 
 NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
-"""The API server sets this label on every namespace and nobody can change it."""
+"""The API server sets this label on every namespace, and it cannot be changed."""
 
 
 def may_select(selector: Selector | None, namespace: str) -> bool:
@@ -21,28 +21,28 @@ def selects(selector: Selector | None, namespace: str, labels: Mapping[str, str]
 
 
 def chosen_names(selector: Selector | None) -> frozenset[str] | None:
-    """The only namespaces that can be selected, where the selector lists them by name; else None."""
+    """The only namespaces that can be selected if the selector lists them by name, else None."""
     listed = [one.values or () for one in _requirements(selector) if _is_list(one)]
     return frozenset(name for name in listed[0] if may_select(selector, name)) if listed else None
 
 
 def is_opt_in(selector: Selector | None) -> bool:
-    """Whether a new namespace stays outside until somebody puts it in, by name or by label."""
+    """Whether a new namespace is not selected until it is added, by name or by label."""
     return any(one.operator in {"In", "Exists"} for one in _requirements(selector) if not _is_trivial(one))
 
 
-def _requirements(selector: Selector | None) -> tuple[Requirement, ...]:
+def _requirements(selector: Selector | None) -> tuple[SelectorRequirement, ...]:
     return selector.requirements if selector else ()
 
 
-def _is_list(requirement: Requirement) -> bool:
+def _is_list(requirement: SelectorRequirement) -> bool:
     return requirement.key == NAMESPACE_NAME and requirement.operator == "In"
 
 
-def _is_trivial(requirement: Requirement) -> bool:
+def _is_trivial(requirement: SelectorRequirement) -> bool:
     return requirement.key == NAMESPACE_NAME and requirement.operator == "Exists"
 
 
-def _matches(requirement: Requirement, value: str | None) -> bool:
+def _matches(requirement: SelectorRequirement, value: str | None) -> bool:
     listed, is_there = value in (requirement.values or ()), value is not None
     return {"In": listed, "NotIn": not listed, "Exists": is_there, "DoesNotExist": not is_there}[requirement.operator]

@@ -1,4 +1,4 @@
-"""Whether the configuration lets the policy do what it says."""
+"""Whether the configuration allows the policy to take effect."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -11,12 +11,12 @@ from webhook.rules.mode import Mode
 
 
 def check_kill_switch(policy: Policy) -> Iterable[Diagnosis]:
-    """The rules are on."""
+    """The kill switch is off."""
     if policy.mode == Mode.OFF:
         yield Diagnosis(
             "kill-switch-on",
             "policy: mode off",
-            "every write is allowed, whatever the rules find.",
+            "every write is allowed without evaluation.",
             "remove mode from the policy when the incident is over.",
         )
 
@@ -24,14 +24,14 @@ def check_kill_switch(policy: Policy) -> Iterable[Diagnosis]:
 def check_bindings(
     policy: Policy, entries: Sequence[Entry], labels: Mapping[str, Mapping[str, str]]
 ) -> Iterable[Diagnosis]:
-    """Every identity binding sees the renewals of its lease; `labels` are those of the namespaces that are known."""
+    """The renewals of every bound lease are reviewed; `labels` are those of the known namespaces."""
     for namespace, lease in sorted(policy.bindings):
         if not any(_sees_renewals(entry, namespace, labels.get(namespace)) for entry in entries):
             yield Diagnosis(
                 "binding-without-renewals",
                 f"policy: binding {namespace}/{lease}",
-                "plain renewals of this lease are not reviewed, so somebody who is not bound can renew it in the"
-                " holder's name and shorten it step by step, which the binding is there to refuse.",
+                "plain renewals of this lease are not reviewed, so a writer that is not bound can renew it in the"
+                " holder's name and shorten it step by step, which the binding is meant to prevent.",
                 "add the component bindings and label the namespace: kubectl label namespace"
                 f" {namespace} lease-webhook/renewals=reviewed",
             )

@@ -1,4 +1,4 @@
-"""Whether the match condition that drops plain renewals inside the API server says everything it must."""
+"""Whether the match condition by which the API server skips plain renewals has all its terms."""
 
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
@@ -9,21 +9,21 @@ from webhook.doctor.configuration import Entry, MatchCondition, Webhook
 from webhook.doctor.diagnosis import Diagnosis
 from webhook.doctor.exclusion import Exclusion, read_exclusion
 from webhook.doctor.namespaces import chosen_names
-from webhook.doctor.renewal_terms import OLDER_NAMES, OUTDATED, OUTDATED_LOSS, REQUIREMENTS, Requirement
+from webhook.doctor.renewal_terms import CONDITION_TERMS, OLDER_NAMES, OUTDATED, OUTDATED_LOSS, ConditionTerm
 
 _CLOSE: Final = 0.6
-"""Of two terms with more than this in common, one is taken for a change of the other."""
+"""Two terms with more than this in common count as one that was changed."""
 _EVERY_WRITE: Final = "true"
-"""A condition that leaves nothing out: what the components observe and bindings make of the renewal condition."""
+"""A condition that excludes nothing: the components observe and bindings replace the renewal condition by it."""
 _SOURCE: Final = "the condition of deploy/base/90-webhook.yaml"
-_NORMAL: Final = {one.name: next(iter(cel.terms(one.term))) for one in REQUIREMENTS}
+_NORMAL: Final = {one.name: next(iter(cel.terms(one.term))) for one in CONDITION_TERMS}
 _OUTDATED: Final = frozenset(next(iter(cel.terms(term))) for term in OUTDATED)
 _OLDER_TEXT: Final = _OUTDATED | {_NORMAL[name] for name in OLDER_NAMES}
 _KNOWN: Final = frozenset(_NORMAL.values())
 
 
 def renewal_condition(webhook: Webhook) -> MatchCondition | None:
-    """The condition that is meant to drop plain renewals: it has at least half of what it or the older text says."""
+    """The condition that is meant to skip plain renewals: it has at least half of the terms of a known version."""
     for condition in webhook.match_conditions or ():
         found = cel.terms(condition.expression)
         if any(2 * len(text - found) <= len(text) for text in (_KNOWN, _OLDER_TEXT)):
@@ -32,7 +32,7 @@ def renewal_condition(webhook: Webhook) -> MatchCondition | None:
 
 
 def check_condition(entry: Entry) -> Iterable[Diagnosis]:
-    """The renewal condition says everything it must, and nothing else narrows what is seen."""
+    """The renewal condition has all its terms, and no other condition narrows what is reviewed."""
     ours = renewal_condition(entry.webhook)
     exclusions: list[Exclusion] = []
     for number, condition in enumerate(entry.webhook.match_conditions or ()):
@@ -49,18 +49,19 @@ def check_condition(entry: Entry) -> Iterable[Diagnosis]:
             yield Diagnosis(
                 "condition-unknown",
                 place,
-                "a write for which this is false is never reviewed, and nobody verified it: an error in it admits the"
-                " write unseen under Ignore and refuses it under Fail.",
-                f"remove it, or compare it with {_SOURCE}; leave namespaces out by namespaceSelector, and writers by an"
+                "a write for which this is false is never reviewed, and the condition is not a verified one: an "
+                "error in"
+                " it admits the write without review under Ignore and rejects it under Fail.",
+                f"remove it, or compare it with {_SOURCE}; exclude namespaces by namespaceSelector, and writers by an"
                 " exemption in the policy.",
             )
     chosen = chosen_names(entry.webhook.namespace_selector)
     if exclusions and chosen is not None and all(any(one.excludes(name) for one in exclusions) for name in chosen):
         yield Diagnosis(
             "condition-never-true",
-            entry.place("matchConditions", "they leave out every namespace that namespaceSelector chooses"),
-            "the webhook is never called, so nothing of what the rules promise is in force.",
-            "leave namespaces out by namespaceSelector alone.",
+            entry.place("matchConditions", "they exclude every namespace that namespaceSelector selects"),
+            "the webhook is never called, so none of its rules is in force.",
+            "exclude namespaces by namespaceSelector alone.",
         )
 
 
@@ -78,29 +79,29 @@ def _compare(place: str, found: frozenset[str]) -> Iterator[Diagnosis]:
             "condition-term-changed" if close else "condition-term-missing",
             f"{place}, {requirement.name}",
             requirement.loss,
-            f"take {_SOURCE} again, as a whole; what this term says: {requirement.term}",
+            f"copy {_SOURCE} again, as a whole; this term is: {requirement.term}",
         )
     for term in sorted(unknown):
         yield Diagnosis(
             "condition-term-unknown",
             f"{place}, {_shortened(term)}",
-            "where it is true for a renewal, each renewal waits for the webhook; where it errs, the write is admitted"
-            " unseen under Ignore and refused under Fail.",
+            "if it is true for a renewal, the renewal waits for the webhook; if it fails, the write is admitted without"
+            " review under Ignore and rejected under Fail.",
             f"remove it; {_SOURCE} is verified as a whole.",
         )
 
 
-def _outdated(place: str, missing: list[Requirement]) -> Diagnosis:
+def _outdated(place: str, missing: list[ConditionTerm]) -> Diagnosis:
     return Diagnosis(
         "condition-outdated",
         f"{place}, without {', '.join(one.name for one in missing)}",
         OUTDATED_LOSS,
-        f"replace it by {_SOURCE}; apply the overlay again.",
+        f"replace it with {_SOURCE}; apply the overlay again.",
     )
 
 
-def _missing(found: frozenset[str]) -> list[Requirement]:
-    return [one for one in REQUIREMENTS if _NORMAL[one.name] not in found]
+def _missing(found: frozenset[str]) -> list[ConditionTerm]:
+    return [one for one in CONDITION_TERMS if _NORMAL[one.name] not in found]
 
 
 def _closest(wanted: str, unknown: set[str]) -> str:

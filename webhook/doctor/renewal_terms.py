@@ -1,6 +1,6 @@
-"""What the match condition for plain renewals must say, term by term, and what each term keeps visible.
+"""The terms of the match condition for plain renewals, and what could happen unreviewed without each.
 
-The text as a whole was run on kube-apiserver 1.37.1, 1.36.3, 1.33.13 and 1.31.4 with 292 kinds of write.
+The whole condition was tested on kube-apiserver 1.37.1, 1.36.3, 1.33.13 and 1.31.4 with 292 kinds of write.
 """
 
 from typing import Final
@@ -8,30 +8,30 @@ from typing import Final
 from msgspec import Struct
 
 
-class Requirement(Struct, frozen=True):
-    """One thing the condition must say, as a term of its own; `loss` is what can happen without it."""
+class ConditionTerm(Struct, frozen=True):
+    """One term of the condition; `loss` is what can happen without it."""
 
     name: str
     term: str
     loss: str
 
 
-_ERRS: Final = "the expression errs, and an error admits the write unseen under Ignore and refuses it under Fail"
+_ERRS: Final = "the expression fails, which admits the write without review under Ignore and rejects it under Fail"
 _AFTER: Final = "object.metadata.?managedFields.orValue([])"
 _BEFORE: Final = "oldObject.metadata.?managedFields.orValue([])"
 _OWNER: Final = 'm.?fieldsV1[?"f:spec"][?"f:renewTime"]'
 
 
-def _kept(path: str, name: str, loss: str) -> Requirement:
-    """A field that a plain renewal leaves alone; absent and null are one value."""
-    return Requirement(name, f"object.{path}.?{name}.orValue(null) != oldObject.{path}.?{name}.orValue(null)", loss)
+def _kept(path: str, name: str, loss: str) -> ConditionTerm:
+    """A field that a plain renewal does not change; absent and null are one value."""
+    return ConditionTerm(name, f"object.{path}.?{name}.orValue(null) != oldObject.{path}.?{name}.orValue(null)", loss)
 
 
 _SPEC: Final = (
     _kept(
         "?spec",
         "holderIdentity",
-        "a steal or a takeover that also sets renewTime is never reviewed: the rule that matters most is off.",
+        "a steal or a takeover that also sets renewTime is never reviewed, so the most important rule has no effect.",
     ),
     _kept(
         "?spec",
@@ -42,7 +42,7 @@ _SPEC: Final = (
         "?spec",
         "leaseDurationSeconds",
         "a renewal can shorten the duration, and the next write takes the lease over as expired; or raise it to 68"
-        " years, and nobody follows a dead leader.",
+        " years, and no successor replaces a dead leader.",
     ),
     _kept(
         "?spec",
@@ -57,16 +57,16 @@ _SPEC: Final = (
     _kept(
         "?spec",
         "preferredHolder",
-        "a renewal can name a preferred holder, and the present leader gives up its lease.",
+        "a renewal can name a preferred holder, and the current leader gives up its lease.",
     ),
 )
 _METADATA: Final = (
     _kept(
         "metadata",
         "labels",
-        "a renewal can change labels: without its own, the lease of an API server is not protected as one.",
+        "a renewal can change labels: without its label, the lease of an API server is not protected as one.",
     ),
-    _kept("metadata", "annotations", "a renewal can change annotations unseen."),
+    _kept("metadata", "annotations", "a renewal can change annotations without review."),
     _kept(
         "metadata",
         "ownerReferences",
@@ -75,80 +75,80 @@ _METADATA: Final = (
     _kept(
         "metadata",
         "finalizers",
-        "a renewal can add a finalizer that nobody removes, and the lease cannot be deleted and created again.",
+        "a renewal can add a finalizer that is never removed, and the lease cannot be deleted and created again.",
     ),
-    _kept("metadata", "generateName", "a renewal can set generateName unseen."),
+    _kept("metadata", "generateName", "a renewal can set generateName without review."),
     _kept("metadata", "deletionTimestamp", "a write that ends the deletion of a lease can look like a renewal."),
 )
 _TIMES: Final = (
-    Requirement(
+    ConditionTerm(
         "renewTime unchanged",
         "object.?spec.?renewTime == oldObject.?spec.?renewTime",
-        "a write that does not renew is dropped too, among them the ones that forge or wipe managedFields.",
+        "writes that do not renew are skipped too, among them those that forge or clear managedFields.",
     ),
-    Requirement(
+    ConditionTerm(
         "renewTime null",
         "object.?spec.?renewTime.orValue(null) == null",
-        f"renewTime null or zero reaches a comparison, {_ERRS}: a way past duration-shortened.",
+        f"renewTime null or zero reaches a comparison, {_ERRS}: a way to evade duration-shortened.",
     ),
-    Requirement(
+    ConditionTerm(
         "old renewTime null",
         "oldObject.?spec.?renewTime.orValue(null) == null",
         f"the first renewal after renewTime was null or zero reaches a comparison, {_ERRS}.",
     ),
-    Requirement(
+    ConditionTerm(
         "renewTime before 1970",
         'object.spec.renewTime < "1970"',
         f"a renewTime of year 0 or below cannot be parsed: {_ERRS}.",
     ),
-    Requirement(
+    ConditionTerm(
         "renewTime after 2200",
         'object.spec.renewTime > "2200"',
-        f"a renewTime of year 9999 or 10000 overflows the subtraction: {_ERRS}. Year 10000 kills JSON clients.",
+        f"a renewTime of year 9999 or 10000 overflows the subtraction: {_ERRS}. Year 10000 breaks JSON clients.",
     ),
-    Requirement(
+    ConditionTerm(
         "old renewTime before 1970",
         'oldObject.spec.renewTime < "1970"',
         f"the repair of a lease with a renewTime of year 0 or below cannot be parsed: {_ERRS}.",
     ),
-    Requirement(
+    ConditionTerm(
         "old renewTime after 2200",
         'oldObject.spec.renewTime > "2200"',
         f"the repair of a lease with a renewTime of year 9999 or 10000 overflows: {_ERRS}.",
     ),
-    Requirement(
+    ConditionTerm(
         "24 hours ahead",
         'timestamp(object.spec.renewTime) - timestamp(oldObject.spec.renewTime) > duration("24h")',
         "one renewal can move renewTime years ahead, and clients that trust it never take over from a dead leader.",
     ),
 )
 _MANAGED_FIELDS: Final = (
-    Requirement(
+    ConditionTerm(
         "managedFields count",
         f"size({_AFTER}) != size({_BEFORE})",
-        "a renewal can wipe the API server's stamps, or add an entry that hides them from the rules for good.",
+        "a renewal can remove the API server's stamps, or add an entry that hides them from the rules permanently.",
     ),
-    Requirement(
+    ConditionTerm(
         "managedFields above 50",
         f"size({_AFTER}) > 50",
         f"a list of thousands of entries costs more than CEL may spend: {_ERRS}.",
     ),
-    Requirement(
+    ConditionTerm(
         "managedFields times",
         f"{_AFTER}.exists(m, m.?time.orValue(null) != null && size(m.time) != 20)",
         "a renewal can carry a managedFields entry of year 10000, after which JSON clients cannot read the lease.",
     ),
-    Requirement(
+    ConditionTerm(
         "managedFields of others",
         f"{_AFTER}.filter(m, {_OWNER} != optional.of({{}})) != {_BEFORE}.filter(m, {_OWNER} != optional.of({{}}))",
-        "a renewal can forge or replace entries of other writers, which the rules take for the API server's stamps.",
+        "a renewal can forge or replace entries of other writers, which the rules treat as the API server's stamps.",
     ),
-    Requirement(
+    ConditionTerm(
         "ancient-changes",
         f'{_AFTER}.exists(m, {_OWNER} == optional.of({{}}) && m.?manager.orValue("") == "ancient-changes")',
-        "a renewal can be folded into an entry whose time the client chose.",
+        "a renewal can be merged into an entry whose time the client chose.",
     ),
-    Requirement(
+    ConditionTerm(
         "managedFields of the writer",
         f"{_AFTER}.exists(m, {_OWNER} == optional.of({{}}) && !{_BEFORE}.exists(b,"
         ' ["manager", "operation", "apiVersion", "subresource", "fieldsType", "fieldsV1"].all(k, m[?k] == b[?k])))',
@@ -156,13 +156,13 @@ _MANAGED_FIELDS: Final = (
     ),
 )
 
-REQUIREMENTS: Final = (
-    Requirement(
+CONDITION_TERMS: Final = (
+    ConditionTerm(
         "resource",
         'request.resource.resource != "leases"',
-        "an update of a LeaseCandidate that looks like a renewal is never reviewed, so anybody may write pingTime.",
+        "an update of a LeaseCandidate that looks like a renewal is never reviewed, so any client may write pingTime.",
     ),
-    Requirement(
+    ConditionTerm(
         "operation",
         'request.operation != "UPDATE"',
         f"on CREATE and DELETE one of the two objects is null; unless another term is true, {_ERRS}.",
@@ -174,7 +174,7 @@ REQUIREMENTS: Final = (
 )
 
 OLDER_NAMES: Final = ("resource", "operation", "acquireTime", *(one.name for one in _TIMES))
-"""The requirements that the text before this one met."""
+"""The terms that the previous version of the condition has too."""
 OUTDATED: Final = (
     'object.?spec.?holderIdentity.orValue("") != oldObject.?spec.?holderIdentity.orValue("")',
     "object.?spec.?leaseTransitions.orValue(0) != oldObject.?spec.?leaseTransitions.orValue(0)",
@@ -193,10 +193,10 @@ OUTDATED: Final = (
         " && object.metadata.managedFields.exists(m, m.?time.orValue(null) != null && size(m.time) != 20)"
     ),
 )
-"""What only the text before this one says; its other terms are those of OLDER_NAMES."""
+"""The terms that only the previous version has; its others are those of OLDER_NAMES."""
 
 OUTDATED_LOSS: Final = (
-    "with this older text a renewal can carry, never reviewed, labels, annotations, owners that have the garbage"
+    "with this older version a renewal can set, without review, labels, annotations, owners that have the garbage"
     " collector delete the lease, a shorter duration, and forged managedFields, after which one write steals the lease"
-    " or honest takeovers are refused for good."
+    " or honest takeovers are denied permanently."
 )

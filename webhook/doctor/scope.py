@@ -1,4 +1,4 @@
-"""Whose leases an entry reviews: wildcards, namespaces, labels that let a write slip past."""
+"""Which leases an entry reviews: wildcards, namespaces, labels by which a write evades review."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -11,38 +11,38 @@ from webhook.doctor.namespaces import NAMESPACE_NAME, may_select
 CONTROL_PLANE: Final = "kube-system"
 NODE_LEASES: Final = "kube-node-lease"
 CHOICES: Final = {CONTROL_PLANE: "control-plane", NODE_LEASES: "node-leases"}
-"""Namespaces that a person may choose to have reviewed, and the annotation that says so."""
+"""Namespaces that may be reviewed if that is intended, and the annotation that declares it."""
 
 _RISKS: Final = {
     CONTROL_PLANE: "kube-controller-manager and kube-scheduler elect here. While the webhook does not answer they may"
-    " not get their lease, and without them nobody brings the webhook back (kubernetes/kubernetes#90217).",
-    NODE_LEASES: "every kubelet renews here each 10 s. A node whose heartbeat fails for 40 s is marked NotReady and its"
-    " pods are moved; with the webhook down that can be all nodes at once.",
+    " not get their lease, and without them the webhook's pods are not restored (kubernetes/kubernetes#90217).",
+    NODE_LEASES: "every kubelet renews here every 10 s. A node whose heartbeat fails for 40 s is marked NotReady, and"
+    " its pods are moved; with the webhook down that can be all nodes at once.",
 }
 
 
 def check_wildcards(entry: Entry) -> Iterable[Diagnosis]:
-    """Rules name group and resources, or leases are caught by accident."""
+    """Rules name group and resources; a wildcard matches leases by accident."""
     for number, rule in enumerate(entry.webhook.rules or ()):
         if rule.is_wild and (rule.matches("leases") or rule.matches("leasecandidates")):
             yield Diagnosis(
                 "wildcard",
                 entry.place(f"rules[{number}]", f"groups {_list(rule.api_groups)}, resources {_list(rule.resources)}"),
-                "a wildcard catches leases together with everything else: each leader's renewal then waits for this"
-                " webhook, and kinds that are added to the group later go to a webhook that does not know them.",
+                "a wildcard matches leases together with everything else: every renewal of every leader then waits for"
+                " this webhook, and kinds that are added to the group later are sent to it too.",
                 "name the resources: apiGroups [coordination.k8s.io], resources [leases], [leasecandidates]; in a"
                 " webhook that is not about leases, leave the group out.",
             )
 
 
 def check_mutation(entry: Entry) -> Iterable[Diagnosis]:
-    """Nobody rewrites a lease on its way."""
+    """No webhook changes leases."""
     if entry.configuration.kind == MUTATING:
         yield Diagnosis(
             "mutates-leases",
             f"kind: {MUTATING}",
-            "a lease that is changed on its way is not what its holder wrote: clients compare and lose or repeat their"
-            " election. Kubernetes' advice is never to mutate node leases.",
+            "a lease that a webhook changes is not what its holder wrote: clients compare, and lose or repeat their"
+            " election. Kubernetes advises never to mutate node leases.",
             "leave leases and leasecandidates out of its rules; register lease-webhook as a"
             " ValidatingWebhookConfiguration.",
         )
@@ -57,7 +57,7 @@ def check_namespaces(entry: Entry) -> Iterable[Diagnosis]:
                 f"{choice}-in-scope",
                 entry.place("namespaceSelector", f"selects {namespace}"),
                 _RISKS[namespace],
-                f"{_exclude(namespace)} Where it is meant (component {choice}): failurePolicy Ignore, timeoutSeconds of"
+                f"{_exclude(namespace)} If it is intended (component {choice}): failurePolicy Ignore, timeoutSeconds of"
                 f" at most 2, the renewal condition, and the annotation lease-webhook/{choice}: reviewed.",
             )
     service = entry.webhook.client_config.service
@@ -65,20 +65,20 @@ def check_namespaces(entry: Entry) -> Iterable[Diagnosis]:
         yield Diagnosis(
             "own-namespace-in-scope",
             entry.place("namespaceSelector", f"selects {service.namespace}"),
-            "leases in the webhook's own namespace wait for the webhook, so what is needed to bring it back (an"
-            " operator or a sidecar that elects there) can wait for itself.",
+            "writes of leases in the webhook's own namespace wait for the webhook, so an operator or a sidecar that"
+            " elects a leader there, and is needed to restore the webhook, can wait for itself.",
             _exclude(service.namespace),
         )
 
 
 def check_labels(entry: Entry) -> Iterable[Diagnosis]:
-    """No label on the lease decides whether it is reviewed."""
+    """Whether a lease is reviewed does not depend on its labels."""
     selector = entry.webhook.object_selector
     if selector and selector.requirements:
         yield Diagnosis(
             "object-selector",
             entry.place("objectSelector", ", ".join(sorted({one.key for one in selector.requirements}))),
-            "whoever writes a lease also writes its labels, and so decides whether the rules see the write.",
+            "the writer of a lease also sets its labels, and so decides whether the write is reviewed.",
             "remove objectSelector; choose by namespace, or exempt leases by name in the policy.",
         )
 

@@ -1,4 +1,4 @@
-"""What stands in the same documents as the configurations: the certificate they will serve, the policy they carry."""
+"""The other objects in the same documents as the configurations: certificates, policy files, namespaces."""
 
 import base64
 import binascii
@@ -15,13 +15,13 @@ DEEPEST_LIST: Final = 3
 """A List holds objects; one inside another is already odd."""
 
 KINDS: Final = (VALIDATING, MUTATING, "Secret", "ConfigMap", "Namespace")
-"""Everything else is not looked at."""
+"""Everything else is skipped."""
 
 Document = Mapping[str, object]
 
 
 class ObjectMeta(Struct, frozen=True):
-    """Where an object lives."""
+    """Name and namespace of an object."""
 
     name: str = ""
     namespace: str = ""
@@ -36,7 +36,7 @@ class DataObject(Struct, frozen=True):
 
 
 def objects(documents: Iterable[object], depth: int = 0) -> Iterator[Document]:
-    """Every object, those inside a List (of whatever kind) too; what is no mapping is passed over."""
+    """Every object, also inside a List of any kind; what is not a mapping is skipped."""
     for document in documents:
         if not isinstance(document, Mapping):
             continue
@@ -55,7 +55,7 @@ def webhook_configurations(found: Iterable[Document]) -> list[Document]:
 
 
 def served_in(found: Iterable[Document], webhook: Webhook) -> Served | None:
-    """The certificate in the one TLS Secret of the Service's namespace; None where there is none, or a choice."""
+    """The certificate in the one TLS Secret of the Service's namespace; None if there is none, or several."""
     service = webhook.client_config.service
     if service is None:
         return None
@@ -107,7 +107,7 @@ def _data_objects(found: Iterable[Document], kind: str) -> Iterator[DataObject]:
         try:
             yield msgspec.convert(one, DataObject)
         except msgspec.ValidationError:
-            # Not what the doctor was asked about; the API server will say what is wrong with it.
+            # Not a subject of the doctor; the API server reports what is wrong with it.
             continue
 
 

@@ -14,6 +14,7 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, NotFound
 
 from webhook.policy_file import load
+from webhook.review_paths import REVIEW_PATH, VALIDATE
 from webhook.server.health_port import PAGES, HealthPort, Readiness
 from webhook.server.http.guards import Guards
 from webhook.server.http.message import TEXT, HttpResponse
@@ -21,7 +22,6 @@ from webhook.server.logs import LOG, STDOUT
 from webhook.server.observe.audit_log import AuditLog
 from webhook.server.observe.metrics import make_metrics
 from webhook.server.observe.review_log import ReviewLog
-from webhook.server.review_path import REVIEW_PATH, VALIDATE
 from webhook.server.reviewer import Reviewer
 
 POLICY_VARIABLE: Final = "LEASE_WEBHOOK_POLICY"

@@ -5,10 +5,6 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-VALIDATE: Final = "/validate"
-REVIEW_PATH: Final = re.compile(r"/validate(-coordination-k8s-io-v[0-9]+((alpha|beta)[0-9]+)?-(lease|leasecandidate))?")
-"""The paths that answer reviews: a short one, and controller-runtime's naming for each version and kind."""
-
 DEFAULT_TIMEOUT: Final = 10
 """Seconds that an API server waits if a webhook configuration does not say."""
 LONGEST_TIMEOUT: Final = 30

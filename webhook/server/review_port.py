@@ -16,9 +16,9 @@ from werkzeug.test import create_environ
 from werkzeug.wrappers import Response
 
 from webhook.api.bulk import may_be_a_review
+from webhook.review_paths import REVIEW_PATH
 from webhook.server.http.message import Head, HttpResponse, RefusedError
 from webhook.server.http.port import RETRY, Handlers
-from webhook.server.review_path import REVIEW_PATH
 from webhook.server.reviewer import Reviewer
 
 THREADS: Final = 1
