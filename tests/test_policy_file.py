@@ -1,4 +1,4 @@
-"""Policy files as the server meets them: found or not, edited, swapped, broken, mended."""
+"""Policy files as the server reads them: missing, edited, swapped, broken, repaired."""
 
 from pathlib import Path
 
@@ -23,14 +23,14 @@ def file(tmp_path: Path) -> Path:
 
 
 def settle(policy_file: PolicyFile) -> Reload | None:
-    """Two looks in a row, which is what a change in place takes."""
+    """Poll twice, which is what a change in place takes."""
     first = policy_file.poll()
     assert first is None
     return policy_file.poll()
 
 
-def assert_told(reload: Reload | None, text: str, error: str = "") -> None:
-    """The policy of this text is in use, and the file is it, or is not for this reason."""
+def assert_reloaded(reload: Reload | None, text: str, error: str = "") -> None:
+    """The policy of this text is in use, and the file is refused for this reason, if any."""
     assert reload
     assert (reload.policy.digest, reload.error) == (parse(text).digest, error)
 
@@ -76,14 +76,14 @@ def test_a_bad_file_is_refused_at_start(file: Path, content: bytes, words: str) 
         assert str(caught.value) == f"{file}: {words}"
 
 
-def test_what_is_no_file_is_refused_at_start(tmp_path: Path) -> None:
+def test_what_is_not_a_file_is_refused_at_start(tmp_path: Path) -> None:
     (tmp_path / "circle").symlink_to("circle")
     for name, words in (("missing", "No such file or directory"), (".", "not a file"), ("circle", "symbolic link")):
         with pytest.raises(PolicyFileError, match=words):
             PolicyFile(str(tmp_path / name))
 
 
-def test_a_mistyped_preset_is_told_the_nearest() -> None:
+def test_a_mistyped_preset_gets_a_hint() -> None:
     with pytest.raises(PolicyFileError) as caught:
         load("strickt")
     assert str(caught.value) == 'strickt: No such file or directory, and no preset; did you mean "strict"?'
@@ -104,22 +104,22 @@ def test_nothing_new(file: Path) -> None:
     assert policy_file.current is before
 
 
-def test_an_edit_in_place_counts_when_two_looks_agree(file: Path) -> None:
+def test_an_edit_in_place_counts_when_two_reads_agree(file: Path) -> None:
     policy_file = PolicyFile(str(file))
     file.write_text(OTHER)
-    assert_told(settle(policy_file), OTHER)
+    assert_reloaded(settle(policy_file), OTHER)
     assert policy_file.current.mode is Mode.AUDIT
     assert policy_file.poll() is None
 
 
-def test_a_file_that_is_being_written_is_not_used_by_halves(file: Path) -> None:
+def test_a_file_that_is_being_written_is_not_used_early(file: Path) -> None:
     policy_file = PolicyFile(str(file))
     file.write_text(HEAD)
     assert policy_file.poll() is None
     file.write_text(OTHER)
     assert policy_file.poll() is None
     assert policy_file.current.mode is Mode.WARN
-    assert_told(policy_file.poll(), OTHER)
+    assert_reloaded(policy_file.poll(), OTHER)
 
 
 def test_a_replaced_file_counts(file: Path) -> None:
@@ -127,11 +127,11 @@ def test_a_replaced_file_counts(file: Path) -> None:
     new = file.with_suffix(".new")
     new.write_text(OTHER)
     new.replace(file)
-    assert_told(settle(policy_file), OTHER)
+    assert_reloaded(settle(policy_file), OTHER)
 
 
 def mount(folder: Path, version: str, text: str) -> None:
-    """Publish a version as the kubelet publishes a ConfigMap: a new folder, then `..data` swapped to it."""
+    """Publish a version as the kubelet publishes a ConfigMap: a new directory, then `..data` swapped to it."""
     (folder / version).mkdir()
     (folder / version / "policy.yaml").write_text(text)
     (folder / "..tmp").symlink_to(version)
@@ -144,16 +144,16 @@ def test_a_swapped_config_map_counts_at_once(tmp_path: Path) -> None:
     path.symlink_to("..data/policy.yaml")
     policy_file = PolicyFile(str(path))
     mount(tmp_path, "..2", OTHER)
-    assert_told(policy_file.poll(), OTHER)
+    assert_reloaded(policy_file.poll(), OTHER)
     assert policy_file.poll() is None
     mount(tmp_path, "..3", BAD)
     refused = f'{path}: line 2: mode: "dney" is not known; did you mean "deny"?'
-    assert_told(policy_file.poll(), OTHER, refused)
+    assert_reloaded(policy_file.poll(), OTHER, refused)
     mount(tmp_path, "..4", OTHER)
-    assert_told(policy_file.poll(), OTHER)
+    assert_reloaded(policy_file.poll(), OTHER)
 
 
-def test_a_bad_edit_keeps_the_last_good_policy_and_is_told_once(file: Path) -> None:
+def test_a_bad_edit_keeps_the_last_good_policy_and_is_reported_once(file: Path) -> None:
     policy_file = PolicyFile(str(file))
     file.write_text(BAD)
     reload = settle(policy_file)
@@ -164,13 +164,13 @@ def test_a_bad_edit_keeps_the_last_good_policy_and_is_told_once(file: Path) -> N
     assert policy_file.error
 
 
-@pytest.mark.parametrize("repaired", [pytest.param(GOOD, id="back to what it was"), pytest.param(OTHER, id="anew")])
+@pytest.mark.parametrize("repaired", [pytest.param(GOOD, id="back to what it was"), pytest.param(OTHER, id="another text")])
 def test_a_repaired_file_counts_and_clears_the_error(file: Path, repaired: str) -> None:
     policy_file = PolicyFile(str(file))
     file.write_text(BAD)
     settle(policy_file)
     file.write_text(repaired)
-    assert_told(settle(policy_file), repaired)
+    assert_reloaded(settle(policy_file), repaired)
     assert policy_file.error == ""
 
 
@@ -178,14 +178,14 @@ def test_a_file_that_goes_and_comes_back(file: Path) -> None:
     policy_file = PolicyFile(str(file))
     file.unlink()
     reload = settle(policy_file)
-    assert_told(reload, GOOD, f"{file}: No such file or directory")
+    assert_reloaded(reload, GOOD, f"{file}: No such file or directory")
     file.write_text(GOOD)
-    assert_told(policy_file.poll(), GOOD)
+    assert_reloaded(policy_file.poll(), GOOD)
     assert policy_file.error == ""
 
 
-def test_a_file_that_becomes_a_folder(file: Path) -> None:
+def test_a_file_that_becomes_a_directory(file: Path) -> None:
     policy_file = PolicyFile(str(file))
     file.unlink()
     file.mkdir()
-    assert_told(settle(policy_file), GOOD, f"{file}: not a file")
+    assert_reloaded(settle(policy_file), GOOD, f"{file}: not a file")

@@ -60,7 +60,7 @@ def test_a_bundle_that_a_controller_fills_in_may_be_absent(annotation: str) -> N
     [
         pytest.param(served(90), "", id="good"),
         pytest.param(served(90, "other.svc"), "lacks the name lease-webhook.lease-webhook.svc", id="another name"),
-        pytest.param(Served(b"-", "Secret x/y"), "holds no certificate in PEM", id="no PEM"),
+        pytest.param(Served(b"-", "Secret x/y"), "contains no certificate in PEM", id="no PEM"),
         pytest.param(served(90, distrust="unable to get issuer"), "unable to get issuer", id="a client hung up"),
         pytest.param(served(90, distrust=""), "", id="a client was content"),
     ],

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import itertools
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -24,12 +25,12 @@ RENEW_AFTER: Final = 2 / 3
 _WRITABLE_BY_OTHERS: Final = 0o022
 
 
-class Unusable(Exception):  # noqa: N818 - it is a finding about files, told to an operator
-    """The files cannot serve; the text says which one and why."""
+class Unusable(Exception):  # noqa: N818 - a finding about files, shown to an operator
+    """The files cannot serve; the text names the file and the reason."""
 
 
 class Pair(Struct, frozen=True):
-    """What stands in a TLS directory: PEM bytes, read together. `authorities` is empty without a `ca.crt`."""
+    """The files of a TLS directory, read together: PEM bytes. `authorities` is empty without a `ca.crt`."""
 
     chain: bytes
     key: bytes
@@ -38,9 +39,9 @@ class Pair(Struct, frozen=True):
 
 
 class Certificate(Struct, frozen=True):
-    """A leaf that was looked at: its names, its dates (UTC), and all that is wrong with it.
+    """An inspected leaf: its names, its dates (UTC), and its problems.
 
-    `ca_not_after` is when no CA beside it signs for it any more; None where there is none.
+    `ca_not_after` is when its chain to a known CA ends; None if there is no known CA.
     """
 
     names: frozenset[str]
@@ -55,7 +56,7 @@ class Certificate(Struct, frozen=True):
         return frozenset(name for name in self.names if name.endswith(".svc"))
 
     def due(self, now: dt.datetime) -> bool:
-        """Whether two thirds of its life are over."""
+        """Whether RENEW_AFTER of its life is over."""
         return now >= self.not_before + (self.not_after - self.not_before) * RENEW_AFTER
 
 
@@ -67,26 +68,23 @@ def read_pair(directory: Path) -> Pair:
     swapped = directory / "..data"
     # A missing link is an ordinary directory; a dangling one fails below with its own name.
     source = swapped.resolve() if swapped.is_symlink() else directory
-    authority = source / CA_CERTIFICATE
-    return Pair(
-        chain=_read(source / LEAF_CERTIFICATE),
-        key=_read(source / LEAF_KEY),
-        authorities=_read(authority) if authority.exists() else b"",
-        key_mode=_mode(source / LEAF_KEY),
-    )
+    chain, _ = _read(source / LEAF_CERTIFICATE)
+    key, key_mode = _read(source / LEAF_KEY)
+    authorities, _ = _read(source / CA_CERTIFICATE) if (source / CA_CERTIFICATE).exists() else (b"", 0)
+    return Pair(chain, key, authorities, key_mode)
 
 
 def inspect(pair: Pair, now: dt.datetime, names: frozenset[str] = frozenset()) -> Certificate:
-    """Look at a pair; `names` are those that it must have. Raises Unusable where nothing can be said about it."""
-    looked = inspect_chain(pair.chain, pair.authorities, now, names)
+    """Inspect a pair; `names` are those that it must have. Raises Unusable."""
+    inspected = inspect_chain(pair.chain, pair.authorities, now, names)
     leaf = _certificates(pair.chain, LEAF_CERTIFICATE)[0]
-    return replace(looked, problems=(*looked.problems, *_key_problems(leaf, pair)))
+    return replace(inspected, problems=(*inspected.problems, *_key_problems(leaf, pair)))
 
 
 def inspect_chain(
     pem: bytes, authorities_pem: bytes, now: dt.datetime, names: frozenset[str] = frozenset()
 ) -> Certificate:
-    """Look at a chain as a client does, which has no key and trusts these authorities (b"": any). Raises Unusable."""
+    """Inspect a chain as a client does, without its key, trusting these authorities (b"": any). Raises Unusable."""
     chain = _certificates(pem, LEAF_CERTIFICATE)
     authorities = _certificates(authorities_pem, CA_CERTIFICATE) if authorities_pem else []
     leaf = chain[0]
@@ -131,7 +129,7 @@ def _key_problems(leaf: x509.Certificate, pair: Pair) -> list[str]:
     if key.public_key() != leaf.public_key():
         raise Unusable(f"{LEAF_KEY} does not belong to {LEAF_CERTIFICATE}")
     if pair.key_mode & _WRITABLE_BY_OTHERS:
-        return [f"{LEAF_KEY} may be written by others than its owner (mode {pair.key_mode:04o})"]
+        return [f"{LEAF_KEY} is writable by others (mode {pair.key_mode:04o})"]
     return []
 
 
@@ -173,25 +171,19 @@ def _certificates(pem: bytes, file: str) -> list[x509.Certificate]:
     try:
         return x509.load_pem_x509_certificates(pem)
     except ValueError as error:
-        raise Unusable(f"{file} holds no certificate in PEM: {error}") from error
+        raise Unusable(f"{file} contains no certificate in PEM: {error}") from error
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path) -> tuple[bytes, int]:
+    """The content of a file and its mode."""
     try:
         with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
+            content, mode = file.read(LARGEST_FILE + 1), os.fstat(file.fileno()).st_mode & 0o777
     except OSError as error:
         raise Unusable(f"{path.name}: {error.strerror} ({path})") from error
     if len(content) > LARGEST_FILE:
         raise Unusable(f"{path.name} is larger than {LARGEST_FILE} bytes ({path})")
-    return content
-
-
-def _mode(path: Path) -> int:
-    try:
-        return path.stat().st_mode & 0o777
-    except OSError as error:
-        raise Unusable(f"{path.name}: {error.strerror} ({path})") from error
+    return content, mode
 
 
 def _date(moment: dt.datetime) -> str:

@@ -1,4 +1,4 @@
-"""Makes the certificates that a webhook needs: a CA that API servers trust, and a leaf that it signs.
+"""The certificates that a webhook needs: a CA that API servers trust, and a leaf that it signs.
 
 CA and leaf are separate, so that renewing the leaf changes nothing for the API servers: caBundle stays as it is.
 """
@@ -54,7 +54,7 @@ class Leaf(Struct, frozen=True):
 
 
 def service_names(service: str, namespace: str) -> list[str]:
-    """Every name that a client in the cluster may use, and those of this machine for trying it out.
+    """Every name that a client in the cluster may use, and those of the local machine.
 
     kube-apiserver checks `SERVICE.NAMESPACE.svc`.
     """
@@ -65,7 +65,7 @@ def service_names(service: str, namespace: str) -> list[str]:
 def create_authority(now: dt.datetime) -> Authority:
     """A new self-signed CA, ECDSA P-256, valid for ten years; it may sign leaves only."""
     key = ec.generate_private_key(ec.SECP256R1())
-    # The digits tell two CAs apart while a caBundle holds both of them.
+    # The digits distinguish two CAs while a caBundle contains both.
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"lease-webhook CA {secrets.token_hex(4)}")])
     usage = x509.KeyUsage(
         digital_signature=True,
@@ -112,7 +112,7 @@ def issue_leaf(authority: Authority, names: Sequence[str], days: float, now: dt.
 
 
 def load_authority(directory: Path) -> Authority:
-    """The CA in `directory`. Raises OSError where a file is missing, ValueError where one is not what it should be."""
+    """The CA in `directory`. Raises OSError if a file is missing, ValueError if one has the wrong content."""
     certificate = x509.load_pem_x509_certificates((directory / CA_CERTIFICATE).read_bytes())[0]
     key = serialization.load_pem_private_key((directory / CA_KEY).read_bytes(), password=None)
     if not isinstance(key, ec.EllipticCurvePrivateKey):
@@ -123,13 +123,13 @@ def load_authority(directory: Path) -> Authority:
 
 
 def save_authority(directory: Path, authority: Authority) -> None:
-    """Write `ca.crt` and `ca.key`. The certificate comes last: it is what says that a CA is there."""
+    """Write `ca.key`, then `ca.crt`, which marks the CA as complete."""
     _write(directory / CA_KEY, _key_pem(authority.key), _PRIVATE)
     _write(directory / CA_CERTIFICATE, _pem(authority.certificate), _PUBLIC)
 
 
 def save_leaf(directory: Path, leaf: Leaf) -> None:
-    """Write `tls.key` and `tls.crt`, each at once; a server that reads in between keeps the pair it has."""
+    """Write `tls.key` and `tls.crt`, each atomically; a server that reads in between keeps the pair it has."""
     _write(directory / LEAF_KEY, _key_pem(leaf.key), _PRIVATE)
     _write(directory / LEAF_CERTIFICATE, _pem(leaf.certificate), _PUBLIC)
 
@@ -167,7 +167,7 @@ def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:
-    """Replace `path` in one step; the file has `mode` before it has content."""
+    """Replace `path` atomically; the file has `mode` before it has content."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
