@@ -164,7 +164,9 @@ def test_a_bad_edit_keeps_the_last_good_policy_and_is_reported_once(file: Path) 
     assert policy_file.error
 
 
-@pytest.mark.parametrize("repaired", [pytest.param(GOOD, id="back to what it was"), pytest.param(OTHER, id="another text")])
+@pytest.mark.parametrize(
+    "repaired", [pytest.param(GOOD, id="back to what it was"), pytest.param(OTHER, id="another text")]
+)
 def test_a_repaired_file_counts_and_clears_the_error(file: Path, repaired: str) -> None:
     policy_file = PolicyFile(str(file))
     file.write_text(BAD)

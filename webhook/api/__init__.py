@@ -1,1 +1,1 @@
-"""What Kubernetes says: field errors, formats, versions, objects, reviews, stamps. No I/O, no clock, no policy."""
+"""The Kubernetes API: field errors, formats, versions, objects, reviews, stamps. No I/O, no clock, no policy."""

@@ -34,8 +34,8 @@ _TOKENS: Final = re.compile(rb'(?:[^",{\[]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"|[,{\[
 def may_be_a_review(size: int, beginning: bytes | bytearray) -> bool:
     """Whether a body of so many bytes that begins like this may be a review.
 
-    A body of up to LARGEST_REQUEST may have any form. A longer one begins as an API server writes it; a beginning that
-    is shorter than OPENING is looked at as far as it goes.
+    A body of up to LARGEST_REQUEST may have any form. A longer one begins as an API server writes it; of a beginning
+    that is shorter than OPENING only that part is compared.
     """
     return size <= LARGEST_REQUEST or OPENING.startswith(bytes(beginning[: len(OPENING)]))
 
@@ -64,7 +64,7 @@ def _has_more_tokens(body: bytes, most: int) -> bool:
 
 
 def is_utf8(body: bytes) -> bool:
-    """Whether the bytes are UTF-8; looked at in pieces, because one rare character makes a text four times as large."""
+    """Whether the bytes are UTF-8; decoded in pieces, because one rare character makes a text four times as large."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         for start in range(0, len(body), _PIECE):

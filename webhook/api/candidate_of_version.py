@@ -12,7 +12,7 @@ FOREIGN_FIELD: Final = {
     "v1alpha2": "preferredStrategies",
     "v1beta1": "preferredStrategies",
 }
-"""What LeaseCandidateSpec knows and this version does not."""
+"""The field of LeaseCandidateSpec that each version does not have."""
 
 
 def _decoder_without(foreign: str) -> msgspec.json.Decoder[Any]:

@@ -1,4 +1,4 @@
-"""What a request says twice and not the same way: its resource against its kind, its objects against itself."""
+"""Contradictions inside a request: its resource against its kind, its objects against its own fields."""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
-"""What msgspec says about a value that does not fit, taken apart and reworded for people.
+"""The messages of msgspec about a value of a wrong type, parsed and reworded for people.
 
-msgspec reports the first problem of a document as a text and offers nothing more structured. All that depends on its
-wording stands here, tests pin each form, and pyproject.toml allows only releases that were tested.
+msgspec reports the first problem of a document as a text and offers nothing more structured. All code that
+depends on its wording is here, tests pin each form, and pyproject.toml allows only releases that were tested.
 """
 
 import re

@@ -13,7 +13,7 @@ from webhook.api.text import cut, escape, quote
 
 
 class ErrorType(StrEnum):
-    """Why a value is wrong; the values are the reasons that stand in `status.details.causes`."""
+    """Why a value is wrong; the values are the reasons in `status.details.causes`."""
 
     REQUIRED = "FieldValueRequired"
     INVALID = "FieldValueInvalid"
@@ -39,7 +39,7 @@ LONGEST_DETAIL: Final = 2000
 
 
 class FieldError(Struct, frozen=True, gc=False):
-    """One wrong field. `field` is a path in JSON names; `value` is what stood there; `detail` says what is allowed."""
+    """One wrong field. `field` is a path in JSON names; `value` is the wrong value; `detail` says what is allowed."""
 
     type: ErrorType
     field: str
@@ -68,7 +68,7 @@ class FieldError(Struct, frozen=True, gc=False):
 
 
 def required(field: str, detail: str = "") -> FieldError:
-    """A value must be given."""
+    """A value must be set."""
     return FieldError(ErrorType.REQUIRED, field, detail)
 
 
@@ -104,5 +104,5 @@ def too_long(field: str, detail: str) -> FieldError:
 
 
 def type_invalid(field: str, detail: str) -> FieldError:
-    """The value has another JSON type than the API says."""
+    """The value has another JSON type than in the API."""
     return FieldError(ErrorType.TYPE_INVALID, field, detail)

@@ -1,7 +1,7 @@
 """The formats of names, labels and keys: functions from a text to what is wrong with it, in the API server's words.
 
 Wording of kubernetes/apimachinery v0.36 (`pkg/util/validation`, `pkg/api/validate/content`, `pkg/api/validation`).
-Lengths count bytes of UTF-8, but the older half of that code says "characters". An empty tuple: the text is right.
+Lengths count bytes of UTF-8, but the older half of that code says "characters". An empty tuple: the text is valid.
 """
 
 import re
@@ -127,7 +127,7 @@ def byte_length(value: str) -> int:
 
 
 def _is_subdomain(value: str) -> bool:
-    # What the pattern says, without its nested groups: those take seconds for a leaseName of a megabyte of labels.
+    # The same as the pattern, without its nested groups, which take seconds for a leaseName of a megabyte of labels.
     between_dots = f".{value}."
     return bool(_SUBDOMAIN_CHARACTERS.fullmatch(value)) and not any(
         joint in between_dots for joint in ("..", ".-", "-.")

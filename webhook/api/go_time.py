@@ -24,7 +24,7 @@ _ZONE: Final = "Z07:00"
 
 
 class TimeError(ValueError):
-    """A text is no time; the message is that of Go."""
+    """A text is not a time; the message is that of Go."""
 
 
 def parse(layout: str, text: str) -> int:
@@ -104,7 +104,7 @@ class _Scanner:
         self._rest = self._rest[1:]
 
     def number(self, element: str, name: str, lowest: int, highest: int, *, fixed: bool = True) -> int:
-        """Two digits, or one where the layout does not fix the width."""
+        """Two digits, or one if the layout does not fix the width."""
         width = 2 if fixed or _DIGITS.issuperset(self._rest[1:2] or b"-") else 1
         value = _digits(self._rest[:width], width)
         if value is None:
@@ -127,7 +127,7 @@ class _Scanner:
         return int(digits)
 
     def optional_fraction(self) -> int:
-        """Any number of digits after a mark, where the layout has no fraction."""
+        """Any number of digits after a mark, if the layout has no fraction."""
         if self._rest[:1] not in {b".", b","}:
             return 0
         after = self._rest[1:]
@@ -147,7 +147,7 @@ class _Scanner:
         if len(taken) < 6 or taken[3:4] != b":":
             self._refuse(_ZONE)
         hours, minutes = _digits(taken[1:3], 2), _digits(taken[4:6], 2)
-        # Go tells of ranges before it tells of what it could not read, and of the minute alone where both are wrong.
+        # Go reports ranges before what it could not parse, and only the minute if both are wrong.
         if hours is not None and (minutes or 0) > 60:
             self.out_of_range("time zone offset minute")
         if (hours or 0) > 24:
@@ -178,7 +178,7 @@ def _digits(taken: bytes, width: int) -> int | None:
 
 
 def _quote(text: bytes) -> str:
-    # Go shows the whole text; nobody reads a megabyte, and several rules ask about the same time.
+    # Go shows the whole text; a megabyte is of no use, and several rules parse the same time.
     shown = "".join(_quoted_byte(byte) for byte in text[:LONGEST_SHOWN])
     return f'"{shown}"' if len(text) <= LONGEST_SHOWN else f'"{shown}..."'
 

@@ -24,7 +24,7 @@ BEFORE_FIRST_APPLY: Final = "before-first-apply"
 APPLY: Final = "Apply"
 
 Key = tuple[str, str, str, str]
-"""What tells entries apart: manager, operation, apiVersion (of Update entries only) and subresource."""
+"""What distinguishes entries: manager, operation, apiVersion (of Update entries only) and subresource."""
 
 
 class Entry(Struct, frozen=True, gc=False, rename="camel"):
@@ -39,14 +39,14 @@ class Entry(Struct, frozen=True, gc=False, rename="camel"):
 
     @property
     def key(self) -> Key:
-        """What tells this entry apart from the others of a list."""
+        """What distinguishes this entry from the others of a list."""
         operation = self.operation or ""
         version = "" if operation == APPLY else self.api_version or ""
         return (self.manager or "", operation, version, self.subresource or "")
 
     @property
     def stamp(self) -> int | None:
-        """`time` in microseconds since 1970; None where it is absent, zero or unreadable."""
+        """`time` in microseconds since 1970; None if it is absent, zero or unreadable."""
         return stamp_of(self.time)
 
     @property
@@ -57,7 +57,7 @@ class Entry(Struct, frozen=True, gc=False, rename="camel"):
     def owns(self, *path: str) -> bool:
         """Whether the field at `path`, such as ("f:spec", "f:renewTime"), is a member of the entry's set.
 
-        It is where its value is `{}` or has the key `"."`; anything else lies below the field and owns nothing.
+        It is a member if its value is `{}` or has the key `"."`; other keys are about what is below the field.
         Source: sigs.k8s.io/structured-merge-diff `fieldpath/serialize.go`.
         """
         return _is_member(self._below(*path))
@@ -105,7 +105,7 @@ _undecoded: Final = msgspec.json.Decoder(list[Raw])
 
 
 def entries_of(managed_fields: Raw) -> list[Entry]:
-    """The entries of an object; none where the list is broken or too long, as none of an API server is."""
+    """The entries of an object; none if the list is broken or too long, which an API server never sends."""
     try:
         return _entries.decode(managed_fields)
     except msgspec.ValidationError:
@@ -115,7 +115,7 @@ def entries_of(managed_fields: Raw) -> list[Entry]:
 
 
 def count_of(managed_fields: Raw) -> int:
-    """How many entries a list has, which are not decoded; 0 where it is not a list."""
+    """How many entries a list has, which are not decoded; 0 if it is not a list."""
     try:
         return len(_undecoded.decode(managed_fields))
     except (msgspec.DecodeError, RecursionError):
@@ -123,7 +123,7 @@ def count_of(managed_fields: Raw) -> int:
 
 
 def stamp_of(time: str | None) -> int | None:
-    """A time of an entry in microseconds since 1970; None where it is absent, zero or unreadable."""
+    """A time of an entry in microseconds since 1970; None if it is absent, zero or unreadable."""
     if time is None:
         return None
     try:

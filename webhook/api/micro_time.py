@@ -52,7 +52,7 @@ def parse_seconds(text: str) -> int:
 def parse_unreadable(text: str) -> int | None:
     """The instant of a text that the API server prints for years -0001 and 10000, else None.
 
-    Go itself cannot parse such a text, so `parse` refuses it; here it is told from mere noise.
+    Go itself cannot parse such a text, so `parse` refuses it; here it is distinguished from invalid text.
     """
     match = _PRINTED_OUTSIDE.fullmatch(text)
     second = _instant(match) if match else None
@@ -97,13 +97,13 @@ def _time(text: str) -> int:
 
 @lru_cache(maxsize=4096)
 def _second(text: str) -> int | None:
-    """The instant of `2026-11-20T23:13:17`, or None where the text is not of that form."""
+    """The instant of `2026-11-20T23:13:17`, or None if the text is not of that form."""
     match = _SECOND_FORM.fullmatch(text)
     return _instant(match) if match else None
 
 
 def _instant(match: re.Match[str]) -> int | None:
-    """The instant of six matched numbers, or None where the month has no such day."""
+    """The instant of six matched numbers, or None if the month has no such day."""
     year, month, day, hour, minute, second = (int(group) for group in match.groups()[:6])
     if not 1 <= month <= 12 or not 1 <= day <= go_time.days_in(month, year):
         return None

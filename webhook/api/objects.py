@@ -83,12 +83,12 @@ class Lease(Struct, frozen=True, gc=False, rename="camel"):
 
     @property
     def metadata(self) -> ObjectMeta:
-        """`metadata`, empty where the document has none."""
+        """`metadata`, empty if the document has none."""
         return self.metadata_or_none or NO_METADATA
 
     @property
     def spec(self) -> LeaseSpec:
-        """`spec`, empty where the document has none."""
+        """`spec`, empty if the document has none."""
         return self.spec_or_none or NO_LEASE_SPEC
 
 
@@ -102,10 +102,10 @@ class LeaseCandidate(Struct, frozen=True, gc=False, rename="camel"):
 
     @property
     def metadata(self) -> ObjectMeta:
-        """`metadata`, empty where the document has none."""
+        """`metadata`, empty if the document has none."""
         return self.metadata_or_none or NO_METADATA
 
     @property
     def spec(self) -> LeaseCandidateSpec:
-        """`spec`, empty where the document has none."""
+        """`spec`, empty if the document has none."""
         return self.spec_or_none or NO_CANDIDATE_SPEC

@@ -32,9 +32,9 @@ _object: Final = msgspec.json.Decoder(_Object)
 
 
 def spec_fields(body: bytes) -> tuple[Fields, Fields]:
-    """`spec` of object and of oldObject as JSON values; empty where there is none, or none that could be one.
+    """`spec` of object and of oldObject as JSON values; empty if there is none, or it is not an object.
 
-    `body` is a review that was decoded before; an operation that has no use for an object says nothing about its type.
+    `body` is a review that was decoded before; of an object that its operation does not use, the type was not checked.
     """
     try:
         request = _review.decode(body).request

@@ -13,7 +13,7 @@ _REPLACEMENT: Final = b"\\ufffd"
 
 
 def without_lone_surrogates(document: bytes) -> bytes | None:
-    """The document with U+FFFD for each of them, as Go reads it; None where there are none."""
+    """The document with U+FFFD for each of them, as Go reads it; None if there are none."""
     replaced, end = bytearray(document), 0
     while found := _UP_TO_ONE.match(document, end):
         start = found.end()

@@ -20,7 +20,7 @@ class UserInfo(Struct, frozen=True, gc=False):
 
     @property
     def pod_name(self) -> str:
-        """The pod that the writer's token is bound to, or "" where the token names none; a longer text names none."""
+        """The pod that the writer's token is bound to, or "" if there is none; a longer text is ignored."""
         names = self.extra.get("authentication.kubernetes.io/pod-name")
         return names[0] if names and len(names[0]) <= LONGEST_NAME else ""
 
@@ -43,7 +43,7 @@ _nullable: Final = msgspec.json.Decoder(_Nullable)
 
 
 def user_of(user_info: Raw) -> UserInfo | None:
-    """The writer; None for null and for anything unreadable: rules about the writer then find against the write.
+    """The writer; None for null and anything unreadable, for which rules about the writer report a finding.
 
     No authenticator names a writer in more than LARGEST_REQUEST bytes, so that is unreadable as well.
     """

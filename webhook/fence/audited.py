@@ -1,4 +1,4 @@
-"""What to fence, from the audit log of an API server: what the leader wrote, and what its followers wrote too."""
+"""A suggestion from the audit log of an API server: what the leader wrote, and its followers did not."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from webhook.policy.fences.resource import FencedResource
 
 
 def written_by(events: Iterable[Mapping[str, object]], username: str) -> list[AuditEvent]:
-    """The stored writes of one user, oldest first; what is not an audit event is passed over."""
+    """The stored writes of one user, oldest first; what is not an audit event is skipped."""
     found = []
     for one in events:
         if one.get("kind") != "Event" or not str(one.get("apiVersion")).startswith("audit.k8s.io/"):
@@ -59,7 +59,7 @@ def from_audit(events: Iterable[AuditEvent], lease: str) -> Suggestion:
             found.left_out[str(resource)] = reason
         elif others:
             found.left_out[str(resource)] = (
-                f"written without the lease: {tally(others)}; add it by hand if those writes were mistakes"
+                f"written without the lease: {tally(others)}; add it if those writes were mistakes"
             )
         elif resource in leading:
             found.evidence[resource] = f"{operations_in_words(written)}; {tally(leading[resource])} as the leader"

@@ -1,7 +1,7 @@
-"""A fence in CEL: who writes, who holds the lease, whether they are one, and what a refused writer reads.
+"""A fence in CEL: who writes, who holds the lease, whether they are the same pod, and the message of a denial.
 
 Who writes comes from `request.userInfo.extra`, which the API server fills in from the bound token; nothing that the
-object or the lease's writer says decides whether two names are the same pod. Every text of a policy file enters an
+object or the lease contains decides whether two names are the same pod. Every text of a policy file enters an
 expression as a quoted literal.
 """
 
@@ -48,12 +48,12 @@ def variables(fence: Fence) -> tuple[tuple[str, str], ...]:
 
 
 def validation(fence: Fence) -> str:
-    """Whether the write may pass."""
+    """Whether the write is allowed."""
     return "variables.leads" if fence.when_unheld == "deny" else 'variables.holder == "" || variables.leads'
 
 
 def message(fence: Fence) -> str:
-    """What is said where the expression of the message fails."""
+    """The message if its expression fails."""
     return f"only the holder of lease {fence.lease_text} may write this (fence {fence.name})"
 
 

@@ -1,4 +1,4 @@
-"""What to fence, from the RBAC objects that give a service account its rights."""
+"""A suggestion from the RBAC objects that grant a service account its permissions."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeVar
@@ -15,14 +15,14 @@ ROLES: Final = ("Role", "ClusterRole")
 
 
 class Metadata(Struct, frozen=True):
-    """Where an object lives."""
+    """Name and namespace of an object."""
 
     name: str = ""
     namespace: str = ""
 
 
-class Rule(Struct, frozen=True, rename="camel"):
-    """What a role allows."""
+class PolicyRule(Struct, frozen=True, rename="camel"):
+    """What a role permits."""
 
     verbs: tuple[str, ...] = ()
     api_groups: tuple[str, ...] | None = None
@@ -34,11 +34,11 @@ class Role(Struct, frozen=True):
 
     kind: str
     metadata: Metadata = Metadata()
-    rules: tuple[Rule, ...] | None = None
+    rules: tuple[PolicyRule, ...] | None = None
 
 
 class Subject(Struct, frozen=True):
-    """To whom a role is given."""
+    """To whom a role is granted."""
 
     kind: str
     name: str
@@ -46,7 +46,7 @@ class Subject(Struct, frozen=True):
 
 
 class RoleReference(Struct, frozen=True):
-    """Which role is given."""
+    """Which role is granted."""
 
     kind: str
     name: str
@@ -71,7 +71,7 @@ def from_rights(objects: Iterable[Mapping[str, object]], namespace: str, name: s
     found = Suggestion()
     verbs: dict[FencedResource, dict[str, set[str]]] = {}
     for binding in _typed(objects, BINDINGS, RoleBinding):
-        if not any(_gives(subject, binding, namespace, name) for subject in binding.subjects or ()):
+        if not any(_grants(subject, binding, namespace, name) for subject in binding.subjects or ()):
             continue
         place = binding.metadata.namespace if binding.role_ref.kind == "Role" else ""
         role = roles.get((binding.role_ref.kind, place, binding.role_ref.name))
@@ -99,11 +99,11 @@ def _typed(objects: Iterable[Mapping[str, object]], kinds: tuple[str, ...], to: 
             try:
                 yield msgspec.convert(one, to)
             except msgspec.ValidationError:
-                # An API server refuses it as well; it gives nobody a right.
+                # An API server rejects it as well, so it grants nothing.
                 continue
 
 
-def _gives(subject: Subject, binding: RoleBinding, namespace: str, name: str) -> bool:
+def _grants(subject: Subject, binding: RoleBinding, namespace: str, name: str) -> bool:
     if subject.kind == "ServiceAccount":
         place = subject.namespace or binding.metadata.namespace
         return (place, subject.name) == (namespace, name)
@@ -111,7 +111,7 @@ def _gives(subject: Subject, binding: RoleBinding, namespace: str, name: str) ->
     return subject.kind == "Group" and subject.name in groups
 
 
-def _collect(rule: Rule, title: str, verbs: dict[FencedResource, dict[str, set[str]]], found: Suggestion) -> None:
+def _collect(rule: PolicyRule, title: str, verbs: dict[FencedResource, dict[str, set[str]]], found: Suggestion) -> None:
     granted = set(OPERATION_OF_VERB) if "*" in rule.verbs else {*rule.verbs} & set(OPERATION_OF_VERB)
     if not granted:
         return

@@ -1,4 +1,4 @@
-"""Which resources to fence: proposed from what a service account may write, or from what it wrote."""
+"""Which resources to fence, suggested from what a service account may write, or from what it wrote."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ class Suggestion(Struct):
 
 
 def reason_to_leave_out(resource: FencedResource) -> str:
-    """Why a fence must not hold this resource although the writer writes it; "" where it may be proposed."""
+    """Why a fence must not cover this resource although the writer writes it; "" if it may be suggested."""
     reason = _OWN_STATE.get(resource) or why_not(resource)
     if reason:
         return reason
