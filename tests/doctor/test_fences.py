@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.policy.test_fences import FENCE
-from tests.policy.test_fences import fence as made_fence
+from tests.policy.fences.made import FENCE
+from tests.policy.fences.made import fence as made_fence
 from webhook.doctor import fences as fences_module
 from webhook.doctor.fence_documents import fence_documents
 from webhook.doctor.fences import examine_fences

@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.policy.fences.made import FENCE, fence
 from tests.policy.files import text
-from tests.policy.test_fences import FENCE, fence
 from webhook.doctor.fence_documents import fence_documents
 from webhook.doctor.fences import examine_fences
 from webhook.fence.audited import from_audit, written_by

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.policy.test_fences import fence
+from tests.policy.fences.made import fence
 from webhook.fence import expressions
 from webhook.fence.manifests import BINDING, POLICY, manifests, yaml_text
 

@@ -114,9 +114,7 @@ def test_what_only_the_leader_wrote_is_proposed() -> None:
         event("a", "events"),
     )
     assert found.evidence == {FencedResource("", "configmaps"): "UPDATE; 1 by a, 1 by b as the leader"}
-    assert found.left_out["secrets"] == (
-        "written without the lease: 1 by b; add it by hand if those writes were mistakes"
-    )
+    assert found.left_out["secrets"] == ("written without the lease: 1 by b; add it if those writes were mistakes")
     assert "events" in found.left_out
     assert found.unseen == ["who led during the first 1 writes, before the first write of the lease"]
 

@@ -8,9 +8,9 @@ import jsonschema
 import pytest
 from msgspec import to_builtins
 
+from tests.policy.compiler.test_bindings import BINDING
+from tests.policy.fences.made import FENCE
 from tests.policy.files import ENTRY, text
-from tests.policy.test_bindings import BINDING
-from tests.policy.test_fences import FENCE
 from webhook.policy import yaml_text
 from webhook.policy.error import PolicyError
 from webhook.policy.json_schema import schema, schema_text

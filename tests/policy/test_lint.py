@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from tests.policy.compiler.test_bindings import BINDING
 from tests.policy.files import ENTRY, policy
-from tests.policy.test_bindings import BINDING
 from webhook.policy.lint import notes
 
 NARROW = {**ENTRY, "users": ["a"], "namespaces": ["shop"], "rules": ["foreign-release"], "until": "2027-12-31"}

@@ -1,0 +1,27 @@
+"""A fence as a policy file may have it: start from this one, change one key."""
+
+from typing import Any
+
+import pytest
+
+from tests.policy.files import policy, text
+from webhook.policy.error import PolicyError
+from webhook.policy.fences.model import Fence
+from webhook.policy.parse import parse
+
+FENCE: dict[str, Any] = {
+    "name": "shop-operator",
+    "lease": "shop/operator",
+    "writers": ["shop/operator"],
+    "resources": ["configmaps", "deployments.apps/scale"],
+}
+
+
+def fence(**keys: Any) -> Fence:
+    return policy(fences=[{**FENCE, **keys}]).fences[0]
+
+
+def refusal(**keys: Any) -> str:
+    with pytest.raises(PolicyError) as caught:
+        parse(text(fences=[{**FENCE, **keys}]))
+    return str(caught.value).removeprefix("line 1: fences[0].")

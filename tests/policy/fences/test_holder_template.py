@@ -1,0 +1,73 @@
+"""Which holder identities a template matches, and which templates are refused."""
+
+from typing import Any
+
+import pytest
+
+from tests.policy.fences.made import fence, refusal
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        pytest.param(
+            {"holder": ["${pod}*"]},
+            "holder[0]: `*` also matches longer names: that of op-1 matches op-10; put a character that no name has "
+            'between them, as in "${pod}_*"',
+            id="no separator",
+        ),
+        pytest.param(
+            {"holder": ["${pod}-*"]},
+            "holder[0]: `*` also matches longer names: that of op-1 matches op-10; put a character that no name has "
+            'between them, as in "${pod}_*"',
+            id="a separator that names hold",
+        ),
+        pytest.param(
+            {"holder": ["*_${pod}"]},
+            "holder[0]: `*` is allowed only at the end, and `?` is not allowed",
+            id="a star before",
+        ),
+        pytest.param(
+            {"holder": ["${pod}_?"]},
+            "holder[0]: `*` is allowed only at the end, and `?` is not allowed",
+            id="a question mark",
+        ),
+        pytest.param(
+            {"holder": ["${pid}_*"]}, 'holder[0]: "${pid}" is not known; did you mean "pod"?', id="a variable"
+        ),
+        pytest.param({"holder": ["${pod}\t_*"]}, "holder[0]: must be printable ASCII", id="a tab"),
+        pytest.param(
+            {"holder": ["*"]},
+            "holder[0]: must have `${pod}` or `${node}` once: the token of a write contains these names, and only "
+            "they say "
+            "which writer is the holder",
+            id="any holder",
+        ),
+        pytest.param(
+            {"holder": ["${pod}_*", "${pod}-leader"]},
+            "holder[1]: next to other templates, the name must be separated by a character that no name has, such as "
+            "_: "
+            "otherwise two pods match one holder",
+            id="two templates that one holder fits",
+        ),
+    ],
+)
+def test_what_is_refused(keys: dict[str, Any], words: str) -> None:
+    assert refusal(**keys) == words
+
+
+@pytest.mark.parametrize(
+    ("template", "name", "holder", "fits"),
+    [
+        pytest.param("${pod}_*", "op-1", "op-1_x", True, id="the pod"),
+        pytest.param("${pod}_*", "op-1", "op-10_x", False, id="a longer name"),
+        pytest.param("${pod}_*", "", "_x", False, id="no name"),
+        pytest.param("${pod}", "op-1", "op-1", True, id="the name alone"),
+        pytest.param("${pod}", "op-1", "op-1_x", False, id="more than the name"),
+        pytest.param("x-${pod}-leader", "op-1", "x-op-1-leader", True, id="text around the name"),
+        pytest.param("${pod}_*", "a" * 62 + "-bcd", "a" * 62 + "_x", True, id="a host name cut at a dash"),
+        pytest.param("${node}_*", "n1", "n1_x", True, id="the node"),
+    ],
+)
+def test_which_holders_match(template: str, name: str, holder: str, fits: bool) -> None:
+    assert fence(holder=[template]).holders[0].fits(name, holder) is fits

@@ -1,0 +1,43 @@
+"""What is valid in a fence and may still not be what its author meant."""
+
+from typing import Any
+
+import pytest
+
+from tests.policy.fences.made import FENCE, fence
+from tests.policy.files import policy
+from webhook.policy.fences.lint import overlaps
+from webhook.policy.lint import notes
+
+NODE = {"lease": "shop/other", "holder": ["${node}_*"], "mode": "warn", "name": "other"}
+BOUND = {"namespace": "shop", "lease": "operator", "writers": ["shop/operator"], "holder": ["${pod}_*"]}
+
+
+@pytest.mark.parametrize(
+    ("keys", "found"),
+    [
+        pytest.param({}, [], id="the same lease"),
+        pytest.param({"lease": "shop/other"}, [(0, 1)], id="another lease"),
+        pytest.param({"lease": "shop/other", "writers": ["shop/b"]}, [], id="other writers"),
+        pytest.param({"lease": "shop/other", "resources": ["pods"]}, [], id="other resources"),
+        pytest.param({"lease": "shop/other", "operations": ["CONNECT"]}, [], id="other operations"),
+        pytest.param({"lease": "shop/other", "namespaces": ["b"]}, [], id="other namespaces"),
+    ],
+)
+def test_fences_that_cover_one_write_for_two_leases(keys: dict[str, Any], found: list[tuple[int, int]]) -> None:
+    one = fence(namespaces=["a"])
+    other = fence(**{"namespaces": ["a"], **keys})
+    assert list(overlaps([one, other])) == found
+
+
+def test_notes() -> None:
+    made = policy(fences=[FENCE, {**FENCE, **NODE}], bindings=[BOUND])
+    assert notes(made, 0) == [
+        (
+            "fences[1] (other): lease shop/other has no binding: anyone with write access to it can move the fence; "
+            "add it to bindings"
+        ),
+        "fences[1] (other).holder: ${node} cannot tell apart two pods on the same node",
+        "fences[1] (other): mode warn denies nothing, even if the lease does not exist",
+        "fences[0] and fences[1] cover the same writes for two leases: a pod must hold both leases to write",
+    ]
