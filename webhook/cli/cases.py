@@ -1,6 +1,5 @@
 """Files of expected verdicts: the cases that `lease-webhook test` evaluates."""
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -9,6 +8,7 @@ import msgspec
 import yaml
 from msgspec import UNSET, Struct, UnsetType
 
+from webhook.api.decoder_messages import MISSING_FIELD, UNKNOWN_FIELD, located, reworded
 from webhook.api.text import quote
 from webhook.cli import kubernetes_yaml
 from webhook.cli.sources import Document, Unreadable
@@ -79,7 +79,6 @@ class Case(Struct, frozen=True):
     circumstances: Circumstances
 
 
-_UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _KEYS: Final = [field.name for struct in (FileText, CaseText, Expectation) for field in msgspec.structs.fields(struct)]
 
 
@@ -116,7 +115,7 @@ def _read(path: str) -> CaseFile | Unreadable:
     except (RecursionError, yaml.YAMLError):
         return Unreadable(At(path), "nested too deeply")
     except msgspec.ValidationError as error:
-        return Unreadable(At(path), _problem(str(error)))
+        return Unreadable(At(path), _problem(error))
     except ValueError as error:
         return Unreadable(At(path), str(error))
     alone = len(file.cases) == 1
@@ -134,9 +133,12 @@ def case_nodes(text: str) -> list[yaml.MappingNode]:
     return list(cases.value)
 
 
-def _problem(message: str) -> str:
-    problem, _, path = message.partition(" - at `$")
-    place = path.removesuffix("`").removeprefix(".")
-    if unknown := _UNKNOWN.fullmatch(problem):
+def _problem(error: msgspec.ValidationError) -> str:
+    problem, path = located(error)
+    if unknown := UNKNOWN_FIELD.fullmatch(problem):
         problem = f"unknown key {quote(unknown[1])}{nearest(unknown[1], _KEYS)}"
-    return f"{place}: {problem}" if place else problem
+    elif missing := MISSING_FIELD.fullmatch(problem):
+        problem = f"{missing[1]} must be set"
+    else:
+        problem = reworded(problem) or problem
+    return f"{path}: {problem}" if path else problem

@@ -8,6 +8,7 @@ from typing import Final
 import click
 import msgspec
 
+from webhook.api.decoder_messages import located, reworded
 from webhook.api.text import cut, escape
 from webhook.cli import json_text, object_stream
 from webhook.cli.arguments import files, format_option, policy_option, server
@@ -107,15 +108,16 @@ def _configurations(
         try:
             configurations.append(configuration.read(one))
         except msgspec.ValidationError as error:
-            refused.append(Report(str(one.get("kind")), "", (_malformed(str(error)),)))
+            refused.append(Report(str(one.get("kind")), "", (_malformed(error),)))
     return configurations, refused
 
 
-def _malformed(problem: str) -> Diagnosis:
+def _malformed(error: msgspec.ValidationError) -> Diagnosis:
+    problem, path = located(error)
     return Diagnosis(
         "malformed",
-        problem,
-        "the API server refuses this document, and the configuration that is there, if any, stays as it is.",
+        f"{path or 'the document'}: {reworded(problem) or problem}",
+        "the API server rejects this document, and an existing configuration stays unchanged.",
         "correct the field; kubectl explain validatingwebhookconfiguration.webhooks lists them.",
     )
 
