@@ -60,6 +60,10 @@ def test_a_broken_list_has_no_entries(text: str) -> None:
     assert entries_of(Raw(text.encode())) == []
 
 
+def test_a_list_that_is_not_utf_8_has_no_entries() -> None:
+    assert entries_of(Raw(b'[{"manager":"\x80"}]')) == []
+
+
 def test_a_list_of_more_entries_than_a_write_can_have_has_none() -> None:
     assert len(entries_of(Raw(b"[" + b",".join([b"{}"] * MOST_ENTRIES) + b"]"))) == MOST_ENTRIES
     assert entries_of(Raw(b"[" + b",".join([b"{}"] * (MOST_ENTRIES + 1)) + b"]")) == []

@@ -108,7 +108,7 @@ def entries_of(managed_fields: Raw) -> list[Entry]:
     """The entries of an object; none if the list is broken or too long, which an API server never sends."""
     try:
         return _entries.decode(managed_fields)
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, UnicodeDecodeError):
         return []
     except RecursionError:
         return entries_of(Raw(nesting.cut_list(bytes(managed_fields))))
