@@ -120,6 +120,18 @@ def test_modes(keys: dict[str, Any], failure_policy: str, not_found: str, action
     assert binding["validationActions"] == actions
 
 
+UNHELD = 'params.?spec.?holderIdentity.orValue("") == ""'
+
+
 def test_an_unheld_lease() -> None:
-    assert parts()[0]["validations"][0]["expression"] == 'variables.holder == "" || variables.leads'
-    assert parts(when_unheld="deny")[0]["validations"][0]["expression"] == "variables.leads"
+    assert parts()[0]["validations"][0]["expression"].split("\n|| ")[0] == UNHELD
+    assert UNHELD not in parts(when_unheld="deny")[0]["validations"][0]["expression"]
+
+
+def test_an_allowed_write_is_recognized_without_variables_and_needs_no_message() -> None:
+    [validation] = parts(holder=["${pod}_*", "${node}"])[0]["validations"]
+    allowed, rest = validation["expression"].split("\n|| variables.leads")
+    assert not rest
+    assert "variables" not in allowed
+    assert allowed.count("size(") == 2, "one term for each template"
+    assert validation["messageExpression"].startswith(f'{allowed}\n? ""\n: ')

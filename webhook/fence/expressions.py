@@ -3,6 +3,9 @@
 Who writes comes from `request.userInfo.extra`, which the API server fills in from the bound token; nothing that the
 object or the lease contains decides whether two names are the same pod. Every text of a policy file enters an
 expression as a quoted literal.
+
+An API server evaluates the expression of the message for every write, allowed or not, and each variable adds to the
+cost. So what recognizes the usual allowed write uses no variable and comes first in both expressions.
 """
 
 from typing import Final
@@ -17,6 +20,7 @@ _CLAIMS: Final = {
     "pod": "authentication.kubernetes.io/pod-name",
     "node": "authentication.kubernetes.io/node-name",
 }
+_HOLDER: Final = 'params.?spec.?holderIdentity.orValue("")'
 _ESCAPES: Final = {"\\": "\\\\", '"': '\\"'}
 
 
@@ -39,7 +43,7 @@ def variables(fence: Fence) -> tuple[tuple[str, str], ...]:
         cut = f'variables.pod.find("^.{{0,{LONGEST_HOSTNAME - 1}}}[^.-]")'
         found.append(("host", f"size(variables.pod) > {LONGEST_HOSTNAME} ? {cut} : variables.pod"))
     found += [
-        ("holder", 'params.?spec.?holderIdentity.orValue("")'),
+        ("holder", _HOLDER),
         ("leads", "\n|| ".join(_fits(one) for one in fence.holders)),
         ("lease", _lease_text(fence)),
         ("writer", _writer_text(with_node="node" in claims)),
@@ -49,7 +53,7 @@ def variables(fence: Fence) -> tuple[tuple[str, str], ...]:
 
 def validation(fence: Fence) -> str:
     """Whether the write is allowed."""
-    return "variables.leads" if fence.when_unheld == "deny" else 'variables.holder == "" || variables.leads'
+    return f"{_allowed(fence)}\n|| variables.leads"
 
 
 def message(fence: Fence) -> str:
@@ -58,26 +62,42 @@ def message(fence: Fence) -> str:
 
 
 def message_expression(fence: Fence) -> str:
-    """Which pod wrote, who holds the lease since which transition, and what to do."""
+    """Which pod wrote, who holds the lease since which transition, and what to do; empty for an allowed write."""
     unbound = literal("; write with the token that is mounted into the holder's pod")
     stale = literal("; only the holder may write: stop this work, or acquire the lease first")
     cure = f'(variables.pod == "" ? {unbound} : {stale})'
     terms = ("variables.lease", literal(", and this write comes from "), "variables.writer", cure)
-    return " + ".join((*terms, literal(f" (fence {fence.name})")))
+    text = " + ".join((*terms, literal(f" (fence {fence.name})")))
+    return f'{_allowed(fence)}\n? ""\n: {text}'
+
+
+def _allowed(fence: Fence) -> str:
+    """Whether the lease may be unheld and is, or its holder is the writer's pod by its full name, or its node."""
+    unheld = [f'{_HOLDER} == ""'] if fence.when_unheld == "allow" else []
+    return "\n|| ".join([*unheld, *(_fits_claim(one) for one in fence.holders)])
+
+
+def _fits_claim(template: HolderTemplate) -> str:
+    found = _values(_CLAIMS[template.claim])
+    return f'(size({found}) == 1 && {found}[0] != "" && {_fits_name(template, _HOLDER, f"{found}[0]")})'
+
+
+def _values(key: str) -> str:
+    return f"request.userInfo.?extra[{literal(key)}].orValue([])"
 
 
 def _claim(key: str) -> str:
-    found = f"request.userInfo.?extra[{literal(key)}].orValue([])"
+    found = _values(key)
     return f'size({found}) == 1 ? {found}[0] : ""'
 
 
 def _fits(template: HolderTemplate) -> str:
     names = ["variables.pod", "variables.host"] if template.claim == "pod" else ["variables.node"]
-    tests = " || ".join(_fits_name(template, name) for name in names)
+    tests = " || ".join(_fits_name(template, "variables.holder", name) for name in names)
     return f'({names[0]} != "" && ({tests}))'
 
 
-def _fits_name(template: HolderTemplate, name: str) -> str:
+def _fits_name(template: HolderTemplate, holder: str, name: str) -> str:
     identity = " + ".join(
         [
             *([literal(template.before)] if template.before else []),
@@ -85,7 +105,7 @@ def _fits_name(template: HolderTemplate, name: str) -> str:
             *([literal(template.after)] if template.after else []),
         ]
     )
-    return f"variables.holder.startsWith({identity})" if template.open else f"variables.holder == {identity}"
+    return f"{holder}.startsWith({identity})" if template.open else f"{holder} == {identity}"
 
 
 def _lease_text(fence: Fence) -> str:
