@@ -571,8 +571,8 @@ TEXTS = [
         "candidate-changed",
         candidate(put("spec.binaryVersion", "1.37.0")),
         (
-            "spec.binaryVersion: Forbidden: binaryVersion may not change after creation; delete the "
-            "candidate and create it anew"
+            "spec.binaryVersion: Forbidden: binaryVersion may not change after creation; delete and recreate the "
+            "candidate"
         ),
         "binaryVersion changed after creation: the election may choose another leader",
         id="a candidate changed",

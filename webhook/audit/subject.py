@@ -18,7 +18,7 @@ IDENTITY_LABEL = "apiserver.kubernetes.io/identity"
 class Subject(Struct, frozen=True):
     """A Lease with how it stands, or a LeaseCandidate without; `now` in microseconds since 1970.
 
-    `interval` is the seconds between renewals, None where they were not seen.
+    `interval` is the seconds between renewals, None if they were not seen.
     """
 
     kind: str

@@ -47,7 +47,7 @@ def moment_of_input(given: str | None, paths: Sequence[str], until: int | None) 
     """As of when an input is looked at.
 
     Args:
-        given: the value of --now; raises Failure for what is no time.
+        given: the value of --now; raises Failure for what is not a time.
         paths: what is read, nothing if kubectl is run.
         until: where a history ends; None for objects of one moment, which do not say when that was.
 

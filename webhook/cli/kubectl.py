@@ -18,7 +18,7 @@ _NO_SUCH_KIND: Final = "the server doesn't have a resource type"
 
 
 class Cluster(Struct, frozen=True):
-    """Which cluster and namespace, as kubectl is told; "" leaves it to kubectl's own configuration."""
+    """Which cluster and namespace, as kubectl takes it; "" leaves it to kubectl's own configuration."""
 
     context: str = ""
     kubeconfig: str = ""

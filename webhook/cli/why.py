@@ -116,7 +116,7 @@ def _wanted(lease: str | None, namespace: str) -> Wanted | None:
     if not found.name or (slash and not before) or "/" in found.name:
         raise Failure(f"{lease} must be NAMESPACE/NAME")
     if found.name.startswith("-") or found.namespace.startswith("-"):
-        raise Failure(f"{lease} is no name of a lease")
+        raise Failure(f"{lease} is not the name of a lease")
     return found
 
 

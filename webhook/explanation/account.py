@@ -56,7 +56,7 @@ class Account(Struct, frozen=True):
 
     @property
     def timing(self) -> Timing | None:
-        """What the elector survives; None for what is no election, or not held."""
+        """What the elector survives; None if it is not an election, or not held."""
         standing = self.standing
         if standing is None or standing.state is not State.LIVE or not standing.duration or standing.duration <= 1:
             return None

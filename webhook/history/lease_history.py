@@ -174,7 +174,7 @@ class LeaseHistory(Struct):
     def _renewed(self, old: LeaseSpec, new: LeaseSpec, at: int, writer: Writer | None) -> None:
         tenure = self.tenure
         if tenure is None or tenure.until is not None:
-            # The holder that had let go goes on under the same name.
+            # The holder that had released it goes on under the same name.
             self._add(new.holder_identity or "", at, Handover.UNKNOWN, writer)
             return
         tenure.written_by(writer)

@@ -155,7 +155,7 @@ def _frozen(spec: LeaseSpec, expires: int | None, clock: int) -> Frozen | None:
     if renew is not None and readable(renew) is None:
         return Frozen(
             "time-unreadable",
-            f"renewTime {spec.renew_time!r} is no time that clients can decode: they fail on the whole object",
+            f"renewTime {spec.renew_time!r} is not a time that clients can decode: they fail on the whole object",
             _put("renewTime", '"2026-01-31T12:00:00.000000Z"'),
         )
     if (spec.lease_transitions or 0) >= MOST_TRANSITIONS:

@@ -21,7 +21,7 @@ class Handover(StrEnum):
     CLAIMED = "claimed"
     """The lease was there, and nobody had held it."""
     RELEASED = "released"
-    """The holder before let go of it."""
+    """The previous holder released it."""
     EXPIRED = "expired"
     """The holder before had not renewed it in time."""
     STOLEN = "stolen"

@@ -62,7 +62,7 @@ def timing_of(duration: int, interval: float | None) -> Timing:
 
     Args:
         duration: leaseDurationSeconds, above 0.
-        interval: seconds between renewals, as seen; None where they were not seen.
+        interval: seconds between renewals, as seen; None if they were not seen.
 
     """
     retry = DEFAULT_RETRY if interval is None else _as_set(max(interval, 0.05))

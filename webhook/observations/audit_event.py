@@ -87,7 +87,7 @@ _decoder: Final = msgspec.json.Decoder(LoggedRequest, strict=False)
 
 
 def observation_of(data: bytes, source: Source) -> Observation | None:
-    """What one event says of a lease or a candidate; None where it is about something else, or not about one alone.
+    """What one event says of a lease or a candidate; None if it is about something else, or not about one alone.
 
     Raises:
         ValueError: it is not JSON of an audit event.
@@ -125,7 +125,7 @@ def observation_of(data: bytes, source: Source) -> Observation | None:
 
 
 def moment_of(text: str) -> int | None:
-    """A time of an event in microseconds since 1970; None where it is absent or unreadable."""
+    """A time of an event in microseconds since 1970; None if it is absent or unreadable."""
     try:
         return micro_time.parse(text)
     except ValueError:
@@ -133,7 +133,7 @@ def moment_of(text: str) -> int | None:
 
 
 def last_moment(data: bytes) -> int | None:
-    """When an event was logged, whatever it is about; None where it is none."""
+    """When an event was logged, whatever it is about; None if there is none."""
     try:
         return moment_of(_decoder.decode(data).stage_timestamp)
     except (ValueError, RecursionError):
@@ -141,7 +141,7 @@ def last_moment(data: bytes) -> int | None:
 
 
 def _object(event: LoggedRequest, act: Act) -> Raw | None:
-    """The object as it was stored, else as it was sent; a patch is no object."""
+    """The object as it was stored, else as it was sent; a patch is not an object."""
     if act is Act.READ or not 200 <= event.response_status.code < 300:
         return None
     for raw in (event.response_object, event.request_object):

@@ -14,7 +14,7 @@ class Binding(Struct, frozen=True):
     """Writers and holder templates of one lease.
 
     `service_accounts` are (namespace, name) pairs, `users` are user names; `holders` are globs in which `${pod}`
-    stands for the pod name of the writer's token. Without a pod name a template with `${pod}` cannot be judged:
+    stands for the pod name of the writer's token. Without a pod name a template with `${pod}` cannot be evaluated:
     that is a warning, or a refusal where `require_pod` is set.
     """
 

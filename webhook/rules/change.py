@@ -31,7 +31,7 @@ UNKNOWN_USER = UserInfo()
 
 
 class Change(Struct, frozen=True, dict=True):
-    """What a rule may look at; `now` is in microseconds since 1970; metadata is empty where there is no object.
+    """What a rule may look at; `now` is in microseconds since 1970; metadata is empty if there is no object.
 
     `dict=True` keeps what several rules need, which is computed once, on first use.
     """
@@ -78,7 +78,7 @@ class Change(Struct, frozen=True, dict=True):
 
 
 class LeaseChange(Change, frozen=True, dict=True):
-    """A write to a Lease: both specs (empty where there is no object), and what most rules compare, folded."""
+    """A write to a Lease: both specs (empty if there is no object), and what most rules compare, folded."""
 
     new_spec: LeaseSpec = NO_LEASE_SPEC
     old_spec: LeaseSpec = NO_LEASE_SPEC
@@ -121,7 +121,7 @@ class LeaseChange(Change, frozen=True, dict=True):
 
 
 class CandidateChange(Change, frozen=True, dict=True):
-    """A write to a LeaseCandidate: both specs (empty where there is no object), and renewTime, folded."""
+    """A write to a LeaseCandidate: both specs (empty if there is no object), and renewTime, folded."""
 
     new_spec: LeaseCandidateSpec = NO_CANDIDATE_SPEC
     old_spec: LeaseCandidateSpec = NO_CANDIDATE_SPEC

@@ -50,7 +50,7 @@ def span(micros: int) -> str:
 
 
 def instant(folded: int | str | None) -> int | None:
-    """The instant of a folded time; None where there is none."""
+    """The instant of a folded time; None if there is none."""
     return folded if isinstance(folded, int) else None
 
 

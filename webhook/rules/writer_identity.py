@@ -1,4 +1,4 @@
-"""Whether a holder identity looks like the pod that writes it; a hint, because the string is no identity."""
+"""Whether a holder identity looks like the pod that writes it; a hint, because the string is not an identity."""
 
 from typing import Final
 

@@ -1,9 +1,9 @@
 """A gunicorn worker with an event loop, two ports, and one periodic task.
 
 One tick does all that is done again and again, because each wake-up of an idle process costs as much as a review: it
-closes expired connections, looks for changed files, shows what was counted, and tells gunicorn that the loop runs. With
-it the worker notices a signal, and the death of its master: a worker that served on would keep a port that no other
-server can take.
+closes expired connections, looks for changed files, publishes the counts, and notifies gunicorn that the loop runs.
+With it the worker notices a signal, and the death of its master: a worker that served on would keep a port that no
+other server can take.
 """
 
 import asyncio

@@ -73,7 +73,7 @@ def encode(verdict: Verdict, request: AdmissionRequest) -> bytes:
     return _encoder.encode(_Review("AdmissionReview", request.api_version, response))
 
 
-# Nearly every answer is a plain "allowed", and only the uid tells one from the next.
+# Nearly every answer is a plain "allowed", and they differ only in the uid.
 @lru_cache(maxsize=256)
 def _around_uid(api_version: str, audit_annotations: tuple[tuple[str, str], ...]) -> tuple[bytes, bytes]:
     response = _Response(uid="", allowed=True, audit_annotations=dict(audit_annotations))

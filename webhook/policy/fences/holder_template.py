@@ -45,7 +45,7 @@ class HolderTemplate(Struct, frozen=True):
 
 
 def read(texts: list[str], path: str) -> tuple[HolderTemplate, ...]:
-    """The templates of one fence; raises PolicyError if two pods could not be told apart."""
+    """The templates of one fence; raises PolicyError if two pods could not be distinguished."""
     templates = tuple(_read(text, f"{path}[{number}]") for number, text in enumerate(texts))
     if len(templates) > 1:
         for number, template in enumerate(templates):

@@ -55,7 +55,7 @@ def candidate_keeps_versions_and_strategy(change: CandidateChange) -> Iterable[F
     return tuple(_changed(change))
 
 
-_CHANGED: Final = "may not change after creation; delete the candidate and create it anew"
+_CHANGED: Final = "may not change after creation; delete and recreate the candidate"
 
 
 def _changed(change: CandidateChange) -> Iterator[Finding]:

@@ -77,7 +77,7 @@ GUIDANCE: Final[Mapping[str, Guidance]] = {
         fix="Write the old count plus 1.",
     ),
     "transitions-decrease": Guidance(
-        why="The count tells how often the lease changed hands; monitoring rests on it.",
+        why="The count says how often the lease changed hands; monitoring rests on it.",
         who="fabric8 up to 6.0, which restarts at 0; kubert, which counts to 65535; Pekko, which removes the count.",
         fix="Upgrade the client, or turn the rule off.",
     ),
@@ -87,7 +87,7 @@ GUIDANCE: Final[Mapping[str, Guidance]] = {
         fix="Nothing to fix in most cases: the rule is for audits.",
     ),
     "acquire-time-changed": Guidance(
-        why="`acquireTime` tells since when the holder leads.",
+        why="`acquireTime` says since when the holder leads.",
         who="Pekko, which writes it at each heartbeat; Java clients, which cut it to milliseconds.",
         fix="Nothing to fix in most cases: the rule is for audits.",
     ),

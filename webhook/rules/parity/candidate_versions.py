@@ -29,7 +29,7 @@ def binary_version_is_a_version(change: CandidateChange) -> Iterable[Finding]:
 
 
 def emulation_version_is_a_version(change: CandidateChange) -> Iterable[Finding]:
-    """spec.emulationVersion must be a semantic version without a leading v where it is given."""
+    """spec.emulationVersion must be a semantic version without a leading v, when set."""
     text = change.new_spec.emulation_version
     return _not_a_version(EMULATION_VERSION, text) if text else NOTHING
 

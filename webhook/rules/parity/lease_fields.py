@@ -1,4 +1,4 @@
-"""The fields of a Lease, each by itself, as ValidateLeaseSpec of kubernetes judges them."""
+"""The fields of a Lease, each by itself, as ValidateLeaseSpec of Kubernetes validates them."""
 
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -11,7 +11,7 @@ from webhook.rules.strategy_name import wrong_strategy
 
 
 def duration_is_positive(change: LeaseChange) -> Iterable[Finding]:
-    """spec.leaseDurationSeconds must be greater than 0 where it is given."""
+    """spec.leaseDurationSeconds must be greater than 0 when set."""
     seconds = change.new_spec.lease_duration_seconds
     if seconds is None or seconds > 0:
         return NOTHING
@@ -19,7 +19,7 @@ def duration_is_positive(change: LeaseChange) -> Iterable[Finding]:
 
 
 def transitions_are_not_negative(change: LeaseChange) -> Iterable[Finding]:
-    """spec.leaseTransitions must be greater than or equal to 0 where it is given."""
+    """spec.leaseTransitions must be greater than or equal to 0 when set."""
     transitions = change.new_spec.lease_transitions
     if transitions is None or transitions >= 0:
         return NOTHING
@@ -27,7 +27,7 @@ def transitions_are_not_negative(change: LeaseChange) -> Iterable[Finding]:
 
 
 def strategy_is_known(change: LeaseChange) -> Iterable[Finding]:
-    """spec.strategy must be OldestEmulationVersion, or a qualified name with a slash, where it is given."""
+    """spec.strategy must be OldestEmulationVersion, or a qualified name with a slash, when set."""
     strategy = change.new_spec.strategy
     if strategy is None:
         return NOTHING

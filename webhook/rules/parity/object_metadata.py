@@ -2,8 +2,8 @@
 
 Both rules follow kubernetes/apiserver `pkg/registry/rest/update.go` and kubernetes/apimachinery
 `pkg/api/validation/objectmeta.go`: before it validates an update, the API server keeps the old generation, any time
-that the old object has, and a uid or grace period that the new one leaves out. A bare manifest is judged as if that
-had happened. managedFields are never judged here: broken ones must not stop a renewal.
+that the old object has, and a uid or grace period that the new one leaves out. A bare manifest is validated as if that
+had happened. managedFields are not validated here: broken ones must not stop a renewal.
 """
 
 from collections.abc import Iterable, Iterator
@@ -67,7 +67,7 @@ def _changed(change: Change, new: ObjectMeta, old: ObjectMeta) -> Iterator[Field
     if _instant(old.creation_timestamp) in _NO_TIME and _instant(new.creation_timestamp) not in _NO_TIME:
         yield immutable(CREATION_TIMESTAMP, new.creation_timestamp)
     deleted = _instant(old.deletion_timestamp)
-    # Here upstream tells null from the zero time: one is no pointer, the other points to a time.
+    # Upstream distinguishes null from the zero time: the one is a nil pointer, the other points to a time.
     if deleted in _NO_TIME and _instant(new.deletion_timestamp) != deleted:
         yield immutable(DELETION_TIMESTAMP, new.deletion_timestamp)
 

@@ -38,7 +38,7 @@ class KnownHeads:
     def remember(self, data: bytes, head: Head) -> None:
         """Know `head`, the last one that was read from `data`, which began where a request may begin.
 
-        The sum tells whether `data` was this request alone: with anything before, between or after it would be larger.
+        The sum shows whether `data` was this request alone: with anything before, between or after it would be larger.
         """
         begin = _begin_of_body(data)
         is_alone = begin > 0 and len(data) == begin + head.length
