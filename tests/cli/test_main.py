@@ -127,7 +127,7 @@ def test_the_version_is_the_distributions(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().out == f"lease-webhook {__version__}\n"
 
 
-def test_a_reader_that_leaves_early_hears_no_complaint() -> None:
+def test_a_reader_that_leaves_early_gives_no_error() -> None:
     reader, writer = os.pipe()
     os.close(reader)
     try:
@@ -192,7 +192,7 @@ def test_ctrl_c_at_any_moment_leaves_no_traceback(seed: int) -> None:
 
 
 @pytest.mark.parametrize("args", [["--help"], ["rules", "--format", "json"], ["check", "tests/data/recordings/1.36.3"]])
-def test_a_reader_of_one_line_hears_no_complaint(args: list[str]) -> None:
+def test_a_reader_of_one_line_gives_no_error(args: list[str]) -> None:
     command = f"{shlex.join([sys.executable, '-m', 'webhook', *args])} | head -1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60, check=False, text=True)
     assert (done.stdout.count("\n"), done.stderr) == (1, "")

@@ -56,7 +56,7 @@ def test_sarif_describes_the_rules_that_were_broken() -> None:
     assert run["invocations"] == [{"executionSuccessful": False}]
 
 
-def test_a_fingerprint_outlives_other_lines_and_other_numbers() -> None:
+def test_a_fingerprint_does_not_depend_on_lines_and_numbers() -> None:
     def fingerprints(*subjects: Subject) -> list[str]:
         return [result["partialFingerprints"]["finding/v1"] for result in results(Report("check", subjects))]
 

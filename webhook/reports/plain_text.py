@@ -1,4 +1,4 @@
-"""Text from strangers, made fit for reports."""
+"""Text that clients chose, escaped for reports."""
 
 from webhook.api.text import escape
 
