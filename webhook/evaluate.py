@@ -1,6 +1,7 @@
 """A request, a policy and a moment give a verdict: every finding is collected, then one decision is made."""
 
 from collections.abc import Container, Iterable
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -8,13 +9,18 @@ from webhook.api.request import AdmissionRequest, Operation
 from webhook.policy.model import LeasePolicy, Policy
 from webhook.rules.change import UNKNOWN_USER, change_made_by
 from webhook.rules.events import Event
-from webhook.rules.fast_renewal import is_quiet_renewal
+from webhook.rules.fast_renewal import is_fast_renewal
 from webhook.rules.finding import Finding, Weakened
 from webhook.rules.mode import Mode
 from webhook.rules.registry import OBJECT_TYPES, RULES_BY_OCCASION
 from webhook.rules.rule import Rule
-from webhook.verdict.compose import contradicts, decide, not_evaluated, switched_off
+from webhook.verdict.compose import contradicts, decide, not_evaluated, nothing_found, switched_off
 from webhook.verdict.model import Verdict
+
+# Members of an enumeration are looked up at each use.
+_CONNECT: Final = Operation.CONNECT
+_OFF: Final = Mode.OFF
+_RENEWAL: Final = Event.RENEWAL
 
 
 def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, writer_known: bool = True) -> Verdict:
@@ -27,19 +33,19 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, writer_know
         writer_known: False leaves out the rules about the writer, for documents that were never sent.
 
     """
-    if policy.mode is Mode.OFF:
+    if policy.mode is _OFF:
         return switched_off(request, policy)
     if request.contradiction:
         return contradicts(request, policy)
-    if request.operation is Operation.CONNECT or request.sub_resource or not request.is_ours:
+    if request.operation is _CONNECT or request.sub_resource or not request.is_ours:
         return not_evaluated(request, policy)
     lease_policy = policy.for_lease(request.namespace, request.name, request.operation)
     if request.object_errors:
         wrong = (Finding(error, rule=OBJECT_TYPES, parity=True) for error in request.object_errors)
         return decide(request, policy, "", [_at(Mode.DENY, finding, policy) for finding in wrong])
     limits, binding = lease_policy.limits, lease_policy.binding
-    if is_quiet_renewal(request, now, limits, binding):
-        return decide(request, policy, Event.RENEWAL, [])
+    if is_fast_renewal(request, now, limits, binding):
+        return nothing_found(request, policy, _RENEWAL)
     change = change_made_by(request, now, limits, binding)
     event = change.event
     found = [
@@ -48,7 +54,7 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, writer_know
         for finding in rule.check(change)
     ]
     counting = _counting(found, request, policy, lease_policy, now, writer_known=writer_known) if found else []
-    return decide(request, policy, event, counting)
+    return decide(request, policy, event, counting) if counting else nothing_found(request, policy, event)
 
 
 def _counting(

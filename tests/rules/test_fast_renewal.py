@@ -1,4 +1,4 @@
-"""The short cut for plain renewals keeps its promise: where it says quiet, every rule is silent."""
+"""The fast path of renewals keeps its promise: no rule finds anything in what takes it."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from webhook.rules import fast_renewal
 from webhook.rules.binding import Binding
 from webhook.rules.change import Change, LeaseChange
 from webhook.rules.events import Event
-from webhook.rules.fast_renewal import is_quiet_renewal
+from webhook.rules.fast_renewal import is_fast_renewal
 from webhook.rules.registry import RULES_BY_OCCASION
 
 LATER = "2025-11-20T12:00:02.000000Z"
@@ -24,51 +24,58 @@ RENEWAL = written(put("spec.renewTime", LATER), at="2025-11-20T12:00:02Z")
 NODE = {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "6a1d4c52-8f4e-4d53-9d0c-5a2f5f0c7e12"}
 
 
-def is_quiet(change: Change) -> bool:
-    return is_quiet_renewal(change.request, change.now, change.limits, change.binding)
+def takes_fast_path(change: Change) -> bool:
+    return is_fast_renewal(change.request, change.now, change.limits, change.binding)
 
 
-def quiet(*tweaks: Tweak, **changes: Any) -> bool:
-    return is_quiet(change_of(update(*tweaks, **changes)))
+def fast(*tweaks: Tweak, **changes: Any) -> bool:
+    return takes_fast_path(change_of(update(*tweaks, **changes)))
 
 
-def test_a_plain_renewal_is_quiet() -> None:
-    assert quiet(RENEWAL)
+def test_a_plain_renewal_takes_fast_path() -> None:
+    assert fast(RENEWAL)
 
 
-def test_a_heartbeat_of_a_node_is_quiet() -> None:
+def test_a_heartbeat_of_a_node_takes_fast_path() -> None:
     owned = put("metadata.ownerReferences", [NODE])
-    assert quiet(RENEWAL, owned, old=[owned])
+    assert fast(RENEWAL, owned, old=[owned])
 
 
-def test_a_renewal_beside_other_managers_is_quiet() -> None:
+def test_a_renewal_beside_other_managers_takes_fast_path() -> None:
     other = make_entry(manager="labeler", time="2025-11-20T11:00:00Z") | {"fieldsV1": {"f:metadata": {"f:labels": {}}}}
     moved = [put("spec.renewTime", LATER), put("metadata.managedFields[1].time", "2025-11-20T12:00:02Z")]
     before = [lambda lease: lease["metadata"]["managedFields"].insert(0, other)]
-    assert quiet(*moved, old=before)
+    assert fast(*moved, old=before)
     behind = [lambda lease: lease["metadata"]["managedFields"].append(other)]
-    assert quiet(RENEWAL, old=behind)
+    assert fast(RENEWAL, old=behind)
 
 
 def test_a_renewal_beside_an_entry_without_a_time_goes_to_the_rules() -> None:
     other = make_entry(manager="applier") | {"operation": "Apply"}
     del other["time"]
-    assert not quiet(RENEWAL, old=[lambda lease: lease["metadata"]["managedFields"].append(other)])
+    assert not fast(RENEWAL, old=[lambda lease: lease["metadata"]["managedFields"].append(other)])
 
 
-def test_a_list_too_long_to_be_remembered_is_quiet_too() -> None:
-    assert quiet(RENEWAL, old=[put("metadata.managedFields[0].manager", "m" * 3000)])
+def test_a_list_too_long_to_be_remembered_takes_it_too() -> None:
+    assert fast(RENEWAL, old=[put("metadata.managedFields[0].manager", "m" * 3000)])
+
+
+def test_what_is_remembered_of_one_lease_says_nothing_about_another() -> None:
+    assert fast(RENEWAL)
+    assert not fast(RENEWAL, old=[put("metadata.managedFields[0].manager", "ancient-changes")])
+    assert not fast(RENEWAL, old=[put("metadata.name", "a/b")])
+    assert fast(RENEWAL, old=[put("metadata.name", "other")])
 
 
 def test_two_owners_that_stay_go_to_the_rules() -> None:
-    assert not quiet(RENEWAL, old=[put("metadata.ownerReferences", [NODE, NODE | {"uid": "other"}])])
+    assert not fast(RENEWAL, old=[put("metadata.ownerReferences", [NODE, NODE | {"uid": "other"}])])
 
 
 def test_what_is_remembered_is_bounded() -> None:
     for number in range(fast_renewal._MOST_REMEMBERED + 2):
-        assert quiet(RENEWAL, old=[put("metadata.managedFields[0].manager", f"m{number}")])
+        assert fast(RENEWAL, old=[put("metadata.uid", f"u{number}")])
         fast_renewal._stamps[f"{number:020}".encode()]
-    assert len(fast_renewal._known_tails) <= fast_renewal._MOST_REMEMBERED
+    assert len(fast_renewal._known) <= fast_renewal._MOST_REMEMBERED
     assert len(fast_renewal._stamps) <= fast_renewal._MOST_REMEMBERED
 
 
@@ -76,7 +83,7 @@ def test_what_is_remembered_is_bounded() -> None:
 def test_a_long_name_goes_to_the_rules(place: str) -> None:
     """What is found about short names is remembered; a stranger may not fill that memory with long ones."""
     long = put(place, "a" * 254)
-    assert not quiet(RENEWAL, old=[long])
+    assert not fast(RENEWAL, old=[long])
 
 
 @pytest.mark.parametrize(
@@ -116,7 +123,7 @@ def test_a_long_name_goes_to_the_rules(place: str) -> None:
     ],
 )
 def test_one_thing_more_goes_to_the_rules(tweak: Tweak) -> None:
-    assert not quiet(RENEWAL, tweak)
+    assert not fast(RENEWAL, tweak)
 
 
 def second_owner(lease: Document) -> None:
@@ -141,12 +148,12 @@ def second_owner(lease: Document) -> None:
     ],
 )
 def test_what_was_there_goes_to_the_rules_too(old: Tweak) -> None:
-    assert not quiet(RENEWAL, old=[old])
+    assert not fast(RENEWAL, old=[old])
 
 
 def test_a_binding_and_options_that_say_something_go_to_the_rules() -> None:
-    assert not is_quiet(change_of(update(RENEWAL), binding=Binding()))
-    assert not quiet(RENEWAL, review=[put("request.options.fieldManager", "me")])
+    assert not takes_fast_path(change_of(update(RENEWAL), binding=Binding()))
+    assert not fast(RENEWAL, review=[put("request.options.fieldManager", "me")])
 
 
 PATHS: dict[str, list[Any]] = {
@@ -213,13 +220,13 @@ RENEWALS = st.integers(-200, 200_000).map(
 
 
 @given(new=st.lists(st.one_of(TWEAKS, RENEWALS), max_size=3), old=st.lists(STORED, max_size=2), now=CLOCKS)
-def test_where_it_is_quiet_every_rule_is_silent(new: list[Tweak], old: list[Tweak], now: int) -> None:
+def test_no_rule_finds_anything_in_what_takes_it(new: list[Tweak], old: list[Tweak], now: int) -> None:
     review = update(RENEWAL, *new, old=old)
     for key in ("name", "namespace"):  # what contradicts the request never reaches the rules
         review["request"][key] = review["request"]["object"]["metadata"].get(key)
     change = change_of(review, now=now)
     assert isinstance(change, LeaseChange)
-    if is_quiet(change):
+    if takes_fast_path(change):
         assert change.event is Event.RENEWAL
         rules = RULES_BY_OCCASION["leases", Operation.UPDATE, Event.RENEWAL]
         assert not [rule.id for rule in rules if list(rule.check(change))]
@@ -228,7 +235,7 @@ def test_where_it_is_quiet_every_rule_is_silent(new: list[Tweak], old: list[Twea
 @pytest.mark.parametrize(
     "client", ["client-go", "kube-controller-manager", "kube-scheduler", "kubernetes-python", "node-heartbeat"]
 )
-def test_recorded_renewals_are_quiet(client: str) -> None:
+def test_recorded_renewals_take_it(client: str) -> None:
     changes = [
         change_of(recording.document(), now=recording.received)
         for recording in recordings()
@@ -236,4 +243,4 @@ def test_recorded_renewals_are_quiet(client: str) -> None:
     ]
     renewals = [change for change in changes if isinstance(change, LeaseChange) and change.event is Event.RENEWAL]
     assert renewals
-    assert all(map(is_quiet, renewals))
+    assert all(map(takes_fast_path, renewals))

@@ -8,12 +8,13 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta, Raw, Struct
 
-from webhook.api.objects import Lease
+from webhook.api.objects import NO_METADATA, Lease
 from webhook.api.request import GROUP, NO_OPTIONS, AdmissionRequest, Operation, Options
 from webhook.api.review_error import LONGEST_UID
 from webhook.api.user import NO_USER
 from webhook.api.wire import NULL
 
+_UPDATE: Final = Operation.UPDATE
 _USUAL_OPTIONS: Final = Raw(b'{"kind":"UpdateOptions","apiVersion":"meta.k8s.io/v1"}')
 """Empty options, as an API server writes them."""
 _API_VERSION: Final = f"{GROUP}/v1"
@@ -65,7 +66,7 @@ def lease_update(body: bytes) -> AdmissionRequest | None:
     except (msgspec.DecodeError, RecursionError):
         return None
     new, old, name, namespace = wire.object, wire.old_object, wire.name, wire.namespace
-    metadata = new.metadata
+    metadata = new.metadata_or_none or NO_METADATA
     if (
         metadata.name != name
         or metadata.namespace != namespace
@@ -78,7 +79,7 @@ def lease_update(body: bytes) -> AdmissionRequest | None:
         return None
     return AdmissionRequest(
         uid=wire.uid,
-        operation=Operation.UPDATE,
+        operation=_UPDATE,
         resource="leases",
         kind="Lease",
         version="v1",

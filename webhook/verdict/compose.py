@@ -1,21 +1,31 @@
 """Findings with their modes become a verdict: one decision over all of them."""
 
+from functools import lru_cache
+
 from webhook.api.field import ErrorType
 from webhook.api.request import DECODED_VERSIONS, GROUP, KIND_OF, AdmissionRequest, Operation
 from webhook.api.text import cut, escape, quote
 from webhook.policy.model import Policy
+from webhook.rules.events import Event
 from webhook.rules.finding import MOST_FINDINGS, Finding
 from webhook.rules.mode import Mode
 from webhook.verdict.model import Verdict
 from webhook.verdict.texts import causes, facts, message, once, warnings
 
 
+def nothing_found(request: AdmissionRequest, policy: Policy, event: Event) -> Verdict:
+    """Allowed, and nothing is said but what the write does, for the audit log."""
+    annotations = _event_and_policy(event, policy.preset, policy.digest)
+    return Verdict(request.uid, allowed=True, audit_annotations=annotations, event=event)
+
+
+@lru_cache(maxsize=64)
+def _event_and_policy(event: Event, preset: str, digest: str) -> tuple[tuple[str, str], ...]:
+    return (("event", event), ("policy", f"{preset} {digest}"))
+
+
 def decide(request: AdmissionRequest, policy: Policy, event: str, findings: list[Finding]) -> Verdict:
     """One decision over all findings: 403 if a denying one is Forbidden by a rule of ours, else 422."""
-    if not findings:
-        return Verdict(
-            request.uid, allowed=True, audit_annotations=(("event", event), ("policy", _name(policy))), event=event
-        )
     annotations = [("event", event)] if event else []
     annotations.append(("rules", ",".join(once(f"{one.rule}={one.mode.word}" for one in findings))))
     would_deny = once(one.rule for one in findings if one.weakened)
