@@ -1,4 +1,4 @@
-"""The quick way and the general way read the same request out of the same bytes."""
+"""The fast path and the general decoder read the same request out of the same bytes."""
 
 from pathlib import Path
 
@@ -17,13 +17,13 @@ def general(body: bytes) -> object:
 
 
 def test_every_recorded_review_reads_the_same() -> None:
-    quick = 0
+    fast = 0
     for file in RECORDINGS:
         body = file.read_bytes()
         request = lease_update(body)
         assert request is None or request == general(body), file
-        quick += request is not None
-    assert quick > len(RECORDINGS) // 2, "most reviews take the quick way"
+        fast += request is not None
+    assert fast > len(RECORDINGS) // 2, "most reviews take the fast path"
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_every_recorded_review_reads_the_same() -> None:
         pytest.param(put("request.object.spec", None), id="spec null"),
     ],
 )
-def test_taken_the_quick_way(tweak: Tweak) -> None:
+def test_taken_by_the_fast_path(tweak: Tweak) -> None:
     body = to_bytes(changed(UPDATE, tweak))
     assert lease_update(body) == general(body)
 
@@ -70,5 +70,5 @@ def test_taken_the_quick_way(tweak: Tweak) -> None:
         pytest.param(put("request.subResource", "status"), id="a subresource"),
     ],
 )
-def test_left_to_the_general_way(tweak: Tweak) -> None:
+def test_left_to_the_general_decoder(tweak: Tweak) -> None:
     assert lease_update(to_bytes(changed(UPDATE, tweak))) is None

@@ -11,7 +11,7 @@ from webhook.api.request import AdmissionRequest
 from webhook.api.review import decode
 from webhook.rules.change import change_made_by
 from webhook.rules.events import Event
-from webhook.rules.fast_renewal import is_quiet_renewal
+from webhook.rules.fast_renewal import is_fast_renewal
 from webhook.rules.limits import DEFAULT_LIMITS
 
 
@@ -24,7 +24,7 @@ def is_renewal(request: AdmissionRequest, now: int) -> bool:
 
 
 def is_fast(request: AdmissionRequest, now: int) -> bool:
-    return is_quiet_renewal(request, now, DEFAULT_LIMITS, None)
+    return is_fast_renewal(request, now, DEFAULT_LIMITS, None)
 
 
 @cache

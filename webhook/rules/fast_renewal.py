@@ -4,7 +4,7 @@ No rule finds anything in such a write, and a few comparisons show it. This is a
 test evaluates every rule on each renewal that takes the fast path; any other write goes to the rules.
 
 The shipped webhook configuration sends it hardly anything, because a match condition drops plain renewals in the API
-server. The components `observe` and `bindings` replace that condition by `true`, so they send every renewal, and so does
+server. The components `observe` and `bindings` replace it by `true`, so they send every renewal, and so does
 a configuration that has no such condition. A renewal of a lease that the policy binds always goes to the rules.
 """
 
