@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.factories import Document, Tweak, changed, drop, make_lease, make_review, put, to_bytes
-from tests.rules.verdicts import NOW, RIVAL, SECOND, by_service_account, by_user, take, update, written
+from tests.factories import NOW, Document, Tweak, changed, drop, make_lease, make_review, put, to_bytes
+from tests.rules.findings import RIVAL, SECOND, by_service_account, by_user, take, update, written
 from webhook.api.review import decode
 from webhook.evaluate import evaluate
 from webhook.policy.model import Policy

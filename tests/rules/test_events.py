@@ -2,17 +2,25 @@
 
 import pytest
 
-from tests.factories import Document, Tweak, changed, drop, make_candidate, make_lease, make_review, put
-from tests.rules.verdicts import RIVAL, change_of, take, update, written
-from webhook.rules.change import CandidateChange, LeaseChange
-from webhook.rules.events import Event
-
-RENEW, DURATION, COUNT, ACQUIRE = (
-    "spec.renewTime",
-    "spec.leaseDurationSeconds",
-    "spec.leaseTransitions",
-    "spec.acquireTime",
+from tests.factories import (
+    Document,
+    Tweak,
+    changed,
+    drop,
+    make_candidate,
+    make_lease,
+    make_review,
+    put,
 )
+from tests.rules.findings import RIVAL, change_of, take, update, written
+from webhook.api.objects import LeaseCandidateSpec
+from webhook.rules.change import CandidateChange, LeaseChange
+from webhook.rules.events import Event, is_candidate_untouched
+
+RENEW = "spec.renewTime"
+DURATION = "spec.leaseDurationSeconds"
+COUNT = "spec.leaseTransitions"
+ACQUIRE = "spec.acquireTime"
 LATER = "2025-11-20T12:00:02.000000Z"
 ZERO = "0001-01-01T00:00:00.000000Z"
 S, P = "spec.strategy", "spec.preferredHolder"
@@ -120,3 +128,22 @@ def test_facts_are_worked_out_once_and_readable_on_the_class() -> None:
     change = change_of(make_review(new=make_lease()))
     assert change.new_entries is change.new_entries
     assert type(change).new_entries.__doc__ == "Entries of managedFields in object."
+
+
+EMPTY = LeaseCandidateSpec(lease_name="", binary_version="", emulation_version="", strategy="", preferred_strategies=[])
+
+
+PINGED = LeaseCandidateSpec(ping_time="2025-11-20T12:00:00.000000Z")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "untouched"),
+    [
+        pytest.param(LeaseCandidateSpec(), EMPTY, True, id="absent and empty"),
+        pytest.param(EMPTY, LeaseCandidateSpec(), True, id="empty and absent"),
+        pytest.param(PINGED, PINGED, True, id="pinged before"),
+        pytest.param(LeaseCandidateSpec(), PINGED, False, id="pinged now"),
+    ],
+)
+def test_untouched_candidates(old: LeaseCandidateSpec, new: LeaseCandidateSpec, untouched: bool) -> None:
+    assert is_candidate_untouched(old, new) is untouched

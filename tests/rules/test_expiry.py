@@ -3,13 +3,28 @@
 import pytest
 from msgspec import Raw
 
-from tests.factories import make_entry, to_bytes
+from tests.factories import (
+    NOW,
+    Document,
+    drop,
+    make_entry,
+    make_lease,
+    make_review,
+    put,
+    to_bytes,
+)
+from tests.rules.findings import (
+    RIVAL,
+    by_service_account,
+    findings,
+    take,
+    update,
+    written,
+)
 from webhook.api import micro_time
 from webhook.api.managed_fields import Entry, entries_of
 from webhook.rules.expiry import RENEW_TIME, Expiry, expiry_of, stamp_of_write, tolerance_of
 from webhook.rules.times import DAY, SECOND
-
-NOW = 1_763_640_000_000_000
 
 
 @pytest.mark.parametrize(
@@ -34,7 +49,7 @@ def stamped(at: int, *fields: str) -> Entry:
     return entries_of(Raw(to_bytes([entry])))[0]
 
 
-def judged(
+def expiry_at(
     *entries: Entry,
     written_at: int = NOW,
     renew_time: int = NOW,
@@ -61,30 +76,30 @@ def judged(
     ],
 )
 def test_a_stamp_later_than_this_write(ahead: int, used: bool) -> None:
-    expiry = judged(stamped(NOW + ahead))
+    expiry = expiry_at(stamped(NOW + ahead))
     assert expiry.from_stamps is used
     assert expiry.seen_at == (NOW + ahead if used else NOW)
     assert not expiry.expired
 
 
 def test_a_stamp_within_the_bound_keeps_a_short_lease_live() -> None:
-    assert not judged(stamped(NOW + 60 * SECOND), duration=1).expired
+    assert not expiry_at(stamped(NOW + 60 * SECOND), duration=1).expired
 
 
 def test_the_earliest_owner_of_renew_time_counts_and_no_other_field_stands_in() -> None:
     renewed, joined = stamped(NOW - 9 * SECOND), stamped(NOW - SECOND)
-    assert judged(joined, renewed).seen_at == NOW - 9 * SECOND
-    other = judged(stamped(NOW - SECOND, "leaseTransitions"), renew_time=NOW - 5 * SECOND)
+    assert expiry_at(joined, renewed).seen_at == NOW - 9 * SECOND
+    other = expiry_at(stamped(NOW - SECOND, "leaseTransitions"), renew_time=NOW - 5 * SECOND)
     assert (other.seen_at, other.from_stamps) == (NOW - 5 * SECOND, False)
 
 
 @pytest.mark.parametrize("late", [0, DAY, 3653 * DAY], ids=["none", "a day", "ten years"])
 def test_how_far_a_stamp_lies_from_renew_time_decides_nothing(late: int) -> None:
-    assert judged(stamped(NOW), renew_time=NOW - late) == judged(stamped(NOW))
+    assert expiry_at(stamped(NOW), renew_time=NOW - late) == expiry_at(stamped(NOW))
 
 
 def test_renew_time_ahead_of_the_clock_counts_as_now() -> None:
-    assert judged(renew_time=NOW + DAY, now=NOW + SECOND).seen_at == NOW + SECOND
+    assert expiry_at(renew_time=NOW + DAY, now=NOW + SECOND).seen_at == NOW + SECOND
 
 
 @pytest.mark.parametrize(
@@ -114,7 +129,7 @@ def test_the_stamp_of_a_write_is_that_of_the_one_owner(owners: list[dict[str, ob
 
 
 def test_an_unheld_lease_rests_on_nothing() -> None:
-    assert judged(held=False, written_at=NOW + SECOND) == Expiry(
+    assert expiry_at(held=False, written_at=NOW + SECOND) == Expiry(
         expired=True, seen_at=None, written_at=NOW + SECOND, duration_seconds=15, from_stamps=True
     )
 
@@ -123,9 +138,49 @@ def test_a_time_before_the_readable_years_has_expired() -> None:
     ages_ago = micro_time.FIRST_READABLE - SECOND
     forever = 2**31 - 1
     first = micro_time.FIRST_READABLE
-    assert not judged(renew_time=first, now=first + SECOND, written_at=first + SECOND).expired
-    assert judged(renew_time=ages_ago, now=ages_ago + SECOND, written_at=ages_ago + SECOND, duration=forever).expired
+    assert not expiry_at(renew_time=first, now=first + SECOND, written_at=first + SECOND).expired
+    assert expiry_at(renew_time=ages_ago, now=ages_ago + SECOND, written_at=ages_ago + SECOND, duration=forever).expired
 
 
 def test_a_lease_without_a_duration_has_expired() -> None:
-    assert judged(stamped(NOW), duration=None).expired
+    assert expiry_at(stamped(NOW), duration=None).expired
+
+
+ENTRIES = "metadata.managedFields"
+
+
+TIME = f"{ENTRIES}[0].time"
+
+
+STRANGER = by_service_account("guest", "intruder", "intruder-0")
+
+
+NO_STAMP = drop(TIME)
+
+
+@pytest.mark.parametrize(
+    ("rule", "review"),
+    [
+        pytest.param("takeover-before-expiry", update(take(RIVAL), old=[NO_STAMP]), id="a steal"),
+        pytest.param(
+            "foreign-release", update(put("spec.holderIdentity", ""), old=[NO_STAMP], review=[STRANGER]), id="a release"
+        ),
+        pytest.param("live-lease-deleted", make_review(old=make_lease(NO_STAMP)), id="a deletion"),
+    ],
+)
+def test_without_stamps(rule: str, review: Document) -> None:
+    (found,) = findings(review)[rule]
+    assert found.without_stamps is True
+
+
+@pytest.mark.parametrize(
+    ("rule", "review"),
+    [
+        pytest.param("takeover-before-expiry", update(written(take(RIVAL), at="2025-11-20T12:00:01Z")), id="a steal"),
+        pytest.param("foreign-release", update(put("spec.holderIdentity", ""), review=[STRANGER]), id="a release"),
+        pytest.param("live-lease-deleted", make_review(old=make_lease()), id="a deletion"),
+    ],
+)
+def test_with_stamps(rule: str, review: Document) -> None:
+    (found,) = findings(review)[rule]
+    assert found.without_stamps is False

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.factories import Document, Tweak, drop, make_entry, put
+from tests.factories import NOW, Document, Tweak, drop, make_entry, put
 from tests.recordings import recordings
-from tests.rules.verdicts import NOW, SECOND, change_of, update, written
+from tests.rules.findings import SECOND, change_of, update, written
 from webhook.api import micro_time
 from webhook.api.request import Operation
 from webhook.rules import fast_renewal

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.factories import HOLDER
 from webhook.rules.glob import holder_matches, is_literal, matches
 
 
@@ -68,3 +69,9 @@ def test_many_wildcards_against_a_long_holder_end_soon() -> None:
 )
 def test_holder(template: str, holder: str, pod: str, covered: bool) -> None:
     assert holder_matches(template, holder, pod) is covered
+
+
+@pytest.mark.parametrize("pod", ["a*", "a?", "a[b]", "a!b", HOLDER])
+def test_a_pods_name_stands_for_itself(pod: str) -> None:
+    assert holder_matches("${pod}_*", f"{pod}_1", pod)
+    assert not holder_matches("${pod}_*", "ab_1", pod)

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from webhook.api.request import Operation
 from webhook.rules.events import Event
 from webhook.rules.mode import Mode
-from webhook.rules.registry import OFFLINE_RULES, RULES, RULES_BY_OCCASION, BadRegistryError, checked
+from webhook.rules.registry import OFFLINE_RULES, RULES, RULES_BY_OCCASION, BadRegistryError, by_occasion, checked
 
 SAMPLE = next(iter(RULES.values()))
 ON_RENEWAL = {
@@ -56,3 +56,8 @@ def test_every_rule_says_what_must_be(rule: object) -> None:
     assert any(f" {word} " in summary for word in ("must", "may")), summary
     assert " should " not in summary
     assert len(summary) <= 120
+
+
+def test_every_rule_is_asked_on_its_occasions_and_no_other() -> None:
+    assert by_occasion(checked(RULES.values()).values()) == RULES_BY_OCCASION
+    assert checked(RULES.values()) == RULES

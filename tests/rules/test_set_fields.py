@@ -6,7 +6,7 @@ import pytest
 from msgspec import Raw
 
 from tests.factories import Tweak, drop, make_entry, put, to_bytes
-from tests.rules.verdicts import change_of, update
+from tests.rules.findings import change_of, update
 from webhook.api.managed_fields import entries_of
 from webhook.api.spec_fields import spec_fields
 from webhook.rules.set_fields import SetFields

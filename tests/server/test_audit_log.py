@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.factories import Document, changed, make_review, put, to_bytes
-from tests.rules.verdicts import RIVAL, by_user, take, update, written
+from tests.rules.findings import RIVAL, by_user, take, update, written
 from tests.server.harness import make_certificates, running
 from webhook.policy.model import Policy
 from webhook.policy.parse import parse

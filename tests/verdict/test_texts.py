@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.factories import Document, changed, drop, make_lease, make_review, put
 from tests.recordings import recordings
-from tests.rules.verdicts import by_node, by_service_account, by_user, take, update, written
+from tests.rules.findings import by_node, by_service_account, by_user, take, update, written
 from tests.test_evaluate import ABSURD, OBSERVE, STANDARD, STEAL, STRICT, UNSTAMPED, evaluated, policy
 from webhook.policy.model import Policy
 from webhook.policy_file import load

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.factories import Document, make_lease, make_review, put
-from tests.rules.verdicts import (
+from tests.rules.findings import (
     DENY,
     FORBIDDEN,
     RIVAL,

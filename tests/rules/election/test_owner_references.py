@@ -2,11 +2,10 @@
 
 import pytest
 
-from tests.factories import Document, Tweak, drop, put
-from tests.rules.verdicts import (
+from tests.factories import NOW, Document, Tweak, drop, put
+from tests.rules.findings import (
     DENY,
     FORBIDDEN,
-    NOW,
     by_node,
     by_service_account,
     by_user,

@@ -2,11 +2,10 @@
 
 import pytest
 
-from tests.factories import Document, changed, drop, make_entry, put
-from tests.rules.verdicts import (
+from tests.factories import NOW, Document, changed, drop, make_entry, put
+from tests.rules.findings import (
     DENY,
     FORBIDDEN,
-    NOW,
     RIVAL,
     SECOND,
     by_node,

@@ -2,18 +2,20 @@
 
 import pytest
 
-from tests.factories import Document, changed, drop, make_candidate, make_entry, make_lease, make_review, put
-from tests.rules.verdicts import DENY, INVALID, said, update, written
+from tests.factories import (
+    Document,
+    drop,
+    make_entry,
+    make_lease,
+    make_review,
+    put,
+)
+from tests.rules.findings import DENY, INVALID, candidate_updated, said, update, written
 
 AFTER_9999 = "10000-01-01T00:59:59.999999Z"
 BEFORE_0 = "-0001-12-31T23:00:00.000000Z"
 RENEW, ACQUIRE, PING = "spec.renewTime", "spec.acquireTime", "spec.pingTime"
 ENTRY = "metadata.managedFields[0].time"
-
-
-def candidate(*tweaks: object, old: tuple[object, ...] = ()) -> Document:
-    before = make_candidate(*old)  # type: ignore[arg-type]
-    return make_review(old=before, new=changed(before, *tweaks))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -24,8 +26,8 @@ def candidate(*tweaks: object, old: tuple[object, ...] = ()) -> Document:
         pytest.param(make_review(new=make_lease(put(RENEW, AFTER_9999))), RENEW, id="renewTime on CREATE"),
         pytest.param(update(put(RENEW, "yesterday")), RENEW, id="renewTime that is no time"),
         pytest.param(update(put(RENEW, "2025-11-20T12:00:00Z")), RENEW, id="renewTime without a fraction"),
-        pytest.param(candidate(put(PING, AFTER_9999)), PING, id="pingTime of a candidate"),
-        pytest.param(candidate(put(RENEW, BEFORE_0)), RENEW, id="renewTime of a candidate"),
+        pytest.param(candidate_updated(put(PING, AFTER_9999)), PING, id="pingTime of a candidate"),
+        pytest.param(candidate_updated(put(RENEW, BEFORE_0)), RENEW, id="renewTime of a candidate"),
         pytest.param(
             update(put(RENEW, AFTER_9999), old=[put(RENEW, BEFORE_0)]), RENEW, id="one unreadable time for another"
         ),
@@ -33,7 +35,9 @@ def candidate(*tweaks: object, old: tuple[object, ...] = ()) -> Document:
             update(put(ENTRY, "10000-01-01T00:59:59Z")), ENTRY, id="an entry time, in a write that changes nothing else"
         ),
         pytest.param(
-            candidate(lambda new: new["metadata"]["managedFields"].append(make_entry(time="-0001-12-31T23:00:00Z"))),
+            candidate_updated(
+                lambda new: new["metadata"]["managedFields"].append(make_entry(time="-0001-12-31T23:00:00Z"))
+            ),
             "metadata.managedFields[1].time",
             id="a bogus entry's time",
         ),
@@ -72,8 +76,22 @@ def test_unreadable(review: Document, field: str) -> None:
             id="an entry that was there, renamed",
         ),
         pytest.param(update(put(ENTRY, "noise")), id="an entry's time that is no time at all"),
-        pytest.param(candidate(put(PING, None)), id="no pingTime"),
+        pytest.param(candidate_updated(put(PING, None)), id="no pingTime"),
     ],
 )
 def test_silent(review: Document) -> None:
     assert said("time-unreadable", review) == set()
+
+
+ENTRIES = "metadata.managedFields"
+
+
+TIME = f"{ENTRIES}[0].time"
+
+
+LABEL = put("metadata.labels.tier", "1")
+
+
+def test_an_entry_time_that_is_unreadable() -> None:
+    review = update(LABEL, put(TIME, "10000-01-01T00:00:00Z"))
+    assert said("time-unreadable", review) == {(INVALID, TIME, DENY)}

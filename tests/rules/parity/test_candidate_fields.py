@@ -3,14 +3,14 @@
 import pytest
 
 from tests.factories import Document, Tweak, drop, put
-from tests.rules.field_errors import (
+from tests.rules.findings import (
     INVALID,
     NOT_SUPPORTED,
     REQUIRED,
     candidate_created,
     candidate_updated,
+    field_errors,
     printed,
-    said,
 )
 from webhook.api.field import ErrorType
 
@@ -22,32 +22,32 @@ OLDEST = "OldestEmulationVersion"
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_legal_candidate_is_left_alone(version: str) -> None:
-    assert said(candidate_created(version=version)) == []
-    assert said(candidate_updated(put("spec.renewTime", "2025-11-20T12:00:05.000000Z"), version=version)) == []
+    assert field_errors(candidate_created(version=version)) == []
+    assert field_errors(candidate_updated(put("spec.renewTime", "2025-11-20T12:00:05.000000Z"), version=version)) == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("tweak", [put(LEASE, ""), put(LEASE, None), drop(LEASE)], ids=["empty", "null", "absent"])
 def test_a_lease_name_is_required(tweak: Tweak, version: str) -> None:
-    assert said(candidate_created(tweak, version=version)) == [("candidate-lease-name", REQUIRED, LEASE)]
-    assert said(candidate_updated(tweak, version=version)) == [
+    assert field_errors(candidate_created(tweak, version=version)) == [("candidate-lease-name", REQUIRED, LEASE)]
+    assert field_errors(candidate_updated(tweak, version=version)) == [
         ("candidate-lease-name", REQUIRED, LEASE),
         ("candidate-lease-name-immutable", INVALID, LEASE),
     ]
 
 
 def test_a_lease_name_may_not_change() -> None:
-    assert said(candidate_updated(put(LEASE, "other"))) == [("candidate-lease-name-immutable", INVALID, LEASE)]
+    assert field_errors(candidate_updated(put(LEASE, "other"))) == [("candidate-lease-name-immutable", INVALID, LEASE)]
 
 
 def test_a_lease_name_is_legal_when_set_or_changed() -> None:
     illegal = put(LEASE, "Not a name")
-    assert said(candidate_created(illegal)) == [("candidate-lease-name-format", INVALID, LEASE)]
-    assert said(candidate_updated(illegal)) == [
+    assert field_errors(candidate_created(illegal)) == [("candidate-lease-name-format", INVALID, LEASE)]
+    assert field_errors(candidate_updated(illegal)) == [
         ("candidate-lease-name-immutable", INVALID, LEASE),
         ("candidate-lease-name-format", INVALID, LEASE),
     ]
-    assert said(candidate_updated(old=(illegal,))) == []
+    assert field_errors(candidate_updated(old=(illegal,))) == []
 
 
 @pytest.mark.parametrize("version", LATER)
@@ -62,18 +62,18 @@ def test_a_lease_name_is_legal_when_set_or_changed() -> None:
 )
 def test_a_strategy_is_known_or_qualified(tweak: Tweak, error: ErrorType, version: str) -> None:
     expected = [("candidate-strategy", error, STRATEGY)]
-    assert said(candidate_created(tweak, version=version)) == expected
-    assert said(candidate_updated(tweak, version=version)) == expected
-    assert said(candidate_updated(old=(tweak,), version=version)) == expected
+    assert field_errors(candidate_created(tweak, version=version)) == expected
+    assert field_errors(candidate_updated(tweak, version=version)) == expected
+    assert field_errors(candidate_updated(old=(tweak,), version=version)) == expected
 
 
 @pytest.mark.parametrize("version", LATER)
 def test_later_versions_have_no_list_of_strategies(version: str) -> None:
-    assert said(candidate_created(put(LIST, ["x", "x"]), version=version)) == []
+    assert field_errors(candidate_created(put(LIST, ["x", "x"]), version=version)) == []
 
 
 def test_the_first_version_has_a_list_of_strategies_only() -> None:
-    assert said(candidate_created(put(STRATEGY, "x"), version="v1alpha1")) == []
+    assert field_errors(candidate_created(put(STRATEGY, "x"), version="v1alpha1")) == []
 
 
 @pytest.mark.parametrize(
@@ -91,13 +91,13 @@ def test_the_first_version_has_a_list_of_strategies_only() -> None:
 def test_preferred_strategies_of_the_first_version(
     strategies: object, expected: list[tuple[str, ErrorType, str]]
 ) -> None:
-    assert said(candidate_created(put(LIST, strategies), version="v1alpha1")) == expected
+    assert field_errors(candidate_created(put(LIST, strategies), version="v1alpha1")) == expected
 
 
 def test_repeated_strategies_ratchet() -> None:
     twice = put(LIST, ["a/b", "a/b"])
-    assert said(candidate_updated(old=(twice,), version="v1alpha1")) == []
-    assert said(candidate_updated(twice, version="v1alpha1")) == [
+    assert field_errors(candidate_updated(old=(twice,), version="v1alpha1")) == []
+    assert field_errors(candidate_updated(twice, version="v1alpha1")) == [
         ("candidate-strategies-unique", INVALID, f"{LIST}[1]")
     ]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.factories import Tweak, drop, put
-from tests.rules.field_errors import INVALID, REQUIRED, candidate_created, candidate_updated, printed, said
+from tests.rules.findings import INVALID, REQUIRED, candidate_created, candidate_updated, field_errors, printed
 from webhook.api.field import ErrorType
 
 BINARY, EMULATION = "spec.binaryVersion", "spec.emulationVersion"
@@ -33,7 +33,7 @@ def without_oldest(version: str) -> Tweak:
     ],
 )
 def test_versions_in_order_are_left_alone(binary: str, emulation: str, version: str) -> None:
-    assert said(candidate_created(*versions(binary, emulation), version=version)) == []
+    assert field_errors(candidate_created(*versions(binary, emulation), version=version)) == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -47,17 +47,17 @@ def test_versions_in_order_are_left_alone(binary: str, emulation: str, version: 
 )
 def test_an_emulation_above_the_binary_is_named(binary: str, emulation: str, version: str) -> None:
     expected = [("candidate-version-order", INVALID, BINARY)]
-    assert said(candidate_created(*versions(binary, emulation), version=version)) == expected
-    assert said(candidate_updated(old=versions(binary, emulation), version=version)) == expected
+    assert field_errors(candidate_created(*versions(binary, emulation), version=version)) == expected
+    assert field_errors(candidate_updated(old=versions(binary, emulation), version=version)) == expected
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("text", ["v1.36.0", "1.36", "1.36.0.0", " 1.36.0", "18446744073709551616.0.0", "1.02.3"])
 def test_one_bad_version_is_one_finding(text: str, version: str) -> None:
-    assert said(candidate_created(put(BINARY, text), version=version)) == [
+    assert field_errors(candidate_created(put(BINARY, text), version=version)) == [
         ("candidate-binary-version", INVALID, BINARY)
     ]
-    assert said(candidate_created(put(EMULATION, text), version=version)) == [
+    assert field_errors(candidate_created(put(EMULATION, text), version=version)) == [
         ("candidate-emulation-version", INVALID, EMULATION)
     ]
 
@@ -65,7 +65,7 @@ def test_one_bad_version_is_one_finding(text: str, version: str) -> None:
 @pytest.mark.parametrize("version", LATER)
 @pytest.mark.parametrize("tweak", [drop(BINARY), put(BINARY, "")], ids=["absent", "empty"])
 def test_later_versions_require_a_binary_version(tweak: Tweak, version: str) -> None:
-    assert said(candidate_created(tweak, version=version)) == [("candidate-binary-version", REQUIRED, BINARY)]
+    assert field_errors(candidate_created(tweak, version=version)) == [("candidate-binary-version", REQUIRED, BINARY)]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -76,19 +76,19 @@ def test_later_versions_require_a_binary_version(tweak: Tweak, version: str) -> 
 )
 def test_oldest_emulation_version_needs_an_emulation_version(tweak: Tweak, version: str) -> None:
     expected: list[tuple[str, ErrorType, str]] = [("candidate-versions-required", REQUIRED, EMULATION)]
-    assert said(candidate_created(tweak, version=version)) == expected
-    assert said(candidate_created(tweak, without_oldest(version), version=version)) == []
+    assert field_errors(candidate_created(tweak, version=version)) == expected
+    assert field_errors(candidate_created(tweak, without_oldest(version), version=version)) == []
 
 
 def test_a_pre_release_of_zero_is_a_version() -> None:
-    assert said(candidate_created(put(EMULATION, "0.0.0-a"))) == []
+    assert field_errors(candidate_created(put(EMULATION, "0.0.0-a"))) == []
 
 
 def test_the_first_version_needs_both_versions_for_oldest_emulation_version() -> None:
-    assert said(candidate_created(drop(BINARY), version="v1alpha1")) == [
+    assert field_errors(candidate_created(drop(BINARY), version="v1alpha1")) == [
         ("candidate-versions-required", REQUIRED, BINARY)
     ]
-    assert said(candidate_created(drop(BINARY), without_oldest("v1alpha1"), version="v1alpha1")) == []
+    assert field_errors(candidate_created(drop(BINARY), without_oldest("v1alpha1"), version="v1alpha1")) == []
 
 
 def test_the_words_are_those_of_the_api_server() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.factories import Tweak, drop, put
-from tests.rules.field_errors import FORBIDDEN, INVALID, NOT_SUPPORTED, created, printed, said, updated
+from tests.rules.findings import FORBIDDEN, INVALID, NOT_SUPPORTED, created, field_errors, printed, update
 from webhook.api.field import ErrorType
 
 DURATION, TRANSITIONS = "spec.leaseDurationSeconds", "spec.leaseTransitions"
@@ -28,12 +28,12 @@ STRATEGY, PREFERRED = "spec.strategy", "spec.preferredHolder"
     ],
 )
 def test_a_legal_lease_is_left_alone(tweak: Tweak) -> None:
-    assert said(created(tweak)) == []
-    assert said(updated(tweak)) == []
+    assert field_errors(created(tweak)) == []
+    assert field_errors(update(tweak)) == []
 
 
 def test_a_preferred_holder_beside_a_strategy_is_left_alone() -> None:
-    assert said(created(put(PREFERRED, "b_2"), put(STRATEGY, "example.com/fast"))) == []
+    assert field_errors(created(put(PREFERRED, "b_2"), put(STRATEGY, "example.com/fast"))) == []
 
 
 @pytest.mark.parametrize(
@@ -49,9 +49,9 @@ def test_a_preferred_holder_beside_a_strategy_is_left_alone() -> None:
     ],
 )
 def test_an_illegal_field_is_named(tweak: Tweak, rule: str, error: ErrorType, field: str) -> None:
-    assert said(created(tweak)) == [(rule, error, field)]
-    assert said(updated(tweak)) == [(rule, error, field)]
-    assert said(updated(old=(tweak,))) == [(rule, error, field)], "field rules do not ratchet"
+    assert field_errors(created(tweak)) == [(rule, error, field)]
+    assert field_errors(update(tweak)) == [(rule, error, field)]
+    assert field_errors(update(old=(tweak,))) == [(rule, error, field)], "field rules do not ratchet"
 
 
 def test_the_words_are_those_of_the_api_server() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.factories import Document, Tweak, changed, drop, put
-from tests.rules.field_errors import INVALID, REQUIRED, candidate_created, created, named, printed, said, updated
+from tests.rules.findings import INVALID, REQUIRED, candidate_created, created, field_errors, named, printed, update
 
 NAME, BASE, NAMESPACE = "metadata.name", "metadata.generateName", "metadata.namespace"
 
@@ -30,12 +30,12 @@ def generated(base: str) -> Tweak:
         pytest.param(created(drop(NAMESPACE), lambda _: None), id="namespace of the request alone"),
         pytest.param(candidate_created(named("Host_0.a-b")), id="candidate: capitals and underscores"),
         pytest.param(candidate_created(generated("Host_")), id="candidate: generateName"),
-        pytest.param(updated(old=(named("Not_A_Lease_Name"),)), id="UPDATE of a name that CREATE would refuse"),
+        pytest.param(update(old=(named("Not_A_Lease_Name"),)), id="UPDATE of a name that CREATE would refuse"),
     ],
 )
 def test_a_legal_name_is_left_alone(review: Document) -> None:
     review["request"]["namespace"] = "shop"
-    assert said(review) == []
+    assert field_errors(review) == []
 
 
 @pytest.mark.parametrize(
@@ -58,12 +58,12 @@ def test_a_legal_name_is_left_alone(review: Document) -> None:
     ],
 )
 def test_an_illegal_name_is_named(review: Document, fields: list[str]) -> None:
-    assert said(review) == [("object-name", INVALID, field) for field in fields]
+    assert field_errors(review) == [("object-name", INVALID, field) for field in fields]
 
 
 def test_a_name_and_a_namespace_are_required() -> None:
     review = changed(created(drop(NAME), drop(NAMESPACE)), put("request.namespace", ""), put("request.name", ""))
-    assert said(review) == [("object-name", REQUIRED, NAME), ("object-name", REQUIRED, NAMESPACE)]
+    assert field_errors(review) == [("object-name", REQUIRED, NAME), ("object-name", REQUIRED, NAMESPACE)]
     assert printed(review) == [
         "metadata.name: Required value: name or generateName is required",
         "metadata.namespace: Required value",

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.factories import Document, changed, make_candidate, make_lease, make_review, put
-from tests.rules.field_errors import INVALID, NOT_SUPPORTED, TOO_LONG, created, printed, said, updated
+from tests.rules.findings import INVALID, NOT_SUPPORTED, TOO_LONG, created, field_errors, printed, update
 from webhook.api.field import ErrorType
 
 
@@ -33,8 +33,8 @@ def deleted(**options: object) -> Document:
     ],
 )
 def test_legal_options_are_left_alone(options: dict[str, object]) -> None:
-    for review in (created(), updated(), make_review(new=make_candidate())):
-        assert said(with_options(review, **options)) == []
+    for review in (created(), update(), make_review(new=make_candidate())):
+        assert field_errors(with_options(review, **options)) == []
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def test_legal_options_are_left_alone(options: dict[str, object]) -> None:
     ],
 )
 def test_illegal_options_of_any_write_are_named(options: dict[str, object], error: ErrorType, field: str) -> None:
-    for review in (created(), updated(), make_review(new=make_candidate()), deleted()):
-        assert said(with_options(review, **options)) == [("request-options", error, field)]
+    for review in (created(), update(), make_review(new=make_candidate()), deleted()):
+        assert field_errors(with_options(review, **options)) == [("request-options", error, field)]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_illegal_options_of_any_write_are_named(options: dict[str, object], erro
     ],
 )
 def test_legal_options_of_a_deletion_are_left_alone(options: dict[str, object]) -> None:
-    assert said(deleted(**options)) == []
+    assert field_errors(deleted(**options)) == []
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_legal_options_of_a_deletion_are_left_alone(options: dict[str, object]) 
     ],
 )
 def test_illegal_options_of_a_deletion_are_named(options: dict[str, object], error: ErrorType, field: str) -> None:
-    assert said(deleted(**options)) == [("request-options", error, field)]
+    assert field_errors(deleted(**options)) == [("request-options", error, field)]
 
 
 def test_the_words_are_those_of_the_api_server() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.factories import Document, Tweak, drop, make_entry, make_lease, make_review, put
-from tests.rules.verdicts import DENY, FORBIDDEN, HOUR, NOW, RIVAL, change_of, findings, said, take, update, written
+from tests.factories import NOW, Document, Tweak, drop, make_entry, make_lease, make_review, put
+from tests.rules.findings import DENY, FORBIDDEN, HOUR, RIVAL, change_of, findings, said, take, update, written
 
 TAMPERED = {(FORBIDDEN, "metadata.managedFields", DENY)}
 ENTRIES = "metadata.managedFields"
@@ -368,6 +368,19 @@ def test_entries_of_a_broken_list_own_nothing() -> None:
     assert list(change_of(update(put("spec.leaseTransitions", 6), old=[put(ENTRIES, broken)])).old_entries) == []
 
 
-def test_the_cure_is_named_where_stamps_are_missing() -> None:
-    (finding,) = findings(update(take(RIVAL), old=[drop(ENTRIES)]), now=NOW + HOUR)["lease-without-stamps"]
-    assert "kubectl apply --server-side" in finding.error.detail
+def texts(rule: str, review: Document) -> list[str]:
+    return [str(one.error) for one in findings(review)[rule]]
+
+
+NO_STAMP = drop(TIME)
+
+
+def test_what_is_said_of_emptied_stamps() -> None:
+    manager = "a-manager-with-a-name-of-more-than-forty-characters"
+    (without,) = texts("renewal-stamp-tampered", update(put(ENTRIES, []), old=[NO_STAMP]))
+    (long,) = texts("renewal-stamp-tampered", update(put(ENTRIES, []), old=[put(f"{ENTRIES}[0].manager", manager)]))
+    (nameless,) = texts("renewal-stamp-tampered", update(put(ENTRIES, []), old=[drop(f"{ENTRIES}[0].manager")]))
+    assert "empties managedFields and with it what the API server saw of the lease; leave" in without
+    assert 'manager "a-manager-with-a-name-of-more-than-forty' in long
+    assert "forty-c" not in long
+    assert 'manager "")' in nameless

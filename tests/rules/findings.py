@@ -1,4 +1,4 @@
-"""Rules asked directly: one valid write, one thing changed, and what every rule has to say about it.
+"""Rules evaluated directly: one valid write, one thing changed, and what each rule finds.
 
 The write is always a review's bytes through the real decoder; no policy is involved, so tiers are the rules' own.
 """
@@ -6,26 +6,27 @@ The write is always a review's bytes through the real decoder; no policy is invo
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from tests.factories import Document, Tweak, changed, make_lease, make_review, put, to_bytes
-from webhook.api.field import ErrorType
+from tests.factories import NOW, Document, Tweak, changed, make_candidate, make_lease, make_review, put, to_bytes
+from webhook.api import micro_time
+from webhook.api.field import ErrorType, FieldError
 from webhook.api.review import decode
 from webhook.rules.binding import Binding
 from webhook.rules.change import CandidateChange, LeaseChange, change_made_by
 from webhook.rules.finding import Finding
 from webhook.rules.limits import DEFAULT_LIMITS, Limits
 from webhook.rules.mode import Mode
-from webhook.rules.registry import RULES_BY_OCCASION
+from webhook.rules.registry import RULES, RULES_BY_OCCASION
 
 SECOND = 1_000_000
 HOUR = 3600 * SECOND
 DAY = 24 * HOUR
-NOW = 1_763_640_000_000_000
 
-INVALID, FORBIDDEN = ErrorType.INVALID, ErrorType.FORBIDDEN
+REQUIRED, INVALID, FORBIDDEN = ErrorType.REQUIRED, ErrorType.INVALID, ErrorType.FORBIDDEN
+NOT_SUPPORTED, TOO_LONG = ErrorType.NOT_SUPPORTED, ErrorType.TOO_LONG
 DENY, WARN = Mode.DENY, Mode.WARN
 
-RIVAL = "rival-5b8f7d-lk2mn_77aa"
 Said = tuple[ErrorType, str, Mode]
+RIVAL = "rival-5b8f7d-lk2mn_77aa"
 
 
 def change_of(
@@ -57,6 +58,26 @@ def said(rule: str, review: Document, *, now: int = NOW, binding: Binding | None
     return {(one.error.type, one.error.field, one.tier) for one in found}
 
 
+def parity_errors(review: Document) -> list[tuple[str, FieldError]]:
+    """What the rules that repeat the API server's checks found, with the ids of the rules."""
+    return [(rule, one.error) for rule, found in findings(review).items() if RULES[rule].parity for one in found]
+
+
+def field_errors(review: Document) -> list[tuple[str, ErrorType, str]]:
+    """(rule, type, field) of what these rules found, in order."""
+    return [(rule, error.type, error.field) for rule, error in parity_errors(review)]
+
+
+def printed(review: Document) -> list[str]:
+    """What these rules found, as people read it."""
+    return [str(error) for _, error in parity_errors(review)]
+
+
+def at(offset: int) -> str:
+    """A MicroTime this many microseconds from NOW."""
+    return micro_time.canonical(NOW + offset)
+
+
 def written(*tweaks: Tweak, at: str) -> Tweak:
     """The tweaks, and the stamp that the API server puts on a write that changes the spec of a lease."""
 
@@ -67,10 +88,47 @@ def written(*tweaks: Tweak, at: str) -> Tweak:
     return tweak
 
 
+def created(*tweaks: Tweak) -> Document:
+    """The CREATE of a changed lease."""
+    return make_review(new=make_lease(*tweaks))
+
+
 def update(*tweaks: Tweak, old: Iterable[Tweak] = (), review: Iterable[Tweak] = ()) -> Document:
     """An UPDATE of a valid lease: `tweaks` change the new object, `old` both, `review` the request."""
     before = make_lease(*old)
     return make_review(*review, old=before, new=changed(before, *tweaks))
+
+
+def deleted(*review: Tweak, old: Iterable[Tweak] = ()) -> Document:
+    """The DELETE of a lease: `old` changes the lease, `review` the request."""
+    return make_review(*review, old=make_lease(*old))
+
+
+def candidate_created(*tweaks: Tweak, version: str = "v1beta1") -> Document:
+    """The CREATE of a changed candidate of one version."""
+    return make_review(new=make_candidate(of_version(version), *tweaks))
+
+
+def candidate_updated(*tweaks: Tweak, version: str = "v1beta1", old: Iterable[Tweak] = ()) -> Document:
+    """The UPDATE of a candidate of one version: `old` changes both objects, `tweaks` the new one."""
+    before = make_candidate(of_version(version), *old)
+    return make_review(old=before, new=changed(before, *tweaks))
+
+
+def of_version(version: str) -> Tweak:
+    """A candidate as that version has it: v1alpha1 lists its strategies."""
+
+    def tweak(document: Document) -> None:
+        document["apiVersion"] = f"coordination.k8s.io/{version}"
+        if version == "v1alpha1":
+            document["spec"]["preferredStrategies"] = [document["spec"].pop("strategy")]
+
+    return tweak
+
+
+def named(name: str) -> Tweak:
+    """The object under another name."""
+    return put("metadata.name", name)
 
 
 def by_service_account(namespace: str, name: str, pod: str = "") -> Tweak:

@@ -6,22 +6,20 @@ The wording of the policy rules is pinned here and nowhere else; other tests com
 import pytest
 
 from tests.factories import (
+    NOW,
     Document,
-    Tweak,
-    changed,
     drop,
-    make_candidate,
-    make_lease,
-    make_review,
     put,
 )
-from tests.rules.verdicts import (
-    NOW,
+from tests.rules.findings import (
     RIVAL,
     SECOND,
     by_node,
     by_service_account,
     by_user,
+    candidate_updated,
+    created,
+    deleted,
     findings,
     in_namespace,
     take,
@@ -31,7 +29,6 @@ from tests.rules.verdicts import (
 from webhook.rules.binding import Binding
 from webhook.rules.registry import RULES
 from webhook.rules.statement import Statement
-from webhook.rules.times import span
 
 POD = "checkout-6d5f9c-x2x8p"
 INTRUDER = by_service_account("guest", "intruder", "intruder-0")
@@ -47,19 +44,6 @@ SERVER = in_namespace("kube-system", "apiserver-7x")
 NODE = in_namespace("kube-node-lease", "n1")
 OWNER = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "checkout", "uid": "1"}
 YEAR_10000 = "10000-01-01T00:59:59.999999Z"
-
-
-def create(*tweaks: Tweak) -> Document:
-    return make_review(new=make_lease(*tweaks))
-
-
-def delete(*tweaks: Tweak) -> Document:
-    return make_review(old=make_lease(*tweaks))
-
-
-def candidate(*tweaks: Tweak) -> Document:
-    before = make_candidate()
-    return make_review(old=before, new=changed(before, *tweaks))
 
 
 TEXTS = [
@@ -185,7 +169,7 @@ TEXTS = [
     ),
     pytest.param(
         "renew-time-in-future",
-        create(put("spec.renewTime", "2025-11-20T21:00:03.000000Z")),
+        created(put("spec.renewTime", "2025-11-20T21:00:03.000000Z")),
         (
             'spec.renewTime: Invalid value: "2025-11-20T21:00:03.000000Z": must not be more than 60 s ahead '
             "of the API server (12:00:04Z), is 9 h 0 min ahead; whole hours: the client writes local time as "
@@ -196,7 +180,7 @@ TEXTS = [
     ),
     pytest.param(
         "renew-time-in-future",
-        create(put("spec.renewTime", "2025-11-20T12:01:34.000000Z")),
+        created(put("spec.renewTime", "2025-11-20T12:01:34.000000Z")),
         (
             'spec.renewTime: Invalid value: "2025-11-20T12:01:34.000000Z": must not be more than 60 s ahead '
             "of the API server (12:00:04Z), is 1 min 30 s ahead; write the current time, or set the client's "
@@ -218,7 +202,7 @@ TEXTS = [
     ),
     pytest.param(
         "duration-too-long",
-        create(put("spec.leaseDurationSeconds", 31536001)),
+        created(put("spec.leaseDurationSeconds", 31536001)),
         (
             "spec.leaseDurationSeconds: Invalid value: 31536001: must not be greater than 31536000; a dead "
             "holder would keep the lease for as long"
@@ -228,7 +212,7 @@ TEXTS = [
     ),
     pytest.param(
         "duration-too-long",
-        create(put("spec.leaseDurationSeconds", 86401)),
+        created(put("spec.leaseDurationSeconds", 86401)),
         (
             "spec.leaseDurationSeconds: Invalid value: 86401: must not be greater than 86400; a dead holder "
             "would keep the lease for as long"
@@ -400,14 +384,14 @@ TEXTS = [
     ),
     pytest.param(
         "holder-identity-shape",
-        create(take("a\x07")),
+        created(take("a\x07")),
         'spec.holderIdentity: Invalid value: "a\\x07": must not contain control characters',
         'holder "a\\x07" has control characters, which break terminals and logs',
         id="a control character",
     ),
     pytest.param(
         "holder-identity-shape",
-        create(take("a\u200b")),
+        created(take("a\u200b")),
         ('spec.holderIdentity: Invalid value: "a\\u200b": must not contain bidirectional or invisible characters'),
         'holder "a\\u200b" has invisible characters: it may look like another holder',
         id="an invisible character",
@@ -421,7 +405,7 @@ TEXTS = [
     ),
     pytest.param(
         "holder-identity-mismatch",
-        create(take("rival")),
+        created(take("rival")),
         (
             'spec.holderIdentity: Forbidden: holder "rival" must begin with the name of the writing pod, '
             '"checkout-6d5f9c-x2x8p"; set the elector\'s identity to the pod name, or turn this rule down'
@@ -441,7 +425,7 @@ TEXTS = [
     ),
     pytest.param(
         "identity-binding",
-        changed(delete(), by_user("intruder")),
+        deleted(by_user("intruder")),
         (
             "spec.holderIdentity: Forbidden: only the writers bound in the webhook's policy may write this "
             'lease, and "intruder" is not one of them; ask who runs lease-webhook'
@@ -506,7 +490,7 @@ TEXTS = [
     ),
     pytest.param(
         "live-lease-deleted",
-        delete(),
+        deleted(),
         (
             'metadata: Forbidden: the lease is held by "checkout-6d5f9c-x2x8p_1f0e" and runs 11 s more; stop '
             "its holder first, or delete again after that"
@@ -516,7 +500,7 @@ TEXTS = [
     ),
     pytest.param(
         "live-lease-deleted",
-        delete(STAMPLESS),
+        deleted(old=[STAMPLESS]),
         (
             'metadata: Forbidden: the lease is held by "checkout-6d5f9c-x2x8p_1f0e" and runs 11 s more by '
             "its own clock; stop its holder first, or delete again after that"
@@ -539,7 +523,7 @@ TEXTS = [
     ),
     pytest.param(
         "ping-time-writer",
-        candidate(put("spec.pingTime", "2025-11-20T12:00:11.000000Z")),
+        candidate_updated(put("spec.pingTime", "2025-11-20T12:00:11.000000Z")),
         (
             "spec.pingTime: Forbidden: pingTime may be set by the API server's coordinated leader election "
             "only; leave it as it is"
@@ -549,7 +533,7 @@ TEXTS = [
     ),
     pytest.param(
         "candidate-renew-time-in-future",
-        candidate(put("spec.renewTime", "2025-11-20T12:00:20.000000Z")),
+        candidate_updated(put("spec.renewTime", "2025-11-20T12:00:20.000000Z")),
         (
             'spec.renewTime: Invalid value: "2025-11-20T12:00:20.000000Z": must not be more than 10 s ahead '
             "of the API server (12:00:04Z), is 16 s ahead; write the current time, or set the client's clock"
@@ -559,7 +543,7 @@ TEXTS = [
     ),
     pytest.param(
         "candidate-renew-time-backwards",
-        candidate(put("spec.renewTime", "2025-11-20T10:59:59.000000Z")),
+        candidate_updated(put("spec.renewTime", "2025-11-20T10:59:59.000000Z")),
         (
             'spec.renewTime: Invalid value: "2025-11-20T10:59:59.000000Z": must not be more than 3600 s '
             "before the old value; check the candidate's clock"
@@ -569,7 +553,7 @@ TEXTS = [
     ),
     pytest.param(
         "candidate-changed",
-        candidate(put("spec.binaryVersion", "1.37.0")),
+        candidate_updated(put("spec.binaryVersion", "1.37.0")),
         (
             "spec.binaryVersion: Forbidden: binaryVersion may not change after creation; delete and recreate the "
             "candidate"
@@ -601,37 +585,3 @@ def test_a_warning_says_what_happened_in_120_characters(rule: str, review: Docum
     for refusal in ("Forbidden", "Invalid value", "must", "may not", "retry"):
         assert refusal not in warning
     assert (denial + warning).isprintable()
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        pytest.param(59, "59 s", id="seconds"),
-        pytest.param(3599, "59 min 59 s", id="minutes"),
-        pytest.param(3600, "1 h 0 min", id="an hour"),
-        pytest.param(9 * 3600 - 2, "9 h 0 min", id="a request takes time"),
-        pytest.param(86_370, "1 d 0 h", id="nearly a day"),
-        pytest.param(3650 * 86_400, "3650 d 0 h", id="years"),
-    ],
-)
-def test_a_span_has_its_two_largest_units(seconds: int, text: str) -> None:
-    assert span(seconds * SECOND) == text
-
-
-@pytest.mark.parametrize(
-    ("time", "zone"),
-    [
-        pytest.param("2025-11-20T13:00:00.000000Z", True, id="an hour"),
-        pytest.param("2025-11-20T12:59:00.000000Z", True, id="an hour less a minute"),
-        pytest.param("2025-11-20T13:01:01.000000Z", False, id="an hour and more than a minute"),
-        pytest.param("2025-11-20T12:58:59.000000Z", False, id="an hour less more than a minute"),
-        pytest.param("2025-11-20T12:01:30.000000Z", False, id="less than an hour"),
-        pytest.param("2025-11-21T02:00:00.000000Z", True, id="fourteen hours"),
-        pytest.param("2025-11-21T03:00:00.000000Z", False, id="further east than any zone"),
-    ],
-)
-def test_whole_hours_ahead_hint_at_a_time_zone(time: str, zone: bool) -> None:
-    (found,) = findings(create(put("spec.renewTime", time)), now=NOW)["renew-time-in-future"]
-    assert ("local time as UTC" in found.error.detail) is zone
-    assert found.happened is not None
-    assert ("local time as UTC" in found.happened.text) is zone

@@ -1,0 +1,48 @@
+"""acquireTime while the holder stays."""
+
+import pytest
+
+from tests.factories import Document, drop, put
+from tests.rules.findings import (
+    DENY,
+    HOUR,
+    INVALID,
+    RIVAL,
+    SECOND,
+    at,
+    said,
+    take,
+    update,
+)
+
+RENEW = "spec.renewTime"
+COUNT = "spec.leaseTransitions"
+ACQUIRE = "spec.acquireTime"
+
+
+EDIT = put(COUNT, 6)
+
+
+@pytest.mark.parametrize(
+    ("review", "speaks"),
+    [
+        pytest.param(update(EDIT, put(ACQUIRE, at(SECOND)), old=[put(ACQUIRE, at(0))]), False, id="by a second"),
+        pytest.param(
+            update(EDIT, put(ACQUIRE, at(SECOND + 1)), old=[put(ACQUIRE, at(0))]),
+            True,
+            id="forward by more than a second",
+        ),
+        pytest.param(
+            update(EDIT, put(ACQUIRE, at(-SECOND - 1)), old=[put(ACQUIRE, at(0))]),
+            True,
+            id="back by more than a second",
+        ),
+        pytest.param(update(EDIT, put(ACQUIRE, at(HOUR)), take(RIVAL)), False, id="with a new holder"),
+        pytest.param(update(EDIT, drop(ACQUIRE)), False, id="removed"),
+        pytest.param(update(EDIT, old=[drop(ACQUIRE)]), False, id="absent"),
+        pytest.param(update(EDIT, put(ACQUIRE, at(0)), old=[drop(ACQUIRE)]), False, id="set where there was none"),
+        pytest.param(update(put(ACQUIRE, at(HOUR)), put(RENEW, at(SECOND))), False, id="in a renewal, as Pekko does"),
+    ],
+)
+def test_acquire_time_changed(review: Document, speaks: bool) -> None:
+    assert said("acquire-time-changed", review) == ({(INVALID, ACQUIRE, DENY)} if speaks else set())

@@ -1,0 +1,128 @@
+"""What a LeaseCandidate may become, and who may ping it."""
+
+import pytest
+
+from tests.factories import (
+    Document,
+    drop,
+    make_candidate,
+    make_review,
+    put,
+)
+from tests.rules.findings import (
+    DAY,
+    DENY,
+    FORBIDDEN,
+    HOUR,
+    INVALID,
+    SECOND,
+    WARN,
+    at,
+    candidate_updated,
+    said,
+)
+
+RENEW = "spec.renewTime"
+
+PING = "spec.pingTime"
+
+PINGED = put(PING, "2025-11-20T12:00:00.000000Z")
+
+
+@pytest.mark.parametrize(
+    ("review", "speaks"),
+    [
+        pytest.param(candidate_updated(PINGED), True, id="set"),
+        pytest.param(candidate_updated(put(PING, "2025-11-20T12:00:01.000000Z"), old=(PINGED,)), True, id="changed"),
+        pytest.param(make_review(new=make_candidate(PINGED)), True, id="set on CREATE"),
+        pytest.param(candidate_updated(drop(PING), old=(PINGED,)), False, id="cleared"),
+        pytest.param(
+            candidate_updated(put("spec.renewTime", "2025-11-20T12:00:01.000000Z"), old=(PINGED,)), False, id="kept"
+        ),
+        pytest.param(
+            candidate_updated(put(PING, "2025-11-20T13:00:00.000000+01:00"), put("spec.leaseName", "b"), old=(PINGED,)),
+            False,
+            id="the same instant in another zone",
+        ),
+    ],
+)
+def test_ping_time_writer(review: Document, speaks: bool) -> None:
+    assert said("ping-time-writer", review) == ({(FORBIDDEN, PING, DENY)} if speaks else set())
+
+
+@pytest.mark.parametrize(
+    ("review", "fields"),
+    [
+        pytest.param(candidate_updated(put("spec.binaryVersion", "1.37.0")), {"binaryVersion"}, id="binaryVersion"),
+        pytest.param(
+            candidate_updated(put("spec.emulationVersion", "1.35.0")), {"emulationVersion"}, id="emulationVersion"
+        ),
+        pytest.param(candidate_updated(put("spec.strategy", "a/b")), {"strategy"}, id="strategy"),
+        pytest.param(
+            candidate_updated(put("spec.preferredStrategies", ["a/b"])),
+            {"preferredStrategies"},
+            id="preferredStrategies",
+        ),
+        pytest.param(
+            candidate_updated(put("spec.strategy", "a/b"), drop("spec.emulationVersion")),
+            {"strategy", "emulationVersion"},
+            id="two at once",
+        ),
+        pytest.param(candidate_updated(put("spec.renewTime", "2025-11-20T12:00:01.000000Z")), set(), id="a renewal"),
+    ],
+)
+def test_candidate_changed(review: Document, fields: set[str]) -> None:
+    assert said("candidate-changed", review) == {(FORBIDDEN, f"spec.{field}", DENY) for field in fields}
+
+
+@pytest.mark.parametrize(
+    ("review", "tier"),
+    [
+        pytest.param(candidate_updated(put(RENEW, at(10 * SECOND))), None, id="10 s ahead"),
+        pytest.param(candidate_updated(put(RENEW, at(10 * SECOND + 1))), WARN, id="more than 10 s ahead"),
+        pytest.param(candidate_updated(put(RENEW, at(DAY + 1))), DENY, id="more than a day ahead"),
+        pytest.param(make_review(new=make_candidate(put(RENEW, at(DAY + 1)))), DENY, id="on CREATE"),
+        pytest.param(
+            candidate_updated(put(RENEW, at(3 * DAY)), old=(put(RENEW, at(2 * DAY)),)),
+            WARN,
+            id="a day ahead of the old value",
+        ),
+        pytest.param(
+            candidate_updated(put("spec.leaseName", "other"), old=(put(RENEW, at(9 * DAY)),)), None, id="what was there"
+        ),
+        pytest.param(candidate_updated(put(RENEW, None)), None, id="removed"),
+    ],
+)
+def test_candidate_renew_time_in_future(review: Document, tier: object) -> None:
+    assert said("candidate-renew-time-in-future", review) == ({(INVALID, RENEW, tier)} if tier else set())
+
+
+@pytest.mark.parametrize(
+    ("review", "speaks"),
+    [
+        pytest.param(candidate_updated(put(RENEW, at(-HOUR))), False, id="an hour back"),
+        pytest.param(candidate_updated(put(RENEW, at(-HOUR - 1))), True, id="more than an hour back"),
+        pytest.param(candidate_updated(put(RENEW, None)), False, id="removed"),
+        pytest.param(candidate_updated(put(RENEW, at(0)), old=(drop(RENEW),)), False, id="set where there was none"),
+    ],
+)
+def test_candidate_renew_time_backwards(review: Document, speaks: bool) -> None:
+    assert said("candidate-renew-time-backwards", review) == ({(INVALID, RENEW, DENY)} if speaks else set())
+
+
+@pytest.mark.parametrize("name", ["binaryVersion", "emulationVersion", "strategy"])
+@pytest.mark.parametrize(("old", "new"), [("", None), (None, "")])
+def test_absent_and_empty_are_no_change(name: str, old: str | None, new: str | None) -> None:
+    renewal = put(RENEW, "2025-11-20T12:00:05.000000Z")
+    review = candidate_updated(put(f"spec.{name}", new), renewal, old=(put(f"spec.{name}", old),))
+    assert said("candidate-changed", review) == set()
+
+
+def test_a_candidates_time_ahead_that_is_not_new_is_kept() -> None:
+    ahead = put(RENEW, "2035-11-20T12:00:00.000000Z")
+    review = candidate_updated(put("spec.binaryVersion", "1.37.0"), old=(ahead,))
+    assert said("candidate-renew-time-in-future", review) == set()
+    assert (
+        said("candidate-renew-time-in-future", candidate_updated(put("spec.binaryVersion", "1.37.0"), drop(RENEW)))
+        == set()
+    )

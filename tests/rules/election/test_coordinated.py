@@ -1,0 +1,33 @@
+"""strategy and preferredHolder of a Lease: only the API server may set them."""
+
+import pytest
+
+from tests.factories import make_lease, make_review, put
+from tests.rules.findings import (
+    DENY,
+    FORBIDDEN,
+    said,
+    update,
+)
+
+
+@pytest.mark.parametrize(
+    ("rule", "name"), [("strategy-writer", "strategy"), ("preferred-holder-writer", "preferredHolder")]
+)
+@pytest.mark.parametrize(
+    ("old", "new", "speaks"),
+    [
+        pytest.param(None, "a/b", True, id="introduced"),
+        pytest.param("a/c", "a/b", True, id="changed"),
+        pytest.param("a/b", "a/b", False, id="kept"),
+        pytest.param("a/b", None, False, id="cleared"),
+        pytest.param("a/b", "", False, id="emptied"),
+        pytest.param(None, None, False, id="absent"),
+    ],
+)
+def test_coordinated_fields(rule: str, name: str, old: str | None, new: str | None, speaks: bool) -> None:
+    expected = {(FORBIDDEN, f"spec.{name}", DENY)} if speaks else set()
+    edit = put("spec.leaseTransitions", 6)
+    assert said(rule, update(edit, put(f"spec.{name}", new), old=[put(f"spec.{name}", old)])) == expected
+    if old is None:
+        assert said(rule, make_review(new=make_lease(put(f"spec.{name}", new)))) == expected

@@ -1,0 +1,63 @@
+"""leaseDurationSeconds: too long, and shortened."""
+
+import pytest
+
+from tests.factories import Document, drop, put
+from tests.rules.findings import (
+    DENY,
+    FORBIDDEN,
+    INVALID,
+    SECOND,
+    WARN,
+    at,
+    created,
+    said,
+    take,
+    update,
+)
+
+RENEW = "spec.renewTime"
+DURATION = "spec.leaseDurationSeconds"
+COUNT = "spec.leaseTransitions"
+
+
+@pytest.mark.parametrize(
+    ("review", "tier"),
+    [
+        pytest.param(created(put(DURATION, 86_400)), None, id="a day"),
+        pytest.param(created(put(DURATION, 86_401)), WARN, id="more than a day"),
+        pytest.param(update(put(DURATION, 31_536_000)), WARN, id="a year"),
+        pytest.param(update(put(DURATION, 31_536_001)), DENY, id="more than a year"),
+        pytest.param(
+            update(put(DURATION, 2_147_483_647), put(RENEW, at(2 * SECOND))), DENY, id="68 years, in a renewal"
+        ),
+        pytest.param(
+            update(put(RENEW, at(2 * SECOND)), old=[put(DURATION, 2_147_483_647)]), None, id="what was there, renewed"
+        ),
+        pytest.param(update(put(DURATION, 15), old=[put(DURATION, 3600)]), None, id="lowered"),
+        pytest.param(update(drop(DURATION)), None, id="removed"),
+    ],
+)
+def test_duration_too_long(review: Document, tier: object) -> None:
+    assert said("duration-too-long", review) == ({(INVALID, DURATION, tier)} if tier else set())
+
+
+@pytest.mark.parametrize(
+    ("review", "field"),
+    [
+        pytest.param(update(put(DURATION, 1)), DURATION, id="lowered, renewTime kept"),
+        pytest.param(update(drop(DURATION), put(RENEW, at(SECOND))), DURATION, id="removed, renewTime new"),
+        pytest.param(update(drop(RENEW)), RENEW, id="renewTime removed"),
+        pytest.param(update(put(RENEW, "0001-01-01T00:00:00.000000Z")), RENEW, id="renewTime zero"),
+        pytest.param(update(put(DURATION, 1), put(RENEW, at(SECOND))), None, id="lowered in a renewal"),
+        pytest.param(update(put(DURATION, 30)), None, id="raised"),
+        pytest.param(update(put(DURATION, 30), old=[drop(DURATION)]), None, id="set where there was none"),
+        pytest.param(
+            update(put(DURATION, 1), old=[put("spec.holderIdentity", "")]), None, id="of a lease that nobody holds"
+        ),
+        pytest.param(update(put(DURATION, 1), take("")), None, id="in a release"),
+        pytest.param(update(put(COUNT, 6)), None, id="kept"),
+    ],
+)
+def test_duration_shortened(review: Document, field: str | None) -> None:
+    assert said("duration-shortened", review) == ({(FORBIDDEN, field, DENY)} if field else set())

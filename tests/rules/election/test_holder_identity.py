@@ -1,0 +1,72 @@
+"""holderIdentity: its form, and whether it names its writer."""
+
+import pytest
+
+from tests.factories import HOLDER, Document, drop, make_lease, make_review, put
+from tests.rules.findings import (
+    DENY,
+    FORBIDDEN,
+    INVALID,
+    RIVAL,
+    WARN,
+    by_user,
+    said,
+    take,
+    update,
+)
+
+HOLDER_FIELD = "spec.holderIdentity"
+
+
+@pytest.mark.parametrize(
+    ("holder", "type_and_tier"),
+    [
+        pytest.param("node-1 with blanks", None, id="blanks"),
+        pytest.param("größe", None, id="letters of other scripts"),
+        pytest.param("a" * 512, None, id="512 bytes"),
+        pytest.param("a" * 513, WARN, id="513 bytes"),
+        pytest.param("é" * 257, WARN, id="514 bytes in 257 characters"),
+        pytest.param("a" * 4096, WARN, id="4096 bytes"),
+        pytest.param("a" * 4097, DENY, id="4097 bytes"),
+        pytest.param("a\nb", DENY, id="a newline"),
+        pytest.param("a\x1b[2Jb", DENY, id="an escape"),
+        pytest.param("a\u202eb", WARN, id="right to left"),
+        pytest.param("a\u200bb", WARN, id="zero width"),
+        pytest.param("a\u2028b", WARN, id="a line separator"),
+        pytest.param("a\u2029b", WARN, id="a paragraph separator"),
+        pytest.param("", None, id="nobody"),
+        pytest.param(HOLDER, None, id="the same holder"),
+    ],
+)
+def test_holder_identity_shape(holder: str, type_and_tier: object) -> None:
+    review = update(take(holder), put("spec.leaseTransitions", 6))
+    assert said("holder-identity-shape", review) == (
+        {(INVALID, HOLDER_FIELD, type_and_tier)} if type_and_tier else set()
+    )
+
+
+def test_a_strange_holder_that_was_there_may_stay() -> None:
+    strange = put(HOLDER_FIELD, "a\nb")
+    assert said("holder-identity-shape", update(put("spec.leaseTransitions", 6), old=[strange])) == set()
+
+
+POD = "checkout-6d5f9c-x2x8p"
+
+DENIED = {(FORBIDDEN, HOLDER_FIELD, DENY)}
+
+
+@pytest.mark.parametrize(
+    ("review", "speaks"),
+    [
+        pytest.param(make_review(new=make_lease()), False, id="create by the holder's pod"),
+        pytest.param(make_review(new=make_lease(take(RIVAL))), True, id="create with another name"),
+        pytest.param(make_review(new=make_lease(drop(HOLDER_FIELD))), False, id="create without a holder"),
+        pytest.param(update(take(RIVAL)), True, id="steal under another name"),
+        pytest.param(update(take(RIVAL), old=[take("")]), True, id="claim under another name"),
+        pytest.param(update(take(f"{POD}_2"), old=[take("other")]), False, id="steal under its own name"),
+        pytest.param(update(take(RIVAL), review=[by_user("dev")]), False, id="by a user"),
+        pytest.param(update(take("")), False, id="release"),
+    ],
+)
+def test_holder_identity_mismatch(review: Document, speaks: bool) -> None:
+    assert said("holder-identity-mismatch", review) == (DENIED if speaks else set())

@@ -1,0 +1,67 @@
+"""Releases of a live lease by others than its holder."""
+
+import pytest
+
+from tests.factories import NOW, Document, Tweak, drop
+from tests.rules.findings import (
+    DENY,
+    FORBIDDEN,
+    SECOND,
+    by_service_account,
+    by_user,
+    said,
+    take,
+    update,
+    written,
+)
+
+HOLDER_FIELD = "spec.holderIdentity"
+
+POD = "checkout-6d5f9c-x2x8p"
+
+DENIED = {(FORBIDDEN, HOLDER_FIELD, DENY)}
+
+
+def release(*tweaks: Tweak, at: str = "2025-11-20T12:00:04Z", by: Tweak) -> Document:
+    return update(written(take(""), *tweaks, at=at), review=[by])
+
+
+@pytest.mark.parametrize(
+    ("review", "foreign", "across"),
+    [
+        pytest.param(release(by=by_service_account("shop", "checkout", POD)), False, False, id="by the holder's pod"),
+        pytest.param(release(by=by_service_account("shop", "checkout", "other-1")), True, False, id="by another pod"),
+        pytest.param(
+            release(by=by_service_account("guest", "intruder", "x-1")), True, True, id="by a pod of another namespace"
+        ),
+        pytest.param(
+            release(by=by_service_account("guest", "intruder")),
+            False,
+            True,
+            id="by a token of another namespace without a pod",
+        ),
+        pytest.param(
+            release(by=by_service_account("guest", "intruder", POD)),
+            False,
+            True,
+            id="by a pod of another namespace that bears the holder's name",
+        ),
+        pytest.param(release(by=by_user("dev")), False, False, id="by a user"),
+        pytest.param(
+            release(by=by_service_account("guest", "intruder", "x-1"), at="2025-11-20T12:00:15Z"),
+            False,
+            False,
+            id="after expiry",
+        ),
+    ],
+)
+def test_foreign_release(review: Document, foreign: bool, across: bool) -> None:
+    assert said("foreign-release", review) == (DENIED if foreign else set())
+    assert said("foreign-release-across-namespaces", review) == (DENIED if across else set())
+
+
+def test_a_release_to_null_is_measured_by_our_clock() -> None:
+    unowned = drop("metadata.managedFields[0].fieldsV1.f:spec.f:holderIdentity")
+    review = update(drop(HOLDER_FIELD), unowned, review=[by_service_account("guest", "intruder", "x-1")])
+    assert said("foreign-release", review, now=NOW + 4 * SECOND) == DENIED
+    assert said("foreign-release", review, now=NOW + 15 * SECOND) == set()
