@@ -273,7 +273,7 @@ def test_wrong_types_are_invalid() -> None:
     verdict = evaluated(make_review(put("request.object.spec.leaseDurationSeconds", "15")))
     assert (verdict.allowed, verdict.code) == (False, 422)
     assert verdict.causes[0].message == (
-        "Invalid type: must be an integer, got a string (lease webhook, rule object-types)"
+        "Invalid type: must be an integer, not a string (lease webhook, rule object-types)"
     )
     assert evaluated(make_review(put("request.object.spec", 5)), OBSERVE).allowed
 

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Raw
+from msgspec.structs import replace
 
 from tests.factories import NOW, Document, Tweak, drop, make_entry, put
 from tests.recordings import recordings
@@ -16,6 +18,7 @@ from webhook.rules.binding import Binding
 from webhook.rules.change import Change, LeaseChange
 from webhook.rules.events import Event
 from webhook.rules.fast_renewal import is_fast_renewal
+from webhook.rules.limits import DEFAULT_LIMITS
 from webhook.rules.registry import RULES_BY_OCCASION
 
 LATER = "2025-11-20T12:00:02.000000Z"
@@ -65,6 +68,18 @@ def test_what_is_remembered_of_one_lease_says_nothing_about_another() -> None:
     assert not fast(RENEWAL, old=[put("metadata.managedFields[0].manager", "ancient-changes")])
     assert not fast(RENEWAL, old=[put("metadata.name", "a/b")])
     assert fast(RENEWAL, old=[put("metadata.name", "other")])
+
+
+def test_entries_that_are_not_utf8_go_to_the_rules() -> None:
+    """A review is UTF-8, but an object from a file or a log need not be."""
+    request = change_of(update(RENEWAL)).request
+    broken = {
+        name: replace(lease, metadata_or_none=replace(lease.metadata, managed_fields=Raw(entries)))
+        for name, lease in (("new", request.new), ("old", request.old))
+        if lease is not None
+        for entries in [bytes(lease.metadata.managed_fields).replace(b'"checkout"', b'"\xff"')]
+    }
+    assert not is_fast_renewal(replace(request, **broken), NOW, DEFAULT_LIMITS, None)
 
 
 def test_two_owners_that_stay_go_to_the_rules() -> None:

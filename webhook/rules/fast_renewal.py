@@ -199,7 +199,7 @@ def _is_of_the_renewal(head: bytes, tail: bytes) -> bool:
     """Whether the time between both texts is that of the one entry that owns spec.renewTime."""
     try:
         entries = _usual_entries.decode(head + _SAMPLE.encode() + tail)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     owners = [entry for entry in entries if entry.renew_time is not _ABSENT]
     if len(owners) != 1:
