@@ -85,7 +85,7 @@ def test_another_moment(watched: str, capsys: pytest.CaptureFixture[str]) -> Non
         (("x", "--input", "FILE"), "lease x is not in the input"),
         (("a/b/c", "--input", "FILE"), "a/b/c must be NAMESPACE/NAME"),
         (("/b", "--input", "FILE"), "/b must be NAMESPACE/NAME"),
-        (("a/-b", "--input", "FILE"), "a/-b is no name of a lease"),
+        (("a/-b", "--input", "FILE"), "a/-b is not the name of a lease"),
         (("--input", "FILE", "--now", "soon"), '"soon" is not an RFC 3339 time'),
         (("--input", "/dev/null"), "no lease is in the input"),
     ],
