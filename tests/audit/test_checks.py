@@ -92,8 +92,13 @@ def entry_of(manager: str, *fields: str, time: str = "2025-11-20T12:00:00Z") -> 
         ),
         pytest.param(
             (put("spec.renewTime", "2025-11-20T21:00:00.000000Z"),),
-            {"renew-time-in-future": "warning", "holder-clock": "warning"},
+            {"holder-clock": "warning"},
             id="nine hours ahead",
+        ),
+        pytest.param(
+            (put("spec.renewTime", "2025-11-20T21:00:00.000000Z"), put("metadata.managedFields", [])),
+            {"renew-time-in-future": "warning", "lease-without-stamps": "warning"},
+            id="nine hours ahead, without stamps",
         ),
         pytest.param(
             (put("spec.renewTime", "10000-01-01T00:59:59.999999Z"),), {"time-unreadable": "error"}, id="year 10000"
@@ -130,7 +135,7 @@ def entry_of(manager: str, *fields: str, time: str = "2025-11-20T12:00:00Z") -> 
         pytest.param(
             (put("metadata.name", "f1c5ece8.example.com"),), {"scaffold-name": "warning"}, id="a scaffold name"
         ),
-        pytest.param((put("metadata.namespace", "kube-system"),), {"stranger-in-kube-system": "info"}, id="a stranger"),
+        pytest.param((put("metadata.namespace", "kube-system"),), {"foreign-in-kube-system": "info"}, id="a stranger"),
         pytest.param(
             (put("metadata.namespace", "kube-system"), put("metadata.name", "kube-scheduler")),
             {},
@@ -181,7 +186,7 @@ def test_managed_fields_that_nest_too_deeply_are_forged() -> None:
 @pytest.mark.parametrize(
     ("document", "after", "expected"),
     [
-        pytest.param(make_lease(), 60, {"expired": "warning"}, id="nobody leads"),
+        pytest.param(make_lease(), 60, {"expired": "warning"}, id="no one leads"),
         pytest.param(make_lease(), 90_000, {"abandoned": "warning"}, id="for a day"),
         pytest.param(node_lease(), 60, {"expired": "warning"}, id="a node that does not report"),
         pytest.param(
@@ -307,7 +312,7 @@ def test_orphans(pods: set[str], nodes: set[str], document: Document, after: int
 def test_every_finding_has_a_reason_a_repair_and_a_fingerprint() -> None:
     (found,) = audited(make_lease(put("spec.leaseTransitions", 2**31 - 1), SLOW))
     assert found.message.startswith(
-        "nobody else can take this lease until it is repaired: leaseTransitions is 2147483647"
+        "no one else can take this lease until it is repaired: leaseTransitions is 2147483647"
     )
     assert found.repair == 'kubectl -n shop patch lease checkout --type=merge -p \'{"spec":{"leaseTransitions":0}}\''
     assert (found.fingerprint, found.source) == ("Lease/shop/checkout/transitions-jump", "in#1")

@@ -182,6 +182,29 @@ def test_kubectl_is_run(fake: Install, capsys: pytest.CaptureFixture[str]) -> No
     assert any(line.startswith("get pods --namespace=shop") for line in log.read_text().splitlines())
 
 
+SEEDED = {
+    ("ledger", "transitions-jump", "error"),
+    ("copied", "duration-too-long", "error"),
+    ("forged", "renewal-stamp-tampered", "error"),
+    ("payments-0", "candidate-strategy-conflict", "error"),
+    ("mail", "expired", "warning"),
+    ("old", "abandoned", "warning"),
+    ("f1c5ece8.example.com", "scaffold-name", "warning"),
+    ("queue", "holder-clock", "warning"),
+    ("search", "shared-lease", "warning"),
+    ("wiped", "lease-without-stamps", "warning"),
+    ("worker-2", "node-lease-without-owner", "warning"),
+}
+"""What is wrong in tests/data/leases/seeded.json, which was made for it; cart, payments and worker-1 are healthy."""
+
+
+def test_every_seeded_defect_is_found_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path(__file__).parents[1] / "data" / "leases" / "seeded.json"
+    _, out, _ = run(capsys, str(path), "--now", NOW, "--format", "json")
+    found = {(one["name"], one["check"], one["severity"]) for one in lines(out) if one["severity"] != "info"}
+    assert found == SEEDED
+
+
 @given(st.binary(max_size=300), st.integers(0, 2**32))
 @settings(max_examples=60, deadline=None)
 def test_noise_is_never_a_traceback(noise: bytes, seed: int) -> None:

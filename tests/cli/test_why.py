@@ -73,7 +73,7 @@ def test_metrics(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_another_moment(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, "shop/db", "--input", watched, "--now", "2026-11-18T12:00:00Z")
-    assert out.startswith("shop/db  expired: nobody leads: db-1_1 stopped renewing ")
+    assert out.startswith("shop/db  expired: no one leads: db-1_1 stopped renewing ")
     assert "as of 2026-11-18T12:00:00Z (--now)" in out
 
 

@@ -115,7 +115,7 @@ def test_when_a_state_was_written() -> None:
     assert written_at(removed.spec, entries_of_object(removed)) == NOW
     nothing = lease_of(put("spec", {}), put("metadata.managedFields", []))
     assert written_at(nothing.spec, ()) is None
-    # The lease was taken, and nobody can say when it was renewed.
+    # The lease was taken, and no one can say when it was renewed.
     taken = lease_of(drop(RENEWED), put("metadata.managedFields", [make_entry("holderIdentity")]))
     assert written_at(taken.spec, entries_of_object(taken)) == NOW
 

@@ -32,7 +32,7 @@ def without_lease(subject: Subject, leases: Collection[tuple[str, str]]) -> Iter
     assert isinstance(subject.object, LeaseCandidate)
     lease = subject.object.spec.lease_name or ""
     if lease and (subject.namespace, lease) not in leases:
-        message = f"the candidate stands for lease {quote(cut(lease, 80))}, which does not exist: nobody was elected"
+        message = f"the candidate stands for lease {quote(cut(lease, 80))}, which does not exist: no one was elected"
         repair = f"{{kubectl}} get lease {cut(lease, 253)}; is CoordinatedLeaderElection on at every API server?"
         yield subject.finding("candidate-without-lease", Severity.WARNING, message, repair)
 

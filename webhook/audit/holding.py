@@ -1,4 +1,4 @@
-"""Leases that nobody can take, that nobody renews, or whose timings are tight."""
+"""Leases that no one can take, that no one renews, or whose timings are tight."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -20,13 +20,13 @@ _OUTAGE: Final = 30
 
 
 def frozen(subject: Subject) -> Iterator[Finding]:
-    """A lease that nobody else can take, for a year or more."""
+    """A lease that no one else can take, for a year or more."""
     why = subject.stands.frozen
     if why is None:
         return
     until = "until it is repaired" if why.until is None else f"until {canonical_seconds(why.until)}"
     repair = why.repair.format(namespace=subject.namespace, name=subject.name)
-    message = f"nobody else can take this lease {until}: {why.reason}"
+    message = f"no one else can take this lease {until}: {why.reason}"
     yield subject.finding(why.rule, Severity.ERROR, message, repair)
 
 
@@ -45,11 +45,11 @@ def expired(subject: Subject) -> Iterator[Finding]:
         message = f"node {holder} no longer reports: {seen}"
         yield subject.finding("expired", Severity.WARNING, message, f"kubectl describe node {subject.name}")
     elif ago >= DAY:
-        message = f"nobody has led for a day or more: {holder} holds it, {seen}"
+        message = f"no one has led for a day or more: {holder} holds it, {seen}"
         repair = "if its program is gone for good: {kubectl} delete lease {name}"
         yield subject.finding("abandoned", Severity.WARNING, message, repair)
     else:
-        message = f"nobody leads: {holder} holds the lease and no longer renews it; {seen}"
+        message = f"no one leads: {holder} holds the lease and no longer renews it; {seen}"
         repair = f"{{kubectl}} get pods; {{kubectl}} logs {pod_of(standing.holder)} --previous"
         yield subject.finding("expired", Severity.WARNING, message, repair)
 

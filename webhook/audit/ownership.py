@@ -1,4 +1,4 @@
-"""Whose leases they are: owners, scaffold names, several applications on one lease, strangers in kube-system."""
+"""Whose leases they are: owners, scaffold names, several applications on one lease, foreign ones in kube-system."""
 
 import re
 from collections.abc import Iterator
@@ -47,12 +47,12 @@ def scaffold_name(subject: Subject) -> Iterator[Finding]:
         yield subject.finding("scaffold-name", Severity.WARNING, message, repair)
 
 
-def stranger_in_kube_system(subject: Subject) -> Iterator[Finding]:
+def foreign_in_kube_system(subject: Subject) -> Iterator[Finding]:
     """A lease in kube-system that is not known to belong there: platforms refuse such writes."""
     if subject.namespace == KUBE_SYSTEM and not subject.is_heartbeat and not _OF_THE_CONTROL_PLANE.match(subject.name):
         message = "kube-system holds the leases of the cluster itself; managed platforms refuse those of others there"
         repair = "let the program keep its lease in its own namespace (--leader-election-namespace)"
-        yield subject.finding("stranger-in-kube-system", Severity.INFO, message, repair)
+        yield subject.finding("foreign-in-kube-system", Severity.INFO, message, repair)
 
 
 def several_applications(subject: Subject) -> Iterator[Finding]:

@@ -24,7 +24,7 @@ LEASE_CHECKS: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
     holding.timing,
     ownership.node_without_owner,
     ownership.scaffold_name,
-    ownership.stranger_in_kube_system,
+    ownership.foreign_in_kube_system,
     ownership.several_applications,
 )
 CANDIDATE_CHECKS: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (broken_rules, candidates.dead_candidate)

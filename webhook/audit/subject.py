@@ -45,7 +45,7 @@ class Subject(Struct, frozen=True):
 
     @property
     def is_heartbeat(self) -> bool:
-        """Whether a node or an API server shows by it that it runs: nobody else would ever take such a lease."""
+        """Whether a node or an API server shows by it that it runs: no one else would ever take such a lease."""
         return self.namespace == NODE_LEASES or self.is_apiserver_identity
 
     @property

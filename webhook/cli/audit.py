@@ -2,17 +2,21 @@
 
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Final
 
 import click
 
 from webhook.audit.stock import Stock
+from webhook.cli import in_cluster as inside
 from webhook.cli import kubectl
 from webhook.cli.arguments import files, format_option
 from webhook.cli.audit_baseline import known_findings
+from webhook.cli.audit_gauge import write_gauge
 from webhook.cli.audit_printer import Printer
 from webhook.cli.audit_run import Audit
 from webhook.cli.cluster_options import cluster_options, moment_of_input
+from webhook.cli.failure import Failure
 from webhook.cli.kubectl import Cluster
 from webhook.cli.lazy_group import Command
 from webhook.cli.observed import observe_all
@@ -60,6 +64,10 @@ STREAMED: Final = frozenset({"text", "json"})
     "--baseline", metavar="FILE", help="JSON of an earlier audit: findings in it are passed over", shell_complete=files
 )
 @click.option("--with-pods", is_flag=True, help="have kubectl list pods and nodes too, to find holders that are gone")
+@click.option("--in-cluster", is_flag=True, help="list leases with the service account of this pod, without kubectl")
+@click.option(
+    "--metrics", metavar="FILE", help="write a gauge of the findings for Prometheus, as a whole or not at all"
+)
 @cluster_options
 @format_option("json prints one line per finding", ("text", "json", "sarif", "junit", "openreports"))
 def command(
@@ -69,6 +77,8 @@ def command(
     fail_on: str,
     baseline: str | None,
     with_pods: bool,
+    in_cluster: bool,
+    metrics: str | None,
     context: str,
     kubeconfig: str,
     namespace: str,
@@ -80,7 +90,15 @@ def command(
     known = known_findings(baseline) if baseline else frozenset()
     audit = Audit(Stock(moment_of_input(now, paths, None).at), Severity(fail_on), known, now, paths)
     notes: list[str] = []
-    items: Iterable[Item] = observe_all(paths) if paths else kubectl.objects(cluster, notes, with_pods=with_pods)
+    if paths and in_cluster:
+        raise Failure("give either PATH or --in-cluster")
+    items: Iterable[Item]
+    if paths:
+        items = observe_all(paths)
+    elif in_cluster:
+        items = inside.objects(notes, namespace=namespace, with_pods=with_pods)
+    else:
+        items = kubectl.objects(cluster, notes, with_pods=with_pods)
     progress = Progress("objects")
     printer = Printer(output, Severity(fail_on), paint_for(sys.stdout))
     for finding in audit.run(progress.watch(items)):
@@ -91,4 +109,6 @@ def command(
     for note in (*audit.complaints(), *notes):
         say(note)
     printer.finish(audit)
+    if metrics:
+        write_gauge(Path(metrics), audit.counts_by_check, len(audit.examined), audit.stock.now)
     return audit.exit_code

@@ -38,7 +38,8 @@ class Printer(Struct):
             who = escape(f"{finding.kind} {finding.namespace}/{finding.name}")
             yield f"{color(f'{finding.severity.value:<8}')} {self.paint.bold(who)}  {finding.check}"
             yield indent(escape(finding.message), 9)
-            yield indent(escape(f"-> {finding.repair}"), 9)
+            # Not wrapped: it is there to be copied.
+            yield f"         -> {escape(finding.repair)}"
 
     def finish(self, audit: Audit) -> None:
         """The summary, or the document."""

@@ -29,6 +29,7 @@ class Audit(Struct):
     examined: list[tuple[str, str]] = field(default_factory=list)
     """(name, source) of everything that was examined, in order."""
     counts: Counter[str] = field(default_factory=Counter)
+    counts_by_check: Counter[tuple[str, str]] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     unreadable: list[Unreadable] = field(default_factory=list)
     passed_over: int = 0
@@ -112,4 +113,5 @@ class Audit(Struct):
             self.passed_over += 1
             return
         self.counts[finding.severity.value] += 1
+        self.counts_by_check[finding.check, finding.severity.value] += 1
         yield finding

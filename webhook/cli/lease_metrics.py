@@ -1,48 +1,59 @@
 """Gauges and counters of leases in the text format of Prometheus, for the textfile collector of node_exporter."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from webhook.explanation.account import Account
 from webhook.history.standing import State
-from webhook.history.tenure import Handover
+from webhook.history.tenure import FIRST
 from webhook.rules.times import SECOND
 
 
 def exposition(accounts: Sequence[Account]) -> str:
-    """What was seen of these leases: who is held, when it was renewed, how often it changed hands, how long nobody led.
+    """What was seen of these leases: who is held, when it was renewed, how often it changed hands, how long no one led.
 
     The series of one lease are few, and the caller chooses the leases; the webhook itself has no series by lease.
     """
     registry = CollectorRegistry()
-    labels = ("namespace", "lease")
-    held = Gauge("lease_held", "1 if the lease is held and has not expired.", labels, registry=registry)
-    renewed = Gauge(
-        "lease_last_renewal_timestamp_seconds", "When the API server saw the last renewal.", labels, registry=registry
-    )
-    leaderless = Counter(
-        "lease_leaderless_seconds",
-        "Seconds without a leader between two holders, as far as seen.",
-        labels,
-        registry=registry,
-    )
-    handovers = Counter(
-        "lease_handovers", "Changes of the holder, by how the one before ended.", (*labels, "how"), registry=registry
-    )
-    longest = Gauge(
-        "lease_longest_silence_seconds", "The longest time without a renewal by one holder.", labels, registry=registry
-    )
-    for account in accounts:
-        history = account.history
-        key = (history.namespace, history.name)
-        is_held = account.state in {State.LIVE, State.FROZEN} and bool(account.holder)
-        held.labels(*key).set(is_held)
-        if account.last_renewal is not None:
-            renewed.labels(*key).set(account.last_renewal / SECOND)
-        leaderless.labels(*key).inc(history.leaderless / SECOND)
-        longest.labels(*key).set(history.renewals.longest / SECOND)
-        for how, number in history.handovers.items():
-            if how is not Handover.SEEN:
-                handovers.labels(*key, how.value).inc(number)
+    registry.register(_Leases(accounts))
     return generate_latest(registry).decode()
+
+
+class _Leases(Collector):
+    """Values that were counted elsewhere: they have no time of creation."""
+
+    def __init__(self, accounts: Sequence[Account]) -> None:
+        self._accounts = accounts
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics, each with the series of all leases."""
+        labels = ("namespace", "lease")
+        held = GaugeMetricFamily("lease_held", "1 if the lease is held and has not expired.", labels=labels)
+        renewed = GaugeMetricFamily(
+            "lease_last_renewal_timestamp_seconds", "When the API server saw the last renewal.", labels=labels
+        )
+        leaderless = CounterMetricFamily(
+            "lease_leaderless_seconds", "Seconds without a leader between two holders, as far as seen.", labels=labels
+        )
+        handovers = CounterMetricFamily(
+            "lease_handovers", "Changes of the holder, by how the one before ended.", labels=(*labels, "how")
+        )
+        longest = GaugeMetricFamily(
+            "lease_longest_silence_seconds", "The longest time without a renewal by one holder.", labels=labels
+        )
+        for account in self._accounts:
+            history = account.history
+            key = (history.namespace, history.name)
+            is_held = account.state in {State.LIVE, State.FROZEN} and bool(account.holder)
+            held.add_metric(key, is_held)
+            if account.last_renewal is not None:
+                renewed.add_metric(key, account.last_renewal / SECOND)
+            leaderless.add_metric(key, history.leaderless / SECOND)
+            longest.add_metric(key, history.renewals.longest / SECOND)
+            for how, number in history.handovers.items():
+                if how not in FIRST:
+                    handovers.add_metric((*key, how.value), number)
+        return iter((held, renewed, leaderless, handovers, longest))

@@ -30,7 +30,7 @@ from webhook.observations.observation import Foreign, Item, Unreadable
 
 _DESCRIPTION = """\
 Says who holds a lease and since when, when the API server saw the last renewal, how the holder changed, for how long
-nobody led, and whether the API server or the holder was the cause. Without a name it lists all leases.
+no one led, and whether the API server or the holder was the cause. Without a name it lists all leases.
 
 The input is whatever shows leases: kubectl get -o json or yaml, a watch, the audit log of the API server (also rotated
 and gzipped), reviews that the webhook captured. A watch or a log has a history; of a dump only the present is known.
@@ -186,10 +186,13 @@ def _lines(account: Account, as_of: Moment, paint: Paint) -> Iterator[str]:
             mark = paint.red if one.severity.value == "error" else paint.yellow
             yield f"  {mark(one.severity.value)}  {one.check}"
             yield indent(escape(one.message), 4)
-            yield indent(escape(f"-> {one.repair}"), 4)
+            # Not wrapped: it is there to be copied.
+            yield f"    -> {escape(one.repair)}"
     yield ""
     yield paint.bold("What to do")
-    yield indent(escape(account.advice), 2)
+    yield indent(escape(account.advice.sentence), 2)
+    if account.advice.command:
+        yield f"    {escape(account.advice.command)}"
 
 
 def _block(lines: Iterable[Line], by: int = 0) -> Iterator[str]:

@@ -1,1 +1,1 @@
-"""What happened to a lease, in words: for somebody who is on call and knows nothing of leases."""
+"""What happened to a lease, in words: for a person who is on call and knows nothing of leases."""

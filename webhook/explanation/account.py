@@ -7,7 +7,7 @@ from msgspec import Struct
 from webhook.api.micro_time import canonical
 from webhook.audit.finding import RANK, Finding
 from webhook.audit.stock import LEASE_CHECKS, subject_of
-from webhook.explanation.advice import advice
+from webhook.explanation.advice import Advice, advice
 from webhook.explanation.cause import Cause, snapshot_cause
 from webhook.explanation.incidents import incidents
 from webhook.history.cluster_history import ClusterHistory
@@ -21,7 +21,7 @@ MOST_TENURES: Final = 20
 
 
 class Account(Struct, frozen=True):
-    """One lease at `now`; `standing` is None where its object was never seen, or is gone."""
+    """One lease at `now`; `standing` is None if its object was never seen, or is gone."""
 
     history: LeaseHistory
     now: int
@@ -30,7 +30,7 @@ class Account(Struct, frozen=True):
     findings: tuple[Finding, ...]
     cause: Cause | None
     has_pod: bool | None
-    advice: str
+    advice: Advice
 
     @property
     def holder(self) -> str:
@@ -50,7 +50,7 @@ class Account(Struct, frozen=True):
 
     @property
     def tenure(self) -> Tenure | None:
-        """The present holder's time, where it was seen."""
+        """The present holder's time, if it was seen."""
         tenure = self.history.tenure
         return tenure if tenure and tenure.holder == self.holder else None
 
@@ -76,7 +76,7 @@ def account_of(cluster: ClusterHistory, history: LeaseHistory, now: int, *, has_
         cluster: all leases of the input, which say whether one was late or all.
         history: the lease.
         now: microseconds since 1970.
-        has_pod: whether the pod that the holder names exists; None if nobody asked.
+        has_pod: whether the pod that the holder names exists; None if no one asked.
 
     """
     standing = history.standing(now)
@@ -139,7 +139,7 @@ def as_json(account: Account) -> dict[str, Any]:
             }
             for one in account.findings
         ],
-        "advice": account.advice,
+        "advice": {"sentence": account.advice.sentence, "command": account.advice.command},
     }
 
 

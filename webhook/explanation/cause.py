@@ -39,24 +39,24 @@ def cause_of(cluster: ClusterHistory, history: LeaseHistory, start: int, end: in
     company = cluster.company_of(history, start, end)
     if company.is_known and company.all_were_late:
         known = company.late + company.on_time
-        evidence = f"{company.late} of the {known} other leases that could tell were late at the same time"
+        evidence = (
+            f"{company.late} of the {known} other leases that are renewed often enough were late at the same time"
+        )
         return Cause(Blame.SERVER, evidence)
     if slow:
         longest = max(one.took for one in slow)
         return Cause(Blame.SERVER, f"it took up to {length(longest)} to answer a renewal")
     if company.is_known:
-        others = (
-            "the other lease that could tell was" if company.on_time == 1 else f"{company.on_time} other leases were"
-        )
+        others = "the other lease was" if company.on_time == 1 else f"{company.on_time} other leases were"
         return Cause(Blame.CLIENT, f"{others} renewed on time meanwhile")
-    return Cause(Blame.UNKNOWN, "no other lease in the input can tell whether the API server was away")
+    return Cause(Blame.UNKNOWN, "no other lease in the input shows whether the API server was away")
 
 
 def snapshot_cause(cluster: ClusterHistory, history: LeaseHistory, last: int, now: int) -> Cause:
     """The same of a dump, which has only the last renewal of each lease."""
     company = cluster.stopped_with(history, last, now)
     if not company.is_known:
-        return Cause(Blame.UNKNOWN, "no other lease in the input can tell whether the API server was away")
+        return Cause(Blame.UNKNOWN, "no other lease in the input shows whether the API server was away")
     if company.all_were_late:
         return Cause(Blame.SERVER, f"{count(company.late, 'other lease')} stopped at the same time")
     return Cause(Blame.CLIENT, f"{count(company.on_time, 'other lease')} went on being renewed after that")

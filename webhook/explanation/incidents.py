@@ -44,7 +44,7 @@ def _handovers(cluster: ClusterHistory, history: LeaseHistory, now: int) -> Iter
             cause = cause_of(cluster, history, before.last_renewal, after.since)
             message = (
                 f"{name(before.holder)} last renewed at {clock(before.last_renewal, now)} and let the lease expire; "
-                f"{name(after.holder)} took it at {at}: nobody led for up to {length(after.leaderless or 0)}. "
+                f"{name(after.holder)} took it at {at}: no one led for up to {length(after.leaderless or 0)}. "
                 f"{in_words(cause, before.holder)}"
             )
             yield _finding(history, "leader-lost", Severity.WARNING, message, repair_for(cause, history, before.holder))

@@ -27,7 +27,7 @@ class Line(Struct, frozen=True):
 def headline(account: Account) -> str:
     """The state in one clause."""
     standing, now = account.standing, account.now
-    holder = name(account.holder) if account.holder else "nobody"
+    holder = name(account.holder) if account.holder else "no one"
     if account.history.is_deleted:
         return "the lease was deleted"
     if standing is None:
@@ -35,11 +35,11 @@ def headline(account: Account) -> str:
     if account.state is State.LIVE:
         return f"{holder} leads"
     if account.state is State.EXPIRED:
-        return f"nobody leads: {holder} stopped renewing{_since(standing.last_renewal, now)}"
+        return f"no one leads: {holder} stopped renewing{_since(standing.last_renewal, now)}"
     if account.state is State.RELEASED:
-        return f"nobody leads: it was released{_since(standing.last_renewal, now)}"
+        return f"no one leads: it was released{_since(standing.last_renewal, now)}"
     if account.state is State.NEVER_HELD:
-        return "nobody leads: the lease was never held"
+        return "no one leads: the lease was never held"
     if account.state is State.FROZEN and standing.frozen:
         until = standing.frozen.until
         end = "it is repaired" if until is None else clock(until, now)
@@ -85,11 +85,9 @@ def events(account: Account) -> Iterator[Line]:
         yield Line(clock(tenure.since, now), _began(tenure))
         if tenure is tenures[-1] and tenure.until is not None:
             yield Line(clock(tenure.until, now), _ended(account, tenure))
-    total = sum(account.history.handovers.values()) - account.history.handovers.get(Handover.SEEN, 0)
-    if total > 1:
-        yield Line(
-            "", f"{count(total, 'change')} of the holder; nobody led for {length(account.history.leaderless)} in all"
-        )
+    if account.history.changes > 1:
+        changes, spent = count(account.history.changes, "change"), length(account.history.leaderless)
+        yield Line("", f"{changes} of the holder; no one led for {spent} in all")
 
 
 def timing(account: Account) -> Iterator[Line]:
@@ -109,7 +107,7 @@ def timing(account: Account) -> Iterator[Line]:
     )
     yield Line(
         "After a crash",
-        f"nobody leads for up to {found.longest_without_leader:.0f} s; clocks may drift apart by {found.skew:.0f} s",
+        f"no one leads for up to {found.longest_without_leader:.0f} s; clocks may drift apart by {found.skew:.0f} s",
     )
     if found.survives < 30:
         for outage in (30, 78):
@@ -172,14 +170,14 @@ def _why(account: Account) -> str:
 def _began(tenure: Tenure) -> str:
     holder = name(tenure.holder)
     who = f" ({writer(tenure.writers[-1])})" if tenure.writers else ""
-    gap = "" if tenure.leaderless is None else f"; nobody led for {length(tenure.leaderless)}"
+    gap = "" if tenure.leaderless is None else f"; no one led for {length(tenure.leaderless)}"
     before = name(tenure.previous) if tenure.previous else "the holder before"
     texts = {
         Handover.SEEN: f"{holder} already held it{who}",
         Handover.CREATED: f"{holder} created it{who}",
-        Handover.CLAIMED: f"{holder} took it; nobody had held it{who}{gap}",
+        Handover.CLAIMED: f"{holder} took it; no one had held it{who}{gap}",
         Handover.RELEASED: f"{holder} took it after {before} released it{who}{gap}",
-        Handover.EXPIRED: f"{holder} took it after {before} let it expire{who}; nobody led for up to "
+        Handover.EXPIRED: f"{holder} took it after {before} let it expire{who}; no one led for up to "
         f"{length(tenure.leaderless or 0)}",
         Handover.STOLEN: f"{holder} TOOK IT FROM {before}, who still had it{who}: two may have led",
         Handover.DELETED: f"{holder} created it again after it was deleted{who}{gap}",

@@ -11,7 +11,7 @@ LONGEST_NAME: Final = 80
 
 
 def name(text: str) -> str:
-    """A name that a stranger may have chosen: quoted only if it holds something that would not be seen."""
+    """A name that anybody may have chosen: quoted only if it holds something that would not be seen."""
     shown = quote_within(text, LONGEST_NAME)
     plain = shown[1:-1]
     return plain if plain == text and not any(character.isspace() for character in text) else shown
@@ -38,7 +38,7 @@ def ago(at: int, now: int) -> str:
 
 
 def writer(one: Writer) -> str:
-    """Who wrote: the service account or user, with the pod where the token names one."""
+    """Who wrote: the service account or user, with the pod if the token names one."""
     return f"{name(one.name)} from pod {name(one.pod)}" if one.pod else name(one.name)
 
 

@@ -19,7 +19,7 @@ class ClusterHistory(Struct):
     """Every lease that was seen, by namespace and name.
 
     `until` is the latest moment that the input reaches by an API server's clock; None for dumps, which are of one
-    moment that they do not tell.
+    moment that they do not state.
     """
 
     leases: dict[Key, LeaseHistory] = field(default_factory=dict)

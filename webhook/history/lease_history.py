@@ -11,7 +11,7 @@ from webhook.api.text import cut
 from webhook.history.moments import renewed_at, was_live, written_at
 from webhook.history.renewals import Renewals
 from webhook.history.standing import RELEASED_DURATION, Standing, standing_of
-from webhook.history.tenure import Handover, Tenure
+from webhook.history.tenure import FIRST, Handover, Tenure
 from webhook.observations.observation import Act, Observation, Origin, Writer, entries_of_object
 from webhook.rules.times import SECOND, normalized, readable
 
@@ -64,14 +64,13 @@ class LeaseHistory(Struct):
     _ended_how: Handover | None = None
 
     def standing(self, now: int) -> Standing | None:
-        """How the lease stands; None where its object was never seen, or is gone."""
+        """How the lease stands; None if its object was never seen, or is gone."""
         return None if self.lease is None or self.is_deleted else standing_of(self.lease, self.entries, now)
 
     @property
     def changes(self) -> int:
-        """How often somebody else came to hold it, as far as was seen."""
-        first = (Handover.SEEN, Handover.CREATED)
-        return sum(number for how, number in self.handovers.items() if how not in first)
+        """How often another replica came to hold it, as far as was seen."""
+        return sum(number for how, number in self.handovers.items() if how not in FIRST)
 
     @property
     def tenure(self) -> Tenure | None:

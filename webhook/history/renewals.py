@@ -60,7 +60,7 @@ class Renewals(Struct):
         return gap
 
     def restart(self, at: int) -> None:
-        """Somebody holds it from now on: the time since the last renewal is not an interval."""
+        """A replica holds it from now on: the time since the last renewal is not an interval."""
         self.first = at if self.first is None else self.first
         self.last = at if self.last is None else max(at, self.last)
 

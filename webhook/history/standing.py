@@ -1,6 +1,6 @@
 """How a stored lease stands at a moment: whether it is held, since when it has expired, from when another may take it.
 
-The API server's stamp of the last renewal decides, as it does for the rules; only where there is none, the holder's own
+The API server's stamp of the last renewal decides, as it does for the rules; only if there is none, the holder's own
 renewTime stands in. All instants are microseconds since 1970.
 """
 
@@ -38,7 +38,7 @@ class State(StrEnum):
 
 
 class Frozen(Struct, frozen=True):
-    """Why nobody can take a lease; `until` is when somebody could, None for never. `rule` prevents such a write."""
+    """Why no other holder can take a lease; `until` is when one could, None for never. `rule` prevents such a write."""
 
     rule: str
     reason: str
@@ -49,9 +49,9 @@ class Frozen(Struct, frozen=True):
 class Standing(Struct, frozen=True):
     """A lease at `now`.
 
-    `last_renewal` is when the API server saw the last renewal, or what the holder claims where `from_stamps` is false.
-    `takeable_at` is from when another may take the lease, None for never or where that cannot be known.
-    `ahead` is how far the holder's clock is ahead of the API server's, None where it cannot be known.
+    `last_renewal` is when the API server saw the last renewal, or what the holder claims if `from_stamps` is false.
+    `takeable_at` is from when another may take the lease, None for never or if that cannot be known.
+    `ahead` is how far the holder's clock is ahead of the API server's, None if it cannot be known.
     """
 
     state: State
@@ -67,7 +67,7 @@ class Standing(Struct, frozen=True):
 
     @property
     def is_held(self) -> bool:
-        """Whether somebody leads, as far as the lease says."""
+        """Whether a replica leads, as far as the lease says."""
         return self.state in {State.LIVE, State.FROZEN} and bool(self.holder)
 
 
@@ -111,7 +111,7 @@ def standing_of(lease: Lease, entries: Sequence[Entry], now: int) -> Standing:
 
 
 def refined(stamp: int, claimed: int | None) -> int:
-    """A stamp, which has whole seconds, with the holder's fraction where that lies in the same second."""
+    """A stamp, which has whole seconds, with the holder's fraction if that lies in the same second."""
     if claimed is None:
         return stamp
     return min(max(claimed, stamp), stamp + SECOND - 1)

@@ -1,4 +1,4 @@
-"""Who held a lease from when to when, how it changed hands, and how long nobody led in between."""
+"""Who held a lease from when to when, how it changed hands, and how long no one led in between."""
 
 from enum import StrEnum
 from typing import Final
@@ -11,7 +11,7 @@ MOST_WRITERS: Final = 8
 
 
 class Handover(StrEnum):
-    """How somebody came to hold a lease."""
+    """How a replica came to hold a lease."""
 
     __hash__ = str.__hash__  # Enum's own is a Python call, made on every lookup
 
@@ -19,7 +19,7 @@ class Handover(StrEnum):
     """It held the lease already when the input begins."""
     CREATED = "created"
     CLAIMED = "claimed"
-    """The lease was there, and nobody had held it."""
+    """The lease was there, and no one had held it."""
     RELEASED = "released"
     """The previous holder released it."""
     EXPIRED = "expired"
@@ -32,11 +32,15 @@ class Handover(StrEnum):
     """The input does not show how."""
 
 
+FIRST: Final = frozenset({Handover.SEEN, Handover.CREATED})
+"""How the first holder comes to hold a lease: no one held it before, as far as is known."""
+
+
 class Tenure(Struct):
     """One holder, from `since` to `until` (None: it still holds, as far as is known), in microseconds since 1970.
 
-    `leaderless` is how long nobody led before it, at most: from the last sign of life of the holder before. It is None
-    where that was not seen. `is_writer` is set where the log hides the holder and its writer stands in.
+    `leaderless` is how long no one led before it, at most: from the last sign of life of the holder before. It is None
+    if that was not seen. `is_writer` is set if the log hides the holder and its writer stands in.
     """
 
     holder: str

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 DEFAULT_RETRY: Final = 2.0
-"""client-go's retry period in seconds, where no renewals were seen."""
+"""client-go's retry period in seconds, if no renewals were seen."""
 DEFAULT_DURATION: Final = 15
 _KNOWN_DEADLINES: Final = {15: 10.0, 60: 40.0, 137: 107.0, 270: 240.0}
 """By duration: client-go and controller-runtime; cert-manager; OpenShift, and OpenShift on a single node."""
@@ -43,7 +43,7 @@ class Timing(Struct, frozen=True):
 
     @property
     def longest_without_leader(self) -> float:
-        """How long nobody leads after a crash, at worst."""
+        """How long no one leads after a crash, at worst."""
         return self.duration + self.retry
 
     @property

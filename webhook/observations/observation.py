@@ -24,7 +24,7 @@ class Act(StrEnum):
     UPDATED = "updated"
     DELETED = "deleted"
     READ = "read"
-    """Somebody asked for it, as those do who wait to become leader."""
+    """A read, as those make who wait to become leader."""
 
 
 class Origin(StrEnum):
@@ -85,7 +85,7 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """One thing seen.
 
     `at` is the moment by an API server's clock in microseconds since 1970, None if only the object itself can say.
-    `object` is the state after a write, or before a deletion; None where the input does not carry it, or carries it
+    `object` is the state after a write, or before a deletion; None if the input does not carry it, or carries it
     with wrong types, which `problem` then names. `old` is the state before, in reviews only. `is_dry_run` writes were
     never stored.
     """
@@ -134,7 +134,7 @@ class Unreadable(Struct, frozen=True):
 
 
 class Foreign(Struct, frozen=True):
-    """An object of another kind; its name only where it says something of leases: of pods and nodes."""
+    """An object of another kind; its name only if it says something of leases: of pods and nodes."""
 
     source: Source
     kind: str
@@ -157,7 +157,7 @@ def has_managed_fields(one: Lease | LeaseCandidate) -> bool:
 
 
 def entries_of_object(one: Lease | LeaseCandidate | None) -> Sequence[Entry]:
-    """Entries of managedFields of an object, none where it shows none."""
+    """Entries of managedFields of an object, none if it shows none."""
     if one is None or one.metadata.managed_fields is NO_ENTRIES:
         return ()
     return entries_of(one.metadata.managed_fields)

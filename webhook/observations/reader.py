@@ -1,6 +1,6 @@
 """The bytes of an input become observations, whatever it is: one pass, one value at a time in memory.
 
-A dump, manifests in JSON, a watch stream, an audit log and reviews tell themselves apart. YAML is not read here.
+A dump, a watch stream, an audit log and reviews are recognized by their content. YAML is read elsewhere.
 """
 
 import re

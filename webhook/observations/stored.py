@@ -17,7 +17,7 @@ _decoders: Final[dict[str, msgspec.json.Decoder[Lease] | msgspec.json.Decoder[Le
 
 
 class Named(Struct, frozen=True, gc=False):
-    """An object with its name; `object` is None where its types are wrong, which `problem` says."""
+    """An object with its name; `object` is None if its types are wrong, which `problem` says."""
 
     namespace: str = ""
     name: str = ""
@@ -54,7 +54,7 @@ def typed(kind: str, data: bytes | Raw) -> Named:
 
 
 def names_of(data: bytes) -> tuple[str, str]:
-    """The namespace and name of any object, "" where it has none."""
+    """The namespace and name of any object, "" if it has none."""
     try:
         metadata = _named.decode(data).metadata or _Metadata()
     except msgspec.ValidationError:
