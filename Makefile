@@ -7,7 +7,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check static docs model mutation evidence e2e fence record record-attacks bench faults fmt certs manifests lock clean
+.PHONY: help setup run test check static docs model mutation evidence e2e fence cluster image record record-attacks bench faults fmt certs manifests derived package sbom audit dist lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -52,6 +52,12 @@ e2e: $(READY) ## on real API servers with real clients (Go builds them once; the
 fence: $(READY) ## old leaders against a fence, on real API servers, into docs/fence-figures.md (15 minutes)
 	$(BIN)/python -m tests.e2e.fence $(FENCE)
 
+cluster: $(READY) ## real pods: on KUBECONFIG with IMAGE=, or as root on a node of its own (15 minutes); SHORT=1: 5 minutes
+	$(BIN)/python -m tests.cluster $(if $(SHORT),--short) $(if $(IMAGE),--image=$(IMAGE)) $(CLUSTER)
+
+image: $(READY) ## build the image twice by buildah without a daemon and compare (root, Debian)
+	$(BIN)/python -m tests.cluster.image
+
 record: $(READY) ## record the reviews of real clients again: make record KUBERNETES=v1.36
 	$(BIN)/python -m tests.e2e.record --kubernetes=$(KUBERNETES) $(if $(INTO),--into=$(INTO))
 
@@ -80,10 +86,35 @@ fmt: $(READY) ## format the code and fix what ruff can fix
 manifests: $(READY) certs ## examine every overlay with its components, and try the alerts (Go, or kubectl and promtool)
 	$(BIN)/pytest --override-ini=addopts=--strict-markers tests/rendered
 
+derived: $(READY) certs ## bring the Helm chart and `lease-webhook install` up to date with deploy/
+	$(BIN)/python -m tests.rendered.pieces
+
+package: $(READY) ## build wheel and source distribution, and try the commands without the server
+	$(BIN)/python -m tests.packaged
+
+RELEASE := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-release.txt
+
+sbom: $(READY) ## what the image and the server consist of, as CycloneDX in dist/
+	$(RELEASE)
+	@mkdir -p dist
+	$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --of JSON \
+		--output-file dist/lease-webhook.cdx.json requirements.txt
+
+audit: $(READY) ## known vulnerabilities of every locked package that runs in production
+	$(RELEASE)
+	$(BIN)/pip-audit --requirement requirements.txt --require-hashes --disable-pip --strict
+
+dist: package sbom ## what a release consists of, in dist/, with checksums; IMAGE= names the image in the manifests
+	$(BIN)/python -m tests.rendered.chart dist
+	for certificate in cert-manager openshift; do $(BIN)/lease-webhook install --certificate $$certificate \
+		$(if $(IMAGE),--image $(IMAGE)) > dist/install-$$certificate.yaml || exit 1; done
+	cd dist && rm -f SHA256SUMS && sha256sum * > SHA256SUMS
+
 lock: $(READY) ## pin the packages again, by hash
 	$(LOCK) --output-file requirements.txt requirements.in
 	$(LOCK) --output-file requirements-dev.txt requirements-dev.in
 	$(LOCK) --output-file requirements-mutation.txt requirements-mutation.in
+	$(LOCK) --output-file requirements-release.txt requirements-release.in
 	$(LOCK) --output-file tests/bench/requirements.txt tests/bench/requirements.in
 
 clean: ## remove the virtual environment and caches, never certificates

@@ -74,7 +74,7 @@ def all_binaries(beginning: str = "") -> list[Binaries]:
     if assets:
         found = _from_assets(Path(assets))
         return [found] if found.version.startswith(beginning) else []
-    kubectl = _build(f"kubernetes-{_line(KUBECTL)}", "k8s.io/kubernetes/cmd/kubectl", "kubectl", _stamp(KUBECTL))
+    kubectl = _build(f"kubernetes-{_line(KUBECTL)}", "k8s.io/kubernetes/cmd/kubectl", "kubectl", stamp(KUBECTL))
     etcd = _build("etcd", "go.etcd.io/etcd/server/v3", "etcd", ())
     return [
         Binaries(
@@ -84,7 +84,7 @@ def all_binaries(beginning: str = "") -> list[Binaries]:
                 f"kubernetes-{_line(version)}",
                 "k8s.io/kubernetes/cmd/kube-apiserver",
                 "kube-apiserver",
-                _stamp(version),
+                stamp(version),
             ),
             kubectl=kubectl,
             clients=_clients(version),
@@ -136,7 +136,7 @@ def _line(version: str) -> str:
     return ".".join(version.removeprefix("v").split(".")[:2])
 
 
-def _stamp(version: str) -> tuple[str, ...]:
+def stamp(version: str) -> tuple[str, ...]:
     """Flags that make the program know its version, which a build from modules alone does not tell it."""
     major, minor, _ = version.removeprefix("v").split(".")
     package = "k8s.io/component-base/version"
@@ -145,8 +145,15 @@ def _stamp(version: str) -> tuple[str, ...]:
 
 
 def _build(module: str, package: str, name: str, flags: tuple[str, ...]) -> Path:
-    """The built program. Its directory is named after its sources and flags, so a change of either builds anew."""
-    source = MODULES / module
+    """A program of one of the modules of this folder."""
+    return build(MODULES / module, package, name, flags)
+
+
+def build(source: Path, package: str, name: str, flags: tuple[str, ...] = ()) -> Path:
+    """The program `name` of `package` in the Go module `source`, built into the cache once for its sources and flags.
+
+    Raises MissingToolchainError without Go, RuntimeError if the build fails.
+    """
     digest = hashlib.sha256(repr((package, flags)).encode())
     for file in sorted(path for path in source.iterdir() if path.suffix in {".go", ".mod", ".sum"}):
         digest.update(file.name.encode() + file.read_bytes())
@@ -156,7 +163,7 @@ def _build(module: str, package: str, name: str, flags: tuple[str, ...]) -> Path
     go = shutil.which("go")
     if go is None:
         raise MissingToolchainError(f"{name} must be built from Go modules, and there is no `go` on the PATH")
-    print(f"building {name} from {module} into {target.parent} (once)", file=sys.stderr, flush=True)
+    print(f"building {name} from {source.name} into {target.parent} (once)", file=sys.stderr, flush=True)
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_suffix(".unfinished")
     command = [go, "build", "-mod=readonly", "-buildvcs=false", *flags, "-o", str(unfinished), package]

@@ -21,7 +21,7 @@ REJECTED = (
     f'apiserver_admission_webhook_rejection_count{{{ENTRY},type="validating",operation="UPDATE",'
     'error_type="calling_webhook_error",rejection_code="0"}'
 )
-RUNNING = {'lease_webhook_build_info{version="0.1.0"}': constant(1)}
+RUNNING = {'lease_webhook_build_info{version="0.2.0"}': constant(1)}
 WEEK = 7 * 24 * 60
 
 
@@ -102,7 +102,7 @@ def test_a_quiet_week_is_silent(rules: dict[str, Any], tmp_path: Path) -> None:
     rolled_out = f"0x{WEEK // 2 - 1} _x{WEEK}"
     rolled_in = f"_x{WEEK // 2} 0x{WEEK}"
     series = {
-        'lease_webhook_build_info{version="0.1.0"}': constant(1, WEEK),
+        'lease_webhook_build_info{version="0.2.0"}': constant(1, WEEK),
         'lease_webhook_policy_info{preset="standard",hash="5f2beae4",mode="deny"}': constant(1, WEEK),
         'lease_webhook_certificate_not_after_seconds{certificate="serving"}': constant(30 * 86400, WEEK),
         'lease_webhook_certificate_not_after_seconds{certificate="ca"}': constant(3650 * 86400, WEEK),
@@ -149,7 +149,7 @@ def test_slow_reviews_fire(rules: dict[str, Any], tmp_path: Path) -> None:
 
 
 def test_pods_that_nobody_scrapes_fire(rules: dict[str, Any], tmp_path: Path) -> None:
-    series = {'lease_webhook_build_info{version="0.1.0"}': f"1x{EVENT} stale"}
+    series = {'lease_webhook_build_info{version="0.2.0"}': f"1x{EVENT} stale"}
     assert firing(rules, series, {EVENT: [], EVENT + 15: ["LeaseWebhookGone"]}, tmp_path) == ""
 
 

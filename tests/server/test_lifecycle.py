@@ -87,7 +87,7 @@ def test_a_killed_worker_is_replaced_and_its_gauges_are_forgotten(tls_dir: Path)
         os.kill(victim, signal.SIGKILL)
         server.wait_for_line("evaluating by a policy", 3)
         assert server.post(REVIEW)[0] == 200
-        assert server.metric('lease_webhook_build_info{version="0.1.0"}') == 1
+        assert server.metric('lease_webhook_build_info{version="0.2.0"}') == 1
         assert server.metric("lease_webhook_in_flight") == 0
 
 

@@ -51,6 +51,7 @@ PROGRAM: Final = LazyGroup(
         "policy": POLICY,
         "suggest": SUGGEST,
         "export": EXPORT,
+        "install": Lazy("webhook.cli.install", "print the objects of an installation"),
         "certs": Lazy("webhook.cli.certs", "make, renew or check certificates"),
         "audit": Lazy("webhook.cli.audit", "what is wrong with the leases that are stored"),
         "why": Lazy("webhook.cli.why", "who leads, and why the leader changed"),

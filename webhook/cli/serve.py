@@ -8,7 +8,6 @@ from webhook.cli.arguments import address, count, directories, files, policies
 from webhook.cli.failure import Failure
 from webhook.cli.lazy_group import Command
 from webhook.policy_file import PolicyFileError
-from webhook.server.gunicorn_app import CannotServeError, serve
 from webhook.server.settings import Options
 
 _DESCRIPTION: Final = """\
@@ -104,6 +103,11 @@ def command(*, client_names: tuple[str, ...], no_audit_lines: bool, **given: Any
     options = Options(client_names=client_names, audit_lines=not no_audit_lines, **given)
     if bool(options.client_ca) != bool(client_names):
         raise Failure("--client-ca and --client-name need each other: a CA alone would let in all that it signed")
+    try:
+        # The commands are installed without what the server needs; then its help still works.
+        from webhook.server.gunicorn_app import CannotServeError, serve  # noqa: PLC0415
+    except ModuleNotFoundError as missing:
+        raise Failure(f"serve needs {missing.name}, which the server brings: lease-webhook[server]") from missing
     try:
         serve(options)
     except (CannotServeError, PolicyFileError) as error:

@@ -1,0 +1,91 @@
+"""`lease-webhook install`. That it prints what kustomize builds is shown by `make manifests`."""
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from webhook.cli.main import main
+
+FILES = {"ca.crt": b"the CA", "tls.crt": b"the leaf", "tls.key": b"the key"}
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, list[dict[str, Any]], str]:
+    code = main(["install", *arguments])
+    printed = capsys.readouterr()
+    return code, list(yaml.safe_load_all(printed.out)), printed.err
+
+
+def one(found: list[dict[str, Any]], kind: str) -> dict[str, Any]:
+    (only,) = [each for each in found if each["kind"] == kind]
+    return only
+
+
+def test_the_webhook_configuration_comes_last(capsys: pytest.CaptureFixture[str]) -> None:
+    code, found, err = run(capsys, "--certificate=cert-manager", "--component=monitoring")
+    assert (code, err) == (0, "")
+    assert found[0]["kind"] == "Namespace"
+    assert found[-1]["kind"] == "ValidatingWebhookConfiguration"
+
+
+def test_the_image_is_run_by_the_pods(capsys: pytest.CaptureFixture[str]) -> None:
+    _, found, _ = run(capsys, "--certificate=openshift", "--image=registry.example/x@sha256:1")
+    (container,) = one(found, "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "registry.example/x@sha256:1"
+
+
+def test_a_certificate_of_files_is_served_and_trusted_by_every_entry(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for name, content in FILES.items():
+        (tmp_path / name).write_bytes(content)
+    flags = ["--component=strict", "--component=bindings", "--component=node-leases", "--component=control-plane"]
+    _, found, _ = run(capsys, "--certificate=self-signed", f"--certs={tmp_path}", *flags)
+    assert {name: base64.b64decode(text) for name, text in one(found, "Secret")["data"].items()} == FILES
+    entries = one(found, "ValidatingWebhookConfiguration")["webhooks"]
+    assert len(entries) == 5
+    assert {base64.b64decode(entry["clientConfig"]["caBundle"]) for entry in entries} == {FILES["ca.crt"]}
+
+
+def test_a_policy_takes_the_place_of_the_preset(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("apiVersion: lease-webhook/v1\npreset: strict  # ours\n")
+    _, found, _ = run(capsys, "--certificate=cert-manager", f"--policy={policy}")
+    assert one(found, "ConfigMap")["data"]["policy.yaml"] == policy.read_text()
+
+
+@pytest.mark.parametrize(
+    ("flags", "complaint"),
+    [
+        pytest.param([], "Missing option '--certificate'", id="no certificate"),
+        pytest.param(["--certificate=vault"], "'vault' is not one of", id="an unknown certificate"),
+        pytest.param(
+            ["--certificate=openshift", "--component=loose"], "'loose' is not one of", id="an unknown component"
+        ),
+        pytest.param(["--certificate=self-signed", "--certs=/nowhere"], "lease-webhook certs /nowhere", id="no files"),
+        pytest.param(["--certificate=openshift", "--policy=/nowhere"], "/nowhere", id="no policy"),
+        pytest.param(
+            ["--certificate=openshift", "--image=a b"], "not the name of an image", id="an image with a space"
+        ),
+        pytest.param(
+            ["--certificate=openshift", "--component=observe", "--policy=x"], "brings its own policy", id="two policies"
+        ),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_2(
+    flags: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["install", *flags]) == 2
+    printed = capsys.readouterr()
+    assert not printed.out
+    assert complaint in printed.err
+    assert printed.err.count("\n") == 1
+
+
+def test_a_policy_that_is_refused_is_not_printed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("apiVersion: lease-webhook/v1\npreset: lax\n")
+    assert main(["install", "--certificate=openshift", f"--policy={policy}"]) == 2
+    assert not capsys.readouterr().out

@@ -1,0 +1,187 @@
+"""The Helm chart renders what kustomize renders, refuses what nobody meant, and serves namespaces of other names."""
+
+import copy
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.rendered.chart import CHART, SOURCES, chart_objects, helm
+from tests.rendered.rendering import DEPLOY, Object, composed, objects, one, render
+
+NAMES = {
+    "observe": "observe",
+    "strict": "strict",
+    "bindings": "bindings",
+    "node-leases": "nodeLeases",
+    "control-plane": "controlPlane",
+    "high-availability": "highAvailability",
+    "monitoring": "monitoring",
+}
+LABELS = ("app.kubernetes.io/managed-by", "helm.sh/chart", "app.kubernetes.io/name")
+"""Labels of objects that Helm alone gives, or gives to objects that kustomize makes outside of the base too."""
+
+
+def combinations() -> Iterator[tuple[str, ...]]:
+    """Every set of the components that touch the webhook configuration; the other two come and go beside them."""
+    others = ((), ("high-availability",), ("monitoring",), ("high-availability", "monitoring"))
+    inner = ("observe", "strict", "bindings", "node-leases", "control-plane")
+    sets = (chosen for size in range(len(inner) + 1) for chosen in itertools.combinations(inner, size))
+    for number, chosen in enumerate(sets):
+        yield (*chosen, *others[number % 4])
+
+
+def comparable(found: list[Object], *, random: bool) -> dict[tuple[str, str], Object]:
+    """By kind and name, without what only Helm or only kustomize adds, and what is another one each time."""
+    result = {}
+    for original in found:
+        thing = copy.deepcopy(original)
+        labels = thing["metadata"].pop("labels", {})
+        thing["labels"] = {name: value for name, value in labels.items() if name not in LABELS}
+        if thing["kind"] == "Namespace":
+            continue
+        if thing["kind"] == "ValidatingWebhookConfiguration":
+            thing["webhooks"].sort(key=lambda entry: str(entry["name"]))
+            for entry in thing["webhooks"]:
+                if random:
+                    assert entry["clientConfig"].pop("caBundle")
+        if thing["kind"] == "Secret":
+            thing["data"] = sorted(thing["data"])
+        if thing["kind"] == "Deployment":
+            thing["spec"]["template"]["spec"]["topologySpreadConstraints"].sort(key=str)
+        if thing["kind"] == "ConfigMap" and "policy.yaml" in thing["data"]:
+            # The text is the user's; the policy is what counts.
+            thing["data"] = yaml.safe_load(thing["data"]["policy.yaml"])
+        result[thing["kind"], thing["metadata"]["name"]] = thing
+    return result
+
+
+@pytest.mark.parametrize("overlay", ["self-signed", "cert-manager", "openshift"])
+def test_every_combination_is_that_of_kustomize(overlay: str, tmp_path: Path) -> None:
+    for number, components in enumerate(combinations()):
+        directory = tmp_path / str(number)
+        directory.mkdir()
+        kustomized = comparable(
+            objects(render(composed(directory, overlay, *components))), random=overlay == "self-signed"
+        )
+        values = {
+            "certificate": {"source": overlay},
+            "components": {NAMES[component]: True for component in components},
+        }
+        charted = comparable(chart_objects(values), random=overlay == "self-signed")
+        assert charted.keys() == kustomized.keys(), components
+        for key, thing in charted.items():
+            assert thing == kustomized[key], (components, key)
+
+
+def test_the_charts_copies_are_those_of_the_repository() -> None:
+    assert {file.name for file in (CHART / "files").iterdir()} == set(SOURCES)
+    for name, source in SOURCES.items():
+        assert (CHART / "files" / name).read_bytes() == (DEPLOY / source).read_bytes(), f"{name}: run `make derived`"
+
+
+@pytest.mark.parametrize(
+    ("values", "complaint"),
+    [
+        pytest.param({"replica": 3}, "replica", id="an unknown key"),
+        pytest.param({"components": {"observer": True}}, "observer", id="an unknown component"),
+        pytest.param({"components": {"strict": "yes"}}, "strict", id="a text for a boolean"),
+        pytest.param({"certificate": {"source": "selfsigned"}}, "source", id="an unknown source"),
+        pytest.param({"image": {"digest": "sha256:1"}}, "digest", id="a digest that is cut off"),
+        pytest.param({"policy": {"inline": {"preset": "lax"}}}, "preset", id="an unknown preset"),
+        pytest.param({"networkPolicy": {"from": [{"cidr": "192.0.2.0/24"}]}}, "cidr", id="a peer of no kind"),
+        pytest.param({"certificate": {"source": "given"}}, "caBundle", id="a given certificate without its CA"),
+        pytest.param(
+            {"policy": {"existing": "ours"}, "components": {"observe": True}}, "observe", id="two policies at once"
+        ),
+    ],
+)
+def test_a_value_that_nobody_meant_is_refused(values: dict[str, Any], complaint: str, tmp_path: Path) -> None:
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump(values))
+    done = helm("template", f"--values={file}", "--kube-version=1.37.0")
+    assert done.returncode != 0
+    assert complaint in done.stderr
+
+
+@pytest.mark.parametrize(
+    "file", [None, *sorted((CHART / "ci").iterdir())], ids=lambda file: file.stem if file else "no"
+)
+def test_lint_has_nothing_to_say(file: Path | None) -> None:
+    done = helm("lint", "--strict", *([f"--values={file}"] if file else []))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "[ERROR]" not in done.stdout
+    assert "[WARNING]" not in done.stdout
+
+
+@pytest.mark.parametrize("source", ["self-signed", "cert-manager", "openshift"])
+def test_another_namespace_is_named_wherever_ours_was(source: str) -> None:
+    everything = dict.fromkeys(NAMES.values(), True) | {"observe": False}
+    found = chart_objects({"certificate": {"source": source}, "components": everything}, namespace="guards")
+    cluster_wide = {"ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
+    for thing in found:
+        assert thing["metadata"].get("namespace") == (None if thing["kind"] in cluster_wide else "guards")
+    configuration = one(found, "ValidatingWebhookConfiguration")
+    for entry in configuration["webhooks"]:
+        assert entry["clientConfig"]["service"]["namespace"] == "guards"
+        for expression in entry["namespaceSelector"].get("matchExpressions", ()):
+            if expression["key"] == "kubernetes.io/metadata.name":
+                assert expression["values"] == ["kube-system", "kube-node-lease", "kube-public", "guards"]
+    if source == "cert-manager":
+        (leaf,) = [thing for thing in found if thing["kind"] == "Certificate" and "dnsNames" in thing["spec"]]
+        assert leaf["spec"]["dnsNames"] == [f"lease-webhook.guards{end}" for end in (".svc", "", ".svc.cluster.local")]
+        assert configuration["metadata"]["annotations"]["cert-manager.io/inject-ca-from"] == "guards/lease-webhook-ca"
+
+
+def test_every_object_of_the_chart_carries_its_labels() -> None:
+    everything = dict.fromkeys(NAMES.values(), True) | {"observe": False}
+    for thing in chart_objects({"certificate": {"source": "cert-manager"}, "components": everything}):
+        assert set(LABELS) <= thing["metadata"]["labels"].keys()
+        assert thing["metadata"]["labels"]["app.kubernetes.io/name"] == "lease-webhook"
+
+
+def test_values_reach_the_pods() -> None:
+    peers = [{"ipBlock": {"cidr": "192.0.2.10/32"}}]
+    policy = {"apiVersion": "lease-webhook/v1", "preset": "strict"}
+    values: dict[str, Any] = {
+        "image": {"repository": "registry.example/x", "digest": f"sha256:{'0' * 64}"},
+        "imagePullSecrets": [{"name": "registry"}],
+        "replicas": 5,
+        "resources": {"limits": {"memory": "1Gi"}},
+        "priorityClassName": "",
+        "nodeSelector": {"kubernetes.io/os": "linux"},
+        "tolerations": [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}],
+        "podAnnotations": {"example/owner": "us"},
+        "webhookAnnotations": {"argocd.argoproj.io/sync-wave": "1"},
+        "policy": {"inline": policy},
+        "networkPolicy": {"from": peers},
+    }
+    found = chart_objects(values)
+    deployment = one(found, "Deployment")["spec"]
+    pod = deployment["template"]["spec"]
+    assert deployment["replicas"] == 5
+    assert pod["containers"][0]["image"] == f"registry.example/x@sha256:{'0' * 64}"
+    assert pod["containers"][0]["resources"] == {"limits": {"memory": "1Gi"}}
+    assert [pod[name] for name in ("imagePullSecrets", "priorityClassName", "nodeSelector")] == [
+        [{"name": "registry"}],
+        "",
+        {"kubernetes.io/os": "linux"},
+    ]
+    assert len(pod["tolerations"]) == 3
+    assert deployment["template"]["metadata"]["annotations"] == {"example/owner": "us"}
+    annotations = one(found, "ValidatingWebhookConfiguration")["metadata"]["annotations"]
+    assert annotations == {"argocd.argoproj.io/sync-wave": "1"}
+    assert yaml.safe_load(one(found, "ConfigMap")["data"]["policy.yaml"]) == policy
+    assert one(found, "NetworkPolicy")["spec"]["ingress"][0]["from"] == peers
+
+
+def test_a_given_secret_and_policy_are_used_and_not_made() -> None:
+    values = yaml.safe_load((CHART / "ci" / "given-values.yaml").read_text())
+    found = chart_objects(values)
+    assert not {"Secret", "ConfigMap"} & {thing["kind"] for thing in found}
+    volumes = {volume["name"]: volume for volume in one(found, "Deployment")["spec"]["template"]["spec"]["volumes"]}
+    assert volumes["tls"]["secret"]["secretName"] == "our-certificate"
+    assert volumes["policy"]["configMap"]["name"] == "our-policy"

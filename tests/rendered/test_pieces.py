@@ -1,0 +1,56 @@
+"""`lease-webhook install` prints what kustomize builds, for every set of components."""
+
+import base64
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.rendered.pieces import INSTALL, text
+from tests.rendered.rendering import ROOT, Object, composed, objects, render
+from webhook.cli.main import main
+from webhook.install import compose
+
+
+def sets() -> Iterator[tuple[str, ...]]:
+    """Every set of the components that touch the webhook configuration; the other two come and go beside them."""
+    others = ((), ("high-availability",), ("monitoring",), ("high-availability", "monitoring"))
+    inner = ("observe", "strict", "bindings", "node-leases", "control-plane")
+    chosen = (one for size in range(len(inner) + 1) for one in itertools.combinations(inner, size))
+    for number, components in enumerate(chosen):
+        yield (*components, *others[number % 4])
+
+
+def by_name(found: list[Object]) -> dict[tuple[str, str], Object]:
+    for thing in found:
+        if thing["kind"] == compose.CONFIGURATION:
+            thing["webhooks"].sort(key=lambda entry: str(entry["name"]))
+            for entry in thing["webhooks"]:
+                if bundle := entry["clientConfig"].get("caBundle"):
+                    entry["clientConfig"]["caBundle"] = base64.b64decode(bundle)
+        if thing["kind"] == "Secret":
+            # kustomize folds the lines of base64.
+            thing["data"] = {name: base64.b64decode(text) for name, text in thing["data"].items()}
+    return {(thing["kind"], thing["metadata"]["name"]): thing for thing in found}
+
+
+@pytest.mark.parametrize("certificate", compose.CERTIFICATES)
+def test_every_set_is_that_of_kustomize(certificate: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number, components in enumerate(sets()):
+        directory = tmp_path / str(number)
+        directory.mkdir()
+        flags = [f"--component={name}" for name in components]
+        assert main(["install", f"--certificate={certificate}", f"--certs={ROOT / 'certs'}", *flags]) == 0
+        printed = by_name(objects(capsys.readouterr().out))
+        kustomized = by_name(objects(render(composed(directory, certificate, *components))))
+        assert printed.keys() == kustomized.keys(), components
+        for key, thing in printed.items():
+            assert thing == kustomized[key], (components, key)
+
+
+@pytest.mark.parametrize("certificate", compose.CERTIFICATES)
+def test_what_was_rendered_ahead_is_up_to_date(certificate: str) -> None:
+    stored = json.loads((INSTALL / f"{certificate}.json").read_text())
+    assert stored == json.loads(text(certificate)), "run `make derived`"

@@ -1,0 +1,106 @@
+"""Which objects an installation consists of. Pure: what was rendered ahead goes in, objects come out.
+
+`make derived` renders with kustomize, for each overlay with a certificate: the whole installation, and for each
+component the objects that differ. The components `observe` and `strict` change the entry of the webhook configuration
+that every other entry stands beside, so their combinations are rendered; of the others, entries are added.
+"""
+
+import base64
+from collections.abc import Collection, Mapping, Sequence
+from copy import deepcopy
+from typing import Any, Final
+
+import yaml
+
+CERTIFICATES: Final = ("self-signed", "cert-manager", "openshift")
+"""The overlays that bring a certificate; each is the name of a file of pieces."""
+CHANGING: Final = ("observe", "strict")
+"""Components that change the shipped entry. Their combination is a piece of its own: `observe+strict`."""
+ADDING: Final = ("bindings", "node-leases", "control-plane", "high-availability", "monitoring")
+"""Components that add entries and objects, or replace objects that no other component replaces."""
+COMPONENTS: Final = (*CHANGING, *ADDING)
+CONFIGURATION: Final = "ValidatingWebhookConfiguration"
+WIDEST: Final = 4096
+"""Columns of the YAML: no expression is folded."""
+
+Object = dict[str, Any]
+Pieces = Mapping[str, Sequence[Object]]
+"""By name: "" is the whole installation; each other piece holds the objects that differ from it."""
+
+
+def composed(pieces: Pieces, components: Collection[str]) -> list[Object]:
+    """The objects, the webhook configuration last: what it calls is there before it."""
+    found = _by_name(pieces[""])
+    changing = "+".join(name for name in CHANGING if name in components)
+    if changing:
+        found |= _by_name(pieces[changing])
+    for name in ADDING:
+        if name not in components:
+            continue
+        for key, thing in _by_name(pieces[name]).items():
+            if thing["kind"] == CONFIGURATION:
+                _extend(found[key], thing)
+            else:
+                found[key] = thing
+    return sorted(found.values(), key=lambda thing: bool(thing["kind"] == CONFIGURATION))
+
+
+def with_image(objects: Sequence[Object], image: str) -> None:
+    """Run this image in the pods."""
+    for thing in objects:
+        if thing["kind"] == "Deployment":
+            for container in thing["spec"]["template"]["spec"]["containers"]:
+                container["image"] = image
+
+
+def with_policy(objects: Sequence[Object], text: str) -> None:
+    """Take this policy in the place of the shipped one."""
+    for thing in objects:
+        if thing["kind"] == "ConfigMap" and "policy.yaml" in thing["data"]:
+            thing["data"]["policy.yaml"] = text
+
+
+def with_certificate(objects: Sequence[Object], files: Mapping[str, bytes]) -> None:
+    """Serve this certificate: `files` are ca.crt, tls.crt and tls.key. Every entry trusts its CA."""
+    encoded = {name: base64.b64encode(content).decode() for name, content in files.items()}
+    for thing in objects:
+        if thing["kind"] == "Secret":
+            thing["data"] = encoded
+        elif thing["kind"] == CONFIGURATION:
+            for entry in thing["webhooks"]:
+                entry["clientConfig"]["caBundle"] = encoded["ca.crt"]
+
+
+def yaml_text(objects: Sequence[Object]) -> str:
+    """The objects as a stream of YAML documents."""
+    return "".join(
+        f"---\n{yaml.dump(one, Dumper=_Dumper, sort_keys=False, width=WIDEST, allow_unicode=False)}" for one in objects
+    )
+
+
+def _by_name(objects: Sequence[Object]) -> dict[tuple[str, str], Object]:
+    return {(thing["kind"], thing["metadata"]["name"]): deepcopy(thing) for thing in objects}
+
+
+def _extend(configuration: Object, added: Object) -> None:
+    """Add the entries and the annotations of a piece."""
+    configuration["webhooks"] += added["webhooks"]
+    annotations = configuration["metadata"].get("annotations", {}) | added["metadata"].get("annotations", {})
+    if annotations:
+        configuration["metadata"]["annotations"] = annotations
+
+
+class _Dumper(yaml.SafeDumper):
+    """Text of several lines stays readable."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ANN401, ARG002 - PyYAML's own signature
+        """Write every object out: kubectl reads aliases, people do not."""
+        return True
+
+
+def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
