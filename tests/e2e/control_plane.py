@@ -3,6 +3,7 @@
 import base64
 import json
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -39,8 +40,13 @@ def free_port() -> int:
 class ControlPlane:
     """One etcd and one API server; a context manager that starts both and stops kube-apiserver before etcd."""
 
-    def __init__(self, binaries: Binaries, directory: Path) -> None:
+    def __init__(
+        self, binaries: Binaries, directory: Path, *, hosts: Sequence[str] = (), flags: Sequence[str] = ()
+    ) -> None:
+        """`hosts` are further names of the API server, `flags` are added to its own and win over them."""
         self.binaries = binaries
+        self._hosts = ["localhost", "kubernetes", "127.0.0.1", *hosts]
+        self._flags = flags
         self.directory = directory
         self.authority = Authority(directory / "pki", "ca")
         self.port = free_port()
@@ -103,7 +109,7 @@ class ControlPlane:
 
     def _start(self) -> None:
         pki = self.directory / "pki"
-        certificate, key = self.authority.issue("kube-apiserver", hosts=["localhost", "kubernetes", "127.0.0.1"])
+        certificate, key = self.authority.issue("kube-apiserver", hosts=self._hosts)
         signer = ec.generate_private_key(ec.SECP256R1())
         (pki / "service-account.key").write_bytes(private_pem(signer))
         (pki / "service-account.pub").write_bytes(public_pem(signer))
@@ -145,6 +151,7 @@ class ControlPlane:
             f"--runtime-config={served}",
             # From 1.37 on, an API server refuses to publish a loopback address as an endpoint.
             "--endpoint-reconciler-type=none",
+            *self._flags,
         )
         admin = self.user("admin", "system:masters")
 

@@ -24,8 +24,11 @@ class Kubectl:
         # A cache of its own: discovery of another run's API server must not leak into this one.
         self._flags = [f"--kubeconfig={kubeconfig}", f"--cache-dir={kubeconfig.parent / 'kubectl-cache'}"]
 
-    def run(self, *arguments: str, manifest: object = None) -> Printed:
-        """Run it. `manifest` (text, or anything JSON) goes to standard input; add `-f -` yourself."""
+    def run(self, *arguments: str, manifest: object = None, seconds: float = 60) -> Printed:
+        """Run it. `manifest` (text, or anything JSON) goes to standard input; add `-f -` yourself.
+
+        Raises TimeoutExpired after `seconds`.
+        """
         text = manifest if isinstance(manifest, str) else json.dumps(manifest)
         command = [str(self._program), *self._flags, *arguments]
         environment = {"PATH": os.environ["PATH"], "HOME": str(Path.home())}
@@ -36,7 +39,7 @@ class Kubectl:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=seconds,
         )
         return Printed(done.returncode, done.stdout, done.stderr)
 

@@ -1,0 +1,3 @@
+module lease-webhook.example/cluster/pause
+
+go 1.26.0

@@ -1,0 +1,35 @@
+"""The programs of a node: Kubernetes' from Go modules, the container runtime's from Debian packages."""
+
+from pathlib import Path
+
+from msgspec import Struct
+
+from tests.cluster.debian import unpacked
+from tests.e2e.toolchain import Binaries, all_binaries, build, stamp
+
+MODULES = Path(__file__).parent / "go"
+VERSION = "v1.37.1"
+PARTS = ("kubelet", "kube-controller-manager", "kube-scheduler", "kube-proxy")
+
+
+class Programs(Struct, frozen=True):
+    """Where each program lies. `packages` is the tree of the Debian packages, `pause` a static program."""
+
+    plane: Binaries
+    kubelet: Path
+    controller_manager: Path
+    scheduler: Path
+    proxy: Path
+    pause: Path
+    packages: Path
+
+
+def node_programs() -> Programs:
+    """Build or fetch what is not in the cache. Raises MissingToolchainError without Go or without apt."""
+    (plane,) = all_binaries(VERSION)
+    source = MODULES / "kubernetes-1.37"
+    kubelet, manager, scheduler, proxy = (
+        build(source, f"k8s.io/kubernetes/cmd/{name}", name, stamp(VERSION)) for name in PARTS
+    )
+    packages = unpacked("containerd", "runc", "containernetworking-plugins", "iptables", "conntrack")
+    return Programs(plane, kubelet, manager, scheduler, proxy, build(MODULES / "pause", ".", "pause"), packages)

@@ -1,0 +1,61 @@
+"""The rows as one Markdown table, and the page in docs/."""
+
+import datetime as dt
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tests.e2e.world import Row
+
+PAGE = Path(__file__).parents[2] / "docs" / "cluster-figures.md"
+LONGEST_CELL = 300
+TITLES = {
+    "installed": "From nothing",
+    "confined": "Confinement",
+    "closed": "Fail closed",
+    "disrupted": "Disruptions under load",
+    "drained": "Disruptions under load",
+    "renewed": "Changes",
+    "changed": "Changes",
+    "network": "Network",
+    "cold": "Cold cluster",
+    "components": "Components",
+    "removed": "Removal",
+    "chart": "Helm chart",
+}
+OURS = (
+    "A single node: kube-apiserver, controller-manager, scheduler, kube-proxy and kubelet built from Go modules, "
+    "containerd, runc and a bridge from Debian packages."
+)
+
+
+def rendered(rows: Mapping[str, Sequence[Row]]) -> str:
+    """The table of rows by the name of their check."""
+    lines = ["| | | seen |", "|---|---|---|"]
+    lines += [f"| {TITLES[name]} | {row.claim} | {_cell(row)} |" for name, found in rows.items() for row in found]
+    return "\n".join(lines) + "\n"
+
+
+def published(rows: Mapping[str, Sequence[Row]], version: str, image: str, minutes: float, *, ours: bool) -> None:
+    """Write the page."""
+    PAGE.write_text(
+        "# Proven in real pods\n\n"
+        f"Made by `make cluster` on {dt.datetime.now(dt.UTC):%Y-%m-%d} in {minutes:.0f} minutes "
+        f"on Kubernetes {version}, "
+        f"{os.cpu_count()} cores. {OURS if ours else 'A cluster that was given.'}\n"
+        f"The image: `{image}`{', the digest of two builds' if ours else ''}.\n\n"
+        "Under load means: four writers, each of its own lease in a namespace that fails closed (component `strict`), "
+        "every write reviewed.\nA write that no pod reviewed is a failed write. "
+        "None may fail, except where a process is ended or stopped in the middle of a review.\n"
+        "Times were taken on a busy machine: read them as upper limits.\n\n"
+        f"{rendered(rows)}\n"
+        "What this page cannot show, and how to see it: several nodes, a network plugin that enforces policies, other "
+        "container runtimes and processor architectures. On any cluster, kind for example:\n\n"
+        "```\nkind create cluster && kind load docker-image lease-webhook:latest\n"
+        "KUBECONFIG=~/.kube/config make cluster IMAGE=lease-webhook:latest\n```\n"
+    )
+
+
+def _cell(row: Row) -> str:
+    seen = row.seen.replace("|", "\\|").replace("\n", " ")[:LONGEST_CELL]
+    return seen if row.passed else f"**FAILED** {seen}"
