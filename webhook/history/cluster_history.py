@@ -26,8 +26,6 @@ class ClusterHistory(Struct):
     candidates: dict[Key, LeaseCandidate] = field(default_factory=dict)
     until: int | None = None
     has_managed_fields: bool = False
-    newest: int | None = None
-    """The latest stamp of any lease: the input is not older than this."""
 
     def observe(self, seen: Observation | LogEnd) -> None:
         """Take in one observation."""
@@ -45,9 +43,6 @@ class ClusterHistory(Struct):
         self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields
         if history.at is not None and (seen.act is not Act.STORED or seen.origin is Origin.WATCH):
             self._reaches(history.at)
-        stamp = seen.latest_stamp
-        if stamp is not None:
-            self.newest = stamp if self.newest is None else max(stamp, self.newest)
 
     def observe_all(self, items: Iterable[object]) -> Iterator[object]:
         """Take in observations; gives back what is none."""

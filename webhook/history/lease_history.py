@@ -1,6 +1,7 @@
 """The history of one lease, built observation by observation in bounded memory."""
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct, field
@@ -46,7 +47,7 @@ class LeaseHistory(Struct):
     namespace: str
     name: str
     lease: Lease | None = None
-    entries: tuple[Entry, ...] = ()
+    entries: Sequence[Entry] = ()
     at: int | None = None
     origin: Origin = Origin.DUMP
     is_deleted: bool = False
@@ -94,12 +95,12 @@ class LeaseHistory(Struct):
             self.writes += 1
             self._count(self.writers, seen.writer)
         if isinstance(seen.old, Lease) and not self._is_older(seen.old):
-            self._changed(seen.old, None, None, Act.STORED)
+            self._changed(seen.old, entries_of_object(seen.old), None, None, Act.STORED)
         if seen.act is Act.DELETED:
             self._deleted(seen)
         elif isinstance(seen.object, Lease):
             if not self._is_older(seen.object):
-                self._changed(seen.object, seen.at, seen.writer, seen.act)
+                self._changed(seen.object, seen.entries, seen.at, seen.writer, seen.act)
         elif seen.at is not None and not seen.problem:
             self._written(seen.at, seen.writer, seen.act)
 
@@ -124,10 +125,10 @@ class LeaseHistory(Struct):
         self._revision = 0
         self._passed(at)
 
-    def _changed(self, lease: Lease, at: int | None, writer: Writer | None, act: Act) -> None:
+    def _changed(self, lease: Lease, entries: Sequence[Entry], at: int | None, writer: Writer | None, act: Act) -> None:
         """A state of the lease after the one that is known."""
         before, known = self.lease, self.entries
-        self.lease, self.entries = lease, tuple(entries_of_object(lease))
+        self.lease, self.entries = lease, entries
         old, new = before.spec if before else LeaseSpec(), lease.spec
         holder = new.holder_identity or ""
         is_new = before is None or self.is_deleted
@@ -153,9 +154,7 @@ class LeaseHistory(Struct):
             how = Handover.DELETED if self._ended_how is Handover.DELETED else Handover.CREATED
             self._add(holder, moment or renewed or 0, how, writer)
 
-    def _handed_over(
-        self, old: LeaseSpec, known: tuple[Entry, ...], holder: str, at: int, writer: Writer | None
-    ) -> None:
+    def _handed_over(self, old: LeaseSpec, known: Sequence[Entry], holder: str, at: int, writer: Writer | None) -> None:
         if not holder:
             self._ended(at, Handover.RELEASED)
             return
