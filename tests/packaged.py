@@ -25,6 +25,8 @@ COMMANDS = (
     ["install", "--certificate=openshift", "--component=monitoring"],
     ["export", "fence", "--lease=a/b", "--writer=a/b", "--resource=configmaps"],
     ["check", str(ROOT / "deploy" / "proof.yaml")],
+    ["why", "--input", str(ROOT / "tests" / "data" / "leases" / "seeded.json")],
+    ["audit", str(ROOT / "tests" / "data" / "leases" / "seeded.json")],
 )
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import Meta, Struct
 
 from webhook.api import decoder_messages
-from webhook.api.decoder_messages import located, reworded
+from webhook.api.decoder_messages import PLACE, TRAILING, TRUNCATED, located, reworded
 
 
 class Inner(Struct, forbid_unknown_fields=True):
@@ -98,3 +98,25 @@ def test_oversized_numbers(text: str) -> None:
 @given(st.text())
 def test_any_problem_has_words_or_none(problem: str) -> None:
     assert isinstance(reworded(problem), str)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [(b"{} ,", 4), (b'{"a":1}{', 8), (b"[]\n]", 4)],
+)
+def test_what_follows_a_value_is_found(text: bytes, place: int) -> None:
+    with pytest.raises(msgspec.DecodeError) as caught:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    found = TRAILING.search(str(caught.value))
+    assert found is not None
+    assert int(found[1]) == place
+
+
+def test_a_value_that_is_cut_off_says_so() -> None:
+    with pytest.raises(msgspec.DecodeError, match=f"^{TRUNCATED}$"):
+        msgspec.json.decode(b'{"a":', type=msgspec.Raw)
+
+
+def test_malformed_json_says_where() -> None:
+    with pytest.raises(msgspec.DecodeError, match=PLACE.pattern):
+        msgspec.json.decode(b'{"a":]', type=msgspec.Raw)

@@ -161,3 +161,19 @@ def test_hostile_text_reaches_no_terminal(tmp_path: Path, capsys: pytest.Capture
         _, out, _ = run(capsys, *words, "--input", str(tmp_path))
         assert out.strip()
         assert not any(hidden in out for hidden in "\x1b\u202e") or "--metrics" in words
+
+
+@pytest.mark.parametrize("words", [("why", "--input", "FILE", "--metrics"), ("audit", "FILE", "--metrics", "OUT")])
+def test_metrics_need_what_the_server_brings(
+    words: tuple[str, ...],
+    watched: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name in ("webhook.cli.lease_metrics", "webhook.cli.audit_gauge"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    given = {"FILE": watched, "OUT": str(tmp_path / "out")}
+    assert main([given.get(word, word) for word in words]) == 2
+    assert "--metrics needs prometheus_client" in capsys.readouterr().err

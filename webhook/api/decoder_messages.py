@@ -1,4 +1,4 @@
-"""The messages of msgspec about a value of a wrong type, parsed and reworded for people.
+"""The messages of msgspec, parsed and reworded for people: values of a wrong type, and where JSON ends.
 
 msgspec reports the first problem of a document as a text and offers nothing more structured. All code that
 depends on its wording is here, tests pin each form, and pyproject.toml allows only releases that were tested.
@@ -16,6 +16,11 @@ MISSING_FIELD: Final = re.compile(r"Object missing required field `(.*)`")
 UNKNOWN_VALUE: Final = re.compile(r"Invalid enum value (.*)")
 _BOUND: Final = re.compile(r"Expected `int` (>=|<=) (-?\d+)")
 _LENGTH: Final = re.compile(r"Expected `array` of length (>=|<=) (\d+)")
+TRUNCATED: Final = "Input data was truncated"
+TRAILING: Final = re.compile(r"trailing characters \(byte (\d+)\)")
+"""Something follows the value; the number is that of its first byte, from 1."""
+PLACE: Final = re.compile(r"\(byte (\d+)\)")
+"""Where malformed JSON stops being JSON."""
 _BAD_DATE: Final = "Invalid RFC3339 encoded date"
 OVERSIZED_NUMBERS: Final = frozenset({"Number out of range", "Integer value out of range"})
 """A number that does not fit into a float, and an integer of more than 4300 digits."""

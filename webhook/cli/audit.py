@@ -12,7 +12,6 @@ from webhook.cli import in_cluster as inside
 from webhook.cli import kubectl
 from webhook.cli.arguments import files, format_option
 from webhook.cli.audit_baseline import known_findings
-from webhook.cli.audit_gauge import write_gauge
 from webhook.cli.audit_printer import Printer
 from webhook.cli.audit_run import Audit
 from webhook.cli.cluster_options import cluster_options, moment_of_input
@@ -110,5 +109,12 @@ def command(
         say(note)
     printer.finish(audit)
     if metrics:
+        try:
+            # The commands are installed without what the server needs.
+            from webhook.cli.audit_gauge import write_gauge  # noqa: PLC0415
+        except ModuleNotFoundError as missing:
+            raise Failure(
+                f"--metrics needs {missing.name}, which the server brings: lease-webhook[server]"
+            ) from missing
         write_gauge(Path(metrics), audit.counts_by_check, len(audit.examined), audit.stock.now)
     return audit.exit_code

@@ -15,7 +15,6 @@ from webhook.cli.cluster_options import Moment, cluster_options, moment_of_input
 from webhook.cli.failure import Failure
 from webhook.cli.kubectl import Cluster
 from webhook.cli.lazy_group import Command
-from webhook.cli.lease_metrics import exposition
 from webhook.cli.observed import observe_all
 from webhook.cli.progress import Progress
 from webhook.cli.report import say
@@ -93,7 +92,7 @@ def command(
     has_pod = None if inputs else _has_pod(one, as_of, cluster)
     account = account_of(history, one, as_of.at, has_pod=has_pod)
     if metrics:
-        print(exposition([account]), end="")
+        print(_exposition([account]), end="")
     elif output == "json":
         print(json_text.line(as_json(account)))
     else:
@@ -207,7 +206,7 @@ def _all(history: ClusterHistory, as_of: Moment, output: str, *, metrics: bool) 
     keys = sorted(history.leases)
     accounts = (account_of(history, history.leases[key], as_of.at) for key in keys)
     if metrics:
-        print(exposition(list(accounts)), end="")
+        print(_exposition(list(accounts)), end="")
         return
     if output == "json":
         for account in accounts:
@@ -217,6 +216,15 @@ def _all(history: ClusterHistory, as_of: Moment, output: str, *, metrics: bool) 
     rows += [_row(account) for account in accounts]
     print("\n".join(table(rows, 0)))
     print(as_of.text)
+
+
+def _exposition(accounts: Sequence[Account]) -> str:
+    try:
+        # The commands are installed without what the server needs.
+        from webhook.cli.lease_metrics import exposition  # noqa: PLC0415
+    except ModuleNotFoundError as missing:
+        raise Failure(f"--metrics needs {missing.name}, which the server brings: lease-webhook[server]") from missing
+    return exposition(accounts)
 
 
 def _row(account: Account) -> tuple[str, ...]:

@@ -12,6 +12,8 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
+from webhook.api.decoder_messages import PLACE, TRAILING, TRUNCATED
+
 LARGEST: Final = 20 * 1024 * 1024
 """Bytes of one value: as many as an API server reads of one request."""
 MOST_WASTED: Final = 4 * LARGEST
@@ -25,9 +27,6 @@ _LIST: Final = re.compile(
 )
 """How kubectl (sorted keys) and an API server (kind first) begin a List; an array is as good."""
 _LONGEST_HEAD: Final = 4096
-_TRUNCATED: Final = "Input data was truncated"
-_TRAILING: Final = re.compile(r"trailing characters \(byte (\d+)\)")
-_PLACE: Final = re.compile(r"\(byte (\d+)\)")
 _LONGEST_TOKEN: Final = 12
 """Bytes before the end of a piece in which a pair of escaped surrogates may begin."""
 _BRACKET: Final = re.compile(rb'[^"{}\[\]]*+(?:"(?:[^"\\]++|\\.)*+"[^"{}\[\]]*+)*+([{}\[\]])', re.DOTALL)
@@ -124,7 +123,7 @@ class _Stream:
         """Consumes one value; None if its end is not there, and nothing is consumed."""
         while True:
             error = self._error()
-            after = _TRAILING.search(error)
+            after = TRAILING.search(error)
             if after or not error:
                 end = self._start + int(after[1]) - 1 if after else len(self._text)
                 data = self._text[self._start : end]
@@ -133,12 +132,12 @@ class _Stream:
             if len(self._text) - self._start > LARGEST or not self._may_be_cut(error):
                 return self._skip_malformed(error)
             if not self._more():
-                return None if error == _TRUNCATED else self._skip_malformed(error)
+                return None if error == TRUNCATED else self._skip_malformed(error)
 
     def _may_be_cut(self, error: str) -> bool:
         """Whether an error may be no more than the end of a piece, as in the middle of a number or an escape."""
-        place = _PLACE.search(error)
-        return error == _TRUNCATED or (
+        place = PLACE.search(error)
+        return error == TRUNCATED or (
             place is not None and int(place[1]) >= len(self._text) - self._start - _LONGEST_TOKEN
         )
 
