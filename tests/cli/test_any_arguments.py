@@ -58,7 +58,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
 @given(command=st.sampled_from(HARMLESS), words=st.lists(WORDS, max_size=7), stdin=st.binary(max_size=40))
 def test_no_arguments_give_a_traceback(
     command: str,

@@ -35,7 +35,7 @@ def decoded(chunks: Iterable[bytes]) -> list[object]:
     st.sampled_from(["", " ", "\n", "\r\n\x1e"]),
     st.integers(1, 40),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_documents_come_back_whatever_pieces_they_come_in(
     documents: list[object], indent: int | None, between: str, size: int
 ) -> None:
@@ -44,7 +44,7 @@ def test_documents_come_back_whatever_pieces_they_come_in(
 
 
 @given(st.lists(OBJECTS, max_size=5), st.sampled_from([None, 4]), st.integers(1, 40), st.booleans())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_the_items_of_a_list_come_instead_of_it(
     items: list[object], indent: int | None, size: int, kind_first: bool
 ) -> None:
@@ -60,7 +60,7 @@ def test_an_array_is_a_list(items: list[object], size: int) -> None:
 
 
 @given(st.binary(max_size=200) | st.text('{}[]",:a\n\\ 1', max_size=60).map(str.encode), st.integers(1, 30))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_any_bytes_end_and_give_json_or_an_error(data: bytes, size: int) -> None:
     for one in values(cut(data, size)):
         if isinstance(one, Value):

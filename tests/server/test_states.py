@@ -205,7 +205,7 @@ async def run(play: list[bytes | Callable[[Driven], object]]) -> Driven:
     return driven
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(play=plays())
 @in_a_loop
 async def test_no_other_change_occurs_and_nothing_is_kept(play: list[bytes | Callable[[Driven], object]]) -> None:
