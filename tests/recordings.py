@@ -34,7 +34,7 @@ class Recording(Struct, frozen=True):
 
     @property
     def by_person(self) -> bool:
-        """Whether somebody made it by hand, to show an honest or a dishonest write."""
+        """Whether a person made it, to show an honest or a dishonest write."""
         return self.client.startswith("kubectl")
 
     def document(self) -> Document:
@@ -43,7 +43,7 @@ class Recording(Struct, frozen=True):
         return document
 
     def body_without_exemption(self) -> bytes:
-        """The same write by somebody who is not in system:masters; the API server's own writes stay as they are."""
+        """The same write by a user outside of system:masters; the API server's own writes stay as they are."""
         if self.user != "admin":
             return self.body
         document = self.document()

@@ -27,13 +27,13 @@ from tests.factories import (
 
 FOLDER: Final = Path(__file__).parent / "data" / "reviews"
 WHEN: Final = NOW + 5_000_000
-"""When the reviews are judged: the update is a renewal five seconds after the last one."""
+"""When the reviews are evaluated: the update is a renewal five seconds after the last one."""
 
 _PLACE: Final = '"@@"'
 
 
 class Case(Struct, frozen=True):
-    """One input; `times` says how often the same bytes are judged."""
+    """One input; `times` says how often the same bytes are evaluated."""
 
     name: str
     body: bytes

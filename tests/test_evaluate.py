@@ -128,7 +128,7 @@ def test_warnings_and_audit_findings_ride_on_a_denial() -> None:
 @pytest.mark.parametrize(
     ("capped", "because"),
     [
-        pytest.param(OBSERVE, "standard would refuse this", id="observe"),
+        pytest.param(OBSERVE, "standard would deny this", id="observe"),
         pytest.param(policy("mode: warn", "strict"), "only policy mode warn allows this", id="mode: warn"),
     ],
 )
@@ -232,11 +232,11 @@ def test_an_override_holds_on_its_operations_only() -> None:
     assert not evaluated(STEAL, policy(relaxed % "CREATE, DELETE", "strict")).allowed
 
 
-def test_an_exemption_of_a_place_holds_for_a_document_that_nobody_has_sent() -> None:
-    anybody = policy("exempt:\n- {namespaces: [shop], owner: shop, reason: migration}")
+def test_an_exemption_of_a_place_holds_for_a_document_that_was_never_sent() -> None:
+    everyone = policy("exempt:\n- {namespaces: [shop], owner: shop, reason: migration}")
     unsent = changed(ABSURD, drop("request.userInfo"))
     assert not evaluated(unsent).allowed
-    assert evaluated(unsent, anybody).findings == ()
+    assert evaluated(unsent, everyone).findings == ()
 
 
 def test_what_decided_is_among_the_findings_however_many_there_are() -> None:
@@ -246,7 +246,7 @@ def test_what_decided_is_among_the_findings_however_many_there_are() -> None:
     assert [finding.rule for finding in verdict.findings if finding.mode is Mode.DENY] == ["duration-too-long"]
 
 
-def test_without_stamps_a_denial_weakens_unless_the_policy_insists() -> None:
+def test_without_stamps_a_denial_weakens_unless_the_policy_enforces_it() -> None:
     weak = evaluated(UNSTAMPED, STRICT)
     assert weak.allowed
     assert weak.warnings[-1].startswith("takeover-before-expiry (only a warning: no API server stamps): ")

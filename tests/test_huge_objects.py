@@ -1,4 +1,4 @@
-"""Objects as large and as strange as a stranger can store them: the answer stays small, plain and complete.
+"""Objects as large and as strange as a client can store them: the answer stays small, plain and complete.
 
 What one rule finds is bounded, so that half a million wrong items cost no more than fifty.
 """
@@ -111,5 +111,5 @@ def test_a_rule_is_asked_for_so_many_findings_and_no_more() -> None:
 def test_warnings_that_do_not_fit_are_told_of(tweak: Tweak) -> None:
     reply = respond(to_bytes(make_review(new=make_lease(tweak))), load("observe"), NOW)
     warnings = accept(reply.body, UID).warnings
-    assert warnings[-1] == "lease webhook: more was found than warnings can show; repair these first"
+    assert warnings[-1] == "lease webhook: more findings than fit into warnings; fix these first"
     assert sum(map(len, warnings)) <= 4096

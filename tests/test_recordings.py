@@ -28,7 +28,7 @@ WARNED: Final = {
 """Honest reviews that `standard` warns about: the rule, and why it is right to."""
 
 
-def judged(recording: Recording, policy: Policy, later: int = 0, body: bytes | None = None) -> Verdict:
+def evaluated(recording: Recording, policy: Policy, later: int = 0, body: bytes | None = None) -> Verdict:
     """The verdict, through the bytes, with an answer that kube-apiserver accepts."""
     reply = respond(recording.body if body is None else body, policy, recording.received + later)
     assert reply.status == 200
@@ -56,7 +56,7 @@ PEOPLE: Final = [one for one in recordings() if one.by_person]
 ADMIN: Final = [one for one in PEOPLE if one.user in {"admin", "system:apiserver"}]
 
 
-def test_every_file_is_in_the_index_and_judged_by_hand_where_people_made_it() -> None:
+def test_every_file_is_in_the_index_and_evaluated_by_hand_if_people_made_it() -> None:
     files = {str(file.relative_to(FOLDER)) for file in FOLDER.rglob("*.json")}
     assert files == {one.file for one in recordings()}
     assert BY_HAND.keys() == {one.file for one in PEOPLE}
@@ -65,7 +65,7 @@ def test_every_file_is_in_the_index_and_judged_by_hand_where_people_made_it() ->
 @pytest.mark.parametrize("later", MOMENTS.values(), ids=MOMENTS.keys())
 @each(CLIENTS)
 def test_an_honest_client_is_allowed_without_a_warning_on_any_day(recording: Recording, later: int) -> None:
-    verdict = judged(recording, POLICIES["standard"], later)
+    verdict = evaluated(recording, POLICIES["standard"], later)
     assert verdict.allowed
     known = WARNED.get(recording.file)
     if known and not later:
@@ -76,13 +76,13 @@ def test_an_honest_client_is_allowed_without_a_warning_on_any_day(recording: Rec
 
 @each(CLIENTS)
 def test_strict_stops_no_honest_client_either(recording: Recording) -> None:
-    assert judged(recording, POLICIES["strict"]).allowed
+    assert evaluated(recording, POLICIES["strict"]).allowed
 
 
 @pytest.mark.parametrize("preset", ["standard", "strict"])
 @each(PEOPLE)
 def test_a_write_by_hand_gets_what_the_rules_say(recording: Recording, preset: str) -> None:
-    verdict = judged(recording, POLICIES[preset], body=recording.body_without_exemption())
+    verdict = evaluated(recording, POLICIES[preset], body=recording.body_without_exemption())
     expected = set(BY_HAND[recording.file][preset])
     assert said(verdict) == expected
     assert verdict.allowed is not any(outcome.endswith("=deny") for outcome in expected)
@@ -92,22 +92,22 @@ def test_a_write_by_hand_gets_what_the_rules_say(recording: Recording, preset: s
 @each(one for one in PEOPLE if not BY_HAND[one.file].get("needs_now"))
 def test_another_clock_changes_no_outcome_that_stamps_decide(recording: Recording, later: int) -> None:
     body = recording.body_without_exemption()
-    assert said(judged(recording, POLICIES["strict"], later, body)) == set(BY_HAND[recording.file]["strict"])
+    assert said(evaluated(recording, POLICIES["strict"], later, body)) == set(BY_HAND[recording.file]["strict"])
 
 
 @each(ADMIN)
 def test_administrators_are_exempt_as_recorded(recording: Recording) -> None:
-    verdict = judged(recording, POLICIES["strict"])
+    verdict = evaluated(recording, POLICIES["strict"])
     assert verdict.allowed
     assert said(verdict) == set()
 
 
 @each(recordings())
-def test_observe_stops_nothing_and_tells_what_it_would(recording: Recording) -> None:
+def test_observe_denies_nothing_and_names_what_would_be_denied(recording: Recording) -> None:
     body = recording.body_without_exemption()
-    verdict = judged(recording, POLICIES["observe"], body=body)
+    verdict = evaluated(recording, POLICIES["observe"], body=body)
     assert verdict.allowed
-    strict = judged(recording, POLICIES["strict"], body=body)
+    strict = evaluated(recording, POLICIES["strict"], body=body)
     denied = {finding.rule for finding in strict.findings if finding.mode.word == "deny"}
     # Where a lease has no stamps, `strict` itself only says that it would deny.
     assert would_deny(verdict) == denied | would_deny(strict)
@@ -116,5 +116,5 @@ def test_observe_stops_nothing_and_tells_what_it_would(recording: Recording) -> 
 @pytest.mark.parametrize("preset", ["standard", "strict"])
 @each(recordings())
 def test_no_field_rule_refuses_what_an_api_server_accepted(recording: Recording, preset: str) -> None:
-    verdict = judged(recording, POLICIES[preset])
+    verdict = evaluated(recording, POLICIES[preset])
     assert [finding for finding in verdict.findings if RULES[finding.rule].parity] == []

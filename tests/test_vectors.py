@@ -287,7 +287,7 @@ DENIED: Final = {
 }
 
 
-def judged(review: Document, now: int) -> Verdict:
+def evaluated(review: Document, now: int) -> Verdict:
     reply = respond(to_bytes(review), STANDARD, now)
     assert reply.verdict
     accept(reply.body, reply.verdict.uid)
@@ -297,13 +297,13 @@ def judged(review: Document, now: int) -> Verdict:
 @pytest.mark.parametrize("later", [5_000_000, YEAR, 10 * YEAR], ids=["at once", "a year later", "ten years later"])
 @pytest.mark.parametrize("name", ALLOWED)
 def test_must_always_be_allowed(name: str, later: int) -> None:
-    assert judged(ALLOWED[name], NOW + later).allowed
+    assert evaluated(ALLOWED[name], NOW + later).allowed
 
 
 @pytest.mark.parametrize("name", DENIED)
 def test_must_be_denied(name: str) -> None:
     review, code, rule = DENIED[name]
-    verdict = judged(review, NOW + 5_000_000)
+    verdict = evaluated(review, NOW + 5_000_000)
     assert not verdict.allowed
     assert verdict.code == code
     assert rule in {finding.rule for finding in verdict.findings if finding.mode.word == "deny"}

@@ -59,9 +59,9 @@ S, P = "spec.strategy", "spec.preferredHolder"
         pytest.param(
             Event.RENEWAL, [put(RENEW, LATER)], [put(S, "a/b"), put(P, "x")], id="strategy and preferredHolder kept"
         ),
-        pytest.param(Event.RENEWAL, [put(RENEW, LATER)], [drop(RENEW)], id="renewTime set where there was none"),
+        pytest.param(Event.RENEWAL, [put(RENEW, LATER)], [drop(RENEW)], id="renewTime set if there was none"),
         pytest.param(Event.RENEWAL, [put(RENEW, LATER)], [drop(DURATION)], id="without a duration before and after"),
-        pytest.param(Event.RENEWAL, [put(RENEW, LATER)], [take("")], id="of a lease that nobody holds"),
+        pytest.param(Event.RENEWAL, [put(RENEW, LATER)], [take("")], id="of a lease without a holder"),
         pytest.param(
             Event.RENEWAL,
             [put(RENEW, LATER), put("metadata.deletionTimestamp", "2025-11-20T12:00:00Z")],

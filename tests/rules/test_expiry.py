@@ -152,7 +152,7 @@ ENTRIES = "metadata.managedFields"
 TIME = f"{ENTRIES}[0].time"
 
 
-STRANGER = by_service_account("guest", "intruder", "intruder-0")
+INTRUDER = by_service_account("guest", "intruder", "intruder-0")
 
 
 NO_STAMP = drop(TIME)
@@ -163,7 +163,7 @@ NO_STAMP = drop(TIME)
     [
         pytest.param("takeover-before-expiry", update(take(RIVAL), old=[NO_STAMP]), id="a steal"),
         pytest.param(
-            "foreign-release", update(put("spec.holderIdentity", ""), old=[NO_STAMP], review=[STRANGER]), id="a release"
+            "foreign-release", update(put("spec.holderIdentity", ""), old=[NO_STAMP], review=[INTRUDER]), id="a release"
         ),
         pytest.param("live-lease-deleted", make_review(old=make_lease(NO_STAMP)), id="a deletion"),
     ],
@@ -177,7 +177,7 @@ def test_without_stamps(rule: str, review: Document) -> None:
     ("rule", "review"),
     [
         pytest.param("takeover-before-expiry", update(written(take(RIVAL), at="2025-11-20T12:00:01Z")), id="a steal"),
-        pytest.param("foreign-release", update(put("spec.holderIdentity", ""), review=[STRANGER]), id="a release"),
+        pytest.param("foreign-release", update(put("spec.holderIdentity", ""), review=[INTRUDER]), id="a release"),
         pytest.param("live-lease-deleted", make_review(old=make_lease()), id="a deletion"),
     ],
 )

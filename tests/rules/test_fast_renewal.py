@@ -96,7 +96,7 @@ def test_what_is_remembered_is_bounded() -> None:
 
 @pytest.mark.parametrize("place", ["metadata.name", "metadata.namespace"])
 def test_a_long_name_goes_to_the_rules(place: str) -> None:
-    """What is found about short names is remembered; a stranger may not fill that memory with long ones."""
+    """What is found about short names is remembered; a client may not fill that memory with long ones."""
     long = put(place, "a" * 254)
     assert not fast(RENEWAL, old=[long])
 

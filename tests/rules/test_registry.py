@@ -1,4 +1,4 @@
-"""The list of rules: complete, explained, and refused where it contradicts itself."""
+"""The list of rules: complete, explained, and refused if it contradicts itself."""
 
 import pytest
 from msgspec.structs import replace

@@ -54,7 +54,7 @@ TEXTS = [
             'spec.renewTime: Invalid value: "10000-01-01T00:59:59.999999Z": is year 10000 in UTC, which JSON '
             "clients cannot decode; write a time up to 9999-12-31T23:59:59.999999Z"
         ),
-        "spec.renewTime is year 10000 in UTC: JSON clients cannot decode the object any more",
+        "spec.renewTime is year 10000 in UTC: JSON clients can no longer decode the object",
         id="a time that is year 10000 in UTC",
     ),
     pytest.param(
@@ -64,7 +64,7 @@ TEXTS = [
             'spec.acquireTime: Invalid value: "-0001-12-31T23:59:59.999999Z": is year -0001 in UTC, which '
             "JSON clients cannot decode; write a time from 0000-01-01T00:00:00.000000Z"
         ),
-        "spec.acquireTime is year -0001 in UTC: JSON clients cannot decode the object any more",
+        "spec.acquireTime is year -0001 in UTC: JSON clients can no longer decode the object",
         id="a time before year 0",
     ),
     pytest.param(
@@ -74,7 +74,7 @@ TEXTS = [
             'metadata.managedFields[0].time: Invalid value: "10000-01-01T00:00:00Z": is year 10000 in UTC, '
             "which JSON clients cannot decode; write a time up to 9999-12-31T23:59:59Z"
         ),
-        ("metadata.managedFields[0].time is year 10000 in UTC: JSON clients cannot decode the object any more"),
+        ("metadata.managedFields[0].time is year 10000 in UTC: JSON clients can no longer decode the object"),
         id="the time of an entry",
     ),
     pytest.param(
@@ -227,10 +227,7 @@ TEXTS = [
             'spec.leaseDurationSeconds: Forbidden: may not be removed while "checkout-6d5f9c-x2x8p_1f0e" '
             "holds the lease (11 s left); renew or release instead"
         ),
-        (
-            'leaseDurationSeconds was removed while "checkout-6d5f9c-x2x8p_1f0e" holds the lease: another '
-            "may lead beside it"
-        ),
+        ('leaseDurationSeconds was removed while "checkout-6d5f9c-x2x8p_1f0e" holds the lease: another may lead too'),
         id="duration removed",
     ),
     pytest.param(
@@ -240,19 +237,19 @@ TEXTS = [
             'spec.renewTime: Forbidden: may not be removed while "checkout-6d5f9c-x2x8p_1f0e" holds the '
             "lease (11 s left); renew or release instead"
         ),
-        ('renewTime was removed while "checkout-6d5f9c-x2x8p_1f0e" holds the lease: another may lead beside it'),
+        ('renewTime was removed while "checkout-6d5f9c-x2x8p_1f0e" holds the lease: another may lead too'),
         id="renewTime removed",
     ),
     pytest.param(
         "duration-shortened",
         update(put("spec.leaseDurationSeconds", 1)),
         (
-            "spec.leaseDurationSeconds: Forbidden: may not be lowered from 15 to 1 without a new renewTime "
+            "spec.leaseDurationSeconds: Forbidden: may not be decreased from 15 to 1 without a new renewTime "
             'while "checkout-6d5f9c-x2x8p_1f0e" holds the lease (11 s left); renew or release instead'
         ),
         (
-            'leaseDurationSeconds fell from 15 to 1 while "checkout-6d5f9c-x2x8p_1f0e" holds the lease: '
-            "another may lead beside it"
+            'leaseDurationSeconds decreased from 15 to 1 while "checkout-6d5f9c-x2x8p_1f0e" holds the lease: '
+            "another may lead too"
         ),
         id="duration lowered",
     ),
@@ -260,12 +257,12 @@ TEXTS = [
         "duration-shortened",
         update(put("spec.leaseDurationSeconds", 1), old=[put("spec.leaseDurationSeconds", 4)]),
         (
-            "spec.leaseDurationSeconds: Forbidden: may not be lowered from 4 to 1 without a new renewTime "
+            "spec.leaseDurationSeconds: Forbidden: may not be decreased from 4 to 1 without a new renewTime "
             'while "checkout-6d5f9c-x2x8p_1f0e" holds the lease; renew or release instead'
         ),
         (
-            'leaseDurationSeconds fell from 4 to 1 while "checkout-6d5f9c-x2x8p_1f0e" holds the lease: '
-            "another may lead beside it"
+            'leaseDurationSeconds decreased from 4 to 1 while "checkout-6d5f9c-x2x8p_1f0e" holds the lease: '
+            "another may lead too"
         ),
         id="duration of an expired lease lowered",
     ),
@@ -282,8 +279,8 @@ TEXTS = [
     pytest.param(
         "transitions-jump",
         update(put("spec.leaseTransitions", 7)),
-        "spec.leaseTransitions: Invalid value: 7: must not rise by more than 1 from 5; write 6",
-        "leaseTransitions jumped from 5 to 7; it rises by 1 with each new holder",
+        "spec.leaseTransitions: Invalid value: 7: must not increase by more than 1 from 5; write 6",
+        "leaseTransitions jumped from 5 to 7; it increases by 1 with each new holder",
         id="a small jump",
     ),
     pytest.param(
@@ -293,7 +290,7 @@ TEXTS = [
             "spec.leaseTransitions: Invalid value: 4: must not be less than the old value 5; keep it, or "
             "write 6 with a new holder"
         ),
-        "leaseTransitions fell from 5 to 4: changes of the holder can no longer be counted",
+        "leaseTransitions decreased from 5 to 4: changes of holder can no longer be counted",
         id="fewer transitions",
     ),
     pytest.param(
@@ -303,21 +300,21 @@ TEXTS = [
             "spec.leaseTransitions: Invalid value: null: must not be less than the old value 5; keep it, or "
             "write 6 with a new holder"
         ),
-        "leaseTransitions was removed: changes of the holder can no longer be counted",
+        "leaseTransitions was removed: changes of holder can no longer be counted",
         id="transitions removed",
     ),
     pytest.param(
         "transitions-mismatch",
         update(EDIT),
-        "spec.leaseTransitions: Invalid value: 6: must not rise without a new holder",
-        "leaseTransitions rose without a new holder: one change of the holder too many is counted",
+        "spec.leaseTransitions: Invalid value: 6: must not increase without a new holder",
+        "leaseTransitions increased without a new holder: one change of holder too many is counted",
         id="a transition without a new holder",
     ),
     pytest.param(
         "transitions-mismatch",
         update(STOLEN),
-        "spec.leaseTransitions: Invalid value: 5: must rise by 1 with a new holder",
-        "leaseTransitions did not rise by 1 with the new holder: a change of the holder is not counted",
+        "spec.leaseTransitions: Invalid value: 5: must increase by 1 with a new holder",
+        "leaseTransitions did not increase by 1 with the new holder: a change of holder is not counted",
         id="a new holder without a transition",
     ),
     pytest.param(
@@ -337,7 +334,7 @@ TEXTS = [
             'spec.renewTime: Invalid value: "2025-11-20T10:00:00.000000Z": must not be more than 3600 s '
             "before the old value; check the holder's clock"
         ),
-        "renewTime fell by 2 h 0 min: others may take the lease too early; check the holder's clock",
+        "renewTime moved back by 2 h 0 min: the lease may be taken too early; check the holder's clock",
         id="renewTime two hours back",
     ),
     pytest.param(
@@ -408,7 +405,7 @@ TEXTS = [
         created(take("rival")),
         (
             'spec.holderIdentity: Forbidden: holder "rival" must begin with the name of the writing pod, '
-            '"checkout-6d5f9c-x2x8p"; set the elector\'s identity to the pod name, or turn this rule down'
+            '"checkout-6d5f9c-x2x8p"; set the elector\'s identity to the pod name, or lower the mode of this rule'
         ),
         ('holder "rival" does not begin with its pod\'s name, "checkout-6d5f9c-x2x8p"; use that as identity'),
         id="not the writer's pod",
@@ -418,7 +415,7 @@ TEXTS = [
         update(RENEWAL, review=[by_user("intruder")]),
         (
             "spec.holderIdentity: Forbidden: only the writers bound in the webhook's policy may write this "
-            'lease, and "intruder" is not one of them; ask who runs lease-webhook'
+            'lease, and "intruder" is not one of them; ask the operators of lease-webhook'
         ),
         '"intruder" wrote lease "shop/checkout", which the policy binds to other writers',
         id="a writer that is not bound",
@@ -428,7 +425,7 @@ TEXTS = [
         deleted(by_user("intruder")),
         (
             "spec.holderIdentity: Forbidden: only the writers bound in the webhook's policy may write this "
-            'lease, and "intruder" is not one of them; ask who runs lease-webhook'
+            'lease, and "intruder" is not one of them; ask the operators of lease-webhook'
         ),
         '"intruder" deleted lease "shop/checkout", which the policy binds to other writers',
         id="a deletion by a writer that is not bound",
@@ -437,10 +434,10 @@ TEXTS = [
         "identity-binding",
         update(STOLEN, review=[OWN]),
         (
-            'spec.holderIdentity: Forbidden: the holder of this lease must fit the binding "${pod}_*", '
-            '"manual-?", and "rival-5b8f7d-lk2mn_77aa" does not; ask who runs lease-webhook'
+            'spec.holderIdentity: Forbidden: the holder of this lease must match the binding "${pod}_*", '
+            '"manual-?", and "rival-5b8f7d-lk2mn_77aa" does not; ask the operators of lease-webhook'
         ),
-        'holder "rival-5b8f7d-lk2mn_77aa" does not fit the binding "${pod}_*" of this lease',
+        'holder "rival-5b8f7d-lk2mn_77aa" does not match the binding "${pod}_*" of this lease',
         id="a holder that does not fit",
     ),
     pytest.param(
@@ -449,7 +446,7 @@ TEXTS = [
         (
             'spec.holderIdentity: Forbidden: "system:serviceaccount:shop:checkout" does not write from a '
             'pod, so its holder name cannot be checked (binding "${pod}_*", "manual-?"); write from a pod, '
-            "or ask who runs lease-webhook"
+            "or ask the operators of lease-webhook"
         ),
         (
             '"system:serviceaccount:shop:checkout" does not write from a pod, so its holder name cannot be '
@@ -548,15 +545,15 @@ TEXTS = [
             'spec.renewTime: Invalid value: "2025-11-20T10:59:59.000000Z": must not be more than 3600 s '
             "before the old value; check the candidate's clock"
         ),
-        "renewTime fell by 1 h 0 min: the election may leave this candidate out",
+        "renewTime moved back by 1 h 0 min: the election may leave this candidate out",
         id="a candidate an hour back",
     ),
     pytest.param(
         "candidate-changed",
         candidate_updated(put("spec.binaryVersion", "1.37.0")),
         (
-            "spec.binaryVersion: Forbidden: binaryVersion may not change after creation; delete and recreate the "
-            "candidate"
+            "spec.binaryVersion: Forbidden: binaryVersion may not change after creation; delete and "
+            "recreate the candidate"
         ),
         "binaryVersion changed after creation: the election may choose another leader",
         id="a candidate changed",

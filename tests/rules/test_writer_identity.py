@@ -18,7 +18,7 @@ POD = "checkout-6d5f9c-x2x8p"
         pytest.param(f"{POD}z", False, id="then a letter"),
         pytest.param(f"{POD}Z", False, id="then a capital"),
         pytest.param("other", False, id="another name"),
-        pytest.param("", False, id="nobody"),
+        pytest.param("", False, id="no holder"),
         pytest.param(POD[:-1], False, id="part of the name"),
     ],
 )

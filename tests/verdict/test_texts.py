@@ -76,11 +76,11 @@ def test_an_audited_finding_adds_no_rule_to_what_the_writer_reads() -> None:
     ("review", "under", "start"),
     [
         pytest.param(STEAL, STANDARD, "takeover-before-expiry: ", id="a rule that warns anyway"),
-        pytest.param(STEAL, OBSERVE, "takeover-before-expiry (strict would refuse this): ", id="strict"),
+        pytest.param(STEAL, OBSERVE, "takeover-before-expiry (strict would deny this): ", id="strict"),
         pytest.param(
             ACROSS,
             OBSERVE,
-            "takeover-before-expiry, takeover-across-namespaces (standard would refuse this): ",
+            "takeover-before-expiry, takeover-across-namespaces (standard would deny this): ",
             id="one of two by standard",
         ),
         pytest.param(
@@ -117,8 +117,7 @@ def test_a_warning_on_a_denied_write_claims_nothing_that_did_not_happen() -> Non
 def test_a_field_rule_warns_with_its_error() -> None:
     (warning,) = evaluated(make_review(new=make_lease(put("spec.leaseDurationSeconds", 0))), OBSERVE).warnings
     assert warning == (
-        "lease-duration (standard would refuse this): spec.leaseDurationSeconds: Invalid value: 0: "
-        "must be greater than 0"
+        "lease-duration (standard would deny this): spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0"
     )
 
 

@@ -1,4 +1,4 @@
-"""A person's word about who may write one lease, and under which names."""
+"""Identity binding: the allowed writers and holder identities of one lease."""
 
 from typing import Final
 
@@ -14,8 +14,8 @@ class Binding(Struct, frozen=True):
     """Writers and holder templates of one lease.
 
     `service_accounts` are (namespace, name) pairs, `users` are user names; `holders` are globs in which `${pod}`
-    stands for the pod name of the writer's token. Without a pod name a template with `${pod}` cannot be evaluated:
-    that is a warning, or a refusal where `require_pod` is set.
+    stands for the pod name of the writer's token. Without a pod name a template with `${pod}` cannot be checked:
+    that is a warning, or a denial if `require_pod` is set.
     """
 
     service_accounts: frozenset[tuple[str, str]] = frozenset()

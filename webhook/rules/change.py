@@ -78,7 +78,7 @@ class Change(Struct, frozen=True, dict=True):
 
 
 class LeaseChange(Change, frozen=True, dict=True):
-    """A write to a Lease: both specs (empty if there is no object), and what most rules compare, folded."""
+    """A write to a Lease: both specs (empty if there is no object), and what most rules compare, normalized."""
 
     new_spec: LeaseSpec = NO_LEASE_SPEC
     old_spec: LeaseSpec = NO_LEASE_SPEC
@@ -121,7 +121,7 @@ class LeaseChange(Change, frozen=True, dict=True):
 
 
 class CandidateChange(Change, frozen=True, dict=True):
-    """A write to a LeaseCandidate: both specs (empty if there is no object), and renewTime, folded."""
+    """A write to a LeaseCandidate: both specs (empty if there is no object), and renewTime, normalized."""
 
     new_spec: LeaseCandidateSpec = NO_CANDIDATE_SPEC
     old_spec: LeaseCandidateSpec = NO_CANDIDATE_SPEC

@@ -1,4 +1,4 @@
-"""What a write does, as one word: a pure classification of the old spec and the new one.
+"""The event of a write: a pure classification of the old spec and the new one.
 
 Absent and empty are one value for a holder, a strategy and a preferred holder; absent, null and zero for a time.
 """

@@ -2,7 +2,7 @@
 
 No clock of a client, and not ours, decides whether a lease has expired: the stamp of the last renewal (`seen_at`) and
 the stamp of this very write (`written_at`) do. A client may send any managedFields, and invented entries are kept, so
-only one thing in a list is the API server's word: **a field that a write sets has exactly one owner afterwards, and the
+only one thing in a list can be trusted: **a field that a write sets has exactly one owner afterwards, and the
 owner is stamped now**. The fold into `ancient-changes` is the exception: it takes the time of the last entry folded in,
 which may be invented. All instants are microseconds since 1970.
 """
@@ -50,7 +50,7 @@ def seen_at(entries: Iterable[Entry]) -> int | None:
 def stamp_of_write(entries: Iterable[Entry], field: tuple[str, ...], now: int) -> int:
     """When a write that set `field` was made: the stamp of the field's one owner in object.
 
-    `now`, in whole seconds, stands in where the field has no owner or several, where the owner has no stamp, and where
+    `now`, in whole seconds, is used if the field has no owner or several, if the owner has no stamp, and if
     it is `ancient-changes`, whose time a client can choose.
     """
     owners = [entry for entry in entries if entry.owns(*field)]
@@ -62,8 +62,8 @@ def stamp_of_write(entries: Iterable[Entry], field: tuple[str, ...], now: int) -
 class Expiry(Struct, frozen=True, gc=False):
     """Whether the old lease had expired when this write was made, and what that rests on.
 
-    `from_stamps` is false where no usable stamp of the last renewal is there: then the holder's own renewTime stands
-    in, and a denial must weaken to a warning.
+    `from_stamps` is false if there is no usable stamp of the last renewal: then the holder's own renewTime is used,
+    and a denial must weaken to a warning.
     """
 
     expired: bool
@@ -98,12 +98,12 @@ def expiry_of(
     """Whether the old lease had expired.
 
     Args:
-        held: whether anybody holds it.
+        held: whether it has a holder.
         duration_seconds: its leaseDurationSeconds.
         renew_time: its renewTime.
         entries: its managedFields.
         written_at: the moment of this write, see `stamp_of_write`.
-        now: the shell's clock, used only where `seen_at` is missing or unusable.
+        now: the caller's clock, used only if `seen_at` is missing or unusable.
 
     """
     if not held or renew_time is None:

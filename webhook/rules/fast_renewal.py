@@ -56,7 +56,7 @@ _usual_entries: Final = msgspec.json.Decoder(Annotated[list[_UsualEntry], Meta(m
 
 
 def is_fast_renewal(request: AdmissionRequest, now: int, limits: Limits, binding: Binding | None) -> bool:
-    """Whether a write is a renewal in which no rule finds anything; False says nothing.
+    """Whether a write is a renewal in which no rule finds anything; False decides nothing.
 
     Arguments are those of `change_made_by`; the change itself is not made, because no rule will look at it.
     """

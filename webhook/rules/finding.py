@@ -1,4 +1,4 @@
-"""What a rule found in one write: a field error with the words about it, and what the policy makes of it."""
+"""What a rule found in one write: a field error, the sentences about it, and the mode that the policy gives it."""
 
 from collections.abc import Iterable
 from enum import Enum
@@ -25,7 +25,7 @@ class Finding(Struct, frozen=True, gc=False):
     A check sets the first five. `error` is the text of a denial, `happened` that of a warning on an admitted write
     (without it, the error is shown). `tier` is the strongest mode that the finding may have. `without_stamps` marks one
     that rests on the caller's clock because no API server's stamp is there. Findings with the same `fact` share one
-    sentence, which lists all their rules; the last of them supplies the words.
+    sentence, which lists all their rules; the last of them supplies its text.
 
     `evaluate` sets the others: the id of the `rule`, whether it repeats the API server's own validation (`parity`), the
     `mode` that the policy leaves, and why that is not `DENY` if it would be (`weakened`).

@@ -1,7 +1,7 @@
 """Globs, with one meaning everywhere: `*` is any run of characters, `?` is one, everything else is itself.
 
 A glob covers the whole text, upper and lower case differ, and `[` is not a class. Matching is never exponential, which
-matters because holder identities come from strangers and may hold a megabyte.
+matters because clients choose holder identities, and one may have a megabyte.
 """
 
 import re

@@ -21,14 +21,14 @@ class Duration(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Transitions(Struct, frozen=True, forbid_unknown_fields=True):
-    """From which count on a jump is bait for an overflow: client-go writes int32(count + 1)."""
+    """From which count on a jump leads to an overflow: client-go writes int32(count + 1)."""
 
     warn_jump_above: int = 1
     deny_from: int = 1_000_000_000
 
 
 class SecondsBack(Struct, frozen=True, forbid_unknown_fields=True):
-    """How far a time may fall, in seconds."""
+    """How far a time may move back, in seconds."""
 
     above_seconds: int = 3600
 

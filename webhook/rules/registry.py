@@ -67,7 +67,7 @@ Occasion = tuple[str, Operation, Event]
 
 
 def by_occasion(rules: Iterable[Rule]) -> Mapping[Occasion, tuple[Rule, ...]]:
-    """For each resource, operation and event the rules that speak on it, so that a renewal asks no rule in vain."""
+    """For each resource, operation and event the rules that are evaluated on it: a renewal needs few."""
     listed = tuple(rules)
     return {
         (resource.value, operation, event): tuple(

@@ -1,6 +1,6 @@
-"""Whether a write brings managedFields that no API server makes of an honest request.
+"""Whether a write brings managedFields that no API server makes of an ordinary request.
 
-The answer is one sentence, or None. Each check compares object with oldObject; our clock is asked only where the write
+The answer is one sentence, or None. Each check compares object with oldObject; our clock is used only if the write
 set nothing that an API server could have stamped. Entries that were stored before are never held against a later write.
 """
 
@@ -86,7 +86,7 @@ def tampering_of_create(new: Sequence[Entry], was_set: SetFields) -> str | None:
 
 
 def last_renewal(entries: Iterable[Entry]) -> str:
-    """What an entry says of the last renewal, as text."""
+    """The last renewal according to an entry, as text."""
     owners = [(entry.stamp, entry.manager or "") for entry in entries if entry.owns_renew_time]
     stamp, manager = min(((at, who) for at, who in owners if at is not None), default=(None, ""))
     if stamp is None:

@@ -30,7 +30,7 @@ def ahead(
     limits: SecondsAhead,
     *,
     value: object,
-    silent_warnings: bool = False,
+    without_warnings: bool = False,
     strongest: Mode = Mode.DENY,
 ) -> Iterable[Finding]:
     """The finding about a renewTime that lies ahead of `clock` and of its old value, if there is one."""
@@ -38,7 +38,7 @@ def ahead(
     step = new - reference
     if step > limits.deny_above_seconds * SECOND:
         return (_too_far(value, new, clock, limits.deny_above_seconds, strongest),)
-    if step > limits.warn_above_seconds * SECOND and not silent_warnings:
+    if step > limits.warn_above_seconds * SECOND and not without_warnings:
         return (_too_far(value, new, clock, limits.warn_above_seconds, Mode.WARN),)
     return NOTHING
 

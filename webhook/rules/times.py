@@ -12,7 +12,7 @@ DAY: Final = 24 * HOUR
 
 
 def normalized(time: str | None) -> int | str | None:
-    """A time so that equal values are equal: an instant; None for absent, null and zero; noise as it stands.
+    """A time so that equal values are equal: an instant; None for absent, null and zero; other text unchanged.
 
     Years -0001 and 10000, which the API server stores and no client can read, are instants before and after all others.
     """
@@ -50,12 +50,12 @@ def span(micros: int) -> str:
 
 
 def instant(folded: int | str | None) -> int | None:
-    """The instant of a folded time; None if there is none."""
+    """The instant of a normalized time; None if there is none."""
     return folded if isinstance(folded, int) else None
 
 
 def readable(folded: int | str | None) -> int | None:
-    """The instant of a folded time that every client can read, years 0000 to 9999; else None."""
+    """The instant of a normalized time that every client can read, years 0000 to 9999; else None."""
     if not isinstance(folded, int):
         return None
     return folded if micro_time.FIRST_READABLE <= folded < micro_time.AFTER_LAST_READABLE else None

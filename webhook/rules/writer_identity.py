@@ -1,4 +1,4 @@
-"""Whether a holder identity looks like the pod that writes it; a hint, because the string is not an identity."""
+"""Whether a holder identity looks like the pod that writes it; a hint, because the string does not authenticate."""
 
 from typing import Final
 

@@ -67,12 +67,12 @@ def decide(request: AdmissionRequest, policy: Policy, event: str, findings: list
 
 
 def switched_off(request: AdmissionRequest, policy: Policy) -> Verdict:
-    """The kill switch: everything is allowed, and every answer says so in the audit log."""
+    """The kill switch: everything is allowed, and each response says so in the audit log."""
     return Verdict(request.uid, allowed=True, audit_annotations=(("policy", f"{_name(policy)} off"),))
 
 
 def contradicts(request: AdmissionRequest, policy: Policy) -> Verdict:
-    """A request that makes no sense is refused with 400: no rule is involved, and nobody is exempt."""
+    """A request that contradicts itself is denied with 400: no rule is involved, and no exemption applies."""
     text = f"{request.contradiction} (lease webhook)"
     return Verdict(
         request.uid,
@@ -86,7 +86,7 @@ def contradicts(request: AdmissionRequest, policy: Policy) -> Verdict:
 
 
 def not_evaluated(request: AdmissionRequest, policy: Policy) -> Verdict:
-    """A typo in a webhook configuration must not brick a cluster: what we do not know is allowed, and said."""
+    """A typo in a webhook configuration must not stop a cluster: what we do not know is allowed with a warning."""
     # Each may be as long as a review.
     name, below = request.resource[:61], request.sub_resource[:61]
     resource = escape(cut(f"{name}/{below}" if below else name, 60))

@@ -1,4 +1,4 @@
-"""A verdict, which is bounded already, becomes the bytes of an AdmissionReview answer that kube-apiserver accepts.
+"""A verdict, which is bounded already, becomes the bytes of an AdmissionReview response that kube-apiserver accepts.
 
 What it accepts: kubernetes/apiserver `pkg/admission/plugin/webhook/request/admissionreview.go`: the uid of the request,
 apiVersion and kind exactly, no patch.
@@ -49,7 +49,7 @@ _encoder: Final = msgspec.json.Encoder()
 
 
 def encode(verdict: Verdict, request: AdmissionRequest) -> bytes:
-    """The answer to `request`; equal verdicts give equal bytes."""
+    """The response to `request`; equal verdicts give equal bytes."""
     if verdict.allowed and not verdict.warnings:
         before, after = _around_uid(request.api_version, verdict.audit_annotations)
         return before + _encoder.encode(verdict.uid) + after
@@ -73,7 +73,7 @@ def encode(verdict: Verdict, request: AdmissionRequest) -> bytes:
     return _encoder.encode(_Review("AdmissionReview", request.api_version, response))
 
 
-# Nearly every answer is a plain "allowed", and they differ only in the uid.
+# The fast path of encoding: nearly every response is a plain "allowed", and only the uid differs.
 @lru_cache(maxsize=256)
 def _around_uid(api_version: str, audit_annotations: tuple[tuple[str, str], ...]) -> tuple[bytes, bytes]:
     response = _Response(uid="", allowed=True, audit_annotations=dict(audit_annotations))

@@ -29,7 +29,7 @@ LARGEST_CAUSES: Final = 24 * 1024
 LARGEST_MESSAGE: Final = 12 * 1024
 """Bytes of JSON that the sentences of a message may take."""
 
-MORE: Final = "lease webhook: more was found than warnings can show; repair these first"
+MORE: Final = "lease webhook: more findings than fit into warnings; fix these first"
 
 
 class Fact(Struct, frozen=True):
@@ -44,7 +44,7 @@ class Fact(Struct, frozen=True):
 
     @property
     def decisive(self) -> Finding:
-        """The one that has the words: the last of the strongest, because a special rule stands after the general."""
+        """The one whose text is used: the last of the strongest, because a special rule stands after the general."""
         return [one for one in self.findings if one.mode is self.findings[0].mode][-1]
 
     @property
@@ -123,7 +123,7 @@ def _why_not_denied(fact: Fact, policy: Policy) -> str:
         return f"only policy mode {policy.mode.word} allows this"
     rules = {one.rule for one in weakened if one.weakened is Weakened.BY_CAP}
     name = next((name for name in ("standard", "strict") if rules & denied_by(name)), None)
-    return f"{name} would refuse this" if name else "only preset observe allows this"
+    return f"{name} would deny this" if name else "only preset observe allows this"
 
 
 T = TypeVar("T")

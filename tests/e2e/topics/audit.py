@@ -47,7 +47,7 @@ def _observe(world: World, keeper: Account) -> Iterator[Row]:
     absurd = Victim(keeper, "absurd")
     allowed = _create(keeper.client, absurd, leaseDurationSeconds=FOREVER)
     expected = {"event": "create", "rules": "duration-too-long=warn", "would-deny": "duration-too-long"}
-    start = "duration-too-long (standard would refuse this): "
+    start = "duration-too-long (standard would deny this): "
     yield _row(world, absurd, "preset observe: would-deny", allowed, 201, expected, start)
 
 

@@ -40,7 +40,7 @@ EDIT = put(COUNT, 6)
         pytest.param(update(EDIT, put(ACQUIRE, at(HOUR)), take(RIVAL)), False, id="with a new holder"),
         pytest.param(update(EDIT, drop(ACQUIRE)), False, id="removed"),
         pytest.param(update(EDIT, old=[drop(ACQUIRE)]), False, id="absent"),
-        pytest.param(update(EDIT, put(ACQUIRE, at(0)), old=[drop(ACQUIRE)]), False, id="set where there was none"),
+        pytest.param(update(EDIT, put(ACQUIRE, at(0)), old=[drop(ACQUIRE)]), False, id="set if there was none"),
         pytest.param(update(put(ACQUIRE, at(HOUR)), put(RENEW, at(SECOND))), False, id="in a renewal, as Pekko does"),
     ],
 )

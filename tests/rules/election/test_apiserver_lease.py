@@ -22,7 +22,7 @@ EDIT = put("spec.leaseTransitions", 6)
 @pytest.mark.parametrize(
     ("review", "speaks"),
     [
-        pytest.param(update(EDIT, old=[IDENTITY], review=[SERVER]), True, id="by somebody else"),
+        pytest.param(update(EDIT, old=[IDENTITY], review=[SERVER]), True, id="by another writer"),
         pytest.param(
             update(EDIT, old=[IDENTITY], review=[SERVER, by_user("system:apiserver")]), False, id="by the API server"
         ),

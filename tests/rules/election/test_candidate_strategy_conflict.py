@@ -68,19 +68,19 @@ def test_agree(candidates: list[Document]) -> None:
         pytest.param(
             [candidate("a", "1.36.0", OLDEST), candidate("b", "1.36.0", NEWEST), candidate("c", "1.35.0", "x/X")],
             "live candidates of the highest binaryVersion 1.36.0 must have the same strategy "
-            '(a "OldestEmulationVersion", b "example.com/NewestFirst"), or nobody is elected',
+            '(a "OldestEmulationVersion", b "example.com/NewestFirst"), or no leader is elected',
             id="two of the highest version",
         ),
         pytest.param(
             [candidate("b", "1.36.0+b2", NEWEST), candidate("a", "1.36.0+b1", OLDEST)],
             "live candidates of the highest binaryVersion 1.36.0+b1 must have the same strategy "
-            '(a "OldestEmulationVersion", b "example.com/NewestFirst"), or nobody is elected',
+            '(a "OldestEmulationVersion", b "example.com/NewestFirst"), or no leader is elected',
             id="build metadata does not count",
         ),
         pytest.param(
             [candidate("a", "1.36.0", OLDEST), candidate("b", "1.36.0", NEWEST, put("apiVersion", "x/v1alpha2"))],
             "live candidates of the highest binaryVersion 1.36.0 must have the same strategy "
-            '(a "OldestEmulationVersion", b "example.com/NewestFirst"), or nobody is elected',
+            '(a "OldestEmulationVersion", b "example.com/NewestFirst"), or no leader is elected',
             id="v1alpha2 and v1beta1 together",
         ),
     ],
@@ -97,18 +97,18 @@ def test_disagree(candidates: list[Document], detail: str) -> None:
     [
         pytest.param(
             [alpha("a", "x/X"), alpha("b", "x/Y")],
-            'live candidates must have one first choice together, not "x/X" and "x/Y", or nobody is elected',
+            'live candidates must have one first choice together, not "x/X" and "x/Y", or no leader is elected',
             id="two roots",
         ),
         pytest.param(
             [alpha("a", "x/X", "x/Y"), alpha("b", "x/Y", "x/X")],
-            'live candidates must not prefer strategies in a circle ("x/X" before "x/Y" before "x/X"), '
-            "or nobody is elected",
+            'live candidates must not prefer strategies in a cycle ("x/X" before "x/Y" before "x/X"), '
+            "or no leader is elected",
             id="the documented user error",
         ),
         pytest.param(
             [alpha("a", "x/X", "x/X")],
-            'live candidates must not prefer strategies in a circle ("x/X" before "x/X"), or nobody is elected',
+            'live candidates must not prefer strategies in a cycle ("x/X" before "x/X"), or no leader is elected',
             id="a strategy twice",
         ),
     ],
@@ -141,6 +141,6 @@ def test_live_for_half_an_hour(now: int, findings: int) -> None:
     assert len(found(candidate("a", "1.36.0", OLDEST), candidate("b", "1.36.0", NEWEST), now=now)) == findings
 
 
-def test_no_single_write_is_judged_by_it() -> None:
+def test_it_is_evaluated_on_no_single_write() -> None:
     assert ID not in RULES
     assert preset("strict").rules.candidate_strategy_conflict.mode == "audit"

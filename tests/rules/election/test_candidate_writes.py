@@ -103,7 +103,7 @@ def test_candidate_renew_time_in_future(review: Document, tier: object) -> None:
         pytest.param(candidate_updated(put(RENEW, at(-HOUR))), False, id="an hour back"),
         pytest.param(candidate_updated(put(RENEW, at(-HOUR - 1))), True, id="more than an hour back"),
         pytest.param(candidate_updated(put(RENEW, None)), False, id="removed"),
-        pytest.param(candidate_updated(put(RENEW, at(0)), old=(drop(RENEW),)), False, id="set where there was none"),
+        pytest.param(candidate_updated(put(RENEW, at(0)), old=(drop(RENEW),)), False, id="set if there was none"),
     ],
 )
 def test_candidate_renew_time_backwards(review: Document, speaks: bool) -> None:

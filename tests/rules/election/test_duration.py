@@ -51,9 +51,9 @@ def test_duration_too_long(review: Document, tier: object) -> None:
         pytest.param(update(put(RENEW, "0001-01-01T00:00:00.000000Z")), RENEW, id="renewTime zero"),
         pytest.param(update(put(DURATION, 1), put(RENEW, at(SECOND))), None, id="lowered in a renewal"),
         pytest.param(update(put(DURATION, 30)), None, id="raised"),
-        pytest.param(update(put(DURATION, 30), old=[drop(DURATION)]), None, id="set where there was none"),
+        pytest.param(update(put(DURATION, 30), old=[drop(DURATION)]), None, id="set if there was none"),
         pytest.param(
-            update(put(DURATION, 1), old=[put("spec.holderIdentity", "")]), None, id="of a lease that nobody holds"
+            update(put(DURATION, 1), old=[put("spec.holderIdentity", "")]), None, id="of a lease without a holder"
         ),
         pytest.param(update(put(DURATION, 1), take("")), None, id="in a release"),
         pytest.param(update(put(COUNT, 6)), None, id="kept"),

@@ -34,7 +34,7 @@ HOLDER_FIELD = "spec.holderIdentity"
         pytest.param("a\u200bb", WARN, id="zero width"),
         pytest.param("a\u2028b", WARN, id="a line separator"),
         pytest.param("a\u2029b", WARN, id="a paragraph separator"),
-        pytest.param("", None, id="nobody"),
+        pytest.param("", None, id="no holder"),
         pytest.param(HOLDER, None, id="the same holder"),
     ],
 )

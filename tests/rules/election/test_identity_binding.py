@@ -31,24 +31,24 @@ PODLESS = by_service_account("shop", "checkout")
     [
         pytest.param(update(RENEWAL, review=[OWN]), None, id="a renewal by the bound writer"),
         pytest.param(update(RENEWAL, review=[by_user("ci")]), WARN, id="a renewal by a bound user without a pod"),
-        pytest.param(update(RENEWAL, review=[by_user("intruder")]), DENY, id="a renewal by anybody else"),
+        pytest.param(update(RENEWAL, review=[by_user("intruder")]), DENY, id="a renewal by another writer"),
         pytest.param(
             update(RENEWAL, review=[by_service_account("guest", "checkout", POD)]), DENY, id="by a namesake elsewhere"
         ),
-        pytest.param(update(RENEWAL, review=[put("request.userInfo", None)]), DENY, id="by nobody known"),
+        pytest.param(update(RENEWAL, review=[put("request.userInfo", None)]), DENY, id="by an unknown writer"),
         pytest.param(update(take(RIVAL), review=[OWN]), DENY, id="another pod's name"),
         pytest.param(update(take("manual-1"), review=[PODLESS]), None, id="a template without a pod"),
         pytest.param(update(take("manual-12"), review=[OWN]), DENY, id="one character too many"),
         pytest.param(update(take(RIVAL), review=[PODLESS]), WARN, id="no pod name to compare with"),
         pytest.param(update(take(""), review=[PODLESS]), None, id="a release by a bound writer"),
-        pytest.param(update(take(""), review=[by_user("intruder")]), DENY, id="a release by anybody else"),
+        pytest.param(update(take(""), review=[by_user("intruder")]), DENY, id="a release by another writer"),
         pytest.param(
-            update(put("metadata.labels.a", "1"), review=[by_user("intruder")]), None, id="a label by anybody"
+            update(put("metadata.labels.a", "1"), review=[by_user("intruder")]), None, id="a label by everyone"
         ),
         pytest.param(make_review(OWN, new=make_lease()), None, id="CREATE by the bound writer"),
-        pytest.param(make_review(by_user("intruder"), new=make_lease()), DENY, id="CREATE by anybody else"),
+        pytest.param(make_review(by_user("intruder"), new=make_lease()), DENY, id="CREATE by another writer"),
         pytest.param(make_review(PODLESS, old=make_lease()), None, id="DELETE by the bound writer"),
-        pytest.param(make_review(by_user("intruder"), old=make_lease()), DENY, id="DELETE by anybody else"),
+        pytest.param(make_review(by_user("intruder"), old=make_lease()), DENY, id="DELETE by another writer"),
         pytest.param(
             make_review(by_user("system:kube-controller-manager"), old=make_lease()), None, id="DELETE by a cleaner"
         ),

@@ -19,6 +19,6 @@ def test_a_takeover_over_a_stamp_is_no_lease_without_stamps() -> None:
 ENTRIES = "metadata.managedFields"
 
 
-def test_the_cure_is_named_where_stamps_are_missing() -> None:
+def test_the_repair_is_named_if_stamps_are_missing() -> None:
     (finding,) = findings(update(take(RIVAL), old=[drop(ENTRIES)]), now=NOW + HOUR)["lease-without-stamps"]
     assert "kubectl apply --server-side" in finding.error.detail

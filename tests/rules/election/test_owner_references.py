@@ -19,7 +19,7 @@ RULE = "owner-reference-added"
 DENIED = {(FORBIDDEN, "metadata.ownerReferences", DENY)}
 OWNER = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "checkout", "uid": "1"}
 NODE = {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "2"}
-STRANGER = by_service_account("guest", "intruder", "intruder-0")
+INTRUDER = by_service_account("guest", "intruder", "intruder-0")
 UNHELD = put("spec.holderIdentity", "")
 
 
@@ -31,8 +31,8 @@ def owned(*owners: Document | None) -> Tweak:
     "review",
     [
         pytest.param(update(owned(OWNER)), id="by the holder's own service account"),
-        pytest.param(update(owned(OWNER), review=[STRANGER]), id="by a stranger"),
-        pytest.param(update(owned(OWNER), review=[put("request.userInfo", None)]), id="by nobody known"),
+        pytest.param(update(owned(OWNER), review=[INTRUDER]), id="by an intruder"),
+        pytest.param(update(owned(OWNER), review=[put("request.userInfo", None)]), id="by an unknown writer"),
         pytest.param(update(owned(OWNER), put("spec.leaseTransitions", 6)), id="beside another change"),
         pytest.param(update(owned(OWNER), put("spec.renewTime", "2025-11-20T12:00:02.000000Z")), id="in a renewal"),
         pytest.param(update(owned(OWNER), old=[UNHELD]), id="to a released lease, which is held again later"),
@@ -84,4 +84,4 @@ def test_free(review: Document) -> None:
 def test_the_writers_of_a_binding_are_free() -> None:
     binding = Binding(service_accounts=frozenset({("shop", "checkout")}))
     assert said(RULE, update(owned(OWNER)), now=NOW, binding=binding) == set()
-    assert said(RULE, update(owned(OWNER), review=[STRANGER]), binding=binding) == DENIED
+    assert said(RULE, update(owned(OWNER), review=[INTRUDER]), binding=binding) == DENIED

@@ -68,7 +68,7 @@ TOMORROW = "2025-11-21T12:00:00Z"
         ),
         pytest.param(update(put(RENEW, at(HOUR)), old=[put(RENEW, at(9 * DAY))]), None, id="lowered from the future"),
         pytest.param(
-            update(put(RENEW, at(61 * SECOND)), put(COUNT, 7), old=[drop(RENEW)]), WARN, id="set where there was none"
+            update(put(RENEW, at(61 * SECOND)), put(COUNT, 7), old=[drop(RENEW)]), WARN, id="set if there was none"
         ),
         pytest.param(update(put(RENEW, "10000-01-01T00:00:00.000000Z")), None, id="unreadable: another rule speaks"),
         pytest.param(
@@ -79,7 +79,7 @@ TOMORROW = "2025-11-21T12:00:00Z"
         pytest.param(
             update(written(put(RENEW, at(2 * DAY)), at=TOMORROW)),
             None,
-            id="measured from the stamp where that is later than our clock",
+            id="measured from the stamp if that is later than our clock",
         ),
     ],
 )
@@ -87,11 +87,11 @@ def test_renew_time_in_future(review: Document, tier: object) -> None:
     assert said("renew-time-in-future", review) == ({(INVALID, RENEW, tier)} if tier else set())
 
 
-def test_renew_time_is_measured_by_our_clock_where_that_is_later_than_the_stamp() -> None:
+def test_renew_time_is_measured_by_our_clock_if_that_is_later_than_the_stamp() -> None:
     assert said("renew-time-in-future", update(put(RENEW, at(2 * DAY))), now=NOW + DAY) == set()
 
 
-def test_renew_time_is_measured_by_our_clock_where_there_is_no_stamp() -> None:
+def test_renew_time_is_measured_by_our_clock_without_a_stamp() -> None:
     review = created(put(RENEW, at(2 * DAY)), drop("metadata.managedFields"))
     assert said("renew-time-in-future", review) == {(INVALID, RENEW, DENY)}
 

@@ -77,7 +77,7 @@ TAMPERED_UPDATES = {
     "(a) removed alone": update(drop(ENTRIES)),
     "(a) emptied in a renewal": update(put("spec.renewTime", "2025-11-20T12:00:02.000000Z"), put(ENTRIES, None)),
     "(a) emptied in a steal": update(put(ENTRIES, []), take(RIVAL)),
-    "(a) emptied on a lease that nobody holds": update(put(ENTRIES, []), old=[drop("spec.holderIdentity")]),
+    "(a) emptied on a lease without a holder": update(put(ENTRIES, []), old=[drop("spec.holderIdentity")]),
     "(a) a broken list": update(put(ENTRIES, "junk")),
     "(b) 33 levels": update(RENEWAL, add(depth(33))),
     "(c) an owner of something below renewTime": update(RENEWAL, add(entry(time=AN_HOUR_AGO, fieldsV1=NESTED))),
@@ -102,13 +102,13 @@ TAMPERED_UPDATES = {
         put(ENTRIES, [entry("renewTime"), PLANTED, PLANTED | {"manager": "ancient-changes", "operation": "Update"}]),
         old=[add(PLANTED)],
     ),
-    "(f) entries invented where there were none": update(
+    "(f) entries invented without any before": update(
         put(ENTRIES, [entry("renewTime", time=AN_HOUR_AGO)]), old=[drop(ENTRIES)]
     ),
-    "(f) two applies where there were none": update(
+    "(f) two applies without any before": update(
         put(ENTRIES, [entry(operation="Apply"), entry(operation="Apply", manager="b")]), old=[drop(ENTRIES)]
     ),
-    "(f) an apply of the future where there were none": update(
+    "(f) an apply of the future without any before": update(
         put(ENTRIES, [entry("renewTime", operation="Apply", time=IN_AN_HOUR)]), old=[drop(ENTRIES)]
     ),
     "(g) a renewal that leaves no stamp": update(put("spec.renewTime", "2025-11-20T12:00:02.000000Z"), drop(TIME)),
@@ -206,10 +206,10 @@ HONEST_UPDATES = {
     "renewTime removed with its stamp": update(
         drop("spec.renewTime"), drop(f"{ENTRIES}[0].fieldsV1.f:spec.f:renewTime")
     ),
-    "an apply of a name only, where there were no entries": update(
+    "an apply of a name only, without entries before": update(
         put(ENTRIES, [entry("renewTime", manager="before-first-apply", time=AN_HOUR_AGO)]), old=[drop(ENTRIES)]
     ),
-    "the first apply where there were no entries": update(
+    "the first apply without entries before": update(
         LABEL,
         put(
             ENTRIES,
@@ -340,7 +340,7 @@ def test_created_honestly(review: Document) -> None:
             'brings an entry of manager "x" at 2025-11-20T12:00:00Z, which owns nothing that this write sets',
         ),
         (
-            "(f) entries invented where there were none",
+            "(f) entries invented without any before",
             "fills managedFields that were empty, which only an apply does",
         ),
         ("(g) a renewal that leaves no stamp", "renews the lease and leaves no stamp of it"),

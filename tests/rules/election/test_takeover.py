@@ -125,7 +125,7 @@ def test_a_co_owner_without_a_time_is_passed_over() -> None:
     assert change_of(review).event is Event.TAKEOVER
 
 
-def test_where_nobody_owns_renew_time_no_other_field_stands_in() -> None:
+def test_without_an_owner_of_renew_time_no_other_field_counts() -> None:
     review = update(
         written(take(RIVAL), at="2025-11-20T12:00:04Z"),
         old=[put("metadata.managedFields[0].fieldsV1", {"f:spec": {"f:holderIdentity": {}}})],
@@ -150,7 +150,7 @@ WITHOUT_STAMPS = [drop("metadata.managedFields")]
         ),
     ],
 )
-def test_without_stamps_the_holders_clock_tells_and_says_so(now: int, old: list[object], event: Event) -> None:
+def test_without_stamps_the_holders_clock_decides_and_is_named(now: int, old: list[object], event: Event) -> None:
     review = update(take(RIVAL), old=[*WITHOUT_STAMPS, *old])  # type: ignore[list-item]
     assert change_of(review, now=now).event is event
     found = findings(review, now=now)
@@ -212,7 +212,7 @@ def test_a_write_without_a_stamp_of_its_own_is_measured_by_our_clock() -> None:
             "takeover-across-namespaces",
             [put("request.userInfo", None)],
             set(),
-            id="by nobody known",
+            id="by an unknown writer",
         ),
     ],
 )
@@ -220,4 +220,4 @@ def test_who_takes_a_live_lease(rule: str, tweaks: list[object], expected: set[o
     review = changed(taken("2025-11-20T12:00:04Z"), *tweaks)  # type: ignore[arg-type]
     assert said(rule, review) == expected
     late = changed(taken("2025-11-20T12:00:15Z"), *tweaks)  # type: ignore[arg-type]
-    assert said(rule, late) == set(), "an expired lease is anybody's"
+    assert said(rule, late) == set(), "an expired lease may be taken"

@@ -1,4 +1,4 @@
-"""Versions of a LeaseCandidate: well-formed, in order, and there where the strategy needs them."""
+"""Versions of a LeaseCandidate: well-formed, in order, and present if the strategy needs them."""
 
 import pytest
 

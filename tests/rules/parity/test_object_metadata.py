@@ -77,7 +77,7 @@ def test_names_that_are_lost_are_changed_names() -> None:
 
 
 def well_formed(*tweaks: Tweak) -> list[Document]:
-    """The same metadata created, written anew and left as it was."""
+    """The same metadata created, written again and left as it was."""
     return [created(*tweaks), update(*tweaks), update(old=tweaks)]
 
 
@@ -223,5 +223,5 @@ def test_an_event_may_not_own() -> None:
     ]
 
 
-def test_a_deletion_is_not_judged() -> None:
+def test_a_deletion_is_not_evaluated() -> None:
     assert field_errors(make_review(old=created(put(LABELS, {"a b": ""}))["request"]["object"])) == []

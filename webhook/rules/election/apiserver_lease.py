@@ -15,8 +15,8 @@ IDENTITY_LABEL: Final = "apiserver.kubernetes.io/identity"
 def apiserver_lease_is_written_by_the_api_server(change: LeaseChange) -> Iterable[Finding]:
     """The identity lease of an API server may be written by system:apiserver only.
 
-    Name, namespace and the stored label must all say so: the label alone must not arm the rule on other leases. The
-    label may not be removed either, because without it the rule would be silent about the next write.
+    Name, namespace and the stored label must all match: the label alone does not apply the rule to other leases. The
+    label may not be removed either, because without it the rule would not apply to the next write.
     """
     request = change.request
     if request.namespace != "kube-system" or not request.name.startswith("apiserver-"):

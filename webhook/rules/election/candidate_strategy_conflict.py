@@ -1,4 +1,4 @@
-"""Candidates of one lease that cannot agree on a strategy: coordinated leader election then elects nobody.
+"""Candidates of one lease that cannot agree on a strategy: coordinated leader election then elects no leader.
 
 A fact about a set of objects, so no single write is ever refused for it: reports over stored objects use it.
 """
@@ -62,7 +62,7 @@ def _one_strategy(candidates: list[LeaseCandidate]) -> Iterator[Finding]:
         choices = ", ".join(f"{one.metadata.name} {quote(strategy)}" for strategy, one in by_strategy.items())
         detail = (
             f"live candidates of the highest binaryVersion {highest} must have the same strategy ({choices}), "
-            "or nobody is elected"
+            "or no leader is elected"
         )
         yield Finding(invalid("spec.strategy", sorted(by_strategy), detail))
 
@@ -86,7 +86,7 @@ def _one_first_choice(candidates: list[LeaseCandidate]) -> Iterator[Finding]:
         TopologicalSorter(before).prepare()
     except CycleError as error:
         circle = " before ".join(quote(strategy) for strategy in error.args[1])
-        yield _in_preferences(before, f"live candidates must not prefer strategies in a circle ({circle})")
+        yield _in_preferences(before, f"live candidates must not prefer strategies in a cycle ({circle})")
         return
     roots = sorted(strategy for strategy, preferred in before.items() if not preferred)
     if len(roots) > 1:
@@ -95,7 +95,7 @@ def _one_first_choice(candidates: list[LeaseCandidate]) -> Iterator[Finding]:
 
 
 def _in_preferences(strategies: Iterable[str], problem: str) -> Finding:
-    return Finding(invalid("spec.preferredStrategies", sorted(strategies), f"{problem}, or nobody is elected"))
+    return Finding(invalid("spec.preferredStrategies", sorted(strategies), f"{problem}, or no leader is elected"))
 
 
 RULES = (

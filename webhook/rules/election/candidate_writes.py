@@ -14,7 +14,7 @@ from webhook.rules.time_ahead import ahead, is_ahead
 from webhook.rules.times import SECOND, normalized, readable, span
 
 
-def ping_is_the_api_servers(change: CandidateChange) -> Iterable[Finding]:
+def only_the_api_server_pings(change: CandidateChange) -> Iterable[Finding]:
     """spec.pingTime may be set or changed by the API server only.
 
     Candidates answer a ping by renewing; clearing pingTime is legal.
@@ -39,14 +39,14 @@ def candidate_renew_time_is_not_in_the_future(change: CandidateChange) -> Iterab
     return ahead(new, old, clock, change.limits.candidate_renew_time_in_future, value=change.new_spec.renew_time)
 
 
-def candidate_renew_time_does_not_fall(change: CandidateChange) -> Iterable[Finding]:
-    """spec.renewTime of a candidate must not fall by more than an hour."""
+def candidate_renew_time_does_not_move_back(change: CandidateChange) -> Iterable[Finding]:
+    """spec.renewTime of a candidate must not move back by more than an hour."""
     new, old = readable(change.new_renew_time), readable(change.old_renew_time)
     limit = change.limits.candidate_renew_time_backwards.above_seconds
     if new is None or old is None or old - new <= limit * SECOND:
         return NOTHING
     detail = f"must not be more than {limit} s before the old value; check the candidate's clock"
-    happened = Statement(f"renewTime fell by {span(old - new)}: the election may leave this candidate out")
+    happened = Statement(f"renewTime moved back by {span(old - new)}: the election may leave this candidate out")
     return (Finding(invalid("spec.renewTime", change.new_spec.renew_time, detail), happened=happened),)
 
 
@@ -75,7 +75,7 @@ def _changed(change: CandidateChange) -> Iterator[Finding]:
 RULES = (
     Rule(
         id="ping-time-writer",
-        check=ping_is_the_api_servers,
+        check=only_the_api_server_pings,
         resources=CANDIDATES,
         operations=WRITES,
         events=TOUCHED,
@@ -92,7 +92,7 @@ RULES = (
     ),
     Rule(
         id="candidate-renew-time-backwards",
-        check=candidate_renew_time_does_not_fall,
+        check=candidate_renew_time_does_not_move_back,
         resources=CANDIDATES,
         operations=UPDATE,
         events=TOUCHED,

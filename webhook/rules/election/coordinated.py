@@ -9,7 +9,7 @@ from webhook.rules.rule import LEASES, NOT_A_RENEWAL, WRITES, Rule
 from webhook.rules.statement import Statement
 
 
-def preferred_holder_is_the_api_servers(change: LeaseChange) -> Iterable[Finding]:
+def only_the_api_server_sets_preferred_holder(change: LeaseChange) -> Iterable[Finding]:
     """spec.preferredHolder may be set or changed by the API server only.
 
     A holder that sees one stops renewing. Clearing it is what every client-go release does, and is legal.
@@ -21,7 +21,7 @@ def preferred_holder_is_the_api_servers(change: LeaseChange) -> Iterable[Finding
     return (Finding(forbidden("spec.preferredHolder", _detail("preferredHolder")), happened=happened),)
 
 
-def strategy_is_the_api_servers(change: LeaseChange) -> Iterable[Finding]:
+def only_the_api_server_sets_strategy(change: LeaseChange) -> Iterable[Finding]:
     """spec.strategy may be set or changed by the API server only.
 
     It hands the lease to the coordinated election. Clearing it is what every client-go renewal does, and is legal.
@@ -44,7 +44,7 @@ _SOURCE = "ours: kube-apiserver's leader election controller is the only shipped
 RULES = (
     Rule(
         id="preferred-holder-writer",
-        check=preferred_holder_is_the_api_servers,
+        check=only_the_api_server_sets_preferred_holder,
         resources=LEASES,
         operations=WRITES,
         events=NOT_A_RENEWAL,
@@ -53,7 +53,7 @@ RULES = (
     ),
     Rule(
         id="strategy-writer",
-        check=strategy_is_the_api_servers,
+        check=only_the_api_server_sets_strategy,
         resources=LEASES,
         operations=WRITES,
         events=NOT_A_RENEWAL,

@@ -1,4 +1,4 @@
-"""leaseDurationSeconds: absurd lengths, and shortening as the first step of a steal."""
+"""leaseDurationSeconds: extreme lengths, and shortening as the first step of a steal."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -48,8 +48,8 @@ def held_lease_is_not_shortened(change: LeaseChange) -> Iterable[Finding]:
             _shortened(
                 change,
                 "leaseDurationSeconds",
-                f"may not be lowered from {old} to {new} without a new renewTime",
-                f"fell from {old} to {new}",
+                f"may not be decreased from {old} to {new} without a new renewTime",
+                f"decreased from {old} to {new}",
             ),
         )
     return NOTHING
@@ -63,9 +63,7 @@ def _shortened(change: LeaseChange, name: str, may_not: str, was: str) -> Findin
             f"spec.{name}",
             f"{may_not} while {quote(change.old_holder)} holds the lease{remaining}; renew or release instead",
         ),
-        happened=Statement(
-            f"{name} {was} while {{0}} holds the lease: another may lead beside it", (change.old_holder,)
-        ),
+        happened=Statement(f"{name} {was} while {{0}} holds the lease: another may lead too", (change.old_holder,)),
     )
 
 

@@ -53,14 +53,15 @@ def _too_long(holder: str, size: int, limit: int, tier: Mode) -> Finding:
 def holder_identity_names_its_writer(change: LeaseChange) -> Iterable[Finding]:
     """A new spec.holderIdentity must begin with the name of the pod that writes it.
 
-    Silent if the writer's token has no pod name. Custom identities are common, so no preset denies; a binding decides.
+    Not evaluated if the writer's token has no pod name. Custom identities are common, so no preset denies; a binding
+    decides.
     """
     pod = change.user.pod_name
     if not pod or not change.new_holder or fits_pod(change.new_holder, pod):
         return NOTHING
     detail = (
         f"holder {quote(change.new_holder)} must begin with the name of the writing pod, {quote(pod)}; "
-        "set the elector's identity to the pod name, or turn this rule down"
+        "set the elector's identity to the pod name, or lower the mode of this rule"
     )
     happened = Statement(
         "holder {0} does not begin with its pod's name, {1}; use that as identity",

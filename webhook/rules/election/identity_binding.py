@@ -17,11 +17,11 @@ from webhook.rules.statement import Statement
 from webhook.rules.well_known import CLEANUP_CONTROLLERS
 
 _FIELD: Final = "spec.holderIdentity"
-_ASK: Final = "ask who runs lease-webhook"
+_ASK: Final = "ask the operators of lease-webhook"
 
 
 def bound_lease_is_written_by_its_writers(change: LeaseChange) -> Iterable[Finding]:
-    """A lease that the policy binds may be written only by a bound writer, under a holder identity that fits.
+    """A lease that the policy binds may be written only by a bound writer, under a holder identity that matches.
 
     An empty new holder fits, so that a bound writer may release. On DELETE only the writer counts, and the garbage
     collector and the namespace controller are free. Writes that leave spec alone are free.
@@ -55,8 +55,8 @@ def _holder_findings(holder: str, user: UserInfo, binding: Binding) -> Iterable[
         return NOTHING
     templates = ", ".join(quote(template) for template in binding.holders)
     if pod or not any(POD in template for template in binding.holders):
-        detail = f"the holder of this lease must fit the binding {templates}, and {quote(holder)} does not; {_ASK}"
-        happened = Statement("holder {0} does not fit the binding {1} of this lease", (holder, binding.holders[0]))
+        detail = f"the holder of this lease must match the binding {templates}, and {quote(holder)} does not; {_ASK}"
+        happened = Statement("holder {0} does not match the binding {1} of this lease", (holder, binding.holders[0]))
         return (Finding(forbidden(_FIELD, detail), happened=happened),)
     detail = (
         f"{quote(user.username)} does not write from a pod, so its holder name cannot be checked "

@@ -1,4 +1,4 @@
-"""A lease that changes hands although no API server's stamp says when it was last renewed."""
+"""A lease that changes hands although no API server's stamp proves when it was last renewed."""
 
 from collections.abc import Iterable
 from typing import Final

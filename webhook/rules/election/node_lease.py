@@ -26,7 +26,7 @@ def node_names_itself(change: LeaseChange) -> Iterable[Finding]:
 def node_lease_is_written_by_its_node(change: LeaseChange) -> Iterable[Finding]:
     """A lease in kube-node-lease must be written by the node that it is named after.
 
-    kwok, virtual-kubelet and KubeEdge write for their nodes: observe first, exempt them, then ask for more.
+    kwok, virtual-kubelet and KubeEdge write for their nodes: observe first, exempt them, then deny.
     """
     if change.request.namespace != NODE_LEASES or change.user.username == f"system:node:{change.request.name}":
         return NOTHING

@@ -22,9 +22,9 @@ Owner = tuple[str, str, str, str]
 def owner_is_not_added_to_a_lease_in_use(change: LeaseChange) -> Iterable[Finding]:
     """An ownerReference may not be added to a lease that has a holder or a renewTime.
 
-    The garbage collector deletes the lease if the owner does not exist, live or not, and whoever may update a lease
-    need not be allowed to delete it. Free are the garbage collector and the namespace controller, the writers that a
-    binding lists, and a node that adds itself to its own lease in kube-node-lease.
+    The garbage collector deletes the lease if the owner does not exist, live or not, and a writer that may update a
+    lease need not be allowed to delete it. Exempt are the garbage collector and the namespace controller, the writers
+    that a binding lists, and a node that adds itself to its own lease in kube-node-lease.
     """
     references = change.new_metadata.owner_references
     if not references or not (change.old_holder or change.old_renew_time is not None):

@@ -1,4 +1,4 @@
-"""Releasing a live lease on somebody else's behalf: the first of two honest-looking writes of a steal."""
+"""Releasing a live lease on behalf of its holder: the first of two ordinary-looking writes of a steal."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -19,7 +19,8 @@ _RELEASES: Final = frozenset({Event.RELEASE})
 def live_lease_is_released_by_its_holder(change: LeaseChange) -> Iterable[Finding]:
     """A live lease may be released only by the pod that its holder identity names.
 
-    Silent if the writer's token has no pod name. Holder identities are free text, so this is a hint and not a proof.
+    Not evaluated if the writer's token has no pod name. Holder identities are free text, so this is a hint and not a
+    proof.
     """
     pod = change.user.pod_name
     if not pod or change.expiry.expired or fits_pod(change.old_holder, pod):

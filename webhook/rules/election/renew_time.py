@@ -1,4 +1,4 @@
-"""renewTime of a Lease: how far ahead it may lie, and how far it may fall."""
+"""renewTime of a Lease: how far ahead it may be, and how far it may move back."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -32,19 +32,19 @@ def renew_time_is_not_in_the_future(change: LeaseChange) -> Iterable[Finding]:
         max(change.renewed_at, change.now),
         change.limits.renew_time_in_future,
         value=change.new_spec.renew_time,
-        silent_warnings=change.event is Event.RENEWAL,
+        without_warnings=change.event is Event.RENEWAL,
         strongest=Mode.WARN if change.request.namespace == NODE_LEASES else Mode.DENY,
     )
 
 
-def falls(new: int | str | None, old: int | str | None) -> bool:
+def moves_back(new: int | str | None, old: int | str | None) -> bool:
     """Whether a renewTime is set to an earlier one; nearly every write answers no."""
     return isinstance(new, int) and isinstance(old, int) and new < old
 
 
-def renew_time_does_not_fall(change: LeaseChange) -> Iterable[Finding]:
-    """spec.renewTime must not fall by more than an hour while the holder stays."""
-    if not falls(change.new_renew_time, change.old_renew_time):
+def renew_time_does_not_move_back(change: LeaseChange) -> Iterable[Finding]:
+    """spec.renewTime must not move back by more than an hour while the holder stays."""
+    if not moves_back(change.new_renew_time, change.old_renew_time):
         return NOTHING
     new, old = readable(change.new_renew_time), readable(change.old_renew_time)
     if new is None or old is None or change.new_holder != change.old_holder:
@@ -54,7 +54,7 @@ def renew_time_does_not_fall(change: LeaseChange) -> Iterable[Finding]:
         return NOTHING
     detail = f"must not be more than {limit} s before the old value; check the holder's clock"
     happened = Statement(
-        f"renewTime fell by {span(old - new)}: others may take the lease too early; check the holder's clock"
+        f"renewTime moved back by {span(old - new)}: the lease may be taken too early; check the holder's clock"
     )
     return (Finding(invalid(_FIELD, change.new_spec.renew_time, detail), happened=happened),)
 
@@ -70,7 +70,7 @@ RULES = (
     ),
     Rule(
         id="renew-time-backwards",
-        check=renew_time_does_not_fall,
+        check=renew_time_does_not_move_back,
         resources=LEASES,
         operations=UPDATE,
         events=TOUCHED,

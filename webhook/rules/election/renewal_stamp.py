@@ -19,11 +19,11 @@ _LEAVE: Final = (
 )
 
 
-def managed_fields_are_the_api_servers(change: LeaseChange) -> Iterable[Finding]:
+def managed_fields_are_not_tampered_with(change: LeaseChange) -> Iterable[Finding]:
     """A write may not bring managedFields that no API server makes of it.
 
     They hold the time of the last renewal, which a write may neither remove nor move. What an earlier write stored is
-    never held against a later one. Renaming and merging entries is honest. `kubectl` moving a manifest with renewTime
+    never held against a later one. Renaming and merging entries is legal. `kubectl` moving a manifest with renewTime
     from client-side to server-side apply is refused as well, and kubectl itself calls that refusal non-fatal.
     """
     problem = _of_create(change) if change.is_create else _of_update(change)
@@ -70,7 +70,7 @@ def _created_without_entries(change: LeaseChange) -> str | None:
 RULES = (
     Rule(
         id="renewal-stamp-tampered",
-        check=managed_fields_are_the_api_servers,
+        check=managed_fields_are_not_tampered_with,
         resources=LEASES,
         operations=WRITES,
         source="ours: a client may send any managedFields, and apimachinery's field manager keeps invented entries",

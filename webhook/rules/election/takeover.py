@@ -21,7 +21,7 @@ _STEALS: Final = frozenset({Event.STEAL})
 def live_lease_is_not_taken(change: LeaseChange) -> Iterable[Finding]:
     """The holder of a live lease may not be replaced before the lease expires.
 
-    Expiry is what API servers' stamps say: the renewal was seen, then leaseDurationSeconds passed.
+    Expiry follows from API servers' stamps: the renewal was seen, then leaseDurationSeconds passed.
     """
     return _finding(change, "")
 

@@ -16,7 +16,7 @@ _TAKEN: Final = frozenset({Event.TAKEOVER, Event.STEAL})
 
 
 def transitions_do_not_jump(change: LeaseChange) -> Iterable[Finding]:
-    """spec.leaseTransitions must not rise by more than 1 to an absurd number.
+    """spec.leaseTransitions must not increase by more than 1 beyond the limit.
 
     client-go writes int32(count + 1): after 2147483647 every takeover is refused.
     """
@@ -37,36 +37,38 @@ def transitions_do_not_jump(change: LeaseChange) -> Iterable[Finding]:
         return (Finding(invalid(_FIELD, new, detail), happened=happened),)
     if change.is_create or new <= old + limits.warn_jump_above:
         return NOTHING
-    happened = Statement(f"leaseTransitions jumped from {old} to {new}; it rises by 1 with each new holder")
-    detail = f"must not rise by more than {limits.warn_jump_above} from {old}; write {old + 1}"
+    happened = Statement(f"leaseTransitions jumped from {old} to {new}; it increases by 1 with each new holder")
+    detail = f"must not increase by more than {limits.warn_jump_above} from {old}; write {old + 1}"
     return (Finding(invalid(_FIELD, new, detail), tier=Mode.WARN, happened=happened),)
 
 
-def transitions_do_not_fall(change: LeaseChange) -> Iterable[Finding]:
-    """spec.leaseTransitions must not fall or be removed."""
+def transitions_do_not_decrease(change: LeaseChange) -> Iterable[Finding]:
+    """spec.leaseTransitions must not decrease or be removed."""
     new, old = change.new_spec.lease_transitions, change.old_spec.lease_transitions
     if old is None or (new is not None and new >= old):
         return NOTHING
-    what = "was removed" if new is None else f"fell from {old} to {new}"
-    happened = Statement(f"leaseTransitions {what}: changes of the holder can no longer be counted")
+    what = "was removed" if new is None else f"decreased from {old} to {new}"
+    happened = Statement(f"leaseTransitions {what}: changes of holder can no longer be counted")
     detail = f"must not be less than the old value {old}; keep it, or write {old + 1} with a new holder"
     return (Finding(invalid(_FIELD, new, detail), happened=happened),)
 
 
 def transitions_count_holders(change: LeaseChange) -> Iterable[Finding]:
-    """spec.leaseTransitions must rise by 1 with each new holder, and only then."""
+    """spec.leaseTransitions must increase by 1 with each new holder, and only then."""
     rise = (change.new_spec.lease_transitions or 0) - (change.old_spec.lease_transitions or 0)
     if change.event in _TAKEN:
         if rise == 1:
             return NOTHING
         happened = Statement(
-            "leaseTransitions did not rise by 1 with the new holder: a change of the holder is not counted"
+            "leaseTransitions did not increase by 1 with the new holder: a change of holder is not counted"
         )
-        error = invalid(_FIELD, change.new_spec.lease_transitions, "must rise by 1 with a new holder")
+        error = invalid(_FIELD, change.new_spec.lease_transitions, "must increase by 1 with a new holder")
         return (Finding(error, happened=happened),)
     if rise == 1 and change.event is not Event.CLAIM:
-        happened = Statement("leaseTransitions rose without a new holder: one change of the holder too many is counted")
-        error = invalid(_FIELD, change.new_spec.lease_transitions, "must not rise without a new holder")
+        happened = Statement(
+            "leaseTransitions increased without a new holder: one change of holder too many is counted"
+        )
+        error = invalid(_FIELD, change.new_spec.lease_transitions, "must not increase without a new holder")
         return (Finding(error, happened=happened),)
     return NOTHING
 
@@ -82,7 +84,7 @@ RULES = (
     ),
     Rule(
         id="transitions-decrease",
-        check=transitions_do_not_fall,
+        check=transitions_do_not_decrease,
         resources=LEASES,
         operations=UPDATE,
         events=NOT_A_RENEWAL,

@@ -54,7 +54,7 @@ def _outside(field: str, text: str | None, *, late: bool, fraction: bool) -> Fin
         f"up to {_LAST}{'.999999' if fraction else ''}Z" if late else f"from {_FIRST}{'.000000' if fraction else ''}Z"
     )
     detail = f"is year {year} in UTC, which JSON clients cannot decode; write a time {limit}"
-    happened = Statement(f"{field} is year {year} in UTC: JSON clients cannot decode the object any more")
+    happened = Statement(f"{field} is year {year} in UTC: JSON clients can no longer decode the object")
     return Finding(invalid(field, text, detail), happened=happened)
 
 

@@ -19,8 +19,8 @@ STRATEGY: Final = "spec.strategy"
 PREFERRED_STRATEGIES: Final = "spec.preferredStrategies"
 
 
-def lease_name_is_given(change: CandidateChange) -> Iterable[Finding]:
-    """spec.leaseName must be given."""
+def lease_name_is_set(change: CandidateChange) -> Iterable[Finding]:
+    """spec.leaseName must be set."""
     return NOTHING if change.new_spec.lease_name else (Finding(required(LEASE_NAME)),)
 
 
@@ -94,7 +94,7 @@ def _rule(
 _REFERENCE: Final = "API reference of LeaseCandidate"
 
 RULES: Final = (
-    _rule("candidate-lease-name", lease_name_is_given),
+    _rule("candidate-lease-name", lease_name_is_set),
     _rule("candidate-lease-name-immutable", lease_name_is_kept),
     _rule("candidate-lease-name-format", lease_name_is_legal, f"{_REFERENCE}: leaseName names a Lease"),
     _rule("candidate-strategy", strategy_is_known),

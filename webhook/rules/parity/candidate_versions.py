@@ -29,7 +29,7 @@ def binary_version_is_a_version(change: CandidateChange) -> Iterable[Finding]:
 
 
 def emulation_version_is_a_version(change: CandidateChange) -> Iterable[Finding]:
-    """spec.emulationVersion must be a semantic version without a leading v, when set."""
+    """spec.emulationVersion must be a semantic version without a leading v when set."""
     text = change.new_spec.emulation_version
     return _not_a_version(EMULATION_VERSION, text) if text else NOTHING
 
@@ -44,7 +44,7 @@ def emulation_is_not_above_binary(change: CandidateChange) -> Iterable[Finding]:
 
 
 def oldest_emulation_version_has_versions(change: CandidateChange) -> Iterable[Finding]:
-    """spec.emulationVersion must be given with OldestEmulationVersion (v1alpha1: both), and not as 0.0.0."""
+    """spec.emulationVersion must be set with OldestEmulationVersion (v1alpha1: both), and not to 0.0.0."""
     fields = [(EMULATION_VERSION, change.new_spec.emulation_version)]
     strategies = [change.new_spec.strategy]
     if change.request.version == FIRST_CANDIDATE_VERSION:

@@ -27,7 +27,7 @@ def transitions_are_not_negative(change: LeaseChange) -> Iterable[Finding]:
 
 
 def strategy_is_known(change: LeaseChange) -> Iterable[Finding]:
-    """spec.strategy must be OldestEmulationVersion, or a qualified name with a slash, when set."""
+    """spec.strategy must be OldestEmulationVersion or a qualified name with a slash when set."""
     strategy = change.new_spec.strategy
     if strategy is None:
         return NOTHING
@@ -35,7 +35,7 @@ def strategy_is_known(change: LeaseChange) -> Iterable[Finding]:
 
 
 def preferred_holder_has_a_strategy(change: LeaseChange) -> Iterable[Finding]:
-    """spec.preferredHolder may only be given together with spec.strategy."""
+    """spec.preferredHolder may be set only together with spec.strategy."""
     if not change.new_spec.preferred_holder or change.new_spec.strategy:
         return NOTHING
     return (Finding(forbidden("spec.preferredHolder", "may only be specified if `strategy` is defined")),)

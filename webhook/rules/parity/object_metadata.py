@@ -35,7 +35,7 @@ LARGEST_ANNOTATIONS: Final = 256 * 1024
 """Bytes of all keys and values of metadata.annotations together."""
 
 MOST_ITEMS: Final = 100_000
-"""Labels, finalizers and owners that are looked at; an API server has looked at all of them before it asks us."""
+"""Labels, finalizers and owners that are looked at; an API server has looked at all of them before it calls us."""
 
 _SOURCE: Final = "kubernetes/apimachinery pkg/api/validation/objectmeta.go, ValidateObjectMetaUpdate"
 _NO_TIME: Final = frozenset({None, micro_time.ZERO})

@@ -12,7 +12,7 @@ from webhook.rules.object_names import wrong_names, wrong_namespace
 from webhook.rules.rule import BOTH, CREATE, Rule
 
 SUFFIX: Final = "xxxxx"
-"""Stands for the five random characters of a generated name where no API server has drawn them yet."""
+"""Stands for the five random characters of a generated name if no API server has generated them yet."""
 
 LONGEST_BASE: Final = 58
 """Bytes of generateName that the API server keeps (k8s.io/apiserver `pkg/storage/names/generate.go`)."""
