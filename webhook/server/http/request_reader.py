@@ -77,9 +77,10 @@ class RequestReader:
         return view
 
     def close(self) -> None:
-        """Hold nothing more: parser and reader hold each other. The reader takes no more bytes."""
+        """Hold nothing more: the parser and the connection hold the reader too. The reader takes no more bytes."""
         self.release()
         self._parser = None  # type: ignore[assignment] # nothing is fed any more
+        self._connection = None  # type: ignore[assignment] # nothing is read that it could be called for
         self._body = b""
 
     def release(self) -> None:
