@@ -45,7 +45,7 @@ GUIDANCE: Final[Mapping[str, Guidance]] = {
     "takeover-across-namespaces": Guidance(
         why="A service account with a broad role can take the lease of any controller in the cluster.",
         who="Operators that elect in another namespace than their own (cert-manager in kube-system), but only if they "
-        "take a live lease; a takeover after expiry is never denied.",
+        "take a live lease; this rule never denies a takeover after expiry.",
         fix="Wait until the lease has expired. If two installations share the lease, give each its own.",
     ),
     "renew-time-in-future": Guidance(
@@ -124,7 +124,8 @@ GUIDANCE: Final[Mapping[str, Guidance]] = {
         fix="Set the elector's identity from the pod's name (downward API), or turn the rule off for those leases.",
     ),
     "identity-binding": Guidance(
-        why="The holder string is not an identity. The binding says who may write the lease.",
+        why="The holder string is not an identity. The binding says who may write the lease. Other rules deny a "
+        "renewal for a value or a change that it brings; an ordinary renewal is denied by a binding only.",
         who="Writers that whoever wrote the binding forgot: a second operator, a backup tool, a person with kubectl.",
         fix="Ask the owner of the webhook's policy to add the writer to the binding, if it belongs there.",
     ),
