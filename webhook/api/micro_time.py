@@ -1,7 +1,7 @@
 """metav1.MicroTime and metav1.Time as integers: microseconds since 1970-01-01T00:00:00Z, of any year.
 
 `datetime` cannot hold what the API server stores: year 0000, and the years 10000 and -0001 that an offset makes of
-9999 and 0000. Every renewal brings two times, nearly always canonical, so these take a fast path.
+9999 and 0000. Every renewal has two times, nearly always canonical: one pattern reads these, and they are remembered.
 Source: kubernetes/apimachinery `pkg/apis/meta/v1/micro_time.go` and `time.go`.
 """
 
