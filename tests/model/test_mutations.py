@@ -8,10 +8,12 @@ from tests.model import attacker, world
 from tests.model.attacker import ATTACKERS, threats
 from tests.model.honest_search import PLACES, explore
 from tests.model.world import LawBrokenError
-from webhook import evaluate as judging
+from webhook import evaluate as evaluation
 from webhook.api.managed_fields import Entry
 from webhook.rules import change, expiry
 from webhook.rules.registry import RULES, by_occasion
+
+pytestmark = pytest.mark.deep
 
 POD = "a pod of the same namespace"
 TWO_SECONDS_APART = PLACES[0]
@@ -33,7 +35,7 @@ def listed() -> set[attacker.Trace]:
 
 def without(monkeypatch: pytest.MonkeyPatch, *ids: str) -> None:
     monkeypatch.setattr(
-        judging, "RULES_BY_OCCASION", by_occasion(rule for rule in RULES.values() if rule.id not in ids)
+        evaluation, "RULES_BY_OCCASION", by_occasion(rule for rule in RULES.values() if rule.id not in ids)
     )
 
 

@@ -14,6 +14,7 @@ USUAL_DEPTH = 2
 EACH_ATTACKER = [pytest.param(name, id=name) for name in ATTACKERS]
 
 
+@pytest.mark.deep
 def test_the_page_lists_every_threat_and_no_other() -> None:
     listed = table_lines(section(DOCS / "promises.md", "What it cannot do"))
     assert "\n".join(listed) == rendered(threat_table(USUAL_DEPTH + MORE))
