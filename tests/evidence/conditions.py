@@ -16,7 +16,7 @@ _SPEC: Final = (
     "strategy",
     "preferredHolder",
 )
-_METADATA: Final = ("labels", "annotations", "ownerReferences", "finalizers", "generateName", "deletionTimestamp")
+METADATA: Final = ("labels", "annotations", "ownerReferences", "finalizers", "generateName", "deletionTimestamp")
 _DAY: Final = 86_400_000_000
 _MOST_ENTRIES: Final = 50
 
@@ -28,7 +28,7 @@ def is_sent(old: Lease | None, new: Lease | None) -> bool:
     before, after = old.spec, new.spec
     if any(before.get(field) != after.get(field) for field in _SPEC):
         return True
-    if any(old.object["metadata"].get(field) != new.object["metadata"].get(field) for field in _METADATA):
+    if any(old.object["metadata"].get(field) != new.object["metadata"].get(field) for field in METADATA):
         return True
     was, renewed = old.renew_time, new.renew_time
     if was == renewed or was is None or renewed is None:

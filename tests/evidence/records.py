@@ -24,8 +24,8 @@ class Write(Struct, frozen=True):
     """One write with the truth about it; times in microseconds since 1970, 0 for never.
 
     `renewed_by_holder`: the last renewal by the holder itself. `moved`: the last write that moved the stamp of the
-    last renewal, renewals included. `stamped`: the lease has entries, or had any earlier. `clocks_differ`: how far the
-    clocks that date this write are apart at most.
+    last renewal, renewals included. `stamped`: the lease has entries of an API server, or had any earlier.
+    `clocks_differ`: how far the clocks that date this write are apart at most.
     """
 
     honest: bool

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from tests.evidence.conditions import is_sent, owns_renew_time
+from tests.evidence.conditions import METADATA, is_sent, owns_renew_time
 from tests.evidence.field_manager import FieldManager, Lease
 from tests.evidence.records import SECOND, Elector, Record, Write, body_of
 from tests.evidence.reviews import Outcome
@@ -112,7 +112,8 @@ class World(Struct):
         old, self.lease = self.lease, new
         if new is None:
             return
-        self.stamped = bool(new.entries) or (self.stamped and old is not None)
+        kept = self.stamped and old is not None
+        self.stamped = kept or (bool(new.entries) and (honest or _sets_something(old, new)))
         if old is None or old.renew_time != new.renew_time:
             self.moved = self.at
             if honest:
@@ -127,6 +128,13 @@ class World(Struct):
 
 def _owners(lease: Lease) -> set[tuple[str, str, str | None]]:
     return {(entry.manager, entry.operation, entry.time) for entry in lease.entries or () if owns_renew_time(entry)}
+
+
+def _sets_something(old: Lease | None, new: Lease) -> bool:
+    """Whether an API server stamped something in a write; a list that is sent alone is whatever the client made it."""
+    if old is None or old.spec != new.spec:
+        return True
+    return any(old.object["metadata"].get(name) != new.object["metadata"].get(name) for name in METADATA)
 
 
 def _dated_by_webhook(old: Lease | None, new: Lease | None) -> bool:

@@ -66,7 +66,7 @@ def tampering_of_update(lists: Lists) -> str | None:
     mine = lists.mine
     at = moment_of(mine, lists.now)
     if not old:
-        return None if _one_apply(new, at) else "fills managedFields that were empty, which only an apply does"
+        return None if _one_apply(lists, mine, at) else "fills managedFields that were empty, which only an apply does"
     return _added(new, old, mine) or _renewal(lists, mine, at)
 
 
@@ -126,16 +126,27 @@ def _added(new: Sequence[Entry], old: Sequence[Entry], mine: Sequence[Entry]) ->
     return None
 
 
-def _one_apply(new: Sequence[Entry], at: int) -> bool:
-    """Whether a list is what an apply makes of an object without entries: its own, and one of all that was there."""
-    applies = [entry for entry in new if entry.operation == APPLY]
-    others = [entry for entry in new if entry.operation != APPLY]
+def _one_apply(lists: Lists, mine: Sequence[Entry], at: int) -> bool:
+    """Whether a list is what an apply makes of an object without entries: its own, and one of all that was there.
+
+    Between them they own renewTime, and the API server has just stamped its owner: an older stamp was brought along.
+    """
+    applies = [entry for entry in lists.new if entry.operation == APPLY]
+    others = [entry for entry in lists.new if entry.operation != APPLY]
     return (
         len(applies) <= 1
         and len(others) <= 1
         and all(entry.manager == BEFORE_FIRST_APPLY for entry in others)
-        and all(entry.stamp is None or entry.stamp <= at + BOUND for entry in new)
+        and all(entry.stamp is None or entry.stamp <= at + BOUND for entry in lists.new)
+        and (not lists.has_renew_time or _renewal_is_stamped_now(lists.new, mine, at))
     )
+
+
+def _renewal_is_stamped_now(new: Sequence[Entry], mine: Sequence[Entry], at: int) -> bool:
+    """Whether the owner of renewTime has a stamp of this write, by an API server's clock if it set something."""
+    seen = seen_at(new)
+    differ = BOUND if stamp_of_writer(mine) is None else LARGEST_TOLERANCE
+    return seen is not None and seen >= at - differ
 
 
 def _renewal(lists: Lists, mine: Sequence[Entry], at: int) -> str | None:

@@ -15,6 +15,7 @@ TAMPERED = {(FORBIDDEN, "metadata.managedFields", DENY)}
 ENTRIES = "metadata.managedFields"
 TIME = f"{ENTRIES}[0].time"
 NOW_TEXT = "2025-11-20T12:00:02Z"
+SECONDS_AGO = "2025-11-20T11:59:57Z"
 AN_HOUR_AGO = "2025-11-20T11:00:00Z"
 IN_AN_HOUR = "2025-11-20T13:00:00Z"
 RENEWAL = written(put("spec.renewTime", "2025-11-20T12:00:02.000000Z"), at=NOW_TEXT)
@@ -110,6 +111,24 @@ TAMPERED_UPDATES = {
     ),
     "(f) an apply of the future without any before": update(
         put(ENTRIES, [entry("renewTime", operation="Apply", time=IN_AN_HOUR)]), old=[drop(ENTRIES)]
+    ),
+    "(f) an apply that leaves the renewal without an owner": update(
+        put(ENTRIES, [owner_of("f:metadata", "f:labels", "f:a", manager="z2") | {"operation": "Apply"}]),
+        old=[drop(ENTRIES)],
+    ),
+    "(f) a first apply that dates the renewal back": update(
+        put(ENTRIES, [entry("renewTime", manager="before-first-apply", time=AN_HOUR_AGO)]), old=[drop(ENTRIES)]
+    ),
+    "(f) a write under the name of the first apply, beside an apply that dates the renewal back": update(
+        LABEL,
+        put(
+            ENTRIES,
+            [
+                owner_of("f:metadata", "f:labels", "f:tier", manager="before-first-apply", time=NOW_TEXT),
+                entry("renewTime", operation="Apply", time=SECONDS_AGO),
+            ],
+        ),
+        old=[drop(ENTRIES)],
     ),
     "(g) a renewal that leaves no stamp": update(put("spec.renewTime", "2025-11-20T12:00:02.000000Z"), drop(TIME)),
     "(g) a renewal whose owner is not the writer, dated back": update(
@@ -207,7 +226,12 @@ HONEST_UPDATES = {
         drop("spec.renewTime"), drop(f"{ENTRIES}[0].fieldsV1.f:spec.f:renewTime")
     ),
     "an apply of a name only, without entries before": update(
-        put(ENTRIES, [entry("renewTime", manager="before-first-apply", time=AN_HOUR_AGO)]), old=[drop(ENTRIES)]
+        put(ENTRIES, [entry("renewTime", manager="before-first-apply", time=NOW_TEXT)]), old=[drop(ENTRIES)]
+    ),
+    "the first apply of a lease that nobody ever renewed": update(
+        put("spec", {}),
+        put(ENTRIES, [owner_of("f:metadata", "f:labels", "f:tier") | {"operation": "Apply"}]),
+        old=[put("spec", {}), drop(ENTRIES)],
     ),
     "the first apply without entries before": update(
         LABEL,
