@@ -1,8 +1,6 @@
 """What `serve` refuses, and the settings that it gives to gunicorn."""
 
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +8,19 @@ import pytest
 from tests.server.harness import make_certificates
 from webhook.cli.main import main
 from webhook.server.settings import Options, gunicorn_settings
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("tls")
+    make_certificates(directory)
+    return directory
+
+
+def serve_on(certificates: Path, flag: str, address: str) -> list[str]:
+    """The command with one address given and the other one any."""
+    other = {"--bind": "--health-bind", "--health-bind": "--bind"}[flag]
+    return ["serve", "--tls-dir", str(certificates), flag, address, other, "127.0.0.1:0"]
 
 
 def test_settings_of_gunicorn() -> None:
@@ -39,19 +50,37 @@ def test_an_address_has_a_host_and_a_port(address: str, capsys: pytest.CaptureFi
     assert "is not HOST:PORT" in capsys.readouterr().err
 
 
-def test_a_port_in_use_names_the_option(tmp_path: Path) -> None:
-    make_certificates(tmp_path / "tls")
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
-        for flag, other in (("--bind", "--health-bind"), ("--health-bind", "--bind")):
-            command = [sys.executable, "-m", "webhook", "serve", flag, address, other, "127.0.0.1:0"]
-            done = subprocess.run(
-                [*command, "--tls-dir", str(tmp_path / "tls"), "--workers", "1"],
-                capture_output=True,
-                text=True,
-                timeout=60,
-                check=False,
-            )
-            assert done.returncode == 2
-            said = f"lease-webhook: {address} is in use by another program; choose another address with {flag}"
-            assert done.stderr.splitlines()[-1] == said
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        pytest.param("192.0.2.1:8443", "Cannot assign requested address", id="an address of another machine"),
+        pytest.param(f"{'a' * 64}:8443", "Name or service not known", id="a label too long for DNS"),
+        pytest.param(f"{'é' * 64}:8443", "not the name of a host", id="a label too long for IDNA"),
+    ],
+)
+@pytest.mark.parametrize("flag", ["--bind", "--health-bind"])
+def test_an_address_that_cannot_be_bound_names_the_option(
+    certificates: Path, flag: str, address: str, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(serve_on(certificates, flag, address)) == 2
+    assert capsys.readouterr().err == (
+        f"lease-webhook: cannot listen on {address}: {reason}; choose another with {flag}\n"
+    )
+
+
+@pytest.mark.parametrize("flag", ["--bind", "--health-bind"])
+def test_a_port_in_use_names_the_option(certificates: Path, flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        assert main(serve_on(certificates, flag, address)) == 2
+    assert capsys.readouterr().err == (
+        f"lease-webhook: cannot listen on {address}: Address already in use; choose another with {flag}\n"
+    )
+
+
+def test_reviews_and_probes_need_two_addresses(certificates: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+    arguments = ["serve", "--tls-dir", str(certificates), "--bind", address, "--health-bind", address]
+    assert main(arguments) == 2
+    assert capsys.readouterr().err.endswith("choose another with --health-bind\n")

@@ -1,11 +1,11 @@
 """Starts the server: gunicorn as the manager of worker processes, from our options and not from files or variables."""
 
-import errno
 import logging
 import os
 import shutil
 import socket
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,14 +39,10 @@ def serve(options: Options) -> None:
     try:
         _check_certificate(options, memory)
         _check_capture(options)
+        _check_addresses(options)
         # prometheus_client looks at this once, when it is imported, and decides whether processes count together.
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(memory)
         Application(options, memory, policy_file).run()
-    except SystemExit as stopped:
-        # gunicorn has tried for some seconds and logged it in its own words.
-        if stopped.code == 1 and os.getpid() == master and (problem := _in_use(options)):
-            raise CannotServeError(problem) from None
-        raise
     finally:
         # A worker that fails to start leaves through here as well, and must not take the others' files away.
         if os.getpid() == master:
@@ -132,6 +128,25 @@ def _check_capture(options: Options) -> None:
         raise CannotServeError(f"cannot capture into {options.capture}: {error.strerror}") from error
 
 
+def _check_addresses(options: Options) -> None:
+    """Listen on each for a moment. gunicorn would try for five seconds and log each attempt."""
+    # gunicorn's own upgrade (SIGUSR2) hands over sockets that are bound already.
+    if "GUNICORN_FD" in os.environ:
+        return
+    with ExitStack() as bound:
+        for flag, address in (("--bind", options.bind), ("--health-bind", options.health_bind)):
+            host, _, port = address.rpartition(":")
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            probe = bound.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host.strip("[]"), int(port)))
+                probe.listen()
+            except (OSError, TypeError) as error:  # TypeError: IDNA cannot encode the host.
+                reason = getattr(error, "strerror", None) or "not the name of a host"
+                raise CannotServeError(f"cannot listen on {address}: {reason}; choose another with {flag}") from error
+
+
 def _log_addresses(arbiter: Arbiter) -> None:
     """Log where we listen: with port 0 only the kernel knows, and gunicorn's own line calls our TLS port http."""
     reviews, health = (listener.getsockname() for listener in arbiter.LISTENERS)
@@ -148,23 +163,3 @@ def _forget(_arbiter: Arbiter, worker: Worker) -> None:
     from webhook.server.observe.multiprocess import forget_worker  # noqa: PLC0415 - brings prometheus_client, see `serve`
 
     forget_worker(worker.pid)
-
-
-def _in_use(options: Options) -> str:
-    """Which of the addresses is in use and which option changes it, or ""; asks the kernel now."""
-    for flag, address in (("--bind", options.bind), ("--health-bind", options.health_bind)):
-        host, _, port = address.rpartition(":")
-        if port != "0" and _is_taken(host.strip("[]"), int(port)):
-            return f"{address} is in use by another program; choose another address with {flag}"
-    return ""
-
-
-def _is_taken(host: str, port: int) -> bool:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            return error.errno == errno.EADDRINUSE
-    return False
