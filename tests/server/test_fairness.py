@@ -166,7 +166,7 @@ async def test_a_body_counts_as_in_flight_until_flask_has_answered() -> None:
 @in_a_loop
 async def test_a_response_that_takes_too_long_is_a_503() -> None:
     never: asyncio.Future[HttpResponse] = asyncio.get_running_loop().create_future()
-    one = Port(Handlers(lambda _head, _body, _began: None, respond_later=lambda _head, _body: never), Guards(), METRICS)
+    one = Port(Handlers(lambda _head, _body, _began: never), Guards(), METRICS)
     connection, wire = connect(one)
     connection.data_received(SMALLEST + SMALLEST)
     one.close_expired(connection.expires)

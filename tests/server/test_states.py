@@ -59,7 +59,7 @@ class Driven:
 
     def __init__(self) -> None:
         self.later: list[asyncio.Future[HttpResponse]] = []
-        handlers = Handlers(self._respond, self._accept, self._accept_body, self._respond_later)
+        handlers = Handlers(self._respond, self._accept, self._accept_body)
         self.port = Port(handlers, GUARDS, METRICS)
         self.changes: set[tuple[State, State]] = set()
         self.wires: list[StrictWire] = []
@@ -104,10 +104,13 @@ class Driven:
     def resume(self) -> None:
         self.connections[-1].resume_writing()
 
-    def _respond(self, head: Head, body: bytes, _began: float) -> HttpResponse | None:
+    def _respond(self, head: Head, body: bytes, _began: float) -> "HttpResponse | asyncio.Future[HttpResponse]":
         if head.path == b"/bug":
             raise RuntimeError("put in by a test")
-        return None if head.path == b"/later" else HttpResponse(200, body)
+        if head.path == b"/later":
+            self.later.append(asyncio.get_running_loop().create_future())
+            return self.later[-1]
+        return HttpResponse(200, body)
 
     def _accept(self, head: Head, _names: frozenset[str]) -> None:
         if head.path == b"/no":
@@ -116,10 +119,6 @@ class Driven:
     def _accept_body(self, _size: int, beginning: bytes | bytearray) -> None:
         if beginning.startswith(b"!"):
             raise RefusedError(413, "no")
-
-    def _respond_later(self, _head: Head, _body: bytes) -> "asyncio.Future[HttpResponse]":
-        self.later.append(asyncio.get_running_loop().create_future())
-        return self.later[-1]
 
 
 def message(path: str, body: bytes = b"", *headers: bytes, method: str = "POST", length: bool = True) -> bytes:

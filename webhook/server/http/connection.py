@@ -187,13 +187,12 @@ class Connection(asyncio.Protocol):
     # Responding.
 
     def _respond(self, head: Head, body: bytes, *, keep_alive: bool) -> None:
-        handlers = self._port.handlers
-        response = handlers.respond(head, body, self._begun)
-        if response is not None:
+        response = self._port.handlers.respond(head, body, self._begun)
+        if isinstance(response, HttpResponse):
             self._send(response, close=self._port.is_draining or not keep_alive)
             return
-        self._response = handlers.respond_later(head, body)
-        self._response.add_done_callback(self._responded)
+        self._response = response
+        response.add_done_callback(self._responded)
         self._keep_alive = keep_alive
         self.state = RESPONDING
         self.expires = self._now + self._port.guards.request_seconds

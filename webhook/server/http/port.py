@@ -32,22 +32,17 @@ _KINDS: Final = {
 REFUSAL_KINDS: Final = frozenset(_KINDS.values())
 
 
-def _nothing_later(head: Head, body: bytes) -> asyncio.Future[HttpResponse]:
-    raise NotImplementedError
-
-
 class Handlers(NamedTuple):
     """What a port does with requests, in the order of the calls. They must not wait or block.
 
     `accept` takes a head and the names in the client's certificate, and `accept_body` the size of a body in bytes, as
     far as it is known, and its beginning; both may raise RefusedError. `respond` takes head, body and the monotonic
-    time of the first byte; it gives None if the response must be made off the event loop, by `respond_later`.
+    time of the first byte; it gives a future if the response is made off the event loop.
     """
 
-    respond: Callable[[Head, bytes, float], HttpResponse | None]
+    respond: Callable[[Head, bytes, float], HttpResponse | asyncio.Future[HttpResponse]]
     accept: Callable[[Head, frozenset[str]], None] = lambda _head, _names: None
     accept_body: Callable[[int, bytes | bytearray], None] = lambda _size, _beginning: None
-    respond_later: Callable[[Head, bytes], asyncio.Future[HttpResponse]] = _nothing_later
 
 
 class Counters(Protocol):
