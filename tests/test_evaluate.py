@@ -294,12 +294,12 @@ OTHERS: list[tuple[str, list[Tweak], str]] = [
             put("request.kind", {"group": "", "version": "v1", "kind": "Pod"}),
             put("request.resource", {"group": "", "version": "v1", "resource": "pods"}),
         ],
-        'pods of group "" is not evaluated; known are leases and leasecandidates',
+        'pods of group "" is not evaluated; the known resources are leases and leasecandidates',
     ),
     (
         "an unknown version",
         [put("request.kind.version", "v9"), put("request.resource.version", "v9")],
-        'version "v9" of leases is not evaluated; known are v1, v1beta1',
+        'version "v9" of leases is not evaluated; the known versions are v1, v1beta1',
     ),
     ("a subresource", [put("request.subResource", "status")], "subresource leases/status is not evaluated"),
     (

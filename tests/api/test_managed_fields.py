@@ -46,7 +46,7 @@ def test_owners_below_fields_of_spec_are_named() -> None:
     assert list(made.members("f:spec")) == ["f:a", "f:b", "f:d"]
 
 
-def test_entries_are_told_apart_as_the_api_server_does() -> None:
+def test_the_key_of_an_entry_is_that_of_the_api_server() -> None:
     update = entry({})
     assert update.key == ("checkout", "Update", "coordination.k8s.io/v1", "")
     assert entry({}, operation="Apply").key == ("checkout", "Apply", "", "")

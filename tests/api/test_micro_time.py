@@ -149,7 +149,7 @@ def test_a_time_of_whole_seconds_is_read_as_go_reads_it(text: str, micros: int |
         pytest.param("soon", None, id="noise"),
     ],
 )
-def test_years_that_go_prints_but_cannot_read_are_told_from_noise(text: str, micros: int | None) -> None:
+def test_years_that_go_prints_but_cannot_read_are_not_noise(text: str, micros: int | None) -> None:
     assert micro_time.parse_unreadable(text) == micros
     if micros is not None:
         with pytest.raises(TimeError):

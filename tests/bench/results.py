@@ -58,7 +58,7 @@ def machine() -> str:
         model = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "unknown CPU")
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
-    peers = "; ".join(f"{peer.name} {_told(peer.version)}" for peer in PEERS)
+    peers = "; ".join(f"{peer.name} {_version_or_why_not(peer.version)}" for peer in PEERS)
     return "\n".join(
         [
             f"- Machine: {os.cpu_count()} x {model}, {memory:.0f} GiB, Linux {platform.release()}, shared.",
@@ -68,10 +68,10 @@ def machine() -> str:
     )
 
 
-def _told(tell: object) -> str:
-    assert callable(tell)
+def _version_or_why_not(version_of: object) -> str:
+    assert callable(version_of)
     try:
-        return str(tell())
+        return str(version_of())
     except toolchain.MissingError as reason:
         return f"(not here: {reason})"
 

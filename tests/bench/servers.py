@@ -191,11 +191,11 @@ def ours(*options: str) -> Server:
     return Server(OURS, lambda: Path(sys.executable), _our_version, command)
 
 
-def ours_with(**told: object) -> Server:
+def ours_with(**settings: object) -> Server:
     """Our server with settings that no operator can choose, as `tests.server.launch` takes them."""
 
     def command(port: int, workers: int, work: Path) -> list[str]:
-        every = {"bind": f"127.0.0.1:{port}", "tls_dir": str(work / "tls"), "workers": workers, **told}
+        every = {"bind": f"127.0.0.1:{port}", "tls_dir": str(work / "tls"), "workers": workers, **settings}
         return [sys.executable, "-m", "tests.server.launch", json.dumps({"health_bind": "127.0.0.1:0", **every})]
 
     return Server(OURS, lambda: Path(sys.executable), _our_version, command)
@@ -256,9 +256,9 @@ def _nginx(port: int, workers: int, work: Path) -> list[str]:
 
 
 def _nginx_version() -> str:
-    told = subprocess.run([str(toolchain.nginx()), "-v"], capture_output=True, text=True, check=True).stderr
-    found = re.search(r"nginx/([\d.]+)", told)
-    return found[1] if found else told.strip()
+    printed = subprocess.run([str(toolchain.nginx()), "-v"], capture_output=True, text=True, check=True).stderr
+    found = re.search(r"nginx/([\d.]+)", printed)
+    return found[1] if found else printed.strip()
 
 
 CONTROLLER_RUNTIME: Final = Server(

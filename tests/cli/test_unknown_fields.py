@@ -1,4 +1,4 @@
-"""A typo in a manifest is told: the API server would drop the field without a word."""
+"""A typo in a manifest is named: the API server would drop the field without a word."""
 
 import pytest
 
@@ -37,5 +37,5 @@ def test_what_is_no_object_has_no_fields() -> None:
     assert unknown_fields(make_lease(put("spec", 5), put("metadata", None))) == ()
 
 
-def test_a_document_of_many_mistakes_is_told_of_some() -> None:
+def test_of_many_mistakes_in_a_document_some_are_named() -> None:
     assert len(unknown_fields(make_lease(put("spec", {f"field{number}": 0 for number in range(99)})))) == MOST

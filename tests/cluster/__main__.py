@@ -72,7 +72,7 @@ def _given(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 def _own(options: argparse.Namespace) -> int:
     programs = node_programs()
-    helm_program()  # here, because inside there is no network to fetch modules from
+    helm_program()  # Built now: the cluster's network namespace cannot reach a proxy for Go modules.
     images = cache_directory() / "images"
     images.mkdir(parents=True, exist_ok=True)
     pause = images / f"pause-{programs.pause.parent.name}.tar"

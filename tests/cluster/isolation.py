@@ -18,7 +18,7 @@ from tests.cluster.debian import overlay
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
 PREFIX = "lease-webhook-cluster-"
 PRIVATE = ("/run", "/var/log")
-"""Where the programs of a node write whatever they are told; in the namespace each is an empty directory in memory."""
+"""Where the programs of a node write in spite of their options; in the namespace each is an empty tmpfs."""
 SETTINGS = (
     *("kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxbytes", "kernel/keys/root_maxkeys"),
     *("vm/overcommit_memory", "vm/panic_on_oom"),

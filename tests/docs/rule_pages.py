@@ -32,7 +32,8 @@ _PARITY: Final = """## What kube-apiserver checks too
 
 Rules at parity with kube-apiserver. In a current cluster the API server refuses such a write itself, before it calls
 the webhook; the rules serve `check`, `replay` and older API servers.
-No exemption applies to them, and a policy cannot change `object-types`."""
+No exemption applies to them. A policy cannot set the mode of `object-types`; the cap `mode` lowers it like the
+others."""
 _ELECTION: Final = """## What kube-apiserver lets through
 
 `candidate-strategy-conflict` compares candidates with each other, which no single review shows: `serve` never

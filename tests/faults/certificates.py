@@ -124,8 +124,8 @@ def swaps(work: Path, *, short: bool) -> Table:
         seen = {leaf for client in clients for leaf in client.last_seen}
         failures = [failure for client in clients for failure in client.failures]
         done = sum(client.done for client in clients)
-        told = f"{done} handshakes, {len(failures)} failed, {len(seen)} leaves seen"
-        rows = [row(f"{count} swaps, one mismatched", server, load.report, told)]
+        note = f"{done} handshakes, {len(failures)} failed, {len(seen)} leaves seen"
+        rows = [row(f"{count} swaps, one mismatched", server, load.report, note)]
     strangers = seen - set(volume.leaves)
     bars = [
         holds(f"{count} certificate swaps: failed handshakes", "0", f"{len(failures)} of {done}", met=not failures),
@@ -164,7 +164,7 @@ def bad_files(work: Path, *, short: bool) -> Table:
             ready.append(("a good pair again", _ready_after(server, 200)))
             policy.write_text("preset: nonsense\n")
             ready.append(("a bad policy", _ready_after(server, 200)))
-            told = "warning: policy: " in server.health("/readyz")[1]
+            is_named = "warning: policy: " in server.health("/readyz")[1]
             refused = refused and "policy" in _failed_reloads(server)
             policy.write_text(good)
             ready.append(("a good policy again", _ready_after(server, 200)))
@@ -173,10 +173,10 @@ def bad_files(work: Path, *, short: bool) -> Table:
         rows = [
             row("bad files", server, load.report, "/readyz: " + ", ".join(f"{what} {code}" for what, code in ready))
         ]
-    as_wanted = told and {code for _, code in ready} == {200}
+    as_wanted = is_named and {code for _, code in ready} == {200}
     bars = [
         holds(
-            "bad files: the last good pair and policy are ready to serve, and /readyz tells of the bad ones",
+            "bad files: the last good pair and policy are ready to serve, and /readyz names the bad ones",
             "yes",
             str(as_wanted),
             met=as_wanted,

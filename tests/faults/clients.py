@@ -156,10 +156,10 @@ def slow_and_silent(work: Path, *, short: bool) -> Table:
     for stage in STALLS:
         times = [one.closed_after for one in stalled if one.stage == stage]
         closed = [seconds for seconds in times if seconds is not None]
-        told = (
+        note = (
             f"{len(closed)} of {len(times)} let go after {min(closed, default=0):.1f} to {max(closed, default=0):.1f} s"
         )
-        rows.append((f"{len(times)} stalled: {stage}", "", "", "", "", "", "", told))
+        rows.append((f"{len(times)} stalled: {stage}", "", "", "", "", "", "", note))
     rows.append((f"{silent} silent, then used once", str(silent), str(silent - used), "0", "", "", "", ""))
     worst = max(kept.max_ms, fresh.max_ms)
     holding = [one for one in stalled if one.closed_after is None or one.closed_after > LET_GO_SECONDS]

@@ -153,8 +153,8 @@ def idle(work: Path, *, short: bool) -> Table:
                 connection.close()
             time.sleep(3)
             after = memory_mib(worker)
-            told = f"{before:.0f} MiB before, {during:.0f} MiB during, {after:.0f} MiB after"
-            rows.append(row(f"{count} idle connections that {name}", server, load.report, told))
+            note = f"{before:.0f} MiB before, {during:.0f} MiB during, {after:.0f} MiB after"
+            rows.append(row(f"{count} idle connections that {name}", server, load.report, note))
         bars += [
             holds(
                 f"{count} idle connections that {name}: memory",

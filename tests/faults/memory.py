@@ -30,8 +30,8 @@ def soak(work: Path, *, short: bool) -> Table:
                 time.sleep(1 if short else 3)
             report = finish_load(loading)
         end = memory_mib(server.pid)
-        told = f"{report.connections} connections; {idle:.0f} MiB idle, {end:.0f} MiB at the end"
-        rows = [row(f"bursts of {BURST} at 600/s", server, report, told)]
+        note = f"{report.connections} connections; {idle:.0f} MiB idle, {end:.0f} MiB at the end"
+        rows = [row(f"bursts of {BURST} at 600/s", server, report, note)]
     half = [size for moment, size in samples if moment >= samples[-1][0] / 2]
     growth = half[-1] - half[0]
     bars = [

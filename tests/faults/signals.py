@@ -22,8 +22,8 @@ def terminate(work: Path, *, short: bool) -> Table:
                 time.sleep(2)
                 exits.append(stop(server.process))
             report = load.report
-            told = f"{report.lost - report.broken} refused without a connection, exit {server.process.returncode}"
-            rows.append(row(f"SIGTERM at {RATE}/s, {number + 1}", server, report, f"{told} after {exits[-1]:.1f} s"))
+            note = f"{report.lost - report.broken} refused without a connection, exit {server.process.returncode}"
+            rows.append(row(f"SIGTERM at {RATE}/s, {number + 1}", server, report, f"{note} after {exits[-1]:.1f} s"))
             reports.append(report)
             noise = max(noise, load.spent.foreign_cores)
             if server.process.returncode:

@@ -37,7 +37,7 @@ def under_load(
 
 
 def row(fault: str, server: Running, report: Report, what_else: str = "") -> tuple[str, ...]:
-    """A row under HEADER; what was lost is told with its most frequent reason."""
+    """A row under HEADER; what was lost stands with its most frequent reason."""
     if report.not_answered:
         reasons = report.errors or {f"HTTP {status}": n for status, n in report.statuses.items() if status != "200"}
         what_else = f"{what_else}; lost: {max(reasons, key=lambda reason: reasons[reason])}".removeprefix("; ")

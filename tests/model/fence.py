@@ -1,7 +1,7 @@
 """A fence as API servers evaluate it, an old leader and a new one that do not know of each other, and two laws.
 
 Every step is one event that an API server, its watch, or a pod's process may go through, in any order. A world is a
-value. `a` leads first and writes for ever, whatever it believes; `b` writes once it holds the lease. The search tries
+value. `a` leads first and never stops writing; `b` writes once it holds the lease. The search tries
 every order, shortest first.
 """
 
@@ -34,7 +34,7 @@ class Request(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True):
-    """A write that took effect. `was_expired`: its pod's lease had run out, and nobody had taken it."""
+    """A write that took effect. `was_expired`: its pod's lease had expired, and nobody had taken it."""
 
     pod: str
     is_late: bool
@@ -64,7 +64,7 @@ def old_writes_are_in_flight(world: World) -> bool:
 
 
 def nobody_writes_after_expiry(world: World) -> bool:
-    """A holder whose lease ran out does not write."""
+    """A holder whose lease has expired does not write."""
     return not any(entry.was_expired for entry in world.entries)
 
 
@@ -81,7 +81,7 @@ LIMITS: Final[Mapping[str, tuple[Conditions, Law]]] = {
 def steps(world: World, conditions: Conditions) -> Iterator[Step]:
     """Every next event in words, and the world after it."""
     if world.holder == "a" and not world.is_expired:
-        yield "the lease of a runs out", replace(world, is_expired=True)
+        yield "the lease of a expires", replace(world, is_expired=True)
     if world.holder == "a" and world.is_expired:
         yield "b takes the lease", replace(world, holder="b", is_expired=False)
     for server, seen in enumerate(world.seen):
@@ -96,7 +96,7 @@ def steps(world: World, conditions: Conditions) -> Iterator[Step]:
 
 
 def counterexample(conditions: Conditions, law: Law, depth: int) -> tuple[str, ...] | None:
-    """The shortest trace after which a law does not hold, in words; None where there is none within the depth."""
+    """The shortest trace after which a law does not hold, in words; None if there is none within the depth."""
     start = World(seen=("a",) * conditions.servers)
     known = {start}
     frontier: list[tuple[World, tuple[str, ...]]] = [(start, ())]

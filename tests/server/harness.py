@@ -140,11 +140,11 @@ class Server:
 @contextmanager
 def running(tls_dir: Path, **options: Any) -> Iterator[Server]:
     """A server with the options of `tests.server.launch`, ready to answer; stopped at the end."""
-    told = {"bind": "127.0.0.1:0", "health_bind": "127.0.0.1:0", "tls_dir": str(tls_dir), "workers": 1, **options}
+    every = {"bind": "127.0.0.1:0", "health_bind": "127.0.0.1:0", "tls_dir": str(tls_dir), "workers": 1, **options}
     errors = tls_dir / f"stderr-{time.monotonic_ns()}"
     with errors.open("wb") as stderr:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.server.launch", json.dumps(told)],
+            [sys.executable, "-m", "tests.server.launch", json.dumps(every)],
             stdout=subprocess.PIPE,
             stderr=stderr,
             cwd=ROOT,
@@ -155,7 +155,7 @@ def running(tls_dir: Path, **options: Any) -> Iterator[Server]:
         assert process.poll() is None, errors.read_text()
         line = server.said("listening")[0]
         server.reviews, server.health = (_address(line[which]) for which in ("reviews", "health"))
-        wait_until(lambda: _workers_that_serve(server) >= told["workers"], "all workers")
+        wait_until(lambda: _workers_that_serve(server) >= every["workers"], "all workers")
         yield server
     finally:
         server.stop()

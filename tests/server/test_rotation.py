@@ -88,7 +88,7 @@ def test_many_swaps_and_one_bad_pair_under_handshaking_clients(tmp_path: Path) -
         assert before.getresponse().status == 200
         before.close()
         refused = 'lease_webhook_reloads_total{result="failure",what="certificate"}'
-        # A worker that looks while the old files are being deleted may have told that as well.
+        # A worker that looks while the old files are being deleted may have logged that as well.
         assert server.metric(refused) >= 2
 
 
@@ -157,8 +157,8 @@ def test_the_kill_switch_is_told_until_it_is_removed(tmp_path: Path) -> None:
     policy.write_text("apiVersion: lease-webhook/v1\nmode: off\n")
     with running(tmp_path, policy=str(policy), **QUICK) as server:
         server.wait_for_line("the policy is off: every write is allowed")
-        told = "warning: policy: mode is off, every write is allowed; remove it to evaluate writes again"
-        assert server.probe("/readyz") == (200, f"ok\n{told}\n")
+        warning = "warning: policy: mode is off, every write is allowed; remove it to evaluate writes again"
+        assert server.probe("/readyz") == (200, f"ok\n{warning}\n")
         policy.write_text("apiVersion: lease-webhook/v1\n")
         server.wait_for_line("evaluating by a policy")
         assert server.probe("/readyz") == (200, "ok\n")

@@ -1,4 +1,4 @@
-"""A client that says exactly what it is told, and keeps what it hears: the transport rows as data."""
+"""A client that sends exactly the given bytes and keeps what it receives: the transport rows as data."""
 
 import json
 import select

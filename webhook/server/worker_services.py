@@ -97,8 +97,8 @@ class WorkerServices:
     def readiness(self) -> Readiness:
         """Whether this worker can evaluate and be trusted, and what a person must repair.
 
-        A refused file is no reason to get no traffic: every replica mounts the same file, so all of them would drop
-        out at once, and with `failurePolicy: Fail` that stops renewals. What is served is the last good one.
+        A refused file does not make the server unready: every replica mounts the same file, so all of them would drop
+        out at once, and with `failurePolicy: Fail` that stops renewals. The last good one stays in use.
         """
         refused = self._policy_file.error
         warnings = [f"policy: {refused}; the last good one is in use"] if refused else []

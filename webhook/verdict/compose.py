@@ -96,11 +96,11 @@ def not_evaluated(request: AdmissionRequest, policy: Policy) -> Verdict:
     elif request.sub_resource:
         what = f"subresource {resource} is not evaluated"
     elif known and request.group == GROUP:
-        what = f"version {quote(cut(request.version, 30))} of {resource} is not evaluated; known are {', '.join(known)}"
+        version = quote(cut(request.version, 30))
+        what = f"version {version} of {resource} is not evaluated; the known versions are {', '.join(known)}"
     else:
-        what = (
-            f"{resource} of group {quote(cut(request.group, 60))} is not evaluated; known are {' and '.join(KIND_OF)}"
-        )
+        group = quote(cut(request.group, 60))
+        what = f"{resource} of group {group} is not evaluated; the known resources are {' and '.join(KIND_OF)}"
     return Verdict(
         request.uid,
         allowed=True,

@@ -94,12 +94,12 @@ def sampled(work: Path, *, short: bool) -> Table:
     if recorded.returncode or not data.exists():
         reason = (recorded.stderr.strip().splitlines() or ["no message"])[-1]
         return Table(title, (f"not measured: perf: {reason[:150]}",), ("layer", "share"), ())
-    told = subprocess.run(
+    layers = subprocess.run(
         [perf, "report", "--input", str(data), "--sort", "dso", "--stdio", "--percent-limit", "0.2"],
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     shares: dict[str, float] = {}
-    for line in told.splitlines():
+    for line in layers.splitlines():
         found = re.match(r"\s*([\d.]+)%\s+(\S.*)", line)
         if found:
             layer = _library(found[2])

@@ -1,4 +1,4 @@
-"""From nothing to a refusal, and what the pods may do as /proc inside of them tells it."""
+"""From an empty cluster to a refused write, and what the pods may do, as /proc in the containers shows it."""
 
 import json
 import time
