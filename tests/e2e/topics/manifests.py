@@ -1,13 +1,16 @@
 """Every overlay applies cleanly and is stored as written; the shipped service reference routes real writes."""
 
+import copy
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import yaml
 
 from tests.e2e.api_client import MERGE
+from tests.e2e.definitions import custom_resource_definitions, versions
 from tests.e2e.manifests import sample_lease
 from tests.e2e.waiting import wait_for
 from tests.e2e.webhook_server import WebhookServer
@@ -16,7 +19,9 @@ from tests.e2e.world import PROJECT, REGISTRATIONS, Row, World, leases
 BASE64 = (".caBundle", ".data.ca.crt", ".data.tls.crt", ".data.tls.key")
 BASE = "self-signed"
 README = (PROJECT / "README.md").read_text()
-STUBS = Path(__file__).parents[1] / "custom-resources.yaml"
+FOREIGN = ("cert-manager.io", "monitoring.coreos.com", "openreports.io")
+"""Groups of the custom resources that we write."""
+SEEDED = PROJECT / "tests" / "data" / "leases" / "seeded.json"
 SERVICE = "/api/v1/namespaces/lease-webhook/services/lease-webhook"
 
 
@@ -25,8 +30,9 @@ def run(world: World) -> Iterator[Row]:
 
     What reviews or refuses writes is deleted again.
     """
-    world.kubectl.must("apply", "--server-side", "-f", str(STUBS))
-    world.kubectl.must("wait", "--for=condition=Established", "--timeout=30s", "-f", str(STUBS))
+    definitions = str(custom_resource_definitions())
+    world.kubectl.must("apply", "--server-side", "-f", definitions)
+    world.kubectl.must("wait", "--for=condition=Established", "--timeout=30s", "-f", definitions)
     overlays = sorted(path.name for path in (PROJECT / "deploy" / "overlays").iterdir())
     components = sorted(path.name for path in (PROJECT / "deploy" / "components").iterdir())
     for component in components:
@@ -35,9 +41,14 @@ def run(world: World) -> Iterator[Row]:
     others = [name for name in overlays if name != BASE] + [f"{BASE}+{name}" for name in components]
     for overlay in others:
         objects = world.render(overlay)
-        yield _apply(world, overlay, objects)
+        yield _apply(world, f"overlay {overlay}", objects)
         _remove(world, objects)
-    yield _apply(world, BASE, world.render(BASE))
+    for namespace in ("shop", "kube-node-lease"):
+        world.admin.send("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
+    reports = _reports()
+    yield _apply(world, "audit --format openreports", reports)
+    yield _typos(world, [world.render("cert-manager"), world.render(f"{BASE}+monitoring"), reports])
+    yield _apply(world, f"overlay {BASE}", world.render(BASE))
     yield from _route(world)
 
 
@@ -49,7 +60,30 @@ def _write_overlay(world: World, component: str) -> None:
     (directory / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
 
 
-def _apply(world: World, overlay: str, objects: list[dict[str, Any]]) -> Row:
+def _reports() -> list[dict[str, Any]]:
+    """What `audit` finds in the sample, as Report objects."""
+    command = [sys.executable, "-m", "webhook", "audit", str(SEEDED), "--now=2025-11-20T12:00:04Z"]
+    printed = subprocess.run([*command, "--format=openreports"], capture_output=True, text=True, check=False).stdout
+    return [json.loads(line) for line in printed.splitlines()]
+
+
+def _typos(world: World, manifests: list[list[dict[str, Any]]]) -> Row:
+    """One unknown field in each custom resource: a definition that took anything would take it."""
+    foreign = [thing for objects in manifests for thing in objects if thing["apiVersion"].partition("/")[0] in FOREIGN]
+    taken = []
+    for thing in foreign:
+        spoiled = copy.deepcopy(thing)
+        spoiled.get("spec", spoiled)["renewTyme"] = "1h"
+        done = world.kubectl.run("apply", "--server-side", "--dry-run=server", "-f", "-", manifest=spoiled)
+        if not done.status or "renewTyme" not in done.stderr:
+            taken.append(f"{thing['kind']} {thing['metadata']['name']}: {done.stdout or done.stderr}")
+    kinds = sorted({thing["kind"] for thing in foreign})
+    seen = "; ".join(taken) or f"refused in each of {len(foreign)} objects: {', '.join(kinds)}"
+    of = ", ".join(f"{module.rpartition('/')[2]} {version}" for module, version in versions().items())
+    return Row(f"a field that the definitions of {of} do not know", seen, bool(kinds) and not taken)
+
+
+def _apply(world: World, claim: str, objects: list[dict[str, Any]]) -> Row:
     text = yaml.safe_dump_all(objects)
     done = world.kubectl.run("apply", "--server-side", "-f", "-", manifest=text)
     problems = [done.stderr.strip()] if done.status or done.stderr else []
@@ -59,7 +93,7 @@ def _apply(world: World, overlay: str, objects: list[dict[str, Any]]) -> Row:
         for wanted, found in zip(objects, stored, strict=True):
             problems += [f"{wanted['kind']}{where}" for where in _missing(wanted, found)]
     seen = "; ".join(problems) or f"{len(objects)} objects stored as written, no warning"
-    return Row(f"overlay {overlay}: server-side apply", seen, not problems)
+    return Row(f"{claim}: server-side apply", seen, not problems)
 
 
 def _remove(world: World, objects: list[dict[str, Any]]) -> None:
