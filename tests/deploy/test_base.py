@@ -17,7 +17,7 @@ from webhook.doctor.examine import examine
 from webhook.policy.parse import parse
 from webhook.review_paths import REVIEW_PATH
 from webhook.server.http.guards import Guards
-from webhook.server.settings import GRACEFUL_SECONDS
+from webhook.server.settings import GRACEFUL_SECONDS, STUCK_WORKER_SECONDS
 
 NAMESPACE = "lease-webhook"
 EXCLUDED = ["kube-system", "kube-node-lease", "kube-public", NAMESPACE]
@@ -166,6 +166,13 @@ def test_probes_ask_what_the_health_port_answers() -> None:
         "readiness": "/readyz",
     }
     assert {one["port"] for one in paths.values()} == {"health"}
+
+
+def test_a_stuck_worker_is_replaced_before_the_kubelet_restarts_the_container() -> None:
+    liveness = container()["livenessProbe"]
+    earliest_restart = liveness["periodSeconds"] * (liveness["failureThreshold"] - 1)
+    # gunicorn looks once a second, and a new worker starts within a few.
+    assert earliest_restart >= STUCK_WORKER_SECONDS + 15
 
 
 def test_a_pod_leaves_only_after_its_requests() -> None:
