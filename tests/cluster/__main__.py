@@ -18,6 +18,7 @@ from tests.cluster.checks import changes, chart, disruption, installed, whole
 from tests.cluster.image import NAME, Builder, built
 from tests.cluster.isolation import isolated
 from tests.cluster.node import PAUSE, Node
+from tests.cluster.preflight import obstacle
 from tests.cluster.programs import node_programs
 from tests.cluster.table import published, rendered
 from tests.cluster.world import CLOSED, World
@@ -26,6 +27,8 @@ from tests.e2e.world import Row
 from tests.rendered.chart import helm_program
 
 Check = Callable[[World], Iterator[Row]]
+LIMIT, SHORT_LIMIT = 45 * 60.0, 12 * 60.0
+"""Seconds after which a run on a node of our own is ended."""
 SHORT = ("installed", "confined", "closed", "disrupted", "removed", "chart")
 
 
@@ -45,18 +48,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _inside(options)
     if os.environ.get("KUBECONFIG"):
         return _given(options, parser)
-    reason = "" if sys.platform == "linux" and os.geteuid() == 0 else "a cluster of our own needs root on Linux"
     try:
-        return _own(options) if not reason else _skipped(reason, required=options.required)
+        reason = obstacle()
+        return _skipped(reason, required=options.required) if reason else _own(options)
     except MissingToolchainError as missing:
         return _skipped(str(missing), required=options.required)
+    except TimeoutError as error:
+        print(f"FAILED: make cluster hangs in what the last line above began: {error}", file=sys.stderr)
+        return 1
 
 
 def _skipped(reason: str, *, required: bool) -> int:
     if required:
         print(f"FAILED: {reason}", file=sys.stderr)
         return 1
-    print(f"\n*** SKIPPED, nothing was proven in pods: {reason} ***\n", file=sys.stderr)
+    print(f"\n*** make cluster is skipped, nothing was proven in pods: {reason} ***\n", file=sys.stderr)
     return 0
 
 
@@ -84,7 +90,8 @@ def _own(options: argparse.Namespace) -> int:
     flags = [*(["--short"] if options.short else []), *([f"--keep={options.keep.absolute()}"] if options.keep else [])]
     flags += [f"--image={image.digest}", *(["--only", *options.only] if options.only else [])]
     command = [sys.executable, "-m", "tests.cluster"]
-    return isolated(programs.packages, lambda directory: [*command, f"--inside={directory}", *flags])
+    limit = SHORT_LIMIT if options.short else LIMIT
+    return isolated(programs.packages, lambda directory: [*command, f"--inside={directory}", *flags], limit)
 
 
 def _inside(options: argparse.Namespace) -> int:

@@ -17,7 +17,7 @@ def unpacked(*packages: str, complete: bool = False) -> Path:
     """The tree of `packages` and of what they need beyond this machine; `complete`: beyond an empty machine.
 
     No maintainer script is run. The directory is named after the exact versions, so an update makes another one.
-    Raises MissingToolchainError without apt, RuntimeError if a package cannot be had.
+    Raises MissingToolchainError without apt, or if a package cannot be had.
     """
     if not shutil.which("apt-get"):
         raise MissingToolchainError(f"{', '.join(packages)} come from Debian packages, and there is no apt-get here")
@@ -73,7 +73,10 @@ def _apt(action: str, packages: Sequence[str], cache: Path, *options: str, compl
         check=False,
     )
     if done.returncode:
-        raise RuntimeError(f"apt-get: exit {done.returncode} (is `apt-get update` needed?)\n{done.stderr[-2000:]}")
+        complaint = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise MissingToolchainError(
+            f"Debian packages cannot be had (is `apt-get update` needed?): apt-get, exit {done.returncode}: {complaint}"
+        )
     return done.stdout
 
 

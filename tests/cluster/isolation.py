@@ -27,17 +27,50 @@ SETTINGS = (
 ADDRESS = "10.88.0.1"
 PODS = "10.88.0.0/24"
 BRIDGE = "cni0"
+LAST_LINES = 8
 
 
-def isolated(tree: Path, command: Callable[[Path], Sequence[str]]) -> int:
+def isolated(tree: Path, command: Callable[[Path], Sequence[str]], seconds: float) -> int:
     """Run the command in namespaces of its own, with the tree's programs; its exit status.
 
     `command` is made for a new directory, which is deleted at the end. Everything ends when this process ends, even by
-    SIGKILL; what only this process could remove is then removed by the next run.
+    SIGKILL; what only this process could remove is then removed by the next run. Raises TimeoutError after `seconds`,
+    with the ends of the logs that were written in the directory.
     """
     _remove_left_overs()
     group = f"{PREFIX}{os.getpid()}"
     directory = Path(tempfile.gettempdir(), group)
+    try:
+        directory.mkdir(mode=0o700)
+        for controller in controllers():
+            (controller / group).mkdir(exist_ok=True)
+        child = subprocess.Popen(
+            _in_namespaces(tree, command(directory)), env={**os.environ, "CLUSTER_CONTROL_GROUP": group}
+        )
+        try:
+            return child.wait(seconds)
+        except BaseException as error:
+            child.send_signal(signal.SIGKILL)
+            child.wait()
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise TimeoutError(f"no end after {seconds / 60:.0f} minutes\n{_ends(directory)}") from error
+            raise
+    finally:
+        _remove(group)
+
+
+def refused(tree: Path) -> str:
+    """Why the namespaces of a node cannot be made here, or the firewall in them cannot be read; "" if they can."""
+    trial = _in_namespaces(tree, ["/usr/sbin/xtables-nft-multi", "iptables", "-t", "nat", "-S"])
+    try:
+        done = subprocess.run(trial, capture_output=True, text=True, check=False, timeout=60)
+    except subprocess.TimeoutExpired:
+        return "namespaces could not be made within a minute"
+    complaint = (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]
+    return f"the namespaces of a node cannot be made here: {complaint}" if done.returncode else ""
+
+
+def _in_namespaces(tree: Path, command: Sequence[str]) -> list[str]:
     script = "; ".join(
         (
             "set -e",
@@ -61,20 +94,16 @@ def isolated(tree: Path, command: Callable[[Path], Sequence[str]]) -> int:
     )
     namespaces = ["unshare", "--mount", "--net", "--uts", "--ipc", "--pid", "--fork", "--kill-child=KILL"]
     dies_with_us = ["setpriv", "--pdeathsig", "KILL"]
-    whole = [*dies_with_us, *namespaces, "--mount-proc", "sh", "-c", script, "sh", *command(directory)]
-    try:
-        directory.mkdir(mode=0o700)
-        for controller in _controllers():
-            (controller / group).mkdir(exist_ok=True)
-        child = subprocess.Popen(whole, env={**os.environ, "CLUSTER_CONTROL_GROUP": group})
-        try:
-            return child.wait()
-        except BaseException:
-            child.send_signal(signal.SIGKILL)
-            child.wait()
-            raise
-    finally:
-        _remove(group)
+    return [*dies_with_us, *namespaces, "--mount-proc", "sh", "-c", script, "sh", *command]
+
+
+def _ends(directory: Path) -> str:
+    """The last lines of each log."""
+    ends = []
+    for log in sorted(directory.glob("*.log")):
+        lines = log.read_text(errors="replace").splitlines()[-LAST_LINES:]
+        ends.append("\n  ".join([f"{log.name}:", *lines]))
+    return "\n".join(ends)
 
 
 def _copied(setting: str) -> str:
@@ -82,7 +111,7 @@ def _copied(setting: str) -> str:
     return f"if [ -e {setting} ]; then cat {setting} > {copy}; mount --bind {copy} {setting}; fi"
 
 
-def _controllers() -> Iterator[Path]:
+def controllers() -> Iterator[Path]:
     """Where a control group is made: one place with version 2, one for each controller with version 1."""
     if (CONTROL_GROUPS / "cgroup.controllers").exists():
         yield CONTROL_GROUPS
@@ -92,7 +121,7 @@ def _controllers() -> Iterator[Path]:
 
 def _remove_left_overs() -> None:
     """What runs that were killed have left: the process that the name tells of is gone."""
-    places = [*_controllers(), Path(tempfile.gettempdir())]
+    places = [*controllers(), Path(tempfile.gettempdir())]
     for name in {path.name for place in places for path in place.glob(f"{PREFIX}*")}:
         if not Path("/proc", name.removeprefix(PREFIX)).exists():
             _remove(name)
@@ -101,7 +130,7 @@ def _remove_left_overs() -> None:
 def _remove(group: str) -> None:
     """Remove the group and those below it, in every hierarchy, and the directory. Its processes are dead or dying."""
     end = time.monotonic() + 20
-    for controller in _controllers():
+    for controller in controllers():
         top = controller / group
         while top.exists() and time.monotonic() < end:
             for path in sorted(top.rglob("*"), key=lambda path: -len(path.parts)):

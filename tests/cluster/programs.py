@@ -31,5 +31,10 @@ def node_programs() -> Programs:
     kubelet, manager, scheduler, proxy = (
         build(source, f"k8s.io/kubernetes/cmd/{name}", name, stamp(VERSION)) for name in PARTS
     )
-    packages = unpacked("containerd", "runc", "containernetworking-plugins", "iptables", "conntrack")
-    return Programs(plane, kubelet, manager, scheduler, proxy, build(MODULES / "pause", ".", "pause"), packages)
+    pause = build(MODULES / "pause", ".", "pause")
+    return Programs(plane, kubelet, manager, scheduler, proxy, pause, node_packages())
+
+
+def node_packages() -> Path:
+    """The tree of Debian packages. Raises MissingToolchainError if they cannot be had."""
+    return unpacked("containerd", "runc", "containernetworking-plugins", "iptables", "conntrack", "iproute2")
