@@ -98,7 +98,6 @@ def test_kubectl_completes_its_plugin(capsys: pytest.CaptureFixture[str], monkey
     assert completed()[-1] == ":4"
 
 
-@pytest.mark.skipif(not (BIN / "kubectl-lease").exists(), reason="installed before kubectl-lease was named")
 def test_the_plugin_is_on_the_path() -> None:
     path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
