@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 from tests.factories import NOW, Document, drop, make_candidate, make_lease, make_review, put, to_bytes
 from tests.observations.events import make_event, watched
 from webhook.api.objects import Lease, LeaseCandidate
+from webhook.api.request import Operation
+from webhook.history.cluster_history import ClusterHistory
 from webhook.observations import log_lines
 from webhook.observations.audit_event import NO_POD, AuditEvent
 from webhook.observations.observation import Act, Foreign, Item, LogEnd, Observation, Origin, Source, Unreadable, Writer
 from webhook.observations.reader import is_json, read
+from webhook.observations.review import verb_of
 from webhook.observations.values_of import observe
 
 
@@ -82,8 +85,10 @@ def test_an_update_in_an_audit_log() -> None:
         NOW + 104_000,
         False,
     )
-    assert event.writer == Writer("system:serviceaccount:shop:checkout", "checkout-6d5f9c-x2x8p", "operator/v1.2")
-    assert event.writer.name == "shop/checkout"
+    assert event.writer == Writer(
+        "system:serviceaccount:shop:checkout", "checkout-6d5f9c-x2x8p", "operator/v1.2", ("system:serviceaccounts",)
+    )
+    assert (event.verb, event.writer.name) == ("update", "shop/checkout")
     assert event.answer is not None
     assert (event.answer.code, event.answer.took) == (200, 4000)
     assert event.answer.annotations == {"authorization.k8s.io/decision": "allow"}
@@ -116,17 +121,25 @@ def test_an_audit_event_without_the_stored_object(tweaks: tuple[object, ...]) ->
     assert (found.namespace, found.name) == ("shop", "checkout")
 
 
+@pytest.mark.parametrize("verb", ["list", "watch", "deletecollection"])
+def test_a_request_about_many_leases_says_nothing_of_a_single_one(verb: str) -> None:
+    found = only(items(make_event(put("verb", verb), drop("objectRef.name"))))
+    assert (found.act, found.verb, found.name, found.object) == (Act.COLLECTION, verb, "", None)
+    history = ClusterHistory()
+    history.observe(found)
+    assert not history.leases
+
+
 @pytest.mark.parametrize(
     "tweak",
     [
         pytest.param(put("stage", "RequestReceived"), id="another stage"),
-        pytest.param(put("verb", "watch"), id="a watch"),
-        pytest.param(put("verb", "deletecollection"), id="a deletion of many"),
+        pytest.param(put("verb", "proxy"), id="a verb that concerns no lease"),
         pytest.param(put("objectRef.resource", "pods"), id="another resource"),
         pytest.param(put("objectRef.apiGroup", "coordination.k8s.io.example"), id="another group"),
     ],
 )
-def test_an_audit_event_that_says_nothing_of_one_lease(tweak: object) -> None:
+def test_an_audit_event_that_says_nothing_of_leases(tweak: object) -> None:
     assert items(make_event(tweak)) == [LogEnd(NOW + 104_000)]  # type: ignore[arg-type]
 
 
@@ -247,6 +260,15 @@ def test_other_kinds_are_passed_over(document: Document, kind: str) -> None:
     assert items(document) == [Foreign(Source("in", 1), kind)]
 
 
+@pytest.mark.parametrize(
+    ("spec", "account"),
+    [({"serviceAccountName": "checkout"}, "checkout"), ({"serviceAccountName": 5}, ""), (None, ""), ([], "")],
+)
+def test_a_pod_names_its_service_account(spec: object, account: str) -> None:
+    pod = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "checkout-0", "namespace": "shop"}, "spec": spec}
+    assert items(pod) == [Foreign(Source("in", 1), "Pod", "shop", "checkout-0", account)]
+
+
 def test_wrong_types_are_named_and_the_lease_is_not_lost() -> None:
     found = only(items(make_lease(put("spec.leaseDurationSeconds", "15"))))
     assert (found.namespace, found.name, found.object) == ("shop", "checkout", None)
@@ -290,3 +312,7 @@ def test_an_event_of_the_audit_log_knows_its_pod() -> None:
     event = msgspec.convert(make_event(), AuditEvent, strict=False)
     assert event.pod == "checkout-6d5f9c-x2x8p"
     assert msgspec.convert(make_event(drop("user.extra")), AuditEvent, strict=False).pod == NO_POD
+
+
+def test_options_of_another_type_leave_the_verb_of_the_operation() -> None:
+    assert verb_of(b'{"request": {"options": []}}', Operation.UPDATE) == "update"

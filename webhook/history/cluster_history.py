@@ -32,6 +32,8 @@ class ClusterHistory(Struct):
         if isinstance(seen, LogEnd):
             self._reaches(seen.at)
             return
+        if seen.act is Act.COLLECTION:
+            return
         key = (seen.namespace, seen.name)
         if seen.kind != "Lease":
             self._observe_candidate(key, seen)

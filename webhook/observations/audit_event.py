@@ -23,9 +23,12 @@ ACT_OF_VERB: Final[Mapping[str, Act]] = {
     "patch": Act.UPDATED,
     "delete": Act.DELETED,
     "get": Act.READ,
+    "list": Act.COLLECTION,
+    "watch": Act.COLLECTION,
+    "deletecollection": Act.COLLECTION,
 }
-"""A deletecollection names no object, a list and a watch are of many."""
 
+_WITHOUT_OBJECT: Final = frozenset({Act.READ, Act.COLLECTION})
 _NULL: Final = Raw(b"null")
 _KINDS: Final = {resource.value: kind for resource, kind in KIND_OF.items()}
 
@@ -34,6 +37,7 @@ class User(Struct, frozen=True):
     """`user`."""
 
     username: str = ""
+    groups: tuple[str, ...] | None = None
     extra: Mapping[str, tuple[str, ...]] | None = None
 
 
@@ -87,7 +91,7 @@ _decoder: Final = msgspec.json.Decoder(LoggedRequest, strict=False)
 
 
 def observation_of(data: bytes, source: Source) -> Observation | None:
-    """What one event says of a lease or a candidate; None if it is about something else, or not about one alone.
+    """What one event says of leases or candidates; None if it is about something else.
 
     Raises:
         ValueError: it is not JSON of an audit event.
@@ -113,6 +117,7 @@ def observation_of(data: bytes, source: Source) -> Observation | None:
         object=named.object,
         problem=named.problem,
         at=answered if answered is not None else asked,
+        verb=event.verb,
         writer=_writer(event),
         answer=Answer(
             event.response_status.code,
@@ -142,7 +147,7 @@ def last_moment(data: bytes) -> int | None:
 
 def _object(event: LoggedRequest, act: Act) -> Raw | None:
     """The object as it was stored, else as it was sent; a patch is not an object."""
-    if act is Act.READ or not 200 <= event.response_status.code < 300:
+    if act in _WITHOUT_OBJECT or not 200 <= event.response_status.code < 300:
         return None
     for raw in (event.response_object, event.request_object):
         if b'"spec"' in bytes(raw) and (raw is not event.request_object or event.verb in {"create", "update"}):
@@ -153,4 +158,4 @@ def _object(event: LoggedRequest, act: Act) -> Raw | None:
 def _writer(event: LoggedRequest) -> Writer:
     user = event.impersonated_user or event.user
     names = (user.extra or {}).get(POD_NAME, ())
-    return Writer(user.username, names[0] if len(names) == 1 else "", event.user_agent)
+    return Writer(user.username, names[0] if len(names) == 1 else "", event.user_agent, user.groups or ())

@@ -9,6 +9,7 @@ from msgspec import Struct
 from webhook.api.cached import cached
 from webhook.api.managed_fields import Entry, entries_of
 from webhook.api.objects import NO_ENTRIES, Lease, LeaseCandidate
+from webhook.api.request import AdmissionRequest
 
 NO_TEXTS: Final[Mapping[str, str]] = {}
 
@@ -25,6 +26,8 @@ class Act(StrEnum):
     DELETED = "deleted"
     READ = "read"
     """A read, as those make who wait to become leader."""
+    COLLECTION = "collection"
+    """A list, a watch or a deletion of many objects at once: it says nothing of a single one. The name may be ""."""
 
 
 class Origin(StrEnum):
@@ -48,6 +51,7 @@ class Writer(Struct, frozen=True, gc=False):
     user: str = ""
     pod: str = ""
     user_agent: str = ""
+    groups: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -85,9 +89,9 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """One thing seen.
 
     `at` is the moment by an API server's clock in microseconds since 1970, None if only the object itself can say.
-    `object` is the state after a write, or before a deletion; None if the input does not carry it, or carries it
-    with wrong types, which `problem` then names. `old` is the state before, in reviews only. `is_dry_run` writes were
-    never stored.
+    `verb` is what RBAC calls the request, "" if the input does not show requests. `object` is the state after a write,
+    or before a deletion; None if the input does not carry it, or carries it with wrong types, which `problem` then
+    names. `old` is the state before, in reviews only, as is `request`. `is_dry_run` writes were never stored.
     """
 
     source: Source
@@ -99,10 +103,12 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     object: Lease | LeaseCandidate | None = None
     old: Lease | LeaseCandidate | None = None
     at: int | None = None
+    verb: str = ""
     writer: Writer | None = None
     answer: Answer | None = None
     is_dry_run: bool = False
     problem: str = ""
+    request: AdmissionRequest | None = None
 
     @cached
     def entries(self) -> Sequence[Entry]:
@@ -134,12 +140,16 @@ class Unreadable(Struct, frozen=True):
 
 
 class Foreign(Struct, frozen=True):
-    """An object of another kind; its name only if it says something of leases: of pods and nodes."""
+    """An object of another kind; its name only if it says something of leases: of pods and nodes.
+
+    `service_account` is that of a pod.
+    """
 
     source: Source
     kind: str
     namespace: str = ""
     name: str = ""
+    service_account: str = ""
 
 
 class LogEnd(Struct, frozen=True):

@@ -30,11 +30,20 @@ class _Metadata(Struct, frozen=True, gc=False):
     namespace: object = None
 
 
+class _Spec(Struct, frozen=True, gc=False, rename="camel"):
+    service_account_name: object = None
+
+
 class _OnlyNamed(Struct, frozen=True, gc=False):
     metadata: _Metadata | None = None
 
 
+class _Pod(Struct, frozen=True, gc=False):
+    spec: _Spec | None = None
+
+
 _named: Final = msgspec.json.Decoder(_OnlyNamed)
+_pod: Final = msgspec.json.Decoder(_Pod)
 
 
 def typed(kind: str, data: bytes | Raw) -> Named:
@@ -60,6 +69,15 @@ def names_of(data: bytes) -> tuple[str, str]:
     except msgspec.ValidationError:
         metadata = _Metadata()
     return _text(metadata.namespace), _text(metadata.name)
+
+
+def service_account_of(pod: bytes) -> str:
+    """The name of the service account that a pod runs as, "" if it does not say."""
+    try:
+        spec = _pod.decode(pod).spec or _Spec()
+    except msgspec.ValidationError:
+        spec = _Spec()
+    return _text(spec.service_account_name)
 
 
 def _mistyped(kind: str, data: bytes, first: tuple[str, str]) -> Named:

@@ -9,7 +9,7 @@ from msgspec import Raw, Struct
 from webhook.api.request import GROUP, KIND_OF
 from webhook.observations import audit_event, review
 from webhook.observations.observation import Act, Foreign, Item, Observation, Origin, Source, Unreadable
-from webhook.observations.stored import names_of, typed
+from webhook.observations.stored import names_of, service_account_of, typed
 
 AUDIT_GROUP: Final = "audit.k8s.io/"
 OURS: Final = frozenset(KIND_OF.values())
@@ -83,7 +83,8 @@ def _stored(kind: str, version: str, data: bytes, source: Source, origin: Origin
         return Unreadable(source, f"a {kind} needs apiVersion: {GROUP}/v1 or another version of that group")
     if kind not in OURS or group != GROUP:
         namespace, name = names_of(data) if kind in HOLDERS and version == "v1" else ("", "")
-        return Foreign(source, kind or "no kind", namespace, name)
+        account = service_account_of(data) if name and kind == "Pod" else ""
+        return Foreign(source, kind or "no kind", namespace, name, account)
     named = typed(kind, data)
     return Observation(
         source=source,
