@@ -27,9 +27,12 @@ POLICY: Final = LazyGroup(
 
 SUGGEST: Final = LazyGroup(
     "suggest",
-    {"fence": Lazy("webhook.cli.suggest_fence", "which resources to fence")},
-    "propose parts of a policy file",
-    help="Reads what a cluster shows and prints a proposal for a policy file. Nothing is applied.",
+    {
+        "rbac": Lazy("webhook.cli.suggest_rbac", "the smallest Roles for what was seen"),
+        "fence": Lazy("webhook.cli.suggest_fence", "which resources to fence"),
+    },
+    "propose roles and parts of a policy file",
+    help="Reads what a cluster shows and prints a proposal with its evidence. Nothing is applied.",
 )
 
 EXPORT: Final = LazyGroup(

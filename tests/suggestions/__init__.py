@@ -1,0 +1,1 @@
+"""Tests of what is suggested from what was seen."""

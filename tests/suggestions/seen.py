@@ -1,0 +1,47 @@
+"""Observations of audit events and reviews, as the reader makes them."""
+
+from typing import Any
+
+from tests.factories import NOW, Document, Tweak, make_review, put, to_bytes
+from tests.observations.events import make_event
+from webhook.observations.observation import Item, Observation, Source
+from webhook.observations.values_of import observe
+
+SOURCE = Source("in", 1)
+
+
+def item(document: Document, received: int | None = None) -> Item:
+    """What the reader makes of a document that says something of leases."""
+    found = observe(to_bytes(document), b"", SOURCE, received)
+    assert found is not None
+    return found
+
+
+def audited(verb: str, *tweaks: Tweak, name: str = "checkout", user: str = "", code: int = 200) -> Observation:
+    """A request in an audit log at level Metadata, by the service account `shop/checkout` unless a user is named."""
+    changes = [
+        put("verb", verb),
+        put("level", "Metadata"),
+        put("requestObject", None),
+        put("responseObject", None),
+        put("objectRef.name", name),
+        put("responseStatus.code", code),
+    ]
+    if user:
+        changes += [put("user.username", user), put("user.extra", {})]
+    found = item(make_event(*changes, *tweaks))
+    assert isinstance(found, Observation)
+    return found
+
+
+def annotated(**texts: str) -> Tweak:
+    """What the webhook wrote into the audit log; `_` stands for `-` in a key."""
+    found: dict[str, Any] = {f"leases.lease-webhook.svc/{key.replace('_', '-')}": text for key, text in texts.items()}
+    return put("annotations", {"authorization.k8s.io/decision": "allow", **found})
+
+
+def reviewed(*tweaks: Tweak, received: int = NOW, **objects: Document) -> Observation:
+    """A captured review."""
+    found = item(make_review(*tweaks, **objects), received)
+    assert isinstance(found, Observation)
+    return found

@@ -1,0 +1,1 @@
+"""Roles, bindings and exemptions suggested from what was seen, each with its evidence."""
