@@ -7,10 +7,10 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check static docs model mutation evidence e2e fence cluster image record record-attacks bench faults fmt certs manifests derived package sbom audit dist lock clean
+.PHONY: help setup run test check static docs model mutation evidence e2e fence cluster image record record-attacks record-incidents bench faults fmt certs manifests derived package sbom audit dist lock clean
 
 help: ## list the targets
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 $(READY): requirements-dev.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; try make PYTHON=python3.12")'
@@ -63,6 +63,10 @@ record: $(READY) ## record the reviews of real clients again: make record KUBERN
 
 record-attacks: $(READY) ## play the standing attacks again and keep their reviews: make record-attacks KUBERNETES=v1.36
 	$(BIN)/python -m tests.e2e.record_attacks --kubernetes=$(KUBERNETES)
+
+record-incidents: $(READY) ## play incidents of elections and keep a watch and an audit log of each (3 minutes): KUBERNETES=v1.37
+	$(BIN)/python -m tests.e2e.incidents $(if $(KUBERNETES),--kubernetes=$(KUBERNETES)) $(if $(ONLY),--only $(ONLY)) \
+		$(if $(INTO),--into=$(INTO))
 
 static: $(READY) ## format, lint, types and layers
 	$(BIN)/ruff format --check .
