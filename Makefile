@@ -7,7 +7,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check static docs model mutation evidence e2e fence cluster image record record-attacks record-incidents bench faults fmt certs manifests derived package sbom audit dist lock clean
+.PHONY: help setup run test check static docs model mutation evidence e2e fence cluster image record record-attacks record-incidents bench faults fmt certs manifests derived package krew sbom audit dist lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -93,12 +93,19 @@ manifests: $(READY) certs ## examine every overlay with its components, and try 
 derived: $(READY) certs ## bring the Helm chart and `lease-webhook install` up to date with deploy/
 	$(BIN)/python -m tests.rendered.pieces
 
-package: $(READY) ## build wheel and source distribution, and try the commands without the server
-	$(BIN)/python -m tests.packaged
-
+# Who publishes: the repository's address, such as URL=https://git.example/platform/lease-webhook, for links and Krew.
+URL ?=
 RELEASE := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-release.txt
 
-sbom: $(READY) ## what the image and the server consist of, as CycloneDX in dist/
+package: $(READY) ## build wheel and source distribution; try them with every supported Python here, pipx and uvx
+	$(RELEASE)
+	$(BIN)/python -m tests.release.package $(if $(URL),--url=$(URL))
+
+krew: package ## the kubectl plugin for Krew: archives and manifest in dist/; needs URL=
+	$(if $(URL),,$(error make krew needs URL=, the address of the repository))
+	$(BIN)/python -m tests.release.krew --url=$(URL)
+
+sbom: $(READY) ## what the server consists of, as CycloneDX in dist/
 	$(RELEASE)
 	@mkdir -p dist
 	$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --of JSON \
@@ -108,7 +115,7 @@ audit: $(READY) ## known vulnerabilities of every locked package that runs in pr
 	$(RELEASE)
 	$(BIN)/pip-audit --requirement requirements.txt --require-hashes --disable-pip --strict
 
-dist: package sbom ## what a release consists of, in dist/, with checksums; IMAGE= names the image in the manifests
+dist: package sbom $(if $(URL),krew) ## what a release consists of, in dist/, with checksums; IMAGE= names the image in the manifests
 	$(BIN)/python -m tests.rendered.chart dist
 	for certificate in cert-manager openshift; do $(BIN)/lease-webhook install --certificate $$certificate \
 		$(if $(IMAGE),--image $(IMAGE)) > dist/install-$$certificate.yaml || exit 1; done

@@ -1,4 +1,7 @@
-"""`python -m tests.docs`: write what the pages take from the code: rule pages, tables and the output of commands."""
+"""`python -m tests.docs`: write what the pages take from the code: rule pages, tables and the output of commands.
+
+It also writes share/: the manual page and the completions.
+"""
 
 import os
 import shutil
@@ -6,16 +9,22 @@ import shutil
 from tests.docs.commands import WIDTH, printed, runs_here
 from tests.docs.pages import ROOT, examples, pages
 from tests.docs.rule_pages import FOLDER, rule_pages
+from tests.docs.shared_files import FOLDER as SHARE
+from tests.docs.shared_files import shared_files
 
 
 def main() -> None:
-    """Write every generated page and every shown output."""
+    """Write every generated page and file, and every shown output."""
     os.chdir(ROOT)
     os.environ["COLUMNS"] = WIDTH
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir()
     for name, text in rule_pages().items():
         (FOLDER / name).write_text(text)
+    shutil.rmtree(SHARE, ignore_errors=True)
+    for name, text in shared_files().items():
+        (SHARE / name).parent.mkdir(parents=True)
+        (SHARE / name).write_text(text)
     for page in pages():
         text = page.read_text()
         for example in filter(runs_here, examples(page)):

@@ -1,0 +1,57 @@
+"""share/ is what the commands say, and the wheel installs all of it."""
+
+import re
+import shutil
+import subprocess
+import tomllib
+
+import pytest
+
+from tests.docs.man_page import man_page
+from tests.docs.pages import ROOT
+from tests.docs.shared_files import FOLDER, shared_files
+from webhook.cli.commands import PROGRAM
+from webhook.cli.lazy_group import LazyGroup
+
+FILES = [pytest.param(path, text, id=path) for path, text in shared_files().items()]
+
+
+@pytest.mark.parametrize(("path", "text"), FILES)
+def test_a_file_is_as_the_commands_say(path: str, text: str) -> None:
+    assert (FOLDER / path).read_text() == text, "write it again: make docs"
+
+
+def test_the_wheel_installs_every_file_and_no_other() -> None:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        installed = tomllib.load(file)["tool"]["setuptools"]["data-files"]
+    found = {path for patterns in installed.values() for pattern in patterns for path in ROOT.glob(pattern)}
+    assert found == {path for path in FOLDER.rglob("*") if path.is_file()}
+    assert {path.relative_to(FOLDER).as_posix() for path in found} == set(shared_files())
+    for target, patterns in installed.items():
+        assert all(path.parent == ROOT / target for pattern in patterns for path in ROOT.glob(pattern))
+
+
+def test_the_page_has_every_command() -> None:
+    def commands(group: LazyGroup, above: str) -> set[str]:
+        names: set[str] = set()
+        for name, found in group.listing.items():
+            names |= commands(found, f"{above} {name}") if isinstance(found, LazyGroup) else {f"{above} {name}"}
+        return names
+
+    page = man_page().replace("\\-", "-")
+    assert set(re.findall(r"^\.SS (.+)$", page, re.MULTILINE)) == commands(PROGRAM, "lease-webhook")
+
+
+def test_every_line_that_begins_as_a_request_is_one() -> None:
+    requests = {line.split()[0] for line in man_page().splitlines() if line.startswith((".", "'"))}
+    assert requests == {'.\\"', ".TH", ".SH", ".SS", ".PP", ".TP", ".B", ".BR", ".nf", ".fi"}
+
+
+@pytest.mark.skipif(not shutil.which("groff"), reason="groff is not installed")
+def test_roff_reads_the_page_without_a_warning() -> None:
+    done = subprocess.run(
+        ["groff", "-man", "-ww", "-Tascii", "-P-cbu"],
+        input=man_page(), capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    assert done.stderr == ""
+    assert "lease-webhook why [OPTIONS] [NAMESPACE/NAME]" in done.stdout
