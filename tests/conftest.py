@@ -2,14 +2,42 @@
 
 With `CI` set, as `.ci/run` does, they draw the same examples each time: a change is refused for what it broke. Without
 it each run draws new ones. A command wraps its text at the width of the terminal, and what runs the tests may have any.
+Coverage is measured by examples alone, so it does not depend on what is drawn.
 """
 
 import os
+from pathlib import Path
+from typing import Final
 
-from hypothesis import HealthCheck, settings
+import pytest
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 settings.register_profile(
     "project", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
 )
 settings.load_profile("project")
 os.environ["COLUMNS"] = "100"
+
+UNCOUNTED: Final = {
+    "attacks",
+    "conformance",
+    "evidence",
+    "model",
+    "server",
+    "test_any_bytes.py",
+    "test_recordings.py",
+    "test_review_rows.py",
+}
+"""Folders and modules whose tests run without coverage."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out of coverage what runs the same lines for many inputs, and what asks a server in another process.
+
+    Tracing makes a test up to five times slower.
+    """
+    here = Path(__file__).parent
+    for item in items:
+        folder = item.path.relative_to(here).parts[0]
+        if folder in UNCOUNTED or is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker(pytest.mark.no_cover)

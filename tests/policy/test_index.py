@@ -44,6 +44,14 @@ def test_as_many_globs_alike_as_allowed_and_no_more() -> None:
     assert list(index.find("bank", "a-x-b")) == [7]
 
 
+def test_other_beginnings_and_ends_that_are_longer_than_the_name_are_not_found() -> None:
+    index: LeaseIndex[int] = LeaseIndex()
+    index.put("shop", "*-db", 1, max)
+    index.put("shop", "b-*", 3, max)
+    index.put("shop", "*-database", 2, max)
+    assert list(index.find("shop", "a-db")) == [1]
+
+
 def entry(kind: str, number: int) -> dict[str, Any]:
     """The entry of that number; all together use exact names, beginnings, ends and both."""
     namespace = f"team-{number:05}"
@@ -86,6 +94,7 @@ def calls(question: Callable[[], object]) -> int:
 LEASES = [("team-00003", "db-a-main"), ("team-00001", "db-7"), ("shop", "team-00002-x-db"), ("elsewhere", "checkout")]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("namespace", "name"), LEASES)
 @pytest.mark.parametrize("kind", ["exempt", "overrides", "bindings"])
 def test_ten_thousand_entries_cost_what_twenty_cost(kind: str, namespace: str, name: str) -> None:

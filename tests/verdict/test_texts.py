@@ -10,6 +10,7 @@ from tests.rules.findings import by_node, by_service_account, by_user, take, upd
 from tests.test_evaluate import ABSURD, OBSERVE, STANDARD, STEAL, STRICT, UNSTAMPED, evaluated, policy
 from webhook.policy.model import Policy
 from webhook.policy_file import load
+from webhook.rules.finding import MOST_FINDINGS
 from webhook.rules.statement import Statement, literal
 from webhook.server.respond import respond
 from webhook.verdict.model import Verdict
@@ -155,6 +156,14 @@ NAMES = st.text(st.sampled_from('aé"\\{}\u200b\U000e0100\x00 '), max_size=600)
 UNDER = [OBSERVE, STANDARD, STRICT, policy(BOUND, "observe"), policy("docs_url: https://e.com/" + "x" * 100, "strict")]
 
 
+def test_a_denial_names_the_first_of_too_many_findings() -> None:
+    labels = {f"-{number}{'<' * 200}": "" for number in range(MOST_FINDINGS)}
+    denied = evaluated(make_review(new=make_lease(put("metadata.labels", labels))), UNDER[-1])
+    sentences = denied.message.count("(lease webhook, rule ")
+    assert 1 < sentences < len(denied.causes) < MOST_FINDINGS
+    assert all(cause.message in denied.message for cause in denied.causes[:sentences])
+
+
 @given(NAMES, NAMES, NAMES)
 @example("\U000e0100" * 600, "{0}" * 200, "\\" * 600)
 @example("a" * 600, "checkout", "")
@@ -218,6 +227,7 @@ def why_over_120(warning: str) -> str:
     return "names the page of a rule" if "; repair: " in warning else "names of the client"
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("preset", "reasons"),
     [

@@ -203,6 +203,7 @@ HONEST_UPDATES = {
     "a label by another manager": update(LABEL),
     "a renewal": update(RENEWAL),
     "a renewal on a server an hour behind": update(RENEWAL, put(TIME, AN_HOUR_AGO)),
+    "a renewal by a writer called ancient-changes": update(RENEWAL, put(f"{ENTRIES}[0].manager", "ancient-changes")),
     "a renewal that folds nothing": update(RENEWAL, old=[add(FOLDED)]),
     "the owner's entry renamed, as csaupgrade does": update(
         put(f"{ENTRIES}[0].manager", "upgraded"), put(f"{ENTRIES}[0].operation", "Apply")
