@@ -2,7 +2,7 @@
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.factories import NOW, Tweak, drop, make_lease, put
@@ -229,6 +229,7 @@ def _event(request: tuple[str, str, str, str, str, str]) -> Item:
     return audited(verb, *where, name=lease, user=f"system:serviceaccount:{home}:{name}")
 
 
+@settings(max_examples=60)
 @given(st.lists(REQUESTS, max_size=12), REQUESTS)
 def test_all_that_was_seen_is_allowed_and_nothing_else(
     seen: list[tuple[str, str, str, str, str, str]], more: tuple[str, str, str, str, str, str]
@@ -243,6 +244,7 @@ def test_all_that_was_seen_is_allowed_and_nothing_else(
         assert allowed == any((name, home, verb, kind, place, named) in known for place in {namespace, ""})
 
 
+@settings(max_examples=60)
 @given(st.text(), st.text(), st.text(), st.sampled_from(VERBS))
 def test_any_names_give_yaml(user: str, namespace: str, name: str, verb: str) -> None:
     where = [put("objectRef.namespace", namespace), put("user.username", user)]

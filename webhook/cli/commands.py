@@ -28,7 +28,9 @@ POLICY: Final = LazyGroup(
 SUGGEST: Final = LazyGroup(
     "suggest",
     {
+        "bindings": Lazy("webhook.cli.suggest_bindings", "who may write which lease, by what was seen"),
         "rbac": Lazy("webhook.cli.suggest_rbac", "the smallest Roles for what was seen"),
+        "exemptions": Lazy("webhook.cli.suggest_exemptions", "the narrowest exemptions for what was denied"),
         "fence": Lazy("webhook.cli.suggest_fence", "which resources to fence"),
     },
     "propose roles and parts of a policy file",

@@ -42,6 +42,6 @@ def command(*, paths: tuple[str, ...], writer: str | None) -> int:
     text = rights.text()
     if not text:
         who = f"service account {writer}" if writer else "any service account"
-        raise Failure(f"no request of {who} about leases is in the input; a list or a watch does not name writers")
+        raise Failure(f"no request of {who} about leases is in the input; dumps and watches do not name writers")
     print(text, end="")
     return given.exit_code

@@ -12,6 +12,7 @@ from webhook.cli.observed import observe_all
 from webhook.cli.progress import Progress
 from webhook.cli.report import say
 from webhook.observations.observation import Item, Observation, Unreadable
+from webhook.policy.parse import parse
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -49,6 +50,24 @@ class Input:
     def exit_code(self) -> int:
         """2 if something could not be read, else 0."""
         return UNREADABLE if self._unreadable else 0
+
+
+def as_lease(text: str | None) -> tuple[str, str] | None:
+    """A lease as (namespace, name), as it was given; raises Failure."""
+    if text is None:
+        return None
+    namespace, slash, name = text.partition("/")
+    if not (namespace and slash and name) or "/" in name:
+        raise Failure("--lease must be namespace/name")
+    return namespace, name
+
+
+def checked(text: str, nothing: str) -> str:
+    """A policy that is about to be printed, or `nothing` as Failure; one that a policy check would refuse is a bug."""
+    if not text:
+        raise Failure(nothing)
+    parse(text)
+    return text
 
 
 def as_account(text: str | None) -> str:

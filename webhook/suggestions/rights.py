@@ -114,12 +114,12 @@ class Place(Struct):
             else:
                 granted[key] = self.uses[key]
                 if key in attacks:
-                    remarks.append(comment(f"look at {shown}, which is granted: {attacks[key].reasons}"))
+                    remarks.append(f"look at {shown}, which is granted: {attacks[key].reasons}")
         for what, refused in sorted(self.refused.items()):
             remarks.append(left_out(self.user, what, refused.text("time")))
         if granted:
             yield from role_lines(self.user, self.namespace, granted)
-        yield from remarks
+        yield from map(comment, remarks)
         if granted:
             yield from _unseen_verbs(granted)
             yield from unseen

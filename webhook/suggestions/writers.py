@@ -8,7 +8,6 @@ from webhook.api.formats import dns_label, dns_subdomain
 from webhook.observations.observation import Observation, Writer
 from webhook.rules.glob import WILDCARDS
 from webhook.suggestions.evidence import Evidence
-from webhook.suggestions.yaml_text import comment
 
 ADMINISTRATORS: Final = "system:masters"
 API_SERVER: Final = "system:apiserver"
@@ -70,5 +69,5 @@ def is_name(text: str) -> bool:
 
 
 def left_out(user: str, what: str, why: str) -> str:
-    """A comment about something that a suggestion does not allow."""
-    return comment(f"left out: {Writer(user).name} on {what}: {why}")
+    """The text about something that a suggestion does not allow."""
+    return f"left out: {Writer(user).name} on {what}: {why}"

@@ -1,0 +1,125 @@
+"""`suggest bindings`, `suggest rbac` and `suggest exemptions` as people type them."""
+
+import gzip
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.factories import make_lease, make_review, put
+from tests.observations.events import make_event
+from tests.recordings import FOLDER
+from webhook.cli import suggestion_input
+from webhook.cli.main import main
+
+CLIENT = str(FOLDER / "1.36.3" / "client-go")
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(["suggest", *arguments])
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """An audit log whose events name no holder."""
+    path = tmp_path / "audit.log.gz"
+    events = [make_event(put("verb", verb), put("responseObject", None)) for verb in ("get", "update")]
+    path.write_bytes(gzip.compress(b"".join(json.dumps(one, separators=(",", ":")).encode() + b"\n" for one in events)))
+    return path
+
+
+@pytest.mark.parametrize("what", ["bindings", "exemptions"])
+def test_what_is_printed_is_a_good_policy(what: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code, out, err = run(capsys, what, CLIENT)
+    assert (code, err) == (0, "")
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(out)
+    assert main(["policy", "check", str(policy)]) == 0
+    assert capsys.readouterr().out.startswith(f"{policy}: good, preset standard")
+
+
+def test_the_binding_of_a_real_elector(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "bindings", CLIENT, "--lease", "client-go/operator")
+    assert yaml.safe_load(out)["bindings"] == [
+        {"namespace": "client-go", "lease": "operator", "writers": ["client-go/operator"], "holder": ["${pod}_*"]}
+    ]
+
+
+def test_the_roles_of_a_gzipped_log(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "rbac", str(log), "--writer", "shop/checkout")
+    assert (code, err) == (0, "")
+    role, _ = yaml.safe_load_all(out)
+    assert role["rules"] == [
+        {
+            "apiGroups": ["coordination.k8s.io"],
+            "resources": ["leases"],
+            "resourceNames": ["checkout"],
+            "verbs": ["get", "update"],
+        }
+    ]
+
+
+def test_exemptions_end_in_a_month(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    review = make_review(
+        new=make_lease(put("spec.holderIdentity", "a\u200bb")), old=make_lease(put("spec.holderIdentity", ""))
+    )
+    path = tmp_path / "review.json"
+    path.write_text(json.dumps(review))
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("apiVersion: lease-webhook/v1\nrules: {holder-identity-mismatch: {mode: deny}}\n")
+    code, out, _ = run(capsys, "exemptions", str(path), "--policy", str(policy))
+    assert code == 0
+    (entry,) = yaml.safe_load(out)["exempt"]
+    assert (entry["rules"], entry["owner"]) == (["holder-identity-mismatch"], "name who answers for this")
+    assert timedelta(29) <= entry["until"] - datetime.now(UTC).date() <= timedelta(30)
+    _, out, _ = run(capsys, "exemptions", str(path), "--policy", str(policy), "--owner", "kim", "--until", "2031-01-31")
+    (entry,) = yaml.safe_load(out)["exempt"]
+    assert (entry["owner"], entry["until"].isoformat()) == ("kim", "2031-01-31")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["rbac", CLIENT, "--writer", "checkout"], "--writer must be a service account as namespace/name"),
+        (["rbac", CLIENT, "--writer", "shop/checkout"], "no request of service account shop/checkout about leases"),
+        (["rbac", "tests/data/leases/seeded.json"], "no request of any service account about leases"),
+        (["rbac", "gone.log"], "gone.log#1: No such file"),
+        (["bindings", CLIENT, "--lease", "operator"], "--lease must be namespace/name"),
+        (["bindings", CLIENT, "--lease", "shop/operator"], "nothing was seen of lease shop/operator"),
+        (["bindings", "docs/examples/bound.yaml"], "no lease and no candidate is in the input"),
+        (["exemptions", "tests/data/leases/seeded.json"], "the input has no verdict of the webhook"),
+        (["exemptions", CLIENT, "--until", "soon"], '--until "soon" is not a date'),
+        (["exemptions", CLIENT, "--owner", " "], "--owner must be one line of text"),
+        (["exemptions", CLIENT, "--policy", "gone.yaml"], "gone.yaml"),
+    ],
+    ids=str,
+)
+def test_refusals(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, *arguments)
+    assert (code, out) == (2, "")
+    assert words in err
+
+
+def test_what_cannot_be_read_is_said_and_the_rest_counts(
+    log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(suggestion_input, "MOST_COMPLAINTS", 1)
+    broken = log.parent / "broken.json"
+    broken.write_text('{"kind": 5}\n{"kind": "Lease"}\n')
+    code, out, err = run(capsys, "bindings", str(broken), str(log))
+    assert code == 2
+    assert err == f"{broken}#1: not a Kubernetes object\n1 more could not be read\n"
+    assert "# not seen: 2 parts of the input that could not be read\n" in out
+
+
+def test_hostile_names_give_no_control_characters(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = log.parent / "hostile.log"
+    evil = make_event(put("user.username", "a\x1b[2J\nb"), put("responseObject.spec.holderIdentity", "\x1b]0;x\x07"))
+    hostile.write_text(json.dumps(evil))
+    for what in ("bindings", "exemptions", "rbac"):
+        _, out, err = run(capsys, what, str(hostile), str(log))
+        assert (out + err).replace("\n", "").isprintable()

@@ -1,0 +1,67 @@
+"""Holder templates: the narrowest that cover the holders that were seen."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webhook.rules.glob import holder_matches
+from webhook.suggestions.holder_names import EVERY, MOST_NAMES, templates_of
+
+RANDOM = [f"host_{number:04x}-{number:04x}" for number in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("holders", "pods", "templates"),
+    [
+        pytest.param([("a-0_1f", "a-0"), ("a-1_2a", "a-1")], [], ["${pod}_*"], id="a pod and something random"),
+        pytest.param([("a-0", "a-0")], [], ["${pod}"], id="the pod's name alone"),
+        pytest.param(
+            [("a-0", None), ("a-1_x", None)], ["a-0", "a-1"], ["${pod}", "${pod}_*"], id="pods that are known"
+        ),
+        pytest.param([("a-0-x", None)], ["a-0", "a"], ["${pod}-*"], id="the longest pod that fits"),
+        pytest.param([("a-0", "")], ["a-0"], ["a-0"], id="a token that names no pod"),
+        pytest.param([("a-01", "a-0")], [], ["a-01"], id="another pod"),
+        pytest.param([("node-1", "")], [], ["node-1"], id="a name"),
+        pytest.param([(one, "") for one in RANDOM], [], ["host_*"], id="a name and something random"),
+        pytest.param([(f"node-{number}", "") for number in range(9)], [], ["node-*"], id="many names that begin alike"),
+        pytest.param([(f"{number}{number}", "") for number in range(9)], [], [EVERY], id="many names that do not"),
+        pytest.param([], ["a"], [], id="nothing"),
+    ],
+)
+def test_templates(holders: list[tuple[str, str | None]], pods: list[str], templates: list[str]) -> None:
+    found = templates_of(holders, pods)
+    assert list(found.templates) == templates
+    assert found.unsuited == ()
+
+
+@pytest.mark.parametrize("holder", ["a*", "${pod}", "a\nb", " a", "a-0*"])
+def test_a_name_with_another_meaning_is_unsuited(holder: str) -> None:
+    found = templates_of([(holder, "a-0" if holder.startswith("a-0") else "")], [])
+    assert (found.templates, found.unsuited) == ((), (holder,))
+
+
+def test_what_is_special_is_said() -> None:
+    assert templates_of([(RANDOM[0], "")], []).remarks == (
+        "what follows the underscore looks random, so any text may stand there",
+    )
+    assert "20 holders do not begin" in templates_of([(f"node-{n}", "") for n in range(20)], []).remarks[0]
+    assert "have nothing in common" in templates_of([(f"{n}{n}", "") for n in range(10, 20)], []).remarks[0]
+    assert templates_of([("a_b", "a")], []).remarks == ()
+
+
+NAMES = st.one_of(st.sampled_from(["a-0", "a-1", "b"]), st.text("ab-_.*?1$", max_size=6), st.just("a" * 70))
+
+
+@given(st.lists(st.tuples(NAMES, NAMES, st.booleans()), max_size=MOST_NAMES + 4))
+def test_every_holder_is_covered_or_unsuited(parts: list[tuple[str, str, bool]]) -> None:
+    holders = [(f"{pod}{rest}" if joined else rest, pod) for pod, rest, joined in parts]
+    found = templates_of([one for one in holders if one[0]], ["b"])
+    for holder, pod in holders:
+        assert any(holder_matches(one, holder, pod) for one in found.templates) or holder in {"", *found.unsuited}
+
+
+@given(st.lists(NAMES.filter(bool)), st.lists(NAMES))
+def test_a_holder_of_an_unknown_writer_is_covered_by_one_of_the_pods(holders: list[str], pods: list[str]) -> None:
+    found = templates_of([(one, None) for one in holders], pods)
+    for holder in {*holders} - {*found.unsuited}:
+        assert any(holder_matches(one, holder, pod) for one in found.templates for pod in [*pods, ""])

@@ -1,0 +1,82 @@
+"""What looks like an attack, by the rules, by what the webhook noted and by the history of a lease."""
+
+import pytest
+
+from tests.factories import NOW, Tweak, make_entry, make_lease, make_review, put
+from tests.observations.events import make_event
+from tests.suggestions.seen import annotated, audited, item, reviewed
+from webhook.observations.observation import Item, Observation
+from webhook.suggestions.evidence import Evidence, Extent
+from webhook.suggestions.suspicion import TOOK, Suspicions, denied_by, strict
+
+
+def suspicions(*items: Item) -> list[tuple[str, ...]]:
+    follower = Suspicions(NOW)
+    return [follower.of(one) for one in items if isinstance(one, Observation)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        ({"event": "edit", "rules": "takeover-before-expiry=audit"}, (TOOK,)),
+        ({"event": "edit", "rules": "duration-too-long=warn"}, ()),
+        (
+            {"event": "edit", "would_deny": "transitions-jump"},
+            ("set a count after which no one else could take the lease",),
+        ),
+        ({"event": "edit", "rules": "identity-binding=warn"}, ()),
+        ({"event": "edit", "rules": "identity-binding=deny"}, ("wrote a lease that is bound to other writers",)),
+        ({"event": "edit", "rules": "lease-without-stamps=audit,node-lease-writer=warn"}, ()),
+        ({"event": "create", "rules": "preferred-holder-writer=deny"}, ()),
+        ({"event": "edit", "rules": "preferred-holder-writer=deny"}, ("named the next leader",)),
+        ({"event": "steal"}, ()),
+        ({"anything": "takeover-before-expiry=deny"}, ()),
+    ],
+)
+def test_what_the_webhook_noted(texts: dict[str, str], found: tuple[str, ...]) -> None:
+    assert suspicions(audited("update", annotated(**texts))) == [found]
+
+
+def test_a_steal_shows_in_the_history_of_a_log() -> None:
+    taken: list[Tweak] = [
+        put("responseObject.spec.holderIdentity", "mallory"),
+        put("responseObject.metadata.resourceVersion", "4712"),
+        put("responseObject.metadata.managedFields", [make_entry("holderIdentity", time="2025-11-20T12:00:02Z")]),
+        put("stageTimestamp", "2025-11-20T12:00:02.000000Z"),
+    ]
+    assert suspicions(item(make_event()), item(make_event(*taken)), audited("get")) == [(), (TOOK,), ()]
+
+
+def test_a_review_is_evaluated_when_it_was_made() -> None:
+    lease = make_lease(put("spec.renewTime", "2025-11-20T12:00:01.000000Z"))
+    seen = reviewed(new=lease)
+    assert suspicions(seen) == [()]
+    unknown = item(make_review(new=lease))
+    assert isinstance(unknown, Observation)
+    assert denied_by(strict(), unknown, 0).rules == ()
+    bare = item(make_review(new=make_lease(put("metadata.managedFields", []))))
+    assert isinstance(bare, Observation)
+    assert denied_by(strict(), bare, 0).rules == ("renew-time-in-future",)
+    assert denied_by(strict(), bare, NOW).rules == ()
+
+
+def test_evidence_adds_up() -> None:
+    one, other = Evidence(), Evidence()
+    assert (one.text("write"), one.length) == ("0 writes", 0)
+    one.add(audited("update"))
+    other.add(reviewed(received=NOW + 60_000_000))
+    one.include(other)
+    assert one.text("write") == (
+        "2 writes from 2025-11-20T12:00:00Z to 2025-11-20T12:01:00Z (59 s), in an audit log and reviews"
+    )
+
+
+def test_an_input_of_objects_has_no_times() -> None:
+    extent = Extent()
+    extent.observe(item(make_lease()))
+    extent.observe(item({"kind": "Pod", "apiVersion": "v1"}))
+    assert [*extent.blind_spots()] == [
+        "anything but the present, in a list of objects",
+        "when it happened: the input has no times",
+    ]
+    assert extent.all.text("object") == "1 object, in a list of objects"

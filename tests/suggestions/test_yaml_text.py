@@ -1,0 +1,27 @@
+"""Names and comments are the same text for every reader of YAML."""
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webhook.policy import yaml_text as policy_yaml
+from webhook.suggestions.yaml_text import comment, flow, scalar
+
+PRINTABLE = st.text().filter(str.isprintable)
+
+
+@pytest.mark.parametrize(
+    "word", ["on", "No", "null", "true", "007", "1e3", "-.5", "~", "a: b", "2026-01-31", "${pod}_*", ""]
+)
+def test_nothing_is_read_as_another_type(word: str) -> None:
+    assert yaml.safe_load(scalar(word)) == word
+    assert policy_yaml.read(f"a: {scalar(word)}") == {"a": word}
+
+
+@given(st.lists(PRINTABLE, max_size=4), st.text())
+def test_a_list_with_a_comment_is_one_line(texts: list[str], remark: str) -> None:
+    line = f"a: {flow(texts)}  {comment(remark)}"
+    assert yaml.safe_load(line) == {"a": texts}
+    assert policy_yaml.read(line) == {"a": texts}
+    assert len(line.splitlines()) == 1

@@ -1,0 +1,43 @@
+"""`lease-webhook suggest bindings`: the writers and holder names that would have allowed everything that was seen."""
+
+import time
+from typing import Final
+
+import click
+
+from webhook.cli.lazy_group import Command
+from webhook.cli.suggestion_input import Input, as_lease, checked, paths_argument
+from webhook.suggestions.bindings import Bindings
+from webhook.suggestions.suspicion import Suspicions
+
+_DESCRIPTION: Final = """\
+Reads who wrote leases and prints a policy file with a binding for each of them: the writers and holder names that would
+have allowed everything that was seen. Comments say what each entry rests on and what the input does not show. A writer
+that came by what looks like an attack is not listed; a comment names it.
+
+PATH is what shows leases: the audit log of the API server (at level Metadata it hides the holders; a list of the leases
+beside it helps), what the webhook captured, a watch or a list of leases with their pods, whose service accounts stand
+in for the writers.
+"""
+_EPILOG: Final = """\
+Exit codes:
+  0  printed
+  2  something could not be read, or wrong usage
+
+Examples:
+  lease-webhook suggest bindings /var/log/kubernetes/audit --lease shop/checkout
+  kubectl get leases,pods -n shop -o json --show-managed-fields | lease-webhook suggest bindings -
+"""
+
+
+@click.command("bindings", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
+@paths_argument
+@click.option("--lease", metavar="NAMESPACE/NAME", help="this lease only")
+def command(*, paths: tuple[str, ...], lease: str | None) -> int:
+    """Print the bindings; raises Failure."""
+    bindings = Bindings(Suspicions(time.time_ns() // 1000), as_lease(lease))
+    given = Input(paths)
+    for item in given.items():
+        bindings.observe(item)
+    print(checked(bindings.text(), f"nothing was seen of {f'lease {lease}' if lease else 'any lease'}"), end="")
+    return given.exit_code

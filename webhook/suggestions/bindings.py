@@ -1,0 +1,185 @@
+"""Bindings that would have allowed everything that was seen of leases, and nothing that looks like an attack."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from msgspec import Struct, field
+
+from webhook.api.formats import dns_label, dns_subdomain
+from webhook.observations.observation import Act, Foreign, Item, Observation, Writer
+from webhook.rules.writer_identity import fits_pod
+from webhook.suggestions.evidence import Extent
+from webhook.suggestions.holder_names import EVERY, templates_of
+from webhook.suggestions.lease_use import UNKNOWN, LeaseUse
+from webhook.suggestions.suspicion import Suspicions
+from webhook.suggestions.writers import account_of, is_name, left_out
+from webhook.suggestions.yaml_text import comment, flow, scalar
+
+MOST_LEASES: Final = 100_000
+
+_READS: Final = frozenset({Act.READ, Act.COLLECTION})
+_FIRST: Final = "bindings deny: let them warn first, with `rules: {identity-binding: {mode: warn}}`"
+
+
+class Bindings(Struct):
+    """What was written to leases, and by whom.
+
+    `only` is the one lease that counts, by namespace and name; None for all. `pods` are those of the input, by
+    namespace, with their service accounts.
+    """
+
+    suspicions: Suspicions
+    only: tuple[str, str] | None = None
+    extent: Extent = field(default_factory=Extent)
+    leases: dict[tuple[str, str], LeaseUse] = field(default_factory=dict)
+    pods: dict[str, dict[str, str]] = field(default_factory=dict)
+    dropped: int = 0
+
+    def observe(self, item: Item) -> None:
+        """Take in one item of the input."""
+        self.extent.observe(item)
+        if isinstance(item, Foreign) and item.service_account:
+            self.pods.setdefault(item.namespace, {})[item.name] = item.service_account
+        if not isinstance(item, Observation) or item.kind != "Lease":
+            return
+        suspicions = self.suspicions.of(item)
+        key = (item.namespace, item.name)
+        if item.act in _READS or item.is_dry_run or self.only not in {None, key}:
+            return
+        if key in self.leases or len(self.leases) < MOST_LEASES:
+            self.leases.setdefault(key, LeaseUse(*key)).observe(item, suspicions)
+        else:
+            self.dropped += 1
+
+    def text(self) -> str:
+        """A policy file with a binding for each lease, and comments; "" if no lease was seen."""
+        if not self.leases:
+            return ""
+        attackers = {(user, use.namespace) for use in self.leases.values() for user in use.attackers}
+        proposals = []
+        for key in sorted(self.leases):
+            use = self.leases[key]
+            barred = frozenset(user for user in use.records if (user, use.namespace) in attackers)
+            proposals.append(_Proposal(use, barred, self.pods.get(use.namespace, {})))
+        entries = [line for one in proposals for line in one.entry()]
+        remarks = [comment(text) for one in proposals for text in one.remarks()]
+        unseen = [*self.extent.blind_spots()]
+        if self.dropped:
+            unseen.append(f"{self.dropped} writes to more than {MOST_LEASES} leases")
+        begin = ["apiVersion: lease-webhook/v1"]
+        begin += [comment(_FIRST), "bindings:"] if entries else ["bindings: []"]
+        unseen_lines = [comment(f"not seen: {text}") for text in unseen]
+        return "".join(f"{line}\n" for line in (*begin, *entries, *remarks, *unseen_lines))
+
+
+class _Proposal:
+    """The binding of one lease: its writers, each with the evidence, and the holders that they wrote."""
+
+    def __init__(self, use: LeaseUse, barred: frozenset[str], pods: Mapping[str, str]) -> None:
+        """`barred` are users who attacked a lease of this namespace, `pods` those of the namespace."""
+        self.use = use
+        self._barred = barred
+        self._pods = pods
+        self._left_out = {user: why for user, record in use.records.items() if (why := self._why_not(user))}
+        users = frozenset(use.records.keys() - self._left_out.keys() - {UNKNOWN})
+        self._held = use.holders_of(users)
+        self.writers = {_named(user): use.records[user].uses.text("write") for user in sorted(users)}
+        if not use.records.keys() - {UNKNOWN}:
+            self.writers = dict(sorted(self._by_pods()))
+        held = [(one.holder, None if one.user == UNKNOWN else one.pod) for one in self._held]
+        self.templates = templates_of(held, {*use.pods, *pods})
+        self.can_be_named = not dns_label(use.namespace) and not dns_subdomain(use.name)
+
+    def entry(self) -> Iterator[str]:
+        """The lines of the policy file; none if there can be no binding."""
+        if not self.writers or not self.can_be_named:
+            return
+        yield f"- namespace: {scalar(self.use.namespace)}"
+        yield f"  lease: {scalar(self.use.name)}"
+        yield "  writers:"
+        for name, evidence in self.writers.items():
+            yield f"  - {scalar(name)}  {comment(evidence)}"
+        yield f"  holder: {flow(self.templates.templates or (EVERY,))}  {comment(self._about_holders())}"
+
+    def remarks(self) -> Iterator[str]:
+        """What the binding does not allow, and what was not seen."""
+        place = f"{self.use.namespace}/{self.use.name}"
+        if not self.can_be_named:
+            yield f"no binding for {place}: no lease can have this name"
+            return
+        if not self.writers:
+            yield f"no binding for {place}: {self._why_none()}"
+        for user, why in sorted(self._left_out.items()):
+            yield left_out(user, place, why)
+        for user in sorted(self.use.records.keys() - self._left_out.keys() - {UNKNOWN}):
+            if reasons := self.use.records[user].reasons:
+                yield f"look at {_named(user)} on {place}, which is a writer: {reasons}"
+        for (user, what), evidence in sorted(self.use.refused.items()):
+            why = f": looks like an attack: {what}" if what else ""
+            yield left_out(user, place, f"refused{why} ({evidence.text('time')})")
+        for user in sorted(self.use.exempt):
+            yield f"{place}: {Writer(user).name} wrote it, too; bindings do not apply to it"
+        for holder in self.templates.unsuited:
+            yield f"left out: holder {holder} of {place}: a policy cannot say it"
+        yield from (f"{place}: {text}" for text in self.templates.remarks)
+        if self.writers and (unseen := ", ".join(self._unseen())):
+            yield f"not seen of {place}: {unseen}"
+
+    def _why_not(self, user: str) -> str:
+        """Why a user is not listed as a writer, "" if it is."""
+        record = self.use.records[user]
+        if user == UNKNOWN:
+            return ""
+        if record.is_left_out(user, self.use.namespace):
+            return f"looks like an attack: {record.reasons}"
+        if user in self._barred:
+            return "what else it did in this namespace looks like an attack"
+        return "" if is_name(user) else "a policy cannot say this name"
+
+    def _by_pods(self) -> Iterator[tuple[str, str]]:
+        """The service accounts of the pods that the holders name: who writes is not in the input."""
+        for one in self._held:
+            for pod, account in self._pods.items():
+                if fits_pod(one.holder, pod) and account_of(f"system:serviceaccount:{self.use.namespace}:{account}"):
+                    yield (
+                        f"{self.use.namespace}/{account}",
+                        f"of pod {pod}, which the holder names; no write of it was seen",
+                    )
+
+    def _why_none(self) -> str:
+        if self._left_out:
+            return "every writer is left out"
+        holders = sorted({one.holder for one in self._held})
+        if self.use.exempt:
+            return "only writers to whom bindings do not apply wrote it"
+        if not holders:
+            return "no holder and no writer was seen"
+        shown = ", ".join(holders[:3])
+        return f"who writes is not in the input, only the holder {shown}; add pods to it, or an audit log"
+
+    def _about_holders(self) -> str:
+        hidden = f"; hidden by the log in {self.use.hidden.text('write')}" if self.use.hidden.count else ""
+        if not self._held:
+            return f"no holder was seen{hidden}"
+        holders = sorted({one.holder for one in self._held})
+        shown = ", ".join(holders[:3])
+        return f"{len(holders)} seen: {shown}{', ...' if len(holders) > 3 else ''}{hidden}"
+
+    def _unseen(self) -> Iterator[str]:
+        """What of the life of a lease the input does not contain."""
+        use = self.use
+        seen = {one.holder for one in self._held}
+        if len(seen) == 1:
+            yield "a second holder"
+        if Act.CREATED not in use.acts:
+            yield "who creates it"
+        if Act.DELETED not in use.acts:
+            yield "who deletes it"
+        if any(one.user != UNKNOWN and not one.pod for one in self._held):
+            yield "the pods of some writers"
+
+
+def _named(user: str) -> str:
+    """A user as a binding names one."""
+    account = account_of(user)
+    return "/".join(account) if account else f"user:{user}"
