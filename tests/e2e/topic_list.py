@@ -18,6 +18,7 @@ from tests.e2e.topics import (
     manifests,
     outage,
     rotation,
+    suggestions,
 )
 from tests.e2e.world import Row, World
 
@@ -49,6 +50,7 @@ TOPICS: Final = (
     Topic("fence", "A fence", fence.run, phase=2, lane=3, everywhere=True),
     Topic("rotation", "Rotation and restart", rotation.run, phase=1, lane=1),
     Topic("audit", "Audit log and warnings", audit.run, phase=2),
+    Topic("suggestions", "Suggestions", suggestions.run, phase=3, lane=1),
     Topic("cost", "Cost per write", cost.run, phase=4),
 )
 """The outage and the rotations take three minutes, so they share a phase. The policy against depth would refuse what

@@ -76,19 +76,22 @@ class World:
         self.admin.send("POST", "/api/v1/namespaces", body).expect()
         return name
 
-    def account(self, namespace: str, name: str) -> Account:
-        """A service account and a pod of that name (nothing runs in it), and a token bound to both."""
+    def account(self, namespace: str, name: str, pod: str = "") -> Account:
+        """A service account and a pod (of the same name unless given; nothing runs in it), and a token bound to both.
+
+        The service account may exist already.
+        """
+        pod = pod or name
         core = f"/api/v1/namespaces/{namespace}"
-        metadata = {"name": name}
-        self.admin.send("POST", f"{core}/serviceaccounts", {"metadata": metadata}).expect()
+        self.admin.send("POST", f"{core}/serviceaccounts", {"metadata": {"name": name}}).expect(201, 409)
         container = {"name": "main", "image": "none"}
         spec = {"serviceAccountName": name, "automountServiceAccountToken": False, "containers": [container]}
-        pod = self.admin.send("POST", f"{core}/pods", {"metadata": metadata, "spec": spec}).expect()
-        bound = {"kind": "Pod", "apiVersion": "v1", "name": name, "uid": pod["metadata"]["uid"]}
+        made = self.admin.send("POST", f"{core}/pods", {"metadata": {"name": pod}, "spec": spec}).expect()
+        bound = {"kind": "Pod", "apiVersion": "v1", "name": pod, "uid": made["metadata"]["uid"]}
         asked = {"spec": {"expirationSeconds": 7200, "boundObjectRef": bound}}
         answer = self.admin.send("POST", f"{core}/serviceaccounts/{name}/token", asked).expect()
         token = answer["status"]["token"]
-        kubeconfig = self.plane.token_kubeconfig(f"{namespace}_{name}", token)
+        kubeconfig = self.plane.token_kubeconfig(f"{namespace}_{pod}", token)
         return Account(namespace, name, self.plane.with_token(name, token), kubeconfig)
 
     def person(self, name: str) -> tuple[ApiClient, Kubectl]:

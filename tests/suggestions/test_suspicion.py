@@ -4,8 +4,10 @@ import pytest
 
 from tests.factories import NOW, Tweak, make_entry, make_lease, make_review, put
 from tests.observations.events import make_event
+from tests.recordings import FOLDER
 from tests.suggestions.seen import annotated, audited, item, reviewed
-from webhook.observations.observation import Item, Observation
+from webhook.cli.observed import observe_all
+from webhook.observations.observation import Item, Observation, Origin
 from webhook.suggestions.evidence import Evidence, Extent
 from webhook.suggestions.suspicion import TOOK, Suspicions, denied_by, strict
 
@@ -45,6 +47,17 @@ def test_a_steal_shows_in_the_history_of_a_log() -> None:
         put("stageTimestamp", "2025-11-20T12:00:02.000000Z"),
     ]
     assert suspicions(item(make_event()), item(make_event(*taken)), audited("get")) == [(), (TOOK,), ()]
+
+
+def test_a_steal_shows_in_a_log_beside_a_watch_of_the_same_writes() -> None:
+    directory = FOLDER.parent / "incidents" / "lease-stolen"
+    follower = Suspicions(NOW)
+    found = [
+        (one.origin, one.writer.name if one.writer else "")
+        for one in observe_all([str(directory)])
+        if isinstance(one, Observation) and one.namespace == "invoices" and follower.of(one)
+    ]
+    assert found == [(Origin.WATCH, ""), (Origin.AUDIT_LOG, "invoices/migration")]
 
 
 def test_a_review_is_evaluated_when_it_was_made() -> None:

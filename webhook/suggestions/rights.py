@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from webhook.api.formats import dns_label
-from webhook.observations.observation import Act, Item, Observation
+from webhook.observations.observation import Act, Item, Observation, Writer
 from webhook.suggestions.evidence import Evidence, Extent
 from webhook.suggestions.roles import RESOURCES, VERBS, Uses, role_lines
 from webhook.suggestions.suspicion import Suspicions, annotated
@@ -115,8 +115,8 @@ class Place(Struct):
                 granted[key] = self.uses[key]
                 if key in attacks:
                     remarks.append(f"look at {shown}, which is granted: {attacks[key].reasons}")
-        for what, refused in sorted(self.refused.items()):
-            remarks.append(left_out(self.user, what, refused.text("time")))
+        name = Writer(self.user).name
+        remarks += [f"left out: {name}, {what} ({found.text('time')})" for what, found in sorted(self.refused.items())]
         if granted:
             yield from role_lines(self.user, self.namespace, granted)
         yield from map(comment, remarks)

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from webhook.evaluate import evaluate
 from webhook.history.cluster_history import ClusterHistory
 from webhook.history.tenure import Handover
-from webhook.observations.observation import Answer, Observation
+from webhook.observations.observation import Answer, Observation, Origin
 from webhook.policy.model import Policy
 from webhook.policy.parse import parse
 from webhook.rules.finding import Weakened
@@ -119,10 +119,13 @@ def attack_of(rule: str, event: str) -> str:
 
 
 class Suspicions(Struct):
-    """Follows every lease, and says of each write whether it looks like an attack."""
+    """Follows every lease, and says of each write whether it looks like an attack.
+
+    Each kind of input is followed by itself: a watch and a log of the same writes must not hide each other.
+    """
 
     clock: int
-    history: ClusterHistory = field(default_factory=ClusterHistory)
+    histories: dict[Origin, ClusterHistory] = field(default_factory=dict)
 
     def of(self, seen: Observation) -> tuple[str, ...]:
         """What the write did that looks like an attack, as phrases; observations come in order."""
@@ -138,12 +141,14 @@ class Suspicions(Struct):
                 yield what
 
     def _by_history(self, seen: Observation) -> Iterator[str]:
+        history = self.histories.setdefault(seen.origin, ClusterHistory())
         key = (seen.namespace, seen.name)
-        before = self._steals(key)
-        self.history.observe(seen)
-        if self._steals(key) > before:
+        before = _steals(history, key)
+        history.observe(seen)
+        if _steals(history, key) > before:
             yield TOOK
 
-    def _steals(self, key: tuple[str, str]) -> int:
-        history = self.history.leases.get(key)
-        return history.handovers.get(Handover.STOLEN, 0) if history else 0
+
+def _steals(history: ClusterHistory, key: tuple[str, str]) -> int:
+    one = history.leases.get(key)
+    return one.handovers.get(Handover.STOLEN, 0) if one else 0
