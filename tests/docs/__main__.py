@@ -1,6 +1,6 @@
 """`python -m tests.docs`: write what the pages take from the code: rule pages, tables and the output of commands.
 
-It also writes share/: the manual page and the completions.
+It also writes deploy/share/: the manual page and the completions.
 """
 
 import os

@@ -8,7 +8,7 @@ from tests.docs.man_page import man_page
 from tests.docs.pages import ROOT
 from webhook.cli.main import main
 
-FOLDER: Final = ROOT / "share"
+FOLDER: Final = ROOT / "deploy" / "share"
 _COMPLETIONS: Final = {
     "bash": "bash-completion/completions/lease-webhook",
     "zsh": "zsh/site-functions/_lease-webhook",

@@ -1,4 +1,4 @@
-"""share/ is what the commands say, and the wheel installs all of it."""
+"""deploy/share/ is what the commands say, and the wheel installs all of it."""
 
 import re
 import shutil
@@ -13,6 +13,7 @@ from tests.docs.shared_files import FOLDER, shared_files
 from webhook.cli.commands import PROGRAM
 from webhook.cli.lazy_group import LazyGroup
 
+DEPLOY = FOLDER.parent
 FILES = [pytest.param(path, text, id=path) for path, text in shared_files().items()]
 
 
@@ -28,7 +29,7 @@ def test_the_wheel_installs_every_file_and_no_other() -> None:
     assert found == {path for path in FOLDER.rglob("*") if path.is_file()}
     assert {path.relative_to(FOLDER).as_posix() for path in found} == set(shared_files())
     for target, patterns in installed.items():
-        assert all(path.parent == ROOT / target for pattern in patterns for path in ROOT.glob(pattern))
+        assert all(path.parent == DEPLOY / target for pattern in patterns for path in ROOT.glob(pattern))
 
 
 def test_the_page_has_every_command() -> None:

@@ -132,10 +132,11 @@ def _commands_alone(environment: Path, directory: Path) -> Iterator[str]:
 
 
 def _shared_files(environment: Path) -> Iterator[str]:
-    for path in sorted((ROOT / "share").rglob("*")):
-        installed = environment / path.relative_to(ROOT)
+    folder = ROOT / "deploy"
+    for path in sorted((folder / "share").rglob("*")):
+        installed = environment / path.relative_to(folder)
         if path.is_file() and (not installed.is_file() or installed.read_bytes() != path.read_bytes()):
-            yield f"{path.relative_to(ROOT)} is not installed"
+            yield f"{path.relative_to(folder)} is not installed"
 
 
 def _server(environment: Path, directory: Path) -> Iterator[str]:

@@ -152,7 +152,8 @@ def test_a_name_that_no_object_can_have_is_left_out(name: str) -> None:
     [
         pytest.param(
             audited("update", put("annotations", {"authorization.k8s.io/decision": "forbid"}), code=403),
-            "update of leases shop/checkout, refused: the right is missing (1 time at 2025-11-20T12:00:00Z, in an audit log)",
+            "update of leases shop/checkout, refused: the right is missing "
+            "(1 time at 2025-11-20T12:00:00Z, in an audit log)",
             id="no right",
         ),
         pytest.param(audited("update", code=403), "refused: it was denied (1 time", id="denied by another webhook"),
