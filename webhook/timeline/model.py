@@ -1,0 +1,138 @@
+"""A timeline: a lane for each lease, with spans of who held it, its renewals, and marks of what happened.
+
+All times are microseconds since 1970 by the clocks of API servers, as far as the input shows those.
+"""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+
+class SpanKind(StrEnum):
+    """What a lease was for a while."""
+
+    __hash__ = str.__hash__  # Enum's own is a Python call, made on every lookup
+
+    HELD = "held"
+    OVERDUE = "overdue"
+    """Held in name: the last renewal was longer ago than the duration, so anybody could have taken it."""
+    LEADERLESS = "leaderless"
+    """Nobody held it: it was released, not taken yet, or deleted and created again later."""
+    OFFERED = "offered"
+    """Of a LeaseCandidate: it exists."""
+    SEVERAL = "several"
+    """Changes too many to be kept one by one; `count` says how many spans it stands for."""
+
+
+class Span(Struct, frozen=True, gc=False):
+    """Who held a lease from `begins` to `ends`, which is None if it is still so at the end of the input.
+
+    Spans of a lane are in order and do not overlap. Nothing lies between two of them, except that no lease existed. The
+    first one may begin before the timeline does: since then its holder says that it holds the lease. Texts are "" if
+    unknown; `writer` is the user or pod that wrote as this holder, `manager` its field manager.
+    """
+
+    kind: SpanKind
+    begins: int
+    ends: int | None = None
+    holder: str = ""
+    writer: str = ""
+    manager: str = ""
+    count: int = 1
+
+
+class MarkKind(StrEnum):
+    """What happened at one moment."""
+
+    __hash__ = str.__hash__  # Enum's own is a Python call, made on every lookup
+
+    CREATED = "created"
+    DELETED = "deleted"
+    CLAIM = "claim"
+    """The first holder of a lease that was there."""
+    RELEASE = "release"
+    TAKEOVER_BY_RELEASE = "takeover-by-release"
+    TAKEOVER_BY_EXPIRY = "takeover-by-expiry"
+    TAKEOVER = "takeover"
+    """Another holder, and the input does not show how."""
+    STEAL = "steal"
+    EDIT = "edit"
+    """Fields of the spec that no renewal writes were changed."""
+    PINGED = "pinged"
+    """The election asks a LeaseCandidate whether it is still there."""
+    WARNED = "warned"
+    WOULD_DENY = "would-deny"
+    """Admitted by lease-webhook only because a cap or an exemption lifts the denial."""
+    DENIED = "denied"
+    """Refused with 4xx: by an admission webhook, by RBAC or by validation. Conflicts are not counted."""
+    FAILED = "failed"
+    """The API server answered a write with 429 or 5xx."""
+    SLOW = "slow"
+    """The API server took more than a second to answer a write."""
+    FENCED = "fenced"
+    """A write of another object that a fence of this lease refused, or noted."""
+    FORGED_STAMPS = "forged-stamps"
+    """A write that put managedFields there that no API server makes."""
+
+
+class Mark(Struct, frozen=True, gc=False):
+    """Something that happened at `at`; or, if `count` is above 1, as often as that until `ends`.
+
+    The text is then that of the first. `holder` is who held the lease afterwards, `writer` who wrote; "" if unknown.
+    """
+
+    kind: MarkKind
+    at: int
+    text: str
+    holder: str = ""
+    writer: str = ""
+    count: int = 1
+    ends: int | None = None
+
+
+class Bucket(Struct, frozen=True, gc=False):
+    """So many renewals, the first at `begins`, the last at `ends`."""
+
+    begins: int
+    ends: int
+    count: int
+
+
+class Ticks(Struct, frozen=True, gc=False):
+    """Renewals: `buckets` of older ones, in order, and then `moments` of those that are kept one by one."""
+
+    moments: tuple[int, ...] = ()
+    buckets: tuple[Bucket, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """How many renewals there were."""
+        return len(self.moments) + sum(one.count for one in self.buckets)
+
+
+class Lane(Struct, frozen=True, gc=False):
+    """One Lease, or one LeaseCandidate beneath its Lease; `duration_seconds` is that of the last state."""
+
+    kind: str
+    namespace: str
+    name: str
+    duration_seconds: int | None = None
+    spans: tuple[Span, ...] = ()
+    ticks: Ticks = Ticks()
+    marks: tuple[Mark, ...] = ()
+    candidates: tuple["Lane", ...] = ()
+
+
+class Timeline(Struct, frozen=True):
+    """Everything that an input shows, from its first moment to its last.
+
+    `thinned` are sentences about what was left out or aggregated. `sources` are the names of what was read. `read_at`
+    is when it was read, by the clock of this computer; None if that does not matter.
+    """
+
+    begins: int
+    ends: int
+    lanes: tuple[Lane, ...] = ()
+    thinned: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    read_at: int | None = None

@@ -1,0 +1,93 @@
+"""A timeline as the page reads it: short JSON, each text once, times as differences.
+
+    {"version": 1, "begins": µs, "ends": µs, "readAt": µs or null, "sources": [text], "thinned": [text],
+     "strings": ["", text, ...], "spanKinds": ["held", ...], "markKinds": ["created", ...], "lanes": [lane]}
+
+A lane is `{"id", "kind", "namespace", "name", "duration", "spans", "ticks", "buckets", "marks", "candidates"}`. `id` is
+`Lease/NAMESPACE/NAME`, `kind` and so on are texts, `duration` is in seconds or null, and the lists are flat:
+
+- `spans`: kind, begins, ends or null, holder, writer, manager, count: seven numbers for each span;
+- `ticks`: the first moment, then the difference from the one before;
+- `buckets`: begins, ends, count: three numbers for each;
+- `marks`: kind, at, text, holder, writer, count, ends or null: seven numbers for each.
+
+Kinds are indexes of `spanKinds` and `markKinds`, texts are indexes of `strings`, moments are microseconds since
+`begins` of the timeline, which may be negative.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from webhook.timeline.model import Lane, MarkKind, SpanKind, Timeline
+
+VERSION: Final = 1
+
+_SPAN_KINDS: Final = {kind: number for number, kind in enumerate(SpanKind)}
+_MARK_KINDS: Final = {kind: number for number, kind in enumerate(MarkKind)}
+
+
+def page_data(timeline: Timeline) -> bytes:
+    """The whole timeline as JSON in UTF-8; not escaped for HTML."""
+    strings = _Strings()
+    lanes = [_lane(lane, timeline.begins, strings) for lane in timeline.lanes]
+    return msgspec.json.encode(
+        {
+            "version": VERSION,
+            "begins": timeline.begins,
+            "ends": timeline.ends,
+            "readAt": timeline.read_at,
+            "sources": [_without_surrogates(one) for one in timeline.sources],
+            "thinned": timeline.thinned,
+            "strings": strings.texts,
+            "spanKinds": [kind.value for kind in SpanKind],
+            "markKinds": [kind.value for kind in MarkKind],
+            "lanes": lanes,
+        }
+    )
+
+
+class _Strings:
+    """The table of texts; the first one is ""."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {"": 0}
+
+    def number(self, text: str) -> int:
+        return self._numbers.setdefault(text, len(self._numbers))
+
+    @property
+    def texts(self) -> list[str]:
+        return list(self._numbers)
+
+
+def _lane(lane: Lane, since: int, strings: _Strings) -> dict[str, Any]:
+    spans: list[int | None] = []
+    for span in lane.spans:
+        ends = None if span.ends is None else span.ends - since
+        texts = (strings.number(text) for text in (span.holder, span.writer, span.manager))
+        spans += [_SPAN_KINDS[span.kind], span.begins - since, ends, *texts, span.count]
+    marks: list[int | None] = []
+    for mark in lane.marks:
+        ends = None if mark.ends is None else mark.ends - since
+        texts = (strings.number(text) for text in (mark.text, mark.holder, mark.writer))
+        marks += [_MARK_KINDS[mark.kind], mark.at - since, *texts, mark.count, ends]
+    moments = lane.ticks.moments
+    buckets = [part for one in lane.ticks.buckets for part in (one.begins - since, one.ends - since, one.count)]
+    return {
+        "id": f"{lane.kind}/{lane.namespace}/{lane.name}",
+        "kind": lane.kind,
+        "namespace": lane.namespace,
+        "name": lane.name,
+        "duration": lane.duration_seconds,
+        "spans": spans,
+        "ticks": [at - before for at, before in zip(moments, (since, *moments), strict=False)],
+        "buckets": buckets,
+        "marks": marks,
+        "candidates": [_lane(one, since, strings) for one in lane.candidates],
+    }
+
+
+def _without_surrogates(text: str) -> str:
+    """A file name with bytes that are not UTF-8 has lone surrogates, which JSON cannot carry."""
+    return text.encode(errors="replace").decode()
