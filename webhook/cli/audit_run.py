@@ -11,7 +11,7 @@ from webhook.cli.cluster_options import moment_of_input
 from webhook.explanation.account import interval_of
 from webhook.explanation.incidents import incidents
 from webhook.history.cluster_history import ClusterHistory
-from webhook.observations.observation import Foreign, Item, LogEnd, Observation, Origin, Unreadable
+from webhook.observations.observation import Fenced, Foreign, Item, LogEnd, Observation, Origin, Unreadable
 from webhook.reports.model import Severity
 
 MOST_COMPLAINTS = 5
@@ -61,6 +61,8 @@ class Audit(Struct):
             yield "the input has no managedFields, so stamps are not examined; kubectl needs --show-managed-fields"
 
     def _take(self, item: Item) -> Iterator[Finding]:
+        if isinstance(item, Fenced):
+            return  # it is about another object
         if isinstance(item, Unreadable):
             self.unreadable.append(item)
         elif isinstance(item, Foreign):

@@ -60,6 +60,7 @@ PROGRAM: Final = LazyGroup(
         "certs": Lazy("webhook.cli.certs", "make, renew or check certificates"),
         "audit": Lazy("webhook.cli.audit", "what is wrong with the leases that are stored"),
         "why": Lazy("webhook.cli.why", "who leads, and why the leader changed"),
+        "timeline": Lazy("webhook.cli.timeline", "draw who held which lease when"),
         "doctor": Lazy("webhook.cli.doctor", "is a webhook configuration safe for leases?"),
         "completion": Lazy("webhook.cli.completion", "print the shell completion of this program"),
     },

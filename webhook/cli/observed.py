@@ -8,9 +8,11 @@ import io
 import re
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import BinaryIO, Final, NamedTuple, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -49,17 +51,33 @@ def observe_all(paths: Sequence[str]) -> Iterator[Item]:
 
     The audit logs of one directory come in the order of their events, whatever their names are.
     """
+    return chain.from_iterable(one.read() for one in inputs(paths))
+
+
+class Input(NamedTuple):
+    """A file or standard input; `read` gives its observations, of a file each time all of them."""
+
+    path: str
+    read: Callable[[], Iterator[Item]]
+
+
+def inputs(paths: Sequence[str]) -> Iterator[Input]:
+    """Every file in files and directories, and standard input, in the order of `observe_all`."""
     received = Received([path for path in paths if path != STANDARD_INPUT])
     for one in received.unreadable:
-        yield Unreadable(Source(one.origin.path, one.origin.number), one.error)
+        yield Input(one.origin.path, partial(_unreadable, one.origin.path, one.origin.number, one.error))
     for path in paths:
         if path == STANDARD_INPUT:
-            yield from stream(path, sys.stdin.buffer)
+            yield Input(path, partial(stream, path, sys.stdin.buffer))
         elif is_directory(Path(path)):
             for found in in_order_of_events(below(Path(path), SUFFIXES, (INDEX,))):
-                yield from _found(found, received)
+                yield Input(str(found.path), partial(_found, found, received))
         else:
-            yield from _file(path, received)
+            yield Input(path, partial(_file, path, received))
+
+
+def _unreadable(path: str, number: int, error: str) -> Iterator[Item]:
+    yield Unreadable(Source(path, number), error)
 
 
 def in_order_of_events(files: Iterator[Found]) -> list[Found]:

@@ -4,12 +4,15 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
+from msgspec import Struct
+
 from webhook.audit.finding import Finding
 from webhook.audit.holding import pod_of
 from webhook.explanation.cause import Blame, Cause, cause_of, in_words
 from webhook.explanation.words import clock, count, length, name, writer
 from webhook.history.cluster_history import ClusterHistory
 from webhook.history.lease_history import LeaseHistory
+from webhook.history.renewals import Silence
 from webhook.history.tenure import Handover
 from webhook.history.timing import timing_of
 from webhook.reports.model import Severity
@@ -50,7 +53,27 @@ def _handovers(cluster: ClusterHistory, history: LeaseHistory, now: int) -> Iter
             yield _finding(history, "leader-lost", Severity.WARNING, message, repair_for(cause, history, before.holder))
 
 
-def _late_renewals(cluster: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[Finding]:
+class Late(Struct, frozen=True):
+    """A holder that renewed so late that its time had run out, or that most clients would have given up."""
+
+    silence: Silence
+    holder: str
+    cause: Cause
+    risk: str
+
+    @property
+    def sentence(self) -> str:
+        """All of it but when it was."""
+        return f"{name(self.holder)} did not renew for {length(self.silence.length)}, and kept the lease: {self.rest}"
+
+    @property
+    def rest(self) -> str:
+        """What it risked, and why."""
+        return f"{self.risk}. {in_words(self.cause, self.holder)}"
+
+
+def late_renewals(cluster: ClusterHistory, history: LeaseHistory) -> Iterator[Late]:
+    """The latest renewals that came beyond the deadline of most clients, oldest first."""
     duration = history.lease.spec.lease_duration_seconds if history.lease else None
     if not duration or duration <= 1:
         return
@@ -59,18 +82,24 @@ def _late_renewals(cluster: ClusterHistory, history: LeaseHistory, now: int) -> 
         if silence.length < deadline:
             continue  # late, but in time
         holder = _holder_at(history, silence.end)
-        cause = cause_of(cluster, history, silence.start, silence.end)
         has_expired = silence.length >= duration * SECOND
         risk = (
             "it had expired meanwhile, and anybody could have taken it"
             if has_expired
             else (f"after {length(int(deadline))} most clients give up and exit")
         )
+        yield Late(silence, holder, cause_of(cluster, history, silence.start, silence.end), risk)
+
+
+def _late_renewals(cluster: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[Finding]:
+    for one in late_renewals(cluster, history):
+        since = clock(one.silence.start, now)
         message = (
-            f"{name(holder)} did not renew for {length(silence.length)} from {clock(silence.start, now)} on, and kept "
-            f"the lease: {risk}. {in_words(cause, holder)}"
+            f"{name(one.holder)} did not renew for {length(one.silence.length)} from {since} on, and kept the lease: "
+            f"{one.rest}"
         )
-        yield _finding(history, "renewal-late", Severity.WARNING, message, repair_for(cause, history, holder))
+        repair = repair_for(one.cause, history, one.holder)
+        yield _finding(history, "renewal-late", Severity.WARNING, message, repair)
 
 
 def _writers(history: LeaseHistory) -> Iterator[Finding]:

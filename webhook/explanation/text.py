@@ -82,7 +82,7 @@ def events(account: Account) -> Iterator[Line]:
     if len(tenures) == 1 and shown[0].is_cut and not account.history.handovers.get(Handover.RELEASED):
         return
     for tenure in shown:
-        yield Line(clock(tenure.since, now), _began(tenure))
+        yield Line(clock(tenure.since, now), handover(tenure))
         if tenure is tenures[-1] and tenure.until is not None:
             yield Line(clock(tenure.until, now), _ended(account, tenure))
     if account.history.changes > 1:
@@ -167,7 +167,8 @@ def _why(account: Account) -> str:
     return f"{evidence}: the API server was there, so look at {name(account.holder)}"
 
 
-def _began(tenure: Tenure) -> str:
+def handover(tenure: Tenure) -> str:
+    """How a holder came to hold the lease, as a clause."""
     holder = name(tenure.holder)
     who = f" ({writer(tenure.writers[-1])})" if tenure.writers else ""
     gap = "" if tenure.leaderless is None else f"; no one led for {length(tenure.leaderless)}"

@@ -61,6 +61,7 @@ class LeaseHistory(Struct):
     writes: int = 0
     problem: str = ""
     _revision: int = 0
+    _object_origin: Origin | None = None
     _released_at: int | None = None
     _ended_how: Handover | None = None
 
@@ -96,13 +97,21 @@ class LeaseHistory(Struct):
             self._count(self.writers, seen.writer)
         if isinstance(seen.old, Lease) and not self._is_older(seen.old):
             self._changed(seen.old, entries_of_object(seen.old), None, None, Act.STORED)
+        self._stored(seen)
+
+    def _stored(self, seen: Observation) -> None:
         if seen.act is Act.DELETED:
-            self._deleted(seen)
+            if not self.is_deleted and not (isinstance(seen.object, Lease) and self._is_older(seen.object)):
+                self._deleted(seen)
         elif isinstance(seen.object, Lease):
             if not self._is_older(seen.object):
+                self._object_origin = seen.origin
                 self._changed(seen.object, seen.entries, seen.at, seen.writer, seen.act)
         elif seen.at is not None and not seen.problem:
-            self._written(seen.at, seen.writer, seen.act)
+            if self._object_origin is Origin.WATCH:
+                self._watched_write(seen.at, seen.writer)
+            else:
+                self._written(seen.at, seen.writer, seen.act)
 
     def _count(self, counts: dict[str, int], writer: Writer | None) -> None:
         name = writer.name if writer else ""
@@ -113,7 +122,7 @@ class LeaseHistory(Struct):
         """Whether a state was there before one that is known, as in logs whose lines are not quite in order."""
         text = lease.metadata.resource_version or ""
         revision = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else 0
-        if 0 < revision < self._revision:
+        if 0 < revision < self._revision or (self.is_deleted and 0 < revision == self._revision):
             return True
         self._revision = revision or self._revision
         return False
@@ -122,7 +131,6 @@ class LeaseHistory(Struct):
         at = self.at if seen.at is None else seen.at
         self._ended(at or 0, Handover.DELETED)
         self.is_deleted = True
-        self._revision = 0
         self._passed(at)
 
     def _changed(self, lease: Lease, entries: Sequence[Entry], at: int | None, writer: Writer | None, act: Act) -> None:
@@ -146,6 +154,11 @@ class LeaseHistory(Struct):
     def _begun(self, holder: str, moment: int | None, writer: Writer | None, act: Act, spec: LeaseSpec) -> None:
         """A lease that was not there, or not known."""
         renewed = renewed_at(spec, self.entries)
+        tenure = self.tenure
+        if tenure and tenure.is_writer and tenure.until is None and tenure.holder and holder.startswith(tenure.holder):
+            # A log without objects showed who writes; now a watch shows as whom.
+            tenure.holder, tenure.is_writer = holder, False
+            return
         if self._ended_how is not Handover.DELETED and act is not Act.CREATED:
             acquired = readable(normalized(spec.acquire_time))
             since = next((at for at in (acquired, renewed, moment) if at is not None), 0)
@@ -199,6 +212,13 @@ class LeaseHistory(Struct):
             if tenure is not None and tenure.until is None:
                 self._ended(at if tenure.last_renewal is None else tenure.last_renewal, Handover.UNKNOWN)
             self._add(who, at, how, writer).is_writer = True
+        self._passed(at)
+
+    def _watched_write(self, at: int, writer: Writer | None) -> None:
+        """A write whose object a watch shows: the log adds who wrote it, if that is the pod that the holder names."""
+        tenure = self.tenure
+        if tenure and tenure.until is None and writer and writer.pod and tenure.holder.startswith(writer.pod):
+            tenure.written_by(writer)
         self._passed(at)
 
     def _add(self, holder: str, since: int, how: Handover, writer: Writer | None, *, seen: int | None = None) -> Tenure:

@@ -97,7 +97,7 @@ def observation_of(data: bytes, source: Source) -> Observation | None:
         ValueError: it is not JSON of an audit event.
 
     """
-    event = _decoder.decode(data)
+    event = decoded(data)
     reference = event.object_ref
     act = ACT_OF_VERB.get(event.verb)
     kind = _KINDS.get(reference.resource)
@@ -118,7 +118,7 @@ def observation_of(data: bytes, source: Source) -> Observation | None:
         problem=named.problem,
         at=answered if answered is not None else asked,
         verb=event.verb,
-        writer=_writer(event),
+        writer=writer_of(event),
         answer=Answer(
             event.response_status.code,
             event.response_status.message,
@@ -127,6 +127,11 @@ def observation_of(data: bytes, source: Source) -> Observation | None:
         ),
         is_dry_run="dryRun=" in event.request_uri,
     )
+
+
+def decoded(data: bytes) -> LoggedRequest:
+    """An audit event; raises ValueError."""
+    return _decoder.decode(data)
 
 
 def moment_of(text: str) -> int | None:
@@ -140,7 +145,7 @@ def moment_of(text: str) -> int | None:
 def last_moment(data: bytes) -> int | None:
     """When an event was logged, whatever it is about; None if there is none."""
     try:
-        return moment_of(_decoder.decode(data).stage_timestamp)
+        return moment_of(decoded(data).stage_timestamp)
     except (ValueError, RecursionError):
         return None
 
@@ -155,7 +160,8 @@ def _object(event: LoggedRequest, act: Act) -> Raw | None:
     return None
 
 
-def _writer(event: LoggedRequest) -> Writer:
+def writer_of(event: LoggedRequest) -> Writer:
+    """Who made the request; an impersonated user counts as the writer."""
     user = event.impersonated_user or event.user
     names = (user.extra or {}).get(POD_NAME, ())
     return Writer(user.username, names[0] if len(names) == 1 else "", event.user_agent, user.groups or ())

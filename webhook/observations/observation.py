@@ -158,7 +158,25 @@ class LogEnd(Struct, frozen=True):
     at: int
 
 
-Item = Observation | Unreadable | Foreign | LogEnd
+class Fenced(Struct, frozen=True, gc=False, kw_only=True):
+    """A write of any object that a fence refused, or only noted if `is_refused` is false.
+
+    `namespace` and `name` are those of the lease, "" if the message does not name it; `target` says what was to be
+    written; `at` is in microseconds since 1970.
+    """
+
+    source: Source
+    at: int
+    fence: str
+    namespace: str
+    name: str
+    writer: Writer
+    target: str
+    message: str
+    is_refused: bool
+
+
+Item = Observation | Unreadable | Foreign | LogEnd | Fenced
 
 
 def has_managed_fields(one: Lease | LeaseCandidate) -> bool:

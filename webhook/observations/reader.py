@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Final
 
 from webhook.observations import audit_event
+from webhook.observations.fenced_write import MARKER as FENCE_MARKER
 from webhook.observations.json_values import Broken, values
 from webhook.observations.log_lines import TooLong, lines_with
 from webhook.observations.observation import Item, LogEnd, Source, Unreadable
@@ -47,7 +48,7 @@ def read(path: str, chunks: Iterable[bytes], received: int | None = None) -> Ite
 
 
 def _log(path: str, chunks: Iterable[bytes]) -> Iterator[Item]:
-    for line in lines_with(MARKER, chunks):
+    for line in lines_with((MARKER, FENCE_MARKER), chunks):
         if isinstance(line, TooLong):
             yield Unreadable(Source(path, line.number), "a line of more than 20 MiB")
         elif line.number == 0:

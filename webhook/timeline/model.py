@@ -56,6 +56,8 @@ class MarkKind(StrEnum):
     TAKEOVER = "takeover"
     """Another holder, and the input does not show how."""
     STEAL = "steal"
+    LATE = "late"
+    """The holder renewed when its time had run out, or when most clients would have given up."""
     EDIT = "edit"
     """Fields of the spec that no renewal writes were changed."""
     PINGED = "pinged"

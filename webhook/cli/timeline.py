@@ -1,0 +1,166 @@
+"""`lease-webhook timeline`: what leases did over time, as a page, a picture, a trace or JSON."""
+
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+import click
+import msgspec
+
+from webhook.cli import kubectl
+from webhook.cli.arguments import files
+from webhook.cli.cluster_options import cluster_options, moment_of_input
+from webhook.cli.failure import Failure
+from webhook.cli.in_time_order import in_order_of_time
+from webhook.cli.kubectl import Cluster
+from webhook.cli.lazy_group import Command
+from webhook.cli.moment import moment
+from webhook.cli.observed import inputs as inputs_of
+from webhook.cli.progress import Progress
+from webhook.cli.report import say
+from webhook.observations.observation import Item, Unreadable
+from webhook.timeline.builder import TimelineBuilder
+from webhook.timeline.clipping import clipped
+from webhook.timeline.model import Timeline
+
+_DESCRIPTION = """\
+Draws who held each lease when, and what happened to it: takeovers, steals, denials, fenced writes. The page is one
+HTML file that loads nothing from anywhere.
+
+The input is whatever shows leases: a watch, the audit log of the API server (also rotated and gzipped), reviews that
+the webhook captured, dumps. Several are read as one, in the order of time. Without an input kubectl is run once, with
+your own credentials: a list shows the present, a watch shows a history.
+"""
+
+_EPILOG = """\
+Examples:
+  kubectl get leases -A -w -o json --output-watch-events --show-managed-fields > leases.json   # for a while, then:
+  lease-webhook timeline leases.json -o page.html
+  lease-webhook timeline leases.json /var/log/kubernetes/audit -o page.html
+  lease-webhook timeline leases.json --lease shop/checkout --format svg -o checkout.svg
+  lease-webhook timeline leases.json --format chrome-trace -o trace.json   # for ui.perfetto.dev or chrome://tracing
+
+Exit codes: 0 it was drawn, 2 no lease was found, or nothing could be read.
+"""
+
+FORMATS: Final = ("html", "json", "chrome-trace", "svg")
+STANDARD_OUTPUT: Final = "-"
+MOST_COMPLAINTS: Final = 5
+_HIDDEN: Final = (
+    "the input has no managedFields, so only the holders' own clocks say when they renewed; "
+    "kubectl shows them with --show-managed-fields"
+)
+
+
+@click.command("timeline", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
+@click.argument("inputs", metavar="[FILE|DIR|-]...", nargs=-1, shell_complete=files)
+@click.option("-o", "--output", "place", metavar="FILE", default="", help="- is standard output", shell_complete=files)
+@click.option("--format", "output", type=click.Choice(FORMATS), default="html", help="html unless given")
+@click.option("--lease", "leases", metavar="NAMESPACE/NAME", multiple=True, help="only this one; may be repeated")
+@click.option("--from", "begins", metavar="RFC3339", help="draw from here")
+@click.option("--to", "ends", metavar="RFC3339", help="draw up to here")
+@cluster_options
+def command(
+    *,
+    inputs: tuple[str, ...],
+    place: str,
+    output: str,
+    leases: tuple[str, ...],
+    begins: str | None,
+    ends: str | None,
+    context: str,
+    kubeconfig: str,
+    namespace: str,
+    all_namespaces: bool,
+) -> int:
+    """Read everything, then draw it."""
+    wanted = [_wanted(lease) for lease in leases]
+    window = (moment(begins) if begins else None, moment(ends) if ends else None)
+    if not place and output == "html" and sys.stdout.isatty():
+        raise Failure("say where the page is to be written: -o page.html, or -o - for standard output")
+    cluster = Cluster(context, kubeconfig, namespace, all_namespaces or not namespace)
+    timeline = _selected(_read(inputs, cluster), wanted, window)
+    text = drawn(timeline, output)
+    if place in {"", STANDARD_OUTPUT}:
+        sys.stdout.buffer.write(text)
+        return 0
+    Path(place).write_bytes(text)
+    say(f"{place}: {_summary(timeline)}")
+    return 0
+
+
+def drawn(timeline: Timeline, output: str) -> bytes:
+    """A timeline in one of the formats, with a line break at its end."""
+    if output == "json":
+        from webhook.timeline.as_json import as_json  # noqa: PLC0415 - each format is loaded when it is used
+
+        return msgspec.json.format(msgspec.json.encode(as_json(timeline)), indent=2) + b"\n"
+    if output == "chrome-trace":
+        from webhook.timeline.chrome_trace import chrome_trace  # noqa: PLC0415
+
+        return msgspec.json.encode(chrome_trace(timeline)) + b"\n"
+    if output == "svg":
+        from webhook.timeline.svg import svg  # noqa: PLC0415
+
+        if len(timeline.lanes) != 1:
+            names = ", ".join(f"{lane.namespace}/{lane.name}" for lane in timeline.lanes[:5])
+            raise Failure(f"svg shows one lease: choose it with --lease; there are {names}")
+        return svg(timeline).encode()
+    raise Failure("html is not there yet")
+
+
+def _wanted(lease: str) -> tuple[str, str]:
+    namespace, slash, name = lease.partition("/")
+    if not (slash and namespace and name) or "/" in name:
+        raise Failure(f"--lease: {lease} must be NAMESPACE/NAME")
+    return namespace, name
+
+
+def _read(paths: Sequence[str], cluster: Cluster) -> Timeline:
+    clock = time.time_ns() // 1000
+    notes: list[str] = []
+    items: Iterable[Item] = in_order_of_time(inputs_of(paths), clock) if paths else kubectl.objects(cluster, notes)
+    builder = TimelineBuilder(clock)
+    unreadable = 0
+    for item in builder.observe_all(Progress("objects").watch(items)):
+        if isinstance(item, Unreadable):
+            unreadable += 1
+            if unreadable <= MOST_COMPLAINTS:
+                say(f"{item.source}: {item.error}")
+    if unreadable > MOST_COMPLAINTS:
+        say(f"{unreadable - MOST_COMPLAINTS} more could not be read")
+    for note in notes:
+        say(note)
+    if builder.is_empty:
+        raise Failure("no lease is in the input")
+    if not builder.has_managed_fields:
+        say(_HIDDEN)
+    ends = moment_of_input(None, paths, builder.reach.until).at
+    return builder.timeline(ends, tuple(paths) or ("kubectl get leases",), clock)
+
+
+def _selected(timeline: Timeline, wanted: Sequence[tuple[str, str]], window: tuple[int | None, int | None]) -> Timeline:
+    begins, ends = (timeline.begins if window[0] is None else window[0]), (window[1] or timeline.ends)
+    if begins >= ends and window != (None, None):
+        raise Failure("--from must lie before --to, and before the end of the input")
+    if wanted:
+        there = {(lane.namespace, lane.name) for lane in timeline.lanes}
+        for namespace, name in wanted:
+            if (namespace, name) not in there:
+                raise Failure(f"lease {namespace}/{name} is not in the input; {len(there)} others are")
+        lanes = tuple(lane for lane in timeline.lanes if (lane.namespace, lane.name) in wanted)
+        timeline = msgspec.structs.replace(timeline, lanes=lanes)
+    if window == (None, None):
+        return timeline
+    found = clipped(timeline, begins, ends)
+    if not found.lanes:
+        raise Failure("nothing happened to a lease between --from and --to")
+    return found
+
+
+def _summary(timeline: Timeline) -> str:
+    marks = sum(mark.count for lane in timeline.lanes for mark in lane.marks)
+    renewals = sum(lane.ticks.count for lane in timeline.lanes)
+    return f"{len(timeline.lanes)} leases, {renewals} renewals, {marks} marks"

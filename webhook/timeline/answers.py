@@ -1,0 +1,61 @@
+"""What an audit log says of a write beside the write: refused, failed, slow, warned about, or denied but for a cap."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from webhook.explanation.words import length
+from webhook.history.lease_history import SLOW
+from webhook.observations.observation import Observation
+from webhook.timeline.model import Mark, MarkKind
+from webhook.timeline.texts import by, refused, sentence, writer_name
+
+_MODES: Final = re.compile(r"[a-z0-9-]{1,80}=[a-z]{1,10}(?:,[a-z0-9-]{1,80}=[a-z]{1,10})*+")
+"""The annotation `rules` of lease-webhook; an API server puts the name of the webhook in front of its key."""
+_NOT_COUNTED: Final = frozenset({404, 409, 410})
+"""Conflicts and absent objects are how electors race."""
+
+
+def marks_of_answer(seen: Observation, at: int, holder: str) -> Iterator[Mark]:
+    """The marks of one write.
+
+    Args:
+        seen: what was written, and how the API server answered.
+        at: when, in microseconds since 1970.
+        holder: who held the lease.
+
+    """
+    answer = seen.answer
+    if answer is None:
+        return
+    dry = " (dry run)" if seen.is_dry_run else ""
+    writer = writer_name(seen.writer)
+    if not answer.is_stored:
+        if answer.code not in _NOT_COUNTED:
+            kind = MarkKind.FAILED if answer.code == 429 or answer.code >= 500 else MarkKind.DENIED
+            yield Mark(kind, at, refused(answer, seen.writer) + dry, holder, writer)
+        return
+    if answer.took > SLOW:
+        text = f"the API server took {length(answer.took)} to answer a write{by(seen.writer)}{dry}"
+        yield Mark(MarkKind.SLOW, at, sentence(text), holder, writer)
+    modes = _annotated(answer.annotations, "/rules")
+    would_deny = _annotated(answer.annotations, "/would-deny")
+    warned = [one.partition("=")[0] for one in modes if one.endswith("=warn")]
+    event = ", ".join(_annotated(answer.annotations, "/event")) or "write"
+    if would_deny:
+        text = (
+            f"lease-webhook admitted this {event}{by(seen.writer)}, and would deny it by {', '.join(would_deny)}{dry}"
+        )
+        yield Mark(MarkKind.WOULD_DENY, at, sentence(text), holder, writer)
+    elif warned:
+        text = f"lease-webhook warned about this {event}{by(seen.writer)}: {', '.join(warned)}{dry}"
+        yield Mark(MarkKind.WARNED, at, sentence(text), holder, writer)
+
+
+def _annotated(annotations: Mapping[str, str], suffix: str) -> list[str]:
+    """The values of all annotations of lease-webhook that end so, each once."""
+    ours = {
+        key.rpartition("/")[0] for key, text in annotations.items() if key.endswith("/rules") and _MODES.fullmatch(text)
+    }
+    found = (annotations.get(webhook + suffix, "") for webhook in sorted(ours))
+    return list(dict.fromkeys(part for text in found for part in text.split(",") if part))

@@ -1,0 +1,47 @@
+"""The part of a lane that lies between two instants."""
+
+from itertools import takewhile
+
+from msgspec.structs import replace
+
+from webhook.timeline.model import Lane, Mark, Span, Ticks, Timeline
+
+
+def clipped(timeline: Timeline, begins: int, ends: int) -> Timeline:
+    """What happened from `begins` to `ends`; leases of which nothing is left are left out."""
+    lanes = (lane_within(lane, begins, ends) for lane in timeline.lanes)
+    return replace(timeline, begins=begins, ends=ends, lanes=tuple(lane for lane in lanes if not _is_empty(lane)))
+
+
+def lane_within(lane: Lane, begins: int, ends: int) -> Lane:
+    """A lane with what happened within; a span that began before keeps its beginning, one that goes on has no end."""
+    buckets = tuple(one for one in lane.ticks.buckets if one.ends >= begins and one.begins <= ends)
+    moments = tuple(at for at in lane.ticks.moments if begins <= at <= ends)
+    candidates = (lane_within(one, begins, ends) for one in lane.candidates)
+    return replace(
+        lane,
+        spans=tuple(
+            _cut(span, ends)
+            for span in takewhile(lambda span: span.begins <= ends, lane.spans)
+            if _ended_after(span, begins)
+        ),
+        ticks=Ticks(moments, buckets),
+        marks=tuple(mark for mark in lane.marks if _is_within(mark, begins, ends)),
+        candidates=tuple(one for one in candidates if not _is_empty(one)),
+    )
+
+
+def _ended_after(span: Span, begins: int) -> bool:
+    return span.ends is None or span.ends > begins
+
+
+def _cut(span: Span, ends: int) -> Span:
+    return replace(span, ends=None) if span.ends is not None and span.ends > ends else span
+
+
+def _is_within(mark: Mark, begins: int, ends: int) -> bool:
+    return (mark.ends or mark.at) >= begins and mark.at <= ends
+
+
+def _is_empty(lane: Lane) -> bool:
+    return not (lane.spans or lane.marks or lane.ticks.count or lane.candidates)

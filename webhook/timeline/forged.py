@@ -1,0 +1,57 @@
+"""Whether a write that was seen put managedFields there that no API server makes."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from webhook.api.managed_fields import Entry
+from webhook.api.objects import Lease, LeaseSpec
+from webhook.observations.observation import Act, Observation, entries_of_object, has_managed_fields
+from webhook.rules.set_fields import set_fields
+from webhook.rules.tampering import Lists, tampering_of_create, tampering_of_update
+
+_KNOWN: Final = frozenset(f"f:{name}" for name in LeaseSpec.__struct_encode_fields__)
+
+
+def forged_stamps(seen: Observation, old: Lease | None, old_entries: Sequence[Entry] | None, at: int) -> str:
+    """What a write does to managedFields that no API server does, as a clause; "" if nothing, or if that is not shown.
+
+    Args:
+        seen: the write, whose object is a Lease.
+        old: the state before it, which must be the one just before; None if it created the lease.
+        old_entries: the managedFields of that state; None if they are not decoded yet.
+        at: when it was made, in microseconds since 1970.
+
+    """
+    new = seen.object
+    assert isinstance(new, Lease)
+    if old is None:
+        if seen.act is not Act.CREATED or not seen.entries or not _only_known(seen.entries):
+            return ""
+        was_set = set_fields(_fields(new.spec), {}, new.metadata, Lease().metadata)
+        return tampering_of_create(seen.entries, was_set) or ""
+    if not has_managed_fields(old) or new.metadata.managed_fields == old.metadata.managed_fields:
+        return ""
+    if not _only_known(seen.entries):
+        return ""
+    renew_time = new.spec.renew_time
+    lists = Lists(
+        new=seen.entries,
+        old=entries_of_object(old) if old_entries is None else old_entries,
+        was_set=set_fields(_fields(new.spec), _fields(old.spec), new.metadata, old.metadata),
+        renewed=renew_time is not None and renew_time != old.spec.renew_time,
+        has_renew_time=renew_time is not None,
+        now=at,
+    )
+    return tampering_of_update(lists) or ""
+
+
+def _only_known(entries: Sequence[Entry]) -> bool:
+    """Whether every field of spec is one that can be compared here; a newer API server may have more."""
+    return all(name in _KNOWN for entry in entries for name in entry.members("f:spec"))
+
+
+def _fields(spec: LeaseSpec) -> dict[str, Any]:
+    values: dict[str, Any] = msgspec.to_builtins(spec)
+    return {name: value for name, value in values.items() if value is not None}
