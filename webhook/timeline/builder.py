@@ -90,7 +90,7 @@ class TimelineBuilder(Struct):
             "Lease",
             shown(key[0]),
             shown(key[1]),
-            record.duration,
+            record.duration_held,
             record.spans.spans(record.overdue_at, ends, is_gone=record.history.is_deleted),
             record.ticks.ticks,
             marks,

@@ -56,6 +56,7 @@ class Before(Struct, frozen=True):
     open: Tenure | None
     last_renewal: int | None
     tenures: int
+    is_deleted: bool
 
     @classmethod
     def of(cls, history: LeaseHistory) -> "Before":
@@ -68,17 +69,22 @@ class Before(Struct, frozen=True):
             tenure if is_open else None,
             tenure.last_renewal if tenure else None,
             sum(history.handovers.values()),
+            history.is_deleted,
         )
 
 
 class LeaseRecord(Struct):
-    """What happened to one lease; `duration` is that of the last state, `at` when it was last written."""
+    """What happened to one lease; `at` is when it was last written.
+
+    `duration` is that of the last state, `duration_held` of the last one with a holder: who releases writes 1 s.
+    """
 
     history: LeaseHistory
     spans: SpanRecord = field(default_factory=SpanRecord)
     ticks: TickRecord = field(default_factory=TickRecord)
     marks: MarkRecord = field(default_factory=MarkRecord)
     duration: int | None = None
+    duration_held: int | None = None
     at: int | None = None
     _seen: dict[str, str] = field(default_factory=dict)
     """The revision that each input showed last."""
@@ -113,12 +119,13 @@ class LeaseRecord(Struct):
         new = sum(self.history.handovers.values()) - before.tenures
         begun = list(self.history.tenures)[-new:] if new else []
         if seen.act is Act.DELETED:
-            self._deleted(seen, before, at)
+            if not before.is_deleted and self.history.is_deleted:
+                self._deleted(seen, before, at)
         else:
             self._changed_hands(seen, [before.open, *begun, None], duration, bounds)
         lease = seen.object
         if seen.act is not Act.DELETED and isinstance(lease, Lease) and lease is self.history.lease:
-            self._stored(seen, old, before.entries, at, begun)
+            self._stored(seen, old, before, at, begun)
         self.at = at if self.at is None else max(self.at, at)
 
     def _moment(self, seen: Observation, before: Before, bounds: Bounds) -> int:
@@ -186,28 +193,28 @@ class LeaseRecord(Struct):
         self.marks.add(Mark(MarkKind.DELETED, at, text, "", writer_name(seen.writer)))
         self.spans.vacate(at)
 
-    def _stored(
-        self, seen: Observation, old: Lease | None, old_entries: Sequence[Entry], at: int, begun: Sequence[Tenure]
-    ) -> None:
+    def _stored(self, seen: Observation, old: Lease | None, before: Before, at: int, begun: Sequence[Tenure]) -> None:
         lease = seen.object
         assert isinstance(lease, Lease)
         self.duration = lease.spec.lease_duration_seconds
-        if old is None:
+        if self.holder or self.duration_held is None:
+            self.duration_held = self.duration
+        if old is None and before.open is None:
             self._first_state(seen, lease, at, begun)
         if self.spans.is_empty:
             self.spans.vacate(at)
         revision = lease.metadata.resource_version or ""
-        before = (old.metadata.resource_version or "") if old else ""
+        previous = (old.metadata.resource_version or "") if old else ""
         path = seen.source.path
-        is_next = isinstance(seen.old, Lease) or old is None or self._seen.get(path) == before
+        is_next = isinstance(seen.old, Lease) or old is None or self._seen.get(path) == previous
         self._remember(path, revision)
-        if old is not None and revision and revision == before:
+        if old is not None and revision and revision == previous:
             self._seen_again(seen)
             return
         self._is_by_holder = bool(begun) or (old is not None and old.spec.renew_time != lease.spec.renew_time)
         if seen.act is Act.STORED:
             return
-        entries = old_entries if not isinstance(seen.old, Lease) else None
+        entries = before.entries if not isinstance(seen.old, Lease) else None
         who = writer_name(seen.writer)
         if is_next and (problem := forged_stamps(seen, old, entries, at)):
             text = sentence(f"this write{by(seen.writer)} {problem}")

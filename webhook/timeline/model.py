@@ -113,7 +113,7 @@ class Ticks(Struct, frozen=True, gc=False):
 
 
 class Lane(Struct, frozen=True, gc=False):
-    """One Lease, or one LeaseCandidate beneath its Lease; `duration_seconds` is that of the last state."""
+    """One Lease, or one LeaseCandidate beneath its Lease; `duration_seconds` is that of the last holder."""
 
     kind: str
     namespace: str

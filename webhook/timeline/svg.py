@@ -24,7 +24,7 @@ _THIN: Final = 14
 _LINE: Final = 17
 _LEVELS: Final = 3
 _NUMBER: Final = 20
-_CHARACTER: Final = 6.6
+_CHARACTER: Final = 7.0
 """Pixels that a letter takes at most on average; a label that might not fit is left out."""
 
 
@@ -88,18 +88,24 @@ def _colors(lane: Lane) -> dict[str, str]:
 
 def _marks(canvas: _Canvas, axis: Axis, marks: Sequence[Mark]) -> None:
     """Numbers above the bar, one above the other if they would touch."""
-    top = canvas.y
-    free = [float("-inf")] * _LEVELS
-    bottom = top + _LEVELS * _NUMBER
-    for number, mark in enumerate(marks, 1):
-        x = axis.x(mark.at)
-        level = next((level for level in range(_LEVELS) if free[level] <= x), 0)
-        free[level] = x + _NUMBER
+    places = list(_places(axis, marks))
+    bottom = canvas.y + _NUMBER * max((level + 1 for _, level in places), default=0)
+    for x, level in places:
+        canvas.line(x, bottom - level * _NUMBER - 8, (x, bottom + _BAR + 4), "stem")
+    for number, (x, level) in enumerate(places, 1):
         y = bottom - level * _NUMBER - 8
-        canvas.line(x, y, (x, bottom + _BAR + 4), "stem")
         canvas.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="8.5" class="dot"/>')
         canvas.text(x, y + 4, str(number), "number")
-    canvas.y = bottom + 4 if marks else top
+    canvas.y = bottom + 4
+
+
+def _places(axis: Axis, marks: Sequence[Mark]) -> Iterator[tuple[float, int]]:
+    free = [float("-inf")] * _LEVELS
+    for mark in marks:
+        x = axis.x(mark.at)
+        level = next((level for level in range(_LEVELS) if free[level] <= x), _LEVELS - 1)
+        free[level] = x + _NUMBER
+        yield x, level
 
 
 def _bar(canvas: _Canvas, axis: Axis, lane: Lane, colors: dict[str, str]) -> None:

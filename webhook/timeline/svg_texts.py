@@ -8,7 +8,7 @@ from webhook.api.micro_time import canonical_seconds
 from webhook.explanation.words import count, length
 from webhook.timeline.model import Lane, Span, SpanKind, Timeline
 
-COLUMNS: Final = 124
+COLUMNS: Final = 132
 """Letters that fit beside the number and the time."""
 MOST_LINES: Final = 6
 MOST_SPANS: Final = 40

@@ -1,0 +1,1 @@
+"""Timelines against the truth of scripts, laws of thinning, formats, hostile names."""

@@ -1,0 +1,408 @@
+"""Spans, renewals and marks of elections whose truth is known, from a watch, from an audit log, and from both."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from tests.history.fake_server import SECOND, START, FakeServer, together
+from webhook.cli.in_time_order import in_order_of_time
+from webhook.cli.observed import Input
+from webhook.observations.reader import read
+from webhook.timeline.builder import TimelineBuilder
+from webhook.timeline.model import Lane, Mark, MarkKind, SpanKind, Timeline
+
+LATEST = START + 365 * 24 * 3600 * SECOND
+MARGIN = SECOND // 50
+"""A watch dates a write by the holder's renewTime, an audit log by the answer some milliseconds later."""
+
+
+def timeline_of(*texts: bytes) -> Timeline:
+    inputs = [
+        Input(f"in-{number}", lambda text=text, number=number: read(f"in-{number}", [text]))
+        for number, text in enumerate(texts)
+    ]  # type: ignore[misc]
+    builder = TimelineBuilder(LATEST)
+    assert list(builder.observe_all(in_order_of_time(inputs, LATEST))) == []
+    assert builder.reach.until is not None
+    return builder.timeline(builder.reach.until)
+
+
+def of_watch(server: FakeServer) -> Timeline:
+    return timeline_of(server.watch())
+
+
+def of_log(server: FakeServer) -> Timeline:
+    return timeline_of(server.audit_log())
+
+
+def of_both(server: FakeServer) -> Timeline:
+    return timeline_of(server.watch(), server.audit_log())
+
+
+def of_watch_and_metadata(server: FakeServer) -> Timeline:
+    return timeline_of(server.watch(), server.audit_log(metadata_only=True))
+
+
+View = Callable[[FakeServer], Timeline]
+ANY = pytest.mark.parametrize(
+    "view", [of_watch, of_log, of_both, of_watch_and_metadata], ids=["watch", "audit log", "both", "watch and metadata"]
+)
+LOGGED = pytest.mark.parametrize("view", [of_log, of_both], ids=["audit log", "both"])
+
+
+def seconds(at: int | None) -> float | None:
+    """Since the start of the script, to a tenth of a second."""
+    return None if at is None else round((at - START) / SECOND, 1)
+
+
+def spans(lane: Lane) -> list[tuple[str, str, float | None, float | None]]:
+    return [(span.kind.value, span.holder, seconds(span.begins), seconds(span.ends)) for span in lane.spans]
+
+
+def marks(lane: Lane) -> list[tuple[str, float | None]]:
+    return [(mark.kind.value, seconds(mark.at)) for mark in lane.marks]
+
+
+def mark_of(lane: Lane, kind: MarkKind) -> Mark:
+    (found,) = [mark for mark in lane.marks if mark.kind is kind]
+    return found
+
+
+@ANY
+def test_a_crash_is_overdue_until_another_takes_it(view: View) -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(20)
+    server.wait(18)
+    server.elector("b", "shop/db").lead(10)
+    (lane,) = view(server).lanes
+    assert spans(lane) == [
+        ("held", "a_1", 0.0, 35.0),
+        ("overdue", "a_1", 35.0, 38.0),
+        ("held", "b_1", 38.0, None),
+    ]
+    assert marks(lane) == [("created", 0.0), ("takeover-by-expiry", 38.0)]
+    taken = mark_of(lane, MarkKind.TAKEOVER_BY_EXPIRY)
+    assert taken.holder == "b_1"
+    assert "b_1 took it after a_1 let it expire" in taken.text
+    assert "no one led for up to 18.0 s" in taken.text or "no one led for up to 18 s" in taken.text
+    assert (lane.namespace, lane.name, lane.duration_seconds) == ("shop", "db", 15)
+
+
+@ANY
+def test_a_release_leaves_nobody_until_the_next_one_comes(view: View) -> None:
+    server = FakeServer()
+    a, b = server.elector("a", "shop/db"), server.elector("b", "shop/db")
+    a.lead(10)
+    a.release()
+    server.wait(1.5)
+    b.lead(10)
+    (lane,) = view(server).lanes
+    assert spans(lane) == [
+        ("held", "a_1", 0.0, 10.0),
+        ("leaderless", "", 10.0, 11.5),
+        ("held", "b_1", 11.5, None),
+    ]
+    assert marks(lane) == [("created", 0.0), ("release", 10.0), ("takeover-by-release", 11.5)]
+    assert mark_of(lane, MarkKind.RELEASE).text.startswith("a_1 released it")
+
+
+@ANY
+def test_a_steal_has_no_gap(view: View) -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    server.wait(1)
+    server.elector("b", "shop/db", user="system:serviceaccount:other:intruder").lead(4)
+    (lane,) = view(server).lanes
+    assert spans(lane) == [("held", "a_1", 0.0, 11.0), ("held", "b_1", 11.0, None)]
+    assert marks(lane) == [("created", 0.0), ("steal", 11.0)]
+    assert "b_1 TOOK IT FROM a_1" in mark_of(lane, MarkKind.STEAL).text
+
+
+@ANY
+def test_a_pause_beyond_the_duration_is_overdue_and_ends_with_the_renewal(view: View) -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(10)
+    server.wait(20)
+    a.lead(10)
+    (lane,) = view(server).lanes
+    assert spans(lane) == [
+        ("held", "a_1", 0.0, 25.0),
+        ("overdue", "a_1", 25.0, 32.0),
+        ("held", "a_1", 32.0, None),
+    ]
+    assert ("late", 32.0) in marks(lane)
+    assert "and kept the lease" in mark_of(lane, MarkKind.LATE).text
+
+
+@ANY
+def test_every_renewal_is_a_tick(view: View) -> None:
+    server = FakeServer()
+    together(60, server.elector("a", "shop/db"), server.elector("m", "shop/mail"))
+    for lane in view(server).lanes:
+        assert lane.ticks.count == 30
+        assert all(abs(at - START - 2 * SECOND * number) <= MARGIN for number, at in enumerate(lane.ticks.moments, 1))
+
+
+@ANY
+def test_a_lease_that_is_renewed_no_longer_ends_overdue(view: View) -> None:
+    server = FakeServer()
+    a, m = server.elector("a", "shop/db"), server.elector("m", "shop/mail")
+    together(20, a, m)
+    together(40, m)
+    db, mail = view(server).lanes
+    assert spans(db)[-1] == ("overdue", "a_1", 35.0, None)
+    assert spans(mail) == [("held", "m_1", 0.0, None)]
+
+
+@LOGGED
+def test_the_writer_is_that_of_the_log(view: View) -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    (lane,) = view(server).lanes
+    (span,) = lane.spans
+    assert (span.writer, span.manager) == ("shop/db from pod a", "operator")
+
+
+@LOGGED
+def test_an_edit_says_what_it_changed_and_who_did_it(view: View) -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(10)
+    server.wait(1)
+    spec = {**server.leases["shop/db"]["spec"], "leaseTransitions": 2**31 - 1}
+    server.write("shop/db", spec, "kubectl-edit", "admin", "")
+    (lane,) = view(server).lanes
+    edit = mark_of(lane, MarkKind.EDIT)
+    assert edit.text == "leaseTransitions 0 -> 2147483647 by admin"
+    assert (edit.holder, seconds(edit.at)) == ("a_1", 11.0)
+    assert spans(lane) == [("held", "a_1", 0.0, None)]
+
+
+@LOGGED
+def test_a_deletion_leaves_nothing_until_the_lease_is_created_again(view: View) -> None:
+    server = FakeServer()
+    a, b = server.elector("a", "shop/db"), server.elector("b", "shop/db")
+    a.lead(10)
+    server.delete("shop/db")
+    server.wait(5)
+    b.lead(10)
+    (lane,) = view(server).lanes
+    assert spans(lane) == [
+        ("held", "a_1", 0.0, 10.0),
+        ("leaderless", "", 10.0, 15.0),
+        ("held", "b_1", 15.0, None),
+    ]
+    assert marks(lane) == [("created", 0.0), ("deleted", 10.0), ("created", 15.0)]
+    assert mark_of(lane, MarkKind.DELETED).text == "it was deleted by admin while a_1 held it"
+
+
+@LOGGED
+def test_a_lease_that_stays_deleted_has_no_span(view: View) -> None:
+    server = FakeServer()
+    a, m = server.elector("a", "shop/db"), server.elector("m", "shop/mail")
+    together(10, a, m)
+    server.delete("shop/db")
+    together(10, m)
+    db, _ = view(server).lanes
+    assert spans(db) == [("held", "a_1", 0.0, 10.0)]
+
+
+ANSWERS = [
+    pytest.param(403, 0.004, "denied", id="a denial"),
+    pytest.param(422, 0.004, "denied", id="an invalid write"),
+    pytest.param(503, 0.004, "failed", id="a failure"),
+    pytest.param(429, 0.004, "failed", id="too many requests"),
+    pytest.param(504, 34.0, "failed", id="a timeout"),
+]
+
+
+@pytest.mark.parametrize(("code", "took", "kind"), ANSWERS)
+@LOGGED
+def test_an_answer_that_was_not_a_success_is_marked_with_its_message(
+    view: View, code: int, took: float, kind: str
+) -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(10)
+    server.wait(1)
+    a.fail(code, "the whole message", took)
+    (lane,) = view(server).lanes
+    found = mark_of(lane, MarkKind(kind))
+    assert f"a write by shop/db from pod a was answered with {code}" in found.text
+    assert found.text.endswith(": the whole message")
+    assert (found.holder, found.writer, seconds(found.at)) == ("a_1", "shop/db from pod a", 11.0)
+
+
+def test_a_conflict_is_how_electors_race_and_has_no_mark() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(10)
+    a.fail(409, "the object has been modified")
+    (lane,) = of_log(server).lanes
+    assert marks(lane) == [("created", 0.0)]
+
+
+ANNOTATIONS = [
+    pytest.param(
+        {"rules": "takeover-before-expiry=warn", "event": "steal"},
+        "warned",
+        "lease-webhook warned about this steal by shop/db from pod a: takeover-before-expiry",
+        id="a warning",
+    ),
+    pytest.param(
+        {"rules": "duration-too-long=warn", "event": "edit", "would-deny": "duration-too-long"},
+        "would-deny",
+        "lease-webhook admitted this edit by shop/db from pod a, and would deny it by duration-too-long",
+        id="a denial that a cap lifts",
+    ),
+]
+
+
+@pytest.mark.parametrize(("annotations", "kind", "text"), ANNOTATIONS)
+@LOGGED
+def test_annotations_of_the_webhook_are_marks(view: View, annotations: dict[str, str], kind: str, text: str) -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    prefix = "leases.lease-webhook.svc"
+    server.log[-1]["annotations"] = {f"{prefix}/{key}": value for key, value in annotations.items()}
+    (lane,) = view(server).lanes
+    found = mark_of(lane, MarkKind(kind))
+    assert (found.text, found.writer, seconds(found.at)) == (text, "shop/db from pod a", 10.0)
+
+
+@pytest.mark.parametrize(
+    "annotations",
+    [
+        pytest.param({"other.example/rules": "whatever it says"}, id="another webhook's"),
+        pytest.param(
+            {"leases.lease-webhook.svc/rules": "renew-time-in-future=audit"}, id="one that nobody was warned of"
+        ),
+    ],
+)
+def test_other_annotations_are_no_marks(annotations: dict[str, str]) -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    server.log[-1]["annotations"] = annotations
+    (lane,) = of_log(server).lanes
+    assert marks(lane) == [("created", 0.0)]
+
+
+@ANY
+def test_forged_stamps_are_marked(view: View) -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(10)
+    server.wait(1)
+    spec = {**server.leases["shop/db"]["spec"], "leaseDurationSeconds": 30}
+    server.write("shop/db", spec, "kubectl-edit", "admin", "")
+    entries = server.leases["shop/db"]["metadata"]["managedFields"]
+    owner = next(entry for entry in entries if "f:renewTime" in entry["fieldsV1"]["f:spec"])
+    owner["time"] = "2026-11-18T09:00:00Z"
+    (lane,) = view(server).lanes
+    assert "brings 2 entries with new times" in mark_of(lane, MarkKind.FORGED_STAMPS).text
+
+
+def fence_event(server: FakeServer, message: str, **event: object) -> None:
+    server.logged("shop/db", "patch", "system:serviceaccount:shop:db", "b", {"message": message}, 403)
+    server.log[-1] |= {
+        "objectRef": {"resource": "deployments", "namespace": "shop", "name": "web", "apiGroup": "apps"},
+        "requestURI": "/apis/apps/v1/namespaces/shop/deployments/web",
+        **event,
+    }
+
+
+DENIED = "ValidatingAdmissionPolicy 'fence-db' with binding 'fence-db' denied request: "
+HELD = (
+    "lease shop/db is held by a_1 since transition 3, and this write comes from pod b; only the holder may write: "
+    "stop this work, or acquire the lease first (fence db)"
+)
+
+
+@LOGGED
+def test_a_fenced_write_stands_at_its_lease(view: View) -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    fence_event(server, f'deployments.apps "web" is forbidden: {DENIED}{HELD}')
+    (lane,) = view(server).lanes
+    found = mark_of(lane, MarkKind.FENCED)
+    assert found.text.startswith("fence db refused patch deployments.apps shop/web by shop/db from pod b: ")
+    assert found.text.endswith(HELD)
+    assert (found.holder, found.writer) == ("a_1", "shop/db from pod b")
+
+
+def test_a_fence_that_only_notes_is_marked_by_its_annotation() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    failures = json.dumps([{"message": HELD, "policy": "fence-db", "validationActions": ["Audit"]}])
+    annotations = {"validation.policy.admission.k8s.io/validation_failure": failures}
+    fence_event(server, "", responseStatus={"code": 200}, annotations=annotations)
+    (lane,) = of_log(server).lanes
+    assert mark_of(lane, MarkKind.FENCED).text.startswith("fence db noted, and did not refuse, patch deployments.apps")
+
+
+def test_a_fenced_write_without_a_lease_is_placed_by_its_fence_or_counted() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    missing = f"{DENIED}failed to configure binding: no params found (fence db)"
+    fence_event(server, missing)
+    fence_event(server, DENIED + HELD)
+    fence_event(server, missing)
+    timeline = of_log(server)
+    (lane,) = timeline.lanes
+    assert [mark.kind for mark in lane.marks].count(MarkKind.FENCED) == 2
+    assert timeline.thinned == ("1 write that fence db refused are left out: the log does not name its lease",)
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["in order", "last file first"])
+def test_rotated_logs_are_read_in_the_order_of_time(order: int) -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(20)
+    server.wait(18)
+    server.elector("b", "shop/db").lead(10)
+    lines = server.audit_log().splitlines(keepends=True)
+    parts = [b"".join(lines[:5]), b"".join(lines[5:11]), b"".join(lines[11:])]
+    (lane,) = timeline_of(*parts[::order]).lanes
+    assert spans(lane) == spans(of_log(server).lanes[0])
+    assert lane.ticks.count == 15
+
+
+def test_a_watch_that_begins_while_it_is_held_begins_there() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(600)
+    events = server.events[-10:]
+    server.events = [(events[0][0], "ADDED", events[0][2]), *events[1:]]
+    timeline = of_watch(server)
+    (lane,) = timeline.lanes
+    assert seconds(timeline.begins) == 582.0
+    assert spans(lane) == [("held", "a_1", 0.0, None)]
+    assert marks(lane) == []
+
+
+def test_a_dump_shows_what_is_held_and_what_is_overdue() -> None:
+    server = FakeServer()
+    a, m = server.elector("a", "shop/db"), server.elector("m", "shop/mail")
+    together(20, a, m)
+    together(40, m)
+    builder = TimelineBuilder(LATEST)
+    assert list(builder.observe_all(read("dump", [server.dump()]))) == []
+    assert builder.reach.until is None
+    db, mail = builder.timeline(server.now).lanes
+    assert spans(db) == [("held", "a_1", 0.0, 35.0), ("overdue", "a_1", 35.0, None)]
+    assert spans(mail) == [("held", "m_1", 0.0, None)]
+
+
+def test_a_stamp_of_the_future_moves_nothing_beyond_the_present() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(10)
+    a.renew(renewTime="2093-01-01T00:00:00.000000Z")
+    for entry in server.leases["shop/db"]["metadata"]["managedFields"]:
+        entry["time"] = "2093-01-01T00:00:00Z"
+    server.wait(2)
+    a.lead(10)
+    timeline = of_watch(server)
+    assert timeline.ends <= LATEST
+    assert all((span.ends or 0) <= LATEST for lane in timeline.lanes for span in lane.spans)
+    assert timeline.lanes[0].spans[-1].kind is SpanKind.HELD
