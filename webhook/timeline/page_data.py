@@ -3,8 +3,9 @@
     {"version": 1, "begins": µs, "ends": µs, "readAt": µs or null, "sources": [text], "thinned": [text],
      "strings": ["", text, ...], "spanKinds": ["held", ...], "markKinds": ["created", ...], "lanes": [lane]}
 
-A lane is `{"id", "kind", "namespace", "name", "duration", "spans", "ticks", "buckets", "marks", "candidates"}`. `id` is
-`Lease/NAMESPACE/NAME`, `kind` and so on are texts, `duration` is in seconds or null, and the lists are flat:
+A lane is `{"id", "kind", "namespace", "name", "duration", "summary", "spans", "ticks", "buckets", "marks",
+"candidates"}`. `id` is `Lease/NAMESPACE/NAME`, `kind` and so on are texts, `duration` is in seconds or null, and the
+lists are flat:
 
 - `spans`: kind, begins, ends or null, holder, writer, manager, count: seven numbers for each span;
 - `ticks`: the first moment, then the difference from the one before;
@@ -12,14 +13,17 @@ A lane is `{"id", "kind", "namespace", "name", "duration", "spans", "ticks", "bu
 - `marks`: kind, at, text, holder, writer, count, ends or null: seven numbers for each.
 
 Kinds are indexes of `spanKinds` and `markKinds`, texts are indexes of `strings`, moments are microseconds since
-`begins` of the timeline, which may be negative.
+`begins` of the timeline, which may be negative. Characters that nobody would see, such as those that change the
+direction of text, and lone surrogates, which JSON in UTF-8 cannot carry, are escaped in every text.
 """
 
 from typing import Any, Final
 
 import msgspec
 
+from webhook.api.text import escape
 from webhook.timeline.model import Lane, MarkKind, SpanKind, Timeline
+from webhook.timeline.summary import summary
 
 VERSION: Final = 1
 
@@ -30,15 +34,15 @@ _MARK_KINDS: Final = {kind: number for number, kind in enumerate(MarkKind)}
 def page_data(timeline: Timeline) -> bytes:
     """The whole timeline as JSON in UTF-8; not escaped for HTML."""
     strings = _Strings()
-    lanes = [_lane(lane, timeline.begins, strings) for lane in timeline.lanes]
+    lanes = [_lane(lane, timeline, strings) for lane in timeline.lanes]
     return msgspec.json.encode(
         {
             "version": VERSION,
             "begins": timeline.begins,
             "ends": timeline.ends,
             "readAt": timeline.read_at,
-            "sources": [_without_surrogates(one) for one in timeline.sources],
-            "thinned": timeline.thinned,
+            "sources": [escape(one) for one in timeline.sources],
+            "thinned": [escape(one) for one in timeline.thinned],
             "strings": strings.texts,
             "spanKinds": [kind.value for kind in SpanKind],
             "markKinds": [kind.value for kind in MarkKind],
@@ -58,10 +62,11 @@ class _Strings:
 
     @property
     def texts(self) -> list[str]:
-        return list(self._numbers)
+        return [escape(text) for text in self._numbers]
 
 
-def _lane(lane: Lane, since: int, strings: _Strings) -> dict[str, Any]:
+def _lane(lane: Lane, timeline: Timeline, strings: _Strings) -> dict[str, Any]:
+    since = timeline.begins
     spans: list[int | None] = []
     for span in lane.spans:
         ends = None if span.ends is None else span.ends - since
@@ -75,19 +80,15 @@ def _lane(lane: Lane, since: int, strings: _Strings) -> dict[str, Any]:
     moments = lane.ticks.moments
     buckets = [part for one in lane.ticks.buckets for part in (one.begins - since, one.ends - since, one.count)]
     return {
-        "id": f"{lane.kind}/{lane.namespace}/{lane.name}",
+        "id": escape(f"{lane.kind}/{lane.namespace}/{lane.name}"),
         "kind": lane.kind,
-        "namespace": lane.namespace,
-        "name": lane.name,
+        "namespace": escape(lane.namespace),
+        "name": escape(lane.name),
         "duration": lane.duration_seconds,
+        "summary": escape(summary(lane, timeline.ends)),
         "spans": spans,
         "ticks": [at - before for at, before in zip(moments, (since, *moments), strict=False)],
         "buckets": buckets,
         "marks": marks,
-        "candidates": [_lane(one, since, strings) for one in lane.candidates],
+        "candidates": [_lane(one, timeline, strings) for one in lane.candidates],
     }
-
-
-def _without_surrogates(text: str) -> str:
-    """A file name with bytes that are not UTF-8 has lone surrogates, which JSON cannot carry."""
-    return text.encode(errors="replace").decode()

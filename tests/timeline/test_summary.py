@@ -1,0 +1,103 @@
+"""The sentences about one lane: who led, and the longest time without a leader with its reason."""
+
+import pytest
+
+from tests.timeline.election_samples import NOON, SECOND
+from webhook.timeline.model import Bucket, Lane, Mark, MarkKind, Span, SpanKind, Ticks
+from webhook.timeline.summary import Gap, gaps, longest_gap, summary
+
+END = NOON + 600 * SECOND
+FIRST = Span(SpanKind.HELD, NOON, NOON + 75 * SECOND, "a")
+OVERDUE = Span(SpanKind.OVERDUE, NOON + 75 * SECOND, NOON + 77 * SECOND, "a")
+SECOND_HOLDER = Span(SpanKind.HELD, NOON + 77 * SECOND, None, "b")
+TAKEN = Mark(MarkKind.TAKEOVER_BY_EXPIRY, NOON + 77 * SECOND, "b took it", "b")
+RENEWALS = Ticks((NOON, NOON + 60 * SECOND, NOON + 77 * SECOND))
+
+
+def lane(*spans: Span, ticks: Ticks = RENEWALS, marks: tuple[Mark, ...] = (TAKEN,)) -> Lane:
+    return Lane("Lease", "shop", "checkout", 15, spans, ticks, marks)
+
+
+def test_an_expired_lease_had_no_leader_since_its_last_renewal_at_most() -> None:
+    assert longest_gap(lane(FIRST, OVERDUE, SECOND_HOLDER), END) == Gap(
+        NOON + 60 * SECOND, NOON + 77 * SECOND, "a", expired=True, next_holder="b"
+    )
+    assert summary(lane(FIRST, OVERDUE, SECOND_HOLDER), END) == (
+        "a led, then b from 12:01:17Z. Longest time without a leader: up to 17 s; a renewed it last at 12:01:00Z, "
+        "and b took it at 12:01:17Z."
+    )
+
+
+def test_a_last_renewal_within_a_bucket_counts() -> None:
+    ticks = Ticks((), (Bucket(NOON, NOON + 58 * SECOND, 30), Bucket(NOON + 77 * SECOND, NOON + 99 * SECOND, 9)))
+    assert gaps(lane(FIRST, OVERDUE, SECOND_HOLDER, ticks=ticks), END)[0].begins == NOON + 58 * SECOND
+
+
+def test_without_a_renewal_it_counts_from_the_beginning_of_the_holder() -> None:
+    assert gaps(lane(FIRST, OVERDUE, ticks=Ticks()), END)[0].begins == NOON
+    assert gaps(lane(OVERDUE, ticks=Ticks()), END)[0].begins == OVERDUE.begins
+
+
+def test_a_released_lease_had_no_leader_since_the_release() -> None:
+    held = Span(SpanKind.HELD, NOON, NOON + 60 * SECOND, "a")
+    free = Span(SpanKind.LEADERLESS, NOON + 60 * SECOND, NOON + 61 * SECOND)
+    taken = Span(SpanKind.HELD, NOON + 61 * SECOND, None, "b")
+    assert summary(lane(held, free, taken), END) == (
+        "a led, then b from 12:01:01Z. Longest time without a leader: 1 s; a gave it up at 12:01:00Z, "
+        "and b took it at 12:01:01Z."
+    )
+
+
+def test_overdue_and_then_deleted_is_one_time_without_a_leader() -> None:
+    deleted = Span(SpanKind.LEADERLESS, NOON + 77 * SECOND, None)
+    (gap,) = gaps(lane(FIRST, OVERDUE, deleted), END)
+    assert (gap.begins, gap.ends, gap.is_open) == (NOON + 60 * SECOND, END, True)
+    assert "Nobody has led for up to 9 min 0 s: a renewed it last at 12:01:00Z" in summary(
+        lane(FIRST, OVERDUE, deleted), END
+    )
+
+
+def test_a_holder_that_renews_late_keeps_it() -> None:
+    again = Span(SpanKind.HELD, NOON + 77 * SECOND, None, "a")
+    assert summary(lane(FIRST, OVERDUE, again), END) == (
+        "a led. Longest time without a leader: up to 17 s; a renewed it last at 12:01:00Z, until 12:01:17Z."
+    )
+
+
+@pytest.mark.parametrize(
+    ("spans", "said"),
+    [
+        ((), "It was not seen."),
+        ((Span(SpanKind.LEADERLESS, NOON),), "Nobody held it."),
+        ((Span(SpanKind.HELD, NOON, None, "a"),), "a led. It always had a leader."),
+        (
+            (Span(SpanKind.LEADERLESS, NOON, NOON + SECOND), Span(SpanKind.HELD, NOON + SECOND, None, "a")),
+            "a led. Longest time without a leader: 1 s; nobody held it from 12:00:00Z on, and a took it at 12:00:01Z.",
+        ),
+        (
+            (Span(SpanKind.SEVERAL, NOON, NOON + SECOND, count=70), Span(SpanKind.HELD, NOON + SECOND, None, "a")),
+            "It changed hands about 71 times; a was the last leader. It always had a leader.",
+        ),
+    ],
+)
+def test_other_lanes(spans: tuple[Span, ...], said: str) -> None:
+    assert summary(lane(*spans, marks=()), END) == said
+
+
+def test_many_holders_are_counted() -> None:
+    turns = [Span(SpanKind.HELD, NOON + n * SECOND, NOON + (n + 1) * SECOND, "abc"[n % 3]) for n in range(5)]
+    assert summary(lane(*turns, marks=()), END) == (
+        "a led first; 4 handovers among 3 holders, the last to b from 12:00:04Z. It always had a leader."
+    )
+
+
+def test_steals_are_named() -> None:
+    stolen = Mark(MarkKind.STEAL, NOON + 5 * SECOND, "b took it from a", "b")
+    held = Span(SpanKind.HELD, NOON, None, "b")
+    assert "b took it at 12:00:05Z while it was still held." in summary(lane(held, marks=(stolen,)), END)
+    assert "It was taken 2 times while it was still held." in summary(lane(held, marks=(stolen, stolen)), END)
+
+
+def test_a_candidate_is_no_leader() -> None:
+    offered = Lane("LeaseCandidate", "shop", "a", None, (Span(SpanKind.OFFERED, NOON, None, "a"),))
+    assert summary(offered, END) == "A candidate from 12:00:00Z."

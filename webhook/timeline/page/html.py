@@ -1,0 +1,98 @@
+"""Puts the page together: markup, style, scripts, the library that draws, and the data.
+
+Everything that comes from a cluster travels in one JSON block, which no browser executes, and is shown as text. The
+Content-Security-Policy of the page names each script and the style by hash, so nothing else runs, even if some text
+reached the markup.
+"""
+
+from base64 import b64encode
+from functools import cache
+from hashlib import sha256
+from html import escape
+from importlib import resources
+from string import Template
+from typing import Final
+
+from webhook.timeline.model import Timeline
+from webhook.timeline.page.library import LIBRARY
+from webhook.timeline.page_data import page_data
+
+SCRIPTS: Final = (
+    "words.js",
+    "data.js",
+    "state.js",
+    "shapes.js",
+    "spans.js",
+    "lanes.js",
+    "axis.js",
+    "cursor.js",
+    "details.js",
+    "filters.js",
+    "table.js",
+    "keyboard.js",
+    "live.js",
+    "main.js",
+)
+"""In the order in which they run; each may call what stands above it, and all may be called once the page is there."""
+
+_FOR_HTML: Final = str.maketrans(
+    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+)
+
+
+def render(timeline: Timeline, *, events: str = "") -> str:
+    """The page as HTML.
+
+    Args:
+        timeline: what to show.
+        events: the path, on the server that serves the page, of server-sent events with more lanes; "" for a file.
+
+    """
+    library, style, scripts = _parts()
+    return _template().substitute(
+        policy=escape(content_security_policy(events=events)),
+        events=escape(events),
+        style=style,
+        library=library,
+        library_name=escape(f"{LIBRARY.name} {LIBRARY.version}"),
+        library_license=escape(LIBRARY.license),
+        library_notice=escape(_text("vendor/LICENSE")),
+        scripts="\n".join(f"<script>{script}</script>" for script in scripts),
+        data=page_data(timeline).decode().translate(_FOR_HTML),
+    )
+
+
+@cache
+def content_security_policy(*, events: str = "") -> str:
+    """The policy that the page carries itself; a server may send it as a header, too."""
+    library, style, scripts = _parts()
+    hashes = " ".join(_source(script) for script in (library, *scripts))
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src {hashes}",
+            f"style-src {_source(style)}",
+            "connect-src 'self'" if events else "connect-src 'none'",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+
+
+def _source(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+@cache
+def _parts() -> tuple[str, str, tuple[str, ...]]:
+    """The library, the style and the scripts."""
+    return _text("vendor/d3.min.js"), _text("page.css"), tuple(_text(f"scripts/{name}") for name in SCRIPTS)
+
+
+@cache
+def _template() -> Template:
+    return Template(_text("page.html"))
+
+
+def _text(path: str) -> str:
+    return resources.files(__package__).joinpath(path).read_text(encoding="utf-8")

@@ -1,0 +1,65 @@
+// The axis of time, and the strip above it that shows the whole time and the window that the lanes show.
+"use strict";
+
+const STRIP = 30;
+const brush = d3.brushX().on("brush end", (event) => {
+  if (!event.sourceEvent) return;
+  view.follows = false;
+  const selection = event.selection;
+  if (selection && selection[1] - selection[0] >= 2) show(...selection.map(chart.whole.invert));
+  else if (event.type === "end") show(...chart.whole.domain());
+});
+
+function timeFormat(from, until) {
+  const wide = until - from;
+  const digits = wide < 2 * SECOND ? 3 : wide < 20 * SECOND ? 1 : 0;
+  return (date) => {
+    const at = date.getTime() * 1000;
+    const time = wide > 6 * 3600 * SECOND ? clock(at).slice(0, 5) : clock(at, digits);
+    return at % DAY === 0 || wide > 3 * DAY ? `${d3.utcFormat("%e %b")(date)} ${time.slice(0, 5)}` : time;
+  };
+}
+
+function paintAxis() {
+  const [from, until] = chart.scale.domain();
+  const dates = d3.scaleUtc([from, until].map((at) => new Date((book.base + at) / 1000)), chart.scale.range());
+  const svg = d3.select("#axis").attr("width", chart.width).attr("height", 24);
+  const [left, right] = chart.scale.range();
+  const number = Math.max(2, Math.floor((right - left) / 110));
+  svg.selectAll("g").data([0]).join("g").attr("transform", "translate(0,23)").call(d3.axisTop(dates).ticks(number).tickFormat(timeFormat(from, until)).tickSizeOuter(0));
+  svg.selectAll(".date").data([parts(book.base + Math.max(from, book.from)).date]).join("text").attr("class", "date").attr("x", 12).attr("y", 15).text((date) => `${date}, UTC`);
+}
+
+function paintOverview() {
+  const svg = d3.select("#overview").attr("width", chart.width).attr("height", STRIP);
+  const [left, right] = chart.whole.range();
+  const key = `${chart.width} ${view.version}`;
+  if (svg.property("key") !== key) {
+    svg.property("key", key).selectAll("*").remove();
+    svg.append("text").attr("class", "date").attr("x", 12).attr("y", 19).text("All lanes");
+    svg.append("rect").attr("class", "ground").attr("x", left).attr("width", right - left).attr("y", 4).attr("height", STRIP - 8);
+    svg.append("path").attr("class", "lost").attr("d", columns(left, right, (add) => {
+      for (const lane of view.lanes) if (!lane.parent) for (const gap of lane.gaps) add(chart.whole(gap.begins), chart.whole(endOf(book, gap)));
+    }, 4, STRIP - 14));
+    svg.append("path").attr("class", "happened").attr("d", columns(left, right, (add) => {
+      for (const lane of view.lanes) for (const mark of lane.marks) if (isShown(mark)) add(chart.whole(mark.begins), chart.whole(mark.begins));
+    }, STRIP - 9, 5));
+    svg.append("g").attr("class", "brush").call(brush.extent([[left, 2], [right, STRIP - 2]]));
+  }
+  const [from, until] = chart.scale.domain();
+  svg.select(".brush").call(brush.move, [Math.max(left, chart.whole(from)), Math.min(right, chart.whole(until))]);
+}
+
+/** One path that fills each column of a pixel in which something lies. */
+function columns(left, right, each, top, height) {
+  const filled = new Uint8Array(Math.ceil(right - left) + 1);
+  each((begins, ends) => filled.fill(1, Math.max(0, Math.floor(begins - left)), Math.max(0, Math.min(filled.length, Math.floor(ends - left) + 1))));
+  let path = "";
+  for (let at = 0; at < filled.length; at += 1) {
+    if (!filled[at]) continue;
+    const begins = at;
+    while (at < filled.length && filled[at]) at += 1;
+    path += `M${left + begins},${top}h${at - begins}v${height}h${begins - at}z`;
+  }
+  return path;
+}

@@ -1,0 +1,106 @@
+// The note beside an item (on hover and on focus), and the details of the one that was chosen.
+"use strict";
+
+/** Facts of an item: what it says, then pairs of a word and a value. */
+function factsOf(item) {
+  const facts = [];
+  const put = (word, value) => { if (value) facts.push([word, value]); };
+  const lane = item.lane || item;
+  put("Lease", `${lane.kind} ${lane.title}`);
+  if (item.type === "lane") {
+    put("Duration", lane.duration === null ? "" : length(lane.duration * SECOND));
+    put("Handovers", String(lane.handovers));
+    put("Renewals", (lane.ticks.length + d3.sum(lane.buckets, (one) => one.count)).toLocaleString("en"));
+    return facts;
+  }
+  put(item.ends === null && item.type === "mark" ? "At" : "From", item.begins < book.from && item.type === "span" ? `before the input begins (${instant(book, item.begins, 6)})` : instant(book, item.begins, 6));
+  if (item.type === "span") put("Until", item.ends === null ? "the end of the input" : instant(book, item.ends, 6));
+  else if (item.ends !== null) put("Until", instant(book, item.ends, 6));
+  if (item.type === "span") put("Length", length(lengthOf(book, item)));
+  put(item.kind === "overdue" ? "Held by name by" : item.kind === "leaderless" ? "Last holder" : "Holder", item.holder);
+  put("Writer", item.writer);
+  put("Field manager", item.manager);
+  const gap = lane.gaps.find((one) => one.span === item || (item.type === "span" && UNLED.has(item.kind) && one.begins <= item.begins && endOf(book, one) >= endOf(book, item)));
+  if (gap && gap.expired) put("No leader", `for up to ${length(lengthOf(book, gap))}, counted from the last renewal at ${instant(book, gap.begins, 3)}`);
+  return facts;
+}
+
+function listOfFacts(facts) {
+  const list = made("dl");
+  for (const [word, value] of facts) list.append(made("dt", word), made("dd", value));
+  return list;
+}
+
+function tipFor(items) {
+  const tip = element("tip");
+  const [item] = items;
+  const content = [made("strong", items.length > 1 ? `${items.length} here, from ${instant(book, item.begins)} on` : titleOf(book, item))];
+  if (items.length > 1) {
+    const list = made("ul");
+    for (const one of items.slice(0, 6)) list.append(made("li", `${instant(book, one.begins, 3)} ${titleOf(book, one)}${one.text ? `: ${one.text}` : ""}`));
+    if (items.length > 6) list.append(made("li", `and ${items.length - 6} more: zoom in`));
+    content.push(list);
+  } else {
+    if (item.text || item.summary) content.push(made("p", item.text || item.summary));
+    content.push(listOfFacts(factsOf(item)));
+  }
+  tip.replaceChildren(...content);
+}
+
+/** Show the note for an element of the drawing, or hide it. */
+function tipAt(node) {
+  const tip = element("tip");
+  tip.hidden = !node;
+  if (!node) return;
+  tipFor(node.items);
+  const box = node.getBoundingClientRect();
+  const { width, height } = tip.getBoundingClientRect();
+  const wanted = view.pointer !== null && chart.pageX !== undefined ? chart.pageX + 14 : Math.max(box.left, chart.left) + 8;
+  tip.style.left = `${Math.max(8, Math.min(wanted, innerWidth - width - 12))}px`;
+  tip.style.top = `${box.bottom + height + 12 < innerHeight ? box.bottom + 8 : Math.max(4, box.top - height - 8)}px`;
+}
+
+function paintTip() {
+  const node = view.hovered || (document.activeElement === list && !view.isTipClosed ? list.querySelector(".active") : null);
+  tipAt(node && node.isConnected ? node : null);
+}
+
+/** Fill the details; `items` are several if they lie too close to be drawn apart. */
+function select(items) {
+  view.selected = items[0];
+  const section = element("details");
+  const content = [];
+  for (const item of items.slice(0, 50)) {
+    const heading = made("h2");
+    heading.append(item.type === "mark" ? glyph(item.kind) : made("span", "", item.type === "span" ? `swatch ${item.kind} c${item.lane.colors.get(item.holder)}` : ""), made("span", titleOf(book, item)));
+    content.push(heading);
+    if (item.text || item.summary) content.push(made("p", item.text || item.summary, "whole"));
+    content.push(listOfFacts(factsOf(item)));
+  }
+  if (items.length > 50) content.push(made("p", `and ${items.length - 50} more: zoom in, or see the table`));
+  section.replaceChildren(...content);
+  repaint();
+}
+
+function itemsAt(event) {
+  const node = event.target.closest(".item");
+  return node && list.contains(node) ? node : null;
+}
+
+function listenForItems() {
+  list.addEventListener("pointermove", (event) => {
+    chart.pageX = event.clientX;
+    view.hovered = itemsAt(event);
+  });
+  list.addEventListener("pointerleave", () => { view.hovered = null; });
+  list.addEventListener("click", (event) => {
+    const node = itemsAt(event);
+    const [x] = d3.pointer(event, list);
+    if (node) {
+      view.active = node.items[0];
+      select(node.items);
+    }
+    if (x > chart.left) fixCursor(Math.min(Math.max(chart.scale.invert(x), book.from), book.ends));
+    view.isTipClosed = true;
+  });
+}

@@ -1,0 +1,69 @@
+// The kinds of marks: a shape of its own for each, so that no color is needed to tell them apart.
+"use strict";
+
+/** A shape of our own, of straight lines in a square from -1 to 1. */
+function outline(...points) {
+  return {
+    draw(context, size) {
+      const half = Math.sqrt(size) / 2;
+      points.forEach(([x, y], index) => (index ? context.lineTo(x * half, y * half) : context.moveTo(x * half, y * half)));
+      context.closePath();
+    },
+  };
+}
+
+const downward = outline([-1.1, -0.9], [1.1, -0.9], [0, 1.1]);
+const hourglass = outline([-1, -1], [1, -1], [-1, 1], [1, 1]);
+const chevron = outline([-1, -0.9], [0, 0.1], [1, -0.9], [1, -0.1], [0, 0.9], [-1, -0.1]);
+
+const MARKS = {
+  steal: { shape: d3.symbolStar, look: "grave", rank: 0, words: "steal" },
+  "forged-stamps": { shape: d3.symbolAsterisk, look: "grave line", rank: 1, words: "forged stamps" },
+  denied: { shape: d3.symbolTimes, look: "grave line", rank: 2, words: "denied" },
+  fenced: { shape: d3.symbolWye, look: "grave", rank: 3, words: "fenced" },
+  "would-deny": { shape: d3.symbolTriangle2, look: "warning line", rank: 4, words: "would be denied" },
+  warned: { shape: d3.symbolTriangle, look: "warning", rank: 5, words: "warned" },
+  failed: { shape: downward, look: "warning", rank: 6, words: "failed" },
+  slow: { shape: hourglass, look: "warning", rank: 7, words: "slow" },
+  deleted: { shape: d3.symbolSquare, look: "plain", rank: 8, words: "deleted" },
+  "takeover-by-expiry": { shape: d3.symbolDiamond, look: "change", rank: 9, words: "taken over after expiry" },
+  takeover: { shape: d3.symbolCross, look: "change", rank: 10, words: "taken over" },
+  "takeover-by-release": { shape: d3.symbolDiamond2, look: "change line", rank: 11, words: "taken over after release" },
+  release: { shape: d3.symbolSquare2, look: "plain line", rank: 12, words: "released" },
+  created: { shape: d3.symbolCircle, look: "change", rank: 13, words: "created" },
+  claim: { shape: d3.symbolCircle, look: "change line", rank: 14, words: "claimed" },
+  edit: { shape: d3.symbolPlus, look: "warning line", rank: 15, words: "edited" },
+  pinged: { shape: chevron, look: "plain", rank: 16, words: "pinged" },
+};
+const UNKNOWN_MARK = { shape: d3.symbolCircle, look: "plain line", rank: 99, words: "" };
+
+function markLook(kind) {
+  return MARKS[kind] || UNKNOWN_MARK;
+}
+
+function markWords(kind) {
+  return markLook(kind).words || kind.replaceAll("-", " ");
+}
+
+const drawn = new Map();
+
+/** The path of a mark around 0,0. */
+function markPath(kind, size = 62) {
+  const key = `${kind} ${size}`;
+  if (!drawn.has(key)) drawn.set(key, d3.symbol(markLook(kind).shape, size)());
+  return drawn.get(key);
+}
+
+/** A small picture of a kind for a list. */
+function glyph(kind) {
+  const svg = d3.create("svg").attr("class", "glyph").attr("viewBox", "-8 -8 16 16").attr("width", 16).attr("height", 16).attr("aria-hidden", "true");
+  if (SPAN_WORDS[kind]) {
+    svg.append("rect").attr("class", `bar ${kind} c0`).attr("x", -7).attr("y", -5).attr("width", 14).attr("height", 10).attr("rx", 2);
+    if (kind === "overdue") svg.append("rect").attr("class", "amber").attr("x", -7).attr("y", -5).attr("width", 14).attr("height", 10).attr("rx", 2);
+  } else if (kind === "renewals") {
+    svg.append("path").attr("class", "ticks").attr("d", "M-6,-4v8h1v-8zM-2,-4v8h1v-8zM2,-4v8h1v-8zM6,-4v8h1v-8z");
+  } else {
+    svg.append("path").attr("class", `mark ${markLook(kind).look}`).attr("d", markPath(kind));
+  }
+  return svg.node();
+}

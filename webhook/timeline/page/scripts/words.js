@@ -1,0 +1,83 @@
+// Times and lengths of time as people read them. All times are microseconds; `base` is when the timeline begins.
+"use strict";
+
+const SECOND = 1e6;
+const MINUTE = 60 * SECOND;
+const DAY = 86400 * SECOND;
+
+/** The date and time of day in UTC, split: `2026-11-22` and `12:03:10.250000`. */
+function parts(at) {
+  const micros = Math.round(at);
+  const seconds = Math.floor(micros / SECOND);
+  const text = new Date(seconds * 1000).toISOString();
+  return { date: text.slice(0, -14), time: text.slice(-13, -5), rest: String(micros - seconds * SECOND).padStart(6, "0") };
+}
+
+/** The time of day: `12:03:10`, with `digits` digits of the second. */
+function clock(at, digits = 0) {
+  const { time, rest } = parts(at);
+  return digits ? `${time}.${rest.slice(0, digits)}` : time;
+}
+
+/** With the date if the timeline spans several days. */
+function instant(book, at, digits = 0) {
+  const time = clock(book.base + at, digits);
+  return book.hasDates ? `${parts(book.base + at).date} ${time}` : time;
+}
+
+/** A length of time in its two largest units; of short ones a tenth of a second counts. */
+function length(micros) {
+  if (micros < 0) return `-${length(-micros)}`;
+  if (micros < SECOND) return `${Number((micros / SECOND).toPrecision(2))} s`;
+  if (micros < MINUTE) return micros % SECOND >= SECOND / 10 ? `${(Math.floor(micros / 1e5) / 10).toFixed(1)} s` : `${Math.floor(micros / SECOND)} s`;
+  const seconds = Math.floor(micros / SECOND);
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  const minutes = Math.floor((seconds + 30) / 60);
+  if (minutes < 24 * 60) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  const hours = Math.floor((seconds + 1800) / 3600);
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** `1 lease`, `2 leases`. */
+function count(number, what) {
+  return number === 1 ? `1 ${what}` : `${number.toLocaleString("en")} ${what}s`;
+}
+
+/** The instant that a person typed, nearest to `near`; NaN if it is none. `12:03`, `12:03:10.5`, `2026-11-22 12:03:10`. */
+function typedInstant(book, text, near) {
+  const match = /^\s*(?:(\d{4}-\d\d-\d\d)[T ])?(\d{1,2}):(\d\d)(?::(\d\d(?:\.\d+)?))?\s*Z?\s*$/.exec(text);
+  if (!match) return NaN;
+  const ofDay = (Number(match[2]) * 3600 + Number(match[3]) * 60 + Number(match[4] || 0)) * SECOND;
+  if (match[1]) return Date.parse(`${match[1]}T00:00:00Z`) * 1000 + ofDay - book.base;
+  const day = Math.floor((book.base + near) / DAY) * DAY;
+  const choices = [day - DAY, day, day + DAY].map((start) => start + ofDay - book.base);
+  const inside = choices.filter((at) => at >= book.from && at <= book.ends);
+  return (inside.length ? inside : choices).sort((a, b) => Math.abs(a - near) - Math.abs(b - near))[0];
+}
+
+const SPAN_WORDS = {
+  held: "held",
+  overdue: "overdue",
+  leaderless: "no leader",
+  offered: "candidate",
+  several: "many changes",
+};
+
+/** What a span says in one line. */
+function spanTitle(book, span) {
+  const lasted = length(endOf(book, span) - span.begins) + (span.ends === null ? " so far" : "");
+  if (span.kind === "leaderless") return `no leader for ${lasted}`;
+  if (span.kind === "overdue") return `${span.holder || "the holder"}, overdue for ${lasted}`;
+  if (span.kind === "several") return `${count(span.count, "span")} in ${lasted}, too many to draw`;
+  if (span.kind === "offered") return `${span.holder || span.lane.name} is a candidate for ${lasted}`;
+  return `held by ${span.holder || "a holder that the input does not name"} for ${lasted}`;
+}
+
+function markTitle(mark) {
+  const words = mark.kind.replaceAll("-", " ");
+  return mark.count > 1 ? `${words}, ${mark.count} times` : words;
+}
+
+function titleOf(book, item) {
+  return item.type === "mark" ? markTitle(item) : item.type === "span" ? spanTitle(book, item) : item.title;
+}

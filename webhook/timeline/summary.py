@@ -1,0 +1,140 @@
+"""One lane in a few sentences: who led, how often that changed, and how long nobody did, at most, and why."""
+
+from bisect import bisect_right
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.explanation.words import clock, count, length, name
+from webhook.timeline.model import Lane, MarkKind, Span, SpanKind
+
+UNLED: Final = frozenset({SpanKind.OVERDUE, SpanKind.LEADERLESS})
+MOST_HOLDERS: Final = 3
+"""Holders that are named one by one."""
+
+
+class Gap(Struct, frozen=True, gc=False):
+    """A time without a leader, in microseconds since 1970.
+
+    It begins with the last renewal before the lease expired, as its holder may have died right after, or with the
+    release or deletion. `holder` led before, "" if that is unknown; `expired` says that it did not renew in time.
+    `next_holder` is "" and `ends` the end of the timeline if it lasts until then.
+    """
+
+    begins: int
+    ends: int
+    holder: str
+    expired: bool
+    next_holder: str = ""
+    is_open: bool = False
+
+    @property
+    def length(self) -> int:
+        """Microseconds."""
+        return self.ends - self.begins
+
+
+def gaps(lane: Lane, until: int) -> tuple[Gap, ...]:
+    """Each time without a leader, in order; `until` is the end of the timeline."""
+    found: list[Gap] = []
+    spans = lane.spans
+    number = 0
+    while number < len(spans):
+        first = spans[number]
+        if first.kind not in UNLED:
+            number += 1
+            continue
+        after = number
+        while after < len(spans) and spans[after].kind in UNLED:
+            after += 1
+        found.append(_gap(lane, spans[number - 1] if number else None, first, spans[after - 1], until, after))
+        number = after
+    return tuple(found)
+
+
+def longest_gap(lane: Lane, until: int) -> Gap | None:
+    """The longest time without a leader, the first of equally long ones; None if there was none."""
+    return max(gaps(lane, until), key=lambda gap: gap.length, default=None)
+
+
+def summary(lane: Lane, until: int) -> str:
+    """What a person should know first about this lane; `until` is the end of the timeline."""
+    led = [span for span in lane.spans if span.kind not in UNLED]
+    if not led:
+        return "Nobody held it." if lane.spans else "It was not seen."
+    if lane.kind == "LeaseCandidate":
+        return f"A candidate from {clock(led[0].begins, until)}."
+    sentences = [_who(led, until), *_steals(lane, until)]
+    gap = longest_gap(lane, until)
+    sentences.append("It always had a leader." if gap is None else _in_words(gap, until))
+    return " ".join(sentences)
+
+
+def _gap(lane: Lane, before: Span | None, first: Span, last: Span, until: int, after: int) -> Gap:
+    expired = first.kind is SpanKind.OVERDUE
+    begins = first.begins
+    if expired:
+        begins = _last_renewal(lane, first.begins, before.begins if before else first.begins)
+    holder = first.holder or (before.holder if before else "")
+    following = lane.spans[after] if after < len(lane.spans) else None
+    if following is None:
+        ends = until if last.ends is None else last.ends
+        return Gap(begins, max(begins, ends), holder, expired, is_open=last.ends is None)
+    return Gap(begins, following.begins, holder, expired, following.holder)
+
+
+def _last_renewal(lane: Lane, at: int, since: int) -> int:
+    """The last renewal until `at`, or `since` if none was seen after that."""
+    moments = lane.ticks.moments
+    number = bisect_right(moments, at)
+    if number:
+        return max(since, moments[number - 1])
+    ended = [bucket.ends for bucket in lane.ticks.buckets if bucket.ends <= at]
+    return max(since, ended[-1]) if ended else since
+
+
+def _who(led: list[Span], until: int) -> str:
+    """The holders in their order, each change of hands once."""
+    turns = [span for number, span in enumerate(led) if not number or span.holder != led[number - 1].holder]
+    if any(span.kind is SpanKind.SEVERAL for span in led):
+        changes = sum(span.count for span in led if span.kind is SpanKind.SEVERAL) + len(turns) - 1
+        return f"It changed hands about {changes} times; {name(led[-1].holder)} was the last leader."
+    holders = [f"{name(span.holder)} from {clock(span.begins, until)}" for span in turns[1:]]
+    if not holders:
+        return f"{name(turns[0].holder)} led."
+    if len(turns) <= MOST_HOLDERS:
+        return f"{name(turns[0].holder)} led, then {', then '.join(holders)}."
+    distinct = len({span.holder for span in turns})
+    return (
+        f"{name(turns[0].holder)} led first; {count(len(turns) - 1, 'handover')} among {distinct} holders, "
+        f"the last to {holders[-1]}."
+    )
+
+
+def _steals(lane: Lane, until: int) -> list[str]:
+    stolen = [mark for mark in lane.marks if mark.kind is MarkKind.STEAL]
+    if not stolen:
+        return []
+    if len(stolen) == 1:
+        return [f"{name(stolen[0].holder)} took it at {clock(stolen[0].at, until)} while it was still held."]
+    return [f"It was taken {len(stolen)} times while it was still held."]
+
+
+def _in_words(gap: Gap, until: int) -> str:
+    holder = name(gap.holder) if gap.holder else "its holder"
+    since = clock(gap.begins, until)
+    most = "up to " if gap.expired else ""
+    if gap.expired:
+        why = f"{holder} renewed it last at {since}"
+    elif gap.holder:
+        why = f"{holder} gave it up at {since}"
+    else:
+        why = f"nobody held it from {since} on"
+    if gap.is_open:
+        return f"Nobody has led for {most}{length(gap.length)}: {why}, and nobody has taken it since."
+    if not gap.next_holder or gap.next_holder == gap.holder:
+        return f"Longest time without a leader: {most}{length(gap.length)}; {why}, until {clock(gap.ends, until)}."
+    return (
+        f"Longest time without a leader: {most}{length(gap.length)}; {why}, and {name(gap.next_holder)} "
+        f"took it at {clock(gap.ends, until)}."
+    )
