@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -18,10 +19,8 @@ MARGIN = SECOND // 50
 
 
 def timeline_of(*texts: bytes) -> Timeline:
-    inputs = [
-        Input(f"in-{number}", lambda text=text, number=number: read(f"in-{number}", [text]))
-        for number, text in enumerate(texts)
-    ]  # type: ignore[misc]
+    names = [f"in-{number}" for number in range(len(texts))]
+    inputs = [Input(name, partial(read, name, [text])) for name, text in zip(names, texts, strict=True)]
     builder = TimelineBuilder(LATEST)
     assert list(builder.observe_all(in_order_of_time(inputs, LATEST))) == []
     assert builder.reach.until is not None

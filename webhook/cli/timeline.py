@@ -24,6 +24,7 @@ from webhook.observations.observation import Item, Unreadable
 from webhook.timeline.builder import TimelineBuilder
 from webhook.timeline.clipping import clipped
 from webhook.timeline.model import Timeline
+from webhook.timeline.thinning import fitted
 
 _DESCRIPTION = """\
 Draws who held each lease when, and what happened to it: takeovers, steals, denials, fenced writes. The page is one
@@ -108,7 +109,9 @@ def drawn(timeline: Timeline, output: str) -> bytes:
             names = ", ".join(f"{lane.namespace}/{lane.name}" for lane in timeline.lanes[:5])
             raise Failure(f"svg shows one lease: choose it with --lease; there are {names}")
         return svg(timeline).encode()
-    raise Failure("html is not there yet")
+    from webhook.timeline.page import render  # noqa: PLC0415
+
+    return render(fitted(timeline)).encode()
 
 
 def _wanted(lease: str) -> tuple[str, str]:
