@@ -14,6 +14,10 @@ from webhook.observations.observation import Item
 TIMEOUT: Final = "60s"
 """How long one request may take."""
 
+LEASES: Final = "leases.coordination.k8s.io"
+CANDIDATES: Final = "leasecandidates.coordination.k8s.io"
+SHOWN: Final = ("--output=json", "--show-managed-fields")
+
 _NO_SUCH_KIND: Final = "the server doesn't have a resource type"
 
 
@@ -27,9 +31,13 @@ class Cluster(Struct, frozen=True):
 
     @property
     def options(self) -> list[str]:
-        """Options that every call needs."""
-        words = [f"--request-timeout={TIMEOUT}"]
-        words += [f"--context={self.context}"] if self.context else []
+        """Options that every call needs, except a watch, which may take forever."""
+        return [f"--request-timeout={TIMEOUT}", *self.reach]
+
+    @property
+    def reach(self) -> list[str]:
+        """Options that say which cluster."""
+        words = [f"--context={self.context}"] if self.context else []
         words += [f"--kubeconfig={self.kubeconfig}"] if self.kubeconfig else []
         return words
 
@@ -50,18 +58,35 @@ def objects(cluster: Cluster, notes: list[str], *, with_pods: bool = False) -> I
         with_pods: pods and nodes too.
 
     """
-    shown = ["--output=json", "--show-managed-fields", "--chunk-size=500"]
-    yield from _listed(cluster, "leases.coordination.k8s.io", shown)
+    shown = [*SHOWN, "--chunk-size=500"]
+    yield from _listed(cluster, LEASES, shown)
     if with_pods:
         short = ["--output=json", "--chunk-size=500"]
         yield from _listed(cluster, "pods", short)
         yield from _listed(cluster, "nodes", short)
-    words = ["get", "leasecandidates.coordination.k8s.io", *cluster.place, *shown, *cluster.options]
+    words = ["get", CANDIDATES, *cluster.place, *shown, *cluster.options]
     result = _run(words)
     if result.returncode == 0:
         yield from stream("kubectl", io.BytesIO(result.stdout))
     elif _NO_SUCH_KIND not in result.stderr.decode(errors="replace"):
         notes.append(f"candidates were not read: {_first_line(result.stderr)}")
+
+
+def watching(cluster: Cluster, resource: str) -> "subprocess.Popen[bytes]":
+    """A kubectl that lists a resource and then prints each change, until the API server ends that; raises Failure.
+
+    Its standard error is a pipe, which the caller reads.
+    """
+    words = ["kubectl", "get", resource, *cluster.place, *SHOWN, "--watch", "--output-watch-events", *cluster.reach]
+    try:
+        return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603 - no shell
+    except OSError as error:
+        raise Failure(_missing(error)) from error
+
+
+def is_unknown(message: str) -> bool:
+    """Whether kubectl says that the cluster has no such resource."""
+    return _NO_SUCH_KIND in message
 
 
 def has_pod(cluster: Cluster, namespace: str, name: str) -> bool | None:

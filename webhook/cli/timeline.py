@@ -21,6 +21,7 @@ from webhook.cli.observed import inputs as inputs_of
 from webhook.cli.progress import Progress
 from webhook.cli.report import say
 from webhook.observations.observation import Item, Unreadable
+from webhook.rules.expiry import BOUND
 from webhook.timeline.builder import TimelineBuilder
 from webhook.timeline.clipping import clipped
 from webhook.timeline.model import Timeline
@@ -42,6 +43,7 @@ Examples:
   lease-webhook timeline leases.json /var/log/kubernetes/audit -o page.html
   lease-webhook timeline leases.json --lease shop/checkout --format svg -o checkout.svg
   lease-webhook timeline leases.json --format chrome-trace -o trace.json   # for ui.perfetto.dev or chrome://tracing
+  kubectl lease timeline --serve                                           # live, in a browser
 
 Exit codes: 0 it was drawn, 2 no lease was found, or nothing could be read.
 """
@@ -62,6 +64,8 @@ _HIDDEN: Final = (
 @click.option("--lease", "leases", metavar="NAMESPACE/NAME", multiple=True, help="only this one; may be repeated")
 @click.option("--from", "begins", metavar="RFC3339", help="draw from here")
 @click.option("--to", "ends", metavar="RFC3339", help="draw up to here")
+@click.option("--serve", "is_live", is_flag=True, help="serve the page, and follow what happens")
+@click.option("--bind", "address", metavar="HOST:PORT", default=None, help="with --serve; 127.0.0.1 unless given")
 @cluster_options
 def command(
     *,
@@ -71,6 +75,8 @@ def command(
     leases: tuple[str, ...],
     begins: str | None,
     ends: str | None,
+    is_live: bool,
+    address: str | None,
     context: str,
     kubeconfig: str,
     namespace: str,
@@ -79,9 +85,17 @@ def command(
     """Read everything, then draw it."""
     wanted = [_wanted(lease) for lease in leases]
     window = (moment(begins) if begins else None, moment(ends) if ends else None)
+    cluster = Cluster(context, kubeconfig, namespace, all_namespaces or not namespace)
+    if is_live:
+        if place or leases or window != (None, None) or output != "html":
+            raise Failure("--serve shows everything in a browser: it takes no -o, --format, --lease, --from and --to")
+        from webhook.cli.timeline_server import DEFAULT_ADDRESS, serve  # noqa: PLC0415
+
+        return serve(inputs, cluster, DEFAULT_ADDRESS if address is None else address)
+    if address is not None:
+        raise Failure("--bind is for --serve")
     if not place and output == "html" and sys.stdout.isatty():
         raise Failure("say where the page is to be written: -o page.html, or -o - for standard output")
-    cluster = Cluster(context, kubeconfig, namespace, all_namespaces or not namespace)
     timeline = _selected(_read(inputs, cluster), wanted, window)
     text = drawn(timeline, output)
     if place in {"", STANDARD_OUTPUT}:
@@ -125,7 +139,8 @@ def _read(paths: Sequence[str], cluster: Cluster) -> Timeline:
     clock = time.time_ns() // 1000
     notes: list[str] = []
     items: Iterable[Item] = in_order_of_time(inputs_of(paths), clock) if paths else kubectl.objects(cluster, notes)
-    builder = TimelineBuilder(clock)
+    # The API server's clock may be ahead of this computer's.
+    builder = TimelineBuilder(clock + BOUND)
     unreadable = 0
     for item in builder.observe_all(Progress("objects").watch(items)):
         if isinstance(item, Unreadable):

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from webhook.explanation.words import count
 from webhook.history.cluster_history import ClusterHistory, Key
 from webhook.history.lease_history import LeaseHistory
-from webhook.observations.observation import Fenced, LogEnd, Observation
+from webhook.observations.observation import Act, Fenced, LogEnd, Observation
 from webhook.timeline.candidate_record import CandidateRecord
 from webhook.timeline.causes import with_causes
 from webhook.timeline.clipping import lane_within
@@ -69,6 +69,8 @@ class TimelineBuilder(Struct):
             self.reach.until_at_least(min(seen.at, self.clock))
         elif isinstance(seen, Fenced):
             self._observe_fenced(seen)
+        elif seen.act is Act.COLLECTION:
+            return  # it says nothing of a single object
         elif seen.kind == "Lease":
             self._observe_lease((seen.namespace, seen.name), seen)
         else:
@@ -97,12 +99,26 @@ class TimelineBuilder(Struct):
             tuple(_candidate_lane(own, candidate, ends) for own, candidate in below),
         )
 
-    def timeline(self, ends: int, sources: tuple[str, ...] = (), read_at: int | None = None) -> Timeline:
-        """Everything from the first event up to `ends`, in microseconds since 1970."""
+    def timeline(
+        self,
+        ends: int,
+        sources: tuple[str, ...] = (),
+        read_at: int | None = None,
+        *,
+        keys: Iterable[Key] | None = None,
+    ) -> Timeline:
+        """Everything from the first event up to `ends`, in microseconds since 1970; with `keys` only some leases."""
         begins = self.reach.begins(ends)
-        lanes = tuple(lane_within(self.lane(key, ends), begins, ends) for key in self.keys())
+        lanes = tuple(
+            lane_within(self.lane(key, ends), begins, ends) for key in (self.keys() if keys is None else keys)
+        )
         thinned = (*self._not_shown(), *what_was_thinned(lanes))
         return Timeline(begins, ends, lanes, thinned, sources, read_at)
+
+    def overdue_between(self, begins: int, ends: int) -> list[Key]:
+        """Leases whose holder's time has run out after `begins`, and not after `ends`."""
+        times = ((key, record.overdue_at) for key, record in self._leases.items())
+        return [key for key, at in times if at is not None and begins < at <= ends]
 
     def _observe_lease(self, key: Key, seen: Observation) -> None:
         record = self._leases.get(key)

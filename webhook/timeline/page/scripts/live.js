@@ -15,6 +15,7 @@ function listenForLanes(path) {
     book.ends = Math.max(book.ends, ends - book.base);
     grow();
   });
+  source.addEventListener("status", (event) => say(JSON.parse(event.data).text || "Live."));
   source.addEventListener("end", (event) => {
     source.close();
     say(`No longer live: ${JSON.parse(event.data).why}`);

@@ -1,0 +1,106 @@
+"""`timeline --serve`: the page live, at an address of this computer that nobody else can guess."""
+
+import secrets
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Sequence
+from ipaddress import ip_address
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.cli import kubectl
+from webhook.cli.arguments import endpoint
+from webhook.cli.failure import Failure
+from webhook.cli.kubectl import Cluster
+from webhook.cli.observed import inputs
+from webhook.cli.report import say
+
+if TYPE_CHECKING:
+    from werkzeug.serving import BaseWSGIServer
+
+    from webhook.live.feed import Feed
+
+DEFAULT_ADDRESS: Final = "127.0.0.1:0"
+"""A free port."""
+TOKEN_BYTES: Final = 24
+_ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
+    """Serve until Ctrl-C or a signal that ends programs; then kubectl ends too.
+
+    Args:
+        paths: what to read, such as `-`; nothing runs kubectl.
+        cluster: where kubectl looks.
+        address: HOST:PORT to listen on.
+
+    """
+    try:
+        # The commands are installed without what the server needs.
+        from webhook.cli.live_watch import LiveWatch  # noqa: PLC0415
+        from webhook.live.app import make_app  # noqa: PLC0415
+        from webhook.live.feed import Feed  # noqa: PLC0415
+    except ModuleNotFoundError as missing:
+        raise Failure(f"--serve needs {missing.name}, which the server brings: lease-webhook[server]") from missing
+    host, _ = endpoint(address)
+    token = secrets.token_urlsafe(TOKEN_BYTES)
+    feed = Feed(", ".join(paths) or "kubectl get leases --watch")
+    with _listening(address) as listener:
+        port = listener.getsockname()[1]
+        server = _server(host, port, make_app(feed, token, [host, "localhost"]), listener)
+        watches = [] if paths else [LiveWatch(feed, cluster, one) for one in (kubectl.LEASES, kubectl.CANDIDATES)]
+        ended = threading.Event()
+        for number in _ENDING:
+            signal.signal(number, lambda *_: ended.set())
+        threading.Thread(target=server.serve_forever, name="page", daemon=True).start()
+        for watch in watches:
+            watch.start()
+        if paths:
+            threading.Thread(target=_read, args=(feed, paths), name="input", daemon=True).start()
+        shown = f"[{host}]" if ":" in host else host
+        print(f"http://{shown}:{port}/{token}/", flush=True)
+        say("Ctrl-C ends it")
+        try:
+            while not ended.wait(1.0):
+                pass
+        finally:
+            feed.end("lease-webhook has ended.")
+            for watch in watches:
+                watch.stop()
+            server.shutdown()
+    return 0
+
+
+def _listening(address: str) -> socket.socket:
+    host, port = endpoint(address)
+    try:
+        if not ip_address(socket.gethostbyname(host) if ":" not in host else host).is_loopback:
+            say(f"{host} is not this computer alone: whoever knows the address can read the leases, unencrypted")
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family)
+    except (OSError, ValueError) as error:
+        raise Failure(f"{address} cannot be bound: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _server(host: str, port: int, app: Any, listener: socket.socket) -> "BaseWSGIServer":  # noqa: ANN401 - a WSGI application
+    from werkzeug.serving import WSGIRequestHandler, make_server  # noqa: PLC0415
+
+    class Quiet(WSGIRequestHandler):
+        """Logs no request: its line would show the token."""
+
+        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+            """Nothing."""
+
+    return make_server(host, port, app, threaded=True, request_handler=Quiet, fd=listener.fileno())
+
+
+def _read(feed: "Feed", paths: Sequence[str]) -> None:
+    """Read the input; a broken part of it is said on the terminal."""
+    for item in chain.from_iterable(one.read() for one in inputs(paths)):
+        error = getattr(item, "error", None)
+        if error:
+            print(f"{getattr(item, 'source', '')}: {error}", file=sys.stderr)
+        feed.observe(item)
+    feed.say("The input has ended.")

@@ -1,0 +1,82 @@
+"""Server-sent events of a feed: `lanes` that changed, `clock` for the end of the timeline, `status`, `end`."""
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from webhook.live.feed import Feed
+from webhook.timeline.page_data import page_data
+from webhook.timeline.thinning import fitted
+
+MOST_LISTENERS: Final = 8
+SHORTEST_PAUSE: Final = 0.4
+"""Seconds between two messages, so that a burst of changes is one message."""
+LONGEST_PAUSE: Final = 1.0
+_SHARE: Final = 4
+"""A message that took long to make is followed by a pause that is longer by so much, so that work stays bounded."""
+
+
+class Listeners:
+    """How many pages listen, and what each of them gets."""
+
+    def __init__(self, feed: Feed, pause: float = SHORTEST_PAUSE) -> None:
+        self._feed = feed
+        self._pause = pause
+        self._places = threading.BoundedSemaphore(MOST_LISTENERS)
+
+    def messages(self) -> "Messages | None":
+        """The events for one more page; None if there are too many."""
+        return Messages(self._feed, self._pause, self._places) if self._places.acquire(blocking=False) else None
+
+
+class Messages:
+    """The events for one page, as bytes. A server calls `close` when the page has gone."""
+
+    def __init__(self, feed: Feed, pause: float, places: threading.BoundedSemaphore) -> None:
+        self._places = places
+        self._closing = threading.Lock()
+        self._is_closed = False
+        self._events = _events(feed, pause)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._events
+
+    def close(self) -> None:
+        """Give the place to another page; calling it twice does nothing."""
+        with self._closing:
+            if not self._is_closed:
+                self._is_closed = True
+                self._places.release()
+
+
+def _events(feed: Feed, pause: float) -> Iterator[bytes]:
+    version, status = 0, ""
+    while True:
+        began = time.monotonic()
+        change = feed.since(version)
+        if change.timeline.lanes:
+            yield _event("lanes", page_data(fitted(change.timeline)))
+        else:
+            yield _event("clock", _json({"ends": change.timeline.ends}))
+        if change.status != status:
+            status = change.status
+            yield _event("status", _json({"text": status}))
+        if change.has_ended:
+            yield _event("end", _json({"why": status}))
+            return
+        version = change.version
+        took = time.monotonic() - began
+        time.sleep(max(pause, took * _SHARE))
+        feed.wait(version, LONGEST_PAUSE)
+
+
+def _event(name: str, data: bytes) -> bytes:
+    # JSON of one line has no line break, which would end the data.
+    return b"event: " + name.encode() + b"\ndata: " + data + b"\n\n"
+
+
+def _json(value: dict[str, Any]) -> bytes:
+    return msgspec.json.encode(value)

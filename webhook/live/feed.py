@@ -1,0 +1,140 @@
+"""The timeline while it goes on: observations come in from threads, and those who listen get what has changed.
+
+Memory is bounded: a lease has so many renewals, marks and spans at most, and what changed is remembered by lease.
+"""
+
+import threading
+import time
+from collections import deque
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.api.objects import Lease
+from webhook.history.cluster_history import Key
+from webhook.history.moments import written_at
+from webhook.live.presence import Presence
+from webhook.observations.observation import Act, Fenced, Item, LogEnd, Observation
+from webhook.rules.expiry import BOUND
+from webhook.timeline.builder import TimelineBuilder
+from webhook.timeline.model import Timeline
+
+MOST_TICKS: Final = 100_000
+"""Renewals of all leases together that are drawn one by one."""
+_DELAYS: Final = 64
+
+
+class Change(Struct, frozen=True):
+    """What is new since a version: lanes, if any changed, the moment by the API server's clock, and what to say."""
+
+    version: int
+    timeline: Timeline
+    status: str
+    has_ended: bool
+
+
+class Feed:
+    """One timeline; every method may be called from any thread."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._changed = threading.Condition()
+        self._builder = TimelineBuilder(_now() + BOUND, most_ticks=MOST_TICKS)
+        self._presence = Presence()
+        self._version = 1
+        self._versions: dict[Key, int] = {}
+        self._delays: deque[int] = deque(maxlen=_DELAYS)
+        self._shown_until = 0
+        self._status = ""
+        self._has_ended = False
+
+    @property
+    def version(self) -> int:
+        """A number that grows with each change."""
+        with self._changed:
+            return self._version
+
+    def observe(self, item: Item, watch: str = "") -> None:
+        """Take in one thing; `watch` names the watch that it comes from, which sees all of its objects again."""
+        with self._changed:
+            # The API server's clock may be ahead of this computer's.
+            self._builder.clock = _now() + BOUND
+            if isinstance(item, Observation):
+                self._presence.seen(watch, item)
+                self._measure(item)
+            if isinstance(item, Observation | LogEnd | Fenced):
+                self._builder.observe(item)
+                self._note_changes()
+
+    def began(self, watch: str) -> None:
+        """A watch begins, perhaps again: at first it lists every object that there is."""
+        with self._changed:
+            self._presence.began(watch)
+
+    def listed(self, watch: str) -> None:
+        """A watch has listed every object: what it showed before and does not show now was deleted meanwhile."""
+        with self._changed:
+            for observation in self._presence.gone(watch):
+                self._builder.observe(observation)
+            self._note_changes()
+
+    def say(self, status: str) -> None:
+        """What the page says about the connection to the cluster."""
+        with self._changed:
+            self._status = status
+            self._next_version()
+
+    def end(self, why: str) -> None:
+        """Nothing more comes."""
+        with self._changed:
+            self._has_ended = True
+            self._status = why
+            self._next_version()
+
+    def wait(self, version: int, seconds: float) -> None:
+        """Return when there is something newer than a version, at the latest after so many seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._version > version or self._has_ended, seconds)
+
+    def since(self, version: int) -> Change:
+        """What has changed since a version; 0 is before everything."""
+        with self._changed:
+            ends = self._ends()
+            self._note_overdue(ends)
+            keys = sorted(key for key, changed in self._versions.items() if changed > version)
+            timeline = self._builder.timeline(ends, (self._source,), keys=keys)
+            return Change(self._version, timeline, self._status, self._has_ended)
+
+    def _measure(self, item: Observation) -> None:
+        """How late this computer learns of a write: the difference of the clocks, and the way."""
+        if item.act is Act.UPDATED and isinstance(item.object, Lease):
+            at = written_at(item.object.spec, item.entries) if item.at is None else item.at
+            if at is not None:
+                self._delays.append(_now() - at)
+
+    def _ends(self) -> int:
+        """Now, by the API server's clock as far as it can be known."""
+        now = _now() - (min(self._delays) if self._delays else 0)
+        return max(now, self._builder.reach.until or 0)
+
+    def _note_changes(self) -> None:
+        changed, self._builder.changed = self._builder.changed, set()
+        if changed:
+            self._next_version()
+            self._versions.update(dict.fromkeys(changed, self._version))
+
+    def _note_overdue(self, ends: int) -> None:
+        """A lease that is not renewed changes as well, without anything being seen of it."""
+        overdue = self._builder.overdue_between(self._shown_until, ends)
+        self._shown_until = ends
+        if overdue:
+            self._next_version()
+            self._versions.update(dict.fromkeys(overdue, self._version))
+
+    def _next_version(self) -> None:
+        self._version += 1
+        self._changed.notify_all()
+
+
+def _now() -> int:
+    return time.time_ns() // 1000
