@@ -9,11 +9,12 @@ from webhook.explanation.words import count
 from webhook.history.cluster_history import ClusterHistory, Key
 from webhook.history.lease_history import LeaseHistory
 from webhook.observations.observation import Act, Fenced, LogEnd, Observation
+from webhook.timeline.before import Before, Bounds
 from webhook.timeline.candidate_record import CandidateRecord
 from webhook.timeline.causes import with_causes
 from webhook.timeline.clipping import lane_within
 from webhook.timeline.fenced import FencedWrites
-from webhook.timeline.lease_record import Before, Bounds, LeaseRecord
+from webhook.timeline.lease_record import LeaseRecord
 from webhook.timeline.model import Lane, Timeline
 from webhook.timeline.reach import Reach
 from webhook.timeline.texts import shown

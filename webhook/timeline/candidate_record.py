@@ -8,7 +8,7 @@ from webhook.observations.observation import Act, Observation
 from webhook.rules.expiry import BOUND
 from webhook.rules.times import normalized, readable
 from webhook.timeline.answers import marks_of_answer
-from webhook.timeline.lease_record import Bounds
+from webhook.timeline.before import Bounds
 from webhook.timeline.marks import MarkRecord
 from webhook.timeline.model import Mark, MarkKind
 from webhook.timeline.spans import SpanRecord
@@ -67,7 +67,8 @@ class CandidateRecord(Struct):
         writer = writer_name(seen.writer)
         if self.spans.begins is None:
             created = stamp_of(one.metadata.creation_timestamp)
-            since = at if created is None or created > at + BOUND else min(created, at)
+            is_dated = seen.act is Act.CREATED or created is None or created > at + BOUND
+            since = at if is_dated else min(created or at, at)
             self.spans.offer(since)
             if seen.act is not Act.UPDATED:
                 self.marks.add(Mark(MarkKind.CREATED, since, sentence(f"the candidate was created{by(seen.writer)}")))

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from webhook.api.managed_fields import Entry, stamp_of
+from webhook.api.managed_fields import stamp_of
 from webhook.api.objects import Lease
 from webhook.explanation.text import handover
 from webhook.explanation.words import name, writer
@@ -17,6 +17,7 @@ from webhook.observations.observation import Act, Observation, Origin, Writer
 from webhook.rules.expiry import BOUND
 from webhook.rules.times import SECOND
 from webhook.timeline.answers import marks_of_answer
+from webhook.timeline.before import Before, Bounds
 from webhook.timeline.edits import edit_of
 from webhook.timeline.forged import forged_stamps
 from webhook.timeline.marks import MarkRecord
@@ -40,39 +41,6 @@ MOST_INPUTS: Final = 8
 _TAKEN: Final = frozenset({Handover.EXPIRED, Handover.STOLEN, Handover.UNKNOWN})
 
 
-class Bounds(Struct, frozen=True, gc=False):
-    """`latest` is the last moment that is believed, `until` the last one that was seen of any lease."""
-
-    latest: int
-    most_ticks: int
-    until: int | None = None
-
-
-class Before(Struct, frozen=True):
-    """What a history knew before it took in an observation; `open` is the tenure that had not ended."""
-
-    lease: Lease | None
-    entries: Sequence[Entry]
-    open: Tenure | None
-    last_renewal: int | None
-    tenures: int
-    is_deleted: bool
-
-    @classmethod
-    def of(cls, history: LeaseHistory) -> "Before":
-        """As the history is now."""
-        tenure = history.tenure
-        is_open = tenure is not None and tenure.until is None
-        return cls(
-            None if history.is_deleted else history.lease,
-            history.entries,
-            tenure if is_open else None,
-            tenure.last_renewal if tenure else None,
-            sum(history.handovers.values()),
-            history.is_deleted,
-        )
-
-
 class LeaseRecord(Struct):
     """What happened to one lease; `at` is when it was last written.
 
@@ -89,6 +57,8 @@ class LeaseRecord(Struct):
     _seen: dict[str, str] = field(default_factory=dict)
     """The revision that each input showed last."""
     _is_by_holder: bool = False
+    _shared: Tenure | None = None
+    """The tenure of which it was said that several processes share it."""
 
     @property
     def holder(self) -> str:
@@ -126,6 +96,7 @@ class LeaseRecord(Struct):
         lease = seen.object
         if seen.act is not Act.DELETED and isinstance(lease, Lease) and lease is self.history.lease:
             self._stored(seen, old, before, at, begun)
+        self._find_shared_identity(at)
         self.at = at if self.at is None else max(self.at, at)
 
     def _moment(self, seen: Observation, before: Before, bounds: Bounds) -> int:
@@ -221,6 +192,14 @@ class LeaseRecord(Struct):
             self.marks.add(Mark(MarkKind.FORGED_STAMPS, at, text, self.holder, who))
         if old is not None and self.holder and (edit := edit_of(old.spec, lease.spec)):
             self.marks.add(Mark(MarkKind.EDIT, at, sentence(f"{edit}{by(seen.writer)}"), self.holder, who))
+
+    def _find_shared_identity(self, at: int) -> None:
+        tenure = self.history.tenure
+        if tenure is None or tenure is self._shared or not tenure.has_several_writers or len(tenure.writers) < 2:
+            return
+        self._shared = tenure
+        text = sentence(f"{writers_of(tenure)} renew in turns under one identity: each believes that it leads")
+        self.marks.add(Mark(MarkKind.IDENTITY_SHARED, at, text, self.holder, writers_of(tenure)))
 
     def _seen_again(self, seen: Observation) -> None:
         """A write that another input showed before; the audit log adds who made it."""

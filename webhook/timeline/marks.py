@@ -1,6 +1,8 @@
 """What happened to a lease, mark by mark; if there are too many, those of one kind and time become one."""
 
 from collections.abc import Iterable
+from functools import reduce
+from itertools import groupby
 from typing import Final
 
 from msgspec.structs import replace
@@ -46,6 +48,15 @@ def aggregated(marks: Iterable[Mark], most: int) -> list[Mark]:
         first = groups.get(key)
         groups[key] = mark if first is None else _together(first, mark)
     return sorted(groups.values(), key=lambda mark: mark.at)
+
+
+def runs(marks: Iterable[Mark], longest: int = 2) -> list[Mark]:
+    """Marks in order, with each run of more than `longest` of one kind as one."""
+    found: list[Mark] = []
+    for _, same in groupby(sorted(marks, key=lambda mark: mark.at), key=lambda mark: mark.kind):
+        run = list(same)
+        found += run if len(run) <= longest else [reduce(_together, run)]
+    return found
 
 
 def _together(first: Mark, other: Mark) -> Mark:

@@ -58,6 +58,8 @@ class MarkKind(StrEnum):
     STEAL = "steal"
     LATE = "late"
     """The holder renewed when its time had run out, or when most clients would have given up."""
+    IDENTITY_SHARED = "identity-shared"
+    """Two processes renew in turns under one identity."""
     EDIT = "edit"
     """Fields of the spec that no renewal writes were changed."""
     PINGED = "pinged"

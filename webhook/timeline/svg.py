@@ -11,7 +11,10 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.api.micro_time import canonical_seconds
+from webhook.explanation.words import length
+from webhook.timeline.marks import runs
 from webhook.timeline.model import Lane, Mark, Span, SpanKind, Timeline
+from webhook.timeline.summary import gaps, summary
 from webhook.timeline.svg_axis import WIDTH, Axis
 from webhook.timeline.svg_style import HATCH, STYLE
 from webhook.timeline.svg_texts import description, label_of, legend, wrapped
@@ -56,14 +59,19 @@ def svg(timeline: Timeline) -> str:
     canvas.text(
         _LEFT, 44, f"{canonical_seconds(timeline.begins)} to {canonical_seconds(timeline.ends)}{duration}", "faint"
     )
-    canvas.y = 56
-    shown = lane.marks[:MOST_MARKS]
+    canvas.y = 44
+    for line in wrapped(summary(lane, timeline.ends), 138):
+        canvas.y += _LINE
+        canvas.text(_LEFT, canvas.y, line)
+    canvas.y += 12
+    marks = runs(lane.marks)
+    shown = marks[:MOST_MARKS]
     _marks(canvas, axis, shown)
     _bar(canvas, axis, lane, colors)
     _candidates(canvas, axis, lane.candidates)
     _axis(canvas, axis)
     _legend(canvas, lane, colors)
-    _list(canvas, timeline, lane.marks, shown)
+    _list(canvas, timeline, marks, shown)
     height = canvas.y + 12
     size = f'width="{WIDTH}" height="{height:.0f}"'
     head = (
@@ -130,6 +138,23 @@ def _bar(canvas: _Canvas, axis: Axis, lane: Lane, colors: dict[str, str]) -> Non
         x, width = axis.between(bucket.begins, bucket.ends)
         canvas.box(x, y + 3, width, 7, _class("several"))
     canvas.y = y + _THIN
+    _gaps(canvas, axis, lane, axis.ends)
+
+
+def _gaps(canvas: _Canvas, axis: Axis, lane: Lane, until: int) -> None:
+    """Times without a leader, from the last renewal on, with their lengths where these fit."""
+    free = float("-inf")
+    found = gaps(lane, until)
+    for gap in found:
+        x, width = axis.between(gap.begins, gap.ends)
+        canvas.box(x, canvas.y + 2, max(2.0, width), 4, _class("gap"))
+        label = f"no leader for {'up to ' if gap.expired else ''}{length(gap.length)}"
+        size = len(label) * _CHARACTER
+        left = max(_LEFT, min(x, WIDTH - _LEFT - size))
+        if left >= free:
+            canvas.text(left, canvas.y + 19, label, "alarm")
+            free = left + size
+    canvas.y += 24 if found else 0
 
 
 def _bar_label(span: Span, x: float, y: float, width: float) -> Iterator[str]:

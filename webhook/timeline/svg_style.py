@@ -30,6 +30,7 @@ STYLE: Final = """
 .lease-timeline .none { fill: var(--paper); stroke: var(--alarm); stroke-dasharray: 4 3; }
 .lease-timeline .several, .lease-timeline .offered { fill: var(--line); }
 .lease-timeline .hatch { stroke: var(--alarm); stroke-width: 2; stroke-opacity: 0.55; }
+.lease-timeline .gap { fill: var(--alarm); }
 .lease-timeline .rule { stroke: var(--line); }
 .lease-timeline .tick { stroke: var(--faint); }
 .lease-timeline .stem { stroke: var(--ink); }

@@ -59,6 +59,6 @@ def legend(lane: Lane, colors: dict[str, str]) -> Iterator[tuple[str, str]]:
         yield "several", "several holders"
 
 
-def wrapped(text: str) -> list[str]:
+def wrapped(text: str, columns: int = COLUMNS) -> list[str]:
     """A text in lines that fit."""
-    return textwrap.wrap(text, COLUMNS, max_lines=MOST_LINES, placeholder=" ...", break_on_hyphens=False)
+    return textwrap.wrap(text, columns, max_lines=MOST_LINES, placeholder=" ...", break_on_hyphens=False)

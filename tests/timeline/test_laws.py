@@ -1,0 +1,219 @@
+"""Laws: spans follow one another without overlap, thinning keeps every count, moments stay within the input."""
+
+import json
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.history.fake_server import SECOND, START, FakeServer
+from webhook.history.tenure import Handover, Tenure
+from webhook.observations.reader import read
+from webhook.timeline.builder import TimelineBuilder
+from webhook.timeline.clipping import clipped
+from webhook.timeline.marks import MarkRecord, aggregated, runs
+from webhook.timeline.model import Bucket, Lane, Mark, MarkKind, Span, SpanKind, Ticks, Timeline
+from webhook.timeline.page_data import page_data
+from webhook.timeline.spans import SpanRecord, merged
+from webhook.timeline.thinning import fitted
+from webhook.timeline.ticks import MOST_BUCKETS, TickRecord, folded
+
+LATEST = START + 365 * 24 * 3600 * SECOND
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("lead"), st.sampled_from("abc"), st.integers(0, 30)),
+        st.tuples(st.just("take"), st.sampled_from("abc"), st.integers(0, 3)),
+        st.tuples(st.just("wait"), st.just(""), st.integers(0, 40)),
+        st.tuples(st.sampled_from(["release", "delete", "fail", "edit"]), st.sampled_from("abc"), st.integers(0, 3)),
+    ),
+    max_size=12,
+)
+
+
+def played(steps: list[tuple[str, str, int]]) -> FakeServer:
+    server = FakeServer()
+    server.elector("a", "shop/db").take()
+    for what, who, seconds in steps:
+        elector = server.elector(who or "a", "shop/db")
+        stored = server.leases.get("shop/db")
+        if what == "lead":
+            elector.lead(seconds)
+        elif what == "take":
+            elector.take()
+        elif what == "fail":
+            elector.fail(403, "no")
+        elif stored and what == "release":
+            elector.release()
+        elif stored and what == "delete":
+            server.delete("shop/db")
+        elif stored and what == "edit":
+            spec = {**stored["spec"], "leaseDurationSeconds": stored["spec"]["leaseDurationSeconds"] + 1}
+            server.write("shop/db", spec, "kubectl-edit", "admin", "")
+        server.wait(seconds)
+    return server
+
+
+def timeline_of(text: bytes) -> Timeline:
+    builder = TimelineBuilder(LATEST)
+    assert list(builder.observe_all(read("in", [text]))) == []
+    assert builder.reach.until is not None
+    return builder.timeline(builder.reach.until)
+
+
+def assert_lawful(spans: tuple[Span, ...]) -> None:
+    for before, after in pairwise(spans):
+        assert before.ends is not None
+        assert before.begins < before.ends <= after.begins
+
+
+@settings(max_examples=40)
+@given(STEPS)
+def test_spans_of_a_watch_and_of_a_log_are_in_order_and_do_not_overlap(steps: list[tuple[str, str, int]]) -> None:
+    server = played(steps)
+    for text in (server.watch(), server.audit_log(), server.audit_log(metadata_only=True)):
+        timeline = timeline_of(text)
+        (lane,) = timeline.lanes
+        assert_lawful(lane.spans)
+        assert all(span.begins <= timeline.ends for span in lane.spans)
+        assert all(timeline.begins <= mark.at <= timeline.ends for mark in lane.marks)
+        assert list(lane.ticks.moments) == sorted(lane.ticks.moments)
+
+
+@settings(max_examples=40)
+@given(STEPS)
+def test_only_a_deleted_lease_leaves_a_gap_between_spans(steps: list[tuple[str, str, int]]) -> None:
+    (lane,) = timeline_of(played(steps).audit_log()).lanes
+    assert all(before.ends == after.begins for before, after in pairwise(lane.spans))
+
+
+MOMENTS = st.lists(st.integers(0, 10**9), max_size=200).map(sorted)
+
+
+@given(MOMENTS, st.integers(1, 50), st.integers(1, 20))
+def test_folding_keeps_the_count_the_order_and_the_ends(moments: list[int], most: int, earlier: int) -> None:
+    buckets = [Bucket(-10 * number, -10 * number + 5, number) for number in range(earlier, 0, -1)]
+    found = folded(buckets, moments, most)
+    assert len(found) <= max(most, 1)
+    assert sum(one.count for one in found) == sum(one.count for one in buckets) + len(moments)
+    assert all(before.ends <= after.begins for before, after in pairwise(found))
+    assert (found[0].begins, found[-1].ends) == (buckets[0].begins, moments[-1] if moments else buckets[-1].ends)
+
+
+@given(st.lists(st.integers(0, 10**7), max_size=300), st.integers(2, 40))
+def test_renewals_are_all_counted_however_few_are_kept(moments: list[int], most: int) -> None:
+    record = TickRecord()
+    for at in moments:
+        record.add(at, most)
+    ticks = record.ticks
+    assert ticks.count == len(moments)
+    assert len(ticks.moments) <= most
+    assert len(ticks.buckets) <= MOST_BUCKETS
+
+
+KINDS = st.sampled_from([MarkKind.STEAL, MarkKind.DENIED, MarkKind.EDIT])
+MARKS = st.lists(st.builds(Mark, KINDS, st.integers(0, 10**6), st.text(max_size=3)), max_size=100)
+
+
+@given(MARKS, st.integers(1, 30))
+def test_aggregated_marks_count_what_they_stand_for_kind_by_kind(marks: list[Mark], most: int) -> None:
+    for found in (aggregated(marks, most), runs(marks)):
+        for kind in MarkKind:
+            of_kind = [mark for mark in found if mark.kind is kind]
+            assert sum(mark.count for mark in of_kind) == sum(mark.kind is kind for mark in marks)
+        assert all(mark.count == 1 or (mark.ends or 0) >= mark.at for mark in found)
+        assert [mark.at for mark in found] == sorted(mark.at for mark in found)
+    assert len(aggregated(marks, most)) <= max(most, 3 * max(1, most // 3))
+
+
+def test_a_record_of_marks_is_bounded_and_keeps_the_latest_one_by_one() -> None:
+    record = MarkRecord(100)
+    for number in range(10_000):
+        record.add(Mark(MarkKind.DENIED, number, f"number {number}"))
+    marks = record.marks
+    assert len(marks) <= 100
+    assert sum(mark.count for mark in marks) == 10_000
+    assert [mark.text for mark in marks[-40:]] == [f"number {number}" for number in range(9960, 10_000)]
+
+
+@given(st.lists(st.integers(1, 1000), min_size=1, max_size=200), st.integers(1, 40))
+def test_merged_spans_cover_the_same_time_and_count_what_they_stand_for(lengths: list[int], most: int) -> None:
+    spans, at = [], 0
+    for number, length in enumerate(lengths):
+        spans.append(Span(SpanKind.HELD, at, at + length, f"holder {number}"))
+        at += length
+    found = merged(spans, most)
+    assert sum(span.count for span in found) == len(spans)
+    assert (found[0].begins, found[-1].ends) == (0, at)
+    assert all(before.ends == after.begins for before, after in pairwise(found))
+    assert len(found) <= max(most, 2 * most + 2)
+
+
+def test_a_record_of_spans_is_bounded() -> None:
+    record = SpanRecord(100)
+    for number in range(10_000):
+        record.hold(number, Tenure(str(number), number, Handover.STOLEN), "")
+    spans = record.spans(None, 10_000, is_gone=False)
+    assert len(spans) <= 101
+    assert sum(span.count for span in spans) == 10_000
+    assert_lawful(spans)
+
+
+def large(leases: int, renewals: int, denials: int) -> Timeline:
+    lanes = []
+    for number in range(leases):
+        marks = tuple(
+            Mark(MarkKind.DENIED, START + at * SECOND, f"a write was denied at {at}: {'x' * 300}", "holder", f"w{at}")
+            for at in range(denials)
+        )
+        ticks = Ticks(tuple(START + at * 2 * SECOND + number for at in range(renewals)))
+        spans = tuple(
+            Span(SpanKind.HELD, START + at * SECOND, START + (at + 1) * SECOND, f"holder {at % 3}")
+            for at in range(max(1, denials))
+        )
+        lanes.append(Lane("Lease", "shop", f"lease-{number}", 15, spans, ticks, marks))
+    return Timeline(START, START + 2 * SECOND * max(renewals, denials, 1), tuple(lanes))
+
+
+def counts(timeline: Timeline) -> tuple[int, int, int]:
+    lanes = timeline.lanes
+    return (
+        sum(lane.ticks.count for lane in lanes),
+        sum(mark.count for lane in lanes for mark in lane.marks),
+        sum(span.count for lane in lanes for span in lane.spans),
+    )
+
+
+def test_renewals_of_500_leases_fit_as_they_are() -> None:
+    timeline = large(500, 200, 0)
+    assert fitted(timeline) is timeline
+
+
+def test_what_is_thinned_is_said_and_counted() -> None:
+    timeline = large(60, 300, 250)
+    thin = fitted(timeline, 400_000)
+    assert len(page_data(thin)) <= 400_000
+    assert counts(thin) == counts(timeline)
+    assert len(thin.lanes) == 60
+    said = " ".join(thin.thinned)
+    assert "marks are drawn as" in said
+    assert json.loads(page_data(thin))["thinned"] == list(thin.thinned)
+
+
+def test_if_nothing_else_helps_the_leases_with_the_fewest_changes_are_left_out() -> None:
+    thin = fitted(large(300, 50, 3), 20_000)
+    assert len(page_data(thin)) <= 20_000
+    assert 0 < len(thin.lanes) < 300
+    assert f"{300 - len(thin.lanes)} leases with the fewest changes are left out" in " ".join(thin.thinned)
+
+
+@settings(max_examples=30)
+@given(STEPS, st.integers(0, 200), st.integers(1, 100))
+def test_a_window_has_only_what_lies_within(steps: list[tuple[str, str, int]], since: int, length: int) -> None:
+    timeline = timeline_of(played(steps).audit_log())
+    begins, ends = START + since * SECOND, START + (since + length) * SECOND
+    for lane in clipped(timeline, begins, ends).lanes:
+        assert_lawful(lane.spans)
+        assert all(span.begins <= ends and (span.ends is None or begins < span.ends <= ends) for span in lane.spans)
+        assert all(begins <= mark.at <= ends for mark in lane.marks)
+        assert all(begins <= at <= ends for at in lane.ticks.moments)
