@@ -91,9 +91,8 @@ class Extent(Struct):
         if self.all.first is None or self.all.last is None:
             yield "when it happened: the input has no times"
         elif self.all.length < LONG:
-            yield (
-                f"anything outside of {span(self.all.length)}, from {canonical_seconds(self.all.first)} to "
-                f"{canonical_seconds(self.all.last)}: upgrades, failovers and repairs may need more"
-            )
+            first, last = canonical_seconds(self.all.first), canonical_seconds(self.all.last)
+            period = f"at {first}" if first == last else f"in {span(self.all.length)}, from {first} to {last}"
+            yield f"anything but what happened {period}: upgrades, failovers and repairs may need more"
         if self.unreadable:
             yield f"{self.unreadable} {'part' if self.unreadable == 1 else 'parts'} of the input that could not be read"
