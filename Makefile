@@ -7,7 +7,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check static docs model mutation evidence e2e fence cluster image record record-attacks record-incidents bench faults fmt certs manifests derived package krew sbom audit dist lock clean
+.PHONY: help setup run test check static docs model fuzz mutation evidence e2e fence cluster image record record-attacks record-incidents bench faults fmt certs manifests derived package krew sbom audit dist lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -35,6 +35,9 @@ test: $(READY) ## the tests, at most four minutes
 
 model: $(READY) ## search deeper for traces that break a law (five minutes)
 	LEASE_MODEL_DEPTH=1 $(BIN)/pytest -m "deep or not deep" tests/model
+
+fuzz: $(READY) ## 200,000 streams of bytes against the HTTP of the server (four minutes); SHORT=1: 20,000
+	$(BIN)/python -m tests.server.fuzz --count $(if $(SHORT),20000,200000) $(if $(SEED),--seed $(SEED))
 
 mutation: $(READY) ## change the rules in two thousand ways and list the changes that no test notices (ten minutes)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-mutation.txt

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +184,15 @@ def memory_kib(pid: int) -> int:
         if line.startswith("Pss:"):
             return int(line.split()[1])
     raise AssertionError("no Pss")
+
+
+def open_sockets(pid: int) -> int:
+    """Open sockets of a process; a descriptor may go away while we look."""
+    count = 0
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            count += str(descriptor.readlink()).startswith("socket:")
+    return count
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -1,6 +1,5 @@
 """Clients that stall, say nothing, do not read, or come and go in crowds: good ones beside them notice nothing."""
 
-import contextlib
 import json
 import socket
 import ssl
@@ -12,7 +11,16 @@ from pathlib import Path
 import pytest
 
 from tests.factories import UID, make_lease, make_review, put, to_bytes
-from tests.server.harness import PATIENCE, Server, client_context, make_certificates, memory_kib, running, wait_until
+from tests.server.harness import (
+    PATIENCE,
+    Server,
+    client_context,
+    make_certificates,
+    memory_kib,
+    open_sockets,
+    running,
+    wait_until,
+)
 from tests.server.traffic import HEADERS, REVIEW, Traffic
 
 STALLED = 40
@@ -73,11 +81,11 @@ def test_good_clients_beside_stalled_and_silent_ones(server: Server) -> None:
     wait_until(lambda: server.metric("lease_webhook_in_flight") == 0, "nothing in flight")
 
 
-def test_bursts_of_connections_leave_no_memory_and_no_sockets(server: Server) -> None:
+def test_bursts_of_connections_leave_no_memory_and_noopen_sockets(server: Server) -> None:
     """Go opens spare connections and resets them unused: what a timer keeps of each shows only here."""
     context = client_context(server.ca)
     worker = server.workers()[0]
-    sockets = _sockets(worker)
+    sockets = open_sockets(worker)
 
     def come_and_go(number: int) -> None:
         plain = socket.create_connection(server.reviews, PATIENCE)
@@ -98,12 +106,12 @@ def test_bursts_of_connections_leave_no_memory_and_no_sockets(server: Server) ->
         bursts(BURSTS)
         grown = memory_kib(worker) - before
     assert grown < MOST_GROWTH_KIB
-    wait_until(lambda: _sockets(worker) <= sockets, "all connections to be gone")
+    wait_until(lambda: open_sockets(worker) <= sockets, "all connections to be gone")
 
 
 def test_a_client_that_does_not_read_is_dropped(server: Server) -> None:
     worker = server.workers()[0]
-    before, sockets = memory_kib(worker), _sockets(worker)
+    before, sockets = memory_kib(worker), open_sockets(worker)
     labels = {f"label-{number}": "not a label value!" for number in range(300)}
     wordy = json.dumps(make_review(new=make_lease(put("metadata.labels", labels)))).encode()
     assert len(server.post(wordy)[1]) > 10_000
@@ -113,7 +121,7 @@ def test_a_client_that_does_not_read_is_dropped(server: Server) -> None:
         connection.sendall((HEAD + b"Content-Length: %d\r\n\r\n" % len(wordy) + wordy) * 4000)
     connection.close()
     assert memory_kib(worker) - before < 32 * 1024
-    wait_until(lambda: _sockets(worker) <= sockets, "the connection to be gone")
+    wait_until(lambda: open_sockets(worker) <= sockets, "the connection to be gone")
 
 
 def test_bytes_in_flight_are_bounded(tmp_path: Path) -> None:
@@ -168,15 +176,6 @@ def test_verdicts_go_on_while_nobody_reads_the_log(tmp_path: Path) -> None:
         wait_until(lambda: server.metric('lease_webhook_dropped_total{what="log"}') > 0, "lost lines to be counted")
         server.resume_reading()
         server.wait_for_line("denied", 100)
-
-
-def _sockets(pid: int) -> int:
-    """Open sockets of a process; a descriptor may go away while we look."""
-    count = 0
-    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):
-            count += str(descriptor.readlink()).startswith("socket:")
-    return count
 
 
 def _status(server: Server, body: bytes) -> int:

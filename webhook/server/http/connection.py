@@ -129,8 +129,8 @@ class Connection(asyncio.Protocol):
 
     def expire(self) -> None:
         """Called when `expires` has passed."""
-        if self.state is CLOSING or self._is_writing_paused:
-            self.transport.abort()
+        if self.state in (CLOSING, CLOSED) or self._is_writing_paused:
+            self.abort()
         elif self.state in READING:
             self._refuse(RefusedError(408, "the request took too long"))
         elif self._response is not None:
@@ -138,6 +138,12 @@ class Connection(asyncio.Protocol):
             self._refuse(RefusedError(503, "the response took too long", RETRY))
         else:
             self._close()
+
+    def abort(self) -> None:
+        """Close without waiting for anything: what is unread and what is not written yet are lost."""
+        self.state = CLOSED
+        self._unread = b""
+        self.transport.abort()
 
     def _read(self, data: bytes) -> None:
         was_idle, requests = self.state is IDLE, self._reader.requests

@@ -64,10 +64,12 @@ class SharedConnection(Protocol):
     state: State
     weight: int
     expires: float
-    transport: asyncio.Transport
 
     def expire(self) -> None:
         """Close it in some way, since `expires` has passed."""
+
+    def abort(self) -> None:
+        """Close it at once."""
 
 
 class Port:
@@ -122,7 +124,7 @@ class Port:
             last = min(self._connections, key=lambda one: (one.state not in BETWEEN, one.expires))
             self.closed(last)
             self._counters.closed_for_others()
-            last.transport.abort()
+            last.abort()
 
     def closed(self, connection: SharedConnection) -> None:
         """Count a connection no more."""
@@ -138,7 +140,7 @@ class Port:
                 connection.expire()
             except Exception:  # noqa: BLE001 - whatever it is, the connection is closed
                 LOG.exception("a connection that could not expire is aborted")
-                connection.transport.abort()
+                connection.abort()
 
     def drain(self, now: float) -> None:
         """The server stops: answer one more request on each connection, then close it."""

@@ -71,8 +71,9 @@ class RequestReader:
         requests = self.requests
         while view and left > 0 and self.requests == requests:
             size = self._size_of_step(view)
-            self._feed(view[:size])
-            self._tail = (self._tail + view[max(size - 3, 0) : size])[-3:]
+            step = view[:size]
+            self._feed(step)
+            self._tail = (self._tail + step[-3:])[-3:]
             view, left = view[size:], left - size
         return view
 
@@ -98,6 +99,7 @@ class RequestReader:
         return STEP if end < 0 else end + len(_EMPTY_LINE) - len(self._tail)
 
     def _feed(self, piece: memoryview) -> None:
+        had_begun = self._connection.state is HEAD
         rest: bytes | memoryview = piece
         while rest:
             rest = self._parse(rest)
@@ -106,8 +108,11 @@ class RequestReader:
                 raise RefusedError(431, TOO_LARGE_HEAD)
             # Of another version the parser would wait for headers that never come; a line without one is HTTP/0.9.
             version = self._parser.get_http_version()
-            if version not in VERSIONS and (version != _NO_VERSION or b"\n" in bytes(piece).lstrip(b"\r\n")):
-                raise RefusedError(400, NOT_HTTP)
+            if version not in VERSIONS:
+                # Empty lines may come before a request.
+                line = bytes(piece) if had_begun else bytes(piece).lstrip(b"\r\n")
+                if version != _NO_VERSION or b"\n" in line:
+                    raise RefusedError(400, NOT_HTTP)
 
     def _parse(self, piece: bytes | memoryview) -> bytes:
         """Parse one piece; gives what must be parsed instead of a head that asks for another protocol."""

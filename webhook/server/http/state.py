@@ -12,7 +12,7 @@
 | BODY | DISCARDING | the same |
 | DISCARDING | CLOSING | that has lasted long enough |
 | IDLE | CLOSING | no request came, or the connection ends with its response |
-| any | CLOSED | the transport is gone |
+| any | CLOSED | the transport is gone, or was aborted |
 
 A request with a known head is read and answered without leaving IDLE. Independent of the state: a client that does not
 read its responses is not read from, and what a read holds beyond its first request waits for the turns of others.
