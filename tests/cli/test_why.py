@@ -65,10 +65,19 @@ def test_json_of_one_and_of_all(watched: str, capsys: pytest.CaptureFixture[str]
 def test_metrics(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, "--input", watched, "--metrics")
     assert 'lease_handovers_total{how="expired",lease="db",namespace="shop"} 1.0' in out
+    assert 'lease_handovers_total{how="stolen",lease="mail",namespace="shop"} 0.0' in out
+    assert 'how="seen"' not in out
     assert 'lease_leaderless_seconds_total{lease="db",namespace="shop"} 18.0' in out
     assert 'lease_held{lease="mail",namespace="shop"} 1.0' in out
     _, out, _ = run(capsys, "shop/mail", "--input", watched, "--metrics")
     assert "db" not in out
+
+
+def test_the_lease_of_a_node_has_no_handovers(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "--input", "tests/data/leases/seeded.json", "--metrics")
+    assert 'lease_held{lease="worker-1",namespace="kube-node-lease"}' in out
+    assert 'lease_handovers_total{how="expired",lease="cart",namespace="shop"} 0.0' in out
+    assert not [line for line in out.splitlines() if "handovers" in line and "kube-node-lease" in line]
 
 
 def test_another_moment(watched: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,11 +6,19 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.deploy.sources import DEPLOY, base_object, documents
+from tests.factories import NOW, make_lease, to_bytes
 from webhook.certificates.issue import LEAF_DAYS, service_names
+from webhook.cli.lease_metrics import exposition
 from webhook.doctor.certificate import FILLED_IN_LATER, SOON
 from webhook.doctor.scope import CHOICES
+from webhook.explanation.account import account_of
+from webhook.history.cluster_history import ClusterHistory
+from webhook.history.lease_history import LeaseHistory
+from webhook.observations.observation import Observation
+from webhook.observations.reader import read
 from webhook.server.observe.metrics import Metrics
 
 MONITORING = DEPLOY / "components" / "monitoring"
@@ -33,6 +41,19 @@ def our_metrics() -> dict[str, set[str]]:
     return {**found, "lease_webhook_build_info": {"version"}}
 
 
+def lease_metrics() -> dict[str, set[str]]:
+    """Every series of `why --metrics` with its labels."""
+    history = LeaseHistory("shop", "checkout")
+    cluster = ClusterHistory(leases={("shop", "checkout"): history})
+    (held,) = (one for one in read("in", [to_bytes(make_lease())]) if isinstance(one, Observation))
+    history.observe(held)
+    found: dict[str, set[str]] = {}
+    for family in text_string_to_metric_families(exposition([account_of(cluster, history, NOW)])):
+        for sample in family.samples:
+            found.setdefault(sample.name, set()).update(sample.labels)
+    return found
+
+
 def rules() -> list[dict[str, Any]]:
     (document,) = documents(MONITORING / "prometheus-rule.yaml")
     return [rule for group in document["spec"]["groups"] for rule in group["rules"]]
@@ -51,11 +72,11 @@ def expressions() -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize(("name", "expression"), [pytest.param(*one, id=one[0]) for one in expressions()])
 def test_expressions_use_series_and_labels_that_exist(name: str, expression: str) -> None:
-    known = {**our_metrics(), **API_SERVER}
-    series = set(re.findall(r"\b(?:lease_webhook|apiserver)_\w+", expression))
+    known = {**our_metrics(), **API_SERVER, **lease_metrics()}
+    series = set(re.findall(r"\b(?:lease|apiserver)_\w+", expression))
     assert series
     assert series <= set(known)
-    grouped = {label for group in re.findall(r"by \(([^)]*)\)", expression) for label in group.split(", ")}
+    grouped = {label for group in re.findall(r"(?:by|on) \(([^)]*)\)", expression) for label in group.split(", ")}
     matched = set(re.findall(r"[{,](\w+)[=!]", expression))
     allowed = set().union(*(known[one] for one in series))
     assert grouped | matched <= allowed
@@ -65,6 +86,11 @@ def test_every_metric_is_shown_somewhere() -> None:
     shown = {series for _, expression in expressions() for series in re.findall(r"lease_webhook_\w+", expression)}
     # What was dropped concerns logs and captures only.
     assert set(our_metrics()) - shown <= {"lease_webhook_dropped_total"}
+
+
+def test_the_panels_about_elections_show_what_matters_of_why_metrics() -> None:
+    shown = {series for _, expression in expressions() for series in re.findall(r"\blease_(?!webhook)\w+", expression)}
+    assert set(lease_metrics()) - shown == {"lease_longest_silence_seconds"}
 
 
 def test_alerts_say_what_happened_and_what_to_do() -> None:

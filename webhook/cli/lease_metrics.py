@@ -1,6 +1,7 @@
 """Gauges and counters of leases in the text format of Prometheus, for the textfile collector of node_exporter."""
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -8,8 +9,12 @@ from prometheus_client.registry import Collector
 
 from webhook.explanation.account import Account
 from webhook.history.standing import State
-from webhook.history.tenure import FIRST
+from webhook.history.tenure import FIRST, Handover
 from webhook.rules.times import SECOND
+from webhook.rules.well_known import NODE_LEASES
+
+KINDS: Final = tuple(how for how in Handover if how not in FIRST)
+"""How a holder followed another one. Each is counted from 0 on, so that `increase` sees the first one too."""
 
 
 def exposition(accounts: Sequence[Account]) -> str:
@@ -39,7 +44,7 @@ class _Leases(Collector):
             "lease_leaderless_seconds", "Seconds without a leader between two holders, as far as seen.", labels=labels
         )
         handovers = CounterMetricFamily(
-            "lease_handovers", "Changes of the holder, by how the one before ended.", labels=(*labels, "how")
+            "lease_handovers", "Changes of the holder, by how the holder before lost it.", labels=(*labels, "how")
         )
         longest = GaugeMetricFamily(
             "lease_longest_silence_seconds", "The longest time without a renewal by one holder.", labels=labels
@@ -53,7 +58,7 @@ class _Leases(Collector):
                 renewed.add_metric(key, account.last_renewal / SECOND)
             leaderless.add_metric(key, history.leaderless / SECOND)
             longest.add_metric(key, history.renewals.longest / SECOND)
-            for how, number in history.handovers.items():
-                if how not in FIRST:
-                    handovers.add_metric((*key, how.value), number)
+            # A node's lease never changes hands, and a cluster has thousands.
+            for how in () if history.namespace == NODE_LEASES else KINDS:
+                handovers.add_metric((*key, how.value), history.handovers.get(how, 0))
         return iter((held, renewed, leaderless, handovers, longest))
