@@ -20,6 +20,7 @@ from webhook.cli.moment import moment
 from webhook.cli.observed import inputs as inputs_of
 from webhook.cli.progress import Progress
 from webhook.cli.report import say
+from webhook.explanation.words import count
 from webhook.observations.observation import Item, Unreadable
 from webhook.rules.expiry import BOUND
 from webhook.timeline.builder import TimelineBuilder
@@ -99,9 +100,12 @@ def command(
     timeline = _selected(_read(inputs, cluster), wanted, window)
     text = drawn(timeline, output)
     if place in {"", STANDARD_OUTPUT}:
-        sys.stdout.buffer.write(text)
+        _print(text)
         return 0
-    Path(place).write_bytes(text)
+    try:
+        Path(place).write_bytes(text)
+    except OSError as error:
+        raise Failure(f"{place}: {error.strerror or error}") from error
     say(f"{place}: {_summary(timeline)}")
     return 0
 
@@ -126,6 +130,15 @@ def drawn(timeline: Timeline, output: str) -> bytes:
     from webhook.timeline.page import render  # noqa: PLC0415
 
     return render(fitted(timeline)).encode()
+
+
+def _print(text: bytes) -> None:
+    """Every format is UTF-8, whatever the terminal's encoding is."""
+    buffer = getattr(sys.stdout, "buffer", None)
+    if buffer is None:
+        print(text.decode(), end="")
+    else:
+        buffer.write(text)
 
 
 def _wanted(lease: str) -> tuple[str, str]:
@@ -181,4 +194,4 @@ def _selected(timeline: Timeline, wanted: Sequence[tuple[str, str]], window: tup
 def _summary(timeline: Timeline) -> str:
     marks = sum(mark.count for lane in timeline.lanes for mark in lane.marks)
     renewals = sum(lane.ticks.count for lane in timeline.lanes)
-    return f"{len(timeline.lanes)} leases, {renewals} renewals, {marks} marks"
+    return ", ".join([count(len(timeline.lanes), "lease"), count(renewals, "renewal"), count(marks, "mark")])

@@ -22,24 +22,24 @@ _SHARE: Final = 4
 class Listeners:
     """How many pages listen, and what each of them gets."""
 
-    def __init__(self, feed: Feed, pause: float = SHORTEST_PAUSE) -> None:
+    def __init__(self, feed: Feed) -> None:
         self._feed = feed
-        self._pause = pause
+
         self._places = threading.BoundedSemaphore(MOST_LISTENERS)
 
     def messages(self) -> "Messages | None":
         """The events for one more page; None if there are too many."""
-        return Messages(self._feed, self._pause, self._places) if self._places.acquire(blocking=False) else None
+        return Messages(self._feed, self._places) if self._places.acquire(blocking=False) else None
 
 
 class Messages:
     """The events for one page, as bytes. A server calls `close` when the page has gone."""
 
-    def __init__(self, feed: Feed, pause: float, places: threading.BoundedSemaphore) -> None:
+    def __init__(self, feed: Feed, places: threading.BoundedSemaphore) -> None:
         self._places = places
         self._closing = threading.Lock()
         self._is_closed = False
-        self._events = _events(feed, pause)
+        self._events = _events(feed)
 
     def __iter__(self) -> Iterator[bytes]:
         return self._events
@@ -52,7 +52,7 @@ class Messages:
                 self._places.release()
 
 
-def _events(feed: Feed, pause: float) -> Iterator[bytes]:
+def _events(feed: Feed) -> Iterator[bytes]:
     version, status = 0, ""
     while True:
         began = time.monotonic()
@@ -69,7 +69,7 @@ def _events(feed: Feed, pause: float) -> Iterator[bytes]:
             return
         version = change.version
         took = time.monotonic() - began
-        time.sleep(max(pause, took * _SHARE))
+        time.sleep(max(SHORTEST_PAUSE, took * _SHARE))
         feed.wait(version, LONGEST_PAUSE)
 
 

@@ -1,0 +1,184 @@
+"""`timeline`: its formats, what it is pointed at, and what it says if something is missing."""
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.cli.test_observed import Install, fake
+from tests.factories import make_lease
+from tests.history.fake_server import FakeServer, together
+from webhook.cli.main import main
+
+__all__ = ["fake"]
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> str:
+    """A watch in which `shop/db` lost its leader while `shop/mail` went on."""
+    server = FakeServer()
+    db, mail = server.elector("db-0", "shop/db"), server.elector("mail-0", "shop/mail")
+    together(60, db, mail)
+    together(20, mail)
+    together(20, server.elector("db-1", "shop/db"), mail)
+    server.elector("db-1", "shop/db").lead(10)
+    path = tmp_path / "leases.json"
+    path.write_bytes(server.watch())
+    return str(path)
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = main(["timeline", *words])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def document(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    code, out, err = run(capsys, *words, "--format", "json")
+    assert (code, err) == (0, "")
+    return json.loads(out)
+
+
+def test_a_page_is_written_and_summed_up(watched: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.html"
+    code, out, err = run(capsys, watched, "-o", str(page))
+    assert (code, out) == (0, "")
+    assert err.endswith("page.html: 2 leases, 94 renewals, 3 marks\n")
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    assert "db-1_1" in page.read_text()
+
+
+def test_without_a_file_the_page_goes_to_standard_output(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, watched)
+    assert (code, err) == (0, "")
+    assert out.startswith("<!DOCTYPE html>")
+
+
+def test_a_page_is_not_printed_to_a_terminal(
+    watched: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    code, out, err = run(capsys, watched)
+    assert (code, out) == (2, "")
+    assert "-o page.html" in err
+
+
+def test_json_has_spans_and_marks(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
+    db, mail = document(capsys, watched)["leases"]
+    assert (db["name"], mail["name"]) == ("db", "mail")
+    assert [span["kind"] for span in db["spans"]] == ["held", "overdue", "held"]
+
+
+def test_a_trace_and_a_picture(watched: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace, picture = tmp_path / "trace.json", tmp_path / "db.svg"
+    assert run(capsys, watched, "--format", "chrome-trace", "-o", str(trace))[0] == 0
+    assert run(capsys, watched, "--format", "svg", "--lease", "shop/db", "-o", str(picture))[0] == 0
+    assert json.loads(trace.read_text())["traceEvents"]
+    assert ET.fromstring(picture.read_text()).tag.endswith("svg")
+
+
+def test_one_lease_and_a_window(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
+    window = ["--from", "2026-11-18T11:07:00Z", "--to", "2026-11-18T11:07:10Z"]
+    found = document(capsys, watched, "--lease", "shop/db", *window)
+    assert (found["begins"], found["ends"]) == ("2026-11-18T11:07:00.000000Z", "2026-11-18T11:07:10.000000Z")
+    assert [one["name"] for one in found["leases"]] == ["db"]
+
+
+def test_standard_input(watched: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path(watched).read_bytes())))
+    assert len(document(capsys, "-")["leases"]) == 2
+
+
+def test_kubectl_is_run_if_nothing_is_named(fake: Install, capsys: pytest.CaptureFixture[str]) -> None:
+    log = fake()
+    code, out, _ = run(capsys, "--format", "json", "--context", "prod", "-n", "shop")
+    assert code == 0
+    assert [one["name"] for one in json.loads(out)["leases"]] == ["checkout"]
+    assert "--namespace=shop" in log.read_text().splitlines()[0]
+
+
+COMPLAINTS = [
+    pytest.param(["--lease", "db"], "must be NAMESPACE/NAME", id="a lease without a namespace"),
+    pytest.param(["--lease", "a/b/c"], "must be NAMESPACE/NAME", id="a lease with too many parts"),
+    pytest.param(["--lease", "shop/other"], "lease shop/other is not in the input; 2 others are", id="another lease"),
+    pytest.param(["--format", "svg"], "choose it with --lease; there are shop/db, shop/mail", id="two leases as svg"),
+    pytest.param(["--from", "yesterday"], "is not an RFC 3339 time", id="a time that is none"),
+    pytest.param(["--to", "2020-01-01T00:00:00Z"], "--from must lie before --to", id="a window before the input"),
+    pytest.param(["--from", "2030-01-01T00:00:00Z"], "before the end of the input", id="a window after the input"),
+    pytest.param(["--format", "png"], "'png' is not one of", id="an unknown format"),
+    pytest.param(["--bind", "127.0.0.1:80"], "--bind is for --serve", id="an address without a server"),
+    pytest.param(["--serve", "--lease", "shop/db"], "--serve shows everything", id="a server of one lease"),
+    pytest.param(["--serve", "--bind", "nowhere"], "is not HOST:PORT", id="an address without a port"),
+]
+
+
+@pytest.mark.parametrize(("words", "text"), COMPLAINTS)
+def test_what_cannot_be_drawn_is_said_in_one_line(
+    words: list[str], text: str, watched: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(capsys, watched, *words)
+    assert (code, out) == (2, "")
+    assert text in err
+    assert err.count("\n") == 1
+
+
+def test_an_input_without_leases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.json"
+    path.write_text('{"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a"}}')
+    assert run(capsys, str(path))[::2] == (2, "lease-webhook: no lease is in the input\n")
+
+
+def test_a_file_that_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "/nowhere/x.json")
+    assert code == 2
+    assert "/nowhere/x.json#1: No such file or directory" in err
+
+
+def test_a_place_that_cannot_be_written(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, watched, "-o", "/nowhere/page.html")
+    assert (code, err) == (2, "lease-webhook: /nowhere/page.html: No such file or directory\n")
+
+
+def test_an_input_without_stamps_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.json"
+    lease = make_lease()
+    del lease["metadata"]["managedFields"]
+    path.write_text(json.dumps(lease))
+    code, _, err = run(capsys, str(path), "--format", "json")
+    assert code == 0
+    assert "--show-managed-fields" in err
+
+
+def test_broken_parts_cost_only_themselves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.json"
+    path.write_text("[1, 2, 3, 4, 5, 6, 7]" + json.dumps(make_lease()))
+    code, _, err = run(capsys, str(path), "--format", "json")
+    assert code == 0
+    assert "2 more could not be read" in err
+
+
+LINES = [json.dumps(one) for one in (make_lease(), {"type": "MODIFIED", "object": make_lease()})]
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    line=st.sampled_from(LINES),
+    place=st.integers(0, 400),
+    text=st.text(alphabet='{}[]",:0123456789-TZ.\\u abcnulltrue', max_size=12),
+    gone=st.integers(0, 30),
+    output=st.sampled_from(["html", "json", "chrome-trace", "svg"]),
+)
+def test_a_damaged_input_never_gives_a_traceback(
+    line: str, place: int, text: str, gone: int, output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(line[:place] + text + line[place + gone :])
+    code, _, err = run(capsys, str(path), "--format", output)
+    assert code in {0, 2}
+    assert "this is a bug" not in err
