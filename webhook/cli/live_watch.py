@@ -51,7 +51,8 @@ class LiveWatch:
             process = self._process
         if process is not None:
             process.terminate()
-        self._thread.join(_END)
+        if self._thread.ident is not None:
+            self._thread.join(_END)
         if process is not None and process.poll() is None:
             process.kill()
 

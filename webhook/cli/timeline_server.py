@@ -1,10 +1,12 @@
 """`timeline --serve`: the page live, at an address of this computer that nobody else can guess."""
 
+import os
 import secrets
 import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from ipaddress import ip_address
 from itertools import chain
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
 DEFAULT_ADDRESS: Final = "127.0.0.1:0"
 """A free port."""
 TOKEN_BYTES: Final = 24
-_ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ENDING: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_LONG: Final = 3600.0
 
 
 def serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
@@ -51,22 +54,22 @@ def serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
         port = listener.getsockname()[1]
         server = _server(host, port, make_app(feed, token, [host, "localhost"]), listener)
         watches = [] if paths else [LiveWatch(feed, cluster, one) for one in (kubectl.LEASES, kubectl.CANDIDATES)]
-        ended = threading.Event()
-        for number in _ENDING:
-            signal.signal(number, lambda *_: ended.set())
-        threading.Thread(target=server.serve_forever, name="page", daemon=True).start()
-        for watch in watches:
-            watch.start()
-        if paths:
-            threading.Thread(target=_read, args=(feed, paths), name="input", daemon=True).start()
         shown = f"[{host}]" if ":" in host else host
-        print(f"http://{shown}:{port}/{token}/", flush=True)
-        say("Ctrl-C ends it")
         try:
-            while not ended.wait(1.0):
-                pass
-        finally:
+            for number in _ENDING:
+                signal.signal(number, signal.default_int_handler)
+            threading.Thread(target=server.serve_forever, name="page", daemon=True).start()
+            for watch in watches:
+                watch.start()
+            if paths:
+                threading.Thread(target=_read, args=(feed, paths), name="input", daemon=True).start()
+            print(f"http://{shown}:{port}/{token}/", flush=True)
+            say("Ctrl-C ends it")
+            while True:
+                time.sleep(_LONG)
+        except KeyboardInterrupt:
             feed.end("lease-webhook has ended.")
+        finally:
             for watch in watches:
                 watch.stop()
             server.shutdown()
@@ -80,8 +83,11 @@ def _listening(address: str) -> socket.socket:
             say(f"{host} is not this computer alone: whoever knows the address can read the leases, unencrypted")
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family)
-    except (OSError, ValueError) as error:
-        raise Failure(f"{address} cannot be bound: {getattr(error, 'strerror', None) or error}") from error
+    except socket.gaierror as error:
+        raise Failure(f"{address} cannot be bound: {error.strerror}") from error
+    except OSError as error:
+        # create_server puts the address into the text once more.
+        raise Failure(f"{address} cannot be bound: {os.strerror(error.errno or 0)}") from error
 
 
 def _server(host: str, port: int, app: Any, listener: socket.socket) -> "BaseWSGIServer":  # noqa: ANN401 - a WSGI application

@@ -1,0 +1,169 @@
+"""The feed: versions of lanes, deletions that a watch missed, leases that nobody renews, bounded memory."""
+
+import json
+
+import pytest
+
+from tests.history.fake_server import SECOND, START, FakeServer, together
+from webhook.live import feed as feed_module
+from webhook.live.feed import Feed
+from webhook.observations.observation import Item
+from webhook.observations.reader import read
+from webhook.timeline.model import MarkKind, SpanKind
+from webhook.timeline.page_data import page_data
+
+
+class Clock:
+    """The clock of this computer; a test sets it."""
+
+    def __init__(self, now: int) -> None:
+        self.now = now
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    found = Clock(START)
+    monkeypatch.setattr(feed_module, "_now", found)
+    return found
+
+
+def items(server: FakeServer) -> list[Item]:
+    """The events since the last call."""
+    found = list(read("kubectl", [server.watch()]))
+    server.events.clear()
+    return found
+
+
+def seen(feed: Feed, server: FakeServer, clock: Clock) -> None:
+    """Take in what has happened, now."""
+    clock.now = server.now
+    for item in items(server):
+        feed.observe(item, "leases")
+
+
+def names(feed: Feed, version: int) -> list[str]:
+    return [lane.name for lane in feed.since(version).timeline.lanes]
+
+
+def test_only_what_has_changed_since_a_version_is_given(clock: Clock) -> None:
+    server, feed = FakeServer(), Feed("x")
+    a, m = server.elector("a", "shop/db"), server.elector("m", "shop/mail")
+    together(4, a, m)
+    seen(feed, server, clock)
+    assert names(feed, 0) == ["db", "mail"]
+    version = feed.version
+    assert names(feed, version) == []
+    together(2, m)
+    seen(feed, server, clock)
+    assert names(feed, version) == ["mail"]
+
+
+@pytest.mark.parametrize("ahead", [0.0, 300.0, -300.0], ids=["equal", "ahead", "behind"])
+def test_the_end_is_now_by_the_clock_of_the_api_server(ahead: float, clock: Clock) -> None:
+    server, feed = FakeServer(), Feed("x")
+    a = server.elector("a", "shop/db")
+    a.take()
+    for _ in range(5):
+        server.wait(2)
+        a.renew()
+        clock.now = server.now + int(ahead * SECOND)
+        for item in items(server):
+            feed.observe(item, "leases")
+    clock.now += 3 * SECOND
+    assert abs(feed.since(0).timeline.ends - (server.now + 3 * SECOND)) < SECOND
+
+
+def test_a_lease_that_nobody_renews_changes_when_its_time_runs_out(clock: Clock) -> None:
+    server, feed = FakeServer(), Feed("x")
+    together(4, server.elector("a", "shop/db"))
+    seen(feed, server, clock)
+    version = feed.since(0).version
+    clock.now += 14 * SECOND
+    change = feed.since(version)
+    assert change.timeline.lanes == ()
+    clock.now += 2 * SECOND
+    (lane,) = feed.since(change.version).timeline.lanes
+    assert lane.spans[-1].kind is SpanKind.OVERDUE
+
+
+def test_what_is_gone_when_a_watch_begins_again_was_deleted(clock: Clock) -> None:
+    server, feed = FakeServer(), Feed("x")
+    a, m = server.elector("a", "shop/db"), server.elector("m", "shop/mail")
+    feed.began("leases")
+    together(4, a, m)
+    seen(feed, server, clock)
+    feed.listed("leases")
+    feed.began("leases")
+    del server.leases["shop/db"]
+    server.wait(4)
+    m.renew()
+    server.events = [(server.now, "ADDED", server.leases["shop/mail"])]
+    seen(feed, server, clock)
+    assert [mark.kind for mark in feed.since(0).timeline.lanes[0].marks].count(MarkKind.DELETED) == 0
+    feed.listed("leases")
+    db, mail = feed.since(0).timeline.lanes
+    assert db.marks[-1].kind is MarkKind.DELETED
+    assert "the watch does not say when" in db.marks[-1].text
+    assert [span.kind for span in mail.spans] == [SpanKind.HELD]
+
+
+def test_candidates_and_leases_have_watches_of_their_own(clock: Clock) -> None:
+    server, feed = FakeServer(), Feed("x")
+    together(4, server.elector("a", "shop/db"))
+    seen(feed, server, clock)
+    feed.began("candidates")
+    feed.listed("candidates")
+    (lane,) = feed.since(0).timeline.lanes
+    assert lane.marks[-1].kind is not MarkKind.DELETED
+
+
+def test_a_renewal_that_was_missed_between_two_watches_is_not_overdue(clock: Clock) -> None:
+    server, feed = FakeServer(), Feed("x")
+    a = server.elector("a", "shop/db")
+    together(4, a)
+    seen(feed, server, clock)
+    together(60, a)
+    server.events = [(server.now, "ADDED", server.leases["shop/db"])]
+    feed.began("leases")
+    seen(feed, server, clock)
+    feed.listed("leases")
+    (lane,) = feed.since(0).timeline.lanes
+    assert [span.kind for span in lane.spans] == [SpanKind.HELD]
+
+
+def test_broken_parts_of_a_stream_are_passed_over(clock: Clock) -> None:
+    server, feed = FakeServer(), Feed("x")
+    server.elector("a", "shop/db").take()
+    for item in read("kubectl", [b'{"kind": 1}\n[1]\n' + server.watch()]):
+        feed.observe(item, "leases")
+    assert names(feed, 0) == ["db"]
+
+
+def test_memory_is_bounded_however_many_renewals_come(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed_module, "MOST_TICKS", 400)
+    server, feed = FakeServer(), Feed("x")
+    elector = server.elector("a", "shop/db")
+    sizes = []
+    for _ in range(3):
+        together(1400, elector)
+        seen(feed, server, clock)
+        sizes.append(len(page_data(feed.since(0).timeline)))
+    assert sizes[2] < sizes[1] * 1.1
+    timeline = feed.since(0).timeline
+    assert [lane.ticks.count for lane in timeline.lanes] == [2100]
+    assert json.loads(page_data(timeline))["thinned"]
+
+
+def test_waiting_ends_with_a_change_or_with_the_end(clock: Clock) -> None:
+    feed = Feed("x")
+    version = feed.version
+    feed.wait(version, 0.0)
+    feed.say("something")
+    feed.wait(version, 60.0)
+    feed.end("the end")
+    feed.wait(feed.version, 60.0)
+    change = feed.since(0)
+    assert (change.status, change.has_ended) == ("the end", True)

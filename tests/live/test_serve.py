@@ -1,0 +1,164 @@
+"""`timeline --serve` as a command: the page over HTTP, kubectl that is run again, and the end of both."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.history.fake_server import FakeServer
+from tests.live.kubectl_script import install, is_running, process_ids
+from webhook.cli.main import main
+
+ROOT = Path(__file__).parents[2]
+LONGEST = 30.0
+"""Seconds that anything here may take."""
+
+
+def until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + LONGEST
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def watches() -> list[bytes]:
+    """A watch that ends, and the one after it: `shop/db` went on, and `shop/mail` was deleted in between."""
+    server = FakeServer(now=time.time_ns() // 1000 - 60_000_000)
+    server.elector("a", "shop/db").lead(10)
+    server.elector("m", "shop/mail").take()
+    first = server.watch()
+    server.events.clear()
+    server.wait(2)
+    server.elector("a", "shop/db").renew()
+    server.events = [(server.now, "ADDED", server.leases["shop/db"])]
+    server.wait(2)
+    server.elector("a", "shop/db").renew()
+    return [first, server.watch()]
+
+
+class Served:
+    """A running command and its page."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self.process = process
+        assert process.stdout is not None
+        self.address = process.stdout.readline().strip()
+
+    def get(self, path: str = "", **headers: str) -> Any:
+        request = urllib.request.Request(self.address + path, headers=headers)
+        return urllib.request.urlopen(request, timeout=LONGEST)
+
+    def status_of(self, path: str = "", **headers: str) -> int:
+        """The status of a request that is refused."""
+        with pytest.raises(urllib.error.HTTPError) as error:
+            self.get(path, **headers)
+        error.value.close()
+        return error.value.code
+
+    @contextmanager
+    def events(self) -> Iterator[Iterator[tuple[str, Any]]]:
+        with self.get("events") as response:
+            yield parsed(response)
+
+
+def parsed(lines: Iterable[bytes]) -> Iterator[tuple[str, Any]]:
+    name = ""
+    for line in lines:
+        key, _, value = line.decode().strip().partition(": ")
+        if key == "event":
+            name = value
+        elif key == "data":
+            yield name, json.loads(value)
+
+
+@pytest.fixture
+def served(tmp_path: Path, watches: list[bytes]) -> Iterator[Served]:
+    install(tmp_path, *watches)
+    words = [sys.executable, "-m", "webhook", "timeline", "--serve"]
+    environment = {**os.environ, "PATH": str(tmp_path)}
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=environment
+    ) as process:
+        try:
+            yield Served(process)
+        finally:
+            process.terminate()
+
+
+def test_the_page_follows_kubectl_when_its_watch_ends(served: Served, tmp_path: Path) -> None:
+    assert served.address.startswith("http://127.0.0.1:")
+    with served.get() as response:
+        assert "default-src 'none'" in response.headers["Content-Security-Policy"]
+        assert "events" in response.read().decode()
+    found: dict[str, list[str]] = {}
+    with served.events() as events:
+        for name, data in events:
+            if name == "lanes":
+                found |= {
+                    lane["name"]: [data["markKinds"][kind] for kind in lane["marks"][::7]] for lane in data["lanes"]
+                }
+            if "db" in found and "deleted" in found.get("mail", []):
+                break
+    calls = (tmp_path / "calls").read_text()
+    assert "get leases.coordination.k8s.io --all-namespaces --output=json --show-managed-fields --watch" in calls
+    assert calls.count("leasecandidates") == 1
+
+
+def test_a_signal_ends_the_page_and_kubectl(served: Served, tmp_path: Path) -> None:
+    until(lambda: (tmp_path / "pids").exists() and any(map(is_running, process_ids(tmp_path))))
+    with served.events() as events:
+        next(events)
+    served.process.send_signal(signal.SIGTERM)
+    assert served.process.wait(LONGEST) == 0
+    until(lambda: not any(map(is_running, process_ids(tmp_path))))
+    assert served.process.stderr is not None
+    assert served.process.stderr.read() == "Ctrl-C ends it\n"
+
+
+def test_whoever_does_not_know_the_address_gets_nothing(served: Served) -> None:
+    base, token, _ = served.address.rsplit("/", 2)
+    assert len(token) >= 32
+    assert served.status_of(Host="evil.example") == 421
+    for path in ("/", "/guessed/"):
+        served.address = base + path
+        assert served.status_of() == 404
+
+
+def test_an_address_in_use_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        taken = f"127.0.0.1:{listener.getsockname()[1]}"
+        assert main(["timeline", "--serve", "--bind", taken]) == 2
+    assert capsys.readouterr().err == f"lease-webhook: {taken} cannot be bound: Address already in use\n"
+
+
+def test_an_address_beyond_this_computer_must_be_given_and_is_warned_about(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["timeline", "--serve", "--bind", "203.0.113.1:1"]) == 2
+    assert "whoever knows the address can read the leases" in capsys.readouterr().err
+
+
+def test_without_kubectl_the_page_says_why(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "webhook", "timeline", "--serve"]
+    environment = {**os.environ, "PATH": str(tmp_path)}
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT, env=environment
+    ) as process:
+        try:
+            with Served(process).events() as events:
+                status = next(data["text"] for name, data in events if name == "status" and data["text"])
+            assert "kubectl cannot be run" in status
+        finally:
+            process.terminate()
