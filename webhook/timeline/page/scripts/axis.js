@@ -50,16 +50,20 @@ function paintOverview() {
   svg.select(".brush").call(brush.move, [Math.max(left, chart.whole(from)), Math.min(right, chart.whole(until))]);
 }
 
-/** One path that fills each column of a pixel in which something lies. */
+/** One path with a column for each pixel in which something lies: the more, the higher. */
 function columns(left, right, each, top, height) {
-  const filled = new Uint8Array(Math.ceil(right - left) + 1);
-  each((begins, ends) => filled.fill(1, Math.max(0, Math.floor(begins - left)), Math.max(0, Math.min(filled.length, Math.floor(ends - left) + 1))));
+  const steps = new Int32Array(Math.ceil(right - left) + 2);
+  const column = (x) => Math.min(Math.max(0, Math.floor(x - left)), steps.length - 2);
+  each((begins, ends) => {
+    steps[column(begins)] += 1;
+    steps[column(ends) + 1] -= 1;
+  });
+  const counts = d3.cumsum(steps);
+  const most = Math.max(1, d3.max(counts));
   let path = "";
-  for (let at = 0; at < filled.length; at += 1) {
-    if (!filled[at]) continue;
-    const begins = at;
-    while (at < filled.length && filled[at]) at += 1;
-    path += `M${left + begins},${top}h${at - begins}v${height}h${begins - at}z`;
-  }
+  counts.forEach((number, index) => {
+    const size = number && Math.max(2, height * Math.sqrt(number / most));
+    if (size) path += `M${left + index},${top + height}h1v${-size.toFixed(1)}h-1z`;
+  });
   return path;
 }

@@ -9,17 +9,17 @@ function paintCursor() {
   const line = d3.select(viewport).selectAll(".cursor").data(fixed === null ? [] : [fixed]).join("div").attr("class", "cursor");
   const x = fixed === null ? 0 : chart.scale(fixed);
   const [left, right] = chart.scale.range();
-  line.style("left", `${x}px`).style("height", `${Math.max(view.tops.at(-1), viewport.clientHeight)}px`).property("hidden", x < left || x > right).classed("fixed", view.pointer === null);
+  line.style("left", `${x}px`).style("height", `${Math.max(view.tops.at(-1), chart.height)}px`).property("hidden", x < left || x > right).classed("fixed", view.pointer === null);
   d3.select(list).selectAll(".lane").each(function read(lane) {
     const state = stateAt(book, lane, at);
-    const label = d3.select(this).select(".state").attr("class", `state ${state.kind}`);
-    label.selectAll(".swatch").data(state.span ? [state.span] : []).join((enter) => enter.insert("span", ":first-child"))
-      .attr("class", (span) => `swatch ${span.kind} c${lane.colors.get(span.holder)}`);
-    label.selectAll(".words").data([state.note ? `${state.note}: ${state.short}` : state.short]).join((enter) => enter.append("span").attr("class", "words")).text((words) => words);
+    const [swatch, words] = this.querySelector(".state").children;
+    put(swatch.parentNode, { class: `state ${state.kind}` });
+    put(swatch, { class: state.span ? `swatch ${state.kind} c${lane.colors.get(state.span.holder)}` : "" });
+    put(words, {}, state.note ? `${state.note}: ${state.short}` : state.short);
   });
   const input = element("at");
   if (document.activeElement !== input) input.value = instant(book, at, 3);
-  element("reading").textContent = reading(at, fixed === null);
+  put(element("reading"), {}, reading(at, fixed === null));
 }
 
 /** What is so at an instant, over all lanes in words. */
@@ -42,7 +42,7 @@ function wantedDigits() {
 /** Fix the cursor at an instant, null frees it. */
 function fixCursor(at) {
   view.cursor = at;
-  repaint();
+  repaintCursor();
 }
 
 function listenForCursor() {
@@ -50,11 +50,11 @@ function listenForCursor() {
     const [x] = d3.pointer(event, list);
     const [left, right] = chart.scale.range();
     view.pointer = x >= left && x <= right ? Math.min(Math.max(chart.scale.invert(x), book.from), book.ends) : null;
-    repaint();
+    repaintCursor();
   });
   viewport.addEventListener("pointerleave", () => {
     view.pointer = null;
-    repaint();
+    repaintCursor();
   });
   const input = element("at");
   input.addEventListener("change", () => {

@@ -72,7 +72,9 @@ function select(items) {
   const content = [];
   for (const item of items.slice(0, 50)) {
     const heading = made("h2");
-    heading.append(item.type === "mark" ? glyph(item.kind) : made("span", "", item.type === "span" ? `swatch ${item.kind} c${item.lane.colors.get(item.holder)}` : ""), made("span", titleOf(book, item)));
+    if (item.type === "mark") heading.append(glyph(item.kind));
+    if (item.type === "span") heading.append(made("span", "", `swatch ${item.kind} c${item.lane.colors.get(item.holder)}`));
+    heading.append(made("span", titleOf(book, item)));
     content.push(heading);
     if (item.text || item.summary) content.push(made("p", item.text || item.summary, "whole"));
     content.push(listOfFacts(factsOf(item)));

@@ -24,7 +24,7 @@ function placeLanes() {
 /** The scale of the whole time. */
 function wholeScale() {
   const total = Math.max(book.ends - book.from, SHORTEST);
-  return d3.scaleLinear([book.from - total * 0.005, book.ends + total * 0.015], [chart.left, chart.width - 8]);
+  return d3.scaleLinear([book.from - total * 0.005, book.ends + total * 0.015], [chart.left, chart.width - 26]);
 }
 
 const zoom = d3.zoom()
@@ -91,10 +91,16 @@ function scrollTo(lane) {
   else if (view.tops[index + 1] > viewport.scrollTop + viewport.clientHeight) viewport.scrollTop = view.tops[index + 1] - viewport.clientHeight;
 }
 
+/** Take from the browser what is in view, before anything is written: afterwards it would have to measure again. */
+function readScroll() {
+  chart.top = viewport.scrollTop;
+  chart.height = viewport.clientHeight;
+}
+
 function lanesInView() {
   if (chart.isPrinting) return view.lanes.slice(0, MOST_PRINTED);
-  const first = Math.max(0, d3.bisectRight(view.tops, viewport.scrollTop) - 1);
-  const after = d3.bisectLeft(view.tops, viewport.scrollTop + viewport.clientHeight + 1);
+  const first = Math.max(0, d3.bisectRight(view.tops, chart.top) - 1);
+  const after = d3.bisectLeft(view.tops, chart.top + chart.height + 1);
   return view.lanes.slice(Math.max(0, first - 1), after + 1);
 }
 
@@ -106,12 +112,11 @@ function paintLanes() {
   rows.each(function paint(lane) {
     const index = view.lanes.indexOf(lane);
     const row = d3.select(this).style("transform", `translateY(${view.tops[index]}px)`).style("height", `${heightOf(lane)}px`)
-      .attr("aria-label", `${lane.title}. ${lane.summary}`).classed("odd", index % 2);
-    const label = row.select(".label").style("width", `${chart.left - 12}px`).attr("aria-label", `${lane.title}. ${lane.summary}`)
-      .classed("active", view.active === lane).property("items", [lane]);
-    label.select(".namespace").text(lane.parent ? "" : lane.namespace && `${lane.namespace}/`);
-    label.select(".name").text(lane.name);
-    row.select(".sentence").text(lane.summary).style("left", `${chart.left}px`).style("width", `${right - left}px`);
+      .classed("odd", index % 2);
+    if (this.shown !== lane) nameLane(row, lane);
+    this.shown = lane;
+    row.select(".label").style("width", `${chart.left - 12}px`).classed("active", view.active === lane).attr("aria-selected", view.selected === lane);
+    row.select(".sentence").style("left", `${chart.left}px`).style("width", `${right - left}px`);
     const svg = row.select(".drawing").attr("width", chart.width).attr("height", heightOf(lane));
     drawLane(svg, lane, chart.scale, left, right);
   });
@@ -122,6 +127,15 @@ function paintLanes() {
   element("none").hidden = view.lanes.length > 0;
 }
 
+/** What a row says, whatever the window of time is. */
+function nameLane(row, lane) {
+  row.attr("aria-label", lane.title);
+  const label = row.select(".label").attr("aria-label", `${lane.title}. ${lane.summary}`).property("items", [lane]);
+  label.select(".namespace").text(lane.parent ? "" : lane.namespace && `${lane.namespace}/`);
+  label.select(".name").text(lane.name);
+  row.select(".sentence").text(lane.summary);
+}
+
 function enterLane(enter) {
   const row = enter.append("div").attr("class", (lane) => (lane.parent ? "lane candidate" : "lane")).attr("role", "group");
   newDrawing(row);
@@ -129,7 +143,7 @@ function enterLane(enter) {
   const title = label.append("div").attr("class", "title");
   title.append("span").attr("class", "namespace");
   title.append("span").attr("class", "name");
-  label.append("div").attr("class", "state");
+  label.append("div").attr("class", "state").call((state) => state.append("span")).append("span");
   row.append("div").attr("class", "sentence");
   return row;
 }

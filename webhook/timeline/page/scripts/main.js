@@ -18,11 +18,13 @@ function print(isPrinting) {
   chart.isPrinting = isPrinting;
   document.body.classList.toggle("printing", isPrinting);
   measure();
+  repaint();
   paintNow();
 }
 
 function begin() {
-  painters.push(paintLanes, paintAxis, paintOverview, paintCursor, paintTip, paintTable);
+  painters.drawing.push(paintLanes, paintAxis, paintOverview, paintTable);
+  painters.cursor.push(paintCursor, paintTip);
   const events = document.querySelector("meta[name=events]").content;
   if (events) element("order").value = "name";
   listenForFilters();
@@ -51,6 +53,7 @@ function begin() {
   select(book.lanes.size ? [view.lanes[0]] : []);
   view.selected = null;
   if (events) listenForLanes(events);
+  repaint();
   paintNow();
 }
 

@@ -5,6 +5,7 @@ const BAR = { top: 22, height: 22 };
 const CANDIDATE_BAR = { top: 15, height: 10 };
 const CHARACTER = 6.9; // pixels of a letter in a bar, about
 const MARK_WIDTH = 14;
+const MARK_SPACE = 19; // with the number of several
 
 function barOf(lane) {
   return lane.parent ? CANDIDATE_BAR : BAR;
@@ -13,14 +14,14 @@ function barOf(lane) {
 /** Draw a lane into its svg; `x` gives the pixel of an instant, from `left` to `right`. */
 function drawLane(svg, lane, x, left, right) {
   const bar = barOf(lane);
-  svg.select(".silences").selectAll("rect").data(silences(lane).filter((one) => x(one.ends) > left && x(one.begins) < right)).join("rect")
-    .attr("class", "silence").attr("x", (one) => Math.max(left, x(one.begins))).attr("width", (one) => Math.min(right, x(one.ends)) - Math.max(left, x(one.begins)))
+  const pale = silences(lane).filter((one) => x(one.ends) > left && x(one.begins) < right);
+  svg.select(".silences").selectAll("rect").data(pale).join("rect").attr("class", "silence").attr("x", (one) => Math.max(left, x(one.begins))).attr("width", (one) => Math.min(right, x(one.ends)) - Math.max(left, x(one.begins)))
     .attr("y", bar.top).attr("height", bar.height);
   svg.select(".spans").selectAll("g").data(placedSpans(lane, x, left, right), (one) => one.key).join(enterSpan)
-    .each(function update(one) { updateSpan(d3.select(this), one, bar); });
+    .each(function update(one) { updateSpan(this, one, bar); });
   svg.select(".ticks").attr("d", view.hidden.has("renewals") ? "" : tickPath(lane, x, left, right, bar));
   svg.select(".marks").selectAll("g").data(placedMarks(lane, x, left, right), (one) => one.key).join(enterMark)
-    .each(function update(one) { updateMark(d3.select(this), one, bar); });
+    .each(function update(one) { updateMark(this, one, bar); });
 }
 
 /** The empty svg of a lane. The silences lie upon the bars; only text and marks lie above those. */
@@ -69,27 +70,40 @@ function enterSpan(enter) {
   return group;
 }
 
-function updateSpan(group, one, bar) {
+function updateSpan(node, one, bar) {
   const [span] = one.items;
   const kind = one.items.length > 1 ? "several" : span.kind;
-  const width = Math.max(1, one.ends - one.begins);
-  const isActive = one.items.includes(view.active);
-  group.attr("id", `${span.lane.dom}-${one.key}`).attr("data-kind", kind).attr("data-count", one.items.length)
-    .attr("data-begins", span.begins).attr("data-ends", span.ends).attr("data-holder", span.holder)
-    .attr("aria-label", spanLabel(one)).attr("aria-selected", one.items.includes(view.selected))
-    .classed("active", isActive).classed("dimmed", isDimmed(span)).property("items", one.items);
-  group.select(".bar").attr("class", `bar ${kind} c${span.lane.colors.get(span.holder)}`)
-    .attr("x", one.begins).attr("width", width).attr("y", bar.top).attr("height", bar.height).attr("rx", width > 6 ? 3 : 0);
-  group.select(".amber").attr("x", one.begins).attr("width", kind === "overdue" ? width : 0).attr("y", bar.top).attr("height", bar.height);
+  const width = Math.max(1, one.ends - one.begins).toFixed(1);
+  const box = { x: one.begins.toFixed(1), width, y: bar.top, height: bar.height };
+  const [rect, amber, text] = node.children;
+  if (isOther(node, one.items)) {
+    put(node, {
+      id: `${span.lane.dom}-${one.key}`, "data-kind": kind, "data-count": one.items.length, "data-begins": span.begins,
+      "data-ends": span.ends === null ? "" : span.ends, "data-holder": span.holder, "aria-label": spanLabel(one),
+    });
+  }
+  node.items = one.items;
+  put(node, { class: classesOf(one, isDimmed(span)), "aria-selected": one.items.includes(view.selected) });
+  put(rect, { ...box, class: `bar ${kind} c${span.lane.colors.get(span.holder)}`, rx: width > 6 ? 3 : 0 });
+  put(amber, kind === "overdue" ? box : { width: 0 });
   const words = kind === "held" ? span.holder : kind === "overdue" ? "overdue" : kind === "leaderless" ? "no leader" : "";
-  group.select("text").attr("class", `in ${kind}`).attr("x", one.begins + 6).attr("y", bar.top + 15).text(span.lane.parent ? "" : fitted(words, width - 10));
+  put(text, { class: `in ${kind}`, x: (one.begins + 6).toFixed(1), y: bar.top + 15 }, span.lane.parent ? "" : fitted(words, width - 10));
 }
 
-/** As much of a text as fits. */
+/** Whether an element showed something else before; what does not depend on the zoom is written only then. */
+function isOther(node, items) {
+  return !node.items || node.items[0] !== items[0] || node.items.at(-1) !== items.at(-1);
+}
+
+function classesOf(one, isDim) {
+  return `item${one.items.includes(view.active) ? " active" : ""}${isDim ? " dimmed" : ""}`;
+}
+
+/** As much of a text as fits: its end, as names of replicas differ there. */
 function fitted(text, width) {
   const most = Math.floor(width / CHARACTER);
   if (text.length <= most) return text;
-  return most < 4 ? "" : `${text.slice(0, most - 1)}…`;
+  return most < 3 ? "" : `…${text.slice(1 - most)}`;
 }
 
 function spanLabel(one) {
@@ -127,7 +141,7 @@ function placedMarks(lane, x, left, right) {
     const at = x(mark.begins);
     if (at < left - 1 || at > right + 1 || !isShown(mark)) continue;
     const before = found.at(-1);
-    if (before && at - before.last < MARK_WIDTH) {
+    if (before && at - before.last < (before.items.length > 1 ? MARK_SPACE : MARK_WIDTH)) {
       before.items.push(mark);
       before.last = at;
     } else {
@@ -142,26 +156,28 @@ function enterMark(enter) {
   group.append("line").attr("class", "stem");
   group.append("rect").attr("class", "target").attr("width", MARK_WIDTH + 2).attr("height", MARK_WIDTH + 4).attr("x", -MARK_WIDTH / 2 - 1).attr("y", -MARK_WIDTH / 2 - 2);
   group.append("path");
-  group.append("text").attr("class", "number").attr("text-anchor", "middle").attr("y", 4);
+  group.append("text").attr("class", "number").attr("x", 6).attr("y", -1);
   return group;
 }
 
-function updateMark(group, one, bar) {
+function updateMark(node, one, bar) {
   const worst = d3.least(one.items, (mark) => markLook(mark.kind).rank);
   const number = d3.sum(one.items, (mark) => mark.count);
-  const isOne = number === 1;
-  const middle = (one.first + one.last) / 2;
-  group.attr("id", `${worst.lane.dom}-${one.key}`).attr("data-kind", worst.kind).attr("data-count", number)
-    .attr("data-begins", one.items[0].begins).attr("data-ends", null).attr("data-holder", one.items[0].holder)
-    .attr("data-kinds", [...new Set(one.items.map((mark) => mark.kind))].join(" "))
-    .attr("aria-label", markLabel(one, number)).attr("aria-selected", one.items.includes(view.selected))
-    .classed("active", one.items.includes(view.active)).property("items", one.items)
-    .attr("transform", `translate(${middle},${bar.top - 11})`);
-  group.select(".stem").attr("x1", 0).attr("x2", 0).attr("y1", 6).attr("y2", 11 + (isOne ? bar.height : 0));
-  const size = isOne ? 62 : 150;
-  group.select("path").attr("class", `mark ${isOne ? markLook(worst.kind).look : `${markLook(worst.kind).look.replace(" line", "")} many`}`)
-    .attr("d", isOne ? markPath(worst.kind, size) : "M-8,-8h16v16h-16z");
-  group.select(".number").text(isOne ? "" : number > 99 ? "99+" : number);
+  const [stem, , path, text] = node.children;
+  if (isOther(node, one.items)) {
+    put(node, {
+      id: `${worst.lane.dom}-${one.key}`, "data-kind": worst.kind, "data-count": number, "data-begins": one.items[0].begins,
+      "data-kinds": [...new Set(one.items.map((mark) => mark.kind))].join(" "), "aria-label": markLabel(one, number),
+    });
+  }
+  node.items = one.items;
+  put(node, {
+    class: classesOf(one, false), "aria-selected": one.items.includes(view.selected),
+    transform: `translate(${((one.first + one.last) / 2).toFixed(1)},${bar.top - 11})`,
+  });
+  put(stem, { y1: 6, y2: 11 + (number === 1 ? bar.height : 0) });
+  put(path, { class: `mark ${markLook(worst.kind).look}`, d: markPath(worst.kind) });
+  put(text, {}, number === 1 ? "" : number > 99 ? "99+" : String(number));
 }
 
 function markLabel(one, number) {

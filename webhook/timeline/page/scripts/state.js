@@ -21,22 +21,41 @@ function readInstant() {
   return view.pointer ?? view.cursor ?? book.ends;
 }
 
-const painters = [];
-let isPainting = 0;
+const painters = { drawing: [], cursor: [] };
+let frame = 0;
+let isWhole = false;
 
 /** Draw everything again before the next frame. */
 function repaint() {
-  if (!isPainting) isPainting = requestAnimationFrame(paintNow);
+  isWhole = true;
+  repaintCursor();
+}
+
+/** Draw only the cursor again, and what it says. */
+function repaintCursor() {
+  if (!frame) frame = requestAnimationFrame(paintNow);
 }
 
 function paintNow() {
-  cancelAnimationFrame(isPainting);
-  isPainting = 0;
-  for (const paint of painters) paint();
+  cancelAnimationFrame(frame);
+  frame = 0;
+  readScroll();
+  if (isWhole) for (const paint of painters.drawing) paint();
+  isWhole = false;
+  for (const paint of painters.cursor) paint();
 }
 
 function element(id) {
   return document.getElementById(id);
+}
+
+/** Write attributes and text only if they differ: each write makes the browser measure again. */
+function put(node, attributes, text = null) {
+  for (const name in attributes) {
+    const value = String(attributes[name]);
+    if (node.getAttribute(name) !== value) node.setAttribute(name, value);
+  }
+  if (text !== null && node.textContent !== text) node.textContent = text;
 }
 
 /** A new element with a text and a class. */

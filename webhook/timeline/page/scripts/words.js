@@ -28,8 +28,8 @@ function instant(book, at, digits = 0) {
 /** A length of time in its two largest units; of short ones a tenth of a second counts. */
 function length(micros) {
   if (micros < 0) return `-${length(-micros)}`;
-  if (micros < SECOND) return `${Number((micros / SECOND).toPrecision(2))} s`;
-  if (micros < MINUTE) return micros % SECOND >= SECOND / 10 ? `${(Math.floor(micros / 1e5) / 10).toFixed(1)} s` : `${Math.floor(micros / SECOND)} s`;
+  if (micros < SECOND / 10) return `${Math.round(micros / 1000)} ms`;
+  if (micros < MINUTE) return micros % SECOND >= SECOND / 10 ? `${(micros / SECOND).toFixed(1)} s` : `${Math.floor(micros / SECOND)} s`;
   const seconds = Math.floor(micros / SECOND);
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
   const minutes = Math.floor((seconds + 30) / 60);
