@@ -146,6 +146,14 @@ def test_the_library_is_the_file_that_its_note_describes(quiet: Reader) -> None:
     assert (vendor / "LICENSE").read_text() in told
 
 
+def test_every_kind_has_a_shape_or_a_word_on_the_page(quiet: Reader) -> None:
+    scripts = "\n".join(text for _, text in quiet.within("script"))
+    shapes = scripts.partition("const MARKS = {")[2].partition("};")[0]
+    assert {kind.strip(' "') for kind in re.findall(r"^  ([\w\"-]+): {", shapes, re.MULTILINE)} == set(MarkKind)
+    words = scripts.partition("const SPAN_WORDS = {")[2].partition("};")[0]
+    assert set(re.findall(r"^  (\w+):", words, re.MULTILINE)) == set(SpanKind)
+
+
 def test_every_script_is_part_of_the_page(quiet: Reader) -> None:
     scripts = {entry.name for entry in (resources.files("webhook.timeline.page") / "scripts").iterdir()}
     assert scripts == set(page.html.SCRIPTS)

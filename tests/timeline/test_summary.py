@@ -48,6 +48,16 @@ def test_a_released_lease_had_no_leader_since_the_release() -> None:
     )
 
 
+def test_a_deleted_lease_had_no_leader_since_the_deletion() -> None:
+    held = Span(SpanKind.HELD, NOON, NOON + 60 * SECOND, "a")
+    gone = Span(SpanKind.LEADERLESS, NOON + 60 * SECOND, NOON + 61 * SECOND)
+    taken = Span(SpanKind.HELD, NOON + 61 * SECOND, None, "b")
+    deleted = Mark(MarkKind.DELETED, NOON + 60 * SECOND, "deleted")
+    assert "1 s; it was deleted at 12:01:00Z, and b took it at 12:01:01Z." in summary(
+        lane(held, gone, taken, marks=(deleted,)), END
+    )
+
+
 def test_overdue_and_then_deleted_is_one_time_without_a_leader() -> None:
     deleted = Span(SpanKind.LEADERLESS, NOON + 77 * SECOND, None)
     (gap,) = gaps(lane(FIRST, OVERDUE, deleted), END)
@@ -60,7 +70,7 @@ def test_overdue_and_then_deleted_is_one_time_without_a_leader() -> None:
 def test_a_holder_that_renews_late_keeps_it() -> None:
     again = Span(SpanKind.HELD, NOON + 77 * SECOND, None, "a")
     assert summary(lane(FIRST, OVERDUE, again), END) == (
-        "a led. Longest time without a leader: up to 17 s; a renewed it last at 12:01:00Z, until 12:01:17Z."
+        "a led. Longest time without a leader: up to 17 s; a renewed it last at 12:01:00Z, and again at 12:01:17Z."
     )
 
 

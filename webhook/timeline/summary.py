@@ -17,7 +17,7 @@ class Gap(Struct, frozen=True, gc=False):
     """A time without a leader, in microseconds since 1970.
 
     It begins with the last renewal before the lease expired, as its holder may have died right after, or with the
-    release or deletion. `holder` led before, "" if that is unknown; `expired` says that it did not renew in time.
+    release or deletion. `deleted` says that it was deleted then. `holder` led before, "" if that is unknown; `expired` says that it did not renew in time.
     `next_holder` is "" and `ends` the end of the timeline if it lasts until then.
     """
 
@@ -27,6 +27,7 @@ class Gap(Struct, frozen=True, gc=False):
     expired: bool
     next_holder: str = ""
     is_open: bool = False
+    deleted: bool = False
 
     @property
     def length(self) -> int:
@@ -76,11 +77,12 @@ def _gap(lane: Lane, before: Span | None, first: Span, last: Span, until: int, a
     if expired:
         begins = _last_renewal(lane, first.begins, before.begins if before else first.begins)
     holder = first.holder or (before.holder if before else "")
+    deleted = any(mark.kind is MarkKind.DELETED and mark.at == begins for mark in lane.marks)
     following = lane.spans[after] if after < len(lane.spans) else None
     if following is None:
         ends = until if last.ends is None else last.ends
-        return Gap(begins, max(begins, ends), holder, expired, is_open=last.ends is None)
-    return Gap(begins, following.begins, holder, expired, following.holder)
+        return Gap(begins, max(begins, ends), holder, expired, is_open=last.ends is None, deleted=deleted)
+    return Gap(begins, following.begins, holder, expired, following.holder, deleted=deleted)
 
 
 def _last_renewal(lane: Lane, at: int, since: int) -> int:
@@ -126,6 +128,8 @@ def _in_words(gap: Gap, until: int) -> str:
     most = "up to " if gap.expired else ""
     if gap.expired:
         why = f"{holder} renewed it last at {since}"
+    elif gap.deleted:
+        why = f"it was deleted at {since}"
     elif gap.holder:
         why = f"{holder} gave it up at {since}"
     else:
@@ -133,7 +137,7 @@ def _in_words(gap: Gap, until: int) -> str:
     if gap.is_open:
         return f"Nobody has led for {most}{length(gap.length)}: {why}, and nobody has taken it since."
     if not gap.next_holder or gap.next_holder == gap.holder:
-        return f"Longest time without a leader: {most}{length(gap.length)}; {why}, until {clock(gap.ends, until)}."
+        return f"Longest time without a leader: {most}{length(gap.length)}; {why}, and again at {clock(gap.ends, until)}."
     return (
         f"Longest time without a leader: {most}{length(gap.length)}; {why}, and {name(gap.next_holder)} "
         f"took it at {clock(gap.ends, until)}."

@@ -70,6 +70,7 @@ function gapsOf(lane) {
       return;
     }
     const begins = span.kind === "overdue" ? Math.max(lastRenewal(lane, span.begins) ?? -Infinity, before ? before.begins : span.begins) : span.begins;
+    if (before && begins < span.begins) before.quietFrom = begins;
     found.push({ type: "gap", lane, span, begins, ends: span.ends, expired: span.kind === "overdue", holder: span.holder || (before ? before.holder : "") });
   });
   return found;
@@ -125,13 +126,14 @@ function stateAt(book, lane, at) {
   if (span.kind === "leaderless") {
     return { kind: span.kind, span, short: `no leader for ${length(since)}`, long: `${lane.title} has no leader, for ${length(since)}` };
   }
-  const renewed = lastRenewal(lane, at);
+  const tick = lastRenewal(lane, at);
+  const renewed = span.begins >= book.from && !(tick > span.begins) && span.kind === "held" ? span.begins : tick;
   const renewal = renewed === undefined ? "" : `, renewed ${length(at - renewed)} before`;
   if (span.kind === "overdue") {
     return { kind: span.kind, span, short: `${span.holder}`, note: "overdue", long: `${lane.title} is overdue: ${span.holder} has it by name${renewal}` };
   }
   if (span.kind === "several") return { kind: span.kind, span, short: "many changes", long: `${lane.title} changes too often to say` };
   if (span.kind === "offered") return { kind: span.kind, span, short: "candidate", long: `${lane.title} is a candidate${renewal}` };
-  const from = span.begins < book.from ? "since before the input begins" : `since ${instant(book, span.begins)}`;
+  const from = `since ${instant(book, span.begins)}${span.begins < book.from ? ", as it says itself" : ""}`;
   return { kind: span.kind, span, short: span.holder || "a holder that is not named", long: `${lane.title} is held by ${span.holder || "a holder that the input does not name"}, ${from}${renewal}` };
 }

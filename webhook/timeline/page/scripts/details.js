@@ -1,19 +1,21 @@
 // The note beside an item (on hover and on focus), and the details of the one that was chosen.
 "use strict";
 
+const MOST_TOLD = 30; // events of a lane in its details
+
 /** Facts of an item: what it says, then pairs of a word and a value. */
 function factsOf(item) {
   const facts = [];
   const put = (word, value) => { if (value) facts.push([word, value]); };
   const lane = item.lane || item;
-  put("Lease", `${lane.kind} ${lane.title}`);
+  if (lane !== item) put(lane.parent ? "Candidate" : "Lease", lane.title);
   if (item.type === "lane") {
     put("Duration", lane.duration === null ? "" : length(lane.duration * SECOND));
     put("Handovers", String(lane.handovers));
     put("Renewals", (lane.ticks.length + d3.sum(lane.buckets, (one) => one.count)).toLocaleString("en"));
     return facts;
   }
-  put(item.ends === null && item.type === "mark" ? "At" : "From", item.begins < book.from && item.type === "span" ? `before the input begins (${instant(book, item.begins, 6)})` : instant(book, item.begins, 6));
+  put(item.ends === null && item.type === "mark" ? "At" : "From", item.begins < book.from && item.type === "span" ? `${instant(book, item.begins, 6)}, as the holder says: the input begins later` : instant(book, item.begins, 6));
   if (item.type === "span") put("Until", item.ends === null ? "the end of the input" : instant(book, item.ends, 6));
   else if (item.ends !== null) put("Until", instant(book, item.ends, 6));
   if (item.type === "span") put("Length", length(lengthOf(book, item)));
@@ -28,6 +30,22 @@ function factsOf(item) {
 function listOfFacts(facts) {
   const list = made("dl");
   for (const [word, value] of facts) list.append(made("dt", word), made("dd", value));
+  return list;
+}
+
+/** What happened to a lane, in the order of time. */
+function storyOf(lane) {
+  const list = made("ol", "", "story");
+  const marks = lane.marks.filter(isShown);
+  for (const mark of marks.slice(0, MOST_TOLD)) {
+    const entry = made("li");
+    const button = made("button", instant(book, mark.begins, 3));
+    button.type = "button";
+    button.addEventListener("click", () => goTo(mark));
+    entry.append(button, glyph(mark.kind), made("span", `${markWords(mark.kind)}: ${mark.text}`, "whole"));
+    list.append(entry);
+  }
+  if (marks.length > MOST_TOLD) list.append(made("li", `and ${marks.length - MOST_TOLD} more: see the table`));
   return list;
 }
 
@@ -78,6 +96,7 @@ function select(items) {
     content.push(heading);
     if (item.text || item.summary) content.push(made("p", item.text || item.summary, "whole"));
     content.push(listOfFacts(factsOf(item)));
+    if (item.type === "lane" && item.marks.length) content.push(storyOf(item));
   }
   if (items.length > 50) content.push(made("p", `and ${items.length - 50} more: zoom in, or see the table`));
   section.replaceChildren(...content);

@@ -15,6 +15,7 @@ function outline(...points) {
 const downward = outline([-1.1, -0.9], [1.1, -0.9], [0, 1.1]);
 const hourglass = outline([-1, -1], [1, -1], [-1, 1], [1, 1]);
 const chevron = outline([-1, -0.9], [0, 0.1], [1, -0.9], [1, -0.1], [0, 0.9], [-1, -0.1]);
+const arrow = outline([-1, -0.35], [0.1, -0.35], [0.1, -1], [1.1, 0], [0.1, 1], [0.1, 0.35], [-1, 0.35]);
 
 const MARKS = {
   steal: { shape: d3.symbolStar, look: "grave", rank: 0, words: "steal" },
@@ -24,6 +25,7 @@ const MARKS = {
   "would-deny": { shape: d3.symbolTriangle2, look: "warning line", rank: 4, words: "would be denied" },
   warned: { shape: d3.symbolTriangle, look: "warning", rank: 5, words: "warned" },
   failed: { shape: downward, look: "warning", rank: 6, words: "failed" },
+  late: { shape: arrow, look: "warning", rank: 7, words: "renewed late" },
   slow: { shape: hourglass, look: "warning", rank: 7, words: "slow" },
   deleted: { shape: d3.symbolSquare, look: "plain", rank: 8, words: "deleted" },
   "takeover-by-expiry": { shape: d3.symbolDiamond, look: "change", rank: 9, words: "taken over after expiry" },

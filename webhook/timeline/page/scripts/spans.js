@@ -6,6 +6,7 @@ const CANDIDATE_BAR = { top: 15, height: 10 };
 const CHARACTER = 6.9; // pixels of a letter in a bar, about
 const MARK_WIDTH = 14;
 const MARK_SPACE = 19; // with the number of several
+const MARK_SPREAD = 30; // between the first and the last of those that are drawn as one
 
 function barOf(lane) {
   return lane.parent ? CANDIDATE_BAR : BAR;
@@ -15,8 +16,13 @@ function barOf(lane) {
 function drawLane(svg, lane, x, left, right) {
   const bar = barOf(lane);
   const pale = silences(lane).filter((one) => x(one.ends) > left && x(one.begins) < right);
-  svg.select(".silences").selectAll("rect").data(pale).join("rect").attr("class", "silence").attr("x", (one) => Math.max(left, x(one.begins))).attr("width", (one) => Math.min(right, x(one.ends)) - Math.max(left, x(one.begins)))
-    .attr("y", bar.top).attr("height", bar.height);
+  svg.select(".silences").selectAll("g").data(pale).join(enterSilence).each(function update(one) {
+    const begins = Math.max(left, x(one.begins));
+    const width = Math.min(right, x(one.ends)) - begins;
+    const [rect, text] = this.children;
+    put(rect, { x: begins.toFixed(1), width: width.toFixed(1), y: bar.top, height: bar.height });
+    put(text, { x: (begins + 6).toFixed(1), y: bar.top + 15 }, silenceWords(one, width));
+  });
   svg.select(".spans").selectAll("g").data(placedSpans(lane, x, left, right), (one) => one.key).join(enterSpan)
     .each(function update(one) { updateSpan(this, one, bar); });
   svg.select(".ticks").attr("d", view.hidden.has("renewals") ? "" : tickPath(lane, x, left, right, bar));
@@ -40,6 +46,18 @@ function silences(lane) {
   return lane.gaps.filter((gap) => gap.expired && gap.begins < gap.span.begins).map((gap) => ({ begins: gap.begins, ends: gap.span.begins }));
 }
 
+function enterSilence(enter) {
+  const group = enter.append("g");
+  group.append("rect").attr("class", "silence");
+  group.append("text").attr("class", "in quiet");
+  return group;
+}
+
+function silenceWords(silence, width) {
+  const choices = [`last renewed at ${instant(book, silence.begins)}`, "not renewed"];
+  return choices.find((words) => words.length * CHARACTER < width - 8) || "";
+}
+
 /** Spans in pixels; those that are too narrow to be seen become one. */
 function placedSpans(lane, x, left, right) {
   const found = [];
@@ -56,7 +74,7 @@ function placedSpans(lane, x, left, right) {
       before.ends = ends;
       before.items.push(span);
     } else {
-      found.push({ key: span.key, begins, ends, isNarrow: ends - begins < 1.5, items: [span] });
+      found.push({ key: span.key, begins, ends, quiet: x(span.quietFrom ?? 0), isNarrow: ends - begins < 1.5, items: [span] });
     }
   }
   return found;
@@ -86,8 +104,9 @@ function updateSpan(node, one, bar) {
   put(node, { class: classesOf(one, isDimmed(span)), "aria-selected": one.items.includes(view.selected) });
   put(rect, { ...box, class: `bar ${kind} c${span.lane.colors.get(span.holder)}`, rx: width > 6 ? 3 : 0 });
   put(amber, kind === "overdue" ? box : { width: 0 });
+  const room = (span.quietFrom === undefined ? one.ends : Math.min(one.ends, one.quiet)) - one.begins;
   const words = kind === "held" ? span.holder : kind === "overdue" ? "overdue" : kind === "leaderless" ? "no leader" : "";
-  put(text, { class: `in ${kind}`, x: (one.begins + 6).toFixed(1), y: bar.top + 15 }, span.lane.parent ? "" : fitted(words, width - 10));
+  put(text, { class: `in ${kind}`, x: (one.begins + 6).toFixed(1), y: bar.top + 15 }, span.lane.parent ? "" : fitted(words, room - 10));
 }
 
 /** Whether an element showed something else before; what does not depend on the zoom is written only then. */
@@ -141,7 +160,7 @@ function placedMarks(lane, x, left, right) {
     const at = x(mark.begins);
     if (at < left - 1 || at > right + 1 || !isShown(mark)) continue;
     const before = found.at(-1);
-    if (before && at - before.last < (before.items.length > 1 ? MARK_SPACE : MARK_WIDTH)) {
+    if (before && at - before.last < (before.items.length > 1 ? MARK_SPACE : MARK_WIDTH) && at - before.first < MARK_SPREAD) {
       before.items.push(mark);
       before.last = at;
     } else {

@@ -85,6 +85,7 @@ function rowOf(item, columns) {
     const text = String((words || value)(item));
     const cell = made(index ? "td" : "th", index ? text : "");
     if (title === "Text" || title === "In words") cell.className = "long";
+    if (title === "From" || title === "Until" || title === "Length") cell.className = "time";
     if (!index) {
       cell.scope = "row";
       const button = made("button", text);
