@@ -7,7 +7,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check static docs model fuzz mutation evidence e2e fence cluster image record record-attacks record-incidents bench faults fmt certs manifests derived package krew sbom audit dist lock clean
+.PHONY: help setup run test check static docs model fuzz page mutation evidence e2e fence cluster image record record-attacks record-incidents bench faults fmt certs manifests derived package krew sbom audit dist lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -38,6 +38,10 @@ model: $(READY) ## search deeper for traces that break a law (five minutes)
 
 fuzz: $(READY) ## 200,000 streams of bytes against the HTTP of the server (four minutes); SHORT=1: 20,000
 	$(BIN)/python -m tests.server.fuzz --count $(if $(SHORT),20000,200000) $(if $(SEED),--seed $(SEED))
+
+page: $(READY) ## the page of a timeline in a browser, two minutes (Debian's chromium; npm, once)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r tests/page/requirements.txt
+	$(BIN)/pytest --override-ini=addopts=--strict-markers $(if $(ONLY),-k "$(ONLY)") tests/page
 
 mutation: $(READY) ## change the rules in two thousand ways and list the changes that no test notices (ten minutes)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-mutation.txt
@@ -131,6 +135,7 @@ lock: $(READY) ## pin the packages again, by hash
 	$(LOCK) --output-file requirements-mutation.txt requirements-mutation.in
 	$(LOCK) --output-file requirements-release.txt requirements-release.in
 	$(LOCK) --output-file tests/bench/requirements.txt tests/bench/requirements.in
+	$(LOCK) --output-file tests/page/requirements.txt tests/page/requirements.in
 
 clean: ## remove the virtual environment and caches, never certificates
 	rm -rf $(VENV) build dist *.egg-info .coverage .hypothesis .mypy_cache .ruff_cache .pytest_cache mutants

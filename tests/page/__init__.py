@@ -1,0 +1,1 @@
+"""The page of a timeline in a real browser: `make page`."""

@@ -17,8 +17,9 @@ class Gap(Struct, frozen=True, gc=False):
     """A time without a leader, in microseconds since 1970.
 
     It begins with the last renewal before the lease expired, as its holder may have died right after, or with the
-    release or deletion. `deleted` says that it was deleted then. `holder` led before, "" if that is unknown; `expired` says that it did not renew in time.
-    `next_holder` is "" and `ends` the end of the timeline if it lasts until then.
+    release or deletion. `deleted` says that it was deleted then, and `expired` that its holder did not renew in time.
+    `holder` led before, "" if that is unknown. `next_holder` is "" and `ends` the end of the timeline if it lasts until
+    then.
     """
 
     begins: int
@@ -137,7 +138,9 @@ def _in_words(gap: Gap, until: int) -> str:
     if gap.is_open:
         return f"Nobody has led for {most}{length(gap.length)}: {why}, and nobody has taken it since."
     if not gap.next_holder or gap.next_holder == gap.holder:
-        return f"Longest time without a leader: {most}{length(gap.length)}; {why}, and again at {clock(gap.ends, until)}."
+        return (
+            f"Longest time without a leader: {most}{length(gap.length)}; {why}, and again at {clock(gap.ends, until)}."
+        )
     return (
         f"Longest time without a leader: {most}{length(gap.length)}; {why}, and {name(gap.next_holder)} "
         f"took it at {clock(gap.ends, until)}."

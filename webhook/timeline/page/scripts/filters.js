@@ -108,7 +108,7 @@ function listenForFilters() {
     refilter();
   };
   form.addEventListener("input", read);
-  element("reset").addEventListener("click", () => {
+  element("clear").addEventListener("click", () => {
     form.reset();
     view.hidden.clear();
     fillKinds([...book.lanes.values()]);

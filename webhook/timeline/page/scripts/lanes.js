@@ -130,9 +130,10 @@ function paintLanes() {
 /** What a row says, whatever the window of time is. */
 function nameLane(row, lane) {
   row.attr("aria-label", lane.title);
-  const label = row.select(".label").attr("aria-label", `${lane.title}. ${lane.summary}`).property("items", [lane]);
+  const label = row.select(".label").property("items", [lane]);
   label.select(".namespace").text(lane.parent ? "" : lane.namespace && `${lane.namespace}/`);
   label.select(".name").text(lane.name);
+  label.select(".spoken").text(lane.summary);
   row.select(".sentence").text(lane.summary);
 }
 
@@ -144,6 +145,7 @@ function enterLane(enter) {
   title.append("span").attr("class", "namespace");
   title.append("span").attr("class", "name");
   label.append("div").attr("class", "state").call((state) => state.append("span")).append("span");
-  row.append("div").attr("class", "sentence");
+  label.append("div").attr("class", "spoken");
+  row.append("div").attr("class", "sentence").attr("aria-hidden", "true");
   return row;
 }

@@ -17,9 +17,21 @@ const hourglass = outline([-1, -1], [1, -1], [-1, 1], [1, 1]);
 const chevron = outline([-1, -0.9], [0, 0.1], [1, -0.9], [1, -0.1], [0, 0.9], [-1, -0.1]);
 const arrow = outline([-1, -0.35], [0.1, -0.35], [0.1, -1], [1.1, 0], [0.1, 1], [0.1, 0.35], [-1, 0.35]);
 
+/** Two circles side by side. */
+const twins = {
+  draw(context, size) {
+    const radius = Math.sqrt(size) / 3.4;
+    for (const x of [-radius, radius]) {
+      context.moveTo(x + radius, 0);
+      context.arc(x, 0, radius, 0, 2 * Math.PI);
+    }
+  },
+};
+
 const MARKS = {
   steal: { shape: d3.symbolStar, look: "grave", rank: 0, words: "steal" },
   "forged-stamps": { shape: d3.symbolAsterisk, look: "grave line", rank: 1, words: "forged stamps" },
+  "identity-shared": { shape: twins, look: "grave", rank: 1.5, words: "identity shared" },
   denied: { shape: d3.symbolTimes, look: "grave line", rank: 2, words: "denied" },
   fenced: { shape: d3.symbolWye, look: "grave", rank: 3, words: "fenced" },
   "would-deny": { shape: d3.symbolTriangle2, look: "warning line", rank: 4, words: "would be denied" },

@@ -23,20 +23,28 @@ function drawLane(svg, lane, x, left, right) {
     put(rect, { x: begins.toFixed(1), width: width.toFixed(1), y: bar.top, height: bar.height });
     put(text, { x: (begins + 6).toFixed(1), y: bar.top + 15 }, silenceWords(one, width));
   });
-  svg.select(".spans").selectAll("g").data(placedSpans(lane, x, left, right), (one) => one.key).join(enterSpan)
+  const placed = placedSpans(lane, x, left, right);
+  svg.select(".spans").selectAll("g").data(placed, (one) => one.key).join(enterSpan)
     .each(function update(one) { updateSpan(this, one, bar); });
+  svg.select(".words").selectAll("text").data(lane.parent ? [] : placed, (one) => one.key).join("text")
+    .each(function update(one) { updateWords(this, one, bar); });
   svg.select(".ticks").attr("d", view.hidden.has("renewals") ? "" : tickPath(lane, x, left, right, bar));
-  svg.select(".marks").selectAll("g").data(placedMarks(lane, x, left, right), (one) => one.key).join(enterMark)
+  const marks = placedMarks(lane, x, left, right);
+  svg.select(".marks").selectAll("g").data(marks, (one) => one.key).join(enterMark)
     .each(function update(one) { updateMark(this, one, bar); });
+  svg.select(".numbers").selectAll("text").data(marks.filter((one) => one.number > 1), (one) => one.key).join("text")
+    .each(function update(one) { put(this, { x: ((one.first + one.last) / 2 + 6).toFixed(1), y: bar.top - 12 }, one.number > 99 ? "99+" : String(one.number)); });
 }
 
 /** The empty svg of a lane. The silences lie upon the bars; only text and marks lie above those. */
 function newDrawing(row) {
   const svg = row.append("svg").attr("class", "drawing").attr("role", "presentation");
   svg.append("g").attr("class", "spans");
-  svg.append("g").attr("class", "silences");
+  svg.append("g").attr("class", "silences").attr("aria-hidden", "true");
+  svg.append("g").attr("class", "words").attr("aria-hidden", "true");
   svg.append("path").attr("class", "ticks");
   svg.append("g").attr("class", "marks");
+  svg.append("g").attr("class", "numbers").attr("aria-hidden", "true");
   return svg;
 }
 
@@ -84,7 +92,6 @@ function enterSpan(enter) {
   const group = enter.append("g").attr("class", "item").attr("role", "option");
   group.append("rect").attr("class", "bar");
   group.append("rect").attr("class", "amber");
-  group.append("text");
   return group;
 }
 
@@ -93,7 +100,7 @@ function updateSpan(node, one, bar) {
   const kind = one.items.length > 1 ? "several" : span.kind;
   const width = Math.max(1, one.ends - one.begins).toFixed(1);
   const box = { x: one.begins.toFixed(1), width, y: bar.top, height: bar.height };
-  const [rect, amber, text] = node.children;
+  const [rect, amber] = node.children;
   if (isOther(node, one.items)) {
     put(node, {
       id: `${span.lane.dom}-${one.key}`, "data-kind": kind, "data-count": one.items.length, "data-begins": span.begins,
@@ -104,9 +111,15 @@ function updateSpan(node, one, bar) {
   put(node, { class: classesOf(one, isDimmed(span)), "aria-selected": one.items.includes(view.selected) });
   put(rect, { ...box, class: `bar ${kind} c${span.lane.colors.get(span.holder)}`, rx: width > 6 ? 3 : 0 });
   put(amber, kind === "overdue" ? box : { width: 0 });
+}
+
+/** What stands in a bar: it is no part of the bar's element, whose label says more. */
+function updateWords(node, one, bar) {
+  const [span] = one.items;
+  const kind = one.items.length > 1 ? "several" : span.kind;
   const room = (span.quietFrom === undefined ? one.ends : Math.min(one.ends, one.quiet)) - one.begins;
   const words = kind === "held" ? span.holder : kind === "overdue" ? "overdue" : kind === "leaderless" ? "no leader" : "";
-  put(text, { class: `in ${kind}`, x: (one.begins + 6).toFixed(1), y: bar.top + 15 }, span.lane.parent ? "" : fitted(words, room - 10));
+  put(node, { class: `in ${kind}${isDimmed(span) ? " dimmed" : ""}`, x: (one.begins + 6).toFixed(1), y: bar.top + 15 }, fitted(words, room - 10));
 }
 
 /** Whether an element showed something else before; what does not depend on the zoom is written only then. */
@@ -163,8 +176,9 @@ function placedMarks(lane, x, left, right) {
     if (before && at - before.last < (before.items.length > 1 ? MARK_SPACE : MARK_WIDTH) && at - before.first < MARK_SPREAD) {
       before.items.push(mark);
       before.last = at;
+      before.number += mark.count;
     } else {
-      found.push({ key: mark.key, first: at, last: at, items: [mark] });
+      found.push({ key: mark.key, first: at, last: at, items: [mark], number: mark.count });
     }
   }
   return found;
@@ -175,14 +189,13 @@ function enterMark(enter) {
   group.append("line").attr("class", "stem");
   group.append("rect").attr("class", "target").attr("width", MARK_WIDTH + 2).attr("height", MARK_WIDTH + 4).attr("x", -MARK_WIDTH / 2 - 1).attr("y", -MARK_WIDTH / 2 - 2);
   group.append("path");
-  group.append("text").attr("class", "number").attr("x", 6).attr("y", -1);
   return group;
 }
 
 function updateMark(node, one, bar) {
   const worst = d3.least(one.items, (mark) => markLook(mark.kind).rank);
-  const number = d3.sum(one.items, (mark) => mark.count);
-  const [stem, , path, text] = node.children;
+  const { number } = one;
+  const [stem, , path] = node.children;
   if (isOther(node, one.items)) {
     put(node, {
       id: `${worst.lane.dom}-${one.key}`, "data-kind": worst.kind, "data-count": number, "data-begins": one.items[0].begins,
@@ -196,7 +209,6 @@ function updateMark(node, one, bar) {
   });
   put(stem, { y1: 6, y2: 11 + (number === 1 ? bar.height : 0) });
   put(path, { class: `mark ${markLook(worst.kind).look}`, d: markPath(worst.kind) });
-  put(text, {}, number === 1 ? "" : number > 99 ? "99+" : String(number));
 }
 
 function markLabel(one, number) {

@@ -1,0 +1,122 @@
+"""A page that is open in the browser, and what the tests read from it."""
+
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from webhook.api.text import escape
+from webhook.timeline.model import Lane, Timeline
+from webhook.timeline.page import render
+
+SETTLED: Final = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
+class Drawn(NamedTuple):
+    """A span or mark as an element says it; times in microseconds since the timeline begins."""
+
+    lane: str
+    kind: str
+    begins: float
+    ends: float | None
+    holder: str
+
+
+class Opened:
+    """`page` is Playwright's; `said` is what the browser wrote to its console, and `asked` what it requested."""
+
+    def __init__(self, page: Any, directory: Path, timeline: Timeline) -> None:
+        self.page = page
+        self.timeline = timeline
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        page.on("console", lambda message: self.said.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: self.said.append(str(error)))
+        page.on("dialog", self._refuse)
+        page.on("request", lambda request: self.asked.append(request.url))
+        path = directory / "timeline.html"
+        path.write_bytes(render(timeline).encode())
+        self.url = path.as_uri()
+        page.goto(self.url)
+        self.settle()
+
+    def _refuse(self, dialog: Any) -> None:
+        self.said.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def settle(self) -> None:
+        """Wait until what was asked for is drawn."""
+        self.page.evaluate(SETTLED)
+
+    def press(self, *keys: str) -> None:
+        """Press keys, one after another."""
+        for key in keys:
+            self.page.keyboard.press(key)
+            self.settle()
+
+    def to_lanes(self) -> None:
+        """Put the focus on the lanes."""
+        self.page.focus("#lanes")
+        self.settle()
+
+    @property
+    def active(self) -> str:
+        """What the keyboard is on, as a screen reader says it; "" for nothing."""
+        return str(
+            self.page.evaluate(
+                "() => { const id = document.getElementById('lanes').getAttribute('aria-activedescendant');"
+                " const e = id && document.getElementById(id);"
+                " return e ? e.getAttribute('aria-label') || e.textContent : ''; }"
+            )
+        )
+
+    @property
+    def lanes(self) -> list[str]:
+        """The names of the lanes that have elements, from top to bottom."""
+        return [str(one) for one in self.page.eval_on_selector_all(".lane .name", "all => all.map(e => e.textContent)")]
+
+    def drawn(self) -> list[Drawn]:
+        """The spans that are drawn."""
+        rows = self.page.eval_on_selector_all(
+            ".spans .item",
+            """all => all.map(e => [e.closest('.lane').querySelector('.name').textContent, e.dataset.kind,
+                Number(e.dataset.begins), e.dataset.ends === '' ? null : Number(e.dataset.ends), e.dataset.holder])""",
+        )
+        return [Drawn(*row) for row in rows]
+
+    def counts(self, group: str) -> dict[str, int]:
+        """How many spans or marks the elements of each lane stand for."""
+        rows = self.page.eval_on_selector_all(
+            ".lane",
+            f"""all => all.map(lane => [lane.querySelector('.name').textContent,
+                [...lane.querySelectorAll('.{group} .item')].reduce((sum, e) => sum + Number(e.dataset.count), 0)])""",
+        )
+        return {str(name): int(number) for name, number in rows}
+
+    def text(self, selector: str) -> str:
+        """The text of one element."""
+        return str(self.page.text_content(selector))
+
+    def rows(self) -> list[list[str]]:
+        """The cells of the table."""
+        found = self.page.eval_on_selector_all(
+            "#table tbody tr", "all => all.map(row => [...row.cells].map(cell => cell.textContent))"
+        )
+        return [[str(cell) for cell in row] for row in found]
+
+
+def spans_of(lane: Lane, timeline: Timeline) -> list[Drawn]:
+    """What ought to be drawn."""
+    return [
+        Drawn(
+            escape(lane.name),
+            span.kind.value,
+            span.begins - timeline.begins,
+            None if span.ends is None else span.ends - timeline.begins,
+            escape(span.holder),
+        )
+        for span in lane.spans
+    ]
+
+
+def with_candidates(timeline: Timeline) -> list[Lane]:
+    """Every lane, candidates too."""
+    return [one for lane in timeline.lanes for one in (lane, *lane.candidates)]

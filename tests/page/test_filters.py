@@ -1,0 +1,118 @@
+"""Filters choose lanes, events and the rows of the table."""
+
+from tests.page.conftest import Open
+from tests.page.opened import Opened
+from tests.timeline.election_samples import sample_timeline
+from webhook.timeline.model import MarkKind
+
+
+def namespaces(page: Opened) -> set[str]:
+    return set(page.page.eval_on_selector_all(".namespace", "all => all.map(e => e.textContent)")) - {""}
+
+
+def filled(page: Opened, field: str, text: str) -> None:
+    page.page.fill(field, text)
+    page.settle()
+
+
+def test_a_namespace(opened: Open) -> None:
+    page = opened(sample_timeline(50))
+    page.page.select_option("#namespace", "payments")
+    page.settle()
+    assert namespaces(page) == {"payments/"}
+    assert {row[0].split("/")[0] for row in page.rows()} == {"payments"}
+    assert page.text("#overall").startswith("17 of 50 leases")
+
+
+def test_a_lease(opened: Open) -> None:
+    page = opened(sample_timeline(50))
+    filled(page, "#lease", "controller-49")
+    assert page.lanes == ["controller-49"]
+
+
+def test_a_holder(opened: Open) -> None:
+    timeline = sample_timeline(50)
+    page = opened(timeline)
+    filled(page, "#holder", "controller-7-")
+    assert page.lanes == ["controller-7"]
+    filled(page, "#holder", "intruder")
+    stolen = [lane for lane in timeline.lanes if any(span.holder == "intruder-0" for span in lane.spans)]
+    assert len(page.rows()) == len(stolen)
+    assert page.page.locator(".dimmed").count() > 0
+
+
+def test_a_writer(opened: Open) -> None:
+    timeline = sample_timeline(50)
+    page = opened(timeline)
+    filled(page, "#writer", "other:intruder")
+    page.page.click("#of-events")
+    page.settle()
+    assert {row[6] for row in page.rows()} == {"system:serviceaccount:other:intruder"}
+
+
+def test_search_finds_leases_and_texts(opened: Open) -> None:
+    page = opened(sample_timeline(50))
+    filled(page, "#search", "Controller-3")
+    assert {name for name in page.lanes if "candidate" not in name} <= {
+        "controller-3", *(f"controller-3{n}" for n in range(10))
+    }  # fmt: skip
+    filled(page, "#search", "took it from")
+    page.page.click("#of-events")
+    page.settle()
+    assert {row[4] for row in page.rows()} == {"steal"}
+    filled(page, "#search", "nothing has this name")
+    assert page.lanes == []
+    assert page.page.is_visible("#none")
+
+
+def test_a_kind_that_is_not_shown_is_neither_drawn_nor_in_the_table(opened: Open) -> None:
+    timeline = sample_timeline(3)
+    page = opened(timeline)
+    page.page.click("#of-events")
+    for kind in ("steal", "held", "renewals"):
+        page.page.uncheck(f"#kinds input[value={kind}]")
+        page.settle()
+    assert "held" not in {one.kind for one in page.drawn()}
+    kinds = page.page.eval_on_selector_all(".marks .item", "all => all.flatMap(e => e.dataset.kinds.split(' '))")
+    assert set(kinds) == {mark.kind.value for lane in timeline.lanes for mark in lane.marks} - {MarkKind.STEAL} | {
+        "pinged"
+    }
+    assert not {"steal", "held"} & {row[4] for row in page.rows()}
+    assert set(page.page.eval_on_selector_all(".lane .ticks", "all => all.map(e => e.getAttribute('d'))")) <= {"", None}
+
+
+def test_candidates_stand_beneath_their_lease_and_can_be_left_out(opened: Open) -> None:
+    page = opened(sample_timeline(3))
+    at = page.lanes.index("controller-0")
+    assert page.lanes[at + 1 : at + 3] == ["controller-0-candidate-0", "controller-0-candidate-1"]
+    page.page.uncheck("#kinds input[value=offered]")
+    page.settle()
+    assert sorted(page.lanes) == ["controller-0", "controller-1", "controller-2"]
+
+
+def test_order(opened: Open) -> None:
+    page = opened(sample_timeline(3))
+    page.page.select_option("#order", "name")
+    page.settle()
+    assert [name for name in page.lanes if "candidate" not in name] == ["controller-0", "controller-1", "controller-2"]
+
+
+def test_leases_to_which_nothing_happened_can_be_left_out(opened: Open) -> None:
+    timeline = sample_timeline(60)
+    page = opened(timeline)
+    page.page.check("#eventful")
+    page.settle()
+    eventful = [lane for lane in timeline.lanes if lane.marks]
+    assert 0 < len(eventful) < 60
+    assert page.text("#overall").startswith(f"{len(eventful)} of 60 leases")
+
+
+def test_reset_shows_everything_again(opened: Open) -> None:
+    page = opened(sample_timeline(3))
+    before = page.lanes
+    filled(page, "#search", "controller-2")
+    page.page.uncheck("#kinds input[value=held]")
+    page.page.click("#clear")
+    page.settle()
+    assert page.lanes == before
+    assert "held" in {one.kind for one in page.drawn()}

@@ -1,0 +1,156 @@
+"""Everything can be reached and read by keyboard."""
+
+from tests.page.conftest import Open
+from tests.page.opened import Opened
+from tests.timeline.election_samples import sample_timeline
+from webhook.timeline.model import Lane, MarkKind, SpanKind, Timeline
+
+
+def active_item(page: Opened) -> tuple[str, str]:
+    """Kind and beginning of the item that the keyboard is on."""
+    kind, begins = page.page.evaluate("[view.active.kind, String(view.active.begins)]")
+    return str(kind), str(begins)
+
+
+def in_order(lane: Lane, timeline: Timeline) -> list[tuple[str, str]]:
+    spans = [(span.begins, 0, span.kind.value) for span in lane.spans]
+    marks = [(mark.at, 1, mark.kind.value) for mark in lane.marks]
+    found = sorted([*spans, *marks], key=lambda item: item[:2])
+    return [(kind, str(begins - timeline.begins)) for begins, _, kind in found]
+
+
+def test_the_lanes_are_one_stop_of_tab(opened: Open) -> None:
+    page = opened(sample_timeline(50))
+    stops = []
+    for _ in range(40):
+        page.press("Tab")
+        stops.append(page.page.evaluate("document.activeElement.id"))
+    assert stops.count("lanes") == 1
+    assert stops.index("lanes") < stops.index("scroller")
+
+
+def test_the_link_at_the_top_skips_to_the_lanes(opened: Open) -> None:
+    page = opened(sample_timeline(3))
+    page.press("Tab", "Enter")
+    assert page.page.evaluate("document.activeElement.id") == "lanes"
+
+
+def test_arrows_walk_through_all_of_a_lane_in_the_order_of_time(opened: Open) -> None:
+    timeline = sample_timeline(3)
+    page = opened(timeline)
+    page.to_lanes()
+    page.press("ArrowRight")
+    name = page.lanes[0]
+    (lane,) = [one for one in timeline.lanes if one.name == name]
+    assert page.active.startswith(f"{lane.namespace}/{lane.name}")
+    seen = []
+    for _ in range(len(lane.spans) + len(lane.marks)):
+        page.press("ArrowRight")
+        seen.append(active_item(page))
+        assert page.active
+    assert seen == in_order(lane, timeline)
+    page.press("ArrowRight")
+    assert active_item(page) == seen[-1]
+    page.press("ArrowLeft")
+    assert active_item(page) == seen[-2]
+    page.press("Home", "End")
+    assert active_item(page) == seen[-1]
+
+
+def test_up_and_down_walk_through_all_lanes_and_scroll(opened: Open) -> None:
+    timeline = sample_timeline(50)
+    page = opened(timeline)
+    page.to_lanes()
+    page.press("ArrowRight")
+    seen = [page.active]
+    for _ in range(len(timeline.lanes) + 1):
+        page.press("ArrowDown")
+        seen.append(page.active)
+    assert len(set(seen)) == len(timeline.lanes) + 2
+    box = page.page.evaluate("document.querySelector('.label.active').getBoundingClientRect().toJSON()")
+    view = page.page.evaluate("document.getElementById('view').getBoundingClientRect().toJSON()")
+    assert view["top"] <= box["top"] <= box["bottom"] <= view["bottom"] + 1
+    page.press("PageUp")
+    assert page.active == seen[-11]
+
+
+def test_the_note_of_an_item_comes_with_the_focus_and_goes_with_escape(opened: Open) -> None:
+    timeline = sample_timeline(3)
+    page = opened(timeline)
+    page.to_lanes()
+    page.press("ArrowRight", "n", "ArrowRight", "ArrowRight")
+    while active_item(page)[0] not in set(MarkKind):
+        page.press("ArrowRight")
+    texts = {mark.text for lane in timeline.lanes for mark in lane.marks}
+    assert any(text in page.text("#tip") for text in texts)
+    assert page.page.is_visible("#tip")
+    page.press("Escape")
+    assert not page.page.is_visible("#tip")
+    assert page.page.is_visible(".cursor")
+    page.press("Escape")
+    assert not page.page.is_visible(".cursor")
+
+
+def test_the_note_of_an_item_comes_with_the_pointer(opened: Open) -> None:
+    timeline = sample_timeline(3)
+    page = opened(timeline)
+    for kind in ("held", "takeover-by-expiry", "steal"):
+        node = page.page.locator(f".item[data-kind={kind}]").first
+        node.locator(".target, .bar").first.hover(force=True)
+        page.settle()
+        begins = float(node.get_attribute("data-begins"))
+        texts = {mark.text for lane in timeline.lanes for mark in lane.marks if mark.at - timeline.begins == begins}
+        assert page.page.is_visible("#tip")
+        assert kind == "held" or any(text in page.text("#tip") for text in texts)
+
+
+def test_n_and_p_go_from_one_time_without_a_leader_to_the_next(opened: Open) -> None:
+    timeline = sample_timeline(3)
+    page = opened(timeline)
+    gaps = sorted(
+        str(span.begins - timeline.begins)
+        for lane in timeline.lanes
+        for span in lane.spans
+        if span.kind in {SpanKind.OVERDUE, SpanKind.LEADERLESS}
+    )
+    page.to_lanes()
+    seen = []
+    for _ in gaps:
+        page.press("n")
+        seen.append(active_item(page)[1])
+    assert sorted(seen) == gaps
+    assert sorted(seen, key=int) == seen
+    page.press("p")
+    assert active_item(page)[1] == seen[-2]
+
+
+def test_enter_goes_to_the_details_and_escape_back(opened: Open) -> None:
+    page = opened(sample_timeline(3))
+    page.to_lanes()
+    page.press("n", "Enter")
+    assert page.page.evaluate("document.activeElement.id") == "details"
+    assert "no leader" in page.text("#details").lower()
+    page.press("Escape")
+    assert page.page.evaluate("document.activeElement.id") == "lanes"
+
+
+def test_letters_lead_to_the_instant_and_to_the_search(opened: Open) -> None:
+    page = opened(sample_timeline(3))
+    for key, field in (("t", "at"), ("/", "search")):
+        page.to_lanes()
+        page.press(key)
+        assert page.page.evaluate("document.activeElement.id") == field
+
+
+def test_the_window_follows_what_the_keyboard_is_on(opened: Open) -> None:
+    page = opened(sample_timeline(3))
+    page.to_lanes()
+    page.press("ArrowRight", *["+"] * 5, "End")
+    begins = page.page.evaluate("view.active.begins")
+    first, last = page.page.evaluate("chart.scale.domain()")
+    assert first <= begins <= last
+    page.press("Shift+ArrowLeft")
+    assert page.page.evaluate("chart.scale.domain()")[0] < first
+    before = page.page.evaluate("view.cursor")
+    page.press(",")
+    assert page.page.evaluate("view.cursor") < before

@@ -1,0 +1,146 @@
+"""The live page: lanes that come as server-sent events take their place among the others."""
+
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.page.opened import SETTLED
+from tests.timeline.election_samples import SECOND, sample_timeline
+from webhook.timeline.model import SpanKind, Timeline
+from webhook.timeline.page import content_security_policy, render
+from webhook.timeline.page_data import page_data
+
+EVENTS = "/token/events"
+
+
+class Server:
+    """Serves the page and whatever is put into `messages`; None ends the stream."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self.messages: SimpleQueue[tuple[str, str] | None] = SimpleQueue()
+        page = render(timeline, events=EVENTS).encode()
+        messages = self.messages
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(200 if self.path in {"/", EVENTS} else 404)
+                self.send_header("Content-Type", "text/html" if self.path == "/" else "text/event-stream")
+                self.send_header("Content-Security-Policy", content_security_policy(events=EVENTS))
+                self.end_headers()
+                if self.path == "/":
+                    self.wfile.write(page)
+                elif self.path == EVENTS:
+                    while (message := messages.get()) is not None:
+                        self.wfile.write(f"event: {message[0]}\ndata: {message[1]}\n\n".encode())
+                        self.wfile.flush()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+        Thread(target=self.http.serve_forever, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.http.server_address[1]}/"
+
+    def send(self, event: str, data: str) -> None:
+        self.messages.put((event, data))
+
+    def close(self) -> None:
+        self.messages.put(None)
+        self.http.shutdown()
+        self.http.server_close()
+
+
+WHOLE = sample_timeline(3)
+
+
+@pytest.fixture
+def live(browser: Any) -> Iterator[tuple[Any, Server, list[str]]]:
+    server = Server(Timeline(WHOLE.begins, WHOLE.ends, WHOLE.lanes[:1]))
+    page = browser.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(server.url)
+    yield page, server, said
+    page.close()
+    server.close()
+    assert said == []
+
+
+def names(page: Any) -> set[str]:
+    page.evaluate(SETTLED)
+    return set(page.eval_on_selector_all(".lane .name", "all => all.map(e => e.textContent)"))
+
+
+def test_a_new_lane_appears_and_a_known_one_is_replaced(live: tuple[Any, Server, list[str]]) -> None:
+    page, server, _ = live
+    assert "controller-2" not in names(page)
+    server.send("lanes", page_data(replace(WHOLE, lanes=WHOLE.lanes[1:])).decode())
+    page.wait_for_function("book.lanes.size === 3")
+    assert {"controller-0", "controller-1", "controller-2"} <= names(page)
+    taken = replace(WHOLE.lanes[2], spans=(*WHOLE.lanes[2].spans[:-1], replace(WHOLE.lanes[2].spans[-1], holder="new")))
+    server.send("lanes", page_data(replace(WHOLE, begins=WHOLE.begins + SECOND, lanes=(taken,))).decode())
+    page.wait_for_function("stateAt(book, book.lanes.get('Lease/shop/controller-2'), book.ends).short === 'new'")
+    page.evaluate(SETTLED)
+    spans = page.eval_on_selector_all(
+        ".lane .spans .item",
+        "all => all.filter(e => e.closest('.lane').querySelector('.name').textContent === 'controller-2')"
+        ".map(e => [Number(e.dataset.begins), e.dataset.holder])",
+    )
+    assert spans == [[span.begins - WHOLE.begins, span.holder] for span in taken.spans]
+
+
+def test_the_axis_follows_the_clock_until_a_person_zooms(live: tuple[Any, Server, list[str]]) -> None:
+    page, server, _ = live
+    server.send("clock", json.dumps({"ends": WHOLE.ends + 60 * SECOND}))
+    page.wait_for_function(f"book.ends === {WHOLE.ends - WHOLE.begins + 60 * SECOND}")
+    assert page.evaluate("chart.scale.domain()[1] >= book.ends")
+    page.focus("#lanes")
+    page.keyboard.press("+")
+    window = page.evaluate("chart.scale.domain()")
+    server.send("clock", json.dumps({"ends": WHOLE.ends + 90 * SECOND}))
+    page.wait_for_function(f"book.ends === {WHOLE.ends - WHOLE.begins + 90 * SECOND}")
+    assert page.evaluate("chart.scale.domain()") == pytest.approx(window)
+
+
+def test_the_keyboard_stays_where_it_is(live: tuple[Any, Server, list[str]]) -> None:
+    page, server, _ = live
+    page.focus("#lanes")
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    before = page.evaluate("[view.active.kind, view.active.begins]")
+    server.send("lanes", page_data(WHOLE).decode())
+    page.wait_for_function("book.lanes.size === 3")
+    assert page.evaluate("[view.active.kind, view.active.begins]") == before
+    assert page.evaluate("view.active === book.lanes.get(view.active.lane.id).items.find(i => i === view.active)")
+
+
+def test_the_end_is_said(live: tuple[Any, Server, list[str]]) -> None:
+    page, server, _ = live
+    page.wait_for_function("document.getElementById('live').textContent === 'Live.'")
+    server.send("end", json.dumps({"why": "kubectl ended: <b>connection refused</b>"}))
+    page.wait_for_function("document.getElementById('live').textContent.includes('<b>connection refused</b>')")
+
+
+def test_a_live_page_may_begin_empty(browser: Any) -> None:
+    server = Server(Timeline(WHOLE.begins, WHOLE.begins))
+    page = browser.new_page()
+    page.goto(server.url)
+    server.send("lanes", page_data(WHOLE).decode())
+    page.wait_for_function("document.querySelectorAll('.lane').length === 5")
+    page.evaluate(SETTLED)
+    held = page.eval_on_selector_all(".spans .item", "all => all.map(e => e.dataset.kind)")
+    assert len(held) == sum(len(lane.spans) for lane in WHOLE.lanes) + 2
+    assert {SpanKind.HELD, SpanKind.LEADERLESS} <= set(held)
+    page.close()
+    server.close()

@@ -1,0 +1,117 @@
+"""What a person reads: one instant across all lanes, the details, and the table."""
+
+import pytest
+
+from tests.page.conftest import Open
+from tests.timeline.election_samples import SECOND, sample_timeline
+from webhook.timeline.model import Lane, SpanKind, Timeline
+
+
+def at_instant(lane: Lane, timeline: Timeline, seconds: float) -> str:
+    """What the label of a lane has to say."""
+    at = timeline.begins + int(seconds * SECOND)
+    (span,) = [one for one in lane.spans if one.begins <= at < (one.ends or timeline.ends)]
+    if span.kind is SpanKind.LEADERLESS:
+        return "no leader for"
+    return f"overdue: {span.holder}" if span.kind is SpanKind.OVERDUE else span.holder
+
+
+@pytest.mark.parametrize(("typed", "seconds"), [("12:03:10", 190), ("12:05", 300), ("2026-11-22 12:01:58.5", 118.5)])
+def test_who_led_at_an_instant_stands_beside_every_lane(opened: Open, typed: str, seconds: float) -> None:
+    timeline = sample_timeline(3)
+    page = opened(timeline)
+    page.page.fill("#at", typed)
+    page.page.press("#at", "Enter")
+    page.settle()
+    for lane in timeline.lanes:
+        label = page.page.locator(f".lane:has(.name:text-is('{lane.name}')) .state").text_content()
+        assert label.startswith(at_instant(lane, timeline, seconds))
+        assert f"{lane.namespace}/{lane.name} is" in page.text("#reading") or "no leader" in label
+    assert page.page.is_visible(".cursor.fixed")
+
+
+def test_an_instant_without_sense_is_marked_as_wrong(opened: Open) -> None:
+    page = opened(sample_timeline(3))
+    page.page.fill("#at", "soon")
+    page.page.press("#at", "Enter")
+    assert page.page.get_attribute("#at", "aria-invalid") == "true"
+
+
+def test_the_pointer_reads_the_instant_beneath_it(opened: Open) -> None:
+    page = opened(sample_timeline(3))
+    box = page.page.locator(".lane").first.bounding_box()
+    page.page.mouse.move(box["x"] + 700, box["y"] + 30)
+    page.settle()
+    expected = page.page.evaluate("instant(book, chart.scale.invert(700), 3)")
+    assert page.page.input_value("#at")[:8] == expected[:8]
+    page.page.mouse.move(5, 5)
+    page.settle()
+    assert page.page.input_value("#at") == "12:10:00.000"
+
+
+def test_the_sentence_of_a_lease_stands_in_its_lane_and_in_the_table(opened: Open) -> None:
+    timeline = sample_timeline(3)
+    page = opened(timeline)
+    sentence = page.page.locator(".sentence").first.text_content()
+    assert "Longest time without a leader" in sentence
+    assert page.rows()[0][-1] == sentence
+
+
+def test_the_table_has_a_row_for_every_span_and_event(opened: Open) -> None:
+    timeline = sample_timeline(3)
+    page = opened(timeline)
+    page.page.click("#of-events")
+    page.settle()
+    lanes = [one for lane in timeline.lanes for one in (lane, *lane.candidates)]
+    assert len(page.rows()) == sum(len(lane.spans) + len(lane.marks) for lane in lanes)
+    begins = [row[0] for row in page.rows()]
+    assert begins == sorted(begins)
+
+
+@pytest.mark.parametrize("column", range(7))
+def test_each_column_sorts_both_ways(opened: Open, column: int) -> None:
+    page = opened(sample_timeline(50))
+    page.page.locator("#table thead button").nth(column).click()
+    page.settle()
+    assert page.page.locator("#table th").nth(column).get_attribute("aria-sort") == "ascending"
+    upward = [row[column] for row in page.rows()]
+    page.page.locator("#table thead button").nth(column).click()
+    page.settle()
+    assert page.page.locator("#table th").nth(column).get_attribute("aria-sort") == "descending"
+    downward = [row[column] for row in page.rows()]
+    assert sorted(upward) == sorted(downward)
+    assert upward == list(reversed(downward)) or len(set(upward)) < len(upward)
+    if column in {0, 1, 6}:
+        assert upward == sorted(upward)
+
+
+def test_long_tables_have_pages(opened: Open) -> None:
+    page = opened(sample_timeline(500))
+    assert len(page.rows()) == 100
+    first = page.rows()[0]
+    page.page.click("#after")
+    page.settle()
+    assert page.text("#page") == "101 to 200 of 500"
+    assert page.rows()[0] != first
+
+
+def test_a_row_leads_to_its_place_in_the_lanes(opened: Open) -> None:
+    page = opened(sample_timeline(500))
+    name = page.rows()[80][0]
+    page.page.locator("#table tbody button").nth(80).click()
+    page.settle()
+    assert page.active.startswith(name)
+    assert page.text("#details").startswith(name)
+
+
+def test_what_was_thinned_and_read_is_said(opened: Open) -> None:
+    timeline = sample_timeline(3)
+    page = opened(Timeline(timeline.begins, timeline.ends, timeline.lanes, ("7 renewals are counted",), ("a.json",), 0))
+    assert "7 renewals are counted" in page.text("#about")
+    assert "a.json" in page.text("#about")
+    assert "1970-01-01T00:00:00Z" in page.text("#about")
+
+
+def test_an_empty_timeline_says_so(opened: Open) -> None:
+    page = opened(Timeline(0, 0))
+    assert page.page.is_visible("#none")
