@@ -18,6 +18,7 @@ from tests.e2e.topics import (
     manifests,
     outage,
     rotation,
+    static_manifests,
     suggestions,
 )
 from tests.e2e.world import Row, World
@@ -51,6 +52,7 @@ TOPICS: Final = (
     Topic("rotation", "Rotation and restart", rotation.run, phase=1, lane=1),
     Topic("audit", "Audit log and warnings", audit.run, phase=2),
     Topic("suggestions", "Suggestions", suggestions.run, phase=3, lane=1),
+    Topic("static-manifests", "Static manifests", static_manifests.run, phase=3, lane=2, everywhere=True),
     Topic("cost", "Cost per write", cost.run, phase=4),
 )
 """The outage and the rotations take three minutes, so they share a phase. The policy against depth would refuse what
