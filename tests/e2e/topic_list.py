@@ -8,6 +8,7 @@ from msgspec import Struct
 from tests.e2e.topics import (
     attacks_on_leases,
     audit,
+    caller_tokens,
     conditions,
     cost,
     counts,
@@ -53,6 +54,7 @@ TOPICS: Final = (
     Topic("audit", "Audit log and warnings", audit.run, phase=2),
     Topic("suggestions", "Suggestions", suggestions.run, phase=3, lane=1),
     Topic("static-manifests", "Static manifests", static_manifests.run, phase=3, lane=2, everywhere=True),
+    Topic("caller-tokens", "Tokens of the API server", caller_tokens.run, phase=3, lane=3, everywhere=True),
     Topic("cost", "Cost per write", cost.run, phase=4),
 )
 """The outage and the rotations take three minutes, so they share a phase. The policy against depth would refuse what

@@ -6,6 +6,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Self
 
@@ -28,9 +29,16 @@ class WebhookServer:
     """One `lease-webhook serve` on loopback; a context manager that waits until it is ready and stops it by SIGTERM."""
 
     def __init__(
-        self, directory: Path, certs: Path, *, policy: str = "standard", port: int = 0, capture: Path | None = None
+        self,
+        directory: Path,
+        certs: Path,
+        *,
+        policy: str = "standard",
+        port: int = 0,
+        capture: Path | None = None,
+        flags: Sequence[str] = (),
     ) -> None:
-        """`policy` is a preset's name or a file; `directory` takes the log."""
+        """`policy` is a preset's name or a file; `directory` takes the log; `flags` are further ones of `serve`."""
         self.port = port or free_port()
         self._health = free_port()
         self._log = directory / f"serve-{self.port}.log"
@@ -38,6 +46,7 @@ class WebhookServer:
             *(sys.executable, "-m", "webhook", "serve", f"--bind=127.0.0.1:{self.port}", f"--tls-dir={certs}"),
             *(f"--policy={policy}", "--workers=1", f"--health-bind=127.0.0.1:{self._health}"),
             *([f"--capture={capture}"] if capture else []),
+            *flags,
         ]
         self._process: Process | None = None
 

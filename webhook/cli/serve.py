@@ -93,6 +93,20 @@ class _ServeCommand(Command):
     help="common or DNS names in client certificates that may send reviews; others get 403",
 )
 @click.option(
+    "--token-keys",
+    default="",
+    metavar="FILE",
+    help="ask callers for the token of an API server, signed by a key in this JSON Web Key Set (default: off)",
+    shell_complete=files,
+)
+@click.option("--token-issuer", default="", metavar="URL", help="who must have issued it")
+@click.option(
+    "--token-audience",
+    default="",
+    metavar="URL",
+    help="for whom: the URL in the webhook configuration, or https://NAME.NAMESPACE.svc:PORT/PATH of its service",
+)
+@click.option(
     "--no-audit-lines",
     "no_audit_lines",
     is_flag=True,
@@ -103,6 +117,8 @@ def command(*, client_names: tuple[str, ...], no_audit_lines: bool, **given: Any
     options = Options(client_names=client_names, audit_lines=not no_audit_lines, **given)
     if bool(options.client_ca) != bool(client_names):
         raise Failure("--client-ca and --client-name need each other: a CA alone would let in all that it signed")
+    if len({bool(text) for text in (options.token_keys, options.token_issuer, options.token_audience)}) > 1:
+        raise Failure("--token-keys, --token-issuer and --token-audience need each other")
     try:
         # The commands are installed without what the server needs; then its help still works.
         from webhook.server.gunicorn_app import CannotServeError, serve  # noqa: PLC0415

@@ -7,7 +7,7 @@ import socket
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
@@ -20,6 +20,9 @@ from webhook.policy_file import PolicyFile
 from webhook.server.certificate_reload import CertificateReloader
 from webhook.server.logs import LOG, STDOUT
 from webhook.server.settings import Options, gunicorn_settings
+
+if TYPE_CHECKING:
+    from webhook.server.caller_tokens import CallerTokens
 
 _MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a directory of our own is made in it, with a random name
 
@@ -34,6 +37,7 @@ def serve(options: Options) -> None:
     Raises CannotServeError and policy_file.PolicyFileError before anything listens.
     """
     policy_file = PolicyFile(options.policy or None)
+    tokens = _caller_tokens(options)
     memory = _make_memory()
     master = os.getpid()
     try:
@@ -42,7 +46,7 @@ def serve(options: Options) -> None:
         _check_addresses(options)
         # prometheus_client looks at this once, when it is imported, and decides whether processes count together.
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(memory)
-        Application(options, memory, policy_file).run()
+        Application(options, memory, policy_file, tokens).run()
     finally:
         # A worker that fails to start leaves through here as well, and must not take the others' files away.
         if os.getpid() == master:
@@ -52,16 +56,17 @@ def serve(options: Options) -> None:
 class Application(BaseApplication):  # type: ignore[misc] # gunicorn has no types
     """gunicorn's view of us."""
 
-    def __init__(self, options: Options, memory: Path, policy_file: PolicyFile) -> None:
+    def __init__(self, options: Options, memory: Path, policy_file: PolicyFile, tokens: "CallerTokens | None") -> None:
         self._options = options
         self._memory = memory
         self._policy_file = policy_file
+        self._tokens = tokens
         super().__init__()
 
     def load_config(self) -> None:
         """Give gunicorn its settings; it reads no file and no variable."""
         settings: dict[str, Any] = gunicorn_settings(self._options, str(self._memory))
-        hooks = {"when_ready": _log_addresses, "pre_fork": self._read_policy, "child_exit": _forget}
+        hooks = {"when_ready": _log_addresses, "pre_fork": self._read_files, "child_exit": _forget}
         for name, value in (settings | hooks).items():
             self.cfg.set(name, value)
 
@@ -69,11 +74,13 @@ class Application(BaseApplication):  # type: ignore[misc] # gunicorn has no type
         """What a worker serves; called in the worker."""
         from webhook.server.worker_services import WorkerServices  # noqa: PLC0415 - brings prometheus_client, see `serve`
 
-        return WorkerServices(self._options, self._memory, self._policy_file)
+        return WorkerServices(self._options, self._memory, self._policy_file, self._tokens)
 
-    def _read_policy(self, _arbiter: Arbiter, _worker: Worker) -> None:
+    def _read_files(self, _arbiter: Arbiter, _worker: Worker) -> None:
         """A worker that starts later inherits what the master read, so the master reads again."""
         self._policy_file.poll()
+        if self._tokens:
+            self._tokens.poll()
 
 
 class GunicornLog(Logger):  # type: ignore[misc] # gunicorn has no types
@@ -117,6 +124,17 @@ def _check_certificate(options: Options, memory: Path) -> None:
         ) from problem
     finally:
         LOG.removeHandler(STDOUT)
+
+
+def _caller_tokens(options: Options) -> "CallerTokens | None":
+    if not options.token_keys:
+        return None
+    from webhook.server.caller_tokens import CallerTokens, KeysError  # noqa: PLC0415 - brings PyJWT, which few need
+
+    try:
+        return CallerTokens(Path(options.token_keys), options.token_issuer, options.token_audience)
+    except KeysError as problem:
+        raise CannotServeError(f"no keys to verify tokens with: {problem}") from problem
 
 
 def _check_capture(options: Options) -> None:

@@ -7,6 +7,7 @@ times as much as a review.
 import asyncio
 import functools
 import io
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 from urllib.parse import unquote_to_bytes
@@ -30,12 +31,22 @@ _match = REVIEW_PATH.fullmatch
 
 
 class ReviewPort:
-    """`client_names`: whose certificates are accepted, if clients show certificates; else empty."""
+    """`client_names`: whose certificates are accepted, if clients show certificates; else empty.
 
-    def __init__(self, reviewer: Reviewer, app: Flask, client_names: frozenset[str]) -> None:
+    `check_caller` raises RefusedError for a head that does not prove to come from an API server.
+    """
+
+    def __init__(
+        self,
+        reviewer: Reviewer,
+        app: Flask,
+        client_names: frozenset[str],
+        check_caller: Callable[[Head], None] | None = None,
+    ) -> None:
         self._review = reviewer.review
         self._app = app
         self._client_names = client_names
+        self._check_caller = check_caller
         self._threads = ThreadPoolExecutor(THREADS, "flask")
         self._waiting = 0
 
@@ -43,10 +54,12 @@ class ReviewPort:
         """For the port."""
         return Handlers(self.respond, self.accept, self.accept_body)
 
-    def accept(self, head: Head, names: frozenset[str]) -> None:  # noqa: ARG002 - whatever is asked
-        """Refuse a certificate of the right CA with a name that is not allowed."""
+    def accept(self, head: Head, names: frozenset[str]) -> None:
+        """Refuse a certificate of the right CA with a name that is not allowed, and a caller without its token."""
         if self._client_names and not names & self._client_names:
             raise RefusedError(403, "this client certificate is not allowed")
+        if self._check_caller is not None:
+            self._check_caller(head)
 
     def accept_body(self, size: int, beginning: bytes | bytearray) -> None:
         """Refuse a large body that no API server sends by its first bytes."""

@@ -16,7 +16,7 @@ STUCK_WORKER_SECONDS: Final = 30
 
 
 class Options(Struct, frozen=True):
-    """What an operator chooses. `capture`, `client_ca` and `policy` are "" if not given. Times are seconds."""
+    """What an operator chooses; texts that are "" are not given. Times are seconds."""
 
     bind: str = "127.0.0.1:8443"
     tls_dir: str = "certs"
@@ -26,6 +26,9 @@ class Options(Struct, frozen=True):
     capture: str = ""
     client_ca: str = ""
     client_names: tuple[str, ...] = ()
+    token_keys: str = ""
+    token_issuer: str = ""
+    token_audience: str = ""
     audit_lines: bool = True
     certificate_poll_seconds: float = 10
     policy_poll_seconds: float = 2

@@ -1,9 +1,10 @@
 """What one worker serves: ports, policy, certificate and counters, and what is done again and again for them."""
 
+import logging
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,6 +24,9 @@ from webhook.server.review_port import ReviewPort
 from webhook.server.reviewer import Observer, Reviewer
 from webhook.server.settings import Options
 
+if TYPE_CHECKING:
+    from webhook.server.caller_tokens import CallerTokens
+
 LARGEST_PROBE: Final = 4096
 SECONDS_BETWEEN_COUNTS: Final = 1.0
 
@@ -38,7 +42,7 @@ class _Periodic(Struct):
 class WorkerServices:
     """Made in a worker, after the fork. `ports` are those of the reviews and of health, in this order."""
 
-    def __init__(self, options: Options, memory: Path, policy_file: PolicyFile) -> None:
+    def __init__(self, options: Options, memory: Path, policy_file: PolicyFile, tokens: "CallerTokens | None") -> None:
         self._policy_file = policy_file
         self._metrics = metrics = make_metrics()
         self._capture = Capture(Path(options.capture)) if options.capture else None
@@ -54,8 +58,10 @@ class WorkerServices:
             Path(options.client_ca) if options.client_ca else None,
             lambda result: metrics.reloaded("certificate", result),
         )
+        self._tokens = tokens
+        check_caller = tokens.accept if tokens else None
         app = make_app(self._reviewer, metrics.refused)
-        self._review_port = ReviewPort(self._reviewer, app, frozenset(options.client_names))
+        self._review_port = ReviewPort(self._reviewer, app, frozenset(options.client_names), check_caller)
         health = HealthPort(self.readiness, metrics.exposition)
         # A server that stops takes no more probes.
         of_health = replace(options.guards, largest_body=LARGEST_PROBE, drain_seconds=0)
@@ -104,6 +110,8 @@ class WorkerServices:
         warnings = [f"policy: {refused}; the last good one is in use"] if refused else []
         if self._policy_file.current.mode is Mode.OFF:
             warnings.append("policy: mode is off, every write is allowed; remove it to evaluate writes again")
+        if self._tokens and self._tokens.problem:
+            warnings.append(f"keys of tokens: {self._tokens.problem}; the last good ones are in use")
         return Readiness(self.certificates.reasons(), warnings + self.certificates.warnings())
 
     def show_counts(self) -> None:
@@ -119,6 +127,13 @@ class WorkerServices:
     def _poll_certificate(self) -> None:
         self.certificates.poll()
         self._show_certificate()
+        if self._tokens and (result := self._tokens.poll()):
+            self._metrics.reloaded("token-keys", result)
+            LOG.log(
+                logging.ERROR if self._tokens.problem else logging.INFO,
+                "the keys of tokens changed",
+                extra={"fields": {"result": result, "problem": self._tokens.problem}},
+            )
 
     def _show_certificate(self) -> None:
         if self.certificates.current is not None:

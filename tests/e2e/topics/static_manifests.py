@@ -87,7 +87,7 @@ def _outside_of_the_api(admin: ApiClient) -> Iterator[Row]:
     seen = f"{listed} listed, DELETE gives HTTP {deleted}"
     yield Row("the API neither shows nor deletes it", seen, (listed, deleted) == (0, 404))
     created = admin.send("POST", REGISTRATIONS, {"metadata": {"name": NAME}})
-    yield Row("nobody takes its name through the API", f"HTTP {created.status}", created.status == 422)
+    yield Row("no one takes its name through the API", f"HTTP {created.status}", created.status == 422)
 
 
 def _changed_on_disk(admin: ApiClient, folder: Path) -> Iterator[Row]:

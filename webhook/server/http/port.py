@@ -21,6 +21,7 @@ SECONDS_BETWEEN_LINES: Final = 10
 
 _KINDS: Final = {
     400: "framing",
+    401: "client",
     403: "client",
     405: "method",
     408: "slow",

@@ -24,7 +24,7 @@ MALFORMED: Final = (
     *("path", "media-type", "body-size", "body", OTHER),
 )
 INCIDENTS: Final = ("bug", "no-time")
-RELOADS: Final = tuple(product(("certificate", "policy"), ("success", "failure")))
+RELOADS: Final = tuple(product(("certificate", "policy", "token-keys"), ("success", "failure")))
 DROPPED: Final = ("log", "capture")
 FINDINGS: Final = tuple(product((*RULES, OBJECT_TYPES), (mode.word for mode in (Mode.AUDIT, Mode.WARN, Mode.DENY))))
 """Rule and mode."""

@@ -1,0 +1,137 @@
+"""Tokens by which an API server proves to a webhook who it is (KEP-6060, Kubernetes 1.37), verified without a call.
+
+A token is a JWT that the API server signed with its key for service accounts. It is bound to a webhook configuration
+and states for which API groups its bearer sends reviews.
+"""
+
+import json
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import jwt
+from jwt.types import Options as Checks
+
+from webhook.api.request import GROUP
+from webhook.server.http.message import Head, RefusedError
+
+ALGORITHMS: Final = ("RS256", "RS384", "RS512", "ES256", "ES384", "ES512")
+"""Only asymmetric ones: what verifies must not be able to sign."""
+LEEWAY_SECONDS: Final = 30
+"""By how much the clocks of API server and webhook may differ."""
+LARGEST_FILE: Final = 1024 * 1024
+MOST_VERIFIED: Final = 64
+"""Tokens that are remembered, so that a signature is not verified for each review. An API server has one at a time."""
+CHALLENGE: Final = b"www-authenticate: Bearer\r\n"
+_CLAIMS: Final = "kubernetes.io"
+_EVERY_GROUP: Final = "*"
+_CHECKS: Final[Checks] = {"require": ["aud", "exp", "iat", "iss", "sub"]}
+_REASONS: Final[dict[type[Exception], str]] = {
+    jwt.ExpiredSignatureError: "the token has expired",
+    jwt.ImmatureSignatureError: "the token is not valid yet",
+    jwt.InvalidAudienceError: "the token is for another audience",
+    jwt.InvalidIssuerError: "the token is of another issuer",
+    jwt.InvalidSignatureError: "the token has a wrong signature",
+}
+
+
+class KeysError(Exception):
+    """A file of keys that cannot be used; the text says why."""
+
+
+class CallerTokens:
+    """Accepts tokens of one issuer, for one audience, signed by a key in a file (JWKS) that may change."""
+
+    def __init__(self, file: Path, issuer: str, audience: str) -> None:
+        """Read the keys; raises KeysError."""
+        self._file = file
+        self._issuer = issuer
+        self._audience = audience
+        self._content = self._read()
+        self._keys = _keys(self._content)
+        self._verified: dict[bytes, float] = {}
+        self.problem = ""
+
+    def poll(self) -> str | None:
+        """Take changed keys; the last good ones stay if the file is bad, and `problem` says so.
+
+        Gives "success" or "failure" if something has changed, else None.
+        """
+        before = self.problem
+        try:
+            content = self._read()
+            self.problem = ""
+            if content == self._content:
+                return None
+            self._keys = _keys(content)
+            self._content = content
+        except KeysError as error:
+            self.problem = str(error)
+            return "failure" if self.problem != before else None
+        # A token of a key that was removed counts no more.
+        self._verified.clear()
+        return "success"
+
+    def accept(self, head: Head) -> None:
+        """Raise RefusedError unless the head carries a token that proves an API server."""
+        scheme, _, token = head.fields.get(b"authorization", b"").partition(b" ")
+        if scheme.lower() != b"bearer":
+            raise RefusedError(401, "a token of the API server is needed", CHALLENGE)
+        if time.time() < self._verified.get(token, 0):
+            return
+        ends = self._verify(token)
+        if len(self._verified) >= MOST_VERIFIED:
+            del self._verified[next(iter(self._verified))]
+        self._verified[token] = ends
+
+    def _verify(self, token: bytes) -> float:
+        """When a token ends, in Unix seconds; raises RefusedError."""
+        try:
+            key = self._keys.get(str(jwt.get_unverified_header(token).get("kid", "")))
+            if key is None:
+                raise RefusedError(401, "the token is signed by an unknown key", CHALLENGE)
+            claims = jwt.decode(
+                token,
+                key,
+                [key.algorithm_name],
+                _CHECKS,
+                audience=self._audience,
+                issuer=self._issuer,
+                leeway=LEEWAY_SECONDS,
+            )
+        except (jwt.PyJWTError, ValueError, RecursionError) as error:
+            reason = _REASONS.get(type(error), "this is not a token of an API server")
+            raise RefusedError(401, reason, CHALLENGE) from error
+        if not _is_bound(claims.get(_CLAIMS)):
+            raise RefusedError(403, "the token is not bound to a webhook configuration for this API group")
+        return float(claims["exp"])
+
+    def _read(self) -> bytes:
+        try:
+            with self._file.open("rb") as file:
+                return file.read(LARGEST_FILE)
+        except OSError as error:
+            raise KeysError(f"{self._file}: {error.strerror}") from error
+
+
+def _keys(content: bytes) -> dict[str, jwt.PyJWK]:
+    """The keys by their ids; raises KeysError if there is none that verifies."""
+    try:
+        listed = jwt.PyJWKSet.from_dict(json.loads(content)).keys
+    except (jwt.PyJWTError, ValueError, RecursionError, AttributeError, TypeError) as error:
+        raise KeysError(f"not a JSON Web Key Set, as `kubectl get --raw /openid/v1/jwks` prints it: {error}") from error
+    keys = {key.key_id: key for key in listed if key.key_id and key.algorithm_name in ALGORITHMS}
+    if not keys:
+        raise KeysError(f"the key set has no key with an id for {', '.join(ALGORITHMS)}")
+    return keys
+
+
+def _is_bound(claims: Any) -> bool:  # noqa: ANN401 - whatever the token says
+    """Whether the private claims name a validating webhook configuration, and our API group or all."""
+    if not isinstance(claims, dict):
+        return False
+    bound, attestations = claims.get("validatingwebhookconfiguration"), claims.get("attestations")
+    if not isinstance(bound, dict) or not bound.get("uid") or not isinstance(attestations, dict):
+        return False
+    groups = attestations.get("admissionReviewAPIGroups")
+    return isinstance(groups, list) and (GROUP in groups or _EVERY_GROUP in groups)
