@@ -5,9 +5,12 @@ from collections.abc import Sequence
 import pytest
 
 from tests.factories import NOW, Document, Tweak, drop, make_candidate, make_entry, make_lease, put, to_bytes
+from tests.observations.events import make_event
 from webhook.audit.finding import Finding
+from webhook.audit.ownership import homes_of
 from webhook.audit.rules import NOT_APPLICABLE, STORED_RULES
 from webhook.audit.stock import Stock, subject_of
+from webhook.history.lease_history import LeaseHistory
 from webhook.observations.observation import Observation
 from webhook.observations.reader import read
 from webhook.reports.model import Severity
@@ -296,6 +299,31 @@ POD = "checkout-6d5f9c-x2x8p"
         pytest.param({"x"}, {POD}, HELD, 4, {}, id="it runs on the host's network"),
         pytest.param({"x"}, set(), make_lease(put("spec.holderIdentity", "plain")), 4, {}, id="no pod is named"),
         pytest.param(
+            {"x"},
+            set(),
+            make_lease(SLOW, put("spec.holderIdentity", POD)),
+            600,
+            {"holder-gone": "warning"},
+            id="a pod of a Deployment, by its name alone",
+        ),
+        pytest.param(
+            {"x"},
+            set(),
+            make_lease(put("metadata.namespace", "ops")),
+            4,
+            {},
+            id="the input may not reach its namespace",
+        ),
+        pytest.param(
+            {"x"},
+            set(),
+            make_lease(SLOW, put("metadata.namespace", "ops")),
+            600,
+            {"holder-gone": "warning"},
+            id="its namespace has no pod, and no one renews",
+        ),
+        pytest.param({POD}, set(), make_lease(put("metadata.namespace", "ops")), 4, {}, id="its pod is elsewhere"),
+        pytest.param(
             {"p" * 70}, set(), make_lease(put("spec.holderIdentity", "p" * 63 + "_1")), 4, {}, id="a cut name"
         ),
         pytest.param(set(), set(), HELD, 4, {}, id="no pods are known"),
@@ -307,6 +335,54 @@ POD = "checkout-6d5f9c-x2x8p"
 def test_orphans(pods: set[str], nodes: set[str], document: Document, after: int, expected: dict[str, str]) -> None:
     stock = Stock(NOW + after * SECOND, pods={"shop": pods} if pods else {}, nodes=nodes)
     assert orphans(stock, document) == expected
+
+
+SYSTEM = put("metadata.namespace", "kube-system")
+
+
+@pytest.mark.parametrize(
+    ("name", "pods", "homes", "whose"),
+    [
+        pytest.param("checkout", {}, (), "", id="an unknown name"),
+        pytest.param("kube-scheduler", {}, (), None, id="a name of the control plane"),
+        pytest.param("checkout", {"kube-system": {POD}}, (), None, id="its pod is there"),
+        pytest.param("checkout", {"shop": {"x"}}, (), "", id="its pod is unknown"),
+        pytest.param("kube-shop", {"shop": {POD}}, (), "shop", id="its pod is a tenant's, whatever the name"),
+        pytest.param("kube-shop", {}, ("shop",), "shop", id="its writer is a tenant's, whatever the name"),
+        pytest.param("checkout", {}, ("kube-system",), None, id="its writer is the cluster's"),
+    ],
+)
+def test_leases_of_others_in_kube_system(
+    name: str, pods: dict[str, set[str]], homes: tuple[str, ...], whose: str | None
+) -> None:
+    stock = Stock(NOW, pods=pods)
+    (item,) = read("in", [to_bytes(make_lease(SLOW, SYSTEM, put("metadata.name", name)))])
+    assert isinstance(item, Observation)
+    assert item.object is not None
+    found = list(stock.add(subject_of(item.object, "kube-system", name, NOW, homes=frozenset(homes))))
+    found += [one for one in stock.rest() if one.check != "holder-gone"]
+    if whose is None:
+        assert found == []
+    else:
+        (finding,) = found
+        assert (finding.check, finding.severity) == ("foreign-in-kube-system", Severity.INFO)
+        assert (f"a program of namespace {whose} keeps" in finding.message) == bool(whose)
+
+
+@pytest.mark.parametrize(
+    ("user", "home"),
+    [
+        ("system:serviceaccount:shop:checkout", {"shop"}),
+        ("system:kube-scheduler", {"kube-system"}),
+        ("kim", set()),
+    ],
+)
+def test_the_home_of_a_lease_is_that_of_its_writers(user: str, home: set[str]) -> None:
+    history = LeaseHistory("kube-system", "checkout")
+    for item in read("in", [to_bytes(make_event(put("user.username", user)))]):
+        if isinstance(item, Observation):
+            history.observe(item)
+    assert homes_of(history) == home
 
 
 def test_every_finding_has_a_reason_a_repair_and_a_fingerprint() -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.cli.test_observed import Install, fake
 from tests.factories import Document, drop, make_candidate, make_lease, put, to_bytes
 from tests.history.fake_server import FakeServer, together
+from webhook.audit.rules import NOT_APPLICABLE
 from webhook.cli.main import main
 
 __all__ = ["fake"]
@@ -38,10 +39,12 @@ def dump(path: Path, *items: Document) -> str:
 def test_a_healthy_dump_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, dump(tmp_path, make_lease(), make_candidate()), "--now", NOW)
     assert (code, err) == (0, "")
-    summary, hidden, not_applicable = out.splitlines()
+    summary, hidden, *not_applicable = out.splitlines()
     assert summary == "2 examined: 1 info"
     assert hidden == "1 below warning not shown: --fail-on info shows all"
-    assert not_applicable.startswith("not applicable to what is stored: ")
+    named = " ".join(not_applicable)
+    assert named.startswith("not applicable to what is stored: ")
+    assert all(rule in named for rule in NOT_APPLICABLE)
 
 
 def test_findings_in_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,6 @@
 """Leases that no one can take, that no one renews, or whose timings are tight."""
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -17,6 +18,10 @@ COSTLY: Final = 3600
 TIGHTEST: Final = 10
 """Seconds of duration: no default of a known client is shorter."""
 _OUTAGE: Final = 30
+_POD_OF_DEPLOYMENT: Final = re.compile(
+    r"[a-z0-9.-]+-[bcdfghjklmnpqrstvwxz2456789]{6,10}-[bcdfghjklmnpqrstvwxz2456789]{5}"
+)
+"""Kubernetes makes such names of an alphabet without vowels. Source: apimachinery `pkg/util/rand/rand.go`."""
 
 
 def frozen(subject: Subject) -> Iterator[Finding]:
@@ -57,6 +62,11 @@ def expired(subject: Subject) -> Iterator[Finding]:
 def pod_of(holder: str) -> str:
     """The pod that a holder names, as client-go and most others build identities: host name, `_`, something unique."""
     return cut(holder.rpartition("_")[0] or holder, 253) or "POD"
+
+
+def names_a_pod(holder: str) -> bool:
+    """Whether a holder is named as electors in pods are: by a host name and an underscore, or as a Deployment's pod."""
+    return "_" in holder or _POD_OF_DEPLOYMENT.fullmatch(holder) is not None
 
 
 def timing(subject: Subject) -> Iterator[Finding]:

@@ -1,13 +1,15 @@
 """Whose leases they are: owners, scaffold names, several applications on one lease, foreign ones in kube-system."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from webhook.api.managed_fields import ANCIENT_CHANGES, APPLY, BEFORE_FIRST_APPLY, Entry
 from webhook.api.text import cut, quote
+from webhook.api.user import UserInfo
 from webhook.audit.finding import Finding
 from webhook.audit.subject import KUBE_SYSTEM, Subject
+from webhook.history.lease_history import LeaseHistory
 from webhook.reports.model import Severity
 from webhook.rules.times import HOUR
 from webhook.rules.well_known import NODE_LEASES
@@ -47,12 +49,32 @@ def scaffold_name(subject: Subject) -> Iterator[Finding]:
         yield subject.finding("scaffold-name", Severity.WARNING, message, repair)
 
 
-def foreign_in_kube_system(subject: Subject) -> Iterator[Finding]:
-    """A lease in kube-system that is not known to belong there: platforms refuse such writes."""
-    if subject.namespace == KUBE_SYSTEM and not subject.is_heartbeat and not _OF_THE_CONTROL_PLANE.match(subject.name):
-        message = "kube-system holds the leases of the cluster itself; managed platforms refuse those of others there"
-        repair = "let the program keep its lease in its own namespace (--leader-election-namespace)"
-        yield subject.finding("foreign-in-kube-system", Severity.INFO, message, repair)
+def foreign_in_kube_system(subject: Subject, homes: Collection[str]) -> Iterator[Finding]:
+    """A lease in kube-system that does not belong there: platforms refuse such writes.
+
+    Args:
+        subject: the lease.
+        homes: the namespaces of its writers and of the pod that its holder names, as far as they are known; if none
+            is, the name of the lease decides.
+
+    """
+    if subject.namespace != KUBE_SYSTEM or subject.is_heartbeat:
+        return
+    tenants = sorted({*homes} - {KUBE_SYSTEM})
+    if not tenants and (homes or _OF_THE_CONTROL_PLANE.match(subject.name)):
+        return
+    whose = f"a program of namespace {cut(tenants[0], 63)} keeps this lease there, and " if tenants else ""
+    message = f"kube-system holds the leases of the cluster itself; {whose}managed platforms refuse those of others"
+    repair = "let the program keep its lease in its own namespace (--leader-election-namespace)"
+    yield subject.finding("foreign-in-kube-system", Severity.INFO, message, repair)
+
+
+def homes_of(history: LeaseHistory) -> frozenset[str]:
+    """The namespaces of those who wrote a lease; the cluster's own users belong to kube-system."""
+    users = {one.user for tenure in history.tenures for one in tenure.writers}
+    accounts = (UserInfo(user).service_account for user in users)
+    own = {KUBE_SYSTEM for user in users if user.startswith("system:") and not user.startswith("system:serviceaccount")}
+    return frozenset(account[0] for account in accounts if account) | own
 
 
 def several_applications(subject: Subject) -> Iterator[Finding]:

@@ -1,6 +1,6 @@
 """Everything that is stored, object by object: findings as soon as they are certain, the rest at the end."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from msgspec import Struct, field
@@ -9,7 +9,7 @@ from webhook.api.objects import Lease, LeaseCandidate
 from webhook.audit import candidates, holding, ownership, stamps
 from webhook.audit.finding import Finding
 from webhook.audit.rules import broken_rules
-from webhook.audit.subject import Subject
+from webhook.audit.subject import KUBE_SYSTEM, Subject
 from webhook.history.standing import State, standing_of
 from webhook.observations.observation import entries_of_object
 from webhook.reports.model import Severity
@@ -24,7 +24,6 @@ LEASE_CHECKS: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
     holding.timing,
     ownership.node_without_owner,
     ownership.scaffold_name,
-    ownership.foreign_in_kube_system,
     ownership.several_applications,
 )
 CANDIDATE_CHECKS: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (broken_rules, candidates.dead_candidate)
@@ -38,11 +37,13 @@ def subject_of(
     *,
     interval: float | None = None,
     source: str = "",
+    homes: frozenset[str] = frozenset(),
 ) -> Subject:
     """A stored object as the checks see it."""
     entries = entries_of_object(one)
     if isinstance(one, Lease):
-        return Subject("Lease", namespace, name, one, entries, now, standing_of(one, entries, now), interval, source)
+        standing = standing_of(one, entries, now)
+        return Subject("Lease", namespace, name, one, entries, now, standing, interval, source, homes)
     return Subject("LeaseCandidate", namespace, name, one, entries, now, source=source)
 
 
@@ -55,6 +56,7 @@ class Stock(Struct):
     now: int
     leases: dict[tuple[str, str], tuple[State, str]] = field(default_factory=dict)
     candidates: dict[tuple[str, str], list[Subject]] = field(default_factory=dict)
+    in_kube_system: list[Subject] = field(default_factory=list)
     without_stamps: list[Finding] = field(default_factory=list)
     has_managed_fields: bool = False
     pods: dict[str, set[str]] = field(default_factory=dict)
@@ -71,6 +73,8 @@ class Stock(Struct):
         standing = subject.stands
         self.leases[subject.namespace, subject.name] = (standing.state, standing.holder)
         self.has_managed_fields = self.has_managed_fields or bool(subject.entries)
+        if subject.namespace == KUBE_SYSTEM:
+            self.in_kube_system.append(subject)
         if stamps.has_no_stamp(subject):
             self.without_stamps.append(stamps.missing_stamp(subject))
         for check in LEASE_CHECKS:
@@ -84,20 +88,32 @@ class Stock(Struct):
             yield from candidates.conflicts(subjects, self.now)
             for subject in subjects if self.leases else ():
                 yield from candidates.without_lease(subject, self.leases)
+        homes: dict[str, set[str]] = {}
+        for namespace, pods in self.pods.items():
+            for pod in pods:
+                homes.setdefault(pod, set()).add(namespace)
+        for subject in self.in_kube_system:
+            pod = holding.pod_of(subject.stands.holder)
+            yield from ownership.foreign_in_kube_system(subject, subject.homes | homes.get(pod, set()))
         for (namespace, name), (state, holder) in self.leases.items():
-            yield from self._orphans(namespace, name, state, holder)
+            yield from self._orphans(namespace, name, state, holder, homes.keys())
 
-    def _orphans(self, namespace: str, name: str, state: State, holder: str) -> Iterator[Finding]:
+    def _orphans(
+        self, namespace: str, name: str, state: State, holder: str, known: Collection[str]
+    ) -> Iterator[Finding]:
         if namespace == NODE_LEASES:
             if self.nodes and name not in self.nodes:
                 message = f"there is no node {name}"
                 repair = f"kubectl -n {namespace} delete lease {name}"
                 yield _orphan(namespace, name, "node-gone", Severity.WARNING, message, repair)
             return
-        pods = self.pods.get(namespace)
         pod = holding.pod_of(holder)
-        # A holder that is not named as pods are says nothing about one; the host name of some pods is that of a node.
-        if not holder or not pods or "_" not in holder or pod in pods or pod in self.nodes or _is_cut(pod, pods):
+        # An elector may keep its lease in another namespace; the host name of some pods is that of a node.
+        if not holder or not known or pod in known or pod in self.nodes or _is_cut(pod, known):
+            return
+        # A holder that is not named as pods are says nothing about one. If the input has no pod of the namespace, it
+        # may not reach there: then only a lease that no one renews shows that its pod is gone.
+        if not holding.names_a_pod(holder) or (namespace not in self.pods and state is State.LIVE):
             return
         message = f"the holder names pod {pod}, which does not exist"
         is_live = state is State.LIVE
@@ -106,7 +122,7 @@ class Stock(Struct):
         yield _orphan(namespace, name, "holder-gone", severity, message, repair)
 
 
-def _is_cut(pod: str, pods: set[str]) -> bool:
+def _is_cut(pod: str, pods: Collection[str]) -> bool:
     """A host name is the pod's name cut to 63 characters."""
     return len(pod) >= 63 and any(one.startswith(pod) for one in pods)
 

@@ -18,7 +18,8 @@ IDENTITY_LABEL = "apiserver.kubernetes.io/identity"
 class Subject(Struct, frozen=True):
     """A Lease with how it stands, or a LeaseCandidate without; `now` in microseconds since 1970.
 
-    `interval` is the seconds between renewals, None if they were not seen.
+    `interval` is the seconds between renewals, None if they were not seen; `homes` are the namespaces of the service
+    accounts that wrote it, as far as that was seen.
     """
 
     kind: str
@@ -30,6 +31,7 @@ class Subject(Struct, frozen=True):
     standing: Standing | None = None
     interval: float | None = None
     source: str = ""
+    homes: frozenset[str] = frozenset()
 
     @property
     def lease(self) -> LeaseSpec:

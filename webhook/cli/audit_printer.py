@@ -77,13 +77,13 @@ def _summary(audit: Audit) -> Iterator[str]:
     hidden = sum(audit.counts[one.value] for one in Severity if RANK[one] < RANK[audit.fail_on])
     if hidden:
         yield f"{hidden} below {audit.fail_on.value} not shown: --fail-on info shows all"
-    yield _not_applicable()
+    yield indent(_not_applicable(), 2).strip()
 
 
 def _not_applicable() -> str:
     return (
-        f"not applicable to what is stored: {len(NOT_APPLICABLE)} rules about a change or its writer "
-        f"({', '.join(NOT_APPLICABLE[:3])}, ...; lease-webhook replay applies them to recorded reviews)"
+        f"not applicable to what is stored: {len(NOT_APPLICABLE)} rules about a change or its writer, which "
+        f"lease-webhook replay applies to recorded reviews: {', '.join(NOT_APPLICABLE)}"
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct, field
 
 from webhook.audit.finding import RANK, Finding
+from webhook.audit.ownership import homes_of
 from webhook.audit.stock import Stock, subject_of
 from webhook.cli.cluster_options import moment_of_input
 from webhook.explanation.account import interval_of
@@ -102,7 +103,8 @@ class Audit(Struct):
             for (namespace, name), history in self.history.leases.items():
                 self.examined.append((f"Lease {namespace}/{name}", ", ".join(self.paths)))
                 if history.lease is not None and not history.is_deleted:
-                    subject = subject_of(history.lease, namespace, name, at, interval=interval_of(history))
+                    interval, homes = interval_of(history), homes_of(history)
+                    subject = subject_of(history.lease, namespace, name, at, interval=interval, homes=homes)
                     yield from self.stock.add(subject)
                 yield from incidents(self.history, history, at)
             for (namespace, name), candidate in self.history.candidates.items():

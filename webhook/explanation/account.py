@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from webhook.api.micro_time import canonical
 from webhook.audit.finding import RANK, Finding
+from webhook.audit.ownership import foreign_in_kube_system, homes_of
 from webhook.audit.stock import LEASE_CHECKS, subject_of
 from webhook.explanation.advice import Advice, advice
 from webhook.explanation.cause import Cause, snapshot_cause
@@ -85,6 +86,7 @@ def account_of(cluster: ClusterHistory, history: LeaseHistory, now: int, *, has_
     if history.lease is not None and standing is not None:
         subject = subject_of(history.lease, history.namespace, history.name, now, interval=interval_of(history))
         findings += [one for check in LEASE_CHECKS for one in check(subject)]
+        findings += foreign_in_kube_system(subject, homes_of(history))
     findings.sort(key=lambda one: -RANK[one.severity])
     cause = None
     if standing and state is State.EXPIRED and standing.last_renewal is not None:

@@ -1,0 +1,119 @@
+"""Every check of docs/audit.md, and every rule that stored objects can break, finds the defect seeded for it."""
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.docs.pages import DOCS, section, table
+from tests.factories import Document, drop, make_candidate, make_entry, make_lease, put
+from tests.history.fake_server import FakeServer, together
+from webhook.audit.rules import STORED_RULES
+from webhook.cli.main import main
+
+DATA = Path(__file__).parent.parent / "data"
+NOW = "2025-11-20T12:00:04Z"
+NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "worker-9"}}
+POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "another", "namespace": "shop"}}
+ALPHA = put("apiVersion", "coordination.k8s.io/v1alpha1")
+NODE_LEASE = (put("metadata.namespace", "kube-node-lease"), put("metadata.name", "worker-1"))
+OTHER = put("metadata.name", "other")
+
+
+def preferring(*strategies: str) -> list[Any]:
+    """v1alpha1 has a list of strategies instead of one."""
+    return [ALPHA, drop("spec.strategy"), put("spec.preferredStrategies", list(strategies))]
+
+
+SEEDS: dict[str, list[Document]] = {
+    "abandoned": [make_lease(put("metadata.managedFields[0].time", "2025-11-10T12:00:00Z"))],
+    "candidate-binary-version": [make_candidate(put("spec.binaryVersion", "v1"))],
+    "candidate-dead": [make_candidate(put("spec.renewTime", "2025-11-20T11:00:00.000000Z"))],
+    "candidate-emulation-version": [make_candidate(put("spec.emulationVersion", "v1"))],
+    "candidate-lease-name": [make_candidate(put("spec.leaseName", ""))],
+    "candidate-lease-name-format": [make_candidate(put("spec.leaseName", "A"))],
+    "candidate-preferred-strategies": [make_candidate(*preferring("x"))],
+    "candidate-renew-time-in-future": [make_candidate(put("spec.renewTime", "2035-11-20T12:00:00.000000Z"))],
+    "candidate-strategies-unique": [make_candidate(*preferring("a.b/c", "a.b/c"))],
+    "candidate-strategy": [make_candidate(put("spec.strategy", "x"))],
+    "candidate-strategy-conflict": [make_candidate(), make_candidate(OTHER, put("spec.strategy", "a.b/c"))],
+    "candidate-version-order": [make_candidate(put("spec.emulationVersion", "1.37.0"))],
+    "candidate-versions-required": [make_candidate(drop("spec.emulationVersion"))],
+    "candidate-without-lease": [make_candidate(), make_lease(OTHER)],
+    "duration-too-long": [make_lease(put("spec.leaseDurationSeconds", 2**31 - 1))],
+    "expired": [make_lease(put("metadata.managedFields[0].time", "2025-11-20T11:50:00Z"))],
+    "foreign-in-kube-system": [make_lease(put("metadata.namespace", "kube-system"))],
+    "holder-clock": [make_lease(put("spec.renewTime", "2025-11-20T21:00:00.000000Z"))],
+    "holder-gone": [POD, make_lease()],
+    "holder-identity-shape": [make_lease(put("spec.holderIdentity", "a\u202eb"))],
+    "lease-duration": [make_lease(put("spec.leaseDurationSeconds", -1))],
+    "lease-preferred-holder": [make_lease(put("spec.preferredHolder", "x"))],
+    "lease-strategy": [make_lease(put("spec.strategy", "x"))],
+    "lease-transitions": [make_lease(put("spec.leaseTransitions", -1))],
+    "lease-without-stamps": [make_lease(OTHER), make_lease(drop("metadata.managedFields"))],
+    "node-gone": [NODE, make_lease(*NODE_LEASE)],
+    "node-lease-without-owner": [make_lease(*NODE_LEASE)],
+    "object-metadata": [make_lease(put("metadata.labels", {"a b": "c"}))],
+    "object-name": [make_lease(put("metadata.name", "A"))],
+    "object-types": [make_lease(put("spec.leaseDurationSeconds", "15"))],
+    "renew-time-in-future": [make_lease(put("spec.renewTime", "2035-11-20T12:00:00.000000Z"))],
+    "renewal-stamp-tampered": [make_lease(put("metadata.managedFields[0].time", "2025-11-20T13:00:00Z"))],
+    "scaffold-name": [make_lease(put("metadata.name", "f1c5ece8.example.com"))],
+    "shared-lease": [
+        make_lease(put("metadata.managedFields", [make_entry("renewTime"), make_entry("strategy", manager="other")]))
+    ],
+    "time-unreadable": [make_lease(put("spec.renewTime", "10000-01-01T00:59:59.999999Z"))],
+    "timing-tight": [make_lease(put("spec.leaseDurationSeconds", 5))],
+    "transitions-jump": [make_lease(put("spec.leaseTransitions", 2**31 - 1))],
+}
+"""Objects of a dump, by the check that must find what is wrong with them."""
+
+HISTORIES: dict[str, str] = {
+    "identity-shared": "one-identity",
+    "leader-lost": "leader-killed",
+    "lease-shared": "two-applications",
+    "lease-stolen": "lease-stolen",
+    "renewal-late": "etcd-stalled",
+    "write-refused": "rights-removed",
+}
+"""Audit logs of real incidents, by the check."""
+
+OF_A_WATCH = "renewals-costly"
+
+
+@cache
+def documented() -> frozenset[str]:
+    rows = table(section(DOCS / "audit.md", "Checks"), "check")
+    return frozenset(name for row in rows for name in re.findall(r"`([a-z-]+)`", row[0]))
+
+
+def found(capsys: pytest.CaptureFixture[str], *arguments: str) -> set[str]:
+    main(["audit", *arguments, "--format", "json"])
+    return {json.loads(line)["check"] for line in capsys.readouterr().out.splitlines()}
+
+
+def test_every_check_has_a_seed() -> None:
+    assert documented() | STORED_RULES.keys() == SEEDS.keys() | HISTORIES.keys() | {OF_A_WATCH}
+
+
+@pytest.mark.parametrize("check", SEEDS)
+def test_a_seeded_defect_is_found(check: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dump = tmp_path / "dump.json"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": SEEDS[check]}))
+    assert check in found(capsys, str(dump), "--now", NOW)
+
+
+@pytest.mark.parametrize("check", HISTORIES)
+def test_an_incident_is_found_in_its_log(check: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check in found(capsys, str(DATA / "incidents" / HISTORIES[check] / "audit.log.gz"))
+
+
+def test_costly_renewals_are_found_in_a_watch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    server = FakeServer()
+    together(60, server.elector("db-0", "shop/db", duration=15, retry=0.5))
+    path = tmp_path / "leases.json"
+    path.write_bytes(server.watch())
+    assert OF_A_WATCH in found(capsys, str(path))
