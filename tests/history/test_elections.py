@@ -238,9 +238,7 @@ def test_writers_of_the_log_are_known_by_name() -> None:
     a.lead(10)
     server.elector("b", "shop/db").ask()
     history = of_log(server).leases[LEASE]
-    assert history.writers == {"shop/db": 6}
-    assert history.readers == {"shop/db": 1}
-    assert history.writes == 6
+    assert history.readers.counts == {"b": 1}
     assert history.tenure is not None
     assert not history.tenure.has_several_writers
 
@@ -459,7 +457,7 @@ def test_requests_without_a_user_are_not_counted() -> None:
     a.lead(4)
     a.ask()
     server.log[-1]["user"] = {}
-    assert of_log(server).leases[LEASE].readers == {}
+    assert of_log(server).leases[LEASE].readers.counts == {}
 
 
 def test_what_is_remembered_is_bounded() -> None:
@@ -467,12 +465,12 @@ def test_what_is_remembered_is_bounded() -> None:
     a = server.elector("a", "shop/db")
     a.take()
     for number in range(40):
-        a.user = f"user-{number}"
+        a.user, a.pod = f"user-{number}", f"a-{number}"
         a.ask()
         a.renew()
         server.wait(2)
     history = of_log(server).leases[LEASE]
-    assert len(history.readers) == len(history.writers) == 16
+    assert len(history.readers.counts) == 16
     assert history.tenure is not None
     assert len(history.tenure.writers) == 8
 

@@ -13,6 +13,7 @@ from webhook.history.timing import DEFAULT_DURATION, proposal_for, timing_of
 from webhook.reports.model import Severity
 from webhook.rules.times import DAY, span
 
+_POD: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 COSTLY: Final = 3600
 """Writes an hour from which on a lease is worth a look: client-go's default makes 1800."""
 TIGHTEST: Final = 10
@@ -55,13 +56,17 @@ def expired(subject: Subject) -> Iterator[Finding]:
         yield subject.finding("abandoned", Severity.WARNING, message, repair)
     else:
         message = f"no one leads: {holder} holds the lease and no longer renews it; {seen}"
-        repair = f"{{kubectl}} get pods; {{kubectl}} logs {pod_of(standing.holder)} --previous"
+        repair = f"{{kubectl}} get pods; {{kubectl}} logs {pod_of(standing.holder) or 'POD'} --previous"
         yield subject.finding("expired", Severity.WARNING, message, repair)
 
 
 def pod_of(holder: str) -> str:
-    """The pod that a holder names, as client-go and most others build identities: host name, `_`, something unique."""
-    return cut(holder.rpartition("_")[0] or holder, 253) or "POD"
+    """The pod that a holder names, as client-go and most others build identities: host name, `_`, something unique.
+
+    It goes into commands, and anybody may have written the holder: "" if it is no name of a pod.
+    """
+    name = holder.rpartition("_")[0] or holder
+    return name if _POD.fullmatch(name) else ""
 
 
 def names_a_pod(holder: str) -> bool:

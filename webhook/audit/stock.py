@@ -109,7 +109,7 @@ class Stock(Struct):
             return
         pod = holding.pod_of(holder)
         # An elector may keep its lease in another namespace; the host name of some pods is that of a node.
-        if not holder or not known or pod in known or pod in self.nodes or _is_cut(pod, known):
+        if not pod or not known or pod in known or pod in self.nodes or _is_cut(pod, known):
             return
         # A holder that is not named as pods are says nothing about one. If the input has no pod of the namespace, it
         # may not reach there: then only a lease that no one renews shows that its pod is gone.

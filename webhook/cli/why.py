@@ -20,7 +20,8 @@ from webhook.cli.progress import Progress
 from webhook.cli.report import say
 from webhook.cli.terminal import Paint, indent, paint_for, table, width
 from webhook.explanation.account import Account, account_of, as_json
-from webhook.explanation.text import Line, events, facts, headline, timing
+from webhook.explanation.events import events
+from webhook.explanation.text import Line, facts, headline, timing
 from webhook.explanation.words import ago, clock, name
 from webhook.history.cluster_history import ClusterHistory
 from webhook.history.lease_history import LeaseHistory
@@ -161,7 +162,8 @@ def _has_pod(one: LeaseHistory, as_of: Moment, cluster: Cluster) -> bool | None:
     standing = one.standing(as_of.at)
     if standing is None or "_" not in standing.holder:
         return None
-    return kubectl.has_pod(cluster, one.namespace, pod_of(standing.holder))
+    pod = pod_of(standing.holder)
+    return kubectl.has_pod(cluster, one.namespace, pod) if pod else None
 
 
 def _lines(account: Account, as_of: Moment, paint: Paint) -> Iterator[str]:

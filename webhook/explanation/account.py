@@ -8,14 +8,18 @@ from webhook.api.micro_time import canonical
 from webhook.audit.finding import RANK, Finding
 from webhook.audit.ownership import foreign_in_kube_system, homes_of
 from webhook.audit.stock import LEASE_CHECKS, subject_of
-from webhook.explanation.advice import Advice, advice
-from webhook.explanation.cause import Cause, snapshot_cause
+from webhook.explanation.advice import advice
+from webhook.explanation.cause import Blame, Cause, cause_of, snapshot_cause
+from webhook.explanation.explained import Explained
 from webhook.explanation.incidents import incidents
+from webhook.explanation.next_step import Advice
 from webhook.history.cluster_history import ClusterHistory
 from webhook.history.lease_history import LeaseHistory
+from webhook.history.renewals import received_within
 from webhook.history.standing import Standing, State
 from webhook.history.tenure import Tenure
 from webhook.history.timing import Timing, timing_of
+from webhook.observations.observation import Origin
 from webhook.rules.times import SECOND
 
 MOST_TENURES: Final = 20
@@ -82,15 +86,15 @@ def account_of(cluster: ClusterHistory, history: LeaseHistory, now: int, *, has_
     """
     standing = history.standing(now)
     state = standing.state if standing else State.UNKNOWN
-    findings = list(incidents(cluster, history, now))
+    cause = _ongoing(cluster, history, standing, now)
+    findings: list[Finding] = list(incidents(cluster, history, now, cause))
     if history.lease is not None and standing is not None:
         subject = subject_of(history.lease, history.namespace, history.name, now, interval=interval_of(history))
-        findings += [one for check in LEASE_CHECKS for one in check(subject)]
+        known = {one.check for one in findings}
+        stored = (one for check in LEASE_CHECKS for one in check(subject))
+        findings += [one for one in stored if one.check != "shared-lease" or "lease-shared" not in known]
         findings += foreign_in_kube_system(subject, homes_of(history))
     findings.sort(key=lambda one: -RANK[one.severity])
-    cause = None
-    if standing and state is State.EXPIRED and standing.last_renewal is not None:
-        cause = snapshot_cause(cluster, history, standing.last_renewal, now)
     return Account(
         history,
         now,
@@ -101,6 +105,20 @@ def account_of(cluster: ClusterHistory, history: LeaseHistory, now: int, *, has_
         has_pod,
         advice(history, standing, state, findings, cause, has_pod=has_pod),
     )
+
+
+def _ongoing(cluster: ClusterHistory, history: LeaseHistory, standing: Standing | None, now: int) -> Cause | None:
+    """Why the holder does not renew now."""
+    if standing is None or standing.state is not State.EXPIRED or standing.last_renewal is None:
+        return None
+    start = standing.last_renewal
+    if history.origin is not Origin.DUMP and cluster.until is not None:
+        end = min(now, cluster.until)
+        cause = cause_of(cluster, history, start, end, received_within(history.tenure, start, end))
+        if cause.blame is not Blame.UNKNOWN:
+            return cause
+    # A watch in which every lease stopped ends with the last renewal.
+    return snapshot_cause(cluster, history, start, now)
 
 
 def as_json(account: Account) -> dict[str, Any]:
@@ -130,12 +148,13 @@ def as_json(account: Account) -> dict[str, Any]:
             "longest_silence_seconds": _seconds(history.renewals.longest),
         },
         "timing": None if timing is None else _timing(timing),
-        "waiting": dict(history.readers),
+        "waiting": dict(history.readers.counts),
         "refused": sum(1 for one in history.refusals if one.code >= 400),
         "findings": [
             {
                 "check": one.check,
                 "severity": one.severity.value,
+                "cause": (one.cause if isinstance(one, Explained) else "") or None,
                 "message": one.message,
                 "repair": one.repair,
             }

@@ -1,28 +1,20 @@
 """What to do next: one or two sentences, with the command."""
 
 from collections.abc import Sequence
+from typing import Final
 
-from msgspec import Struct
-
-from webhook.api.text import escape
 from webhook.audit.finding import Finding
-from webhook.audit.holding import pod_of
+from webhook.explanation import commands
 from webhook.explanation.cause import Blame, Cause
-from webhook.explanation.incidents import repair_for
+from webhook.explanation.explained import Explained
+from webhook.explanation.next_step import Advice, next_step
 from webhook.explanation.words import name
 from webhook.history.lease_history import LeaseHistory
 from webhook.history.standing import Standing, State
+from webhook.history.tenure import Handover, Tenure
 from webhook.reports.model import Severity
 
-
-class Advice(Struct, frozen=True):
-    """What to do, as one or two sentences, and the command to run; it may be empty."""
-
-    sentence: str
-    command: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.sentence} {self.command}".rstrip()
+_LOST: Final = frozenset({"leader-lost", "renewal-late"})
 
 
 def advice(
@@ -35,50 +27,52 @@ def advice(
     has_pod: bool | None,
 ) -> Advice:
     """What a person on call should do about a lease."""
-    where = f"kubectl -n {history.namespace}"
+    where = commands.kubectl(history.namespace)
     if history.is_deleted:
         sentence = "The lease was deleted; a program that still runs creates it again:"
-        return Advice(sentence, f"{where} get lease {history.name} --watch")
+        return Advice(sentence, f"{where} get lease {commands.word(history.name)} --watch")
     if standing is None:
         sentence = "Only its writes were seen, not the lease:"
-        return Advice(sentence, f"{where} get lease {history.name} -o yaml --show-managed-fields")
+        return Advice(sentence, f"{where} get lease {commands.word(history.name)} -o yaml --show-managed-fields")
     if state is State.FROZEN and standing.frozen:
         repair = standing.frozen.repair.format(namespace=history.namespace, name=history.name)
         return Advice("Repair it, or no other replica can follow the holder:", repair)
     worst = findings[0] if findings and findings[0].severity is Severity.ERROR else None
     if worst is not None:
-        return Advice(_sentence(worst.message), worst.repair)
+        return _of(worst)
     if state is State.EXPIRED:
         return _expired(history, standing, cause, has_pod=has_pod)
     if state in {State.RELEASED, State.NEVER_HELD}:
-        asks = "" if history.readers else "; if none runs, the lease stays free"
+        asks = "" if history.readers.counts else "; if none runs, the lease stays free"
         return Advice(f"Any replica may take the lease at once{asks}:", f"{where} get pods")
-    lost = next((one for one in findings if one.check in {"leader-lost", "renewal-late"}), None)
-    if lost is not None:
-        return Advice("The lease is held now. To see what happened before:", lost.repair)
+    known = [one for one in findings if isinstance(one, Explained) and one.severity is Severity.WARNING]
+    lost = [one for one in known if one.check in _LOST]
+    if known:
+        return _of((lost or known)[-1])
     if state is State.UNKNOWN:
         sentence = "The lease does not say how long it lasts, so its own client decides:"
-        return Advice(sentence, f"{where} logs {_pod(standing)}")
+        return Advice(sentence, commands.pod_of_holder(history.namespace, standing.holder))
     wrong = next((one for one in findings if one.severity is Severity.WARNING), None)
     if wrong is not None:
         return Advice(f"The lease is held and renewed, but: {wrong.message}.", wrong.repair)
     return Advice("Nothing: the lease is held and renewed.")
 
 
+def _of(finding: Finding) -> Advice:
+    if isinstance(finding, Explained):
+        return Advice(finding.advice, finding.repair)
+    return Advice(_sentence(finding.message), finding.repair)
+
+
 def _expired(history: LeaseHistory, standing: Standing, cause: Cause | None, *, has_pod: bool | None) -> Advice:
-    where, holder = f"kubectl -n {history.namespace}", name(standing.holder)
+    where, holder = commands.kubectl(history.namespace), name(standing.holder)
+    if cause is not None and cause.blame in {Blame.SERVER, Blame.NETWORK, Blame.REFUSED}:
+        return next_step(cause, history, history.tenure or Tenure(standing.holder, 0, Handover.SEEN))
     if has_pod is False:
         sentence = f"The pod of {holder} is gone, and no other replica took the lease:"
         return Advice(sentence, f"{where} get pods,deployments")
-    if cause is not None and cause.blame is Blame.SERVER:
-        sentence = "Look at the API server before the program:"
-        return Advice(sentence, repair_for(cause, history, standing.holder))
     sentence = f"Find out whether {holder} still runs, and why no other replica takes over:"
-    return Advice(sentence, f"{where} get pods; {where} logs {_pod(standing)} --previous")
-
-
-def _pod(standing: Standing) -> str:
-    return escape(pod_of(standing.holder))
+    return Advice(sentence, f"{where} get pods; {commands.pod_of_holder(history.namespace, standing.holder)}")
 
 
 def _sentence(text: str) -> str:

@@ -6,15 +6,17 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.explanation.account import Account, interval_of
-from webhook.explanation.cause import Blame
-from webhook.explanation.words import ago, clock, count, length, name, writer
+from webhook.explanation.cause import Blame, in_words
+from webhook.explanation.words import ago, clock, length, name, writer
 from webhook.history.standing import Standing, State
 from webhook.history.tenure import Handover, Tenure
 from webhook.history.timing import proposal_for
 from webhook.rules.times import SECOND
 from webhook.rules.well_known import NODE_LEASES
 
-MOST_EVENTS: Final = 12
+MOST_WAITING: Final = 4
+API_SERVER: Final = "system:apiserver"
+"""Who writes the holder in a coordinated election."""
 
 
 class Line(Struct, frozen=True):
@@ -69,25 +71,9 @@ def facts(account: Account) -> Iterator[Line]:
     if usual is not None:
         longest = length(account.history.renewals.longest)
         yield Line("Renewals", f"every {usual:.1f} s as a rule; the longest time without one was {longest}")
-    readers = account.history.readers
-    if readers:
-        yield Line("Waiting", f"asking for it: {', '.join(name(one) for one in list(readers)[:4])}")
-
-
-def events(account: Account) -> Iterator[Line]:
-    """The latest changes of the holder, oldest first."""
-    now = account.now
-    tenures = list(account.history.tenures)
-    shown = tenures[-MOST_EVENTS:]
-    if len(tenures) == 1 and shown[0].is_cut and not account.history.handovers.get(Handover.RELEASED):
-        return
-    for tenure in shown:
-        yield Line(clock(tenure.since, now), handover(tenure))
-        if tenure is tenures[-1] and tenure.until is not None:
-            yield Line(clock(tenure.until, now), _ended(account, tenure))
-    if account.history.changes > 1:
-        changes, spent = count(account.history.changes, "change"), length(account.history.leaderless)
-        yield Line("", f"{changes} of the holder; no one led for {spent} in all")
+    waiting = list(_waiting(account))
+    if waiting:
+        yield Line("Waiting", f"asking for it: {', '.join(waiting[:MOST_WAITING])}")
 
 
 def timing(account: Account) -> Iterator[Line]:
@@ -117,6 +103,14 @@ def timing(account: Account) -> Iterator[Line]:
                 f"For {outage} s",
                 f"duration {better.duration} s, deadline {better.deadline} s, retry {better.retry} s; {took}",
             )
+
+
+def _waiting(account: Account) -> Iterator[str]:
+    """Who asked for the lease while the present holder had it, other than the holder."""
+    tenure = account.tenure
+    for one, at in account.history.readers.latest.items():
+        if one != API_SERVER and (tenure is None or (at >= tenure.since and one not in tenure.pods)):
+            yield name(one)
 
 
 def _since(at: int | None, now: int) -> str:
@@ -164,13 +158,17 @@ def _why(account: Account) -> str:
     evidence = account.cause.evidence
     if account.cause.blame is Blame.SERVER:
         return f"{evidence}: look at the API server"
+    if account.cause.blame is not Blame.CLIENT:
+        return in_words(account.cause, account.holder)
     return f"{evidence}: the API server was there, so look at {name(account.holder)}"
 
 
 def handover(tenure: Tenure) -> str:
     """How a holder came to hold the lease, as a clause."""
     holder = name(tenure.holder)
-    who = f" ({writer(tenure.writers[-1])})" if tenure.writers else ""
+    if tenure.taken_by is not None and tenure.taken_by.user == API_SERVER and tenure.began is not Handover.SEEN:
+        return _chosen(tenure)
+    who = f" ({writer(tenure.taken_by)})" if tenure.taken_by else ""
     gap = "" if tenure.leaderless is None else f"; no one led for {length(tenure.leaderless)}"
     before = name(tenure.previous) if tenure.previous else "the holder before"
     texts = {
@@ -187,6 +185,12 @@ def handover(tenure: Tenure) -> str:
     return texts[tenure.began]
 
 
-def _ended(account: Account, tenure: Tenure) -> str:
-    holder = name(tenure.holder)
-    return f"it was deleted while {holder} held it" if account.history.is_deleted else f"{holder} released it"
+def _chosen(tenure: Tenure) -> str:
+    """A coordinated election: the API server writes the holder."""
+    before = name(tenure.previous)
+    ends = {
+        Handover.EXPIRED: f" after {before} let it expire; no one led for up to {length(tenure.leaderless or 0)}",
+        Handover.RELEASED: f" after {before} released it; no one led for {length(tenure.leaderless or 0)}",
+        Handover.STOLEN: f" in place of {before}",
+    }
+    return f"the API server chose {name(tenure.holder)}{ends.get(tenure.began, '')}"

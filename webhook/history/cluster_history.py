@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from webhook.api.objects import LeaseCandidate
 from webhook.history.lease_history import LeaseHistory
 from webhook.history.renewals import Company, Renewals, company
-from webhook.observations.observation import Act, LogEnd, Observation, Origin
+from webhook.observations.observation import Act, Fenced, LogEnd, Observation, Origin
 
 Key = tuple[str, str]
 
@@ -27,10 +27,15 @@ class ClusterHistory(Struct):
     until: int | None = None
     has_managed_fields: bool = False
 
-    def observe(self, seen: Observation | LogEnd) -> None:
-        """Take in one observation."""
+    def observe(self, seen: Observation | LogEnd | Fenced) -> None:
+        """Take in one observation; those of one lease come in order."""
         if isinstance(seen, LogEnd):
             self._reaches(seen.at)
+            return
+        if isinstance(seen, Fenced):
+            fenced = self.leases.get((seen.namespace, seen.name))
+            if fenced is not None and seen.is_refused:
+                fenced.fenced.append(seen)
             return
         if seen.act is Act.COLLECTION:
             return
@@ -49,7 +54,7 @@ class ClusterHistory(Struct):
     def observe_all(self, items: Iterable[object]) -> Iterator[object]:
         """Take in observations; gives back what is none."""
         for item in items:
-            if isinstance(item, Observation | LogEnd):
+            if isinstance(item, Observation | LogEnd | Fenced):
                 self.observe(item)
             else:
                 yield item

@@ -8,29 +8,18 @@ from msgspec import Struct, field
 
 from webhook.api.managed_fields import Entry
 from webhook.api.objects import Lease, LeaseSpec
-from webhook.api.text import cut
-from webhook.history.moments import renewed_at, was_live, written_at
+from webhook.history.moments import acquired_at, renewed_at, was_live, written_at
+from webhook.history.refusal import Refusal, refusal_of
 from webhook.history.renewals import Renewals
-from webhook.history.standing import RELEASED_DURATION, Standing, standing_of
+from webhook.history.requests import Readers, hear
+from webhook.history.standing import RELEASED_DURATION, Standing, ahead, manager_of, standing_of
 from webhook.history.tenure import FIRST, Handover, Tenure
-from webhook.observations.observation import Act, Observation, Origin, Writer, entries_of_object
-from webhook.rules.times import SECOND, normalized, readable
+from webhook.observations.observation import Act, Fenced, Observation, Origin, Writer, entries_of_object
+from webhook.rules.expiry import seen_at
+from webhook.rules.times import normalized, readable
 
 MOST_TENURES: Final = 200
 MOST_REFUSALS: Final = 100
-MOST_READERS: Final = 16
-SLOW: Final = 1 * SECOND
-"""An answer that took longer is remembered: clients give up after a few seconds."""
-
-
-class Refusal(Struct, frozen=True):
-    """A write that was not stored, or an answer that was slow (`code` is then one of success)."""
-
-    at: int
-    code: int
-    message: str
-    took: int
-    writer: Writer
 
 
 def _tenures() -> deque[Tenure]:
@@ -38,6 +27,10 @@ def _tenures() -> deque[Tenure]:
 
 
 def _refusals() -> deque[Refusal]:
+    return deque(maxlen=MOST_REFUSALS)
+
+
+def _fenced() -> deque[Fenced]:
     return deque(maxlen=MOST_REFUSALS)
 
 
@@ -56,14 +49,14 @@ class LeaseHistory(Struct):
     leaderless: int = 0
     renewals: Renewals = field(default_factory=Renewals)
     refusals: deque[Refusal] = field(default_factory=_refusals)
-    writers: dict[str, int] = field(default_factory=dict)
-    readers: dict[str, int] = field(default_factory=dict)
-    writes: int = 0
+    fenced: deque[Fenced] = field(default_factory=_fenced)
+    readers: Readers = field(default_factory=Readers)
     problem: str = ""
     _revision: int = 0
     _object_origin: Origin | None = None
     _released_at: int | None = None
     _ended_how: Handover | None = None
+    _lost: Tenure | None = None
 
     def standing(self, now: int) -> Standing | None:
         """How the lease stands; None if its object was never seen, or is gone."""
@@ -82,19 +75,17 @@ class LeaseHistory(Struct):
     def observe(self, seen: Observation) -> None:
         """Take in one observation; those of one lease come in order."""
         self.origin = seen.origin
+        if seen.origin is Origin.AUDIT_LOG:
+            hear(seen, self.tenure, self._lost)
         if seen.act is Act.READ:
-            self._count(self.readers, seen.writer)
+            self.readers.add(seen)
             return
-        answer = seen.answer
-        if answer and (not answer.is_stored or answer.took > SLOW):
-            refusal = Refusal(seen.at or 0, answer.code, cut(answer.message), answer.took, seen.writer or Writer())
+        refusal = refusal_of(seen)
+        if refusal is not None:
             self.refusals.append(refusal)
         if not seen.is_stored:
             return
         self.problem = seen.problem
-        if seen.act is not Act.STORED:
-            self.writes += 1
-            self._count(self.writers, seen.writer)
         if isinstance(seen.old, Lease) and not self._is_older(seen.old):
             self._changed(seen.old, entries_of_object(seen.old), None, None, Act.STORED)
         self._stored(seen)
@@ -113,11 +104,6 @@ class LeaseHistory(Struct):
             else:
                 self._written(seen.at, seen.writer, seen.act)
 
-    def _count(self, counts: dict[str, int], writer: Writer | None) -> None:
-        name = writer.name if writer else ""
-        if name and (name in counts or len(counts) < MOST_READERS):
-            counts[name] = counts.get(name, 0) + 1
-
     def _is_older(self, lease: Lease) -> bool:
         """Whether a state was there before one that is known, as in logs whose lines are not quite in order."""
         text = lease.metadata.resource_version or ""
@@ -129,6 +115,8 @@ class LeaseHistory(Struct):
 
     def _deleted(self, seen: Observation) -> None:
         at = self.at if seen.at is None else seen.at
+        if self.tenure is not None and self.tenure.until is None:
+            self.tenure.is_deleted, self.tenure.deleted_by = True, seen.writer
         self._ended(at or 0, Handover.DELETED)
         self.is_deleted = True
         self._passed(at)
@@ -160,14 +148,17 @@ class LeaseHistory(Struct):
             tenure.holder, tenure.is_writer = holder, False
             return
         if self._ended_how is not Handover.DELETED and act is not Act.CREATED:
-            acquired = readable(normalized(spec.acquire_time))
-            since = next((at for at in (acquired, renewed, moment) if at is not None), 0)
+            since = next((at for at in (acquired_at(spec, self.entries), renewed, moment) if at is not None), 0)
             self._add(holder, since, Handover.SEEN, writer, seen=renewed)
         else:
             how = Handover.DELETED if self._ended_how is Handover.DELETED else Handover.CREATED
             self._add(holder, moment or renewed or 0, how, writer)
 
     def _handed_over(self, old: LeaseSpec, known: Sequence[Entry], holder: str, at: int, writer: Writer | None) -> None:
+        if self.tenure:
+            stamp = seen_at(known)
+            self.tenure.ahead = ahead(stamp, readable(normalized(old.renew_time)))
+            self.tenure.manager = manager_of(known, stamp)
         if not holder:
             self._ended(at, Handover.RELEASED)
             return
@@ -188,10 +179,10 @@ class LeaseHistory(Struct):
             # The holder that had released it goes on under the same name.
             self._add(new.holder_identity or "", at, Handover.UNKNOWN, writer)
             return
-        tenure.written_by(writer)
+        tenure.written_by(writer, at)
         tenure.last_renewal = at
         if self.origin is not Origin.REVIEW:
-            self.renewals.add(at)
+            self.renewals.add(at, tenure)
         if (
             new.lease_duration_seconds == RELEASED_DURATION
             and (old.lease_duration_seconds or 0) > RELEASED_DURATION
@@ -204,9 +195,9 @@ class LeaseHistory(Struct):
         who = (writer.pod or writer.name) if writer else ""
         tenure = self.tenure
         if tenure is not None and tenure.holder == who and tenure.is_writer and tenure.until is None:
-            tenure.written_by(writer)
+            tenure.written_by(writer, at)
             tenure.last_renewal = at
-            self.renewals.add(at)
+            self.renewals.add(at, tenure)
         else:
             how = Handover.CREATED if act is Act.CREATED else Handover.SEEN if tenure is None else Handover.UNKNOWN
             if tenure is not None and tenure.until is None:
@@ -218,7 +209,7 @@ class LeaseHistory(Struct):
         """A write whose object a watch shows: the log adds who wrote it, if that is the pod that the holder names."""
         tenure = self.tenure
         if tenure and tenure.until is None and writer and writer.pod and tenure.holder.startswith(writer.pod):
-            tenure.written_by(writer)
+            tenure.written_by(writer, at)
         self._passed(at)
 
     def _add(self, holder: str, since: int, how: Handover, writer: Writer | None, *, seen: int | None = None) -> Tenure:
@@ -229,9 +220,10 @@ class LeaseHistory(Struct):
             self.leaderless += leaderless
         self.handovers[how] = self.handovers.get(how, 0) + 1
         previous = self.tenures[-1].holder if self.tenures else ""
+        self._lost = self.tenure
         tenure = Tenure(holder, since, how, previous, leaderless, last_renewal=since if seen is None else seen)
         tenure.is_cut = how is Handover.SEEN
-        tenure.written_by(writer)
+        tenure.written_by(writer, since)
         self.tenures.append(tenure)
         self.renewals.restart(since if seen is None else seen)
         self._released_at = self._ended_how = None

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from webhook.api.managed_fields import Entry
 from webhook.api.objects import LeaseSpec
-from webhook.history.standing import refined
+from webhook.history.standing import ahead, refined
 from webhook.rules.expiry import HOLDER, seen_at, stamp_of_write, tolerance_of
 from webhook.rules.times import SECOND, normalized, readable
 
@@ -14,6 +14,14 @@ def renewed_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     claimed = readable(normalized(spec.renew_time))
     stamp = seen_at(entries)
     return claimed if stamp is None else refined(stamp, claimed)
+
+
+def acquired_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
+    """When the holder says that it took the lease, put right by what its clock is off at the last renewal."""
+    acquired = readable(normalized(spec.acquire_time))
+    if acquired is None:
+        return None
+    return acquired - (ahead(seen_at(entries), readable(normalized(spec.renew_time))) or 0)
 
 
 def written_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:

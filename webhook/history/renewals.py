@@ -6,19 +6,26 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from webhook.history.tenure import Tenure
 from webhook.rules.times import SECOND
 
 _KEPT: Final = 200
 """Intervals and silences that are remembered: a stream may be of any length."""
+_PAIRS: Final = 5
+"""Pairs of intervals that must be alike."""
 FEWEST: Final = 3
 """Intervals that must be known before one of them can be called usual."""
 
 
 class Silence(Struct, frozen=True):
-    """A time without a renewal, in microseconds since 1970: from the last one before it to the first one after it."""
+    """A time without a renewal, in microseconds since 1970: from the last one before it to the first one after it.
+
+    `requests` is how many requests of the holder's pods were received meanwhile, None if that cannot be known.
+    """
 
     start: int
     end: int
+    requests: int | None = None
 
     @property
     def length(self) -> int:
@@ -47,12 +54,12 @@ class Renewals(Struct):
     intervals: deque[int] = field(default_factory=_remembered)
     silences: deque[Silence] = field(default_factory=_silences)
 
-    def add(self, at: int) -> int:
-        """Take in one renewal after another; gives the microseconds between them."""
+    def add(self, at: int, tenure: Tenure | None = None) -> int:
+        """Take in one renewal after another, those of `tenure`; gives the microseconds between them."""
         assert self.last is not None
         gap, usual = max(0, at - self.last), self.usual
         if usual is not None and gap > 1.5 * usual + SECOND:
-            self.silences.append(Silence(self.last, at))
+            self.silences.append(Silence(self.last, at, received_within(tenure, self.last, at)))
         else:
             self.intervals.append(gap)
         self.restart(at)
@@ -72,9 +79,34 @@ class Renewals(Struct):
         return sorted(self.intervals)[len(self.intervals) // 2]
 
     @property
+    def is_doubled(self) -> bool:
+        """Whether the latest renewals alternate between short and long intervals whose sums are alike.
+
+        So do those of two processes that each renew at a steady rate.
+        """
+        latest = list(self.intervals)[-2 * _PAIRS :]
+        if len(latest) < 2 * _PAIRS:
+            return False
+        pairs = list(zip(latest[::2], latest[1::2], strict=True))
+        sums = sorted(sum(pair) for pair in pairs)
+        is_steady = sums[-1] - sums[0] < sums[0] // 4
+        return is_steady and (
+            all(3 * first < 2 * second for first, second in pairs)
+            or all(3 * second < 2 * first for first, second in pairs)
+        )
+
+    @property
     def longest(self) -> int:
         """The longest time without a renewal by a holder that went on, in microseconds."""
         return max([*self.intervals, *(one.length for one in self.silences)], default=0)
+
+
+def received_within(tenure: Tenure | None, start: int, end: int) -> int | None:
+    """How many requests of a holder were received within a silence; None if that cannot be known.
+
+    Those of its end do not count: what a network held back arrives at once when it works again.
+    """
+    return None if tenure is None else tenure.requests_between(start, end - (end - start) // 4)
 
 
 class Company(Struct, frozen=True):

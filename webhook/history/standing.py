@@ -90,7 +90,7 @@ def standing_of(lease: Lease, entries: Sequence[Entry], now: int) -> Standing:
         last_renewal=renewed,
         takeable_at=expires if holder and not _is_release(spec) else renewed,
         from_stamps=from_stamps,
-        manager=_manager(entries, stamp),
+        manager=manager_of(entries, stamp),
         ahead=ahead(stamp, claimed) if from_stamps else None,
     )
     frozen = _frozen(spec, expires, max(now, renewed or now) if from_stamps else now)
@@ -189,6 +189,7 @@ def _put(field: str, value: str) -> str:
     return f'kubectl -n {{namespace}} patch lease {{name}} --type=merge -p \'{{{{"spec":{{{{"{field}":{value}}}}}}}}}\''
 
 
-def _manager(entries: Sequence[Entry], stamp: int | None) -> str:
+def manager_of(entries: Sequence[Entry], stamp: int | None) -> str:
+    """The field manager of the last renewal, "" if it is not known."""
     owners = (entry.manager or "" for entry in entries if entry.owns_renew_time and entry.stamp == stamp)
     return next(owners, "")

@@ -1,5 +1,6 @@
 """Who held a lease from when to when, how it changed hands, and how long no one led in between."""
 
+from collections import deque
 from enum import StrEnum
 from typing import Final
 
@@ -8,6 +9,7 @@ from msgspec import Struct, field
 from webhook.observations.observation import Writer
 
 MOST_WRITERS: Final = 8
+MOST_REQUESTS: Final = 64
 
 
 class Handover(StrEnum):
@@ -36,6 +38,10 @@ FIRST: Final = frozenset({Handover.SEEN, Handover.CREATED})
 """How the first holder comes to hold a lease: no one held it before, as far as is known."""
 
 
+def _requests() -> deque[int]:
+    return deque(maxlen=MOST_REQUESTS)
+
+
 class Tenure(Struct):
     """One holder, from `since` to `until` (None: it still holds, as far as is known), in microseconds since 1970.
 
@@ -56,14 +62,32 @@ class Tenure(Struct):
     writers: list[Writer] = field(default_factory=list)
     switches: int = 0
     """How often renewals came from another pod or user than the one before."""
+    joined: list[tuple[int, Writer]] = field(default_factory=list)
+    """When another pod or user first wrote under this name."""
+    taken_by: Writer | None = None
+    """Who wrote the holder into the lease."""
+    is_deleted: bool = False
+    """It ended because the lease was deleted."""
+    deleted_by: Writer | None = None
+    manager: str = ""
+    """The field manager of its last renewal; known once it has ended."""
+    ahead: int | None = None
+    """How far its clock was ahead of the API server's, in microseconds; known once it has ended."""
+    requests: deque[int] = field(default_factory=_requests)
+    """When its pods' latest requests for the lease were received, as far as an audit log shows."""
+    heard_again: int | None = None
+    """When the first request of its pods was received after another one had taken the lease."""
 
-    def written_by(self, writer: Writer | None) -> None:
+    def written_by(self, writer: Writer | None, at: int | None = None) -> None:
         """Remember who wrote, the last one last."""
         if writer is None or not writer.user:
             return
         known = Writer(writer.user, writer.pod)
+        self.taken_by = self.taken_by or known
         if self.writers and self.writers[-1] != known:
             self.switches += 1
+            if at is not None and known not in self.writers and len(self.joined) < MOST_WRITERS:
+                self.joined.append((at, known))
         if known in self.writers:
             self.writers.remove(known)
         self.writers = [*self.writers, known][-MOST_WRITERS:]
@@ -72,3 +96,12 @@ class Tenure(Struct):
     def has_several_writers(self) -> bool:
         """Whether two processes renewed in turns under this name; one that replaced another is none of it."""
         return self.switches > 1
+
+    @property
+    def pods(self) -> list[str]:
+        """The pods that wrote under this name, the last one last."""
+        return [one.pod for one in self.writers if one.pod]
+
+    def requests_between(self, start: int, end: int) -> int | None:
+        """How many requests of its pods were received between two instants; None if that cannot be known."""
+        return sum(start < one <= end for one in self.requests) if self.pods else None

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from webhook.explanation.words import length
-from webhook.history.lease_history import SLOW
+from webhook.history.refusal import SLOW
 from webhook.observations.observation import Observation
 from webhook.timeline.model import Mark, MarkKind
 from webhook.timeline.texts import by, refused, sentence, writer_name

@@ -1,0 +1,156 @@
+"""What `why` says of incidents that were recorded on a real API server, held against what really happened."""
+
+from itertools import groupby
+
+import pytest
+
+from tests.incidents import AUDIT_LOG, SOURCES, WATCH, Incident, incident, incidents, instant
+from webhook.explanation.account import as_json
+from webhook.explanation.cause import Blame
+from webhook.history.standing import State
+from webhook.history.tenure import Handover
+from webhook.reports.model import Severity
+from webhook.rules.times import SECOND
+
+# By incident: the findings at warning and above with their causes, from a watch and from the audit log.
+SAID: dict[str, tuple[dict[str, str], dict[str, str]]] = {
+    "clock-behind": ({"lease-stolen": "clock"}, {"lease-stolen": "clock"}),
+    "coordinated": ({"leader-lost": "client"}, {"leader-lost": "client"}),
+    "etcd-stalled": ({"renewal-late": "api-server"}, {"renewal-late": "api-server"}),
+    "fenced": ({"leader-lost": "client"}, {"leader-lost": "client", "write-fenced": "fenced"}),
+    "leader-cut-off": ({"leader-lost": "client"}, {"leader-lost": "client"}),
+    "leader-killed": ({"leader-lost": "client"}, {"leader-lost": "client"}),
+    "leader-paused": ({"leader-lost": "client"}, {"leader-lost": "client"}),
+    "leader-released": ({}, {}),
+    "lease-deleted": ({"lease-deleted": "deleted"}, {"lease-deleted": "deleted"}),
+    "lease-stolen": (
+        {"lease-stolen": "stolen", "lease-shared": "shared-lease"},
+        {"lease-stolen": "stolen", "lease-shared": "shared-lease"},
+    ),
+    # Only the log shows whether anything reached the API server.
+    "load-balancer-cut": ({"renewal-late": "api-server"}, {"renewal-late": "network"}),
+    "one-identity": ({"identity-shared": "shared-identity"}, {"identity-shared": "shared-identity"}),
+    # A watch shows no answers: that the fault is with the client includes its rights.
+    "rights-removed": ({"renewal-late": "client"}, {"renewal-late": "refused"}),
+    # Nothing was stored, so a watch shows nothing.
+    "steal-denied": ({}, {"write-refused": "denied"}),
+    "two-applications": ({"lease-shared": "shared-lease"}, {"lease-shared": "shared-lease"}),
+}
+EACH = pytest.mark.parametrize("one", [pytest.param(one, id=one.name) for one in incidents()])
+EITHER = pytest.mark.parametrize("source", SOURCES, ids=["watch", "audit log"])
+SLOWEST_REPORT = 3 * SECOND
+"""An elector reports at its next try that it leads; it retries every two seconds."""
+
+
+def test_every_recorded_incident_has_an_expectation() -> None:
+    assert {one.name for one in incidents()} == set(SAID)
+
+
+@EACH
+@EITHER
+def test_the_findings_are_those_of_the_incident_and_nothing_else(one: Incident, source: str) -> None:
+    said = as_json(one.account(source))["findings"]
+    worrying = {found["check"]: found["cause"] for found in said if found["severity"] != "info"}
+    assert worrying == SAID[one.name][SOURCES.index(source)]
+
+
+@EACH
+@EITHER
+def test_every_finding_ends_with_a_command(one: Incident, source: str) -> None:
+    account = one.account(source)
+    worrying = [found for found in account.findings if found.severity is not Severity.INFO]
+    for found in worrying:
+        assert found.repair.startswith(("kubectl ", "lease-webhook "))
+    assert bool(account.advice.command) is bool(worrying)
+    assert account.advice.sentence.endswith(":" if worrying else ".")
+
+
+@EACH
+@EITHER
+def test_who_held_the_lease_is_who_led(one: Incident, source: str) -> None:
+    account = one.account(source)
+    held = [holder for holder, _ in groupby(tenure.holder for tenure in account.history.tenures)]
+    led = [holder for holder, _ in groupby(_new_leaders(one))]
+    assert held == led
+    assert account.state is State.LIVE
+    assert account.holder == led[-1]
+
+
+def _new_leaders(one: Incident) -> list[str]:
+    """Who began to lead, in order; a paused one that goes on does not begin."""
+    stretches = one.truth["led"]
+    paused = {led["holder"] for led in stretches if led["ended"] == "paused"}
+    seen: list[str] = []
+    for led in stretches:
+        if led["holder"] in seen and led["holder"] in paused:
+            continue
+        seen.append(led["holder"])
+    return seen
+
+
+@EACH
+@EITHER
+def test_the_time_without_a_leader_is_at_most_what_is_said(one: Incident, source: str) -> None:
+    account = one.account(source)
+    handed = [tenure for tenure in account.history.tenures if tenure.began in {Handover.EXPIRED, Handover.RELEASED}]
+    gaps = [gap["seconds"] for gap in one.truth["leaderless"]]
+    late = account.history.renewals.silences
+    said = [tenure.leaderless or 0 for tenure in handed] + [silence.length for silence in late]
+    assert len(said) == len(gaps)
+    for bound, seconds in zip(said, gaps, strict=True):
+        # What is said begins at the last renewal; an elector that lives gives up ten seconds later.
+        assert bound > seconds * SECOND - SLOWEST_REPORT
+        assert bound - seconds * SECOND < 10 * SECOND + SLOWEST_REPORT
+
+
+@EACH
+def test_two_leaders_at_once_are_always_said(one: Incident) -> None:
+    account = one.account(AUDIT_LOG)
+    is_said = any(
+        found.severity is Severity.ERROR or "it went on as the leader until it noticed" in found.message
+        for found in account.findings
+    )
+    assert is_said or not one.truth["two_led"]
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "blame", "command"),
+    [
+        ("leader-killed", WATCH, Blame.CLIENT, "kubectl -n payments get pods; kubectl -n payments describe pod"),
+        ("leader-killed", AUDIT_LOG, Blame.CLIENT, "kubectl -n payments get pods; kubectl -n payments describe pod"),
+        ("leader-cut-off", WATCH, Blame.CLIENT, "kubectl -n prices get pods; kubectl -n prices describe pod"),
+        ("rights-removed", WATCH, Blame.CLIENT, "kubectl -n refunds get pods; kubectl -n refunds describe pod"),
+        ("rights-removed", AUDIT_LOG, Blame.REFUSED, "kubectl auth can-i update leases.coordination.k8s.io/refunds"),
+        ("etcd-stalled", WATCH, Blame.SERVER, "kubectl get --raw '/readyz?verbose'"),
+        ("etcd-stalled", AUDIT_LOG, Blame.SERVER, "kubectl get --raw '/readyz?verbose'"),
+        ("load-balancer-cut", WATCH, Blame.SERVER, "kubectl get --raw '/readyz?verbose'"),
+    ],
+)
+def test_the_cause_is_known_while_no_one_leads(name: str, source: str, blame: Blame, command: str) -> None:
+    one = incident(name)
+    now = instant(one.truth["done"][0]["at"]) + int(16.4 * SECOND)
+    account = one.account(source, now)
+    assert account.state is State.EXPIRED
+    assert account.cause is not None
+    assert account.cause.blame is blame
+    assert account.advice.command.startswith(command)
+
+
+def test_a_log_says_how_it_knows() -> None:
+    killed, paused, cut = (
+        incident(name).account(AUDIT_LOG).findings[0].message
+        for name in ("leader-killed", "leader-paused", "load-balancer-cut")
+    )
+    assert "the API server received no request of it in that time" in killed
+    assert "came again" not in killed
+    assert "Requests of its pod came again from" in paused
+    assert "Clients did not reach the API server" in cut
+
+
+def test_the_writers_are_named() -> None:
+    deleted = incident("lease-deleted").account(AUDIT_LOG).findings[0].message
+    assert deleted.startswith("admin deleted the lease at ")
+    denied = incident("steal-denied").account(AUDIT_LOG).findings[0].message
+    assert "of vouchers/migration from pod migration-28771-t6lkd refused with 403 by webhook leases" in denied
+    clock = incident("clock-behind").account(WATCH).findings[0].message
+    assert "The clock of stock-59c8bd-x2x8p_1f0e is 39.3 s behind the API server's" in clock

@@ -1,0 +1,83 @@
+"""The incidents that were recorded on a real API server (`tests/data/incidents`), and what `why` makes of them."""
+
+import gzip
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+
+from tests.factories import Document
+from webhook.cli.moment import moment
+from webhook.explanation.account import Account, account_of
+from webhook.history.cluster_history import ClusterHistory
+from webhook.observations.reader import read
+from webhook.rules.times import SECOND
+
+FOLDER: Final = Path(__file__).parent / "data" / "incidents"
+WATCH, AUDIT_LOG = "leases.json.gz", "audit.log.gz"
+SOURCES: Final = (WATCH, AUDIT_LOG)
+
+
+class Incident(Struct, frozen=True):
+    """One incident; `truth` is what the test that played it did and what the electors reported."""
+
+    name: str
+    truth: Document
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Namespace and name of the lease."""
+        return self.truth["namespace"], self.truth["name"]
+
+    def file(self, source: str) -> Path:
+        """The watch or the audit log."""
+        return FOLDER / self.name / source
+
+    def account(self, source: str, until: int | None = None) -> Account:
+        """What `why` knows from a watch or an audit log, up to an instant in microseconds since 1970."""
+        data = gzip.decompress(self.file(source).read_bytes())
+        if until is not None:
+            data = _watch_until(data, until) if source == WATCH else _log_until(data, until)
+        cluster = ClusterHistory()
+        assert list(cluster.observe_all(read(source, [data]))) == []
+        assert cluster.until is not None
+        return account_of(cluster, cluster.leases[self.key], until or cluster.until)
+
+
+@cache
+def incidents() -> tuple[Incident, ...]:
+    """All of them, by name."""
+    found = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
+    return tuple(Incident(name, json.loads((FOLDER / name / "truth.json").read_text())) for name in found)
+
+
+def incident(name: str) -> Incident:
+    """One of them."""
+    return next(one for one in incidents() if one.name == name)
+
+
+def instant(text: str) -> int:
+    """A time of the truth in microseconds since 1970."""
+    return moment(text)
+
+
+def _log_until(data: bytes, until: int) -> bytes:
+    kept = (line for line in data.splitlines(keepends=True) if instant(json.loads(line)["stageTimestamp"]) <= until)
+    return b"".join(kept)
+
+
+def _watch_until(data: bytes, until: int) -> bytes:
+    decoder, text, place, kept = json.JSONDecoder(), data.decode(), 0, ""
+    while place < len(text):
+        event, end = decoder.raw_decode(text, place)
+        # A stamp has whole seconds: it may have been made within the second that it names.
+        if max(_stamps(event["object"]), default=0) <= until - SECOND:
+            kept += text[place : end + 1]
+        place = end + 1
+    return kept.encode()
+
+
+def _stamps(lease: dict[str, Any]) -> list[int]:
+    return [instant(entry["time"]) for entry in lease["metadata"]["managedFields"]]

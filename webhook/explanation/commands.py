@@ -1,0 +1,49 @@
+"""The commands that a person is advised to run. Names come from anybody, so each is quoted for a shell."""
+
+import shlex
+from typing import Final
+
+from webhook.api.text import cut, escape
+from webhook.audit.holding import pod_of
+from webhook.observations.observation import Writer
+
+_LONGEST: Final = 253
+API_SERVER: Final = "kubectl get --raw '/readyz?verbose'"
+WEBHOOKS: Final = (
+    "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml | lease-webhook doctor"
+)
+WATCH: Final = "kubectl get leases -A -w -o json --output-watch-events --show-managed-fields > leases.json"
+
+
+def word(text: str) -> str:
+    """A name as one word of a command, whatever is in it."""
+    return shlex.quote(escape(cut(text, _LONGEST)))
+
+
+def kubectl(namespace: str) -> str:
+    """`kubectl -n shop`."""
+    return f"kubectl -n {word(namespace)}"
+
+
+def pod_of_holder(namespace: str, holder: str) -> str:
+    """What became of the process of a holder."""
+    where, pod = kubectl(namespace), pod_of(holder)
+    return f"{where} describe pod {pod}; {where} logs {pod} --previous" if pod else f"{where} get pods"
+
+
+def pod_of_writer(namespace: str, writer: Writer) -> str:
+    """Who it is that writes."""
+    where, pod = kubectl(namespace), pod_of(writer.pod)
+    return f"{where} describe pod {pod}" if pod else f"{where} get pods"
+
+
+def rights(verb: str, namespace: str, name: str, writer: Writer) -> str:
+    """Whether somebody may write a lease, and who has rights there."""
+    user = f" --as={word(writer.user)}" if writer.user else ""
+    lease = word(f"leases.coordination.k8s.io/{name}")
+    return f"kubectl auth can-i {verb} {lease} -n {word(namespace)}{user}"
+
+
+def audit_log(namespace: str, name: str) -> str:
+    """The same from the log that names who wrote."""
+    return f"lease-webhook why {word(f'{namespace}/{name}')} --input AUDIT-LOG"

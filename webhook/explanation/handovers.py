@@ -1,0 +1,114 @@
+"""How holders lost a lease: by expiry, to a thief, by deletion; each with its cause, as findings."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final
+
+from webhook.explanation import commands
+from webhook.explanation.cause import Blame, cause_of, in_words
+from webhook.explanation.explained import Explained, explained
+from webhook.explanation.next_step import next_step
+from webhook.explanation.words import clock, length, name, writer
+from webhook.history.cluster_history import ClusterHistory
+from webhook.history.lease_history import LeaseHistory
+from webhook.history.renewals import received_within
+from webhook.history.tenure import Handover, Tenure
+from webhook.history.timing import timing_of
+from webhook.reports.model import Severity
+from webhook.rules.times import SECOND
+
+MOST: Final = 10
+"""Findings of one kind: the latest ones."""
+_OFF: Final = 2 * SECOND
+"""How far a clock is off before it is said."""
+
+
+def handovers(cluster: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[Explained]:
+    """Everything that went wrong when the lease changed hands, the latest last."""
+    tenures = list(history.tenures)
+    for before, after in list(pairwise(tenures))[-MOST:]:
+        if after.began is Handover.STOLEN:
+            yield _stolen(history, before, after, now)
+        elif after.began is Handover.DELETED:
+            yield _deleted(history, before, after, now)
+        elif after.began is Handover.EXPIRED and before.last_renewal is not None:
+            yield _lost(cluster, history, before, after, now)
+    if history.is_deleted and tenures:
+        yield _deleted(history, tenures[-1], None, now)
+
+
+def _lost(cluster: ClusterHistory, history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Explained:
+    assert before.last_renewal is not None
+    requests = received_within(before, before.last_renewal, after.since)
+    cause = cause_of(cluster, history, before.last_renewal, after.since, requests)
+    message = (
+        f"{name(before.holder)} last renewed at {clock(before.last_renewal, now)} and let the lease expire; "
+        f"{name(after.holder)} took it at {clock(after.since, now)}: no one led for up to "
+        f"{length(after.leaderless or 0)}. {in_words(cause, before.holder)}{_afterwards(cause.blame, before, now)}"
+    )
+    step = next_step(cause, history, before)
+    sentence = f"The lease is held now. {step.sentence}"
+    return explained(history, "leader-lost", Severity.WARNING, message, sentence, step.command, cause.blame)
+
+
+def _afterwards(blame: Blame, before: Tenure, now: int) -> str:
+    if blame is not Blame.CLIENT or before.heard_again is None:
+        return ""
+    return (
+        f" Requests of its pod came again from {clock(before.heard_again, now)} on: it had been paused or cut off, or "
+        "was restarted; if it was not, it went on as the leader until it noticed."
+    )
+
+
+def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Explained:
+    duration, last = _duration(history), before.last_renewal
+    left = (
+        "" if last is None or not duration else f", {length(last + duration * SECOND - after.since)} before it expired"
+    )
+    message = (
+        f"at {clock(after.since, now)} {name(after.holder)} took the lease while {name(before.holder)} still had it"
+        f"{left}: two may have led at once, until the first one noticed"
+    )
+    thief = name(after.holder)
+    if before.ahead is not None and before.ahead < -_OFF:
+        message += (
+            f". The clock of {name(before.holder)} is {length(-before.ahead)} behind the API server's, so the lease "
+            f"had expired to {thief}, if it compares renewTime with its own clock"
+        )
+        sentence = (
+            f"Set the clock of the node of {name(before.holder)} right; {thief} should wait until the lease has not "
+            "changed for its whole duration:"
+        )
+        command = f"{commands.kubectl(history.namespace)} get pods -o wide"
+        return explained(history, "lease-stolen", Severity.ERROR, message, sentence, command, "clock")
+    sentence = f"Find out why {thief} does not wait until the lease expires; the webhook denies this in preset strict:"
+    command = commands.pod_of_holder(history.namespace, after.holder)
+    return explained(history, "lease-stolen", Severity.ERROR, message, sentence, command, "stolen")
+
+
+def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Explained:
+    who = before.deleted_by
+    by = f"{writer(who)} deleted the lease" if who and who.name else "the lease was deleted"
+    at = "" if before.until is None else f" at {clock(before.until, now)}"
+    message = f"{by}{at} while {name(before.holder)} held it"
+    if after is not None:
+        message += f"; {name(after.holder)} created it again {length(after.leaderless or 0)} later"
+    is_taken = after is not None and after.holder != before.holder
+    if is_taken:
+        deadline = timing_of(_duration(history) or 15, None).deadline
+        message += (
+            f": two may have led at once, as {name(before.holder)} notices only when it cannot renew (most clients "
+            f"then go on for {deadline:.0f} s)"
+        )
+    severity = Severity.ERROR if is_taken else Severity.WARNING
+    if who and who.name:
+        sentence = f"See whether {name(who.name)} should have the right to delete leases:"
+        command = commands.rights("delete", history.namespace, history.name, who)
+    else:
+        sentence = "A watch does not show who deleted it; the audit log of the API server does:"
+        command = commands.audit_log(history.namespace, history.name)
+    return explained(history, "lease-deleted", severity, message, sentence, command, "deleted")
+
+
+def _duration(history: LeaseHistory) -> int | None:
+    return history.lease.spec.lease_duration_seconds if history.lease else None

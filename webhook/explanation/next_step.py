@@ -1,0 +1,46 @@
+"""What to look at first, by the cause: a sentence, and the command."""
+
+from msgspec import Struct
+
+from webhook.explanation import commands
+from webhook.explanation.cause import Blame, Cause
+from webhook.explanation.words import name
+from webhook.history.lease_history import LeaseHistory
+from webhook.history.refusal import By
+from webhook.history.tenure import Tenure
+from webhook.observations.observation import Writer
+
+
+class Advice(Struct, frozen=True):
+    """What to do, as one or two sentences, and the command to run; it may be empty."""
+
+    sentence: str
+    command: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.sentence} {self.command}".rstrip()
+
+
+def next_step(cause: Cause, history: LeaseHistory, tenure: Tenure) -> Advice:
+    """Where to look after a holder did not renew."""
+    if cause.blame is Blame.SERVER:
+        sentence = "Look at the API server and its etcd; a slow webhook looks the same (lease-webhook doctor):"
+        return Advice(sentence, commands.API_SERVER)
+    if cause.blame is Blame.NETWORK:
+        sentence = "Look at what lies between the clients and the API server, such as its load balancer:"
+        return Advice(sentence, "kubectl cluster-info; kubectl get nodes")
+    if cause.blame is Blame.REFUSED and cause.refusal is not None:
+        return after_refusal(history, cause.refusal.by, cause.refusal.writer)
+    if cause.blame is Blame.CLIENT:
+        sentence = f"To see why {name(tenure.holder)} stopped renewing:"
+        return Advice(sentence, commands.pod_of_holder(history.namespace, tenure.holder))
+    return Advice("To know the cause, watch all leases the next time:", commands.WATCH)
+
+
+def after_refusal(history: LeaseHistory, by: By, writer: Writer) -> Advice:
+    """What to do about writes that are refused."""
+    if by in {By.WEBHOOK, By.POLICY}:
+        where = commands.WEBHOOKS if by is By.WEBHOOK else "kubectl get validatingadmissionpolicies"
+        return Advice(f"See why the {by.value} refuses the writes of {name(writer.name)}:", where)
+    sentence = f"Give {name(writer.name) or 'the writer'} the right to write the lease (Role and RoleBinding):"
+    return Advice(sentence, commands.rights("update", history.namespace, history.name, writer))

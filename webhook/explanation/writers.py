@@ -1,0 +1,72 @@
+"""Who renews a lease: two processes under one identity, two applications on one lease, as findings."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from webhook.explanation import commands
+from webhook.explanation.explained import Explained, explained
+from webhook.explanation.words import name, writer
+from webhook.history.lease_history import LeaseHistory
+from webhook.history.standing import Standing
+from webhook.history.tenure import Tenure
+from webhook.reports.model import Severity
+
+_SHOWN: Final = 4
+
+
+def writers(history: LeaseHistory, standing: Standing | None) -> Iterator[Explained]:
+    """What the writers of a lease have to do with one another."""
+    several = [one for one in history.tenures if one.has_several_writers and len(one.writers) > 1]
+    if several:
+        yield _shared_identity(history, several[-1])
+    elif history.renewals.is_doubled and standing is not None and standing.holder:
+        yield _doubled(history, standing.holder)
+    yield from _applications(history, standing)
+
+
+def _shared_identity(history: LeaseHistory, tenure: Tenure) -> Explained:
+    who = " and ".join(writer(one) for one in tenure.writers[-3:])
+    message = (
+        f"one identity, {name(tenure.holder)}, is used by several processes that renew in turns: {who}; each believes "
+        "that it leads"
+    )
+    advice = "Give every replica an identity of its own, such as the name of its pod, and restart them:"
+    pods = " ".join(commands.word(one) for one in tenure.pods[-3:])
+    where = commands.kubectl(history.namespace)
+    command = f"{where} describe pods {pods}" if pods else f"{where} get pods"
+    return explained(history, "identity-shared", Severity.ERROR, message, advice, command, "shared-identity")
+
+
+def _doubled(history: LeaseHistory, holder: str) -> Explained:
+    intervals = list(history.renewals.intervals)[-4:]
+    shown = ", ".join(f"{one / 1_000_000:.1f}" for one in intervals)
+    message = (
+        f"{name(holder)} is renewed in two rhythms (the last intervals: {shown} s), as by two processes under one "
+        "identity, each of which believes that it leads"
+    )
+    advice = "A watch does not show who writes; the audit log of the API server does:"
+    command = commands.audit_log(history.namespace, history.name)
+    return explained(history, "identity-shared", Severity.WARNING, message, advice, command, "shared-identity")
+
+
+def _applications(history: LeaseHistory, standing: Standing | None) -> Iterator[Explained]:
+    users = {one.name: one for tenure in history.tenures for one in tenure.writers}
+    if users:
+        if len(users) < 2 or any(user.startswith("system:") for user in users):
+            return
+        kind, names = "service accounts", sorted(users)
+    else:
+        managers = {tenure.manager for tenure in history.tenures if tenure.until is not None and tenure.manager}
+        if history.tenure and history.tenure.until is None and standing and standing.manager:
+            managers.add(standing.manager)
+        if len(managers) < 2 or "kube-apiserver" in managers:
+            return
+        kind, names = "programs (by field manager)", sorted(managers)
+    shown = ", ".join(name(one) for one in names[:_SHOWN])
+    message = (
+        f"several {kind} have held this lease: {shown}. If they are two applications, only one of them works at a time "
+        "and the other one waits"
+    )
+    advice = "If they are two applications, give each a lease name (election ID) of its own:"
+    command = f"{commands.kubectl(history.namespace)} get pods -o wide"
+    yield explained(history, "lease-shared", Severity.WARNING, message, advice, command, "shared-lease")
