@@ -113,6 +113,9 @@ if "leasecandidates.coordination.k8s.io" in words:
 if "pod" in words:
     print("pod/" + words[2] if words[2] == "there" else "", end="")
     sys.exit(1 if words[2] == "forbidden" else 0)
+if "validatingwebhookconfigurations,mutatingwebhookconfigurations" in words:
+    print({webhooks!r})
+    sys.exit(0 if {webhooks!r} else 1)
 if {fails}:
     print("no rights", file=sys.stderr)
     sys.exit(1)
@@ -121,7 +124,7 @@ print(json.dumps({{"kind": "List", "apiVersion": "v1", "items": [{lease}]}}))
 
 
 class Install(Protocol):
-    def __call__(self, *, fails: bool = False, candidates: str | int = 0) -> Path: ...
+    def __call__(self, *, fails: bool = False, candidates: str | int = 0, webhooks: str = "") -> Path: ...
 
 
 @pytest.fixture
@@ -129,10 +132,17 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     """Puts a kubectl on the path that answers from memory; gives its log."""
     log = tmp_path / "calls"
 
-    def install(*, fails: bool = False, candidates: str | int = 0) -> Path:
+    def install(*, fails: bool = False, candidates: str | int = 0, webhooks: str = "") -> Path:
         script = tmp_path / "kubectl"
         script.write_text(
-            FAKE.format(python=sys.executable, log=str(log), candidates=candidates, fails=fails, lease=make_lease())
+            FAKE.format(
+                python=sys.executable,
+                log=str(log),
+                candidates=candidates,
+                fails=fails,
+                lease=make_lease(),
+                webhooks=webhooks,
+            )
         )
         script.chmod(0o755)
         monkeypatch.setenv("PATH", str(tmp_path))

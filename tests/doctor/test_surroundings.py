@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.doctor.shipped import document, entry
-from webhook.doctor.surroundings import objects, policy_text, served_in, webhook_configurations
+from webhook.doctor.documents import objects, webhook_configurations
+from webhook.doctor.surroundings import policy_text, served_in
 
 CONFIG = document()
 WEBHOOK = entry().webhook

@@ -167,7 +167,7 @@ def test_refused_writes_name_the_right_that_is_missing() -> None:
     assert found.message == "1 write of shop/db from pod db-1 refused with 403, the last one at 11:07:00Z"
     can_i = "kubectl auth can-i update leases.coordination.k8s.io/db -n shop --as=system:serviceaccount:shop:db"
     assert found.repair == can_i
-    assert str(one.advice) == f"Give shop/db the right to write the lease (Role and RoleBinding): {can_i}"
+    assert str(one.advice) == f"Check what shop/db may do with the lease (Role and RoleBinding): {can_i}"
 
 
 def test_a_release_and_who_follows() -> None:
@@ -286,7 +286,7 @@ def test_a_lease_that_was_deleted() -> None:
     assert as_json(one)["holder"] is None
     server.wait(4)
     db.lead(4)
-    assert "db-0_1 created it again after it was deleted (shop/db from pod db-0); no one led for 4 s" in text(
+    assert "db-0_1 created it again after it was deleted (shop/db from pod db-0); no one held it for 4 s" in text(
         account(of_log(server), server.now)
     )
 

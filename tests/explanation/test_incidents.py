@@ -107,7 +107,7 @@ def test_the_time_without_a_leader_is_at_most_what_is_said(one: Incident, source
 def test_two_leaders_at_once_are_always_said(one: Incident) -> None:
     account = one.account(AUDIT_LOG)
     is_said = any(
-        found.severity is Severity.ERROR or "it went on as the leader until it noticed" in found.message
+        found.severity is Severity.ERROR or "went on as the leader until it noticed" in found.message
         for found in account.findings
     )
     assert is_said or not one.truth["two_led"]

@@ -20,6 +20,7 @@ from webhook.doctor import configuration, fence_documents, fences, handshake, su
 from webhook.doctor.certificate import Served
 from webhook.doctor.configuration import Configuration, Webhook
 from webhook.doctor.diagnosis import Diagnosis
+from webhook.doctor.documents import Document, webhook_configurations
 from webhook.doctor.examine import Report, examine
 from webhook.doctor.handshake import Unreachable
 from webhook.policy.error import PolicyError
@@ -95,11 +96,9 @@ def command(*, file: str, policy: str | None, endpoint: tuple[str, int] | None, 
     return code
 
 
-def _configurations(
-    found: Sequence[surroundings.Document], *, required: bool
-) -> tuple[list[Configuration], list[Report]]:
+def _configurations(found: Sequence[Document], *, required: bool) -> tuple[list[Configuration], list[Report]]:
     """The configurations, and a report for each document that the API server would refuse."""
-    documents = surroundings.webhook_configurations(found)
+    documents = webhook_configurations(found)
     if not documents and required:
         raise Failure("no ValidatingWebhookConfiguration in it; see `lease-webhook doctor --help` for where to get one")
     configurations: list[Configuration] = []
@@ -123,7 +122,7 @@ def _malformed(error: msgspec.ValidationError) -> Diagnosis:
 
 
 def _policy(
-    name_or_path: str | None, found: Sequence[surroundings.Document], configurations: Sequence[Configuration]
+    name_or_path: str | None, found: Sequence[Document], configurations: Sequence[Configuration]
 ) -> Policy | None:
     """The policy that was named, else the one that stands beside the configurations."""
     try:
@@ -196,6 +195,6 @@ def _count(number: int, singular: str, plural: str) -> str:
     return f"{number} {singular if number == 1 else plural}"
 
 
-def _objects(path: str) -> Iterator[surroundings.Document]:
+def _objects(path: str) -> Iterator[Document]:
     """What the examination needs of a file; raises Failure."""
     return (one for one in object_stream.read(path) if one.get("kind") in _KINDS or "serverVersion" in one)

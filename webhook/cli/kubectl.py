@@ -1,6 +1,7 @@
 """Runs the user's own kubectl: their credentials, their plugins, their rights; nothing of ours talks to a cluster."""
 
 import io
+import json
 import subprocess
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO, Final, cast
@@ -9,6 +10,8 @@ from msgspec import Struct
 
 from webhook.cli.failure import Failure
 from webhook.cli.observed import stream
+from webhook.doctor.documents import Document
+from webhook.doctor.documents import objects as objects_in
 from webhook.observations.observation import Item
 
 TIMEOUT: Final = "60s"
@@ -94,6 +97,18 @@ def has_pod(cluster: Cluster, namespace: str, name: str) -> bool | None:
     words = ["get", "pod", name, f"--namespace={namespace}", "--ignore-not-found", "--output=name", *cluster.options]
     result = _run(words)
     return bool(result.stdout.strip()) if result.returncode == 0 else None
+
+
+def webhook_configurations(cluster: Cluster) -> list[Document] | None:
+    """The webhook configurations of the cluster; None if they may not be read."""
+    kinds = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
+    result = _run(["get", kinds, "--output=json", *cluster.options])
+    if result.returncode:
+        return None
+    try:
+        return list(objects_in([json.loads(result.stdout)]))
+    except (ValueError, RecursionError):
+        return None
 
 
 def _listed(cluster: Cluster, resource: str, shown: Sequence[str]) -> Iterator[Item]:

@@ -8,7 +8,7 @@ from typing import BinaryIO
 from webhook.cli import documents, json_text, kubernetes_yaml
 from webhook.cli.failure import Failure
 from webhook.cli.progress import Progress
-from webhook.doctor.surroundings import Document, objects
+from webhook.doctor.documents import Document, objects
 from webhook.yaml_reader import YamlError
 
 

@@ -1,15 +1,16 @@
 """`lease-webhook why`: who leads, since when, why the leader changed, and what to do."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import click
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from webhook.api.text import escape
 from webhook.audit.holding import pod_of
-from webhook.cli import json_text, kubectl
+from webhook.cli import json_text, kubectl, object_stream
 from webhook.cli.arguments import files, format_option
 from webhook.cli.cluster_options import Moment, cluster_options, moment_of_input
 from webhook.cli.failure import Failure
@@ -18,10 +19,10 @@ from webhook.cli.lazy_group import Command
 from webhook.cli.observed import observe_all
 from webhook.cli.progress import Progress
 from webhook.cli.report import say
-from webhook.cli.terminal import Paint, indent, paint_for, table, width
+from webhook.cli.terminal import paint_for, table
+from webhook.cli.why_text import lines
+from webhook.doctor.on_path import OnPath, on_path
 from webhook.explanation.account import Account, account_of, as_json
-from webhook.explanation.events import events
-from webhook.explanation.text import Line, facts, headline, timing
 from webhook.explanation.words import ago, clock, name
 from webhook.history.cluster_history import ClusterHistory
 from webhook.history.lease_history import LeaseHistory
@@ -44,6 +45,8 @@ Examples:
   kubectl get leases -A -w -o json --output-watch-events --show-managed-fields > leases.json   # for a while, then:
   lease-webhook why shop/checkout --input leases.json
   lease-webhook why shop/checkout --input /var/log/kubernetes/audit
+  kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml > webhooks.yaml; then
+  lease-webhook why shop/checkout --input leases.json --webhooks webhooks.yaml
 
 Exit codes: 0 the lease was found, 2 it was not, or nothing could be read.
 """
@@ -53,12 +56,14 @@ _HIDDEN: Final = (
     "the input has no managedFields, so only the holders' own clocks say when they renewed; "
     "kubectl shows them with --show-managed-fields"
 )
-_LABEL: Final = 16
 
 
 @click.command("why", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @click.argument("lease", metavar="[NAMESPACE/NAME]", required=False)
 @click.option("--input", "inputs", metavar="FILE|DIR|-", multiple=True, help="may be repeated", shell_complete=files)
+@click.option(
+    "--webhooks", metavar="FILE", help="webhook configurations: say which of them see its writes", shell_complete=files
+)
 @click.option("--now", metavar="RFC3339", help="look at it as of this time")
 @click.option("--metrics", is_flag=True, help="print gauges and counters of all leases as Prometheus reads them")
 @cluster_options
@@ -67,6 +72,7 @@ def command(
     *,
     lease: str | None,
     inputs: tuple[str, ...],
+    webhooks: str | None,
     now: str | None,
     metrics: bool,
     context: str,
@@ -91,13 +97,15 @@ def command(
         return 0
     one = _found(history, wanted)
     has_pod = None if inputs else _has_pod(one, as_of, cluster)
+    passed = _webhooks(one, webhooks, None if inputs else cluster)
     account = account_of(history, one, as_of.at, has_pod=has_pod)
     if metrics:
         print(_exposition([account]), end="")
     elif output == "json":
-        print(json_text.line(as_json(account)))
+        found = None if passed is None else [asdict(each) for each in passed]
+        print(json_text.line({**as_json(account), "webhooks": found}))
     else:
-        print("\n".join(_lines(account, as_of, paint_for(sys.stdout))))
+        print("\n".join(lines(account, as_of, passed, paint_for(sys.stdout))))
     return 0
 
 
@@ -166,42 +174,13 @@ def _has_pod(one: LeaseHistory, as_of: Moment, cluster: Cluster) -> bool | None:
     return kubectl.has_pod(cluster, one.namespace, pod) if pod else None
 
 
-def _lines(account: Account, as_of: Moment, paint: Paint) -> Iterator[str]:
-    history = account.history
-    title = escape(f"{history.namespace}/{history.name}")
-    color = paint.green if account.state is State.LIVE else paint.red
-    yield f"{paint.bold(title)}  {color(account.state.value)}: {escape(headline(account))}"
-    yield paint.dim(as_of.text)
-    yield ""
-    yield from _block(facts(account))
-    for head, lines in (("What happened", list(events(account))), ("How much it survives", list(timing(account)))):
-        if lines:
-            yield ""
-            yield paint.bold(head)
-            yield from _block(lines, 2)
-    worrying = [one for one in account.findings if one.severity.value != "info"]
-    if worrying:
-        yield ""
-        yield paint.bold("What is wrong")
-        for one in worrying:
-            mark = paint.red if one.severity.value == "error" else paint.yellow
-            yield f"  {mark(one.severity.value)}  {one.check}"
-            yield indent(escape(one.message), 4)
-            # Not wrapped: it is there to be copied.
-            yield f"    -> {escape(one.repair)}"
-    yield ""
-    yield paint.bold("What to do")
-    yield indent(escape(account.advice.sentence), 2)
-    if account.advice.command:
-        yield f"    {escape(account.advice.command)}"
-
-
-def _block(lines: Iterable[Line], by: int = 0) -> Iterator[str]:
-    for line in lines:
-        wrapped = indent(escape(line.text), 0, width() - _LABEL - by).split("\n")
-        for number, text in enumerate(wrapped):
-            label = line.label if number == 0 else ""
-            yield f"{' ' * by}{label:<{_LABEL}}{text}".rstrip()
+def _webhooks(one: LeaseHistory, path: str | None, cluster: Cluster | None) -> list[OnPath] | None:
+    """The webhooks on the path of its writes; None if no configurations were given and none may be read."""
+    if path is None:
+        documents = None if cluster is None else kubectl.webhook_configurations(cluster)
+    else:
+        documents = list(object_stream.read(path))
+    return None if documents is None else list(on_path(documents, one.namespace))
 
 
 def _all(history: ClusterHistory, as_of: Moment, output: str, *, metrics: bool) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct, field
 
-from webhook.doctor.surroundings import Document
+from webhook.doctor.documents import Document
 from webhook.fence.manifests import BINDING, LABELS, POLICY
 
 KINDS: Final = (POLICY, BINDING, "Lease", "Pod", "Secret", "APIResourceList")

@@ -10,14 +10,10 @@ from msgspec import Struct
 
 from webhook.doctor.certificate import Served
 from webhook.doctor.configuration import MUTATING, VALIDATING, Webhook
-
-DEEPEST_LIST: Final = 3
-"""A List holds objects; one inside another is already odd."""
+from webhook.doctor.documents import Document
 
 KINDS: Final = (VALIDATING, MUTATING, "Secret", "ConfigMap", "Namespace")
 """Everything else is skipped."""
-
-Document = Mapping[str, object]
 
 
 class ObjectMeta(Struct, frozen=True):
@@ -33,25 +29,6 @@ class DataObject(Struct, frozen=True):
     kind: str
     metadata: ObjectMeta = ObjectMeta()
     data: Mapping[str, str] | None = None
-
-
-def objects(documents: Iterable[object], depth: int = 0) -> Iterator[Document]:
-    """Every object, also inside a List of any kind; what is not a mapping is skipped."""
-    for document in documents:
-        if not isinstance(document, Mapping):
-            continue
-        items = document.get("items")
-        if str(document.get("kind")).endswith("List") and isinstance(items, list) and depth < DEEPEST_LIST:
-            kind = str(document.get("kind")).removesuffix("List")
-            inner = {"apiVersion": document.get("apiVersion"), "kind": kind} if kind else {}
-            yield from objects(({**inner, **one} if isinstance(one, Mapping) else one for one in items), depth + 1)
-        else:
-            yield document
-
-
-def webhook_configurations(found: Iterable[Document]) -> list[Document]:
-    """The webhook configurations among them."""
-    return [one for one in found if one.get("kind") in (VALIDATING, MUTATING)]
 
 
 def served_in(found: Iterable[Document], webhook: Webhook) -> Served | None:

@@ -12,6 +12,7 @@ API_SERVER: Final = "kubectl get --raw '/readyz?verbose'"
 WEBHOOKS: Final = (
     "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml | lease-webhook doctor"
 )
+POLICIES: Final = "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml"
 WATCH: Final = "kubectl get leases -A -w -o json --output-watch-events --show-managed-fields > leases.json"
 
 

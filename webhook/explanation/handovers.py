@@ -55,8 +55,8 @@ def _afterwards(blame: Blame, before: Tenure, now: int) -> str:
     if blame is not Blame.CLIENT or before.heard_again is None:
         return ""
     return (
-        f" Requests of its pod came again from {clock(before.heard_again, now)} on: it had been paused or cut off, or "
-        "was restarted; if it was not, it went on as the leader until it noticed."
+        f" Requests of its pod came again from {clock(before.heard_again, now)} on: it had been paused or cut off, and "
+        "went on as the leader until it noticed, unless it was restarted meanwhile."
     )
 
 

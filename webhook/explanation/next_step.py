@@ -6,9 +6,8 @@ from webhook.explanation import commands
 from webhook.explanation.cause import Blame, Cause
 from webhook.explanation.words import name
 from webhook.history.lease_history import LeaseHistory
-from webhook.history.refusal import By
+from webhook.history.refusal import By, Refusal
 from webhook.history.tenure import Tenure
-from webhook.observations.observation import Writer
 
 
 class Advice(Struct, frozen=True):
@@ -30,17 +29,19 @@ def next_step(cause: Cause, history: LeaseHistory, tenure: Tenure) -> Advice:
         sentence = "Look at what lies between the clients and the API server, such as its load balancer:"
         return Advice(sentence, "kubectl cluster-info; kubectl get nodes")
     if cause.blame is Blame.REFUSED and cause.refusal is not None:
-        return after_refusal(history, cause.refusal.by, cause.refusal.writer)
+        return after_refusal(history, cause.refusal)
     if cause.blame is Blame.CLIENT:
         sentence = f"To see why {name(tenure.holder)} stopped renewing:"
         return Advice(sentence, commands.pod_of_holder(history.namespace, tenure.holder))
     return Advice("To know the cause, watch all leases the next time:", commands.WATCH)
 
 
-def after_refusal(history: LeaseHistory, by: By, writer: Writer) -> Advice:
+def after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
     """What to do about writes that are refused."""
-    if by in {By.WEBHOOK, By.POLICY}:
-        where = commands.WEBHOOKS if by is By.WEBHOOK else "kubectl get validatingadmissionpolicies"
-        return Advice(f"See why the {by.value} refuses the writes of {name(writer.name)}:", where)
-    sentence = f"Give {name(writer.name) or 'the writer'} the right to write the lease (Role and RoleBinding):"
-    return Advice(sentence, commands.rights("update", history.namespace, history.name, writer))
+    who = name(refusal.writer.name) or "the writer"
+    if refusal.by is By.WEBHOOK:
+        return Advice(f"See why the webhook refuses the writes of {who}:", commands.WEBHOOKS)
+    if refusal.by is By.POLICY:
+        return Advice(f"See why the policy refuses the writes of {who}:", commands.POLICIES)
+    sentence = f"Check what {who} may do with the lease (Role and RoleBinding):"
+    return Advice(sentence, commands.rights("update", history.namespace, history.name, refusal.writer))

@@ -35,7 +35,7 @@ def _refused(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Expla
     )
     if last.message:
         message += f": {last.message}"
-    step = after_refusal(history, last.by, last.writer)
+    step = after_refusal(history, last)
     holder = history.tenure
     if last.by is By.WEBHOOK and last.writer.pod and holder and last.writer.pod not in holder.pods:
         sentence = f"The webhook kept the lease for {name(holder.holder)}; find out what the other one wants with it:"

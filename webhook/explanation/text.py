@@ -170,6 +170,7 @@ def handover(tenure: Tenure) -> str:
         return _chosen(tenure)
     who = f" ({writer(tenure.taken_by)})" if tenure.taken_by else ""
     gap = "" if tenure.leaderless is None else f"; no one led for {length(tenure.leaderless)}"
+    unheld = "" if tenure.leaderless is None else f"; no one held it for {length(tenure.leaderless)}"
     before = name(tenure.previous) if tenure.previous else "the holder before"
     texts = {
         Handover.SEEN: f"{holder} already held it{who}",
@@ -179,7 +180,7 @@ def handover(tenure: Tenure) -> str:
         Handover.EXPIRED: f"{holder} took it after {before} let it expire{who}; no one led for up to "
         f"{length(tenure.leaderless or 0)}",
         Handover.STOLEN: f"{holder} TOOK IT FROM {before}, who still had it{who}: two may have led",
-        Handover.DELETED: f"{holder} created it again after it was deleted{who}{gap}",
+        Handover.DELETED: f"{holder} created it again after it was deleted{who}{unheld}",
         Handover.UNKNOWN: f"{holder} held it{who}{gap}",
     }
     return texts[tenure.began]
