@@ -1,5 +1,6 @@
 """What `why` says of incidents that were recorded on a real API server, held against what really happened."""
 
+import gzip
 from itertools import groupby
 
 import pytest
@@ -7,8 +8,13 @@ import pytest
 from tests.incidents import AUDIT_LOG, SOURCES, WATCH, Incident, incident, incidents, instant
 from webhook.explanation.account import as_json
 from webhook.explanation.cause import Blame
+from webhook.explanation.events import events
+from webhook.explanation.text import facts
+from webhook.history.cluster_history import ClusterHistory
 from webhook.history.standing import State
 from webhook.history.tenure import Handover
+from webhook.observations.observation import Fenced
+from webhook.observations.reader import read
 from webhook.reports.model import Severity
 from webhook.rules.times import SECOND
 
@@ -154,3 +160,61 @@ def test_the_writers_are_named() -> None:
     assert "of vouchers/migration from pod migration-28771-t6lkd refused with 403 by webhook leases" in denied
     clock = incident("clock-behind").account(WATCH).findings[0].message
     assert "The clock of stock-59c8bd-x2x8p_1f0e is 39.3 s behind the API server's" in clock
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        (
+            "fenced",
+            [
+                "operator-6d5f8b-x2x8p_4b1c created it (shipping/operator from pod operator-6d5f8b-x2x8p)",
+                "operator-6d5f8b-q9hkz_4b1c took it after operator-6d5f8b-x2x8p_4b1c let it expire",
+                "requests of pod operator-6d5f8b-x2x8p, which had the lease before, come again",
+                "fence shipping refused 49 writes of shipping/operator from pod operator-6d5f8b-x2x8p",
+            ],
+        ),
+        (
+            "rights-removed",
+            [
+                "refunds-7d4b9c-x2x8p_1f0e created it",
+                "the holder stopped renewing it for 21 s",
+                "7 writes of refunds/refunds from pod refunds-7d4b9c-x2x8p were refused with 403 within",
+                "the holder renewed it again",
+            ],
+        ),
+        (
+            "lease-deleted",
+            [
+                "coupons-7d4b9c-x2x8p_1f0e created it",
+                "admin deleted the lease while coupons-7d4b9c-x2x8p_1f0e held it",
+                "coupons-7d4b9c-q9hkz_2f0e created it again after it was deleted",
+                "requests of pod coupons-7d4b9c-x2x8p, which had the lease before, come again",
+            ],
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_happened_is_listed_in_order(name: str, lines: list[str]) -> None:
+    shown = list(events(incident(name).account(AUDIT_LOG)))
+    assert len(shown) == len(lines)
+    for line, text in zip(shown, lines, strict=True):
+        assert line.text.startswith(text)
+
+
+def test_who_waits_is_who_asked_since_the_holder_took_it() -> None:
+    waiting = {line.label: line.text for line in facts(incident("two-applications").account(AUDIT_LOG))}["Waiting"]
+    assert waiting == "asking for it: checkout-7b8d9f-v8n4t"
+    assert "Waiting" not in {line.label for line in facts(incident("leader-killed").account(AUDIT_LOG))}
+
+
+def test_a_fence_of_a_lease_that_is_not_in_the_log_is_passed_over() -> None:
+    one = incident("fenced")
+    (refused, *_) = (item for item in read("log", [_log_of(one)]) if isinstance(item, Fenced))
+    cluster = ClusterHistory()
+    cluster.observe(refused)
+    assert cluster.leases == {}
+
+
+def _log_of(one: Incident) -> bytes:
+    return gzip.decompress(one.file(AUDIT_LOG).read_bytes())

@@ -72,7 +72,8 @@ def _expired(history: LeaseHistory, standing: Standing, cause: Cause | None, *, 
         sentence = f"The pod of {holder} is gone, and no other replica took the lease:"
         return Advice(sentence, f"{where} get pods,deployments")
     sentence = f"Find out whether {holder} still runs, and why no other replica takes over:"
-    return Advice(sentence, f"{where} get pods; {commands.pod_of_holder(history.namespace, standing.holder)}")
+    pods, pod = f"{where} get pods", commands.pod_of_holder(history.namespace, standing.holder)
+    return Advice(sentence, pods if pod == pods else f"{pods}; {pod}")
 
 
 def _sentence(text: str) -> str:

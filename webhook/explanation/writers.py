@@ -38,7 +38,7 @@ def _shared_identity(history: LeaseHistory, tenure: Tenure) -> Explained:
 
 
 def _doubled(history: LeaseHistory, holder: str) -> Explained:
-    intervals = list(history.renewals.intervals)[-4:]
+    intervals = list(history.renewals.latest)[-4:]
     shown = ", ".join(f"{one / 1_000_000:.1f}" for one in intervals)
     message = (
         f"{name(holder)} is renewed in two rhythms (the last intervals: {shown} s), as by two processes under one "

@@ -226,6 +226,7 @@ class LeaseHistory(Struct):
         tenure.written_by(writer, since)
         self.tenures.append(tenure)
         self.renewals.restart(since if seen is None else seen)
+        self.renewals.latest.clear()
         self._released_at = self._ended_how = None
         return tenure
 

@@ -41,6 +41,10 @@ def _remembered() -> deque[int]:
     return deque(maxlen=_KEPT)
 
 
+def _latest() -> deque[int]:
+    return deque(maxlen=2 * _PAIRS)
+
+
 def _silences() -> deque[Silence]:
     return deque(maxlen=_KEPT)
 
@@ -52,12 +56,14 @@ class Renewals(Struct):
     first: int | None = None
     last: int | None = None
     intervals: deque[int] = field(default_factory=_remembered)
+    latest: deque[int] = field(default_factory=_latest)
     silences: deque[Silence] = field(default_factory=_silences)
 
     def add(self, at: int, tenure: Tenure | None = None) -> int:
         """Take in one renewal after another, those of `tenure`; gives the microseconds between them."""
         assert self.last is not None
         gap, usual = max(0, at - self.last), self.usual
+        self.latest.append(gap)
         if usual is not None and gap > 1.5 * usual + SECOND:
             self.silences.append(Silence(self.last, at, received_within(tenure, self.last, at)))
         else:
@@ -84,7 +90,7 @@ class Renewals(Struct):
 
         So do those of two processes that each renew at a steady rate.
         """
-        latest = list(self.intervals)[-2 * _PAIRS :]
+        latest = list(self.latest)
         if len(latest) < 2 * _PAIRS:
             return False
         pairs = list(zip(latest[::2], latest[1::2], strict=True))

@@ -1,0 +1,188 @@
+"""What is said of refusals, deletions and writers, in elections that no recording has."""
+
+import pytest
+
+from tests.explanation.test_accounts import account, shop, text
+from tests.history.fake_server import FakeServer
+from tests.history.test_elections import cluster_of, of_log, of_watch
+from tests.history.test_refusal import POLICY, RIGHTS, WEBHOOK
+from webhook.explanation.commands import pod_of_holder, rights, word
+from webhook.observations.observation import Writer
+
+
+def messages(one: FakeServer) -> dict[str, str]:
+    return {found.check: found.message for found in account(of_log(one), one.now).findings}
+
+
+@pytest.mark.parametrize(
+    ("message", "said", "command"),
+    [
+        (RIGHTS, "Check what shop/db may do with the lease", "kubectl auth can-i update"),
+        (WEBHOOK, "See why the webhook refuses the writes of shop/db", "| lease-webhook doctor"),
+        (POLICY, "See why the policy refuses the writes of shop/db", "kubectl get validatingadmissionpolicies"),
+    ],
+    ids=["rights", "webhook", "policy"],
+)
+def test_a_leader_whose_writes_were_refused_is_followed(message: str, said: str, command: str) -> None:
+    server, (db, *_) = shop()
+    db.lead(40)
+    server.wait(2)
+    db.fail(403, message)
+    server.wait(16)
+    server.elector("db-1", "shop/db").lead(10)
+    one = account(of_log(server), server.now)
+    (lost,) = (found for found in one.findings if found.severity.value == "warning")
+    assert f"Its writes were refused: 1 write answered with 403, the last one: {message}." in lost.message
+    assert said in str(one.advice)
+    assert command in one.advice.command
+
+
+def test_refusals_are_listed_by_writer() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    for name, user in (("db-1", "system:serviceaccount:shop:db"), ("job", "system:serviceaccount:shop:job")):
+        other = server.elector(name, "shop/db", user=user)
+        for _ in range(2):
+            other.fail(403, RIGHTS)
+    server.elector("db-1", "shop/db").fail(422, "no")
+    found = [one.message for one in account(of_log(server), server.now).findings if one.check == "write-refused"]
+    assert found == [
+        f"2 writes of shop/db from pod db-1 refused with 403 for want of rights, the last one at 11:07:00Z: {RIGHTS}",
+        f"2 writes of shop/job from pod job refused with 403 for want of rights, the last one at 11:07:00Z: {RIGHTS}",
+        "1 write of shop/db from pod db-1 refused with 422, the last one at 11:07:00Z: no",
+    ]
+
+
+def test_refusals_while_the_holder_does_not_renew_are_said_once() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.wait(14)
+    db.fail(403, RIGHTS)
+    server.wait(4)
+    db.ask()
+    one = account(of_log(server), server.now)
+    assert "Why: Its writes were refused: 1 write answered with 403" in text(one)
+    assert [found.check for found in one.findings if found.severity.value == "warning"] == ["expired"]
+    assert one.advice.command.startswith("kubectl auth can-i update")
+
+
+def test_a_webhook_that_refuses_a_writer_without_a_pod() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.elector("", "shop/db", user="jane", manager="kubectl").fail(403, WEBHOOK)
+    assert "1 write of jane refused with 403 by webhook leases.lease-webhook.svc" in messages(server)["write-refused"]
+
+
+def test_a_lease_that_its_holder_created_again_had_one_leader() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.delete("shop/db", "jane")
+    server.wait(2)
+    db.lead(10)
+    one = account(of_log(server), server.now)
+    (found,) = (found for found in one.findings if found.check == "lease-deleted")
+    assert (
+        found.message == "jane deleted the lease at 11:07:00Z while db-0_1 held it; db-0_1 created it again 2 s later"
+    )
+    assert found.severity.value == "warning"
+
+
+def test_a_watch_does_not_know_who_deleted_a_lease() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.delete("shop/db")
+    one = account(of_watch(server), server.now)
+    (found,) = (found for found in one.findings if found.check == "lease-deleted")
+    assert found.message.startswith("the lease was deleted at 11:07:00Z while db-0_1 held it")
+    assert found.repair == "lease-webhook why shop/db --input AUDIT-LOG"
+
+
+def test_a_lease_that_is_not_held_when_it_is_deleted() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    db.release()
+    server.delete("shop/db")
+    assert "released it" in text(account(of_log(server), server.now))
+
+
+def test_an_apiserver_that_writes_beside_an_application_shares_nothing() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    db.release()
+    server.elector("db-1", "shop/db", manager="kube-apiserver").lead(10)
+    assert "lease-shared" not in text(account(of_watch(server), server.now))
+
+
+def test_an_audit_log_in_which_all_clients_fell_silent() -> None:
+    server, electors = shop()
+    for one in electors:
+        one.take()
+    for _ in electors[0].ticks(40):
+        for one in electors:
+            one.renew()
+    server.wait(20)
+    for one in electors:
+        one.renew()
+    said = text(account(of_log(server), server.now))
+    assert "Clients did not reach the API server: 2 of the 2 other leases" in said
+    assert "it received no request of the holder in that time" in said
+    assert "kubectl cluster-info" in said
+
+
+@pytest.mark.parametrize("ends", ["expires", "is released", "is taken away"])
+def test_a_coordinated_election(ends: str) -> None:
+    server = FakeServer()
+    first, second = (server.elector(name, "shop/db", user="system:apiserver") for name in ("a", "b"))
+    first.take()
+    first.user = "system:serviceaccount:shop:db"
+    first.lead(20)
+    if ends == "is released":
+        first.release()
+    server.wait(2 if ends == "is taken away" else 20)
+    second.take()
+    said = text(account(of_log(server), server.now))
+    assert "the API server chose a_1\n" in said
+    after = {
+        "expires": "after a_1 let it expire; no one led for up to 20 s",
+        "is released": "after a_1 released it; no one led for 20 s",
+        "is taken away": "in place of a_1",
+    }
+    assert f"the API server chose b_1 {after[ends]}" in said
+
+
+def test_a_lease_without_a_duration_has_no_silences() -> None:
+    server, (db, *_) = shop()
+    db.take()
+    for seconds in (2, 2, 2, 2, 60):
+        server.wait(seconds)
+        db.renew(leaseDurationSeconds=None)
+    one = account(of_log(server), server.now)
+    assert "stopped renewing it" not in text(one)
+
+
+def test_an_expired_lease_of_which_only_the_present_is_known_by_name() -> None:
+    server, (db, *_) = shop()
+    db.take(holderIdentity="node/1 $(reboot)")
+    server.wait(60)
+    one = account(cluster_of(server.dump()), server.now)
+    assert one.advice.command == "kubectl -n shop get pods"
+
+
+def test_a_stored_object_that_breaks_a_rule_comes_first() -> None:
+    server, (db, *_) = shop()
+    db.take(leaseTransitions=-1)
+    one = account(cluster_of(server.dump()), server.now)
+    assert one.findings[0].severity.value == "error"
+    assert one.advice.sentence.endswith(".")
+    assert one.advice.command == one.findings[0].repair
+
+
+@pytest.mark.parametrize("name", ["--server=http://x_1", "a;reboot_1", "$(reboot)_1", "A_1", "\x1b[2J_1", "_1", "-a_1"])
+def test_a_holder_that_names_no_pod_is_in_no_command(name: str) -> None:
+    assert pod_of_holder("shop", name) == "kubectl -n shop get pods"
+
+
+def test_names_are_quoted_for_a_shell() -> None:
+    assert word("a b\x1b") == "'a b\\x1b'"
+    assert "--as='a;b'" in rights("update", "shop", "db", Writer("a;b"))
+    assert "--as" not in rights("update", "shop", "db", Writer())

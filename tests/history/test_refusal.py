@@ -1,0 +1,75 @@
+"""What in the API server refused a write, as its message says; messages are those of real API servers."""
+
+import pytest
+
+from webhook.history.refusal import By, Refusal, refusal_of
+from webhook.observations.observation import Act, Answer, Observation, Origin, Source, Writer
+
+RIGHTS = (
+    'leases.coordination.k8s.io "db" is forbidden: User "system:serviceaccount:shop:db" cannot update resource '
+    '"leases" in API group "coordination.k8s.io" in the namespace "shop"'
+)
+WEBHOOK = 'admission webhook "leases.lease-webhook.svc" denied the request: spec.holderIdentity: Forbidden: no'
+POLICY = (
+    "leases.coordination.k8s.io \"db\" is forbidden: ValidatingAdmissionPolicy 'depth' with binding 'depth' denied "
+    "request: no"
+)
+
+
+def seen(code: int, message: str = "", took: int = 0) -> Observation:
+    return Observation(
+        source=Source("audit.log", 1),
+        origin=Origin.AUDIT_LOG,
+        act=Act.UPDATED,
+        kind="Lease",
+        namespace="shop",
+        name="db",
+        at=10_000_000,
+        answer=Answer(code, message, took),
+    )
+
+
+def refusal(code: int, message: str = "", took: int = 0) -> Refusal:
+    found = refusal_of(seen(code, message, took))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "by", "name"),
+    [
+        (403, RIGHTS, By.RIGHTS, ""),
+        (401, "Unauthorized", By.RIGHTS, ""),
+        (403, WEBHOOK, By.WEBHOOK, "leases.lease-webhook.svc"),
+        (403, POLICY, By.POLICY, "depth"),
+        (422, 'Lease.coordination.k8s.io "db" is invalid', By.OTHER, ""),
+    ],
+    ids=["rights", "no credentials", "webhook", "policy", "validation"],
+)
+def test_who_refused(code: int, message: str, by: By, name: str) -> None:
+    one = refusal(code, message)
+    assert one.is_denied
+    assert not one.has_failed
+    assert (one.by, one.name) == (by, name)
+
+
+@pytest.mark.parametrize("code", [404, 409])
+def test_what_a_client_expects_is_no_refusal(code: int) -> None:
+    assert not refusal(code).is_denied
+    assert not refusal(code).has_failed
+
+
+@pytest.mark.parametrize("code", [429, 500, 503, 504])
+def test_what_the_server_could_not_do_has_failed(code: int) -> None:
+    assert refusal(code).has_failed
+    assert not refusal(code).is_denied
+
+
+def test_what_was_stored_in_time_is_not_remembered() -> None:
+    assert refusal_of(seen(200)) is None
+    assert refusal(200, took=4_000_000).received == 6_000_000
+
+
+def test_long_messages_are_cut() -> None:
+    assert len(refusal(403, "x" * 100_000).message) < 500
+    assert refusal(403).writer == Writer()

@@ -1,0 +1,105 @@
+"""What an audit log shows of a holder beside its renewals, and two rhythms of renewals."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.history.fake_server import SECOND, FakeServer
+from tests.history.test_elections import LEASE, of_log, of_watch
+from webhook.history.renewals import Renewals
+from webhook.history.tenure import Handover, Tenure
+
+
+def lost() -> FakeServer:
+    """`a` leads, tries twice in vain to renew, and `b` takes the lease 16 s after the last renewal."""
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(20)
+    for seconds in (2, 2):
+        server.wait(seconds)
+        a.fail(504)
+    server.wait(12)
+    server.elector("b", "shop/db").lead(10)
+    return server
+
+
+def test_requests_of_the_holder_are_counted() -> None:
+    server = lost()
+    before, after = of_log(server).leases[LEASE].tenures
+    assert before.last_renewal is not None
+    assert before.requests_between(before.last_renewal, after.since) == 2
+    assert before.heard_again is None
+
+
+def test_a_holder_that_comes_back_is_heard_once() -> None:
+    server = lost()
+    a = server.elector("a", "shop/db")
+    a.ask()
+    at = server.now - 4000
+    server.wait(2)
+    a.ask()
+    assert of_log(server).leases[LEASE].tenures[0].heard_again == at
+
+
+def test_a_watch_knows_no_requests() -> None:
+    before, after = of_watch(lost()).leases[LEASE].tenures
+    assert before.requests_between(0, after.since) is None
+
+
+def test_a_lease_that_nobody_holds_has_no_one_to_hear() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").ask()
+    assert of_log(server).leases[LEASE].readers.counts == {"a": 1}
+
+
+def test_who_deleted_the_lease_is_remembered() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    server.delete("shop/db", "jane")
+    (tenure,) = of_log(server).leases[LEASE].tenures
+    assert tenure.is_deleted
+    assert tenure.deleted_by is not None
+    assert tenure.deleted_by.name == "jane"
+
+
+def test_a_clock_that_is_off_does_not_move_the_start_of_a_watch() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db", ahead=-40.0)
+    a.lead(20)
+    server.elector("b", "shop/db").lead(4)
+    before, _ = of_watch(server).leases[LEASE].tenures
+    assert before.began is Handover.SEEN
+    assert abs(before.since - server.now + 24 * SECOND) < 2 * SECOND
+    assert before.ahead is not None
+    assert -41 * SECOND < before.ahead < -39 * SECOND
+    assert before.manager == "operator"
+
+
+def renewed(*intervals: float) -> Renewals:
+    renewals, at = Renewals(), 0
+    renewals.restart(at)
+    for interval in intervals:
+        at += int(interval * SECOND)
+        renewals.add(at)
+    return renewals
+
+
+@pytest.mark.parametrize("pair", [(1.8, 0.3), (0.3, 1.8), (1.3, 0.8)], ids=str)
+def test_two_rhythms(pair: tuple[float, float]) -> None:
+    assert renewed(*pair * 6).is_doubled
+    assert not renewed(*pair * 4).is_doubled
+
+
+@given(st.lists(st.floats(1.7, 2.4), min_size=10, max_size=40))
+def test_one_rhythm_with_jitter_is_not_two(intervals: list[float]) -> None:
+    assert not renewed(*intervals).is_doubled
+
+
+def test_intervals_that_differ_without_order_are_not_two_rhythms() -> None:
+    assert not renewed(2, 0.3, 1, 2, 0.5, 2, 2, 0.2, 2, 1).is_doubled
+
+
+def test_an_identity_is_not_joined_by_writers_at_no_time() -> None:
+    tenure = Tenure("a", 0, Handover.SEEN)
+    assert tenure.pods == []
+    assert tenure.joined == []
