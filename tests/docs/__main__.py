@@ -7,6 +7,7 @@ import os
 import shutil
 
 from tests.docs.commands import WIDTH, printed, runs_here
+from tests.docs.incident_page import PAGE, page
 from tests.docs.pages import ROOT, examples, pages
 from tests.docs.rule_pages import FOLDER, rule_pages
 from tests.docs.shared_files import FOLDER as SHARE
@@ -25,12 +26,13 @@ def main() -> None:
     for name, text in shared_files().items():
         (SHARE / name).parent.mkdir(parents=True)
         (SHARE / name).write_text(text)
-    for page in pages():
-        text = page.read_text()
-        for example in filter(runs_here, examples(page)):
+    PAGE.write_text(page())
+    for one in pages():
+        text = one.read_text()
+        for example in filter(runs_here, examples(one)):
             command = example.text[: len(example.text) - len(example.output)]
             text = text.replace(example.text, command + printed(example.command), 1)
-        page.write_text(text)
+        one.write_text(text)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ Examples:
   kubectl get leases -A -w -o json --output-watch-events --show-managed-fields > leases.json   # for a while, then:
   lease-webhook why shop/checkout --input leases.json
   lease-webhook why shop/checkout --input /var/log/kubernetes/audit
-  kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml > webhooks.yaml; then
+  kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml > webhooks.yaml
   lease-webhook why shop/checkout --input leases.json --webhooks webhooks.yaml
 
 Exit codes: 0 the lease was found, 2 it was not, or nothing could be read.

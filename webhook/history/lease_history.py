@@ -217,7 +217,8 @@ class LeaseHistory(Struct):
         leaderless = None
         if self._released_at is not None and how is not Handover.SEEN:
             leaderless = max(0, since - self._released_at)
-            self.leaderless += leaderless
+            # Who held a lease that was deleted may have gone on as the leader.
+            self.leaderless += leaderless if how is not Handover.DELETED else 0
         self.handovers[how] = self.handovers.get(how, 0) + 1
         previous = self.tenures[-1].holder if self.tenures else ""
         self._lost = self.tenure
