@@ -77,7 +77,7 @@ HISTORIES: dict[str, str] = {
     "lease-shared": "two-applications",
     "lease-stolen": "lease-stolen",
     "renewal-late": "etcd-stalled",
-    "write-refused": "rights-removed",
+    "write-refused": "steal-denied",
 }
 """Audit logs of real incidents, by the check."""
 
