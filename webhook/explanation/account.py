@@ -61,10 +61,12 @@ class Account(Struct, frozen=True):
 
     @property
     def timing(self) -> Timing | None:
-        """What the elector survives; None if it is not an election, or not held."""
+        """What the elector survives; None if it is not an election, not held, or renewed by several processes."""
         standing = self.standing
         if standing is None or standing.state is not State.LIVE or not standing.duration or standing.duration <= 1:
             return None
+        if self.history.renewals.is_doubled or (self.tenure and self.tenure.has_several_writers):
+            return None  # the intervals are those of several processes
         return timing_of(standing.duration, interval_of(self.history))
 
 

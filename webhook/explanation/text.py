@@ -84,7 +84,8 @@ def timing(account: Account) -> Iterator[Line]:
     seen = "" if found.is_seen else ", assumed"
     yield Line(
         "Duration",
-        f"{found.duration:.0f} s, renewed every {found.retry:g} s{seen}: {found.writes_per_hour:.0f} writes an hour",
+        f"{found.duration:.0f} s, renewed every {round(found.retry, 1):g} s{seen}: "
+        f"{found.writes_per_hour:.0f} writes an hour",
     )
     yield Line(
         "Survives",
