@@ -85,9 +85,7 @@ def test_an_update_in_an_audit_log() -> None:
         NOW + 104_000,
         False,
     )
-    assert event.writer == Writer(
-        "system:serviceaccount:shop:checkout", "checkout-6d5f9c-x2x8p", "operator/v1.2", ("system:serviceaccounts",)
-    )
+    assert event.writer == Writer("system:serviceaccount:shop:checkout", "checkout-6d5f9c-x2x8p", "operator/v1.2")
     assert (event.verb, event.writer.name) == ("update", "shop/checkout")
     assert event.answer is not None
     assert (event.answer.code, event.answer.took) == (200, 4000)
@@ -119,6 +117,16 @@ def test_an_audit_event_without_the_stored_object(tweaks: tuple[object, ...]) ->
     found = only(items(make_event(*tweaks)))  # type: ignore[arg-type]
     assert (found.object, found.problem) == (None, "")
     assert (found.namespace, found.name) == ("shop", "checkout")
+
+
+@pytest.mark.parametrize("groups", [["a", "system:masters"], ["system:masters-of-none"], None])
+def test_an_administrator_is_a_member_of_system_masters(groups: list[str] | None) -> None:
+    found = only(items(make_event(put("user.groups", groups))))
+    assert found.writer is not None
+    assert found.writer.is_administrator == (groups == ["a", "system:masters"])
+    reviewed = only(items(make_review(put("request.userInfo.groups", groups))))
+    assert reviewed.writer is not None
+    assert reviewed.writer.is_administrator == (groups == ["a", "system:masters"])
 
 
 @pytest.mark.parametrize("verb", ["list", "watch", "deletecollection"])

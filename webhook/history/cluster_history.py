@@ -14,6 +14,9 @@ Key = tuple[str, str]
 
 MOST_LEASES: Final = 1_000_000
 
+# Members of an enumeration are looked up at each use.
+_COLLECTION: Final = Act.COLLECTION
+
 
 class ClusterHistory(Struct):
     """Every lease that was seen, by namespace and name.
@@ -37,7 +40,7 @@ class ClusterHistory(Struct):
             if fenced is not None and seen.is_refused:
                 fenced.fenced.append(seen)
             return
-        if seen.act is Act.COLLECTION:
+        if seen.act is _COLLECTION:
             return
         key = (seen.namespace, seen.name)
         if seen.kind != "Lease":

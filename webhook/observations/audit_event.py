@@ -30,6 +30,7 @@ ACT_OF_VERB: Final[Mapping[str, Act]] = {
 
 _WITHOUT_OBJECT: Final = frozenset({Act.READ, Act.COLLECTION})
 _NULL: Final = Raw(b"null")
+_ADMINISTRATORS: Final = b'"system:masters"'
 _KINDS: Final = {resource.value: kind for resource, kind in KIND_OF.items()}
 
 
@@ -37,7 +38,6 @@ class User(Struct, frozen=True):
     """`user`."""
 
     username: str = ""
-    groups: tuple[str, ...] | None = None
     extra: Mapping[str, tuple[str, ...]] | None = None
 
 
@@ -75,10 +75,17 @@ class AuditEvent(Struct, frozen=True, rename="camel"):
         return names[0] if len(names) == 1 else NO_POD
 
 
+class LoggedUser(User, frozen=True):
+    """The same with the groups, undecoded."""
+
+    groups: Raw = _NULL
+
+
 class LoggedRequest(AuditEvent, frozen=True, rename="camel"):
     """The same with the objects, undecoded."""
 
-    impersonated_user: User | None = None
+    user: LoggedUser = LoggedUser()
+    impersonated_user: LoggedUser | None = None
     user_agent: str = ""
     stage_timestamp: str = ""
     annotations: Mapping[str, str] | None = None
@@ -164,4 +171,5 @@ def writer_of(event: LoggedRequest) -> Writer:
     """Who made the request; an impersonated user counts as the writer."""
     user = event.impersonated_user or event.user
     names = (user.extra or {}).get(POD_NAME, ())
-    return Writer(user.username, names[0] if len(names) == 1 else "", event.user_agent, user.groups or ())
+    pod = names[0] if len(names) == 1 else ""
+    return Writer(user.username, pod, event.user_agent, _ADMINISTRATORS in bytes(user.groups))

@@ -46,12 +46,15 @@ class Origin(StrEnum):
 
 
 class Writer(Struct, frozen=True, gc=False):
-    """Who made a request, as the API server authenticated it; every part may be empty."""
+    """Who made a request, as the API server authenticated it; every part may be empty.
+
+    `is_administrator`: a member of the group `system:masters`.
+    """
 
     user: str = ""
     pod: str = ""
     user_agent: str = ""
-    groups: tuple[str, ...] = ()
+    is_administrator: bool = False
 
     @property
     def name(self) -> str:

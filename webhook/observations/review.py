@@ -15,6 +15,9 @@ _ACTS: Final = {Operation.CREATE: Act.CREATED, Operation.UPDATE: Act.UPDATED, Op
 _VERBS: Final = {"CreateOptions": "create", "UpdateOptions": "update", "PatchOptions": "patch"}
 
 
+ADMINISTRATORS: Final = "system:masters"
+
+
 class _Options(Struct, frozen=True):
     kind: object = None
 
@@ -55,7 +58,7 @@ def observation_of(data: bytes, source: Source, received: int | None) -> Observa
         old=request.old,
         at=stamp_of_writer(mine) if received is None else received,
         verb=verb_of(data, request.operation),
-        writer=Writer(user.username, user.pod_name, groups=user.groups) if user else None,
+        writer=Writer(user.username, user.pod_name, is_administrator=ADMINISTRATORS in user.groups) if user else None,
         is_dry_run=bool(request.options.dry_run),
         problem=str(request.object_errors[0]) if request.object_errors else "",
         request=request,

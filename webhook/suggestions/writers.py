@@ -1,5 +1,6 @@
 """Who writes a lease: what each user did, and whom a suggestion leaves out."""
 
+from functools import lru_cache
 from typing import Final
 
 from msgspec import Struct, field
@@ -9,7 +10,6 @@ from webhook.observations.observation import Observation, Writer
 from webhook.rules.glob import WILDCARDS
 from webhook.suggestions.evidence import Evidence
 
-ADMINISTRATORS: Final = "system:masters"
 API_SERVER: Final = "system:apiserver"
 MOST_REASONS: Final = 4
 
@@ -45,6 +45,7 @@ class Record(Struct):
         return "; ".join(shown)
 
 
+@lru_cache(maxsize=1024)
 def account_of(user: str) -> tuple[str, str] | None:
     """(namespace, name) of a service account with legal names, else None."""
     found = Writer(user).name.partition("/") if user.startswith(_PREFIX) else ("", "", "")
@@ -60,7 +61,7 @@ def is_stranger(user: str, namespace: str) -> bool:
 
 def is_always_exempt(writer: Writer) -> bool:
     """Whether no rule that a policy can exempt from applies to a writer."""
-    return writer.user == API_SERVER or ADMINISTRATORS in writer.groups
+    return writer.user == API_SERVER or writer.is_administrator
 
 
 def is_name(text: str) -> bool:
