@@ -8,6 +8,8 @@ from typing import Any, Final, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from webhook.cli.failure import Failure
+
 MOST_DAYS: Final = 36500
 LARGEST_PORT: Final = 65535
 PRESETS: Final = ("observe", "standard", "strict")
@@ -68,6 +70,14 @@ def life(text: str) -> float:
     if not found:
         raise click.BadParameter(f"{text!r} is not a time such as 14d or 36h")
     return int(found[1]) / (1 if found[2] == "d" else 24)
+
+
+def namespaced(text: str, problem: str) -> tuple[str, str]:
+    """(namespace, name) of NAMESPACE/NAME; anything else raises Failure with the problem."""
+    namespace, slash, name = text.partition("/")
+    if not (namespace and slash and name) or "/" in name:
+        raise Failure(problem)
+    return namespace, name
 
 
 def server(text: str) -> tuple[str, int]:

@@ -15,7 +15,8 @@ from webhook.cli.audit_baseline import known_findings
 from webhook.cli.audit_printer import Printer
 from webhook.cli.audit_run import Audit
 from webhook.cli.cluster_options import cluster_options, moment_of_input
-from webhook.cli.failure import Failure
+from webhook.cli.complaints import Complaints
+from webhook.cli.failure import Failure, needing_the_server
 from webhook.cli.kubectl import Cluster
 from webhook.cli.lazy_group import Command
 from webhook.cli.observed import observe_all
@@ -100,7 +101,7 @@ def command(
         items = kubectl.objects(cluster, notes, with_pods=with_pods)
     progress = Progress("objects")
     printer = Printer(output, Severity(fail_on), paint_for(sys.stdout))
-    for finding in audit.run(progress.watch(items)):
+    for finding in audit.run(Complaints().watch(items, progress)):
         if output in STREAMED:
             progress.print(*printer.lines(finding))
         else:
@@ -109,12 +110,7 @@ def command(
         say(note)
     printer.finish(audit)
     if metrics:
-        try:
-            # The commands are installed without what the server needs.
+        with needing_the_server("--metrics"):
             from webhook.cli.audit_gauge import write_gauge  # noqa: PLC0415
-        except ModuleNotFoundError as missing:
-            raise Failure(
-                f"--metrics needs {missing.name}, which the server brings: lease-webhook[server]"
-            ) from missing
         write_gauge(Path(metrics), audit.counts_by_check, len(audit.examined), audit.stock.now)
     return audit.exit_code

@@ -32,7 +32,7 @@ class Printer(Struct):
     def lines(self, finding: Finding) -> Iterator[str]:
         """One finding, in a format that needs no others."""
         if self.output == "json":
-            yield json_text.line(as_json(finding))
+            yield json_text.line(finding)
         elif finding.is_at_least(self.fail_on):
             color = self.paint.red if finding.severity is Severity.ERROR else self.paint.yellow
             who = escape(f"{finding.kind} {finding.namespace}/{finding.name}")
@@ -53,20 +53,6 @@ class Printer(Struct):
         else:
             whole = _report(self.kept, audit)
             print(sarif(whole, __version__) if self.output == "sarif" else junit(whole, self.fail_on))
-
-
-def as_json(finding: Finding) -> dict[str, str]:
-    """A finding as a JSON object."""
-    return {
-        "kind": finding.kind,
-        "namespace": finding.namespace,
-        "name": finding.name,
-        "check": finding.check,
-        "severity": finding.severity.value,
-        "message": finding.message,
-        "repair": finding.repair,
-        "source": finding.source,
-    }
 
 
 def _summary(audit: Audit) -> Iterator[str]:

@@ -15,8 +15,6 @@ from webhook.history.cluster_history import ClusterHistory
 from webhook.observations.observation import Fenced, Foreign, Item, LogEnd, Observation, Origin, Unreadable
 from webhook.reports.model import Severity
 
-MOST_COMPLAINTS = 5
-
 
 class Audit(Struct):
     """An audit on its way: objects of a dump are examined as they come, a history when it ends."""
@@ -51,11 +49,7 @@ class Audit(Struct):
         return int(any(self.counts[one.value] for one in Severity if RANK[one] >= RANK[self.fail_on]))
 
     def complaints(self) -> Iterator[str]:
-        """What could not be read, and what the input does not show."""
-        for one in self.unreadable[:MOST_COMPLAINTS]:
-            yield f"{one.source}: {one.error}"
-        if len(self.unreadable) > MOST_COMPLAINTS:
-            yield f"{len(self.unreadable) - MOST_COMPLAINTS} more could not be read"
+        """What the input does not show."""
         if not self.examined and not self.unreadable:
             yield "no lease and no candidate is in the input"
         if self.stock.leases and not self.stock.has_managed_fields:

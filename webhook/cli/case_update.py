@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from msgspec import UNSET
+from msgspec import to_builtins
 
 from webhook.api.text import quote
 from webhook.cli import kubernetes_yaml
@@ -46,7 +46,7 @@ def updated(text: str, verdicts: Mapping[int, Expectation]) -> str:
         new_text = new_text[:start] + piece.replace("\n", _line_break(text)) + new_text[end:]
     wanted: Any = kubernetes_yaml.parse(text)
     for number, verdict in verdicts.items():
-        wanted["cases"][number] = {**wanted["cases"][number], _KEY: _value(verdict)}
+        wanted["cases"][number] = {**wanted["cases"][number], _KEY: to_builtins(verdict)}
     try:
         changed = kubernetes_yaml.parse(new_text)
     except YamlError as error:
@@ -94,17 +94,11 @@ def _end_of_line(text: str, index: int) -> int:
     return len(text.rstrip("\r\n")) if end < 0 else end - (text[end - 1] == "\r")
 
 
-def _value(verdict: Expectation) -> dict[str, Any]:
-    event = {} if verdict.event is UNSET else {"event": verdict.event}
-    rules = {} if verdict.rules is UNSET else {"rules": verdict.rules}
-    return {"allowed": verdict.allowed, **event, **rules}
-
-
 def _block(verdict: Expectation, column: int) -> str:
     """Lines of `key: value` after a line break, each at the column."""
     margin = f"\n{' ' * column}"
     lines = []
-    for key, value in _value(verdict).items():
+    for key, value in to_builtins(verdict).items():
         line = f"{margin}{key}: {_scalar(value)}"
         if isinstance(value, dict) and len(line) > LONGEST_LINE:
             line = f"{margin}{key}:" + "".join(f"{margin}  {rule}: {mode}" for rule, mode in value.items())
@@ -113,7 +107,7 @@ def _block(verdict: Expectation, column: int) -> str:
 
 
 def _flow(verdict: Expectation) -> str:
-    return f"{{{', '.join(f'{key}: {_scalar(value)}' for key, value in _value(verdict).items())}}}"
+    return f"{{{', '.join(f'{key}: {_scalar(value)}' for key, value in to_builtins(verdict).items())}}}"
 
 
 def _scalar(value: object) -> str:

@@ -6,9 +6,10 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
+from webhook.api.review import ReviewError
 from webhook.cli.arguments import count, files, format_option, policy_option
 from webhook.cli.candidate_sets import CandidateSets
-from webhook.cli.evaluation import Evaluation, ReviewError, evaluate_review, load_policy
+from webhook.cli.evaluation import Evaluation, evaluate_review, load_policy
 from webhook.cli.failure import Failure
 from webhook.cli.lazy_group import Command
 from webhook.cli.manifest import Key, Writer, key_of, review_of

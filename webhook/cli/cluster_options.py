@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from webhook.api.micro_time import canonical_seconds
 from webhook.cli.arguments import files
-from webhook.cli.kubectl import Cluster
 from webhook.cli.moment import moment
 from webhook.cli.sources import STANDARD_INPUT
 
@@ -70,6 +69,3 @@ def _written(path: Path) -> int | None:
         return max(times, default=None) if path.is_dir() else path.stat().st_mtime_ns // 1000
     except OSError:
         return None
-
-
-__all__ = ["Cluster", "Moment", "cluster_options", "moment_of_input"]

@@ -111,6 +111,3 @@ def _deny_version(request: AdmissionRequest, verdict: Verdict) -> Verdict:
         causes=(Cause(error.type.value, text, error.field),),
         warnings=(),
     )
-
-
-__all__ = ["Evaluation", "ReviewError", "evaluate_review", "load_policy"]

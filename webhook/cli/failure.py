@@ -1,5 +1,8 @@
 """How a command gives up: one line that says what is wrong and what to do."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import click
 
 
@@ -7,3 +10,12 @@ class Failure(click.ClickException):
     """A command cannot go on. The text goes to standard error as one line; the exit code is 2."""
 
     exit_code = 2
+
+
+@contextmanager
+def needing_the_server(what: str) -> Iterator[None]:
+    """Around imports that need what the server brings: the commands are installed without it, and help must work."""
+    try:
+        yield
+    except ModuleNotFoundError as missing:
+        raise Failure(f"{what} needs {missing.name}, which the server brings: lease-webhook[server]") from missing

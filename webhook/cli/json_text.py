@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from webhook.cli.kubernetes_yaml import flattened
 
@@ -38,7 +39,7 @@ def objects(text: str, first_line: int = 1) -> Iterator[tuple[str, object]]:
     return ((raw, item) for raw, value in found for item in flattened(value))
 
 
-def line(document: Object) -> str:
+def line(document: Object | Struct) -> str:
     """One line of ASCII: what a holder calls itself may hold line separators, and reaches terminals too."""
     return json.dumps(msgspec.to_builtins(document), separators=(",", ":"))
 

@@ -8,6 +8,7 @@ from typing import Final
 
 import click
 
+from webhook.api.micro_time import canonical_seconds
 from webhook.api.request import KIND_OF
 from webhook.cli.arguments import files
 from webhook.cli.failure import Failure
@@ -15,7 +16,7 @@ from webhook.cli.lazy_group import Command
 from webhook.cli.manifest import Writer, key_of, request_of, review
 from webhook.cli.moment import moment
 from webhook.cli.sources import Document, Manifest, Unreadable, read
-from webhook.cli.stamp import second, stamped
+from webhook.cli.stamp import stamped
 
 _DESCRIPTION: Final = """\
 Prints the AdmissionReview that an API server would send for a write: of NEW alone a creation, with --old an update, and
@@ -90,7 +91,7 @@ def _filled(document: Document, now: int) -> Document:
     if not isinstance(document.get("metadata"), dict):
         return document
     uid = _uid("/".join(key_of(document)))
-    return {**document, "metadata": {"uid": uid, "creationTimestamp": second(now), **document["metadata"]}}
+    return {**document, "metadata": {"uid": uid, "creationTimestamp": canonical_seconds(now), **document["metadata"]}}
 
 
 def _complete(request: Document, *, dry_run: bool) -> Document:

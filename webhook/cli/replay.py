@@ -8,9 +8,10 @@ from itertools import chain
 import click
 from msgspec import Struct
 
+from webhook.api.review import ReviewError
 from webhook.cli.arguments import files, format_option, policy_option
 from webhook.cli.candidate_sets import CandidateSets
-from webhook.cli.evaluation import Evaluation, ReviewError, evaluate_review, load_policy
+from webhook.cli.evaluation import Evaluation, evaluate_review, load_policy
 from webhook.cli.lazy_group import Command
 from webhook.cli.outcome_printer import FORMATS, OutcomePrinter
 from webhook.cli.received import Received

@@ -5,7 +5,7 @@ from typing import Any, Final
 import click
 
 from webhook.cli.arguments import address, count, directories, files, policies
-from webhook.cli.failure import Failure
+from webhook.cli.failure import Failure, needing_the_server
 from webhook.cli.lazy_group import Command
 from webhook.policy_file import PolicyFileError
 from webhook.server.settings import Options
@@ -119,11 +119,8 @@ def command(*, client_names: tuple[str, ...], no_audit_lines: bool, **given: Any
         raise Failure("--client-ca and --client-name need each other: a CA alone would let in all that it signed")
     if len({bool(text) for text in (options.token_keys, options.token_issuer, options.token_audience)}) > 1:
         raise Failure("--token-keys, --token-issuer and --token-audience need each other")
-    try:
-        # The commands are installed without what the server needs; then its help still works.
+    with needing_the_server("serve"):
         from webhook.server.gunicorn_app import CannotServeError, serve  # noqa: PLC0415
-    except ModuleNotFoundError as missing:
-        raise Failure(f"serve needs {missing.name}, which the server brings: lease-webhook[server]") from missing
     try:
         serve(options)
     except (CannotServeError, PolicyFileError) as error:

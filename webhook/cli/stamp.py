@@ -1,21 +1,14 @@
 """Gives a manifest the stamp that an API server would have set, for tests and reviews that are made by hand."""
 
-from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from webhook.api.micro_time import canonical_seconds
 from webhook.cli.failure import Failure
 from webhook.cli.moment import moment
 from webhook.cli.sources import Document
 
 MANAGER: Final = "lease-webhook-test"
 """The one field manager of a stamped manifest, as all replicas of an elector have one."""
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def second(at: int) -> str:
-    """A moment in microseconds since 1970 as the API server writes it, to the second."""
-    return f"{_EPOCH + timedelta(microseconds=at):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def stamped(document: Document, at: int | None = None) -> Document:
@@ -33,7 +26,7 @@ def stamped(document: Document, at: int | None = None) -> Document:
         "manager": MANAGER,
         "operation": "Update",
         "apiVersion": document.get("apiVersion"),
-        "time": second(at),
+        "time": canonical_seconds(at),
         "fieldsType": "FieldsV1",
         "fieldsV1": {"f:spec": {f"f:{field}": {} for field in spec}},
     }

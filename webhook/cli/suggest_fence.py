@@ -6,7 +6,7 @@ import click
 
 from webhook.api.text import escape
 from webhook.cli import object_stream
-from webhook.cli.arguments import files
+from webhook.cli.arguments import files, namespaced
 from webhook.cli.failure import Failure
 from webhook.cli.lazy_group import Command
 from webhook.fence.audited import from_audit, leases_of, written_by
@@ -35,9 +35,7 @@ Examples:
 @click.option("--name", metavar="NAME", help="of the fence; default: from the lease")
 def command(*, inputs: tuple[str, ...], writer: str, lease: str | None, name: str | None) -> int:
     """Print the proposal; raises Failure."""
-    namespace, slash, account = writer.partition("/")
-    if not (namespace and slash and account):
-        raise Failure("--writer must be a service account as namespace/name")
+    namespace, account = namespaced(writer, "--writer must be a service account as namespace/name")
     objects = [one for path in inputs for one in object_stream.read(path)]
     events = written_by(objects, f"system:serviceaccount:{namespace}:{account}")
     lease = lease or _only(leases_of(events))

@@ -5,19 +5,17 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from webhook.api.text import escape
-from webhook.cli.arguments import files
+from webhook.cli.arguments import files, namespaced
+from webhook.cli.complaints import Complaints
 from webhook.cli.failure import Failure
 from webhook.cli.observed import observe_all
 from webhook.cli.progress import Progress
-from webhook.cli.report import say
-from webhook.observations.observation import Item, Observation, Unreadable
+from webhook.observations.observation import Item, Observation
 from webhook.policy.parse import parse
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 UNREADABLE: Final = 2
-MOST_COMPLAINTS: Final = 5
 
 paths_argument = click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=files)
 
@@ -27,39 +25,26 @@ class Input:
 
     def __init__(self, paths: Sequence[str]) -> None:
         self._paths = paths
-        self._unreadable = 0
-        self._observations = 0
+        self._complaints = Complaints()
 
     def items(self) -> Iterator[Item]:
         """Every item, each as soon as it is read; what cannot be read is reported on standard error."""
-        progress = Progress("requests and objects")
-        for item in progress.watch(observe_all(self._paths)):
-            if isinstance(item, Unreadable):
-                self._unreadable += 1
-                if self._unreadable <= MOST_COMPLAINTS:
-                    progress.clear()
-                    say(escape(f"{item.source}: {item.error}"))
-            self._observations += isinstance(item, Observation)
+        observations = 0
+        for item in self._complaints.watch(observe_all(self._paths), Progress("requests and objects")):
+            observations += isinstance(item, Observation)
             yield item
-        if self._unreadable > MOST_COMPLAINTS:
-            say(f"{self._unreadable - MOST_COMPLAINTS} more could not be read")
-        if not self._observations:
+        if not observations:
             raise Failure("no lease and no candidate is in the input")
 
     @property
     def exit_code(self) -> int:
         """2 if something could not be read, else 0."""
-        return UNREADABLE if self._unreadable else 0
+        return UNREADABLE if self._complaints.unreadable else 0
 
 
 def as_lease(text: str | None) -> tuple[str, str] | None:
     """A lease as (namespace, name), as it was given; raises Failure."""
-    if text is None:
-        return None
-    namespace, slash, name = text.partition("/")
-    if not (namespace and slash and name) or "/" in name:
-        raise Failure("--lease must be namespace/name")
-    return namespace, name
+    return None if text is None else namespaced(text, "--lease must be namespace/name")
 
 
 def checked(text: str, nothing: str) -> str:
@@ -72,9 +57,4 @@ def checked(text: str, nothing: str) -> str:
 
 def as_account(text: str | None) -> str:
     """A service account as namespace/name, as it was given; raises Failure."""
-    if text is None:
-        return ""
-    namespace, slash, name = text.partition("/")
-    if not (namespace and slash and name) or "/" in name:
-        raise Failure("--writer must be a service account as namespace/name")
-    return text
+    return "" if text is None else "/".join(namespaced(text, "--writer must be a service account as namespace/name"))

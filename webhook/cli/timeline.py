@@ -10,8 +10,9 @@ import click
 import msgspec
 
 from webhook.cli import kubectl
-from webhook.cli.arguments import files
+from webhook.cli.arguments import files, namespaced
 from webhook.cli.cluster_options import cluster_options, moment_of_input
+from webhook.cli.complaints import Complaints
 from webhook.cli.failure import Failure
 from webhook.cli.in_time_order import in_order_of_time
 from webhook.cli.kubectl import Cluster
@@ -21,7 +22,7 @@ from webhook.cli.observed import inputs as inputs_of
 from webhook.cli.progress import Progress
 from webhook.cli.report import say
 from webhook.explanation.words import count
-from webhook.observations.observation import Item, Unreadable
+from webhook.observations.observation import Item
 from webhook.rules.expiry import BOUND
 from webhook.timeline.builder import TimelineBuilder
 from webhook.timeline.clipping import clipped
@@ -51,7 +52,6 @@ Exit codes: 0 it was drawn, 2 no lease was found, or nothing could be read.
 
 FORMATS: Final = ("html", "json", "chrome-trace", "svg")
 STANDARD_OUTPUT: Final = "-"
-MOST_COMPLAINTS: Final = 5
 _HIDDEN: Final = (
     "the input has no managedFields, so only the holders' own clocks say when they renewed; "
     "kubectl shows them with --show-managed-fields"
@@ -84,7 +84,7 @@ def command(
     all_namespaces: bool,
 ) -> int:
     """Read everything, then draw it."""
-    wanted = [_wanted(lease) for lease in leases]
+    wanted = [namespaced(lease, f"--lease: {lease} must be NAMESPACE/NAME") for lease in leases]
     window = (moment(begins) if begins else None, moment(ends) if ends else None)
     cluster = Cluster(context, kubeconfig, namespace, all_namespaces or not namespace)
     if is_live:
@@ -141,27 +141,14 @@ def _print(text: bytes) -> None:
         buffer.write(text)
 
 
-def _wanted(lease: str) -> tuple[str, str]:
-    namespace, slash, name = lease.partition("/")
-    if not (slash and namespace and name) or "/" in name:
-        raise Failure(f"--lease: {lease} must be NAMESPACE/NAME")
-    return namespace, name
-
-
 def _read(paths: Sequence[str], cluster: Cluster) -> Timeline:
     clock = time.time_ns() // 1000
     notes: list[str] = []
     items: Iterable[Item] = in_order_of_time(inputs_of(paths), clock) if paths else kubectl.objects(cluster, notes)
     # The API server's clock may be ahead of this computer's.
     builder = TimelineBuilder(clock + BOUND)
-    unreadable = 0
-    for item in builder.observe_all(Progress("objects").watch(items)):
-        if isinstance(item, Unreadable):
-            unreadable += 1
-            if unreadable <= MOST_COMPLAINTS:
-                say(f"{item.source}: {item.error}")
-    if unreadable > MOST_COMPLAINTS:
-        say(f"{unreadable - MOST_COMPLAINTS} more could not be read")
+    for _ in builder.observe_all(Complaints().watch(items, Progress("objects"))):
+        pass
     for note in notes:
         say(note)
     if builder.is_empty:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cli import kubectl
 from webhook.cli.arguments import endpoint
-from webhook.cli.failure import Failure
+from webhook.cli.failure import Failure, needing_the_server
 from webhook.cli.kubectl import Cluster
 from webhook.cli.observed import inputs
 from webhook.cli.report import say
@@ -40,13 +40,10 @@ def serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
         address: HOST:PORT to listen on.
 
     """
-    try:
-        # The commands are installed without what the server needs.
+    with needing_the_server("--serve"):
         from webhook.cli.live_watch import LiveWatch  # noqa: PLC0415
         from webhook.live.app import make_app  # noqa: PLC0415
         from webhook.live.feed import Feed  # noqa: PLC0415
-    except ModuleNotFoundError as missing:
-        raise Failure(f"--serve needs {missing.name}, which the server brings: lease-webhook[server]") from missing
     host, _ = endpoint(address)
     token = secrets.token_urlsafe(TOKEN_BYTES)
     feed = Feed(", ".join(paths) or "kubectl get leases --watch")

@@ -13,7 +13,8 @@ from webhook.audit.holding import pod_of
 from webhook.cli import json_text, kubectl, object_stream
 from webhook.cli.arguments import files, format_option
 from webhook.cli.cluster_options import Moment, cluster_options, moment_of_input
-from webhook.cli.failure import Failure
+from webhook.cli.complaints import Complaints
+from webhook.cli.failure import Failure, needing_the_server
 from webhook.cli.kubectl import Cluster
 from webhook.cli.lazy_group import Command
 from webhook.cli.observed import observe_all
@@ -27,7 +28,7 @@ from webhook.explanation.words import ago, clock, name
 from webhook.history.cluster_history import ClusterHistory
 from webhook.history.lease_history import LeaseHistory
 from webhook.history.standing import State
-from webhook.observations.observation import Foreign, Item, Unreadable
+from webhook.observations.observation import Item
 
 _DESCRIPTION = """\
 Says who holds a lease and since when, when the API server saw the last renewal, how the holder changed, for how long
@@ -51,7 +52,6 @@ Examples:
 Exit codes: 0 the lease was found, 2 it was not, or nothing could be read.
 """
 
-MOST_COMPLAINTS: Final = 5
 _HIDDEN: Final = (
     "the input has no managedFields, so only the holders' own clocks say when they renewed; "
     "kubectl shows them with --show-managed-fields"
@@ -131,16 +131,8 @@ def _wanted(lease: str | None, namespace: str) -> Wanted | None:
 def _read(history: ClusterHistory, inputs: Sequence[str], cluster: Cluster) -> None:
     notes: list[str] = []
     items: Iterable[Item] = observe_all(inputs) if inputs else kubectl.objects(cluster, notes)
-    unreadable = 0
-    for item in history.observe_all(Progress("objects").watch(items)):
-        if isinstance(item, Unreadable):
-            unreadable += 1
-            if unreadable <= MOST_COMPLAINTS:
-                say(f"{item.source}: {item.error}")
-        elif isinstance(item, Foreign):
-            continue
-    if unreadable > MOST_COMPLAINTS:
-        say(f"{unreadable - MOST_COMPLAINTS} more could not be read")
+    for _ in history.observe_all(Complaints().watch(items, Progress("objects"))):
+        pass
     for note in notes:
         say(note)
     if not history.leases:
@@ -200,11 +192,8 @@ def _all(history: ClusterHistory, as_of: Moment, output: str, *, metrics: bool) 
 
 
 def _exposition(accounts: Sequence[Account]) -> str:
-    try:
-        # The commands are installed without what the server needs.
+    with needing_the_server("--metrics"):
         from webhook.cli.lease_metrics import exposition  # noqa: PLC0415
-    except ModuleNotFoundError as missing:
-        raise Failure(f"--metrics needs {missing.name}, which the server brings: lease-webhook[server]") from missing
     return exposition(accounts)
 
 

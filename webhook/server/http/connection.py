@@ -23,7 +23,7 @@ from webhook.server.http.state import (
     IDLE,
     READING,
     RESPONDING,
-    TAKES_BYTES,
+    TAKING,
 )
 from webhook.server.logs import LOG
 
@@ -115,14 +115,14 @@ class Connection(asyncio.Protocol):
 
     def take_turn(self) -> bool:
         """Read some of what waits; whether there is more."""
-        if not self._unread or self._is_writing_paused or self.state not in TAKES_BYTES:
+        if not self._unread or self._is_writing_paused or self.state not in TAKING:
             return False
         self._now = monotonic()
         try:
             self._unread = self._reader.read_some(self._unread)
         except Exception as error:  # noqa: BLE001 - as above
             self._end_reading(error)
-        if self._unread and self.state in TAKES_BYTES:
+        if self._unread and self.state in TAKING:
             return True
         self._go_on()
         return False
@@ -240,7 +240,7 @@ class Connection(asyncio.Protocol):
         """Nothing more is read. What is not a refusal is a bug of ours."""
         self._keep_alive = False
         self._unread = b""
-        if isinstance(error, _EndOfReading) or self.state not in TAKES_BYTES:
+        if isinstance(error, _EndOfReading) or self.state not in TAKING:
             return
         if not isinstance(error, RefusedError):
             LOG.error("a connection failed", exc_info=error)

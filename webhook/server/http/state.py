@@ -42,6 +42,6 @@ BETWEEN: Final = (IDLE, CLOSING)
 """No request is being read or answered."""
 READING: Final = (HEAD, BODY)
 """In the middle of a request."""
-TAKES_BYTES: Final = (IDLE, HEAD, BODY)
+TAKING: Final = (IDLE, HEAD, BODY)
 ENDING: Final = (DISCARDING, CLOSING, CLOSED)
 """Whatever comes is ignored."""
