@@ -9,7 +9,7 @@ from webhook.reports.model import Severity
 RANK: Final = {Severity.INFO: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
 
-class Finding(Struct, frozen=True, kw_only=True):
+class Finding(Struct, frozen=True):
     """What is wrong with one object, as one sentence, and what to do about it; `source` is where it was read."""
 
     kind: str

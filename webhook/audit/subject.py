@@ -59,13 +59,4 @@ class Subject(Struct, frozen=True):
     def finding(self, check: str, severity: Severity, message: str, repair: str) -> Finding:
         """A finding about this object; `{kubectl}` in a repair is the command with the namespace, `{name}` the name."""
         command = repair.replace("{kubectl}", f"kubectl -n {self.namespace}").replace("{name}", self.name)
-        return Finding(
-            kind=self.kind,
-            namespace=self.namespace,
-            name=self.name,
-            check=check,
-            severity=severity,
-            message=message,
-            repair=command,
-            source=self.source,
-        )
+        return Finding(self.kind, self.namespace, self.name, check, severity, message, command, self.source)

@@ -82,8 +82,7 @@ def _moment_of(request: AdmissionRequest) -> int:
         return clock
     change = change_made_by(request, clock)
     if change.new_entries:
-        mine = [entry for entry in change.new_entries if change.was_set.any_owned_by(entry)]
-        written_at = stamp_of_writer(mine)
+        written_at = stamp_of_writer(change.was_set.owners_among(change.new_entries))
         if written_at is not None:
             return written_at
     for entries in (change.new_entries, change.old_entries):

@@ -8,15 +8,14 @@ from msgspec.structs import asdict
 
 from webhook.api.text import escape, quote
 from webhook.cli.arguments import files
+from webhook.cli.evaluation import load_policy
 from webhook.cli.failure import Failure
 from webhook.cli.lazy_group import Command
 from webhook.fence.manifests import yaml_text
 from webhook.policy.error import PolicyError, nearest
 from webhook.policy.fences.model import Fence
-from webhook.policy.fences.schema_types import FenceSetting
 from webhook.policy.parse import parse
 from webhook.policy.schema_types import API_VERSION
-from webhook.policy_file import PolicyFileError, load
 
 _DESCRIPTION: Final = """\
 Prints a ValidatingAdmissionPolicy and its binding for each fence of a policy file, or for one fence that is given by
@@ -77,11 +76,7 @@ def _from_file(path: str, flags: Flags) -> list[Fence]:
     wrong = [_FLAGS[key] for key in flags if key not in {"name", "mode"}]
     if wrong:
         raise Failure(f"{wrong[0]} describes a fence without a file; change {path} in its place")
-    try:
-        policy = load(path)
-    except PolicyFileError as error:
-        raise Failure(str(error)) from error
-    settings = [_setting(one) for one in policy.document.fences or ()]
+    settings = [asdict(one) for one in load_policy(path).document.fences or ()]
     known = [one["name"] for one in settings]
     if not known:
         raise Failure(f"{path}: has no fences; `lease-webhook export fence --help` shows one")
@@ -110,10 +105,6 @@ def _from_flags(flags: Flags) -> list[Fence]:
 
 def _parameter(flag: str) -> str:
     return flag.removeprefix("--").replace("-", "_")
-
-
-def _setting(one: FenceSetting) -> dict[str, Any]:
-    return asdict(one)
 
 
 def _document(fences: list[dict[str, Any]]) -> str:

@@ -12,6 +12,7 @@ from webhook.cli.evaluation import load_policy
 from webhook.cli.failure import Failure
 from webhook.cli.lazy_group import Command
 from webhook.install import compose
+from webhook.yaml_writer import stream
 
 _PAIR: Final = ("ca.crt", "tls.crt", "tls.key")
 _HEADER: Final = "# Made by lease-webhook install. To apply: kubectl apply --server-side -f FILE\n"
@@ -63,7 +64,7 @@ def command(*, certificate: str, component: tuple[str, ...], image: str, policy:
         compose.with_policy(objects, Path(policy).read_text())
     if certificate == "self-signed":
         compose.with_certificate(objects, _pair(Path(certs)))
-    print(_HEADER, compose.yaml_text(objects), sep="", end="")
+    print(_HEADER, stream(objects), sep="", end="")
     return 0
 
 

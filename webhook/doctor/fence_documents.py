@@ -2,49 +2,18 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from contextlib import suppress
+from typing import Final
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
 from webhook.doctor.documents import Document
+from webhook.doctor.surroundings import ClusterObject, of_kinds
 from webhook.fence.manifests import BINDING, LABELS, POLICY
 
 KINDS: Final = (POLICY, BINDING, "Lease", "Pod", "Secret", "APIResourceList")
 """Everything else is skipped, except for the object that contains the server's version."""
-
-
-class _Metadata(Struct, frozen=True):
-    name: str = ""
-    namespace: str = ""
-    labels: Mapping[str, str] | None = None
-    annotations: Mapping[str, str] | None = None
-
-
-class ClusterObject(Struct, frozen=True, rename="camel"):
-    """An object of any kind; undecoded `spec`."""
-
-    kind: str
-    api_version: str = ""
-    metadata: _Metadata = _Metadata()
-    spec_or_none: dict[str, Any] | None = field(default=None, name="spec")
-    type: str = ""
-
-    @property
-    def spec(self) -> dict[str, Any]:
-        """`spec`, empty if the document has none."""
-        return self.spec_or_none or {}
-
-    @property
-    def place(self) -> tuple[str, str]:
-        """(namespace, name)."""
-        return (self.metadata.namespace, self.metadata.name)
-
-    @property
-    def is_ours(self) -> bool:
-        """Whether lease-webhook made it."""
-        labels = self.metadata.labels or {}
-        return all(labels.get(key) == value for key, value in LABELS.items())
 
 
 class _Resource(Struct, frozen=True):
@@ -76,43 +45,51 @@ class FenceDocuments(Struct, frozen=True):
     @property
     def has_own_fences(self) -> bool:
         """Whether lease-webhook made some of them."""
-        return any(one.is_ours for one in (*self.policies.values(), *self.bindings.values()))
+        return any(map(is_ours, (*self.policies.values(), *self.bindings.values())))
 
     def pair(self, name: str) -> list[ClusterObject]:
         """The policy and the binding of this name, as far as they are there."""
         return [one for one in (self.policies.get(name), self.bindings.get(name)) if one]
 
 
+def is_ours(one: ClusterObject) -> bool:
+    """Whether lease-webhook made an object."""
+    labels = one.metadata.labels or {}
+    return all(labels.get(key) == value for key, value in LABELS.items())
+
+
 def fence_documents(found: Iterable[Document]) -> FenceDocuments:
-    """The documents sorted; one that does not have the form of its kind is skipped: no API server returns it."""
+    """The documents sorted; one that does not have the form of its kind is skipped."""
+    documents = list(found)
     objects: dict[str, list[ClusterObject]] = {}
-    served: dict[str, set[str]] = {}
-    minor: int | None = None
-    for one in found:
-        version = one.get("serverVersion")
-        if isinstance(version, Mapping):
-            minor = _minor(version)
-        try:
-            if one.get("kind") == "APIResourceList":
-                listed = msgspec.convert(one, _ResourceList)
-                group = listed.group_version.rpartition("/")[0]
-                served.setdefault(group, set()).update(resource.name for resource in listed.resources)
-            else:
-                converted = msgspec.convert(one, ClusterObject)
-                objects.setdefault(converted.kind, []).append(converted)
-        except msgspec.ValidationError:
-            continue
+    for one in of_kinds(documents, *KINDS):
+        objects.setdefault(one.kind, []).append(one)
     return FenceDocuments(
         policies={one.metadata.name: one for one in objects.get(POLICY, ())},
         bindings={one.metadata.name: one for one in objects.get(BINDING, ())},
         leases={one.place: one for one in objects.get("Lease", ())},
         pods={one.place: one for one in objects.get("Pod", ())},
         secrets=tuple(objects.get("Secret", ())),
-        served=served,
-        minor=minor,
+        served=_served(documents),
+        minor=_minor(documents),
     )
 
 
-def _minor(version: Mapping[str, object]) -> int | None:
-    digits = re.match(r"\d{1,4}", str(version.get("minor")))
-    return int(digits[0]) if digits else None
+def _served(documents: Iterable[Document]) -> dict[str, set[str]]:
+    served: dict[str, set[str]] = {}
+    for one in documents:
+        if one.get("kind") == "APIResourceList":
+            with suppress(msgspec.ValidationError):
+                listed = msgspec.convert(one, _ResourceList)
+                group = listed.group_version.rpartition("/")[0]
+                served.setdefault(group, set()).update(resource.name for resource in listed.resources)
+    return served
+
+
+def _minor(documents: Iterable[Document]) -> int | None:
+    minor = None
+    for one in documents:
+        if isinstance(version := one.get("serverVersion"), Mapping):
+            digits = re.match(r"\d{1,4}", str(version.get("minor")))
+            minor = int(digits[0]) if digits else None
+    return minor

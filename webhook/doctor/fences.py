@@ -9,7 +9,8 @@ from typing import Final
 
 from webhook.doctor.diagnosis import Diagnosis
 from webhook.doctor.examine import Report
-from webhook.doctor.fence_documents import ClusterObject, FenceDocuments
+from webhook.doctor.fence_documents import FenceDocuments, is_ours
+from webhook.doctor.surroundings import ClusterObject
 from webhook.fence.manifests import API_VERSION, BINDING, POLICY, manifests, object_name
 from webhook.policy.fences.model import Fence
 
@@ -28,7 +29,7 @@ def examine_fences(documents: FenceDocuments, fences: Sequence[Fence]) -> Iterat
     for name, fence in wanted.items():
         yield Report(name, "", tuple(_about(fence, documents)), is_fence=True)
     for name in sorted({*documents.policies, *documents.bindings} - set(wanted)):
-        if any(one.is_ours for one in documents.pair(name)):
+        if any(map(is_ours, documents.pair(name))):
             left_over = [_left_over(name)] if fences else []
             yield Report(name, "", (*_without_policy_file(name, documents), *left_over), is_fence=True)
 

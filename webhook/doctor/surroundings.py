@@ -3,10 +3,11 @@
 import base64
 import binascii
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from contextlib import suppress
+from typing import Any, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from webhook.doctor.certificate import Served
 from webhook.doctor.configuration import MUTATING, VALIDATING, Webhook
@@ -16,19 +17,32 @@ KINDS: Final = (VALIDATING, MUTATING, "Secret", "ConfigMap", "Namespace")
 """Everything else is skipped."""
 
 
-class ObjectMeta(Struct, frozen=True):
-    """Name and namespace of an object."""
-
+class _Metadata(Struct, frozen=True):
     name: str = ""
     namespace: str = ""
+    labels: Mapping[str, str] | None = None
+    annotations: Mapping[str, str] | None = None
 
 
-class DataObject(Struct, frozen=True):
-    """A Secret or a ConfigMap."""
+class ClusterObject(Struct, frozen=True, rename="camel"):
+    """An object of any kind, as far as the doctor reads it; `spec` is not decoded, and empty if there is none."""
 
     kind: str
-    metadata: ObjectMeta = ObjectMeta()
+    api_version: str = ""
+    metadata: _Metadata = _Metadata()
+    spec_or_none: dict[str, Any] | None = field(default=None, name="spec")
     data: Mapping[str, str] | None = None
+    type: str = ""
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """`spec`, empty if the document has none."""
+        return self.spec_or_none or {}
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """(namespace, name)."""
+        return (self.metadata.namespace, self.metadata.name)
 
 
 def served_in(found: Iterable[Document], webhook: Webhook) -> Served | None:
@@ -36,7 +50,7 @@ def served_in(found: Iterable[Document], webhook: Webhook) -> Served | None:
     service = webhook.client_config.service
     if service is None:
         return None
-    secrets = [one for one in _data_objects(found, "Secret") if one.metadata.namespace == service.namespace]
+    secrets = [one for one in of_kinds(found, "Secret") if one.metadata.namespace == service.namespace]
     chains = [(one.metadata.name, chain) for one in secrets if (chain := _decoded(one.data, "tls.crt")) is not None]
     if len(chains) != 1:
         return None
@@ -49,43 +63,23 @@ def policy_text(found: Iterable[Document], namespaces: Iterable[str]) -> str | N
     own = frozenset(namespaces)
     texts = [
         one.data["policy.yaml"]
-        for one in _data_objects(found, "ConfigMap")
+        for one in of_kinds(found, "ConfigMap")
         if one.metadata.namespace in own and one.data and "policy.yaml" in one.data
     ]
     return texts[0] if len(texts) == 1 else None
 
 
-class _LabeledMeta(Struct, frozen=True):
-    name: str = ""
-    labels: Mapping[str, str] | None = None
-
-
-class _Labeled(Struct, frozen=True):
-    metadata: _LabeledMeta = _LabeledMeta()
-
-
 def namespace_labels(found: Iterable[Document]) -> dict[str, Mapping[str, str]]:
     """The labels of the namespaces among them, by name."""
-    labels: dict[str, Mapping[str, str]] = {}
-    for one in found:
-        if one.get("kind") == "Namespace":
-            try:
-                metadata = msgspec.convert(one, _Labeled).metadata
-            except msgspec.ValidationError:
-                continue
-            labels[metadata.name] = metadata.labels or {}
-    return labels
+    return {one.metadata.name: one.metadata.labels or {} for one in of_kinds(found, "Namespace")}
 
 
-def _data_objects(found: Iterable[Document], kind: str) -> Iterator[DataObject]:
+def of_kinds(found: Iterable[Document], *kinds: str) -> Iterator[ClusterObject]:
+    """The objects of these kinds; one that does not have the form of its kind is skipped: no API server returns it."""
     for one in found:
-        if one.get("kind") != kind:
-            continue
-        try:
-            yield msgspec.convert(one, DataObject)
-        except msgspec.ValidationError:
-            # Not a subject of the doctor; the API server reports what is wrong with it.
-            continue
+        if one.get("kind") in kinds:
+            with suppress(msgspec.ValidationError):
+                yield msgspec.convert(one, ClusterObject)
 
 
 def _decoded(data: Mapping[str, str] | None, key: str) -> bytes | None:

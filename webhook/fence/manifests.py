@@ -6,11 +6,10 @@ Every default of the API server is written out, so that a second server-side app
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-import yaml
-
 from webhook import __version__
 from webhook.fence import expressions
 from webhook.policy.fences.model import Fence
+from webhook.yaml_writer import stream
 
 API_VERSION: Final = "admissionregistration.k8s.io/v1"
 POLICY: Final = "ValidatingAdmissionPolicy"
@@ -22,8 +21,6 @@ LABELS: Final[Mapping[str, str]] = {
 }
 """By these the doctor finds the objects."""
 MADE_BY: Final = "lease-webhook/made-by"
-WIDEST: Final = 4096
-"""Columns of the YAML: no expression is folded."""
 
 _ACTIONS: Final = {"deny": ["Deny", "Audit"], "warn": ["Warn", "Audit"], "audit": ["Audit"]}
 _NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
@@ -41,11 +38,7 @@ def manifests(fence: Fence) -> list[Manifest]:
 
 def yaml_text(fences: Iterable[Fence]) -> str:
     """The objects of all fences as a stream of YAML documents; the same fences give the same text."""
-    return "".join(
-        f"---\n{yaml.dump(one, Dumper=_Dumper, sort_keys=False, width=WIDEST, allow_unicode=False)}"
-        for fence in fences
-        for one in manifests(fence)
-    )
+    return stream(one for fence in fences for one in manifests(fence))
 
 
 def object_name(fence: Fence) -> str:
@@ -116,18 +109,3 @@ def _rules(fence: Fence) -> list[Manifest]:
         }
         for group, paths in groups.items()
     ]
-
-
-class _Dumper(yaml.SafeDumper):
-    """Blocks for texts of several lines, no aliases, lists set in."""
-
-    def ignore_aliases(self, _: object) -> bool:
-        return True
-
-
-def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_Dumper.add_representer(str, _text)

@@ -10,8 +10,6 @@ from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Final
 
-import yaml
-
 CERTIFICATES: Final = ("self-signed", "cert-manager", "openshift")
 """The overlays that bring a certificate; each is the name of a file of pieces."""
 CHANGING: Final = ("observe", "strict")
@@ -20,8 +18,6 @@ ADDING: Final = ("bindings", "node-leases", "control-plane", "high-availability"
 """Components that add entries and objects, or replace objects that no other component replaces."""
 COMPONENTS: Final = (*CHANGING, *ADDING)
 CONFIGURATION: Final = "ValidatingWebhookConfiguration"
-WIDEST: Final = 4096
-"""Columns of the YAML: no expression is folded."""
 
 Object = dict[str, Any]
 Pieces = Mapping[str, Sequence[Object]]
@@ -71,13 +67,6 @@ def with_certificate(objects: Sequence[Object], files: Mapping[str, bytes]) -> N
                 entry["clientConfig"]["caBundle"] = encoded["ca.crt"]
 
 
-def yaml_text(objects: Sequence[Object]) -> str:
-    """The objects as a stream of YAML documents."""
-    return "".join(
-        f"---\n{yaml.dump(one, Dumper=_Dumper, sort_keys=False, width=WIDEST, allow_unicode=False)}" for one in objects
-    )
-
-
 def _by_name(objects: Sequence[Object]) -> dict[tuple[str, str], Object]:
     return {(thing["kind"], thing["metadata"]["name"]): deepcopy(thing) for thing in objects}
 
@@ -88,19 +77,3 @@ def _extend(configuration: Object, added: Object) -> None:
     annotations = configuration["metadata"].get("annotations", {}) | added["metadata"].get("annotations", {})
     if annotations:
         configuration["metadata"]["annotations"] = annotations
-
-
-class _Dumper(yaml.SafeDumper):
-    """Text of several lines stays readable."""
-
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ANN401, ARG002 - PyYAML's own signature
-        """Write every object out: kubectl reads aliases, people do not."""
-        return True
-
-
-def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_Dumper.add_representer(str, _text)

@@ -46,7 +46,6 @@ def observation_of(data: bytes, source: Source, received: int | None) -> Observa
         return Foreign(source, request.kind or "no kind")
     user = request.user
     change = change_made_by(request, received or 0)
-    mine = [entry for entry in change.new_entries if change.was_set.any_owned_by(entry)]
     return Observation(
         source=source,
         origin=Origin.REVIEW,
@@ -56,7 +55,7 @@ def observation_of(data: bytes, source: Source, received: int | None) -> Observa
         name=request.name,
         object=request.old if act is Act.DELETED else request.new,
         old=request.old,
-        at=stamp_of_writer(mine) if received is None else received,
+        at=stamp_of_writer(change.was_set.owners_among(change.new_entries)) if received is None else received,
         verb=verb_of(data, request.operation),
         writer=Writer(user.username, user.pod_name, is_administrator=ADMINISTRATORS in user.groups) if user else None,
         is_dry_run=bool(request.options.dry_run),

@@ -18,7 +18,7 @@ from webhook.api.decoder_messages import (
     reworded,
 )
 from webhook.api.text import quote
-from webhook.policy.error import PolicyError, nearest
+from webhook.policy.error import PolicyError, nearest, steps_of
 from webhook.policy.schema_types import EXEMPTIBLE, OFFLINE, PolicyDocument
 from webhook.rules.registry import OBJECT_TYPES, RULES
 from webhook.yaml_reader import Value
@@ -26,7 +26,6 @@ from webhook.yaml_reader import Value
 FIXED: Final = (OBJECT_TYPES,)
 """Not configurable: a document of wrong types is not decoded further, so there is nothing left to evaluate."""
 
-_STEP: Final = re.compile(r"[^.\[\]]+|\[\d+\]")
 _DOCUMENT: Final = inspect.type_info(PolicyDocument)
 
 
@@ -46,7 +45,7 @@ def converted(value: Value) -> PolicyDocument:
 def type_at(path: str) -> inspect.Type:
     """The type that the policy file's schema has at a path such as `exempt[0].owner`."""
     here: inspect.Type = _DOCUMENT
-    for step in _STEP.findall(path):
+    for step in steps_of(path):
         if isinstance(here, inspect.ListType):
             here = here.item_type
         else:

@@ -1,6 +1,7 @@
 """Why a policy file is refused, with hints at names that are close to a mistyped one."""
 
 import difflib
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -8,6 +9,9 @@ from webhook.api.text import cut, escape, quote
 
 LONGEST_NAME: Final = 64
 """Characters of a mistyped name that are compared; no valid name is longer."""
+
+
+_STEP: Final = re.compile(r"[^.\[\]]+|\[\d+\]")
 
 
 class PolicyError(Exception):
@@ -26,6 +30,11 @@ class PolicyError(Exception):
     def __str__(self) -> str:
         place = [f"line {self.line}"] if self.line else []
         return ": ".join([*place, *filter(None, [escape(cut(self.path))]), self.problem])
+
+
+def steps_of(path: str) -> list[str]:
+    """The steps of such a path: keys, and positions in brackets."""
+    return _STEP.findall(path)
 
 
 def nearest(name: str, known: Sequence[str]) -> str:

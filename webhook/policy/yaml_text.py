@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import yaml
 
-from webhook.policy.error import PolicyError
+from webhook.policy.error import PolicyError, steps_of
 from webhook.yaml_reader import LOADER, Dialect, Reader, Scalar, Value, YamlError
 
 MOST_CHARACTERS: Final = 4 * 1024 * 1024
@@ -24,7 +24,6 @@ _WORDS: Final[dict[str, Scalar]] = {
 }
 _INTEGER: Final = re.compile(r"[-+]?[0-9]{1,100}")
 _FRACTION: Final = re.compile(r"[-+]?([0-9]{1,100}\.[0-9]{0,100}|\.[0-9]{1,100})")
-_STEP: Final = re.compile(r"[^.\[\]]+|\[\d+\]")
 
 
 def read(text: str) -> Value:
@@ -56,7 +55,7 @@ def line_of(text: str, path: str) -> int:
     """
     node: Any = yaml.compose(text, Loader=LOADER)
     line: int = node.start_mark.line
-    for step in _STEP.findall(path):
+    for step in steps_of(path):
         if step.startswith("["):
             found = [(item, item) for item in node.value[int(step[1:-1]) :][:1]]
         else:

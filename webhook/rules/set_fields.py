@@ -35,6 +35,10 @@ class SetFields(Struct, frozen=True):
     def __bool__(self) -> bool:
         return any((self.spec, self.metadata, self.labels, self.annotations, self.finalizers, self.owners))
 
+    def owners_among(self, entries: Iterable[Entry]) -> list[Entry]:
+        """The entries that own something that this write set: its writer's, or a fold."""
+        return [entry for entry in entries if self.any_owned_by(entry)]
+
     def any_owned_by(self, entry: Entry) -> bool:
         """Whether an entry owns something that this write set; the work is linear in the entry's size."""
         if not entry.fields:

@@ -37,11 +37,6 @@ class Lists(Struct, frozen=True):
     has_renew_time: bool
     now: int
 
-    @property
-    def mine(self) -> list[Entry]:
-        """The entries that own something that this write set: its writer's, or a fold."""
-        return [entry for entry in self.new if self.was_set.any_owned_by(entry)]
-
 
 def moment_of(mine: Iterable[Entry], now: int) -> int:
     """When the write was made: the latest stamp of an entry that is its writer's, else `now` in whole seconds."""
@@ -63,7 +58,7 @@ def tampering_of_update(lists: Lists) -> str | None:
     problem = _structure(new, old)
     if problem:
         return problem
-    mine = lists.mine
+    mine = lists.was_set.owners_among(new)
     at = moment_of(mine, lists.now)
     if not old:
         return None if _one_apply(lists, mine, at) else "fills managedFields that were empty, which only an apply does"
@@ -75,7 +70,7 @@ def tampering_of_create(new: Sequence[Entry], was_set: SetFields) -> str | None:
     problem = _structure(new, ())
     if problem:
         return problem
-    mine = [entry for entry in new if was_set.any_owned_by(entry)]
+    mine = was_set.owners_among(new)
     latest = stamp_of_writer(mine)
     if latest is None or any(entry.is_fold for entry in mine):
         return "creates the object with entries whose fields another entry owns"

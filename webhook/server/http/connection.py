@@ -13,18 +13,7 @@ from webhook.server.http.guards import WIDE_CONNECTION, WIDE_READ
 from webhook.server.http.message import Head, HttpResponse, RefusedError, to_bytes
 from webhook.server.http.port import RETRY, Port
 from webhook.server.http.request_reader import RequestReader
-from webhook.server.http.state import (
-    BODY,
-    CLOSED,
-    CLOSING,
-    DISCARDING,
-    ENDING,
-    HEAD,
-    IDLE,
-    READING,
-    RESPONDING,
-    TAKING,
-)
+from webhook.server.http.state import BODY, CLOSED, CLOSING, DISCARDING, ENDING, HEAD, IDLE, READING, RESPONDING, TAKING
 from webhook.server.logs import LOG
 
 CLOSE_SECONDS: Final = 2
