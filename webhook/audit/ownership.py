@@ -8,11 +8,11 @@ from webhook.api.managed_fields import ANCIENT_CHANGES, APPLY, BEFORE_FIRST_APPL
 from webhook.api.text import cut, quote
 from webhook.api.user import UserInfo
 from webhook.audit.finding import Finding
-from webhook.audit.subject import KUBE_SYSTEM, Subject
+from webhook.audit.subject import Subject
 from webhook.history.lease_history import LeaseHistory
 from webhook.reports.model import Severity
 from webhook.rules.times import HOUR
-from webhook.rules.well_known import NODE_LEASES
+from webhook.rules.well_known import KUBE_SYSTEM, NODE_LEASES
 
 _SCAFFOLDS: Final = re.compile(
     r"(?:.*\.)?(?:example\.(?:com|org|net)|my\.domain|tutorial\.kubebuilder\.io)"

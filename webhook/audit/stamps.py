@@ -10,6 +10,7 @@ from webhook.audit.finding import Finding
 from webhook.audit.subject import Subject
 from webhook.reports.model import Severity
 from webhook.rules.expiry import BOUND
+from webhook.rules.time_ahead import is_time_zone
 from webhook.rules.times import SECOND, span
 
 CURE: Final = (
@@ -63,8 +64,7 @@ def wrong_clock(subject: Subject) -> Iterator[Finding]:
     limit = min(60, standing.duration or 60) * SECOND
     severity = Severity.WARNING if abs(off) > limit else Severity.INFO
     direction = "ahead of" if off > 0 else "behind"
-    hours = abs(off) + 60 * SECOND
-    zone = hours % (3600 * SECOND) <= 120 * SECOND and hours >= 3600 * SECOND
+    zone = is_time_zone(abs(off))
     message = f"the holder's clock is {span(abs(off))} {direction} the API server's"
     if zone:
         message += "; whole hours: its client writes local time as UTC"

@@ -9,11 +9,11 @@ from webhook.api.objects import Lease, LeaseCandidate
 from webhook.audit import candidates, holding, ownership, stamps
 from webhook.audit.finding import Finding
 from webhook.audit.rules import broken_rules
-from webhook.audit.subject import KUBE_SYSTEM, Subject
+from webhook.audit.subject import Subject
 from webhook.history.standing import State, standing_of
 from webhook.observations.observation import entries_of_object
 from webhook.reports.model import Severity
-from webhook.rules.well_known import NODE_LEASES
+from webhook.rules.well_known import KUBE_SYSTEM, NODE_LEASES
 
 LEASE_CHECKS: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
     holding.frozen,
@@ -105,7 +105,7 @@ class Stock(Struct):
             if self.nodes and name not in self.nodes:
                 message = f"there is no node {name}"
                 repair = f"kubectl -n {namespace} delete lease {name}"
-                yield _orphan(namespace, name, "node-gone", Severity.WARNING, message, repair)
+                yield Finding("Lease", namespace, name, "node-gone", Severity.WARNING, message, repair)
             return
         pod = holding.pod_of(holder)
         # An elector may keep its lease in another namespace; the host name of some pods is that of a node.
@@ -119,15 +119,9 @@ class Stock(Struct):
         is_live = state is State.LIVE
         repair = "wait until the lease has expired" if is_live else f"kubectl -n {namespace} get pods"
         severity = Severity.INFO if is_live else Severity.WARNING
-        yield _orphan(namespace, name, "holder-gone", severity, message, repair)
+        yield Finding("Lease", namespace, name, "holder-gone", severity, message, repair)
 
 
 def _is_cut(pod: str, pods: Collection[str]) -> bool:
     """A host name is the pod's name cut to 63 characters."""
     return len(pod) >= 63 and any(one.startswith(pod) for one in pods)
-
-
-def _orphan(namespace: str, name: str, check: str, severity: Severity, message: str, repair: str) -> Finding:
-    return Finding(
-        kind="Lease", namespace=namespace, name=name, check=check, severity=severity, message=message, repair=repair
-    )

@@ -9,10 +9,7 @@ from webhook.api.objects import Lease, LeaseCandidate, LeaseSpec
 from webhook.audit.finding import Finding
 from webhook.history.standing import Standing
 from webhook.reports.model import Severity
-from webhook.rules.well_known import NODE_LEASES
-
-KUBE_SYSTEM = "kube-system"
-IDENTITY_LABEL = "apiserver.kubernetes.io/identity"
+from webhook.rules.well_known import IDENTITY_LABEL, KUBE_SYSTEM, NODE_LEASES
 
 
 class Subject(Struct, frozen=True):

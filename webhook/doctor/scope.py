@@ -7,14 +7,13 @@ from webhook.doctor.availability import drops_renewals
 from webhook.doctor.configuration import MUTATING, Entry
 from webhook.doctor.diagnosis import Diagnosis
 from webhook.doctor.namespaces import NAMESPACE_NAME, may_select
+from webhook.rules.well_known import KUBE_SYSTEM, NODE_LEASES
 
-CONTROL_PLANE: Final = "kube-system"
-NODE_LEASES: Final = "kube-node-lease"
-CHOICES: Final = {CONTROL_PLANE: "control-plane", NODE_LEASES: "node-leases"}
+CHOICES: Final = {KUBE_SYSTEM: "control-plane", NODE_LEASES: "node-leases"}
 """Namespaces that may be reviewed if that is intended, and the annotation that declares it."""
 
 _RISKS: Final = {
-    CONTROL_PLANE: "kube-controller-manager and kube-scheduler elect here. While the webhook does not answer they may"
+    KUBE_SYSTEM: "kube-controller-manager and kube-scheduler elect here. While the webhook does not answer they may"
     " not get their lease, and without them the webhook's pods are not restored (kubernetes/kubernetes#90217).",
     NODE_LEASES: "every kubelet renews here every 10 s. A node whose heartbeat fails for 40 s is marked NotReady, and"
     " its pods are moved; with the webhook down that can be all nodes at once.",

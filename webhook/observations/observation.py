@@ -10,6 +10,7 @@ from webhook.api.cached import cached
 from webhook.api.managed_fields import Entry, entries_of
 from webhook.api.objects import NO_ENTRIES, Lease, LeaseCandidate
 from webhook.api.request import AdmissionRequest
+from webhook.api.user import UserInfo
 
 NO_TEXTS: Final[Mapping[str, str]] = {}
 
@@ -59,9 +60,8 @@ class Writer(Struct, frozen=True, gc=False):
     @property
     def name(self) -> str:
         """`shop/checkout` for a service account, else the user's name."""
-        prefix, _, rest = self.user.partition("system:serviceaccount:")
-        namespace, colon, name = rest.partition(":")
-        return f"{namespace}/{name}" if not prefix and colon else self.user
+        account = UserInfo(self.user).service_account
+        return "/".join(account) if account else self.user
 
 
 class Answer(Struct, frozen=True, gc=False):

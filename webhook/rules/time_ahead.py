@@ -47,7 +47,7 @@ def _too_far(value: object, new: int, clock: int, limit: int, tier: Mode) -> Fin
     """How far ahead is named: a writer believes that it wrote the current time."""
     ahead_by = new - clock
     server = f"the API server ({micro_time.canonical_seconds(clock)[11:]})"
-    is_zone = _is_time_zone(ahead_by)
+    is_zone = is_time_zone(ahead_by)
     repair = "the client writes local time as UTC" if is_zone else "set the client's clock"
     detail = (
         f"must not be more than {limit} s ahead of {server}, is {span(ahead_by)} ahead; "
@@ -57,7 +57,7 @@ def _too_far(value: object, new: int, clock: int, limit: int, tier: Mode) -> Fin
     return Finding(invalid(_FIELD, value, detail), tier=tier, happened=happened)
 
 
-def _is_time_zone(ahead_by: int) -> bool:
-    """Whether the distance is one of whole hours that a zone east of Greenwich can have, give or take a minute."""
-    hours, beside = divmod(ahead_by + MINUTE, HOUR)
+def is_time_zone(off: int) -> bool:
+    """Whether a clock is wrong by whole hours, as many as a time zone can have, give or take a minute."""
+    hours, beside = divmod(off + MINUTE, HOUR)
     return 1 <= hours <= MOST_HOURS_EAST and beside <= 2 * MINUTE

@@ -5,6 +5,12 @@ from typing import Final
 NODE_LEASES: Final = "kube-node-lease"
 """The namespace in which each kubelet renews a lease that is named after its node."""
 
+KUBE_SYSTEM: Final = "kube-system"
+"""The namespace of the control plane."""
+
+IDENTITY_LABEL: Final = "apiserver.kubernetes.io/identity"
+"""A label of the leases in kube-system by which API servers show that they run."""
+
 NODES: Final = "system:nodes"
 """The group of all kubelets."""
 

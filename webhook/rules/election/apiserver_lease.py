@@ -1,15 +1,13 @@
 """The identity leases of API servers, kube-system/apiserver-*."""
 
 from collections.abc import Iterable
-from typing import Final
 
 from webhook.api.field import forbidden
 from webhook.rules.change import LeaseChange
 from webhook.rules.finding import NOTHING, Finding
 from webhook.rules.rule import LEASES, NOT_A_RENEWAL, UPDATE, Rule
 from webhook.rules.statement import Statement
-
-IDENTITY_LABEL: Final = "apiserver.kubernetes.io/identity"
+from webhook.rules.well_known import IDENTITY_LABEL, KUBE_SYSTEM
 
 
 def apiserver_lease_is_written_by_the_api_server(change: LeaseChange) -> Iterable[Finding]:
@@ -19,7 +17,7 @@ def apiserver_lease_is_written_by_the_api_server(change: LeaseChange) -> Iterabl
     label may not be removed either, because without it the rule would not apply to the next write.
     """
     request = change.request
-    if request.namespace != "kube-system" or not request.name.startswith("apiserver-"):
+    if request.namespace != KUBE_SYSTEM or not request.name.startswith("apiserver-"):
         return NOTHING
     if IDENTITY_LABEL not in (change.old_metadata.labels or {}) or change.user.username == "system:apiserver":
         return NOTHING
