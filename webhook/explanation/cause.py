@@ -8,7 +8,8 @@ from webhook.explanation.words import count, length, name
 from webhook.history.cluster_history import ClusterHistory
 from webhook.history.lease_history import LeaseHistory
 from webhook.history.refusal import Refusal
-from webhook.history.renewals import Company
+from webhook.history.renewals import Company, received_within
+from webhook.history.tenure import Tenure
 from webhook.observations.observation import Origin
 
 _WITHOUT_EVIDENCE = "no other lease in the input shows whether the API server was away"
@@ -76,6 +77,12 @@ def cause_of(
         unheard = ", and the API server received no request of it in that time" if is_silent else ""
         return Cause(Blame.CLIENT, f"{others} renewed on time meanwhile{unheard}", is_silent=is_silent)
     return Cause(Blame.UNKNOWN, _WITHOUT_EVIDENCE)
+
+
+def cause_of_loss(cluster: ClusterHistory, history: LeaseHistory, before: Tenure, after: Tenure) -> Cause:
+    """Why a holder let the lease expire before the next one took it."""
+    start = before.since if before.last_renewal is None else before.last_renewal
+    return cause_of(cluster, history, start, after.since, received_within(before, start, after.since))
 
 
 def snapshot_cause(cluster: ClusterHistory, history: LeaseHistory, last: int, now: int) -> Cause:

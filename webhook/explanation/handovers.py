@@ -5,13 +5,12 @@ from itertools import pairwise
 from typing import Final
 
 from webhook.explanation import commands
-from webhook.explanation.cause import Blame, cause_of, in_words
+from webhook.explanation.cause import Blame, Cause, cause_of_loss, in_words
 from webhook.explanation.explained import Explained, explained
 from webhook.explanation.next_step import next_step
 from webhook.explanation.words import clock, length, name, writer
 from webhook.history.cluster_history import ClusterHistory
 from webhook.history.lease_history import LeaseHistory
-from webhook.history.renewals import received_within
 from webhook.history.tenure import Handover, Tenure
 from webhook.history.timing import timing_of
 from webhook.reports.model import Severity
@@ -31,18 +30,16 @@ def handovers(cluster: ClusterHistory, history: LeaseHistory, now: int) -> Itera
             yield _stolen(history, before, after, now)
         elif after.began is Handover.DELETED:
             yield _deleted(history, before, after, now)
-        elif after.began is Handover.EXPIRED and before.last_renewal is not None:
-            yield _lost(cluster, history, before, after, now)
+        elif after.began is Handover.EXPIRED:
+            yield _lost(history, before, after, cause_of_loss(cluster, history, before, after), now)
     if history.is_deleted and tenures:
         yield _deleted(history, tenures[-1], None, now)
 
 
-def _lost(cluster: ClusterHistory, history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Explained:
-    assert before.last_renewal is not None
-    requests = received_within(before, before.last_renewal, after.since)
-    cause = cause_of(cluster, history, before.last_renewal, after.since, requests)
+def _lost(history: LeaseHistory, before: Tenure, after: Tenure, cause: Cause, now: int) -> Explained:
+    last = before.since if before.last_renewal is None else before.last_renewal
     message = (
-        f"{name(before.holder)} last renewed at {clock(before.last_renewal, now)} and let the lease expire; "
+        f"{name(before.holder)} last renewed at {clock(last, now)} and let the lease expire; "
         f"{name(after.holder)} took it at {clock(after.since, now)}: no one led for up to "
         f"{length(after.leaderless or 0)}. {in_words(cause, before.holder)}{_afterwards(cause.blame, before, now)}"
     )

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.explanation.cause import Blame, Cause, cause_of, in_words
+from webhook.explanation.cause import Blame, Cause, cause_of, cause_of_loss, in_words
 from webhook.explanation.explained import Explained, explained
 from webhook.explanation.handovers import handovers
 from webhook.explanation.next_step import next_step
@@ -97,10 +97,8 @@ def _explained_by_refusals(cluster: ClusterHistory, history: LeaseHistory) -> It
     """The times before takeovers whose cause is that writes were refused."""
     tenures = list(history.tenures)
     for before, after in pairwise(tenures):
-        if after.began is Handover.EXPIRED and before.last_renewal is not None:
-            cause = cause_of(cluster, history, before.last_renewal, after.since)
-            if cause.blame is Blame.REFUSED:
-                yield before.last_renewal, after.since
+        if after.began is Handover.EXPIRED and cause_of_loss(cluster, history, before, after).blame is Blame.REFUSED:
+            yield before.last_renewal or before.since, after.since
 
 
 def _tenure_at(history: LeaseHistory, at: int) -> Tenure:

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
-from webhook.explanation.cause import cause_of, in_words
+from webhook.explanation.cause import cause_of_loss, in_words
 from webhook.explanation.incidents import late_renewals
 from webhook.history.cluster_history import ClusterHistory
 from webhook.history.lease_history import LeaseHistory
@@ -32,5 +32,5 @@ def with_causes(marks: Sequence[Mark], cluster: ClusterHistory, history: LeaseHi
 
 def _reasons(cluster: ClusterHistory, history: LeaseHistory) -> Iterator[tuple[int, str]]:
     for before, after in pairwise(history.tenures):
-        if after.began is Handover.EXPIRED and before.last_renewal is not None:
-            yield after.since, in_words(cause_of(cluster, history, before.last_renewal, after.since), before.holder)
+        if after.began is Handover.EXPIRED:
+            yield after.since, in_words(cause_of_loss(cluster, history, before, after), before.holder)
