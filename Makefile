@@ -7,7 +7,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check static docs model fuzz page mutation evidence e2e fence cluster image record record-attacks record-incidents bench faults fmt certs manifests derived package krew sbom audit dist lock clean
+.PHONY: help setup run test check static docs model fuzz page mutation evidence e2e fence cluster image record record-attacks record-incidents bench faults fmt certs manifests derived version package krew sbom audit dist lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -105,6 +105,9 @@ derived: $(READY) certs ## bring the Helm chart and `lease-webhook install` up t
 URL ?=
 RELEASE := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-release.txt
 
+version: $(READY) ## the version, if all that names it agrees; TAG= must name it too
+	@$(BIN)/python -m tests.release.version $(if $(TAG),--tag=$(TAG))
+
 package: $(READY) ## build wheel and source distribution; try them with every supported Python here, pipx and uvx
 	$(RELEASE)
 	$(BIN)/python -m tests.release.package $(if $(URL),--url=$(URL))
@@ -113,15 +116,16 @@ krew: package ## the kubectl plugin for Krew: archives and manifest in dist/; ne
 	$(if $(URL),,$(error make krew needs URL=, the address of the repository))
 	$(BIN)/python -m tests.release.krew --url=$(URL)
 
-sbom: $(READY) ## what the server consists of, as CycloneDX in dist/
+sbom: $(READY) ## what the server and the image of `make image` consist of, as CycloneDX in dist/
 	$(RELEASE)
 	@mkdir -p dist
 	$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --of JSON \
 		--output-file dist/lease-webhook.cdx.json requirements.txt
+	$(BIN)/python -m tests.release.image_sbom $(if $(ARCHIVE),--archive=$(ARCHIVE))
 
-audit: $(READY) ## known vulnerabilities of every locked package that runs in production
+audit: $(READY) ## known vulnerabilities of every locked package that runs in production; REQUIRED=1: never skip
 	$(RELEASE)
-	$(BIN)/pip-audit --requirement requirements.txt --require-hashes --disable-pip --strict
+	$(BIN)/python -m tests.release.advisories $(if $(REQUIRED),--required)
 
 dist: package sbom $(if $(URL),krew) ## what a release consists of, in dist/, with checksums; IMAGE= names the image in the manifests
 	$(BIN)/python -m tests.rendered.chart dist

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from tests.e2e.toolchain import MissingToolchainError, cache_directory
 
+WITH_DATABASE = "with dpkg's database"
+"""Tells trees that have it from older ones in a cache."""
 MERGED = ("bin", "lib", "lib32", "lib64", "libx32", "sbin")
 """Directories that are links into /usr on a Debian system, while packages may still name them."""
 
@@ -25,7 +27,7 @@ def unpacked(*packages: str, complete: bool = False) -> Path:
     cache.mkdir(parents=True, exist_ok=True)
     listed = _apt("--print-uris", packages, cache, complete=complete)
     files = sorted(line.split()[1] for line in listed.splitlines() if line.startswith("'"))
-    tree = cache / hashlib.sha256("\n".join(files).encode()).hexdigest()[:16]
+    tree = cache / hashlib.sha256("\n".join([WITH_DATABASE] * complete + files).encode()).hexdigest()[:16]
     if tree.exists():
         return tree
     unfinished = cache / f"{tree.name}.{os.getpid()}"
@@ -35,6 +37,8 @@ def unpacked(*packages: str, complete: bool = False) -> Path:
     _apt("--download-only", packages, cache, f"-oDir::Cache::archives={archives}", complete=complete)
     for archive in sorted(archives.glob("*.deb")):
         subprocess.run(["dpkg-deb", "-x", archive, unfinished / "root"], check=True)
+        if complete:
+            _record(archive, unfinished)
     _merge(unfinished / "root")
     (unfinished / "root").rename(tree)
     shutil.rmtree(unfinished)
@@ -78,6 +82,21 @@ def _apt(action: str, packages: Sequence[str], cache: Path, *options: str, compl
             f"Debian packages cannot be had (is `apt-get update` needed?): apt-get, exit {done.returncode}: {complaint}"
         )
     return done.stdout
+
+
+def _record(archive: Path, unfinished: Path) -> None:
+    """Note a package in dpkg's database of the tree, as an installation would."""
+    control = unfinished / "control" / archive.stem
+    control.mkdir(parents=True)
+    subprocess.run(["dpkg-deb", "-e", archive, control], check=True)
+    database = unfinished / "root" / "var" / "lib" / "dpkg"
+    (database / "info").mkdir(parents=True, exist_ok=True)
+    head, _, rest = (control / "control").read_text().strip().partition("\n")
+    with (database / "status").open("a") as status:
+        status.write(f"{head}\nStatus: install ok installed\n{rest}\n\n")
+    if (control / "md5sums").exists():
+        name = head.removeprefix("Package: ")
+        shutil.copy(control / "md5sums", database / "info" / f"{name}.md5sums")
 
 
 def _merge(root: Path) -> None:
