@@ -22,8 +22,9 @@ def main() -> None:
     FOLDER.mkdir()
     for name, text in rule_pages().items():
         (FOLDER / name).write_text(text)
+    shared = shared_files()
     shutil.rmtree(SHARE, ignore_errors=True)
-    for name, text in shared_files().items():
+    for name, text in shared.items():
         (SHARE / name).parent.mkdir(parents=True)
         (SHARE / name).write_text(text)
     PAGE.write_text(page())
