@@ -6,7 +6,7 @@ would make a file huge is written as a recipe: `{"repeat": ["9", 5000]}`.
 """
 
 import json
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,13 +32,17 @@ WHEN: Final = NOW + 5_000_000
 _PLACE: Final = '"@@"'
 
 
-class Case(Struct, frozen=True):
-    """One input; `times` says how often the same bytes are evaluated."""
+class Case(Struct, frozen=True, dict=True):
+    """One input, which is made when it is used; `times` says how often the same bytes are evaluated."""
 
     name: str
-    body: bytes
+    recipe: Document
     expect: Document
     times: int = 1
+
+    @cached_property
+    def body(self) -> bytes:
+        return _body(self.recipe)
 
 
 class PolicyCase(Struct, frozen=True):
@@ -69,7 +73,7 @@ def cases() -> tuple[Case, ...]:
             if "policy" in case:
                 continue
             name = f"{file.stem}: {case['id']}"
-            found.append(Case(name, _body(case), case["expect"], case.get("times", 1)))
+            found.append(Case(name, case, case["expect"], case.get("times", 1)))
     return tuple(found)
 
 

@@ -28,7 +28,7 @@ from webhook.rules.finding import MOST_FINDINGS, first_findings
 from webhook.server.respond import respond
 
 MANY: Final = 2000
-LONG: Final = 100_000
+LONG: Final = 30_000
 HIDDEN: Final = "\U000e0001\x1b\u202e\u115f"
 ALPHA: Final = make_candidate(put("apiVersion", "coordination.k8s.io/v1alpha1"), drop("spec.strategy"))
 DELETED: Final = make_lease(put("metadata.deletionTimestamp", "2025-11-20T12:00:00Z"))

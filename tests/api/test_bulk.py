@@ -108,17 +108,17 @@ def test_a_large_review_has_no_more_entries_than_an_object_that_is_stored(place:
     ("entry", "contradiction"),
     [
         pytest.param(
-            {"fieldsV1": {f"f:{number}": {} for number in range(MOST_TOKENS_OF_ENTRIES // 3)}},
+            lambda: {"fieldsV1": {f"f:{number}": {} for number in range(MOST_TOKENS_OF_ENTRIES // 3)}},
             "managedFields hold more than a stored object can have",
             id="a quarter of a million fields",
         ),
-        pytest.param({"manager": "{" * MOST_TOKENS_OF_ENTRIES}, "", id="as many braces in a text"),
+        pytest.param(lambda: {"manager": "{" * MOST_TOKENS_OF_ENTRIES}, "", id="as many braces in a text"),
     ],
 )
 def test_a_large_review_has_no_more_fields_of_entries_than_an_object_that_is_stored(
-    entry: Document, contradiction: str
+    entry: Callable[[], Document], contradiction: str
 ) -> None:
-    review = make_review(put("request.object.metadata.managedFields", [entry]), old=make_lease(), new=make_lease())
+    review = make_review(put("request.object.metadata.managedFields", [entry()]), old=make_lease(), new=make_lease())
     assert decode(to_bytes(review) + b" " * LARGEST_REQUEST).contradiction == contradiction
 
 

@@ -5,13 +5,15 @@ from typing import Any
 
 import yaml
 
+from webhook.yaml_reader import LOADER
+
 DEPLOY = Path(__file__).parents[2] / "deploy"
 Object = dict[str, Any]
 
 
 def documents(path: Path) -> list[Object]:
     """The objects in a file; a list of kustomize's replacements is none."""
-    return [document for document in yaml.safe_load_all(path.read_text()) if isinstance(document, dict)]
+    return [document for document in yaml.load_all(path.read_text(), Loader=LOADER) if isinstance(document, dict)]
 
 
 def replacements(component: str) -> list[Object]:

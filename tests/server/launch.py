@@ -1,7 +1,7 @@
 """The real server in a process of its own, with faults that only a test puts in: `python -m tests.server.launch`.
 
 The argument is a JSON object: the fields of `Options`, those of `Guards` under `guards`, and how a review behaves under
-`review`: `normal`, `bug` (raises) or `slow` (takes half a second).
+`review`: `normal`, `bug` (raises) or `slow` (takes half a second). `lines_waiting` is how many log lines may wait.
 """
 
 import sys
@@ -10,7 +10,7 @@ import time
 import msgspec
 
 from webhook.policy.model import Policy
-from webhook.server import reviewer
+from webhook.server import logs, reviewer
 from webhook.server.gunicorn_app import serve
 from webhook.server.http.guards import Guards
 from webhook.server.respond import ReviewResponse, respond
@@ -39,5 +39,6 @@ if __name__ == "__main__":
     # The workers are forks, so they inherit it.
     setattr(reviewer, "respond", BEHAVIORS[options.pop("review", "normal")])  # noqa: B010 - types forbid it
     options["client_names"] = tuple(options.get("client_names", ()))
+    setattr(logs, "LINES_WAITING", options.pop("lines_waiting", logs.LINES_WAITING))  # noqa: B010
     guards = Guards(**options.pop("guards", {}))
     serve(Options(guards=guards, **options))

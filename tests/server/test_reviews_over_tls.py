@@ -41,9 +41,13 @@ def post(connection: http.client.HTTPSConnection, body: bytes) -> tuple[int, str
     return answer.status, answer.headers.get_content_type(), answer.read()
 
 
-def in_process(body: bytes, since: int) -> list[ReviewResponse]:
-    """The replies at both ends of the time that the server had: a text may say how many seconds are left."""
-    return [respond(body, POLICY, now) for now in (since, time.time_ns() // 1000)]
+def check(status: int, body: bytes, review: bytes, since: int) -> ReviewResponse:
+    """Compare with the reply in process, at either end of the time that the server had: a text may name seconds."""
+    reply = respond(review, POLICY, since)
+    if reply.body != body:
+        reply = respond(review, POLICY, time.time_ns() // 1000)
+    assert (reply.status, reply.body) == (status, body)
+    return reply
 
 
 @pytest.mark.parametrize("recording", [pytest.param(one, id=one.file) for one in recordings()])
@@ -52,11 +56,9 @@ def test_a_recording_gets_the_same_bytes_as_in_process(
 ) -> None:
     since = time.time_ns() // 1000
     status, content_type, body = post(connection, recording.body)
-    replies = in_process(recording.body, since)
     assert (status, content_type) == (200, "application/json")
-    assert body in [reply.body for reply in replies]
     accept(body, recording.document()["request"]["uid"])
-    verdict = replies[0].verdict
+    verdict = check(status, body, recording.body, since).verdict
     assert verdict
     assert [finding for finding in verdict.findings if RULES[finding.rule].parity] == []
 
@@ -65,16 +67,15 @@ def test_a_recording_gets_the_same_bytes_as_in_process(
 def test_a_bad_input_gets_the_same_bytes_as_in_process(case: Case, connection: http.client.HTTPSConnection) -> None:
     since = time.time_ns() // 1000
     status, content_type, body = post(connection, case.body)
-    replies = in_process(case.body, since)
     assert status == case.expect.get("status", 200)
     assert content_type == ("application/json" if status == 200 else "text/plain")
-    assert (status, body) in [(reply.status, reply.body) for reply in replies]
+    check(status, body, case.body, since)
 
 
 def test_one_uid_in_parallel_gets_one_answer(server: Server) -> None:
     body = recordings()[0].body
     with ThreadPoolExecutor(16) as pool:
-        answers = set(pool.map(server.post, [body] * 200))
+        answers = set(pool.map(server.post, [body] * 100))
     assert len(answers) == 1
     ((status, answer),) = answers
     assert status == 200
