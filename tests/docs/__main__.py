@@ -1,6 +1,6 @@
 """`python -m tests.docs`: write what the pages take from the code: rule pages, tables and the output of commands.
 
-It also writes deploy/share/: the manual page and the completions.
+It also draws docs/images/elections/ and writes deploy/share/: the manual page and the completions.
 """
 
 import os
@@ -9,6 +9,8 @@ import shutil
 from tests.docs.commands import WIDTH, printed, runs_here
 from tests.docs.incident_page import PAGE, page
 from tests.docs.pages import ROOT, examples, pages
+from tests.docs.pictures import FOLDER as PICTURES
+from tests.docs.pictures import pictures
 from tests.docs.rule_pages import FOLDER, rule_pages
 from tests.docs.shared_files import FOLDER as SHARE
 from tests.docs.shared_files import shared_files
@@ -27,6 +29,10 @@ def main() -> None:
     for name, text in shared.items():
         (SHARE / name).parent.mkdir(parents=True)
         (SHARE / name).write_text(text)
+    shutil.rmtree(PICTURES, ignore_errors=True)
+    PICTURES.mkdir(parents=True)
+    for name, text in pictures().items():
+        (PICTURES / name).write_text(text)
     PAGE.write_text(page())
     for one in pages():
         text = one.read_text()

@@ -1,4 +1,4 @@
-"""The feed: versions of lanes, deletions that a watch missed, leases that nobody renews, bounded memory."""
+"""The feed: versions of lanes, deletions that a watch missed, leases that no one renews, bounded memory."""
 
 import json
 

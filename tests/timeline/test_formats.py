@@ -73,7 +73,7 @@ def test_a_picture_says_in_words_what_it_shows() -> None:
     words = description.text or ""
     assert "held by a_1 from 2026-11-18T11:06:40Z to 2026-11-18T11:07:05Z, 25 s" in words
     assert "held by a_1, who did not renew it in time" in words
-    assert "nobody held it" in words
+    assert "no one held it" in words
     assert "held by b_1 from 2026-11-18T11:07:15Z on" in words
 
 
@@ -185,7 +185,7 @@ def test_a_trace_has_a_process_for_each_namespace_and_a_thread_for_each_lane() -
 def test_slices_of_a_trace_follow_one_another_and_end_with_the_timeline() -> None:
     events = chrome_trace(timeline())["traceEvents"]
     slices = [event for event in events if event["ph"] == "X" and event["tid"] == 1]
-    assert [one["name"] for one in slices] == ["a_1", "overdue a_1", "nobody", "several holders", "b_1"]
+    assert [one["name"] for one in slices] == ["a_1", "overdue a_1", "no one", "several holders", "b_1"]
     assert all(one["ts"] + one["dur"] <= after["ts"] for one, after in pairwise(slices))
     assert slices[-1]["ts"] + slices[-1]["dur"] == ENDS
     assert slices[-1]["args"]["goes on"] is True

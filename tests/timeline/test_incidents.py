@@ -41,6 +41,7 @@ MARKED = {
     "one-identity": {MarkKind.IDENTITY_SHARED},
     "rights-removed": {MarkKind.DENIED, MarkKind.LATE},
     "steal-denied": {MarkKind.DENIED},
+    "steal-warned": {MarkKind.STEAL, MarkKind.WARNED},
     "two-applications": {MarkKind.TAKEOVER_BY_RELEASE},
 }
 """What a page about each of them must show."""

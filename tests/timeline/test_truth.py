@@ -10,6 +10,7 @@ from tests.history.fake_server import SECOND, START, FakeServer, together
 from webhook.cli.in_time_order import in_order_of_time
 from webhook.cli.observed import Input
 from webhook.observations.reader import read
+from webhook.rules.registry import RULES
 from webhook.timeline.builder import TimelineBuilder
 from webhook.timeline.model import Lane, Mark, MarkKind, SpanKind, Timeline
 
@@ -243,17 +244,23 @@ def test_a_conflict_is_how_electors_race_and_has_no_mark() -> None:
     assert marks(lane) == [("created", 0.0)]
 
 
+def said(rule: str) -> str:
+    return RULES[rule].summary.rstrip(".")
+
+
 ANNOTATIONS = [
     pytest.param(
         {"rules": "takeover-before-expiry=warn", "event": "steal"},
         "warned",
-        "lease-webhook warned about this steal by shop/db from pod a: takeover-before-expiry",
+        "lease-webhook warned about this steal by shop/db from pod a: takeover-before-expiry "
+        f"({said('takeover-before-expiry')})",
         id="a warning",
     ),
     pytest.param(
         {"rules": "duration-too-long=warn", "event": "edit", "would-deny": "duration-too-long"},
         "would-deny",
-        "lease-webhook admitted this edit by shop/db from pod a, and would deny it by duration-too-long",
+        "lease-webhook admitted this edit by shop/db from pod a, and would deny it by "
+        f"duration-too-long ({said('duration-too-long')})",
         id="a denial that a cap lifts",
     ),
 ]
@@ -276,7 +283,7 @@ def test_annotations_of_the_webhook_are_marks(view: View, annotations: dict[str,
     [
         pytest.param({"other.example/rules": "whatever it says"}, id="another webhook's"),
         pytest.param(
-            {"leases.lease-webhook.svc/rules": "renew-time-in-future=audit"}, id="one that nobody was warned of"
+            {"leases.lease-webhook.svc/rules": "renew-time-in-future=audit"}, id="one that no one was warned of"
         ),
     ],
 )

@@ -40,6 +40,7 @@ your own credentials: a list shows the present, a watch shows a history.
 
 _EPILOG = """\
 Examples:
+  lease-webhook timeline --example -o page.html
   kubectl get leases -A -w -o json --output-watch-events --show-managed-fields > leases.json   # for a while, then:
   lease-webhook timeline leases.json -o page.html
   lease-webhook timeline leases.json /var/log/kubernetes/audit -o page.html
@@ -52,6 +53,9 @@ Exit codes: 0 it was drawn, 2 no lease was found, or nothing could be read.
 
 FORMATS: Final = ("html", "json", "chrome-trace", "svg")
 STANDARD_OUTPUT: Final = "-"
+EXAMPLE: Final = Path(__file__).parent / "example"
+"""A leader that stood still, was replaced, and was fenced; recorded on a real API server."""
+EXAMPLE_FILES: Final = ("leases.json.gz", "audit.log.gz")
 _HIDDEN: Final = (
     "the input has no managedFields, so only the holders' own clocks say when they renewed; "
     "kubectl shows them with --show-managed-fields"
@@ -60,11 +64,20 @@ _HIDDEN: Final = (
 
 @click.command("timeline", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @click.argument("inputs", metavar="[FILE|DIR|-]...", nargs=-1, shell_complete=files)
-@click.option("-o", "--output", "place", metavar="FILE", default="", help="- is standard output", shell_complete=files)
+@click.option(
+    "-o",
+    "--output",
+    "place",
+    metavar="FILE",
+    default="",
+    help="where to write it; - is standard output",
+    shell_complete=files,
+)
 @click.option("--format", "output", type=click.Choice(FORMATS), default="html", help="html unless given")
 @click.option("--lease", "leases", metavar="NAMESPACE/NAME", multiple=True, help="only this one; may be repeated")
 @click.option("--from", "begins", metavar="RFC3339", help="draw from here")
 @click.option("--to", "ends", metavar="RFC3339", help="draw up to here")
+@click.option("--example", "is_example", is_flag=True, help="draw a recorded election instead of an input")
 @click.option("--serve", "is_live", is_flag=True, help="serve the page, and follow what happens")
 @click.option("--bind", "address", metavar="HOST:PORT", default=None, help="with --serve; 127.0.0.1 unless given")
 @cluster_options
@@ -76,6 +89,7 @@ def command(
     leases: tuple[str, ...],
     begins: str | None,
     ends: str | None,
+    is_example: bool,
     is_live: bool,
     address: str | None,
     context: str,
@@ -84,6 +98,10 @@ def command(
     all_namespaces: bool,
 ) -> int:
     """Read everything, then draw it."""
+    if is_example:
+        if inputs:
+            raise Failure("--example is an input of its own: it takes no file")
+        inputs = tuple(str(EXAMPLE / name) for name in EXAMPLE_FILES)
     wanted = [namespaced(lease, f"--lease: {lease} must be NAMESPACE/NAME") for lease in leases]
     window = (moment(begins) if begins else None, moment(ends) if ends else None)
     cluster = Cluster(context, kubeconfig, namespace, all_namespaces or not namespace)

@@ -1,4 +1,4 @@
-"""`timeline --serve`: the page live, at an address of this computer that nobody else can guess."""
+"""`timeline --serve`: the page live, at an address of this computer that no one else can guess."""
 
 import os
 import secrets

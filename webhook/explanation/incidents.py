@@ -43,7 +43,7 @@ def incidents(
 
 
 class Late(Struct, frozen=True):
-    """A holder that renewed so late that its time had run out, or that most clients would have given up."""
+    """A holder that renewed so late that its lease had expired, or that most clients would have given up."""
 
     silence: Silence
     tenure: Tenure

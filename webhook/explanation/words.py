@@ -11,7 +11,7 @@ LONGEST_NAME: Final = 80
 
 
 def name(text: str) -> str:
-    """A name that anybody may have chosen: quoted only if it holds something that would not be seen."""
+    """A name that anyone may have chosen: quoted only if it holds something that would not be seen."""
     shown = quote_within(text, LONGEST_NAME)
     plain = shown[1:-1]
     return plain if plain == text and not any(character.isspace() for character in text) else shown

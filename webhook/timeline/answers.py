@@ -1,12 +1,13 @@
 """What an audit log says of a write beside the write: refused, failed, slow, warned about, or denied but for a cap."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from webhook.explanation.words import length
 from webhook.history.refusal import SLOW
 from webhook.observations.observation import Observation
+from webhook.rules.registry import RULES
 from webhook.timeline.model import Mark, MarkKind
 from webhook.timeline.texts import by, refused, sentence, writer_name
 
@@ -43,12 +44,10 @@ def marks_of_answer(seen: Observation, at: int, holder: str) -> Iterator[Mark]:
     warned = [one.partition("=")[0] for one in modes if one.endswith("=warn")]
     event = ", ".join(_annotated(answer.annotations, "/event")) or "write"
     if would_deny:
-        text = (
-            f"lease-webhook admitted this {event}{by(seen.writer)}, and would deny it by {', '.join(would_deny)}{dry}"
-        )
+        text = f"lease-webhook admitted this {event}{by(seen.writer)}, and would deny it by {_said(would_deny)}{dry}"
         yield Mark(MarkKind.WOULD_DENY, at, sentence(text), holder, writer)
     elif warned:
-        text = f"lease-webhook warned about this {event}{by(seen.writer)}: {', '.join(warned)}{dry}"
+        text = f"lease-webhook warned about this {event}{by(seen.writer)}: {_said(warned)}{dry}"
         yield Mark(MarkKind.WARNED, at, sentence(text), holder, writer)
 
 
@@ -59,3 +58,8 @@ def _annotated(annotations: Mapping[str, str], suffix: str) -> list[str]:
     }
     found = (annotations.get(webhook + suffix, "") for webhook in sorted(ours))
     return list(dict.fromkeys(part for text in found for part in text.split(",") if part))
+
+
+def _said(rules: Iterable[str]) -> str:
+    """The names of rules with what they say, as far as they are known."""
+    return "; ".join(f"{name} ({RULES[name].summary.rstrip('.')})" if name in RULES else name for name in rules)

@@ -117,7 +117,7 @@ class TimelineBuilder(Struct):
         return Timeline(begins, ends, lanes, thinned, sources, read_at)
 
     def overdue_between(self, begins: int, ends: int) -> list[Key]:
-        """Leases whose holder's time has run out after `begins`, and not after `ends`."""
+        """Leases whose holder's time ends after `begins`, and not after `ends`."""
         times = ((key, record.overdue_at) for key, record in self._leases.items())
         return [key for key, at in times if at is not None and begins < at <= ends]
 

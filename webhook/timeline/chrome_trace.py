@@ -11,7 +11,7 @@ from webhook.timeline.model import Lane, Mark, Span, SpanKind, Timeline
 
 _NAMES: Final = {
     SpanKind.OVERDUE: "overdue",
-    SpanKind.LEADERLESS: "nobody",
+    SpanKind.LEADERLESS: "no one",
     SpanKind.OFFERED: "candidate",
     SpanKind.SEVERAL: "several holders",
 }

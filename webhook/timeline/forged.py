@@ -50,7 +50,7 @@ def forged_stamps(seen: Observation, old: Lease | None, old_entries: Sequence[En
 
 
 def is_plain_renewal(new: Sequence[Entry], old: Sequence[Entry]) -> bool:
-    """Whether a renewal only dates the one owner of renewTime anew, as nearly all do: then nothing is forged."""
+    """Whether a renewal only dates the one owner of renewTime again, as nearly all do: then nothing is forged."""
     if len(new) != len(old):
         return False
     changed = [(after, before) for after, before in zip(new, old, strict=True) if after != before]

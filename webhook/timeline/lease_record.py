@@ -68,7 +68,7 @@ class LeaseRecord(Struct):
 
     @property
     def overdue_at(self) -> int | None:
-        """When the present holder's time runs out, or ran out; None if that cannot be known."""
+        """When the present holder's lease expires, or expired; None if that cannot be known."""
         tenure = self.history.tenure
         if tenure is None or self.history.origin is Origin.REVIEW:
             return None
@@ -127,7 +127,7 @@ class LeaseRecord(Struct):
     def _changed_hands(
         self, seen: Observation, tenures: Sequence[Tenure | None], duration: int | None, bounds: Bounds
     ) -> None:
-        """Holders one after another: the one before, those that came with this observation, and nobody after them."""
+        """Holders one after another: the one before, those that came with this observation, and no one after them."""
         for tenure, following in pairwise(tenures):
             is_taken = following is not None and following.began in _TAKEN
             if tenure is not None and tenure.until is not None and not is_taken:

@@ -50,7 +50,7 @@ def aggregated(marks: Iterable[Mark], most: int) -> list[Mark]:
     return sorted(groups.values(), key=lambda mark: mark.at)
 
 
-def runs(marks: Iterable[Mark], longest: int = 2) -> list[Mark]:
+def runs(marks: Iterable[Mark], longest: int = 3) -> list[Mark]:
     """Marks in order, with each run of more than `longest` of one kind as one."""
     found: list[Mark] = []
     for _, same in groupby(sorted(marks, key=lambda mark: mark.at), key=lambda mark: mark.kind):

@@ -13,7 +13,7 @@ lists are flat:
 - `marks`: kind, at, text, holder, writer, count, ends or null: seven numbers for each.
 
 Kinds are indexes of `spanKinds` and `markKinds`, texts are indexes of `strings`, moments are microseconds since
-`begins` of the timeline, which may be negative. Characters that nobody would see, such as those that change the
+`begins` of the timeline, which may be negative. Characters that no one would see, such as those that change the
 direction of text, and lone surrogates, which JSON in UTF-8 cannot carry, are escaped in every text.
 """
 

@@ -50,17 +50,17 @@ class SpanRecord:
         self._begin(SpanKind.HELD, at, tenure, manager)
 
     def overdue(self, at: int) -> None:
-        """It was not renewed in time: from `at` on anybody could have taken it."""
+        """It was not renewed in time: from `at` on anyone could have taken it."""
         if self._open and self._open.kind is SpanKind.HELD:
             self._begin(SpanKind.OVERDUE, at, self._open.tenure, self._open.manager)
 
     def renewed(self, at: int) -> None:
-        """It is held again by the one that had let it run out."""
+        """It is held again by the one that had let it expire."""
         if self._open and self._open.kind is SpanKind.OVERDUE:
             self._begin(SpanKind.HELD, at, self._open.tenure, self._open.manager)
 
     def vacate(self, at: int) -> None:
-        """From now on nobody holds it."""
+        """From now on no one holds it."""
         self._begin(SpanKind.LEADERLESS, at, None, "")
 
     def offer(self, at: int) -> None:
@@ -77,7 +77,7 @@ class SpanRecord:
         Args:
             overdue_at: since when the present holder is late, if it is.
             end: where the timeline ends, in microseconds since 1970.
-            is_gone: the lease was deleted, so that nobody holds it is nothing that lasts.
+            is_gone: the lease was deleted, so that no one holds it is nothing that lasts.
 
         """
         current = self._open

@@ -158,7 +158,7 @@ def _gaps(canvas: _Canvas, axis: Axis, lane: Lane, until: int) -> None:
 
 
 def _bar_label(span: Span, x: float, y: float, width: float) -> Iterator[str]:
-    label = {SpanKind.LEADERLESS: "nobody", SpanKind.OVERDUE: "overdue", SpanKind.SEVERAL: "several"}.get(
+    label = {SpanKind.LEADERLESS: "no one", SpanKind.OVERDUE: "overdue", SpanKind.SEVERAL: "several"}.get(
         span.kind, span.holder
     )
     if len(label) * _CHARACTER + 12 <= width:

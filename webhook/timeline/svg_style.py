@@ -1,4 +1,4 @@
-"""How a picture looks, in light and dark. Holders have colors, and what nobody holds has a pattern as well."""
+"""How a picture looks, in light and dark. Holders have colors, and what no one holds has a pattern as well."""
 
 from typing import Final
 

@@ -15,7 +15,7 @@ MOST_SPANS: Final = 40
 _LONGEST_HOLDER: Final = 60
 
 _WORDS: Final = {
-    SpanKind.LEADERLESS: "nobody held it",
+    SpanKind.LEADERLESS: "no one held it",
     SpanKind.OFFERED: "it was offered",
     SpanKind.SEVERAL: "several short spans",
 }
@@ -54,7 +54,7 @@ def legend(lane: Lane, colors: dict[str, str]) -> Iterator[tuple[str, str]]:
     if SpanKind.OVERDUE in kinds:
         yield "late", "not renewed in time"
     if SpanKind.LEADERLESS in kinds:
-        yield "none", "nobody holds it"
+        yield "none", "no one holds it"
     if SpanKind.SEVERAL in kinds:
         yield "several", "several holders"
 

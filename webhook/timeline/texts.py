@@ -17,6 +17,9 @@ _LONGEST_FIELD: Final = 60
 _LEASE_FIELDS: Final = ("lease_duration_seconds", "lease_transitions", "strategy", "preferred_holder")
 _CANDIDATE_FIELDS: Final = ("lease_name", "binary_version", "emulation_version", "strategy", "preferred_strategies")
 
+_NOTHING: Final[tuple[object, ...]] = (None, "", [])
+"""An API server stores all of them as nothing."""
+
 
 def shown(text: str) -> str:
     """A name as it is drawn and searched for."""
@@ -50,7 +53,7 @@ def changed_fields(old: LeaseSpec | LeaseCandidateSpec, new: LeaseSpec | LeaseCa
     return ", ".join(
         f"{_camel(field)} {_value(before)} -> {_value(after)}"
         for field, before, after in pairs
-        if before != after and (before or after or isinstance(before or after, int))
+        if before != after and not (before in _NOTHING and after in _NOTHING)
     )
 
 

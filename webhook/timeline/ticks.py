@@ -29,11 +29,6 @@ class TickRecord:
             del moments[:half]
 
     @property
-    def last(self) -> int | None:
-        """The latest renewal."""
-        return self._moments[-1] if self._moments else None
-
-    @property
     def ticks(self) -> Ticks:
         """All of them, as they are kept."""
         return Ticks(tuple(self._moments), tuple(self._buckets))

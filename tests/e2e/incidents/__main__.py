@@ -13,7 +13,6 @@ from typing import Final
 
 from tests.e2e.incidents import truth
 from tests.e2e.incidents.cases import AFTERWARDS, CASES, Case
-from tests.e2e.incidents.odd_writers import ROUTE_NAME
 from tests.e2e.incidents.recording import Recording
 from tests.e2e.incidents.scene import DURATION, Scene
 from tests.e2e.incidents.stage import Plane, Stage
@@ -60,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _record(stage: Stage, case: Case, directory: Path) -> None:
     begin = time.time_ns() // 1000
     with Recording(stage, case.name, case.namespace) as recording:
-        scene = Scene(stage, case.namespace, case.lease, route=ROUTE_NAME if case.is_reviewed else "")
+        scene = Scene(stage, case.namespace, case.lease, route=case.route)
         try:
             case.play(scene)
             time.sleep(AFTERWARDS)

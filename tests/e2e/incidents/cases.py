@@ -19,7 +19,8 @@ LONG: Final = DURATION + 2.0
 class Case(Struct, frozen=True):
     """An incident: what happened in a sentence, the cause in a word, and where it is played.
 
-    `is_reviewed`: the webhook reviews the writes of its namespace. `is_alone`: it concerns every lease of the cluster.
+    `route`: a webhook of that name reviews the writes of its namespace. `is_alone`: it concerns every lease of the
+    cluster.
     """
 
     name: str
@@ -28,7 +29,7 @@ class Case(Struct, frozen=True):
     namespace: str
     lease: str
     play: Callable[[Scene], None]
-    is_reviewed: bool = False
+    route: str = ""
     is_alone: bool = False
 
 
@@ -254,7 +255,16 @@ CASES: Final = (
         "vouchers",
         "vouchers",
         odd_writers.steal_denied,
-        is_reviewed=True,
+        route=odd_writers.STRICT_ROUTE,
+    ),
+    Case(
+        "steal-warned",
+        "A job took the lease while its leader renewed it, and the webhook warned.",
+        "stolen",
+        "receipts",
+        "receipts",
+        odd_writers.steal_warned,
+        route=odd_writers.STANDARD_ROUTE,
     ),
     Case(
         "coordinated",

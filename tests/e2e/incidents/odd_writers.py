@@ -3,6 +3,8 @@
 import datetime as dt
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from tests.e2e.api_client import MERGE
@@ -17,7 +19,8 @@ from tests.e2e.webhook_server import WebhookServer
 
 BEHIND: Final = 40
 """Seconds."""
-ROUTE_NAME: Final = "incidents"
+STRICT_ROUTE: Final = "incidents"
+STANDARD_ROUTE: Final = "incidents-standard"
 
 
 def clock_behind(scene: Scene) -> None:
@@ -50,9 +53,7 @@ def stolen(scene: Scene) -> None:
 def steal_denied(scene: Scene) -> None:
     """The same, and the webhook reviews it."""
     stage = scene.stage
-    with WebhookServer(stage.directory, stage.certs, policy="strict") as server:
-        stage.register(ROUTE_NAME, server.port, failure_policy="Fail")
-        stage.settle()
+    with _reviewed(scene, STRICT_ROUTE, "strict"):
         first = _one(scene)
         job = stage.pod(scene.namespace, "migration", "migration-28771-t6lkd")
         for _ in range(3):
@@ -61,9 +62,26 @@ def steal_denied(scene: Scene) -> None:
             if reply.status == 200:
                 raise RuntimeError("the webhook let a steal pass")
             time.sleep(1.5)
+
+
+def steal_warned(scene: Scene) -> None:
+    """The same with the preset that only warns a writer of the lease's own namespace."""
+    with _reviewed(scene, STANDARD_ROUTE, "standard"):
+        stolen(scene)
+
+
+@contextmanager
+def _reviewed(scene: Scene, route: str, policy: str) -> Iterator[None]:
+    stage = scene.stage
+    directory = stage.directory / route
+    directory.mkdir()
+    with WebhookServer(directory, stage.certs, policy=policy) as server:
+        stage.register(route, server.port, failure_policy="Fail")
+        stage.settle()
+        yield
         stage.admin.send(
             "DELETE",
-            "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/e2e-incidents",
+            f"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/e2e-{route}",
         ).expect(200)
 
 

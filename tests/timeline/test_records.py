@@ -1,0 +1,367 @@
+"""What records keep of leases and candidates, observation by observation, where inputs are odd."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.factories import changed, make_lease, put
+from tests.history.fake_server import SECOND, START, FakeServer
+from webhook.api.managed_fields import Entry
+from webhook.api.micro_time import canonical, canonical_seconds
+from webhook.api.objects import LeaseSpec
+from webhook.history.tenure import Handover, Tenure
+from webhook.live.presence import Presence
+from webhook.observations.observation import Act, Fenced, LogEnd, Observation, Origin, Source, Writer
+from webhook.observations.reader import read
+from webhook.timeline.builder import TimelineBuilder
+from webhook.timeline.edits import edit_of
+from webhook.timeline.forged import is_plain_renewal
+from webhook.timeline.model import Lane, MarkKind, SpanKind, Timeline
+from webhook.timeline.reach import Reach
+from webhook.timeline.spans import SpanRecord
+
+LATEST = START + 3600 * SECOND
+
+
+def at(seconds: float) -> int:
+    return START + int(seconds * SECOND)
+
+
+def candidate(seconds: float, **spec: Any) -> dict[str, Any]:
+    """A LeaseCandidate as it was stored then."""
+    entry = {
+        "manager": "scheduler",
+        "operation": "Update",
+        "apiVersion": "coordination.k8s.io/v1beta1",
+        "time": canonical_seconds(at(seconds)),
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:spec": {"f:renewTime": {}}},
+    }
+    return {
+        "kind": "LeaseCandidate",
+        "apiVersion": "coordination.k8s.io/v1beta1",
+        "metadata": {
+            "name": "node-a",
+            "namespace": "kube-system",
+            "creationTimestamp": canonical_seconds(START),
+            "managedFields": [entry],
+        },
+        "spec": {
+            "leaseName": "scheduler",
+            "binaryVersion": "1.37.0",
+            "strategy": "OldestEmulationVersion",
+            "renewTime": canonical(at(seconds)),
+            **spec,
+        },
+    }
+
+
+def event(verb: str, one: dict[str, Any] | None, seconds: float, code: int = 200) -> dict[str, Any]:
+    """An event of the audit log about the candidate."""
+    return {
+        "kind": "Event",
+        "apiVersion": "audit.k8s.io/v1",
+        "stage": "ResponseComplete",
+        "verb": verb,
+        "user": {"username": "system:kube-scheduler"},
+        "objectRef": {
+            "resource": "leasecandidates",
+            "namespace": "kube-system",
+            "name": "node-a",
+            "apiGroup": "coordination.k8s.io",
+        },
+        "responseStatus": {"code": code, "message": "no" if code >= 400 else ""},
+        "responseObject": one,
+        "stageTimestamp": canonical(at(seconds)),
+    }
+
+
+def built(*values: dict[str, Any]) -> Timeline:
+    builder = TimelineBuilder(LATEST)
+    text = b"".join(json.dumps(value, separators=(",", ":")).encode() + b"\n" for value in values)
+    assert list(builder.observe_all(read("in", [text]))) == []
+    return builder.timeline(builder.reach.until or LATEST)
+
+
+def the_candidate(timeline: Timeline) -> Lane:
+    (lease,) = timeline.lanes
+    (one,) = lease.candidates
+    return one
+
+
+def kinds(lane: Lane) -> list[MarkKind]:
+    return [mark.kind for mark in lane.marks]
+
+
+def test_the_life_of_a_candidate() -> None:
+    timeline = built(
+        event("create", candidate(0), 0.5),
+        event("get", None, 1),
+        event("update", candidate(2), 2),
+        event("update", candidate(2, pingTime=canonical(at(3))), 3),
+        event("update", candidate(4, pingTime=canonical(at(3)), binaryVersion="1.38.0"), 4),
+        event("update", None, 5, 403),
+        event("delete", None, 6),
+        event("update", None, 7),
+    )
+    one = the_candidate(timeline)
+    created, pinged, edit, denied, deleted = one.marks
+    assert kinds(one) == [MarkKind.CREATED, MarkKind.PINGED, MarkKind.EDIT, MarkKind.DENIED, MarkKind.DELETED]
+    assert created.text == "the candidate was created by system:kube-scheduler"
+    assert edit.text == 'binaryVersion "1.37.0" -> "1.38.0" by system:kube-scheduler'
+    assert (pinged.at, denied.at, deleted.at) == (at(3), at(5), at(6))
+    assert [(span.kind, span.begins, span.ends) for span in one.spans] == [(SpanKind.OFFERED, at(0.5), at(6))]
+    assert one.ticks.moments == (at(2), at(4))
+
+
+@pytest.mark.parametrize("first", ["DELETED", "MODIFIED"])
+def test_a_candidate_of_a_watch_is_dated_by_its_stamps(first: str) -> None:
+    watch = [
+        {"type": "ADDED", "object": candidate(10)},
+        {"type": "MODIFIED", "object": candidate(20)},
+        {"type": first, "object": candidate(30)},
+        {"type": "ADDED", "object": candidate(40)},
+    ]
+    one = the_candidate(built(*watch))
+    assert one.spans[0].begins == at(0)
+    assert len(one.spans) == (2 if first == "DELETED" else 1)
+
+
+def test_a_candidate_without_stamps_is_dated_by_itself_and_one_of_the_future_not_at_all() -> None:
+    plain = changed(candidate(10), put("metadata.managedFields", []))
+    future = changed(candidate(5000), put("metadata.creationTimestamp", canonical_seconds(at(5000))))
+    one = the_candidate(built({"type": "ADDED", "object": plain}, {"type": "MODIFIED", "object": future}))
+    assert one.ticks.moments == (at(10),)
+
+
+def test_a_candidate_that_offers_itself_for_another_lease_moves() -> None:
+    watch = [
+        {"type": "ADDED", "object": candidate(1)},
+        {"type": "MODIFIED", "object": candidate(2, leaseName="other")},
+    ]
+    (lease,) = built(*watch).lanes
+    assert (lease.name, [one.name for one in lease.candidates]) == ("other", ["node-a"])
+
+
+def review(operation: str, old: dict[str, Any] | None, new: dict[str, Any] | None) -> dict[str, Any]:
+    return {
+        "kind": "AdmissionReview",
+        "apiVersion": "admission.k8s.io/v1",
+        "request": {
+            "uid": "1",
+            "kind": {"group": "coordination.k8s.io", "version": "v1beta1", "kind": "LeaseCandidate"},
+            "resource": {"group": "coordination.k8s.io", "version": "v1beta1", "resource": "leasecandidates"},
+            "namespace": "kube-system",
+            "name": "node-a",
+            "operation": operation,
+            "userInfo": {"username": "system:kube-scheduler"},
+            "object": new,
+            "oldObject": old,
+        },
+    }
+
+
+def test_a_review_of_a_candidate_says_what_it_was_before() -> None:
+    new = candidate(2, pingTime=canonical(at(2)))
+    one = the_candidate(built(review("UPDATE", candidate(1), new)))
+    assert kinds(one) == [MarkKind.PINGED]
+
+
+def test_leases_beyond_the_most_are_counted() -> None:
+    builder = TimelineBuilder(LATEST, most_lanes=1)
+    server = FakeServer()
+    for name in "abc":
+        server.elector(name, f"shop/{name}").take()
+    for lease in ("one", "two"):
+        item = {"type": "ADDED", "object": changed(candidate(0), put("metadata.name", lease))}
+        server_items = read("in", [json.dumps(item).encode()])
+        assert list(builder.observe_all(server_items)) == []
+    assert list(builder.observe_all(read("in", [server.watch()]))) == []
+    timeline = builder.timeline(LATEST)
+    assert [lane.name for lane in timeline.lanes] == ["scheduler", "a"]
+    assert timeline.thinned == ("3 observations of leases and candidates beyond the first 1 of each are left out",)
+
+
+def test_a_log_without_leases_that_ends_reaches_its_end() -> None:
+    builder = TimelineBuilder(LATEST)
+    builder.observe(LogEnd(at(5)))
+    builder.observe(LogEnd(LATEST + SECOND))
+    assert builder.reach.until == LATEST
+    assert builder.is_empty
+
+
+def test_a_request_for_many_leases_says_nothing_of_one() -> None:
+    builder = TimelineBuilder(LATEST)
+    builder.observe(
+        Observation(
+            source=Source("in", 1), origin=Origin.AUDIT_LOG, act=Act.COLLECTION, kind="Lease", namespace="shop", name=""
+        )
+    )
+    assert builder.is_empty
+
+
+def test_fences_of_many_leases_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webhook.timeline.fenced.MOST_FENCES", 2)
+    builder = TimelineBuilder(LATEST)
+    for number in range(5):
+        for name in (f"lease-{number}", ""):
+            builder.observe(
+                Fenced(
+                    source=Source("in", number),
+                    at=at(number),
+                    fence=f"fence-{number}",
+                    namespace="shop" if name else "",
+                    name=name,
+                    writer=Writer("admin"),
+                    target="patch deployments.apps shop/web",
+                    message="",
+                    is_refused=True,
+                )
+            )
+    timeline = builder.timeline(LATEST)
+    assert [lane.name for lane in timeline.lanes] == ["lease-0", "lease-1"]
+    assert [len(lane.marks) for lane in timeline.lanes] == [2, 2]
+    assert len(timeline.thinned) == 2
+
+
+EDITS = [
+    pytest.param({"holder_identity": "b"}, "", id="another holder"),
+    pytest.param({}, "", id="nothing"),
+    pytest.param({"renew_time": "2026-01-01T00:00:02.000000Z"}, "", id="a renewal"),
+    pytest.param({"acquire_time": "2026-01-01T00:00:02.000000Z"}, "acquireTime was changed", id="acquireTime alone"),
+    pytest.param({"renew_time": None}, "renewTime was removed", id="no renewTime"),
+    pytest.param({"preferred_holder": "b"}, 'preferredHolder absent -> "b"', id="a preferred holder"),
+    pytest.param({"lease_duration_seconds": 1}, "leaseDurationSeconds 15 -> 1", id="a shorter duration"),
+    pytest.param({"lease_transitions": None}, "leaseTransitions 0 -> absent", id="a removed count"),
+]
+
+
+@pytest.mark.parametrize(("change", "text"), EDITS)
+def test_what_counts_as_an_edit(change: dict[str, Any], text: str) -> None:
+    fields: dict[str, Any] = {
+        "holder_identity": "a",
+        "lease_duration_seconds": 15,
+        "acquire_time": "2026-01-01T00:00:00.000000Z",
+        "renew_time": "2026-01-01T00:00:00.000000Z",
+        "lease_transitions": 0,
+    }
+    assert edit_of(LeaseSpec(**fields), LeaseSpec(**{**fields, **change})) == text
+
+
+def test_a_slow_answer_is_marked() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(4)
+    server.log[-1]["requestReceivedTimestamp"] = canonical(server.now - 3 * SECOND)
+    (lane,) = built(*server.log).lanes
+    (slow,) = [mark for mark in lane.marks if mark.kind is MarkKind.SLOW]
+    assert slow.text == "the API server took 3 s to answer a write by shop/db from pod a"
+
+
+def test_a_lease_that_another_releases_was_taken_from_its_holder() -> None:
+    server = FakeServer()
+    a, b = server.elector("a", "shop/db"), server.elector("b", "shop/db")
+    a.lead(4)
+    b.release()
+    (lane,) = built(*server.log).lanes
+    assert lane.marks[-1].kind is MarkKind.RELEASE
+    assert lane.marks[-1].text == "a_1 was removed as the holder by shop/db from pod b"
+
+
+def test_a_lease_without_a_holder_has_no_leader() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.take(holderIdentity="")
+    server.wait(2)
+    a.take()
+    (lane,) = built(*server.log).lanes
+    assert [span.kind for span in lane.spans] == [SpanKind.LEADERLESS, SpanKind.HELD]
+    assert kinds(lane) == [MarkKind.CREATED, MarkKind.CLAIM]
+    assert lane.marks[0].text == "it was created without a holder by shop/db from pod a"
+
+
+def test_a_lease_with_a_stamp_of_the_future_is_dated_when_it_was_last_seen() -> None:
+    lease = make_lease(put("metadata.creationTimestamp", canonical_seconds(at(9000))))
+    assert built({"type": "ADDED", "object": lease}).lanes
+
+
+def test_many_inputs_about_one_lease_are_remembered_one_by_one() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(30)
+    builder = TimelineBuilder(LATEST)
+    for number, item in enumerate(read("in", [server.watch()])):
+        assert isinstance(item, Observation)
+        renamed = {name: getattr(item, name) for name in item.__struct_fields__}
+        builder.observe(Observation(**{**renamed, "source": Source(f"file-{number}", 1)}))
+    (lane,) = builder.timeline(at(30)).lanes
+    assert lane.ticks.count == 15
+
+
+def test_a_reach_of_what_has_no_time_is_nothing() -> None:
+    reach = Reach()
+    reach.seen(Act.STORED, Origin.DUMP, None)
+    assert (reach.until, reach.begins(7)) == (None, 7)
+
+
+def test_spans_that_do_not_exist_cannot_be_late() -> None:
+    record = SpanRecord()
+    record.overdue(1)
+    record.renewed(1)
+    assert record.spans(None, 2, is_gone=False) == ()
+    record.vacate(1)
+    record.overdue(2)
+    record.renewed(2)
+    assert [span.kind for span in record.spans(None, 3, is_gone=False)] == [SpanKind.LEADERLESS]
+    record.hold(1, Tenure("a", 1, Handover.CREATED), "")
+    assert record.spans(1, 3, is_gone=False)[0].kind is SpanKind.OVERDUE
+
+
+OWNED: dict[str, Any] = {"f:spec": {"f:renewTime": {}, "f:holderIdentity": {}}}
+OTHER: dict[str, Any] = {"f:metadata": {"f:labels": {"f:a": {}}}}
+
+
+def entry(manager: str, second: int, fields: dict[str, Any] = OWNED) -> Entry:
+    return Entry(manager, "Update", "coordination.k8s.io/v1", "", f"2026-01-01T00:00:{second:02d}Z", fields)
+
+
+OLD = [entry("operator", 1), entry("kubectl", 1, OTHER)]
+PLAIN = [
+    pytest.param([entry("operator", 2), OLD[1]], True, id="a later stamp of the owner"),
+    pytest.param([entry("operator", 0), OLD[1]], False, id="an earlier stamp"),
+    pytest.param([entry("thief", 2), OLD[1]], False, id="another manager"),
+    pytest.param([OLD[0], entry("kubectl", 2, OTHER)], False, id="a stamp of another entry"),
+    pytest.param([entry("operator", 2), entry("kubectl", 2, OTHER)], False, id="two stamps"),
+    pytest.param([entry("operator", 2)], False, id="an entry less"),
+    pytest.param(OLD, False, id="the same list"),
+    pytest.param([entry("operator", 2, {"f:spec": {"f:renewTime": {}}}), OLD[1]], False, id="other fields"),
+]
+
+
+@pytest.mark.parametrize(("new", "is_plain"), PLAIN)
+def test_a_plain_renewal_dates_one_owner_again(new: list[Entry], is_plain: bool) -> None:
+    assert is_plain_renewal(new, OLD) is is_plain
+
+
+def test_so_many_objects_of_a_watch_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webhook.live.presence.MOST_OBJECTS", 2)
+    presence = Presence()
+
+    def seen(name: str, act: Act = Act.STORED) -> None:
+        item = Observation(
+            source=Source("watch", 1), origin=Origin.WATCH, act=act, kind="Lease", namespace="shop", name=name
+        )
+        presence.seen("watch", item)
+
+    for name in "abc":
+        seen(name)
+    presence.began("watch")
+    seen("a")
+    seen("b", Act.DELETED)
+    assert list(presence.gone("watch")) == []
+    seen("b")
+    presence.began("watch")
+    seen("a")
+    assert [one.name for one in presence.gone("watch")] == ["b"]
+    for name in "xy":
+        seen(name)
+    assert list(presence.gone("watch")) == []
