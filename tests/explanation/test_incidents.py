@@ -41,6 +41,10 @@ SAID: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "rights-removed": ({"renewal-late": "client"}, {"renewal-late": "refused"}),
     # Nothing was stored, so a watch shows nothing.
     "steal-denied": ({}, {"write-refused": "denied"}),
+    "steal-warned": (
+        {"lease-stolen": "stolen", "lease-shared": "shared-lease"},
+        {"lease-stolen": "stolen", "lease-shared": "shared-lease"},
+    ),
     "two-applications": ({"lease-shared": "shared-lease"}, {"lease-shared": "shared-lease"}),
 }
 EACH = pytest.mark.parametrize("one", [pytest.param(one, id=one.name) for one in incidents()])
