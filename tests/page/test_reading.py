@@ -13,7 +13,7 @@ def at_instant(lane: Lane, timeline: Timeline, seconds: float) -> str:
     (span,) = [one for one in lane.spans if one.begins <= at < (one.ends or timeline.ends)]
     if span.kind is SpanKind.LEADERLESS:
         return "no leader for"
-    return f"overdue: {span.holder}" if span.kind is SpanKind.OVERDUE else span.holder
+    return f"{span.holder}, overdue" if span.kind is SpanKind.OVERDUE else span.holder
 
 
 @pytest.mark.parametrize(("typed", "seconds"), [("12:03:10", 190), ("12:05", 300), ("2026-11-22 12:01:58.5", 118.5)])
@@ -28,6 +28,31 @@ def test_who_led_at_an_instant_stands_beside_every_lane(opened: Open, typed: str
         assert label.startswith(at_instant(lane, timeline, seconds))
         assert f"{lane.namespace}/{lane.name} is" in page.text("#reading") or "no leader" in label
     assert page.page.is_visible(".cursor.fixed")
+
+
+def test_an_instant_after_the_end_is_said_to_be_so(opened: Open) -> None:
+    page = opened(sample_timeline(3))
+    page.page.fill("#at", "12:30")
+    page.page.press("#at", "Enter")
+    page.settle()
+    assert page.text("#reading") == "At 12:30:00: outside of what was read, 12:00:00 to 12:10:00."
+
+
+def test_a_holder_that_has_renewed_for_the_last_time_is_no_sure_leader(opened: Open) -> None:
+    timeline = sample_timeline(50)
+    page = opened(timeline)
+    page.page.fill("#at", "12:02:10.5")
+    page.page.press("#at", "Enter")
+    page.settle()
+    at = timeline.begins + 130_500_000
+    sure = 0
+    for lane in timeline.lanes:
+        last = max(tick for tick in lane.ticks.moments if tick <= at)
+        next_one = min(tick for tick in lane.ticks.moments if tick > at)
+        (span,) = [one for one in lane.spans if one.begins <= at < (one.ends or timeline.ends)]
+        sure += span.kind is SpanKind.HELD and next_one - last < 15 * SECOND
+    assert f"{sure} of 50 leases have a leader." in page.text("#reading")
+    assert sure < 50
 
 
 def test_an_instant_without_sense_is_marked_as_wrong(opened: Open) -> None:

@@ -12,10 +12,11 @@ function paintCursor() {
   line.style("left", `${x}px`).style("height", `${Math.max(view.tops.at(-1), chart.height)}px`).property("hidden", x < left || x > right).classed("fixed", view.pointer === null);
   d3.select(list).selectAll(".lane").each(function read(lane) {
     const state = stateAt(book, lane, at);
-    const [swatch, words] = this.querySelector(".state").children;
+    const [swatch, words, note] = this.querySelector(".state").children;
     put(swatch.parentNode, { class: `state ${state.kind}` });
-    put(swatch, { class: state.span ? `swatch ${state.kind} c${lane.colors.get(state.span.holder)}` : "" });
-    put(words, {}, state.note ? `${state.note}: ${state.short}` : state.short);
+    put(swatch, { class: state.span ? `swatch ${state.span.kind} c${lane.colors.get(state.span.holder)}` : "" });
+    put(words, {}, state.short);
+    put(note, {}, state.note ? `, ${state.note}` : "");
   });
   const input = element("at");
   if (document.activeElement !== input) input.value = instant(book, at, 3);
@@ -24,14 +25,18 @@ function paintCursor() {
 
 /** What is so at an instant, over all lanes in words. */
 function reading(at, isEnd) {
-  const leases = view.lanes.filter((lane) => lane.kind === "Lease");
-  const states = leases.map((lane) => [lane, stateAt(book, lane, at)]);
-  const led = states.filter(([, state]) => state.kind === "held").length;
   const start = isEnd ? "At the end: " : `At ${instant(book, at, wantedDigits())}: `;
-  const chosen = view.active && view.active.lane ? view.active.lane : view.active;
-  const spoken = leases.length <= MOST_READ ? states : states.filter(([lane]) => lane === chosen);
-  const all = leases.length <= MOST_READ ? "" : `${led} of ${count(leases.length, "lease")} with a leader. `;
-  return start + all + spoken.map(([, state]) => `${state.long}.`).join(" ");
+  if (at < book.from || at > book.ends) return `${start}outside of what was read, ${instant(book, book.from)} to ${instant(book, book.ends)}.`;
+  const states = view.lanes.filter((lane) => lane.kind === "Lease").map((lane) => [lane, stateAt(book, lane, at)]);
+  const chosen = view.active && (view.active.lane || view.active);
+  const others = states.filter(([, state]) => state.kind !== "held");
+  const spoken = states.length <= MOST_READ ? states : d3.sort(others, ([lane]) => lane !== chosen).slice(0, MOST_READ);
+  const held = states.find(([lane]) => lane === chosen);
+  if (held && !spoken.includes(held)) spoken.unshift(held);
+  const led = states.length - others.length;
+  const all = states.length <= MOST_READ ? "" : `${led} of ${count(states.length, "lease")} ${states.length === 1 ? "has" : "have"} a leader. `;
+  const left = others.length - spoken.filter((one) => others.includes(one)).length;
+  return start + all + spoken.map(([, state]) => `${state.long}.`).join(" ") + (left > 0 && states.length > MOST_READ ? ` And ${left} more without.` : "");
 }
 
 function wantedDigits() {

@@ -43,6 +43,7 @@ function newLane(book, raw, message, shift, parent) {
   lane.colors = colors(lane);
   lane.gaps = gapsOf(lane);
   lane.handovers = handoversOf(lane);
+  lane.isQuiet = !lane.marks.length && !lane.gaps.length && !lane.handovers;
   return lane;
 }
 
@@ -130,10 +131,12 @@ function stateAt(book, lane, at) {
   const renewed = span.begins >= book.from && !(tick > span.begins) && span.kind === "held" ? span.begins : tick;
   const renewal = renewed === undefined ? "" : `, renewed ${length(at - renewed)} before`;
   if (span.kind === "overdue") {
-    return { kind: span.kind, span, short: `${span.holder}`, note: "overdue", long: `${lane.title} is overdue: ${span.holder} has it by name${renewal}` };
+    return { kind: span.kind, span, short: span.holder, note: "overdue", long: `${lane.title} is overdue: ${span.holder} has it by name${renewal}` };
   }
   if (span.kind === "several") return { kind: span.kind, span, short: "many changes", long: `${lane.title} changes too often to say` };
   if (span.kind === "offered") return { kind: span.kind, span, short: "candidate", long: `${lane.title} is a candidate${renewal}` };
   const from = `since ${instant(book, span.begins)}${span.begins < book.from ? ", as it says itself" : ""}`;
-  return { kind: span.kind, span, short: span.holder || "a holder that is not named", long: `${lane.title} is held by ${span.holder || "a holder that the input does not name"}, ${from}${renewal}` };
+  const isSilent = span.quietFrom !== undefined && at > span.quietFrom;
+  const note = isSilent ? `renewed ${length(at - span.quietFrom)} before` : "";
+  return { kind: isSilent ? "silent" : span.kind, span, note, short: span.holder || "a holder that is not named", long: `${lane.title} is held by ${span.holder || "a holder that the input does not name"}, ${from}${renewal}${isSilent ? ", for the last time" : ""}` };
 }

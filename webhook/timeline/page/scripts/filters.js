@@ -2,9 +2,10 @@
 "use strict";
 
 const filters = { search: "", namespace: "", lease: "", holder: "", writer: "", order: "", eventful: false };
+const byNumber = new Intl.Collator("en", { numeric: true });
 const ORDERS = {
-  name: (a, b) => d3.ascending(a.title, b.title),
-  gap: (a, b) => d3.descending(gapLength(a), gapLength(b)) || ORDERS.name(a, b),
+  name: (a, b) => byNumber.compare(a.title, b.title),
+  gap: (a, b) => d3.descending(gapLength(a), gapLength(b)) || d3.ascending(worstRank(a), worstRank(b)) || ORDERS.name(a, b),
   handovers: (a, b) => d3.descending(a.handovers, b.handovers) || ORDERS.name(a, b),
   events: (a, b) => d3.descending(a.marks.length, b.marks.length) || ORDERS.name(a, b),
 };
@@ -12,6 +13,11 @@ const ORDERS = {
 function gapLength(lane) {
   const gap = longestGap(book, lane);
   return gap ? lengthOf(book, gap) : 0;
+}
+
+/** The rank of the gravest thing that happened to a lane. */
+function worstRank(lane) {
+  return d3.min(lane.marks, (mark) => markLook(mark.kind).rank) ?? Infinity;
 }
 
 function contains(text, part) {
@@ -62,7 +68,9 @@ function overall(leases) {
   const longest = gap
     ? `Longest time without a leader: ${worst.title}, ${gap.expired ? "up to " : ""}${length(lengthOf(book, gap))} from ${instant(book, gap.begins)} on${gap.ends === null ? ", and still none" : ""}.`
     : "None was ever without a leader.";
-  return `${shown}, ${times} (${length(book.ends - book.from)}). ${changed === 1 ? "One handover" : `${changed || "No"} handovers`}. ${longest}`;
+  const stolen = leases.filter((lane) => lane.marks.some((mark) => mark.kind === "steal"));
+  const steals = stolen.length ? ` Taken while it was still held: ${stolen[0].title}${stolen.length > 1 ? ` and ${stolen.length - 1} more` : ""}.` : "";
+  return `${shown}, ${times} (${length(book.ends - book.from)}). ${changed === 1 ? "One handover" : `${changed || "No"} handovers`}. ${longest}${steals}`;
 }
 
 function fillChoices() {

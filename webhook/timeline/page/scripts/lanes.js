@@ -2,6 +2,7 @@
 "use strict";
 
 const LANE = 88;
+const QUIET = 58; // a lane to which nothing happened
 const CANDIDATE = 32;
 const MOST_PRINTED = 60;
 const SHORTEST = 1e5; // microseconds that the window shows at least
@@ -11,7 +12,7 @@ const viewport = element("view");
 const list = element("lanes");
 
 function heightOf(lane) {
-  return lane.parent ? CANDIDATE : LANE;
+  return lane.parent ? CANDIDATE : lane.isQuiet ? QUIET : LANE;
 }
 
 /** Where each lane begins, in pixels, and at last where all end. */
@@ -42,7 +43,7 @@ function isInPlot(event) {
 /** Take the measures of the page again; the window of time stays. */
 function measure() {
   const shown = chart.isMeasured ? chart.scale.domain() : null;
-  chart.width = chart.isPrinting ? 1040 : Math.max(list.clientWidth, 480);
+  chart.width = chart.isPrinting ? 1040 : Math.max(list.clientWidth, 320);
   chart.left = chart.width < 800 ? 150 : 270;
   chart.whole = wholeScale();
   const [left, right] = chart.whole.range();
@@ -129,7 +130,7 @@ function paintLanes() {
 
 /** What a row says, whatever the window of time is. */
 function nameLane(row, lane) {
-  row.attr("aria-label", lane.title);
+  row.attr("aria-label", lane.title).classed("quiet", lane.isQuiet);
   const label = row.select(".label").property("items", [lane]);
   label.select(".namespace").text(lane.parent ? "" : lane.namespace && `${lane.namespace}/`);
   label.select(".name").text(lane.name);
@@ -144,7 +145,8 @@ function enterLane(enter) {
   const title = label.append("div").attr("class", "title");
   title.append("span").attr("class", "namespace");
   title.append("span").attr("class", "name");
-  label.append("div").attr("class", "state").call((state) => state.append("span")).append("span");
+  label.append("div").attr("class", "state").call((state) => state.append("span"))
+    .call((state) => state.append("span").attr("class", "who")).append("span");
   label.append("div").attr("class", "spoken");
   row.append("div").attr("class", "sentence").attr("aria-hidden", "true");
   return row;

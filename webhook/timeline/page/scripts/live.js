@@ -51,7 +51,7 @@ let isFilling = 0;
 
 /** The choices of the filters change seldom and cost more than the drawing. */
 function fillSoon() {
-  if (!isFilling) isFilling = setTimeout(() => { isFilling = 0; if (!element("filters").contains(document.activeElement) && !element("kinds").contains(document.activeElement)) fillChoices(); }, 2000);
+  if (!isFilling) isFilling = setTimeout(() => { isFilling = 0; fillNotes(); if (!element("filters").contains(document.activeElement) && !element("kinds").contains(document.activeElement)) fillChoices(); }, 2000);
 }
 
 /** The end moved: a window that follows keeps its width and moves along. */

@@ -2,6 +2,7 @@
 "use strict";
 
 const BAR = { top: 22, height: 22 };
+const QUIET_BAR = { top: 8, height: 22 };
 const CANDIDATE_BAR = { top: 15, height: 10 };
 const CHARACTER = 6.9; // pixels of a letter in a bar, about
 const MARK_WIDTH = 14;
@@ -9,7 +10,7 @@ const MARK_SPACE = 19; // with the number of several
 const MARK_SPREAD = 30; // between the first and the last of those that are drawn as one
 
 function barOf(lane) {
-  return lane.parent ? CANDIDATE_BAR : BAR;
+  return lane.parent ? CANDIDATE_BAR : lane.isQuiet ? QUIET_BAR : BAR;
 }
 
 /** Draw a lane into its svg; `x` gives the pixel of an instant, from `left` to `right`. */
@@ -118,8 +119,9 @@ function updateWords(node, one, bar) {
   const [span] = one.items;
   const kind = one.items.length > 1 ? "several" : span.kind;
   const room = (span.quietFrom === undefined ? one.ends : Math.min(one.ends, one.quiet)) - one.begins;
-  const words = kind === "held" ? span.holder : kind === "overdue" ? "overdue" : kind === "leaderless" ? "no leader" : "";
-  put(node, { class: `in ${kind}${isDimmed(span) ? " dimmed" : ""}`, x: (one.begins + 6).toFixed(1), y: bar.top + 15 }, fitted(words, room - 10));
+  const fixed = { overdue: "overdue", leaderless: "no leader" }[kind];
+  const words = kind === "held" ? fitted(span.holder, room - 10) : fixed && fixed.length * CHARACTER < room - 4 ? fixed : "";
+  put(node, { class: `in ${kind}${isDimmed(span) ? " dimmed" : ""}`, x: (one.begins + 6).toFixed(1), y: bar.top + 15 }, words);
 }
 
 /** Whether an element showed something else before; what does not depend on the zoom is written only then. */
