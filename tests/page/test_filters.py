@@ -4,6 +4,7 @@ from tests.page.conftest import Open
 from tests.page.opened import Opened
 from tests.timeline.election_samples import sample_timeline
 from webhook.timeline.model import MarkKind
+from webhook.timeline.summary import longest_gap
 
 
 def namespaces(page: Opened) -> set[str]:
@@ -95,6 +96,14 @@ def test_order(opened: Open) -> None:
     page.page.select_option("#order", "name")
     page.settle()
     assert [name for name in page.lanes if "candidate" not in name] == ["controller-0", "controller-1", "controller-2"]
+
+
+def test_the_lease_with_the_longest_time_without_a_leader_comes_first(opened: Open) -> None:
+    timeline = sample_timeline(50)
+    page = opened(timeline)
+    longest = max(timeline.lanes, key=lambda lane: gap.length if (gap := longest_gap(lane, timeline.ends)) else 0)
+    assert page.lanes[0] == longest.name
+    assert f"{longest.namespace}/{longest.name}, up to" in page.text("#overall")
 
 
 def test_leases_to_which_nothing_happened_can_be_left_out(opened: Open) -> None:

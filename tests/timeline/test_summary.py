@@ -104,8 +104,12 @@ def test_many_holders_are_counted() -> None:
 def test_steals_are_named() -> None:
     stolen = Mark(MarkKind.STEAL, NOON + 5 * SECOND, "b took it from a", "b")
     held = Span(SpanKind.HELD, NOON, None, "b")
-    assert "b took it at 12:00:05Z while it was still held." in summary(lane(held, marks=(stolen,)), END)
-    assert "It was taken 2 times while it was still held." in summary(lane(held, marks=(stolen, stolen)), END)
+    assert summary(lane(held, marks=(stolen,)), END) == (
+        "b led. b took it at 12:00:05Z while it was still held: two may have led."
+    )
+    assert "It was taken 2 times while it was still held: two may have led." in summary(
+        lane(held, marks=(stolen, stolen)), END
+    )
 
 
 def test_a_candidate_is_no_leader() -> None:

@@ -68,7 +68,10 @@ def summary(lane: Lane, until: int) -> str:
         return f"A candidate from {clock(led[0].begins, until)}."
     sentences = [_who(led, until), *_steals(lane, until)]
     gap = longest_gap(lane, until)
-    sentences.append("It always had a leader." if gap is None else _in_words(gap, until))
+    if gap:
+        sentences.append(_in_words(gap, until))
+    elif len(sentences) == 1:
+        sentences.append("It always had a leader.")
     return " ".join(sentences)
 
 
@@ -119,8 +122,10 @@ def _steals(lane: Lane, until: int) -> list[str]:
     if not stolen:
         return []
     if len(stolen) == 1:
-        return [f"{name(stolen[0].holder)} took it at {clock(stolen[0].at, until)} while it was still held."]
-    return [f"It was taken {len(stolen)} times while it was still held."]
+        taken = f"{name(stolen[0].holder)} took it at {clock(stolen[0].at, until)}"
+    else:
+        taken = f"It was taken {len(stolen)} times"
+    return [f"{taken} while it was still held: two may have led."]
 
 
 def _in_words(gap: Gap, until: int) -> str:
