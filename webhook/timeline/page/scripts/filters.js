@@ -66,10 +66,10 @@ function overall(leases) {
   const worst = d3.greatest(leases, gapLength);
   const gap = worst && longestGap(book, worst);
   const longest = gap
-    ? `Longest time without a leader: ${worst.title}, ${gap.expired ? "up to " : ""}${length(lengthOf(book, gap))} from ${instant(book, gap.begins)} on${gap.ends === null ? ", and still none" : ""}.`
+    ? `Longest time without a leader: ${brief(worst.title)}, ${gap.expired ? "up to " : ""}${length(lengthOf(book, gap))} from ${instant(book, gap.begins)} on${gap.ends === null ? ", and still none" : ""}.`
     : "None was ever without a leader.";
   const stolen = leases.filter((lane) => lane.marks.some((mark) => mark.kind === "steal"));
-  const steals = stolen.length ? ` Taken while it was still held: ${stolen[0].title}${stolen.length > 1 ? ` and ${stolen.length - 1} more` : ""}.` : "";
+  const steals = stolen.length ? ` Taken while it was still held: ${brief(stolen[0].title)}${stolen.length > 1 ? ` and ${stolen.length - 1} more` : ""}.` : "";
   return `${shown}, ${times} (${length(book.ends - book.from)}). ${changed === 1 ? "One handover" : `${changed || "No"} handovers`}. ${longest}${steals}`;
 }
 

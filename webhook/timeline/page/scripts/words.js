@@ -55,6 +55,11 @@ function typedInstant(book, text, near) {
   return (inside.length ? inside : choices).sort((a, b) => Math.abs(a - near) - Math.abs(b - near))[0];
 }
 
+/** A name within a sentence: a long one without its middle. */
+function brief(name) {
+  return name.length > 80 ? `${name.slice(0, 50)}…${name.slice(-25)}` : name;
+}
+
 const SPAN_WORDS = {
   held: "held",
   overdue: "overdue",
@@ -67,10 +72,10 @@ const SPAN_WORDS = {
 function spanTitle(book, span) {
   const lasted = length(endOf(book, span) - span.begins) + (span.ends === null ? " so far" : "");
   if (span.kind === "leaderless") return `no leader for ${lasted}`;
-  if (span.kind === "overdue") return `${span.holder || "the holder"}, overdue for ${lasted}`;
+  if (span.kind === "overdue") return `${brief(span.holder) || "the holder"}, overdue for ${lasted}`;
   if (span.kind === "several") return `${count(span.count, "span")} in ${lasted}, too many to draw`;
-  if (span.kind === "offered") return `${span.holder || span.lane.name} is a candidate for ${lasted}`;
-  return `held by ${span.holder || "a holder that the input does not name"} for ${lasted}`;
+  if (span.kind === "offered") return `${brief(span.holder || span.lane.name)} is a candidate for ${lasted}`;
+  return `held by ${brief(span.holder) || "a holder that the input does not name"} for ${lasted}`;
 }
 
 function markTitle(mark) {
