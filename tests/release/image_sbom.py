@@ -42,7 +42,7 @@ def bill(found: Contents) -> str:
         metadata=BomMetaData(component=image, timestamp=dt.datetime.fromisoformat(found.created)),
     )
     bom.register_dependency(image, components)
-    text = JsonV1Dot6(bom).output_as_string(indent=2)
+    text: str = JsonV1Dot6(bom).output_as_string(indent=2)
     if problem := JsonStrictValidator(SchemaVersion.V1_6).validate_str(text):
         raise ValueError(f"not a valid CycloneDX document: {problem}")
     return text
