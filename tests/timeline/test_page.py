@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.timeline.election_samples import HOSTILE_NAMES, NOON, SECOND, hostile_timeline, sample_timeline
 from webhook.api.text import escape
-from webhook.timeline import page
+from webhook.timeline import page, thinning
 from webhook.timeline.model import Lane, Mark, MarkKind, Span, SpanKind, Ticks, Timeline
 from webhook.timeline.page.library import LIBRARY
 
@@ -128,6 +128,18 @@ def test_500_leases_with_100_000_events_fit_in_3_mb() -> None:
     timeline = sample_timeline(500, events=30, minutes=20, interval=6 * SECOND)
     events = sum(len(lane.spans) + len(lane.marks) + lane.ticks.count for lane in timeline.lanes)
     assert events >= 100_000
+    assert len(page.render(timeline).encode()) <= LARGEST
+
+
+def test_the_page_has_room_for_the_largest_data(quiet: Reader) -> None:
+    empty = len(page.render(Timeline(NOON, NOON), events="/" + "t" * 100).encode())
+    assert empty + thinning.LARGEST <= LARGEST
+
+
+def test_a_timeline_of_markup_fits_too() -> None:
+    texts = tuple(Mark(MarkKind.DENIED, NOON + n, "<&>" * 1000 + str(n)) for n in range(1000))
+    lane = Lane("Lease", "shop", "checkout", 15, (Span(SpanKind.HELD, NOON, None, "a"),), Ticks(), texts)
+    timeline = thinning.fitted(Timeline(NOON, NOON + SECOND, (lane,)))
     assert len(page.render(timeline).encode()) <= LARGEST
 
 

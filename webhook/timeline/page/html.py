@@ -35,10 +35,6 @@ SCRIPTS: Final = (
 )
 """In the order in which they run; each may call what stands above it, and all may be called once the page is there."""
 
-_FOR_HTML: Final = str.maketrans(
-    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-)
-
 
 def render(timeline: Timeline, *, events: str = "") -> str:
     """The page as HTML.
@@ -58,7 +54,7 @@ def render(timeline: Timeline, *, events: str = "") -> str:
         library_license=escape(LIBRARY.license),
         library_notice=escape(_text("vendor/LICENSE")),
         scripts="\n".join(f"<script>{script}</script>" for script in scripts),
-        data=page_data(timeline).decode().translate(_FOR_HTML),
+        data=page_data(timeline).decode(),
     )
 
 
