@@ -170,3 +170,26 @@ def test_every_script_is_part_of_the_page(quiet: Reader) -> None:
     scripts = {entry.name for entry in (resources.files("webhook.timeline.page") / "scripts").iterdir()}
     assert scripts == set(page.html.SCRIPTS)
     assert len(quiet.within("script")) == len(scripts) + 2
+
+
+def luminance(color: str) -> float:
+    """As WCAG 2 defines it, of `#rrggbb`."""
+    parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(first: str, second: str) -> float:
+    light, dark = sorted((luminance(first), luminance(second)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("scheme", [0, 1, 2], ids=["light", "dark", "print"])
+def test_names_can_be_read_on_every_color_of_a_bar(quiet: Reader, scheme: int) -> None:
+    (style,) = quiet.within("style")
+    colors = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", style[1].split(":root {")[scheme + 1].split("}")[0]))
+    for number in range(8):
+        assert contrast(colors[f"c{number}"], colors["in-bar"]) >= 4.5
+    for word in ("text", "muted", "accent", "red", "amber"):
+        assert contrast(colors[word], colors["ground"]) >= 4.5
+        assert contrast(colors[word], colors["soft"]) >= 4.5

@@ -23,6 +23,7 @@ SCRIPTS: Final = (
     "state.js",
     "shapes.js",
     "spans.js",
+    "marks.js",
     "lanes.js",
     "axis.js",
     "cursor.js",

@@ -22,12 +22,27 @@ function timeFormat(from, until) {
 
 function paintAxis() {
   const [from, until] = chart.scale.domain();
-  const dates = d3.scaleUtc([from, until].map((at) => new Date((book.base + at) / 1000)), chart.scale.range());
+  const dates = d3.scaleUtc(
+    [from, until].map((at) => new Date((book.base + at) / 1000)),
+    chart.scale.range(),
+  );
   const svg = d3.select("#axis").attr("width", chart.width).attr("height", 24);
   const [left, right] = chart.scale.range();
   const number = Math.max(2, Math.floor((right - left) / 110));
-  svg.selectAll("g").data([0]).join("g").attr("transform", "translate(0,23)").call(d3.axisTop(dates).ticks(number).tickFormat(timeFormat(from, until)).tickSizeOuter(0));
-  svg.selectAll(".date").data([parts(book.base + Math.max(from, book.from)).date]).join("text").attr("class", "date").attr("x", 12).attr("y", 15).text((date) => `${date}, UTC`);
+  svg
+    .selectAll("g")
+    .data([0])
+    .join("g")
+    .attr("transform", "translate(0,23)")
+    .call(d3.axisTop(dates).ticks(number).tickFormat(timeFormat(from, until)).tickSizeOuter(0));
+  svg
+    .selectAll(".date")
+    .data([parts(book.base + Math.max(from, book.from)).date])
+    .join("text")
+    .attr("class", "date")
+    .attr("x", 12)
+    .attr("y", 15)
+    .text((date) => `${date}, UTC`);
 }
 
 function paintOverview() {
@@ -37,14 +52,55 @@ function paintOverview() {
   if (svg.property("key") !== key) {
     svg.property("key", key).selectAll("*").remove();
     svg.append("text").attr("class", "date").attr("x", 12).attr("y", 19).text("All lanes");
-    svg.append("rect").attr("class", "ground").attr("x", left).attr("width", right - left).attr("y", 4).attr("height", STRIP - 8);
-    svg.append("path").attr("class", "lost").attr("d", columns(left, right, (add) => {
-      for (const lane of view.lanes) if (!lane.parent) for (const gap of lane.gaps) add(chart.whole(gap.begins), chart.whole(endOf(book, gap)));
-    }, 4, STRIP - 14));
-    svg.append("path").attr("class", "happened").attr("d", columns(left, right, (add) => {
-      for (const lane of view.lanes) for (const mark of lane.marks) if (isShown(mark)) add(chart.whole(mark.begins), chart.whole(mark.begins));
-    }, STRIP - 9, 5));
-    svg.append("g").attr("class", "brush").call(brush.extent([[left, 2], [right, STRIP - 2]]));
+    svg
+      .append("rect")
+      .attr("class", "ground")
+      .attr("x", left)
+      .attr("width", right - left)
+      .attr("y", 4)
+      .attr("height", STRIP - 8);
+    svg
+      .append("path")
+      .attr("class", "lost")
+      .attr(
+        "d",
+        columns(
+          left,
+          right,
+          (add) => {
+            for (const lane of view.lanes)
+              if (!lane.parent)
+                for (const gap of lane.gaps) add(chart.whole(gap.begins), chart.whole(endOf(book, gap)));
+          },
+          4,
+          STRIP - 14,
+        ),
+      );
+    svg
+      .append("path")
+      .attr("class", "happened")
+      .attr(
+        "d",
+        columns(
+          left,
+          right,
+          (add) => {
+            for (const lane of view.lanes)
+              for (const mark of lane.marks) if (isShown(mark)) add(chart.whole(mark.begins), chart.whole(mark.begins));
+          },
+          STRIP - 9,
+          5,
+        ),
+      );
+    svg
+      .append("g")
+      .attr("class", "brush")
+      .call(
+        brush.extent([
+          [left, 2],
+          [right, STRIP - 2],
+        ]),
+      );
   }
   const [from, until] = chart.scale.domain();
   svg.select(".brush").call(brush.move, [Math.max(left, chart.whole(from)), Math.min(right, chart.whole(until))]);

@@ -6,18 +6,29 @@ const MOST_READ = 3; // lanes whose state the reading says in words
 function paintCursor() {
   const at = readInstant();
   const fixed = view.pointer ?? view.cursor;
-  const line = d3.select(viewport).selectAll(".cursor").data(fixed === null ? [] : [fixed]).join("div").attr("class", "cursor");
+  const line = d3
+    .select(viewport)
+    .selectAll(".cursor")
+    .data(fixed === null ? [] : [fixed])
+    .join("div")
+    .attr("class", "cursor");
   const x = fixed === null ? 0 : chart.scale(fixed);
   const [left, right] = chart.scale.range();
-  line.style("left", `${x}px`).style("height", `${Math.max(view.tops.at(-1), chart.height)}px`).property("hidden", x < left || x > right).classed("fixed", view.pointer === null);
-  d3.select(list).selectAll(".lane").each(function read(lane) {
-    const state = stateAt(book, lane, at);
-    const [swatch, words, note] = this.querySelector(".state").children;
-    put(swatch.parentNode, { class: `state ${state.kind}` });
-    put(swatch, { class: state.span ? `swatch ${state.span.kind} c${lane.colors.get(state.span.holder)}` : "" });
-    put(words, {}, state.short);
-    put(note, {}, state.note ? `, ${state.note}` : "");
-  });
+  line
+    .style("left", `${x}px`)
+    .style("height", `${Math.max(view.tops.at(-1), chart.height)}px`)
+    .property("hidden", x < left || x > right)
+    .classed("fixed", view.pointer === null);
+  d3.select(list)
+    .selectAll(".lane")
+    .each(function read(lane) {
+      const state = stateAt(book, lane, at);
+      const [swatch, words, note] = this.querySelector(".state").children;
+      put(swatch.parentNode, { class: `state ${state.kind}` });
+      put(swatch, { class: state.span ? `swatch ${state.span.kind} c${lane.colors.get(state.span.holder)}` : "" });
+      put(words, {}, state.short);
+      put(note, {}, state.note ? `, ${state.note}` : "");
+    });
   const input = element("at");
   if (document.activeElement !== input) input.value = instant(book, at, 3);
   put(element("reading"), {}, reading(at, fixed === null));
@@ -26,7 +37,8 @@ function paintCursor() {
 /** What is so at an instant, over all lanes in words. */
 function reading(at, isEnd) {
   const start = isEnd ? "At the end: " : `At ${instant(book, at, wantedDigits())}: `;
-  if (at < book.from || at > book.ends) return `${start}outside of what was read, ${instant(book, book.from)} to ${instant(book, book.ends)}.`;
+  if (at < book.from || at > book.ends)
+    return `${start}outside of what was read, ${instant(book, book.from)} to ${instant(book, book.ends)}.`;
   const states = view.lanes.filter((lane) => lane.kind === "Lease").map((lane) => [lane, stateAt(book, lane, at)]);
   const chosen = view.active && (view.active.lane || view.active);
   const others = states.filter(([, state]) => state.kind !== "held");
@@ -34,9 +46,17 @@ function reading(at, isEnd) {
   const held = states.find(([lane]) => lane === chosen);
   if (held && !spoken.includes(held)) spoken.unshift(held);
   const led = states.length - others.length;
-  const all = states.length <= MOST_READ ? "" : `${led} of ${count(states.length, "lease")} ${states.length === 1 ? "has" : "have"} a leader. `;
+  const all =
+    states.length <= MOST_READ
+      ? ""
+      : `${led} of ${count(states.length, "lease")} ${states.length === 1 ? "has" : "have"} a leader. `;
   const left = others.length - spoken.filter((one) => others.includes(one)).length;
-  return start + all + spoken.map(([, state]) => `${state.long}.`).join(" ") + (left > 0 && states.length > MOST_READ ? ` And ${left} more without.` : "");
+  return (
+    start +
+    all +
+    spoken.map(([, state]) => `${state.long}.`).join(" ") +
+    (left > 0 && states.length > MOST_READ ? ` And ${left} more without.` : "")
+  );
 }
 
 function wantedDigits() {

@@ -5,7 +5,17 @@ const UNLED = new Set(["overdue", "leaderless"]);
 
 /** An empty book; `merge` fills it. */
 function newBook(base) {
-  return { base, from: 0, ends: 0, lanes: new Map(), numbers: new Map(), sources: [], thinned: [], readAt: null, hasDates: false };
+  return {
+    base,
+    from: 0,
+    ends: 0,
+    lanes: new Map(),
+    numbers: new Map(),
+    sources: [],
+    thinned: [],
+    readAt: null,
+    hasDates: false,
+  };
 }
 
 /** Put the lanes of a message into the book, in the place of those with the same id. */
@@ -23,21 +33,51 @@ function merge(book, message) {
 function newLane(book, raw, message, shift, parent) {
   if (!book.numbers.has(raw.id)) book.numbers.set(raw.id, book.numbers.size);
   const lane = {
-    type: "lane", id: raw.id, dom: `lane${book.numbers.get(raw.id)}`, kind: raw.kind, namespace: raw.namespace, name: raw.name, duration: raw.duration,
-    title: raw.namespace ? `${raw.namespace}/${raw.name}` : raw.name, summary: raw.summary || "", parent,
+    type: "lane",
+    id: raw.id,
+    dom: `lane${book.numbers.get(raw.id)}`,
+    kind: raw.kind,
+    namespace: raw.namespace,
+    name: raw.name,
+    duration: raw.duration,
+    title: raw.namespace ? `${raw.namespace}/${raw.name}` : raw.name,
+    summary: raw.summary || "",
+    parent,
   };
   const texts = message.strings;
   lane.spans = grouped(raw.spans, 7).map(([kind, begins, ends, holder, writer, manager, number], index) => ({
-    type: "span", lane, key: `s${index}`, kind: message.spanKinds[kind], begins: begins + shift, ends: ends === null ? null : ends + shift,
-    holder: texts[holder], writer: texts[writer], manager: texts[manager], count: number, text: "",
+    type: "span",
+    lane,
+    key: `s${index}`,
+    kind: message.spanKinds[kind],
+    begins: begins + shift,
+    ends: ends === null ? null : ends + shift,
+    holder: texts[holder],
+    writer: texts[writer],
+    manager: texts[manager],
+    count: number,
+    text: "",
   }));
   lane.marks = grouped(raw.marks, 7).map(([kind, at, text, holder, writer, number, ends], index) => ({
-    type: "mark", lane, key: `m${index}`, kind: message.markKinds[kind], begins: at + shift, ends: ends === null ? null : ends + shift,
-    holder: texts[holder], writer: texts[writer], manager: "", count: number, text: texts[text],
+    type: "mark",
+    lane,
+    key: `m${index}`,
+    kind: message.markKinds[kind],
+    begins: at + shift,
+    ends: ends === null ? null : ends + shift,
+    holder: texts[holder],
+    writer: texts[writer],
+    manager: "",
+    count: number,
+    text: texts[text],
   }));
   lane.ticks = Float64Array.from(raw.ticks);
   for (let index = 0, at = shift; index < lane.ticks.length; index += 1) lane.ticks[index] = at += lane.ticks[index];
-  lane.buckets = grouped(raw.buckets, 3).map(([begins, ends, number]) => ({ begins: begins + shift, ends: ends + shift, count: number }));
+  lane.buckets = grouped(raw.buckets, 3).map(([begins, ends, number]) => ({
+    begins: begins + shift,
+    ends: ends + shift,
+    count: number,
+  }));
   lane.items = d3.sort([...lane.spans, ...lane.marks], (a, b) => a.begins - b.begins || (a.type === "span" ? -1 : 1));
   lane.candidates = raw.candidates.map((one) => newLane(book, one, message, shift, lane));
   lane.colors = colors(lane);
@@ -70,9 +110,20 @@ function gapsOf(lane) {
       found.at(-1).ends = span.ends;
       return;
     }
-    const begins = span.kind === "overdue" ? Math.max(lastRenewal(lane, span.begins) ?? -Infinity, before ? before.begins : span.begins) : span.begins;
+    const begins =
+      span.kind === "overdue"
+        ? Math.max(lastRenewal(lane, span.begins) ?? -Infinity, before ? before.begins : span.begins)
+        : span.begins;
     if (before && begins < span.begins) before.quietFrom = begins;
-    found.push({ type: "gap", lane, span, begins, ends: span.ends, expired: span.kind === "overdue", holder: span.holder || (before ? before.holder : "") });
+    found.push({
+      type: "gap",
+      lane,
+      span,
+      begins,
+      ends: span.ends,
+      expired: span.kind === "overdue",
+      holder: span.holder || (before ? before.holder : ""),
+    });
   });
   return found;
 }
@@ -127,18 +178,37 @@ function stateAt(book, lane, at) {
   if (!span) return { kind: "none", short: "not seen", long: `${title} was not seen` };
   const since = at - span.begins;
   if (span.kind === "leaderless") {
-    return { kind: span.kind, span, short: `no leader for ${length(since)}`, long: `${title} has no leader, for ${length(since)}` };
+    return {
+      kind: span.kind,
+      span,
+      short: `no leader for ${length(since)}`,
+      long: `${title} has no leader, for ${length(since)}`,
+    };
   }
   const tick = lastRenewal(lane, at);
   const renewed = span.begins >= book.from && !(tick > span.begins) && span.kind === "held" ? span.begins : tick;
   const renewal = renewed === undefined ? "" : `, renewed ${length(at - renewed)} before`;
   if (span.kind === "overdue") {
-    return { kind: span.kind, span, short: span.holder, note: "overdue", long: `${title} is overdue: ${holder} has it by name${renewal}` };
+    return {
+      kind: span.kind,
+      span,
+      short: span.holder,
+      note: "overdue",
+      long: `${title} is overdue: ${holder} has it by name${renewal}`,
+    };
   }
-  if (span.kind === "several") return { kind: span.kind, span, short: "many changes", long: `${title} changes too often to say` };
-  if (span.kind === "offered") return { kind: span.kind, span, short: "candidate", long: `${title} is a candidate${renewal}` };
+  if (span.kind === "several")
+    return { kind: span.kind, span, short: "many changes", long: `${title} changes too often to say` };
+  if (span.kind === "offered")
+    return { kind: span.kind, span, short: "candidate", long: `${title} is a candidate${renewal}` };
   const from = `since ${instant(book, span.begins)}${span.begins < book.from ? ", as it says itself" : ""}`;
   const isSilent = span.quietFrom !== undefined && at > span.quietFrom;
   const note = isSilent ? `renewed ${length(at - span.quietFrom)} before` : "";
-  return { kind: isSilent ? "silent" : span.kind, span, note, short: span.holder || "a holder that is not named", long: `${title} is held by ${holder || "a holder that the input does not name"}, ${from}${renewal}${isSilent ? ", for the last time" : ""}` };
+  return {
+    kind: isSilent ? "silent" : span.kind,
+    span,
+    note,
+    short: span.holder || "a holder that is not named",
+    long: `${title} is held by ${holder || "a holder that the input does not name"}, ${from}${renewal}${isSilent ? ", for the last time" : ""}`,
+  };
 }

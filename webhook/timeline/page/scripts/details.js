@@ -6,7 +6,9 @@ const MOST_TOLD = 30; // events of a lane in its details
 /** Facts of an item: what it says, then pairs of a word and a value. */
 function factsOf(item) {
   const facts = [];
-  const put = (word, value) => { if (value) facts.push([word, value]); };
+  const put = (word, value) => {
+    if (value) facts.push([word, value]);
+  };
   const lane = item.lane || item;
   if (lane !== item) put(lane.parent ? "Candidate" : "Lease", lane.title);
   if (item.type === "lane") {
@@ -15,15 +17,31 @@ function factsOf(item) {
     put("Renewals", (lane.ticks.length + d3.sum(lane.buckets, (one) => one.count)).toLocaleString("en"));
     return facts;
   }
-  put(item.ends === null && item.type === "mark" ? "At" : "From", item.begins < book.from && item.type === "span" ? `${instant(book, item.begins, 6)}, as the holder says: the input begins later` : instant(book, item.begins, 6));
+  put(
+    item.ends === null && item.type === "mark" ? "At" : "From",
+    item.begins < book.from && item.type === "span"
+      ? `${instant(book, item.begins, 6)}, as the holder says: the input begins later`
+      : instant(book, item.begins, 6),
+  );
   if (item.type === "span") put("Until", item.ends === null ? "the end of the input" : instant(book, item.ends, 6));
   else if (item.ends !== null) put("Until", instant(book, item.ends, 6));
   if (item.type === "span") put("Length", length(lengthOf(book, item)));
   put(item.kind === "overdue" ? "Held by name by" : item.kind === "leaderless" ? "Last holder" : "Holder", item.holder);
   put("Writer", item.writer);
   put("Field manager", item.manager);
-  const gap = lane.gaps.find((one) => one.span === item || (item.type === "span" && UNLED.has(item.kind) && one.begins <= item.begins && endOf(book, one) >= endOf(book, item)));
-  if (gap && gap.expired) put("No leader", `for up to ${length(lengthOf(book, gap))}, counted from the last renewal at ${instant(book, gap.begins, 3)}`);
+  const gap = lane.gaps.find(
+    (one) =>
+      one.span === item ||
+      (item.type === "span" &&
+        UNLED.has(item.kind) &&
+        one.begins <= item.begins &&
+        endOf(book, one) >= endOf(book, item)),
+  );
+  if (gap && gap.expired)
+    put(
+      "No leader",
+      `for up to ${length(lengthOf(book, gap))}, counted from the last renewal at ${instant(book, gap.begins, 3)}`,
+    );
   return facts;
 }
 
@@ -52,10 +70,18 @@ function storyOf(lane) {
 function tipFor(items) {
   const tip = element("tip");
   const [item] = items;
-  const content = [made("strong", items.length > 1 ? `${items.length} here, from ${instant(book, item.begins)} on` : titleOf(book, item))];
+  const content = [
+    made(
+      "strong",
+      items.length > 1 ? `${items.length} here, from ${instant(book, item.begins)} on` : titleOf(book, item),
+    ),
+  ];
   if (items.length > 1) {
     const list = made("ul");
-    for (const one of items.slice(0, 6)) list.append(made("li", `${instant(book, one.begins, 3)} ${titleOf(book, one)}${one.text ? `: ${one.text}` : ""}`));
+    for (const one of items.slice(0, 6))
+      list.append(
+        made("li", `${instant(book, one.begins, 3)} ${titleOf(book, one)}${one.text ? `: ${one.text}` : ""}`),
+      );
     if (items.length > 6) list.append(made("li", `and ${items.length - 6} more: zoom in`));
     content.push(list);
   } else {
@@ -73,13 +99,15 @@ function tipAt(node) {
   tipFor(node.items);
   const box = node.getBoundingClientRect();
   const { width, height } = tip.getBoundingClientRect();
-  const wanted = view.pointer !== null && chart.pageX !== undefined ? chart.pageX + 14 : Math.max(box.left, chart.left) + 8;
+  const wanted =
+    view.pointer !== null && chart.pageX !== undefined ? chart.pageX + 14 : Math.max(box.left, chart.left) + 8;
   tip.style.left = `${Math.max(8, Math.min(wanted, innerWidth - width - 12))}px`;
   tip.style.top = `${box.bottom + height + 12 < innerHeight ? box.bottom + 8 : Math.max(4, box.top - height - 8)}px`;
 }
 
 function paintTip() {
-  const node = view.hovered || (document.activeElement === list && !view.isTipClosed ? list.querySelector(".active") : null);
+  const node =
+    view.hovered || (document.activeElement === list && !view.isTipClosed ? list.querySelector(".active") : null);
   tipAt(node && node.isConnected ? node : null);
 }
 
@@ -91,7 +119,8 @@ function select(items) {
   for (const item of items.slice(0, 50)) {
     const heading = made("h2");
     if (item.type === "mark") heading.append(glyph(item.kind));
-    if (item.type === "span") heading.append(made("span", "", `swatch ${item.kind} c${item.lane.colors.get(item.holder)}`));
+    if (item.type === "span")
+      heading.append(made("span", "", `swatch ${item.kind} c${item.lane.colors.get(item.holder)}`));
     heading.append(made("span", titleOf(book, item)));
     content.push(heading);
     if (item.text || item.summary) content.push(made("p", item.text || item.summary, "whole"));
@@ -101,6 +130,12 @@ function select(items) {
   if (items.length > 50) content.push(made("p", `and ${items.length - 50} more: zoom in, or see the table`));
   section.replaceChildren(...content);
   repaint();
+}
+
+/** Before a person chose anything, the details are those of the first lane. */
+function selectFirst() {
+  if (view.lanes.length) select([view.lanes[0]]);
+  view.selected = null;
 }
 
 function itemsAt(event) {
@@ -113,7 +148,9 @@ function listenForItems() {
     chart.pageX = event.clientX;
     view.hovered = itemsAt(event);
   });
-  list.addEventListener("pointerleave", () => { view.hovered = null; });
+  list.addEventListener("pointerleave", () => {
+    view.hovered = null;
+  });
   list.addEventListener("click", (event) => {
     const node = itemsAt(event);
     const [x] = d3.pointer(event, list);

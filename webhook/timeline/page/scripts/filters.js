@@ -5,7 +5,8 @@ const filters = { search: "", namespace: "", lease: "", holder: "", writer: "", 
 const byNumber = new Intl.Collator("en", { numeric: true });
 const ORDERS = {
   name: (a, b) => byNumber.compare(a.title, b.title),
-  gap: (a, b) => d3.descending(gapLength(a), gapLength(b)) || d3.ascending(worstRank(a), worstRank(b)) || ORDERS.name(a, b),
+  gap: (a, b) =>
+    d3.descending(gapLength(a), gapLength(b)) || d3.ascending(worstRank(a), worstRank(b)) || ORDERS.name(a, b),
   handovers: (a, b) => d3.descending(a.handovers, b.handovers) || ORDERS.name(a, b),
   events: (a, b) => d3.descending(a.marks.length, b.marks.length) || ORDERS.name(a, b),
 };
@@ -29,7 +30,11 @@ function isShown(item) {
   if (view.hidden.has(item.kind)) return false;
   if (filters.holder && !contains(item.holder, filters.holder)) return false;
   if (filters.writer && !contains(item.writer, filters.writer)) return false;
-  return !filters.search || contains(item.lane.title, filters.search) || [item.holder, item.writer, item.text].some((text) => contains(text, filters.search));
+  return (
+    !filters.search ||
+    contains(item.lane.title, filters.search) ||
+    [item.holder, item.writer, item.text].some((text) => contains(text, filters.search))
+  );
 }
 
 /** Whether a span is drawn in the background, as a filter is about others. */
@@ -42,7 +47,11 @@ function fits(lane) {
   if (filters.lease && !contains(lane.title, filters.lease)) return false;
   if (filters.eventful && !lane.gaps.length && !lane.handovers && !lane.marks.some(isShown)) return false;
   if (!filters.holder && !filters.writer && !filters.search) return true;
-  return lane.items.some((item) => isShown(item)) || (!filters.holder && !filters.writer && contains(lane.title, filters.search)) || lane.candidates.some(fits);
+  return (
+    lane.items.some((item) => isShown(item)) ||
+    (!filters.holder && !filters.writer && contains(lane.title, filters.search)) ||
+    lane.candidates.some(fits)
+  );
 }
 
 /** Choose the lanes again, after a change of filters or of the data. */
@@ -61,7 +70,10 @@ function overall(leases) {
   const shown = leases.length === all ? count(all, "lease") : `${leases.length} of ${count(all, "lease")}`;
   const from = parts(book.base + book.from);
   const until = parts(book.base + book.ends);
-  const times = from.date === until.date ? `${from.date}, ${from.time} to ${until.time} UTC` : `${from.date} ${from.time} to ${until.date} ${until.time} UTC`;
+  const times =
+    from.date === until.date
+      ? `${from.date}, ${from.time} to ${until.time} UTC`
+      : `${from.date} ${from.time} to ${until.date} ${until.time} UTC`;
   const changed = d3.sum(leases, (lane) => lane.handovers);
   const worst = d3.greatest(leases, gapLength);
   const gap = worst && longestGap(book, worst);
@@ -69,7 +81,9 @@ function overall(leases) {
     ? `Longest time without a leader: ${brief(worst.title)}, ${gap.expired ? "up to " : ""}${length(lengthOf(book, gap))} from ${instant(book, gap.begins)} on${gap.ends === null ? ", and still none" : ""}.`
     : "None was ever without a leader.";
   const stolen = leases.filter((lane) => lane.marks.some((mark) => mark.kind === "steal"));
-  const steals = stolen.length ? ` Taken while it was still held: ${brief(stolen[0].title)}${stolen.length > 1 ? ` and ${stolen.length - 1} more` : ""}.` : "";
+  const steals = stolen.length
+    ? ` Taken while it was still held: ${brief(stolen[0].title)}${stolen.length > 1 ? ` and ${stolen.length - 1} more` : ""}.`
+    : "";
   return `${shown}, ${times} (${length(book.ends - book.from)}). ${changed === 1 ? "One handover" : `${changed || "No"} handovers`}. ${longest}${steals}`;
 }
 
@@ -78,9 +92,19 @@ function fillChoices() {
   const items = lanes.flatMap((lane) => lane.items);
   const namespaces = d3.sort(new Set(lanes.map((lane) => lane.namespace)));
   const chosen = element("namespace").value;
-  element("namespace").replaceChildren(new Option("all", ""), ...namespaces.map((name) => new Option(name || "(none)", name)));
+  element("namespace").replaceChildren(
+    new Option("all", ""),
+    ...namespaces.map((name) => new Option(name || "(none)", name)),
+  );
   element("namespace").value = chosen;
-  const fill = (id, texts) => element(id).replaceChildren(...d3.sort(texts).filter(Boolean).slice(0, 500).map((text) => new Option("", text.slice(0, 300))));
+  const fill = (id, texts) =>
+    element(id).replaceChildren(
+      ...d3
+        .sort(texts)
+        .filter(Boolean)
+        .slice(0, 500)
+        .map((text) => new Option("", text.slice(0, 300))),
+    );
   fill("leases", new Set(lanes.map((lane) => lane.title)));
   fill("holders", new Set(items.map((item) => item.holder)));
   fill("writers", new Set(items.map((item) => item.writer)));
@@ -89,18 +113,34 @@ function fillChoices() {
 
 function fillKinds(lanes) {
   const everyLane = lanes.flatMap((lane) => [lane, ...lane.candidates]);
-  const counts = d3.rollup(everyLane.flatMap((lane) => lane.items), (items) => d3.sum(items, (item) => item.count), (item) => item.kind);
-  counts.set("renewals", d3.sum(everyLane, (lane) => lane.ticks.length + d3.sum(lane.buckets, (one) => one.count)));
-  const rank = (kind) => (SPAN_WORDS[kind] ? Object.keys(SPAN_WORDS).indexOf(kind) : kind === "renewals" ? 50 : 100 + markLook(kind).rank);
-  const labels = d3.sort(counts.keys(), rank).filter((kind) => counts.get(kind)).map((kind) => {
-    const label = made("label", "", "kind");
-    const box = document.createElement("input");
-    box.type = "checkbox";
-    box.checked = !view.hidden.has(kind);
-    box.value = kind;
-    label.append(box, glyph(kind), made("span", `${SPAN_WORDS[kind] || markWords(kind)} `), made("span", counts.get(kind).toLocaleString("en"), "count"));
-    return label;
-  });
+  const counts = d3.rollup(
+    everyLane.flatMap((lane) => lane.items),
+    (items) => d3.sum(items, (item) => item.count),
+    (item) => item.kind,
+  );
+  counts.set(
+    "renewals",
+    d3.sum(everyLane, (lane) => lane.ticks.length + d3.sum(lane.buckets, (one) => one.count)),
+  );
+  const rank = (kind) =>
+    SPAN_WORDS[kind] ? Object.keys(SPAN_WORDS).indexOf(kind) : kind === "renewals" ? 50 : 100 + markLook(kind).rank;
+  const labels = d3
+    .sort(counts.keys(), rank)
+    .filter((kind) => counts.get(kind))
+    .map((kind) => {
+      const label = made("label", "", "kind");
+      const box = document.createElement("input");
+      box.type = "checkbox";
+      box.checked = !view.hidden.has(kind);
+      box.value = kind;
+      label.append(
+        box,
+        glyph(kind),
+        made("span", `${SPAN_WORDS[kind] || markWords(kind)} `),
+        made("span", counts.get(kind).toLocaleString("en"), "count"),
+      );
+      return label;
+    });
   element("kinds").replaceChildren(made("legend", "Shown"), ...labels);
 }
 

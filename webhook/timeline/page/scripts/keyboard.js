@@ -40,10 +40,17 @@ function stepLane(step) {
 
 /** To the next time without a leader, in the order of time, of any lane that is shown. */
 function stepGap(step) {
-  const gaps = d3.sort(view.lanes.flatMap((lane) => lane.gaps), (gap) => gap.span.begins, (gap) => view.lanes.indexOf(gap.lane));
+  const gaps = d3.sort(
+    view.lanes.flatMap((lane) => lane.gaps),
+    (gap) => gap.span.begins,
+    (gap) => view.lanes.indexOf(gap.lane),
+  );
   if (!gaps.length) return;
   const current = gaps.findIndex((gap) => gap.span === view.active);
-  const at = view.active && view.active.begins !== undefined ? view.active.begins : view.cursor ?? (step > 0 ? -Infinity : Infinity);
+  const at =
+    view.active && view.active.begins !== undefined
+      ? view.active.begins
+      : (view.cursor ?? (step > 0 ? -Infinity : Infinity));
   const begins = gaps.map((gap) => gap.span.begins);
   const index = current >= 0 ? current + step : step > 0 ? d3.bisectRight(begins, at) : d3.bisectLeft(begins, at) - 1;
   goTo(gaps[(index + gaps.length) % gaps.length].span);
@@ -109,7 +116,14 @@ function listenForKeys() {
   element("details").addEventListener("keydown", (event) => {
     if (event.key === "Escape") list.focus();
   });
-  const buttons = { earlier: () => moveBy(-0.25), later: () => moveBy(0.25), closer: () => zoomBy(0.5, view.cursor), wider: () => zoomBy(2, view.cursor), whole: () => show(...chart.whole.domain()), gap: () => stepGap(1) };
+  const buttons = {
+    earlier: () => moveBy(-0.25),
+    later: () => moveBy(0.25),
+    closer: () => zoomBy(0.5, view.cursor),
+    wider: () => zoomBy(2, view.cursor),
+    whole: () => show(...chart.whole.domain()),
+    gap: () => stepGap(1),
+  };
   for (const [id, act] of Object.entries(buttons)) {
     element(id).addEventListener("click", () => {
       view.follows = id === "whole";

@@ -28,8 +28,15 @@ function wholeScale() {
   return d3.scaleLinear([book.from - total * 0.005, book.ends + total * 0.015], [chart.left, chart.width - 26]);
 }
 
-const zoom = d3.zoom()
-  .filter((event) => (event.type === "wheel" ? event.ctrlKey || event.metaKey : event.type.startsWith("touch") ? event.touches.length > 1 : !event.button && isInPlot(event)))
+const zoom = d3
+  .zoom()
+  .filter((event) =>
+    event.type === "wheel"
+      ? event.ctrlKey || event.metaKey
+      : event.type.startsWith("touch")
+        ? event.touches.length > 1
+        : !event.button && isInPlot(event),
+  )
   .on("zoom", (event) => {
     chart.transform = event.transform;
     if (event.sourceEvent) view.follows = false;
@@ -48,7 +55,16 @@ function measure() {
   chart.whole = wholeScale();
   const [left, right] = chart.whole.range();
   const most = (chart.whole.domain()[1] - chart.whole.domain()[0]) / SHORTEST;
-  zoom.extent([[left, 0], [right, 1]]).translateExtent([[left, -Infinity], [right, Infinity]]).scaleExtent([1, Math.max(1, most)]);
+  zoom
+    .extent([
+      [left, 0],
+      [right, 1],
+    ])
+    .translateExtent([
+      [left, -Infinity],
+      [right, Infinity],
+    ])
+    .scaleExtent([1, Math.max(1, most)]);
   chart.isMeasured = true;
   if (shown) show(...shown);
   else show(...chart.whole.domain());
@@ -89,7 +105,8 @@ function scrollTo(lane) {
   const index = view.lanes.indexOf(lane);
   if (index < 0) return;
   if (view.tops[index] < viewport.scrollTop) viewport.scrollTop = view.tops[index];
-  else if (view.tops[index + 1] > viewport.scrollTop + viewport.clientHeight) viewport.scrollTop = view.tops[index + 1] - viewport.clientHeight;
+  else if (view.tops[index + 1] > viewport.scrollTop + viewport.clientHeight)
+    viewport.scrollTop = view.tops[index + 1] - viewport.clientHeight;
 }
 
 /** Take from the browser what is in view, before anything is written: afterwards it would have to measure again. */
@@ -109,15 +126,29 @@ function paintLanes() {
   chart.scale = chart.transform.rescaleX(chart.whole);
   const [left, right] = chart.whole.range();
   const shown = lanesInView();
-  const rows = d3.select(list).selectAll(".lane").data(shown, (lane) => lane.id).join(enterLane);
+  const rows = d3
+    .select(list)
+    .selectAll(".lane")
+    .data(shown, (lane) => lane.id)
+    .join(enterLane);
   rows.each(function paint(lane) {
     const index = view.lanes.indexOf(lane);
-    const row = d3.select(this).style("transform", `translateY(${view.tops[index]}px)`).style("height", `${heightOf(lane)}px`)
+    const row = d3
+      .select(this)
+      .style("transform", `translateY(${view.tops[index]}px)`)
+      .style("height", `${heightOf(lane)}px`)
       .classed("odd", index % 2);
     if (this.shown !== lane) nameLane(row, lane);
     this.shown = lane;
-    row.select(".label").style("width", `${chart.left - 12}px`).classed("active", view.active === lane).attr("aria-selected", view.selected === lane);
-    row.select(".sentence").style("left", `${chart.left}px`).style("width", `${right - left}px`);
+    row
+      .select(".label")
+      .style("width", `${chart.left - 12}px`)
+      .classed("active", view.active === lane)
+      .attr("aria-selected", view.selected === lane);
+    row
+      .select(".sentence")
+      .style("left", `${chart.left}px`)
+      .style("width", `${right - left}px`);
     const svg = row.select(".drawing").attr("width", chart.width).attr("height", heightOf(lane));
     drawLane(svg, lane, chart.scale, left, right);
   });
@@ -139,14 +170,25 @@ function nameLane(row, lane) {
 }
 
 function enterLane(enter) {
-  const row = enter.append("div").attr("class", (lane) => (lane.parent ? "lane candidate" : "lane")).attr("role", "group");
+  const row = enter
+    .append("div")
+    .attr("class", (lane) => (lane.parent ? "lane candidate" : "lane"))
+    .attr("role", "group");
   newDrawing(row);
-  const label = row.append("div").attr("class", "label item").attr("role", "option").attr("id", (lane) => `${lane.dom}-lane`);
+  const label = row
+    .append("div")
+    .attr("class", "label item")
+    .attr("role", "option")
+    .attr("id", (lane) => `${lane.dom}-lane`);
   const title = label.append("div").attr("class", "title");
   title.append("span").attr("class", "namespace");
   title.append("span").attr("class", "name");
-  label.append("div").attr("class", "state").call((state) => state.append("span"))
-    .call((state) => state.append("span").attr("class", "who")).append("span");
+  label
+    .append("div")
+    .attr("class", "state")
+    .call((state) => state.append("span"))
+    .call((state) => state.append("span").attr("class", "who"))
+    .append("span");
   label.append("div").attr("class", "spoken");
   row.append("div").attr("class", "sentence").attr("aria-hidden", "true");
   return row;

@@ -33,7 +33,11 @@ function take(message) {
     const lane = item.lane || item;
     const parent = book.lanes.get((lane.parent || lane).id);
     const found = !parent ? null : lane.parent ? parent.candidates.find((one) => one.id === lane.id) : parent;
-    return !found || item.type === "lane" ? found || null : found[item.type === "span" ? "spans" : "marks"].find((one) => one.kind === item.kind && one.begins === item.begins) || null;
+    return !found || item.type === "lane"
+      ? found || null
+      : found[item.type === "span" ? "spans" : "marks"].find(
+          (one) => one.kind === item.kind && one.begins === item.begins,
+        ) || null;
   };
   const { active, selected } = view;
   const isFirst = book.lanes.size === 0;
@@ -43,7 +47,10 @@ function take(message) {
   view.hovered = null;
   refilter();
   fillSoon();
-  if (isFirst) chart.isMeasured = false;
+  if (isFirst) {
+    chart.isMeasured = false;
+    selectFirst();
+  }
   grow();
 }
 
@@ -51,7 +58,13 @@ let isFilling = 0;
 
 /** The choices of the filters change seldom and cost more than the drawing. */
 function fillSoon() {
-  if (!isFilling) isFilling = setTimeout(() => { isFilling = 0; fillNotes(); if (!element("filters").contains(document.activeElement) && !element("kinds").contains(document.activeElement)) fillChoices(); }, 2000);
+  if (!isFilling)
+    isFilling = setTimeout(() => {
+      isFilling = 0;
+      fillNotes();
+      if (!element("filters").contains(document.activeElement) && !element("kinds").contains(document.activeElement))
+        fillChoices();
+    }, 2000);
 }
 
 /** The end moved: a window that follows keeps its width and moves along. */

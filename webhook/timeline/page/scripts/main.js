@@ -11,7 +11,12 @@ function fillNotes() {
   };
   notes.replaceChildren();
   put("What was left out or drawn together", book.thinned);
-  put("Read from", [...book.sources, ...(book.readAt === null ? [] : [`at ${new Date(book.readAt / 1000).toISOString().slice(0, 19)}Z, by the clock of the computer that read it`])]);
+  put("Read from", [
+    ...book.sources,
+    ...(book.readAt === null
+      ? []
+      : [`at ${new Date(book.readAt / 1000).toISOString().slice(0, 19)}Z, by the clock of the computer that read it`]),
+  ]);
 }
 
 function print(isPrinting) {
@@ -38,20 +43,30 @@ function begin() {
   listenForTable();
   listenForKeys();
   viewport.addEventListener("scroll", repaint, { passive: true });
-  list.addEventListener("wheel", (event) => {
-    if (event.ctrlKey || event.metaKey) return;
-    const across = event.shiftKey ? event.deltaX || event.deltaY : Math.abs(event.deltaX) > Math.abs(event.deltaY) ? event.deltaX : 0;
-    if (!across) return;
-    event.preventDefault();
-    view.follows = false;
-    moveBy(across / (chart.width - chart.left));
-  }, { passive: false });
-  new ResizeObserver(() => { measure(); repaint(); }).observe(viewport);
+  list.addEventListener(
+    "wheel",
+    (event) => {
+      if (event.ctrlKey || event.metaKey) return;
+      const across = event.shiftKey
+        ? event.deltaX || event.deltaY
+        : Math.abs(event.deltaX) > Math.abs(event.deltaY)
+          ? event.deltaX
+          : 0;
+      if (!across) return;
+      event.preventDefault();
+      view.follows = false;
+      moveBy(across / (chart.width - chart.left));
+    },
+    { passive: false },
+  );
+  new ResizeObserver(() => {
+    measure();
+    repaint();
+  }).observe(viewport);
   addEventListener("beforeprint", () => print(true));
   addEventListener("afterprint", () => print(false));
   matchMedia("print").addEventListener("change", (event) => print(event.matches));
-  select(book.lanes.size ? [view.lanes[0]] : []);
-  view.selected = null;
+  selectFirst();
   if (events) listenForLanes(events);
   repaint();
   paintNow();

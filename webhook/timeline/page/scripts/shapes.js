@@ -6,7 +6,9 @@ function outline(...points) {
   return {
     draw(context, size) {
       const half = Math.sqrt(size) / 2;
-      points.forEach(([x, y], index) => (index ? context.lineTo(x * half, y * half) : context.moveTo(x * half, y * half)));
+      points.forEach(([x, y], index) =>
+        index ? context.lineTo(x * half, y * half) : context.moveTo(x * half, y * half),
+      );
       context.closePath();
     },
   };
@@ -70,14 +72,38 @@ function markPath(kind, size = 62) {
 
 /** A small picture of a kind for a list. */
 function glyph(kind) {
-  const svg = d3.create("svg").attr("class", "glyph").attr("viewBox", "-8 -8 16 16").attr("width", 16).attr("height", 16).attr("aria-hidden", "true");
+  const svg = d3
+    .create("svg")
+    .attr("class", "glyph")
+    .attr("viewBox", "-8 -8 16 16")
+    .attr("width", 16)
+    .attr("height", 16)
+    .attr("aria-hidden", "true");
   if (SPAN_WORDS[kind]) {
-    svg.append("rect").attr("class", `bar ${kind} c0`).attr("x", -7).attr("y", -5).attr("width", 14).attr("height", 10).attr("rx", 2);
-    if (kind === "overdue") svg.append("rect").attr("class", "amber").attr("x", -7).attr("y", -5).attr("width", 14).attr("height", 10).attr("rx", 2);
+    svg
+      .append("rect")
+      .attr("class", `bar ${kind} c0`)
+      .attr("x", -7)
+      .attr("y", -5)
+      .attr("width", 14)
+      .attr("height", 10)
+      .attr("rx", 2);
+    if (kind === "overdue")
+      svg
+        .append("rect")
+        .attr("class", "amber")
+        .attr("x", -7)
+        .attr("y", -5)
+        .attr("width", 14)
+        .attr("height", 10)
+        .attr("rx", 2);
   } else if (kind === "renewals") {
     svg.append("path").attr("class", "ticks").attr("d", "M-6,-4v8h1v-8zM-2,-4v8h1v-8zM2,-4v8h1v-8zM6,-4v8h1v-8z");
   } else {
-    svg.append("path").attr("class", `mark ${markLook(kind).look}`).attr("d", markPath(kind));
+    svg
+      .append("path")
+      .attr("class", `mark ${markLook(kind).look}`)
+      .attr("d", markPath(kind));
   }
   return svg.node();
 }

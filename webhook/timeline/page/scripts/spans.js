@@ -5,9 +5,6 @@ const BAR = { top: 22, height: 22 };
 const QUIET_BAR = { top: 8, height: 22 };
 const CANDIDATE_BAR = { top: 15, height: 10 };
 const CHARACTER = 6.9; // pixels of a letter in a bar, about
-const MARK_WIDTH = 14;
-const MARK_SPACE = 19; // with the number of several
-const MARK_SPREAD = 30; // between the first and the last of those that are drawn as one
 
 function barOf(lane) {
   return lane.parent ? CANDIDATE_BAR : lane.isQuiet ? QUIET_BAR : BAR;
@@ -17,24 +14,60 @@ function barOf(lane) {
 function drawLane(svg, lane, x, left, right) {
   const bar = barOf(lane);
   const pale = silences(lane).filter((one) => x(one.ends) > left && x(one.begins) < right);
-  svg.select(".silences").selectAll("g").data(pale).join(enterSilence).each(function update(one) {
-    const begins = Math.max(left, x(one.begins));
-    const width = Math.min(right, x(one.ends)) - begins;
-    const [rect, text] = this.children;
-    put(rect, { x: begins.toFixed(1), width: width.toFixed(1), y: bar.top, height: bar.height });
-    put(text, { x: (begins + 6).toFixed(1), y: bar.top + 15 }, silenceWords(one, width));
-  });
+  svg
+    .select(".silences")
+    .selectAll("g")
+    .data(pale)
+    .join(enterSilence)
+    .each(function update(one) {
+      const begins = Math.max(left, x(one.begins));
+      const width = Math.min(right, x(one.ends)) - begins;
+      const [rect, text] = this.children;
+      put(rect, { x: begins.toFixed(1), width: width.toFixed(1), y: bar.top, height: bar.height });
+      put(text, { x: (begins + 6).toFixed(1), y: bar.top + 15 }, silenceWords(one, width));
+    });
   const placed = placedSpans(lane, x, left, right);
-  svg.select(".spans").selectAll("g").data(placed, (one) => one.key).join(enterSpan)
-    .each(function update(one) { updateSpan(this, one, bar); });
-  svg.select(".words").selectAll("text").data(lane.parent ? [] : placed, (one) => one.key).join("text")
-    .each(function update(one) { updateWords(this, one, bar); });
+  svg
+    .select(".spans")
+    .selectAll("g")
+    .data(placed, (one) => one.key)
+    .join(enterSpan)
+    .each(function update(one) {
+      updateSpan(this, one, bar);
+    });
+  svg
+    .select(".words")
+    .selectAll("text")
+    .data(lane.parent ? [] : placed, (one) => one.key)
+    .join("text")
+    .each(function update(one) {
+      updateWords(this, one, bar);
+    });
   svg.select(".ticks").attr("d", view.hidden.has("renewals") ? "" : tickPath(lane, x, left, right, bar));
   const marks = placedMarks(lane, x, left, right);
-  svg.select(".marks").selectAll("g").data(marks, (one) => one.key).join(enterMark)
-    .each(function update(one) { updateMark(this, one, bar); });
-  svg.select(".numbers").selectAll("text").data(marks.filter((one) => one.number > 1), (one) => one.key).join("text")
-    .each(function update(one) { put(this, { x: ((one.first + one.last) / 2 + 6).toFixed(1), y: bar.top - 12 }, one.number > 99 ? "99+" : String(one.number)); });
+  svg
+    .select(".marks")
+    .selectAll("g")
+    .data(marks, (one) => one.key)
+    .join(enterMark)
+    .each(function update(one) {
+      updateMark(this, one, bar);
+    });
+  svg
+    .select(".numbers")
+    .selectAll("text")
+    .data(
+      marks.filter((one) => one.number > 1),
+      (one) => one.key,
+    )
+    .join("text")
+    .each(function update(one) {
+      put(
+        this,
+        { x: ((one.first + one.last) / 2 + 6).toFixed(1), y: bar.top - 12 },
+        one.number > 99 ? "99+" : String(one.number),
+      );
+    });
 }
 
 /** The empty svg of a lane. The silences lie upon the bars; only text and marks lie above those. */
@@ -52,7 +85,9 @@ function newDrawing(row) {
 /** The ends of bars after the last renewal, before the lease expired. */
 function silences(lane) {
   if (view.hidden.has("held")) return [];
-  return lane.gaps.filter((gap) => gap.expired && gap.begins < gap.span.begins).map((gap) => ({ begins: gap.begins, ends: gap.span.begins }));
+  return lane.gaps
+    .filter((gap) => gap.expired && gap.begins < gap.span.begins)
+    .map((gap) => ({ begins: gap.begins, ends: gap.span.begins }));
 }
 
 function enterSilence(enter) {
@@ -83,7 +118,14 @@ function placedSpans(lane, x, left, right) {
       before.ends = ends;
       before.items.push(span);
     } else {
-      found.push({ key: span.key, begins, ends, quiet: x(span.quietFrom ?? 0), isNarrow: ends - begins < 1.5, items: [span] });
+      found.push({
+        key: span.key,
+        begins,
+        ends,
+        quiet: x(span.quietFrom ?? 0),
+        isNarrow: ends - begins < 1.5,
+        items: [span],
+      });
     }
   }
   return found;
@@ -104,8 +146,13 @@ function updateSpan(node, one, bar) {
   const [rect, amber] = node.children;
   if (isOther(node, one.items)) {
     put(node, {
-      id: `${span.lane.dom}-${one.key}`, "data-kind": kind, "data-count": one.items.length, "data-begins": span.begins,
-      "data-ends": span.ends === null ? "" : span.ends, "data-holder": span.holder, "aria-label": spanLabel(one),
+      id: `${span.lane.dom}-${one.key}`,
+      "data-kind": kind,
+      "data-count": one.items.length,
+      "data-begins": span.begins,
+      "data-ends": span.ends === null ? "" : span.ends,
+      "data-holder": span.holder,
+      "aria-label": spanLabel(one),
     });
   }
   node.items = one.items;
@@ -120,8 +167,13 @@ function updateWords(node, one, bar) {
   const kind = one.items.length > 1 ? "several" : span.kind;
   const room = (span.quietFrom === undefined ? one.ends : Math.min(one.ends, one.quiet)) - one.begins;
   const fixed = { overdue: "overdue", leaderless: "no leader" }[kind];
-  const words = kind === "held" ? fitted(span.holder, room - 10) : fixed && fixed.length * CHARACTER < room - 4 ? fixed : "";
-  put(node, { class: `in ${kind}${isDimmed(span) ? " dimmed" : ""}`, x: (one.begins + 6).toFixed(1), y: bar.top + 15 }, words);
+  const words =
+    kind === "held" ? fitted(span.holder, room - 10) : fixed && fixed.length * CHARACTER < room - 4 ? fixed : "";
+  put(
+    node,
+    { class: `in ${kind}${isDimmed(span) ? " dimmed" : ""}`, x: (one.begins + 6).toFixed(1), y: bar.top + 15 },
+    words,
+  );
 }
 
 /** Whether an element showed something else before; what does not depend on the zoom is written only then. */
@@ -156,7 +208,8 @@ function tickPath(lane, x, left, right, bar) {
     else segments.push([begins, ends]);
   };
   for (const bucket of lane.buckets) {
-    if (x(bucket.ends) >= left && x(bucket.begins) <= right) put(Math.max(left, x(bucket.begins)), Math.min(right, x(bucket.ends) + 1));
+    if (x(bucket.ends) >= left && x(bucket.begins) <= right)
+      put(Math.max(left, x(bucket.begins)), Math.min(right, x(bucket.ends) + 1));
   }
   const from = d3.bisectLeft(lane.ticks, x.invert(left));
   const until = d3.bisectRight(lane.ticks, x.invert(right));
@@ -165,56 +218,9 @@ function tickPath(lane, x, left, right, bar) {
     put(at - 0.5, at + 0.5);
   }
   const y = bar.top + bar.height + 2;
-  return segments.map(([begins, ends]) => `M${begins.toFixed(1)},${y}h${(ends - begins).toFixed(1)}v5h${(begins - ends).toFixed(1)}z`).join("");
-}
-
-/** Marks in pixels; those that would lie upon each other become one with a number. */
-function placedMarks(lane, x, left, right) {
-  const found = [];
-  for (const mark of lane.marks) {
-    const at = x(mark.begins);
-    if (at < left - 1 || at > right + 1 || !isShown(mark)) continue;
-    const before = found.at(-1);
-    if (before && at - before.last < (before.items.length > 1 ? MARK_SPACE : MARK_WIDTH) && at - before.first < MARK_SPREAD) {
-      before.items.push(mark);
-      before.last = at;
-      before.number += mark.count;
-    } else {
-      found.push({ key: mark.key, first: at, last: at, items: [mark], number: mark.count });
-    }
-  }
-  return found;
-}
-
-function enterMark(enter) {
-  const group = enter.append("g").attr("class", "item").attr("role", "option");
-  group.append("line").attr("class", "stem");
-  group.append("rect").attr("class", "target").attr("width", MARK_WIDTH + 2).attr("height", MARK_WIDTH + 4).attr("x", -MARK_WIDTH / 2 - 1).attr("y", -MARK_WIDTH / 2 - 2);
-  group.append("path");
-  return group;
-}
-
-function updateMark(node, one, bar) {
-  const worst = d3.least(one.items, (mark) => markLook(mark.kind).rank);
-  const { number } = one;
-  const [stem, , path] = node.children;
-  if (isOther(node, one.items)) {
-    put(node, {
-      id: `${worst.lane.dom}-${one.key}`, "data-kind": worst.kind, "data-count": number, "data-begins": one.items[0].begins,
-      "data-kinds": [...new Set(one.items.map((mark) => mark.kind))].join(" "), "aria-label": markLabel(one, number),
-    });
-  }
-  node.items = one.items;
-  put(node, {
-    class: classesOf(one, false), "aria-selected": one.items.includes(view.selected),
-    transform: `translate(${((one.first + one.last) / 2).toFixed(1)},${bar.top - 11})`,
-  });
-  put(stem, { y1: 6, y2: 11 + (number === 1 ? bar.height : 0) });
-  put(path, { class: `mark ${markLook(worst.kind).look}`, d: markPath(worst.kind) });
-}
-
-function markLabel(one, number) {
-  const [mark] = one.items;
-  if (one.items.length === 1) return `${markTitle(mark)} at ${instant(book, mark.begins, 3)}: ${mark.text.slice(0, 500)}`;
-  return `${number} events from ${instant(book, mark.begins)} on: ${[...new Set(one.items.map(markTitle))].slice(0, 6).join(", ")}`;
+  return segments
+    .map(
+      ([begins, ends]) => `M${begins.toFixed(1)},${y}h${(ends - begins).toFixed(1)}v5h${(begins - ends).toFixed(1)}z`,
+    )
+    .join("");
 }

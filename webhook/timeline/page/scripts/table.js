@@ -8,17 +8,32 @@ const table = { shows: "leases", page: 0, sorted: null, isDown: false, version: 
 const COLUMNS = {
   leases: [
     ["Lease", (lane) => lane.title],
-    ["Holder at the end", (lane) => stateAt(book, lane, book.ends).short],
+    ["Holder at the end", (lane) => stateWords(stateAt(book, lane, book.ends))],
     ["Handovers", (lane) => lane.handovers],
     ["Longest without a leader", (lane) => gapLength(lane), (lane) => gapWords(lane)],
-    ["From", (lane) => (longestGap(book, lane) || { begins: Infinity }).begins, (lane) => { const gap = longestGap(book, lane); return gap ? instant(book, gap.begins, 3) : ""; }],
+    [
+      "From",
+      (lane) => (longestGap(book, lane) || { begins: Infinity }).begins,
+      (lane) => {
+        const gap = longestGap(book, lane);
+        return gap ? instant(book, gap.begins, 3) : "";
+      },
+    ],
     ["Events", (lane) => d3.sum(lane.marks, (mark) => mark.count)],
     ["In words", (lane) => lane.summary],
   ],
   events: [
     ["From", (item) => item.begins, (item) => instant(book, item.begins, 3)],
-    ["Until", (item) => (item.ends === null ? (item.type === "span" ? Infinity : item.begins) : item.ends), (item) => (item.ends !== null ? instant(book, item.ends, 3) : item.type === "span" ? "the end" : "")],
-    ["Length", (item) => (item.type === "span" ? lengthOf(book, item) : 0), (item) => (item.type === "span" ? length(lengthOf(book, item)) : "")],
+    [
+      "Until",
+      (item) => (item.ends === null ? (item.type === "span" ? Infinity : item.begins) : item.ends),
+      (item) => (item.ends !== null ? instant(book, item.ends, 3) : item.type === "span" ? "the end" : ""),
+    ],
+    [
+      "Length",
+      (item) => (item.type === "span" ? lengthOf(book, item) : 0),
+      (item) => (item.type === "span" ? length(lengthOf(book, item)) : ""),
+    ],
     ["Lease", (item) => item.lane.title],
     ["What", (item) => (item.type === "span" ? SPAN_WORDS[item.kind] : markTitle(item))],
     ["Holder", (item) => item.holder],
@@ -29,14 +44,23 @@ const COLUMNS = {
 
 function gapWords(lane) {
   const gap = longestGap(book, lane);
-  return gap ? (gap.expired ? "up to " : "") + length(lengthOf(book, gap)) + (gap.ends === null ? ", still" : "") : "never";
+  return gap
+    ? (gap.expired ? "up to " : "") + length(lengthOf(book, gap)) + (gap.ends === null ? ", still" : "")
+    : "never";
+}
+
+function stateWords(state) {
+  return state.note ? `${state.short}, ${state.note}` : state.short;
 }
 
 function sortedRows() {
   const key = `${view.version} ${table.shows} ${table.sorted} ${table.isDown}`;
   if (table.key === key) return table.rows;
   const leases = view.lanes;
-  const rows = table.shows === "leases" ? leases.filter((lane) => !lane.parent) : leases.flatMap((lane) => lane.items.filter(isShown));
+  const rows =
+    table.shows === "leases"
+      ? leases.filter((lane) => !lane.parent)
+      : leases.flatMap((lane) => lane.items.filter(isShown));
   const [, value] = COLUMNS[table.shows][table.sorted ?? 0];
   const order = table.isDown ? (a, b) => d3.descending(value(a), value(b)) : (a, b) => d3.ascending(value(a), value(b));
   table.key = key;
@@ -71,7 +95,9 @@ function paintTable() {
   element("table").tHead.replaceChildren(head);
   if (wasColumn !== null) head.querySelectorAll("button")[wasColumn].focus();
   element("table").tBodies[0].replaceChildren(...part.map((item) => rowOf(item, columns)));
-  element("page").textContent = rows.length ? `${first + 1} to ${first + part.length} of ${rows.length.toLocaleString("en")}` : "no rows";
+  element("page").textContent = rows.length
+    ? `${first + 1} to ${first + part.length} of ${rows.length.toLocaleString("en")}`
+    : "no rows";
   element("before").disabled = table.page === 0;
   element("after").disabled = table.page >= pages - 1;
   element("of-leases").setAttribute("aria-pressed", table.shows === "leases");
@@ -119,6 +145,12 @@ function listenForTable() {
   });
   element("of-leases").addEventListener("click", () => turnTo("leases"));
   element("of-events").addEventListener("click", () => turnTo("events"));
-  element("before").addEventListener("click", () => { table.page -= 1; repaint(); });
-  element("after").addEventListener("click", () => { table.page += 1; repaint(); });
+  element("before").addEventListener("click", () => {
+    table.page -= 1;
+    repaint();
+  });
+  element("after").addEventListener("click", () => {
+    table.page += 1;
+    repaint();
+  });
 }

@@ -10,7 +10,11 @@ function parts(at) {
   const micros = Math.round(at);
   const seconds = Math.floor(micros / SECOND);
   const text = new Date(seconds * 1000).toISOString();
-  return { date: text.slice(0, -14), time: text.slice(-13, -5), rest: String(micros - seconds * SECOND).padStart(6, "0") };
+  return {
+    date: text.slice(0, -14),
+    time: text.slice(-13, -5),
+    rest: String(micros - seconds * SECOND).padStart(6, "0"),
+  };
 }
 
 /** The time of day: `12:03:10`, with `digits` digits of the second. */
@@ -29,7 +33,8 @@ function instant(book, at, digits = 0) {
 function length(micros) {
   if (micros < 0) return `-${length(-micros)}`;
   if (micros < SECOND / 10) return `${Math.round(micros / 1000)} ms`;
-  if (micros < MINUTE) return micros % SECOND >= SECOND / 10 ? `${(micros / SECOND).toFixed(1)} s` : `${Math.floor(micros / SECOND)} s`;
+  if (micros < MINUTE)
+    return micros % SECOND >= SECOND / 10 ? `${(micros / SECOND).toFixed(1)} s` : `${Math.floor(micros / SECOND)} s`;
   const seconds = Math.floor(micros / SECOND);
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
   const minutes = Math.floor((seconds + 30) / 60);
