@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.factories import drop, make_lease
 from tests.history.fake_server import SECOND, START, FakeServer, together
 from webhook.live import feed as feed_module
 from webhook.live.feed import Feed
@@ -132,6 +133,14 @@ def test_a_renewal_that_was_missed_between_two_watches_is_not_overdue(clock: Clo
     feed.listed("leases")
     (lane,) = feed.since(0).timeline.lanes
     assert [span.kind for span in lane.spans] == [SpanKind.HELD]
+
+
+def test_a_lease_that_says_no_time_says_nothing_of_the_clock(clock: Clock) -> None:
+    lease = make_lease(drop("spec.renewTime"), drop("spec.acquireTime"), drop("metadata.managedFields"))
+    feed = Feed("x")
+    for item in read("kubectl", [json.dumps({"type": "MODIFIED", "object": lease}).encode()]):
+        feed.observe(item, "leases")
+    assert feed.since(0).timeline.ends == START
 
 
 def test_broken_parts_of_a_stream_are_passed_over(clock: Clock) -> None:

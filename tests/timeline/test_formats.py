@@ -119,6 +119,17 @@ def test_an_empty_lane_has_a_picture() -> None:
     assert "nothing is known" in svg(timeline(Lane("Lease", "shop", "db")))
 
 
+def test_many_holders_and_gaps_find_room_or_stay_unnamed() -> None:
+    spans = []
+    for number in range(40):
+        spans.append(Span(SpanKind.HELD, at(number), at(number + 0.5), f"a-long-name-of-a-holder-{number}"))
+        spans.append(Span(SpanKind.LEADERLESS, at(number + 0.5), at(number + 1)))
+    document = svg(timeline(Lane("Lease", "shop", "db", 15, tuple(spans))))
+    assert 1 < document.count(">no leader for ") < 40
+    for number in range(40):
+        assert f">a-long-name-of-a-holder-{number}</text>" in document
+
+
 LENGTHS = [1, 10, 61, 600, 3600, 86_400, 40 * 86_400, 4000 * 86_400, 100_000 * 86_400]
 
 

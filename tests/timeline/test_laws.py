@@ -145,6 +145,7 @@ def test_merged_spans_cover_the_same_time_and_count_what_they_stand_for(lengths:
     found = merged(spans, most)
     assert sum(span.count for span in found) == len(spans)
     assert (found[0].begins, found[-1].ends) == (0, at)
+    assert merged(spans, len(spans)) == spans
     assert all(before.ends == after.begins for before, after in pairwise(found))
     assert len(found) <= max(most, 2 * most + 2)
 

@@ -17,9 +17,10 @@ from webhook.observations.reader import read
 from webhook.timeline.builder import TimelineBuilder
 from webhook.timeline.edits import edit_of
 from webhook.timeline.forged import is_plain_renewal
-from webhook.timeline.model import Lane, MarkKind, SpanKind, Timeline
+from webhook.timeline.model import Bucket, Lane, MarkKind, Span, SpanKind, Timeline
 from webhook.timeline.reach import Reach
-from webhook.timeline.spans import SpanRecord
+from webhook.timeline.spans import SpanRecord, merged
+from webhook.timeline.ticks import folded
 
 LATEST = START + 3600 * SECOND
 
@@ -268,6 +269,17 @@ def test_a_lease_that_another_releases_was_taken_from_its_holder() -> None:
     assert lane.marks[-1].text == "a_1 was removed as the holder by shop/db from pod b"
 
 
+def test_a_lease_without_a_duration_expires_at_no_moment() -> None:
+    server = FakeServer()
+    a, b = server.elector("a", "shop/db"), server.elector("b", "shop/db")
+    a.take(leaseDurationSeconds=None)
+    server.wait(60)
+    b.take()
+    (lane,) = built(*server.log).lanes
+    assert [span.kind for span in lane.spans] == [SpanKind.HELD, SpanKind.HELD]
+    assert kinds(lane) == [MarkKind.CREATED, MarkKind.TAKEOVER_BY_EXPIRY]
+
+
 def test_a_lease_without_a_holder_has_no_leader() -> None:
     server = FakeServer()
     a = server.elector("a", "shop/db")
@@ -314,6 +326,12 @@ def test_spans_that_do_not_exist_cannot_be_late() -> None:
     assert [span.kind for span in record.spans(None, 3, is_gone=False)] == [SpanKind.LEADERLESS]
     record.hold(1, Tenure("a", 1, Handover.CREATED), "")
     assert record.spans(1, 3, is_gone=False)[0].kind is SpanKind.OVERDUE
+
+
+def test_few_spans_and_few_renewals_stay_as_they_are() -> None:
+    spans = [Span(SpanKind.HELD, 0, 1), Span(SpanKind.HELD, 1, 2)]
+    assert merged(spans, 2) == spans
+    assert folded([], [1, 2], 2) == [Bucket(1, 1, 1), Bucket(2, 2, 1)]
 
 
 OWNED: dict[str, Any] = {"f:spec": {"f:renewTime": {}, "f:holderIdentity": {}}}

@@ -24,7 +24,7 @@ MOST_LANES: Final = 20_000
 """Leases, and as many candidates; what is seen of others is counted."""
 MOST_TICKS: Final = 4_000_000
 """Renewals that are kept one by one, of all lanes together; but of each lane at least FEWEST_TICKS."""
-FEWEST_TICKS: Final = 128
+FEWEST_TICKS: Final = 64
 
 
 class TimelineBuilder(Struct):

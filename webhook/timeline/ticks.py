@@ -8,6 +8,7 @@ from typing import Final
 from webhook.timeline.model import Bucket, Ticks
 
 MOST_BUCKETS: Final = 512
+FEWEST_BUCKETS: Final = 16
 
 
 class TickRecord:
@@ -20,12 +21,12 @@ class TickRecord:
         self._buckets: list[Bucket] = []
 
     def add(self, at: int, most: int) -> None:
-        """Take in a renewal; `most` are kept one by one."""
+        """Take in a renewal; `most` are kept one by one, and older ones in half as many buckets."""
         moments = self._moments
         moments.append(max(at, moments[-1]) if moments else at)
         if len(moments) > most:
             half = len(moments) - most // 2
-            self._buckets = folded(self._buckets, moments[:half], MOST_BUCKETS)
+            self._buckets = folded(self._buckets, moments[:half], max(FEWEST_BUCKETS, min(MOST_BUCKETS, most // 2)))
             del moments[:half]
 
     @property
