@@ -15,6 +15,7 @@ from tests.cli.test_observed import Install, fake
 from tests.factories import make_lease
 from tests.history.fake_server import FakeServer, together
 from webhook.cli.main import main
+from webhook.cli.timeline import EXAMPLE, EXAMPLE_FILES
 
 __all__ = ["fake"]
 
@@ -182,3 +183,18 @@ def test_a_damaged_input_never_gives_a_traceback(
     code, _, err = run(capsys, str(path), "--format", output)
     assert code in {0, 2}
     assert "this is a bug" not in err
+
+
+def test_the_example_is_a_recorded_incident(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recorded = Path("tests/data/incidents/fenced")
+    for name in EXAMPLE_FILES:
+        assert (EXAMPLE / name).read_bytes() == (recorded / name).read_bytes()
+    code, _, err = run(capsys, "--example", "-o", str(tmp_path / "page.html"))
+    assert (code, "4 leases" in err) == (0, True)
+
+
+def test_the_example_is_an_input_of_its_own(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, watched, "--example")[::2] == (
+        2,
+        "lease-webhook: --example is an input of its own: it takes no file\n",
+    )
