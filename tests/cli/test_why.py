@@ -39,9 +39,18 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
 def test_one_lease(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "shop/db", "--input", watched)
     assert (code, err) == (0, "")
-    assert out.startswith("shop/db  live: db-1_1 leads\nas of 2026-11-18T")
-    for part in ("What happened", "How much it survives", "What is wrong", "What to do", "renewed on time"):
+    assert out.startswith("shop/db  live: db-1_1 leads (1 warning)\nas of 2026-11-18T")
+    for part in (
+        "What happened",
+        "How much it survives",
+        "What is wrong",
+        "What to do",
+        "renewed on time",
+        "leader-lost (over)",
+    ):
         assert part in out
+    assert out.index("What to do") < out.index("How much it survives")
+    assert out.count("kubectl -n shop logs db-0 --previous") == 1
 
 
 def test_all_leases(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,7 +92,7 @@ def test_the_lease_of_a_node_has_no_handovers(capsys: pytest.CaptureFixture[str]
 
 def test_another_moment(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, "shop/db", "--input", watched, "--now", "2026-11-18T12:00:00Z")
-    assert out.startswith("shop/db  expired: no one leads: db-1_1 stopped renewing ")
+    assert out.startswith("shop/db  expired: no one leads: db-1_1 last renewed ")
     assert "as of 2026-11-18T12:00:00Z (--now)" in out
 
 
@@ -156,7 +165,7 @@ def test_kubectl_is_run_and_asked_for_the_pod(fake: Install, capsys: pytest.Capt
     log = fake()
     code, out, _ = run(capsys, "shop/checkout", "--context", "prod")
     assert code == 0
-    assert "its pod does NOT exist any more" in out
+    assert "its pod no longer exists" in out
     calls = log.read_text().splitlines()
     assert calls[0].startswith("get leases.coordination.k8s.io --namespace=shop ")
     assert calls[-2].startswith("get pod checkout-6d5f9c-x2x8p --namespace=shop --ignore-not-found")

@@ -57,7 +57,7 @@ def moment_of_input(given: str | None, paths: Sequence[str], until: int | None) 
     if STANDARD_INPUT in paths or not paths:
         return Moment(clock, "the clock of this computer")
     if until is not None:
-        return Moment(min(until, clock), "the last thing in the input; --now sets another moment")
+        return Moment(min(until, clock), "the latest record in the input; --now sets another moment")
     written = max((at for path in paths if (at := _written(Path(path))) is not None), default=clock)
     return Moment(min(written, clock), "when the file was written; --now sets another moment")
 

@@ -156,6 +156,7 @@ def as_json(account: Account) -> dict[str, Any]:
             {
                 "check": one.check,
                 "severity": one.severity.value,
+                "is_over": one.is_over if isinstance(one, Explained) else None,
                 "cause": (one.cause if isinstance(one, Explained) else "") or None,
                 "message": one.message,
                 "repair": one.repair,

@@ -55,6 +55,12 @@ def advice(
     wrong = next((one for one in findings if one.severity is Severity.WARNING), None)
     if wrong is not None:
         return Advice(f"The lease is held and renewed, but: {wrong.message}.", wrong.repair)
+    return _nothing(history.tenure)
+
+
+def _nothing(tenure: Tenure | None) -> Advice:
+    if tenure is not None and tenure.began is Handover.RELEASED:
+        return Advice("Nothing: the last change of leader was an orderly handover, and the lease is held and renewed.")
     return Advice("Nothing: the lease is held and renewed.")
 
 

@@ -67,15 +67,16 @@ def cause_of(
     is_silent = requests == 0 and history.origin is Origin.AUDIT_LOG
     if late:
         if is_silent and not slow:
-            return Cause(Blame.NETWORK, f"{late}, and it received no request of the holder in that time")
+            until = "until the end of that time"
+            return Cause(Blame.NETWORK, f"{late}, and it received no request from the holder {until}")
         return Cause(Blame.SERVER, late)
     if slow:
         longest = max(one.took for one in slow)
         return Cause(Blame.SERVER, f"it took up to {length(longest)} to answer a renewal")
     if company.is_known:
         others = "the other lease was" if company.on_time == 1 else f"{company.on_time} other leases were"
-        unheard = ", and the API server received no request of it in that time" if is_silent else ""
-        return Cause(Blame.CLIENT, f"{others} renewed on time meanwhile{unheard}", is_silent=is_silent)
+        unheard = ", and the API server received no request from it" if is_silent else ""
+        return Cause(Blame.CLIENT, f"during that time {others} renewed on time{unheard}", is_silent=is_silent)
     return Cause(Blame.UNKNOWN, _WITHOUT_EVIDENCE)
 
 
@@ -96,13 +97,18 @@ def snapshot_cause(cluster: ClusterHistory, history: LeaseHistory, last: int, no
 
 
 def in_words(cause: Cause, holder: str) -> str:
-    """A cause as one sentence about a holder."""
+    """A cause as one sentence about a holder, by its name."""
+    return sentence_of(cause, name(holder))
+
+
+def sentence_of(cause: Cause, who: str) -> str:
+    """A cause as one sentence about a holder, who is named or described, such as `the old holder`."""
     if cause.blame is Blame.SERVER:
         return f"The API server was slow or away: {cause.evidence}."
     if cause.blame is Blame.NETWORK:
         return f"Clients did not reach the API server: {cause.evidence}."
     if cause.blame is Blame.CLIENT:
-        return f"The fault is with {name(holder)} ({suspects(cause)}): {cause.evidence}."
+        return f"The cause is on {who}'s side ({suspects(cause)}): {cause.evidence}."
     if cause.blame is Blame.REFUSED:
         return f"Its writes were refused: {cause.evidence}."
     return f"Why is not known: {cause.evidence}; give all of them (-A)."
@@ -110,16 +116,18 @@ def in_words(cause: Cause, holder: str) -> str:
 
 def suspects(cause: Cause) -> str:
     """What of a client to look at; only an audit log shows whether its writes were refused."""
-    return "its process, CPU limit, node or network" + ("" if cause.is_silent else ", or its rights")
+    return "its process, CPU limit, node or network" + ("" if cause.is_silent else ", or its permissions")
 
 
 def _late(company: Company) -> str:
     if not company.is_known or not company.all_were_late:
         return ""
-    return (
-        f"{company.late} of the {company.late + company.on_time} other leases that are renewed often enough were late "
-        "at the same time"
-    )
+    known = company.late + company.on_time
+    which = {1: "the other lease", 2: "both other leases"}.get(known, f"all {known} other leases")
+    if company.on_time:
+        which = f"{company.late} of the {known} other leases"
+    verb = "was" if known == 1 else "were"
+    return f"{which} with regular renewals {verb} late at the same time"
 
 
 def _refusals(refused: list[Refusal]) -> str:

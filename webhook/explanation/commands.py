@@ -29,7 +29,10 @@ def kubectl(namespace: str) -> str:
 def pod_of_holder(namespace: str, holder: str) -> str:
     """What became of the process of a holder."""
     where, pod = kubectl(namespace), pod_of(holder)
-    return f"{where} describe pod {pod}; {where} logs {pod} --previous" if pod else f"{where} get pods"
+    if not pod:
+        return f"{where} get pods"
+    # --previous prints nothing unless a container was restarted.
+    return f"{where} describe pod {pod}; {where} logs {pod}; {where} logs {pod} --previous"
 
 
 def pod_of_writer(namespace: str, writer: Writer) -> str:

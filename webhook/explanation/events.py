@@ -1,16 +1,16 @@
 """What happened to a lease, line by line: changes of the holder, silences, refused writes, deletions."""
 
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import Final
 
 from webhook.explanation.account import Account
+from webhook.explanation.leader_time import deadline_of
 from webhook.explanation.text import Line, handover
 from webhook.explanation.words import clock, count, length, name, writer
 from webhook.history.lease_history import LeaseHistory
 from webhook.history.refusal import Refusal
-from webhook.history.tenure import Tenure
-from webhook.history.timing import timing_of
+from webhook.history.tenure import Handover, Tenure
 from webhook.observations.observation import Fenced
 from webhook.rules.times import SECOND
 
@@ -27,23 +27,26 @@ def events(account: Account) -> Iterator[Line]:
         yield Line(clock(at, now), text)
     if history.changes > 1:
         changes, spent = count(history.changes, "change"), length(history.leaderless)
-        yield Line("", f"{changes} of the holder; no one led for {spent} in all")
+        yield Line("", f"{changes} of holder; no one led for up to {spent} in all")
 
 
 def _events(history: LeaseHistory) -> Iterator[tuple[int, str]]:
     tenures = list(history.tenures)
-    for tenure in tenures:
+    for tenure, after in zip_longest(tenures, tenures[1:]):
         yield tenure.since, handover(tenure)
-        yield from _end(history, tenure)
+        yield from _end(history, tenure, after)
     yield from _silences(history)
     yield from _refusals(history)
     yield from _fenced(history)
 
 
-def _end(history: LeaseHistory, tenure: Tenure) -> Iterator[tuple[int, str]]:
-    holder = name(tenure.holder)
+def _end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterator[tuple[int, str]]:
+    holder, duration = name(tenure.holder), _duration(history)
     if tenure.heard_again is not None:
-        yield tenure.heard_again, f"requests of pod {name(tenure.pods[-1])}, which had the lease before, come again"
+        yield (
+            tenure.heard_again,
+            (f"the API server is again receiving requests from pod {name(tenure.pods[-1])}, the former holder"),
+        )
     if tenure.has_several_writers:
         for at, other in tenure.joined:
             yield at, f"{writer(other)} renews it too, under the same identity"
@@ -52,18 +55,30 @@ def _end(history: LeaseHistory, tenure: Tenure) -> Iterator[tuple[int, str]]:
     if tenure.is_deleted:
         by = f"{writer(tenure.deleted_by)} deleted the lease" if tenure.deleted_by else "the lease was deleted"
         yield tenure.until, f"{by} while {holder} held it"
-    elif tenure is history.tenure:
+    elif tenure is history.tenure or (after is not None and after.began is Handover.RELEASED):
         yield tenure.until, f"{holder} released it"
+    elif after is not None and after.began is Handover.EXPIRED and tenure.last_renewal is not None and duration:
+        expired = tenure.last_renewal + duration * SECOND
+        if expired <= after.since:
+            yield expired, f"the lease expired, {duration} s after the last renewal by {holder}"
 
 
 def _silences(history: LeaseHistory) -> Iterator[tuple[int, str]]:
-    duration = history.lease.spec.lease_duration_seconds if history.lease else None
-    if not duration or duration <= 1:
+    duration = _duration(history)
+    if duration is None:
         return
     for silence in history.renewals.silences:
-        if silence.length >= timing_of(duration, None).deadline * SECOND:
-            yield silence.start, f"the holder stopped renewing it for {length(silence.length)}"
+        if silence.length >= deadline_of(duration):
+            if silence.length >= duration * SECOND:
+                yield silence.start + duration * SECOND, "the lease expired, and nobody took it"
+            yield silence.start, f"the holder did not renew it for {length(silence.length)}"
             yield silence.end, "the holder renewed it again"
+
+
+def _duration(history: LeaseHistory) -> int | None:
+    """Seconds; None if the lease does not say, or was released."""
+    duration = history.lease.spec.lease_duration_seconds if history.lease else None
+    return duration if duration and duration > 1 else None
 
 
 def _fenced(history: LeaseHistory) -> Iterator[tuple[int, str]]:
@@ -74,7 +89,7 @@ def _fenced(history: LeaseHistory) -> Iterator[tuple[int, str]]:
 
     for (fence, who), run in groupby(history.fenced, kind):
         several = list(run)
-        what = f"{count(len(several), 'write')} of {who} without the lease, such as: {several[0].target}"
+        what = f"{count(len(several), 'write')} by {who} without the lease, such as: {several[0].target}"
         yield several[0].at, f"fence {name(fence)} refused {what}"
 
 
@@ -91,4 +106,4 @@ def _refusals(history: LeaseHistory) -> Iterator[tuple[int, str]]:
         seconds = several[-1].at - several[0].received
         within = f" within {length(seconds)}" if len(several) > 1 and seconds >= SECOND else ""
         refused_by = f" by {several[0].by.value} {by}" if by else ""
-        yield several[0].at, f"{count(len(several), 'write')} of {who} {what} with {code}{refused_by}{within}"
+        yield several[0].at, f"{count(len(several), 'write')} by {who} {what} with {code}{refused_by}{within}"

@@ -5,8 +5,9 @@ from itertools import pairwise
 from typing import Final
 
 from webhook.explanation import commands
-from webhook.explanation.cause import Blame, Cause, cause_of_loss, in_words
-from webhook.explanation.explained import Explained, explained
+from webhook.explanation.cause import Blame, Cause, cause_of_loss, sentence_of
+from webhook.explanation.explained import Explained, explained, over
+from webhook.explanation.leader_time import without_leader
 from webhook.explanation.next_step import next_step
 from webhook.explanation.words import clock, length, name, writer
 from webhook.history.cluster_history import ClusterHistory
@@ -40,20 +41,22 @@ def _lost(history: LeaseHistory, before: Tenure, after: Tenure, cause: Cause, no
     last = before.since if before.last_renewal is None else before.last_renewal
     message = (
         f"{name(before.holder)} last renewed at {clock(last, now)} and let the lease expire; "
-        f"{name(after.holder)} took it at {clock(after.since, now)}: no one led for up to "
-        f"{length(after.leaderless or 0)}. {in_words(cause, before.holder)}{_afterwards(cause.blame, before, now)}"
+        f"{name(after.holder)} took it at {clock(after.since, now)}: "
+        f"{without_leader(after.leaderless or 0, _duration(history))}. "
+        f"{sentence_of(cause, 'the old holder')}{_afterwards(cause.blame, before, now)}"
     )
     step = next_step(cause, history, before)
     sentence = f"The lease is held now. {step.sentence}"
-    return explained(history, "leader-lost", Severity.WARNING, message, sentence, step.command, cause.blame)
+    return over(history, "leader-lost", Severity.WARNING, message, sentence, step.command, cause.blame)
 
 
 def _afterwards(blame: Blame, before: Tenure, now: int) -> str:
     if blame is not Blame.CLIENT or before.heard_again is None:
         return ""
     return (
-        f" Requests of its pod came again from {clock(before.heard_again, now)} on: it had been paused or cut off, and "
-        "went on as the leader until it noticed, unless it was restarted meanwhile."
+        f" From {clock(before.heard_again, now)} on, the API server received requests from its pod again: it had been "
+        "paused, cut off or restarted. Unless it restarted, it may have acted as leader beside the new holder until it "
+        "noticed."
     )
 
 
@@ -63,24 +66,27 @@ def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> E
         "" if last is None or not duration else f", {length(last + duration * SECOND - after.since)} before it expired"
     )
     message = (
-        f"at {clock(after.since, now)} {name(after.holder)} took the lease while {name(before.holder)} still had it"
-        f"{left}: two may have led at once, until the first one noticed"
+        f"at {clock(after.since, now)} {name(after.holder)} took the lease while {name(before.holder)} still held it"
+        f"{left}: two may have led at once, until the old holder noticed"
     )
     thief = name(after.holder)
     if before.ahead is not None and before.ahead < -_OFF:
         message += (
-            f". The clock of {name(before.holder)} is {length(-before.ahead)} behind the API server's, so the lease "
-            f"had expired to {thief}, if it compares renewTime with its own clock"
+            f". The old holder's clock is {length(-before.ahead)} behind the API server's, so the lease looked expired "
+            "to the new holder, if that compares renewTime with its own clock"
         )
         sentence = (
-            f"Set the clock of the node of {name(before.holder)} right; {thief} should wait until the lease has not "
-            "changed for its whole duration:"
+            f"Correct the clock of the node of {name(before.holder)}; {thief} should wait until the lease has not "
+            "changed for its whole duration. To see which nodes they run on:"
         )
         command = f"{commands.kubectl(history.namespace)} get pods -o wide"
-        return explained(history, "lease-stolen", Severity.ERROR, message, sentence, command, "clock")
-    sentence = f"Find out why {thief} does not wait until the lease expires; the webhook denies this in preset strict:"
+        return over(history, "lease-stolen", Severity.ERROR, message, sentence, command, "clock")
+    sentence = (
+        f"Find out why {thief} does not wait until the lease expires (the webhook denies this in preset strict). To "
+        "see what it is:"
+    )
     command = commands.pod_of_holder(history.namespace, after.holder)
-    return explained(history, "lease-stolen", Severity.ERROR, message, sentence, command, "stolen")
+    return over(history, "lease-stolen", Severity.ERROR, message, sentence, command, "stolen")
 
 
 def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Explained:
@@ -94,17 +100,18 @@ def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: i
     if is_taken:
         deadline = timing_of(_duration(history) or 15, None).deadline
         message += (
-            f": two may have led at once, as {name(before.holder)} notices only when it cannot renew (most clients "
-            f"then go on for {deadline:.0f} s)"
+            f": two may have led at once. The old holder notices only when a renewal fails; most clients then go on as "
+            f"leader for up to {deadline:.0f} s"
         )
     severity = Severity.ERROR if is_taken else Severity.WARNING
     if who and who.name:
-        sentence = f"See whether {name(who.name)} should have the right to delete leases:"
+        sentence = f"Decide whether {name(who.name)} should be allowed to delete leases. To see whether it still is:"
         command = commands.rights("delete", history.namespace, history.name, who)
     else:
         sentence = "A watch does not show who deleted it; the audit log of the API server does:"
         command = commands.audit_log(history.namespace, history.name)
-    return explained(history, "lease-deleted", severity, message, sentence, command, "deleted")
+    make = explained if after is None else over
+    return make(history, "lease-deleted", severity, message, sentence, command, "deleted")
 
 
 def _duration(history: LeaseHistory) -> int | None:

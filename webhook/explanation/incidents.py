@@ -6,9 +6,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.explanation.cause import Blame, Cause, cause_of, cause_of_loss, in_words
-from webhook.explanation.explained import Explained, explained
+from webhook.explanation.cause import Blame, Cause, cause_of, cause_of_loss, sentence_of
+from webhook.explanation.explained import Explained, over
 from webhook.explanation.handovers import handovers
+from webhook.explanation.leader_time import deadline_of, goes_on_for
 from webhook.explanation.next_step import next_step
 from webhook.explanation.refused import fenced, refused
 from webhook.explanation.words import clock, length, name
@@ -17,7 +18,6 @@ from webhook.history.cluster_history import ClusterHistory
 from webhook.history.lease_history import LeaseHistory
 from webhook.history.renewals import Silence
 from webhook.history.tenure import Handover, Tenure
-from webhook.history.timing import timing_of
 from webhook.reports.model import Severity
 from webhook.rules.times import SECOND
 
@@ -58,12 +58,12 @@ class Late(Struct, frozen=True):
     @property
     def sentence(self) -> str:
         """All of it but when it was."""
-        return f"{name(self.holder)} did not renew for {length(self.silence.length)}, and kept the lease: {self.rest}"
+        return f"{name(self.holder)} did not renew for {length(self.silence.length)}. {self.rest}"
 
     @property
     def rest(self) -> str:
-        """What it risked, and why."""
-        return f"{self.risk}. {in_words(self.cause, self.holder)}"
+        """Why, and what it risked."""
+        return f"{sentence_of(self.cause, 'the holder')} {self.risk}."
 
 
 def late_renewals(cluster: ClusterHistory, history: LeaseHistory) -> Iterator[Late]:
@@ -71,26 +71,28 @@ def late_renewals(cluster: ClusterHistory, history: LeaseHistory) -> Iterator[La
     duration = history.lease.spec.lease_duration_seconds if history.lease else None
     if not duration or duration <= 1:
         return
-    deadline = int(timing_of(duration, None).deadline * SECOND)
+    deadline = deadline_of(duration)
     for silence in list(history.renewals.silences)[-MOST:]:
         if silence.length < deadline:
             continue  # late, but in time
-        risk = f"most clients stop leading after {length(deadline)}, so no one may have led until it renewed again"
+        risk = (
+            f"Most clients stop leading {length(deadline)} to {length(goes_on_for(duration))} after their last "
+            f"renewal, so possibly nobody led, for up to about {length(silence.length - deadline)}; "
+            "the input does not show whether this one stopped"
+        )
         if silence.length >= duration * SECOND:
-            risk += "; the lease had expired, and another replica could have taken it"
+            risk += ". The lease expired, but nobody took it, so the holder could renew it"
         cause = cause_of(cluster, history, silence.start, silence.end, silence.requests)
         yield Late(silence, _tenure_at(history, silence.end), cause, risk)
 
 
 def _late(history: LeaseHistory, one: Late, now: int) -> Explained:
     since = clock(one.silence.start, now)
-    message = (
-        f"{name(one.holder)} did not renew for {length(one.silence.length)} from {since} on, and kept the lease: "
-        f"{one.rest}"
-    )
+    message = f"{name(one.holder)} did not renew for {length(one.silence.length)}, from {since} on. {one.rest}"
     step = next_step(one.cause, history, one.tenure)
-    sentence = f"The lease is held now. {step.sentence}"
-    return explained(history, "renewal-late", Severity.WARNING, message, sentence, step.command, one.cause.blame)
+    ended = "The refusals have ended" if one.cause.blame is Blame.REFUSED else "The lease is renewed again"
+    sentence = f"{ended}. {step.sentence}"
+    return over(history, "renewal-late", Severity.WARNING, message, sentence, step.command, one.cause.blame)
 
 
 def _explained_by_refusals(cluster: ClusterHistory, history: LeaseHistory) -> Iterator[tuple[int, int]]:

@@ -23,15 +23,21 @@ class Advice(Struct, frozen=True):
 def next_step(cause: Cause, history: LeaseHistory, tenure: Tenure) -> Advice:
     """Where to look after a holder did not renew."""
     if cause.blame is Blame.SERVER:
-        sentence = "Look at the API server and its etcd; a slow webhook looks the same (lease-webhook doctor):"
+        sentence = (
+            "Look at the API server and its etcd; a slow webhook looks the same (lease-webhook doctor). To see the API "
+            "server's own checks:"
+        )
         return Advice(sentence, commands.API_SERVER)
     if cause.blame is Blame.NETWORK:
-        sentence = "Look at what lies between the clients and the API server, such as its load balancer:"
+        sentence = (
+            "Look at what lies between the clients and the API server, such as its load balancer. To see the address "
+            "of the API server, and the nodes:"
+        )
         return Advice(sentence, "kubectl cluster-info; kubectl get nodes")
     if cause.blame is Blame.REFUSED and cause.refusal is not None:
         return after_refusal(history, cause.refusal)
     if cause.blame is Blame.CLIENT:
-        sentence = f"To see why {name(tenure.holder)} stopped renewing:"
+        sentence = f"To see why {name(tenure.holder)} did not renew:"
         return Advice(sentence, commands.pod_of_holder(history.namespace, tenure.holder))
     return Advice("To know the cause, watch all leases the next time:", commands.WATCH)
 
@@ -43,5 +49,7 @@ def after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
         return Advice(f"See why the webhook refuses the writes of {who}:", commands.WEBHOOKS)
     if refusal.by is By.POLICY:
         return Advice(f"See why the policy refuses the writes of {who}:", commands.POLICIES)
-    sentence = f"Check what {who} may do with the lease (Role and RoleBinding):"
+    sentence = (
+        f"{who} needs a Role and RoleBinding that allow update on the lease. To see whether it may update it now:"
+    )
     return Advice(sentence, commands.rights("update", history.namespace, history.name, refusal.writer))

@@ -13,7 +13,7 @@ from webhook.observations.observation import Fenced, Writer
 from webhook.reports.model import Severity
 
 MOST: Final = 10
-_REFUSED_BY: Final = {By.RIGHTS: " for want of rights", By.OTHER: ""}
+_REFUSED_BY: Final = {By.RIGHTS: " for lack of permission", By.OTHER: ""}
 
 
 def refused(history: LeaseHistory, known: Sequence[tuple[int, int]], now: int) -> Iterator[Explained]:
@@ -30,7 +30,7 @@ def _refused(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Expla
     last = group[-1]
     by = _REFUSED_BY.get(last.by) or (f" by {last.by.value} {last.name}" if last.name else "")
     message = (
-        f"{count(len(group), 'write')} of {writer(last.writer) or 'an unknown user'} refused with {last.code}{by}, the "
+        f"{count(len(group), 'write')} by {writer(last.writer) or 'an unknown user'} refused with {last.code}{by}, the "
         f"last one at {clock(last.at, now)}"
     )
     if last.message:
@@ -38,7 +38,7 @@ def _refused(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Expla
     step = after_refusal(history, last)
     holder = history.tenure
     if last.by is By.WEBHOOK and last.writer.pod and holder and last.writer.pod not in holder.pods:
-        sentence = f"The webhook kept the lease for {name(holder.holder)}; find out what the other one wants with it:"
+        sentence = f"The webhook kept the lease for {name(holder.holder)}. To see what the other writer is:"
         command = commands.pod_of_writer(history.namespace, last.writer)
         return explained(history, "write-refused", Severity.WARNING, message, sentence, command, "denied")
     return explained(history, "write-refused", Severity.WARNING, message, step.sentence, step.command, "refused")
@@ -52,9 +52,9 @@ def fenced(history: LeaseHistory, now: int) -> Iterator[Explained]:
     for who, group in list(groups.items())[-MOST:]:
         last = group[-1]
         message = (
-            f"fence {name(last.fence)} refused {count(len(group), 'write')} of {writer(who)} that did not hold the "
+            f"fence {name(last.fence)} refused {count(len(group), 'write')} by {writer(who)} that did not hold the "
             f"lease, from {clock(group[0].at, now)} to {clock(last.at, now)}, the last one: {last.target}"
         )
-        sentence = "The fence held back what was written without the lease; find out why the writer did not stop:"
+        sentence = "The fence refused what was written without the lease. To see why the writer did not stop:"
         command = commands.pod_of_writer(history.namespace, who)
         yield explained(history, "write-fenced", Severity.WARNING, message, sentence, command, "fenced")

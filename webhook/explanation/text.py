@@ -35,9 +35,10 @@ def headline(account: Account) -> str:
     if standing is None:
         return f"{holder} wrote it last; the log does not show the lease itself"
     if account.state is State.LIVE:
-        return f"{holder} leads"
+        pods = pods_at_once(account)
+        return f"{len(pods)} pods lead as {holder}: {' and '.join(pods)}" if pods else f"{holder} leads"
     if account.state is State.EXPIRED:
-        return f"no one leads: {holder} stopped renewing{_since(standing.last_renewal, now)}"
+        return f"no one leads: {holder} last renewed{_since(standing.last_renewal, now)}"
     if account.state is State.RELEASED:
         return f"no one leads: it was released{_since(standing.last_renewal, now)}"
     if account.state is State.NEVER_HELD:
@@ -47,6 +48,14 @@ def headline(account: Account) -> str:
         end = "it is repaired" if until is None else clock(until, now)
         return f"{holder} keeps it until {end}: {standing.frozen.reason}"
     return f"{holder} holds it, but the lease does not say until when"
+
+
+def pods_at_once(account: Account) -> list[str]:
+    """The pods that renew the lease in turns under the present holder's name, the latest three; none if one does."""
+    tenure = account.tenure
+    if tenure is None or not tenure.has_several_writers or len(set(tenure.pods)) < 2:
+        return []
+    return [name(pod) for pod in tenure.pods[-3:]]
 
 
 def facts(account: Account) -> Iterator[Line]:
@@ -70,10 +79,15 @@ def facts(account: Account) -> Iterator[Line]:
     usual = interval_of(account.history)
     if usual is not None:
         longest = length(account.history.renewals.longest)
-        yield Line("Renewals", f"every {usual:.1f} s as a rule; the longest time without one was {longest}")
+        gaps = [one.leaderless or 0 for one in account.history.tenures if one.began is Handover.EXPIRED]
+        expired = f"; longest gap before another replica took it: {length(max(gaps))}" if gaps else ""
+        usually = length(int(usual * SECOND))
+        yield Line(
+            "Renewals", f"typically every {usually}; longest gap between two by the same holder: {longest}{expired}"
+        )
     waiting = list(_waiting(account))
     if waiting:
-        yield Line("Waiting", f"asking for it: {', '.join(waiting[:MOST_WAITING])}")
+        yield Line("Waiting", f"{', '.join(waiting[:MOST_WAITING])} (asked for the lease since the holder took it)")
 
 
 def timing(account: Account) -> Iterator[Line]:
@@ -89,19 +103,20 @@ def timing(account: Account) -> Iterator[Line]:
     )
     yield Line(
         "Survives",
-        f"an API server that is away for {found.survives:.0f} s, if the client gives up after {found.deadline:.0f} s "
-        "(assumed; it cannot be seen)",
+        f"an API server that is unavailable for {found.survives:.0f} s, if the client gives up {found.deadline:.0f} s "
+        "after its last renewal (its deadline; assumed, it cannot be seen)",
     )
     yield Line(
         "After a crash",
-        f"no one leads for up to {found.longest_without_leader:.0f} s; clocks may drift apart by {found.skew:.0f} s",
+        f"up to {found.longest_without_leader:.0f} s without a leader",
     )
+    yield Line("Clocks", f"may run apart by up to {found.skew:.0f} s in that time (what is tolerated, not observed)")
     if found.survives < 30:
         for outage in (30, 78):
             better = proposal_for(outage)
             took = f"after a crash up to {better.timing.longest_without_leader:.0f} s without a leader"
             yield Line(
-                f"For {outage} s",
+                f"To survive {outage} s",
                 f"duration {better.duration} s, deadline {better.deadline} s, retry {better.retry} s; {took}",
             )
 
@@ -120,14 +135,14 @@ def _since(at: int | None, now: int) -> str:
 
 def _held_since(account: Account) -> str:
     tenure, now = account.tenure, account.now
-    by_own_clock = ", by its own clock" if tenure and tenure.is_cut and not tenure.is_writer else ""
+    by_own_clock = ", as it wrote itself" if tenure and tenure.is_cut and not tenure.is_writer else ""
     return f", since {clock(tenure.since, now)} ({ago(tenure.since, now)}{by_own_clock})" if tenure else ""
 
 
 def _pod(account: Account) -> str:
     if account.has_pod is None:
         return ""
-    return "; its pod exists" if account.has_pod else "; its pod does NOT exist any more"
+    return "; its pod exists" if account.has_pod else "; its pod no longer exists"
 
 
 def _by(account: Account) -> str:
@@ -146,7 +161,7 @@ def _takeable(standing: Standing, now: int) -> Iterator[Line]:
             "Can be taken", "never, unless it is repaired" if at is None else f"{clock(at, now)}, {ago(at, now)}"
         )
     elif at is not None and at > now:
-        yield Line("Can be taken", f"{clock(at, now)} ({ago(at, now)}), if the holder does not renew it before")
+        yield Line("Expires", f"{clock(at, now)} ({ago(at, now)}) unless renewed")
     elif at is not None:
         yield Line(
             "Can be taken",
@@ -171,16 +186,16 @@ def handover(tenure: Tenure) -> str:
         return _chosen(tenure)
     who = f" ({writer(tenure.taken_by)})" if tenure.taken_by else ""
     gap = "" if tenure.leaderless is None else f"; no one led for {length(tenure.leaderless)}"
-    unheld = "" if tenure.leaderless is None else f"; no one held it for {length(tenure.leaderless)}"
+    unheld = "" if tenure.leaderless is None else f"; the lease had no holder for {length(tenure.leaderless)}"
     before = name(tenure.previous) if tenure.previous else "the holder before"
     texts = {
-        Handover.SEEN: f"{holder} already held it{who}",
+        Handover.SEEN: f"{holder} held it at the start of the data{who}",
         Handover.CREATED: f"{holder} created it{who}",
         Handover.CLAIMED: f"{holder} took it; no one had held it{who}{gap}",
-        Handover.RELEASED: f"{holder} took it after {before} released it{who}{gap}",
+        Handover.RELEASED: f"{holder} took it after {before} released it, an orderly handover{who}{gap}",
         Handover.EXPIRED: f"{holder} took it after {before} let it expire{who}; no one led for up to "
         f"{length(tenure.leaderless or 0)}",
-        Handover.STOLEN: f"{holder} TOOK IT FROM {before}, who still had it{who}: two may have led",
+        Handover.STOLEN: f"{holder} took it from {before}, which still held it{who}: two may have led",
         Handover.DELETED: f"{holder} created it again after it was deleted{who}{unheld}",
         Handover.UNKNOWN: f"{holder} held it{who}{gap}",
     }

@@ -27,9 +27,10 @@ def length(micros: int) -> str:
     """A length of time; of short ones a tenth of a second counts."""
     if micros < 0:
         return f"-{length(-micros)}"
-    if micros < 60 * SECOND and micros % SECOND >= SECOND // 10:
-        return f"{micros / SECOND:.1f} s"
-    return span(micros)
+    tenths = (micros + SECOND // 20) // (SECOND // 10)
+    if tenths >= 600:
+        return span(max(micros, 60 * SECOND))
+    return f"{tenths / 10:.1f} s" if tenths % 10 else f"{tenths // 10} s"
 
 
 def ago(at: int, now: int) -> str:

@@ -1,0 +1,44 @@
+"""How long a lease had no leader: less than it had no renewal, as a leader that is cut off goes on for a while.
+
+client-go's deadline begins with the first try after the last renewal, one retry period later.
+Source: client-go `tools/leaderelection/leaderelection.go`, `renew`.
+"""
+
+from typing import Final
+
+from webhook.explanation.words import length
+from webhook.history.timing import timing_of
+from webhook.rules.times import SECOND
+
+_USUAL: Final = 15
+
+
+def deadline_of(duration: int | None) -> int:
+    """Microseconds after the last renewal before which no client stops; `duration` is that of the lease in seconds."""
+    return int(timing_of(_known(duration), None).deadline * SECOND)
+
+
+def goes_on_for(duration: int | None) -> int:
+    """Microseconds after the last renewal for which most clients lead at most."""
+    found = timing_of(_known(duration), None)
+    return int((found.deadline + found.retry) * SECOND)
+
+
+def least_without_leader(gap: int, duration: int | None) -> int:
+    """Microseconds without a leader if the old holder lived; `gap` is from its last renewal to the next holder."""
+    return max(0, gap - goes_on_for(duration))
+
+
+def without_leader(gap: int, duration: int | None) -> str:
+    """The range after a holder let the lease expire: a process that died led no longer, one that lived led on."""
+    least = least_without_leader(gap, duration)
+    if not least:
+        return f"no one led for up to {length(gap)}"
+    return (
+        f"no one led for {length(least)} to {length(gap)} (most clients lead for up to {length(goes_on_for(duration))} "
+        "after their last renewal)"
+    )
+
+
+def _known(duration: int | None) -> int:
+    return duration if duration and duration > 1 else _USUAL
