@@ -390,3 +390,24 @@ def test_words() -> None:
     assert (ago(now, now), ago(now + 5 * SECOND, now)) == ("0 s ago", "in 5 s")
     assert (count(1, "lease"), count(3, "lease")) == ("1 lease", "3 leases")
     assert (name("a-1_x"), name("a b"), name("a\u202eb")) == ("a-1_x", '"a b"', '"a\\u202eb"')
+
+
+def test_most_other_leases_were_late() -> None:
+    server, electors = shop()
+    electors.append(server.elector("index-0", "shop/index"))
+    together(40, *electors)
+    for _ in electors[0].ticks(14):
+        electors[-1].renew()
+    together(20, *electors)
+    said = text(account(of_log(server), server.now))
+    assert "2 of the 3 other leases with regular renewals were late at the same time" in said
+
+
+def test_a_takeover_within_the_tolerance_of_clocks_has_no_expiry_before_it() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.wait(14)
+    server.elector("db-1", "shop/db").lead(10)
+    said = text(account(of_log(server), server.now))
+    assert "db-1_1 took it after db-0_1 let it expire" in said
+    assert "the lease expired, 15 s after" not in said
