@@ -21,7 +21,7 @@ _VERSION: Final = re.compile(rb"\x00(3\.\d+\.\d+)(?:\+)?\x00")
 
 
 class Package(Struct, frozen=True, order=True):
-    """`kind` is that of package URLs: deb, pypi or generic. `license` is as the package writes it, or ""."""
+    """`kind` is that of package URLs: deb, pypi, npm or generic. `license` is as the package writes it, or ""."""
 
     kind: str
     name: str
@@ -62,7 +62,7 @@ def contents(archive: Path) -> Contents:
 
 def of_files(files: Mapping[str, bytes], digest: str, created: str) -> Contents:
     """Of regular files, by path without a leading slash."""
-    packages = [*_debian(files), *_python(files)]
+    packages = [*_debian(files), *_python(files), *_vendored(files)]
     unknown = [path for path in files if not path.startswith((*MADE, PACKAGES)) and path not in _owned(files)]
     unknown = [path for path in unknown if not path.endswith(".pyc")]
     if any(_PYTHON.search(path) for path in unknown):
@@ -102,6 +102,14 @@ def _python(files: Mapping[str, bytes]) -> Iterator[Package]:
             license_ = head["License-Expression"] or head["License"] or ""
             # Some put the whole text there.
             yield Package("pypi", head["Name"], head["Version"], license_ if "\n" not in license_ else "")
+
+
+def _vendored(files: Mapping[str, bytes]) -> Iterator[Package]:
+    """Libraries of npm that lie whole in a Python package, each with a note of its origin."""
+    for path, data in files.items():
+        if re.search(r"/vendor/[^/]+\.json\Z", path):
+            origin = json.loads(data)
+            yield Package("npm", origin["name"], origin["version"], origin["license"])
 
 
 def _interpreter(files: Mapping[str, bytes]) -> str:

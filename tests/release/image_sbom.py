@@ -73,15 +73,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"*** SKIPPED: no bill of materials of the image, because {options.archive} is not there: make image ***")
         return 0
     found = contents(options.archive)
-    kinds = {kind: sum(package.kind == kind for package in found.packages) for kind in ("deb", "pypi", "generic")}
+    kinds = {
+        kind: sum(package.kind == kind for package in found.packages) for kind in ("deb", "pypi", "npm", "generic")
+    }
     if found.unknown or not kinds["deb"] or not kinds["pypi"]:
         print(f"FAILED: {kinds}; files that belong to no package: {', '.join(found.unknown[:20])}", file=sys.stderr)
         return 1
     FILE.parent.mkdir(exist_ok=True)
     FILE.write_text(f"{bill(found)}\n")
-    print(
-        f"{FILE.relative_to(ROOT)}: {kinds['deb']} Debian, {kinds['pypi']} Python and {kinds['generic']} other packages"
-    )
+    counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+    print(f"{FILE.relative_to(ROOT)}: packages by kind: {counted}")
     return 0
 
 

@@ -38,7 +38,9 @@ COMMANDS = (
     ["check", str(ROOT / "deploy" / "proof.yaml")],
     ["why", "--input", LEASES],
     ["audit", LEASES],
+    ["timeline", LEASES, "-o", "page.html"],
 )
+RUNNERS: Final = {"pipx": ("run", "--spec"), "uvx": ("--from",)}
 PIP: Final = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
 Done = subprocess.CompletedProcess[str]
 
@@ -70,20 +72,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 continue
             tried.append(name)
             failures += [f"{name}: {failure}" for failure in _with_python(name, wheel, work)]
-        for runner, how in (("pipx", ["run", "--spec"]), ("uvx", ["--from"])):
-            program = shutil.which(runner) or shutil.which(runner, path=str(Path(sys.executable).parent))
-            if not program:
-                not_tried.append(runner)
-                continue
-            tried.append(runner)
-            caches = {"PIPX_HOME": f"{directory}/pipx", "UV_CACHE_DIR": f"{directory}/uv"}
-            done = _run([program, *how, str(wheel), "lease-webhook", "--version"], directory, caches)
-            if done.returncode or not done.stdout.startswith("lease-webhook "):
-                failures.append(f"{runner}: exit {done.returncode}: {done.stderr.strip()}")
+        for name, how in RUNNERS.items():
+            program = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
+            (tried if program else not_tried).append(name)
+            if program:
+                failures += _with_runner([program, *how, str(wheel)], directory)
     print(f"tried with {', '.join(tried)}; not installed here, so not tried: {', '.join(not_tried) or 'none'}")
     for failure in failures:
         print(f"FAILED: {failure}", file=sys.stderr)
     return 1 if failures or not any(name.startswith("python") for name in tried) else 0
+
+
+def _with_runner(command: list[str], directory: Path) -> Iterator[str]:
+    """What is wrong with a run in an environment that lasts as long."""
+    caches = {"PIPX_HOME": f"{directory}/pipx", "UV_CACHE_DIR": f"{directory}/uv"}
+    done = _run([*command, "lease-webhook", "--version"], directory, caches)
+    if done.returncode or not done.stdout.startswith("lease-webhook "):
+        yield f"{Path(command[0]).name}: exit {done.returncode}: {done.stderr.strip()}"
 
 
 def project() -> dict[str, Any]:

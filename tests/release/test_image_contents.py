@@ -30,6 +30,7 @@ FILES = {
     "packages/flask/app.py": b"",
     "packages/flask-3.1.3.dist-info/METADATA": b"Name: Flask\nVersion: 3.1.3\nLicense-Expression: BSD-3-Clause\n\ntext",
 }
+D3 = Package("npm", "d3", "7.9.2", "ISC")
 LIBRARY = Package("deb", "libssl3", "3.0.17-1~deb12u2", "", "openssl", "amd64")
 FLASK = Package("pypi", "Flask", "3.1.3", "BSD-3-Clause")
 
@@ -54,6 +55,12 @@ def test_the_official_image_brings_an_interpreter_of_its_own() -> None:
     found = of_files(FILES | python, "", "")
     assert set(found.packages) == {LIBRARY, FLASK, Package("generic", "cpython", "3.13.9", "PSF-2.0")}
     assert found.unknown == ()
+
+
+def test_a_library_that_a_package_carries() -> None:
+    origin = b'{"name": "d3", "version": "7.9.2", "license": "ISC", "file": "d3.min.js"}'
+    found = of_files({"packages/webhook/timeline/page/vendor/d3.json": origin}, "", "")
+    assert found.packages == (D3,)
 
 
 def test_a_license_text_is_not_a_license_name() -> None:
