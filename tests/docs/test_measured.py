@@ -7,6 +7,7 @@ import pytest
 
 from tests.bench import results
 from tests.bench.table import Table
+from tests.cli import reading_costs
 
 DIRECTORIES = [pytest.param(results.BENCH, id="bench"), pytest.param(results.FAULTS, id="faults")]
 
@@ -23,6 +24,12 @@ def test_the_results_page_shows_what_was_measured(directory: Path) -> None:
 def test_the_page_of_figures_shows_what_was_measured() -> None:
     written = results.PAGE.read_text().partition(results.START)[2].partition(results.END)[0]
     assert written.strip() == results.summary()
+
+
+def test_the_figures_about_large_inputs_are_those_that_were_measured() -> None:
+    measured = msgspec.json.decode(reading_costs.RESULTS.read_bytes(), type=list[reading_costs.Row])
+    written = reading_costs.PAGE.read_text().partition(reading_costs.START)[2].partition(reading_costs.END)[0]
+    assert written.strip() == reading_costs.table(measured).strip()
 
 
 def test_the_faults_begin_with_what_users_see() -> None:
