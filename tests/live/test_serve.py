@@ -32,6 +32,16 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+def end(process: "subprocess.Popen[str]") -> None:
+    """Ask it to end; what does not fails the test, and is not waited for without limit."""
+    process.terminate()
+    try:
+        process.wait(LONGEST)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+
+
 @pytest.fixture
 def watches() -> list[bytes]:
     """A watch that ends, and the one after it: `shop/db` went on, and `shop/mail` was deleted in between."""
@@ -94,7 +104,7 @@ def served(tmp_path: Path, watches: list[bytes]) -> Iterator[Served]:
         try:
             yield Served(process)
         finally:
-            process.terminate()
+            end(process)
 
 
 def test_the_page_follows_kubectl_when_its_watch_ends(served: Served, tmp_path: Path) -> None:
@@ -161,4 +171,4 @@ def test_without_kubectl_the_page_says_why(tmp_path: Path) -> None:
                 status = next(data["text"] for name, data in events if name == "status" and data["text"])
             assert "kubectl cannot be run" in status
         finally:
-            process.terminate()
+            end(process)

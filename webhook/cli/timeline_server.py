@@ -28,7 +28,8 @@ DEFAULT_ADDRESS: Final = "127.0.0.1:0"
 """A free port."""
 TOKEN_BYTES: Final = 24
 _ENDING: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-_LONG: Final = 3600.0
+_AWAKE_EVERY: Final = 1.0
+"""Seconds. A signal that comes just before a sleep begins does not end it: Python acts on it when the sleep is over."""
 
 
 def serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
@@ -63,7 +64,7 @@ def serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
             print(f"http://{shown}:{port}/{token}/", flush=True)
             say("Ctrl-C ends it")
             while True:
-                time.sleep(_LONG)
+                time.sleep(_AWAKE_EVERY)
         except KeyboardInterrupt:
             feed.end("lease-webhook has ended.")
         finally:
