@@ -79,7 +79,13 @@ def test_the_page_asks_for_no_other_file(quiet: Reader) -> None:
         assert (attributes.get("href") or "#").startswith("#")
     (style,) = quiet.within("style")
     assert "@import" not in style[1]
-    assert set(re.findall(r"url\(([^)]*)\)", style[1])) <= {"#red-hatch", "#amber-hatch", "#many"}
+    assert set(re.findall(r"url\(([^)]*)\)", style[1])) <= {
+        "#red-hatch",
+        "#amber-hatch",
+        "#many",
+        "#dots",
+        "#cross-hatch",
+    }
 
 
 def test_nothing_runs_but_the_scripts_that_the_policy_names(quiet: Reader) -> None:
@@ -163,7 +169,7 @@ def test_every_kind_has_a_shape_or_a_word_on_the_page(quiet: Reader) -> None:
     shapes = scripts.partition("const MARKS = {")[2].partition("};")[0]
     assert {kind.strip(' "') for kind in re.findall(r"^  ([\w\"-]+): {", shapes, re.MULTILINE)} == set(MarkKind)
     words = scripts.partition("const SPAN_WORDS = {")[2].partition("};")[0]
-    assert set(re.findall(r"^  (\w+):", words, re.MULTILINE)) == set(SpanKind)
+    assert set(re.findall(r"^  (\w+):", words, re.MULTILINE)) == {*SpanKind, "silent", "contested"}
 
 
 def test_every_script_is_part_of_the_page(quiet: Reader) -> None:

@@ -20,11 +20,11 @@ def lane(*spans: Span, ticks: Ticks = RENEWALS, marks: tuple[Mark, ...] = (TAKEN
 
 def test_an_expired_lease_had_no_leader_since_its_last_renewal_at_most() -> None:
     assert longest_gap(lane(FIRST, OVERDUE, SECOND_HOLDER), END) == Gap(
-        NOON + 60 * SECOND, NOON + 77 * SECOND, "a", expired=True, next_holder="b"
+        NOON + 60 * SECOND, NOON + 77 * SECOND, "a", expired=True, next_holder="b", expires=NOON + 75 * SECOND
     )
     assert summary(lane(FIRST, OVERDUE, SECOND_HOLDER), END) == (
-        "a led, then b from 12:01:17Z. Longest time without a leader: up to 17 s; a renewed it last at 12:01:00Z, "
-        "and b took it at 12:01:17Z."
+        "a led, then b from 12:01:17Z. Longest time without a leader: at least 2 s, at most 17 s; "
+        "a renewed it last at 12:01:00Z, and b took it at 12:01:17Z."
     )
 
 
@@ -43,9 +43,24 @@ def test_a_released_lease_had_no_leader_since_the_release() -> None:
     free = Span(SpanKind.LEADERLESS, NOON + 60 * SECOND, NOON + 61 * SECOND)
     taken = Span(SpanKind.HELD, NOON + 61 * SECOND, None, "b")
     assert summary(lane(held, free, taken), END) == (
-        "a led, then b from 12:01:01Z. Longest time without a leader: 1 s; a gave it up at 12:01:00Z, "
+        "a led, then b from 12:01:01Z. Longest time without a leader: 1 s; a released it at 12:01:00Z, "
         "and b took it at 12:01:01Z."
     )
+
+
+def test_times_have_tenths_as_lengths_have() -> None:
+    held = Span(SpanKind.HELD, NOON, NOON + 60_250_000, "a")
+    free = Span(SpanKind.LEADERLESS, NOON + 60_250_000, NOON + 61_750_000)
+    taken = Span(SpanKind.HELD, NOON + 61_750_000, None, "b")
+    assert summary(lane(held, free, taken), END) == (
+        "a led, then b from 12:01:01.7Z. Longest time without a leader: 1.5 s; a released it at 12:01:00.2Z, "
+        "and b took it at 12:01:01.7Z."
+    )
+
+
+def test_without_a_last_renewal_there_is_no_most() -> None:
+    (gap,) = gaps(lane(OVERDUE, SECOND_HOLDER, ticks=Ticks()), END)
+    assert gap.in_words == "2 s"
 
 
 def test_a_deleted_lease_had_no_leader_since_the_deletion() -> None:
@@ -62,7 +77,7 @@ def test_overdue_and_then_deleted_is_one_time_without_a_leader() -> None:
     deleted = Span(SpanKind.LEADERLESS, NOON + 77 * SECOND, None)
     (gap,) = gaps(lane(FIRST, OVERDUE, deleted), END)
     assert (gap.begins, gap.ends, gap.is_open) == (NOON + 60 * SECOND, END, True)
-    assert "Nobody has led for up to 9 min 0 s: a renewed it last at 12:01:00Z" in summary(
+    assert "Nobody has led for at least 8 min 45 s, at most 9 min 0 s: a renewed it last at 12:01:00Z" in summary(
         lane(FIRST, OVERDUE, deleted), END
     )
 
@@ -70,7 +85,8 @@ def test_overdue_and_then_deleted_is_one_time_without_a_leader() -> None:
 def test_a_holder_that_renews_late_keeps_it() -> None:
     again = Span(SpanKind.HELD, NOON + 77 * SECOND, None, "a")
     assert summary(lane(FIRST, OVERDUE, again), END) == (
-        "a led. Longest time without a leader: up to 17 s; a renewed it last at 12:01:00Z, and again at 12:01:17Z."
+        "a led. Longest time without a leader: at least 2 s, at most 17 s; "
+        "a renewed it last at 12:01:00Z, and again at 12:01:17Z."
     )
 
 
@@ -105,9 +121,9 @@ def test_steals_are_named() -> None:
     stolen = Mark(MarkKind.STEAL, NOON + 5 * SECOND, "b took it from a", "b")
     held = Span(SpanKind.HELD, NOON, None, "b")
     assert summary(lane(held, marks=(stolen,)), END) == (
-        "b led. b took it at 12:00:05Z while it was still held: two may have led."
+        "b took it at 12:00:05Z while it was held: two replicas may have acted as leader. b led."
     )
-    assert "It was taken 2 times while it was still held: two may have led." in summary(
+    assert "It was taken 2 times while it was held: two replicas may have acted as leader." in summary(
         lane(held, marks=(stolen, stolen)), END
     )
 

@@ -5,8 +5,9 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
-from webhook.explanation.cause import cause_of_loss, in_words
-from webhook.explanation.incidents import late_renewals
+from webhook.explanation.cause import Blame, Cause, cause_of_loss, sentence_of, suspects
+from webhook.explanation.incidents import Late, late_renewals
+from webhook.explanation.words import length, name
 from webhook.history.cluster_history import ClusterHistory
 from webhook.history.lease_history import LeaseHistory
 from webhook.history.tenure import Handover
@@ -24,7 +25,7 @@ def with_causes(marks: Sequence[Mark], cluster: ClusterHistory, history: LeaseHi
         for mark in marks
     ]
     late = [
-        Mark(MarkKind.LATE, one.silence.end, sentence(one.sentence), shown(one.holder))
+        Mark(MarkKind.LATE, one.silence.end, sentence(_late(one)), shown(one.holder))
         for one in late_renewals(cluster, history)
     ]
     return tuple(sorted([*explained, *late], key=lambda mark: mark.at)) if late else tuple(explained)
@@ -33,4 +34,16 @@ def with_causes(marks: Sequence[Mark], cluster: ClusterHistory, history: LeaseHi
 def _reasons(cluster: ClusterHistory, history: LeaseHistory) -> Iterator[tuple[int, str]]:
     for before, after in pairwise(history.tenures):
         if after.began is Handover.EXPIRED:
-            yield after.since, in_words(cause_of_loss(cluster, history, before, after), before.holder)
+            yield after.since, _likely(cause_of_loss(cluster, history, before, after), name(before.holder))
+
+
+def _late(one: Late) -> str:
+    silence = f"{name(one.holder)} did not renew for {length(one.silence.length)}"
+    return f"{silence}. {_likely(one.cause, 'the holder')} {one.risk}."
+
+
+def _likely(cause: Cause, who: str) -> str:
+    """A cause as one sentence: that other leases were renewed makes that of a client likely, not certain."""
+    if cause.blame is not Blame.CLIENT:
+        return sentence_of(cause, who)
+    return f"Most likely the cause is on {who}'s side ({suspects(cause)}): {cause.evidence}."

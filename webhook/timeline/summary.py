@@ -6,6 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.explanation.words import clock, count, length, name
+from webhook.rules.times import SECOND
 from webhook.timeline.model import Lane, MarkKind, Span, SpanKind
 
 UNLED: Final = frozenset({SpanKind.OVERDUE, SpanKind.LEADERLESS})
@@ -17,7 +18,8 @@ class Gap(Struct, frozen=True, gc=False):
     """A time without a leader, in microseconds since 1970.
 
     It begins with the last renewal before the lease expired, as its holder may have died right after, or with the
-    release or deletion. `deleted` says that it was deleted then, and `expired` that its holder did not renew in time.
+    release or deletion. `deleted` says that it was deleted then, and `expired` that its holder did not renew in time;
+    `expires` is when the lease expired then, else the same as `begins`.
     `holder` led before, "" if that is unknown. `next_holder` is "" and `ends` the end of the timeline if it lasts until
     then.
     """
@@ -29,11 +31,19 @@ class Gap(Struct, frozen=True, gc=False):
     next_holder: str = ""
     is_open: bool = False
     deleted: bool = False
+    expires: int | None = None
 
     @property
     def length(self) -> int:
-        """Microseconds."""
+        """Microseconds that it lasted at most."""
         return self.ends - self.begins
+
+    @property
+    def in_words(self) -> str:
+        """How long it lasted: of an expired lease at least since it expired, and at most since the last renewal."""
+        if self.expires is None or self.expires <= self.begins:
+            return length(self.length)
+        return f"at least {length(self.ends - self.expires)}, at most {length(self.length)}"
 
 
 def gaps(lane: Lane, until: int) -> tuple[Gap, ...]:
@@ -65,8 +75,8 @@ def summary(lane: Lane, until: int) -> str:
     if not led:
         return "Nobody held it." if lane.spans else "It was not seen."
     if lane.kind == "LeaseCandidate":
-        return f"A candidate from {clock(led[0].begins, until)}."
-    sentences = [_who(led, until), *_steals(lane, until)]
+        return f"A candidate from {_moment(led[0].begins, until)}."
+    sentences = [*_steals(lane, until), _who(led, until)]
     gap = longest_gap(lane, until)
     if gap:
         sentences.append(_in_words(gap, until))
@@ -82,11 +92,14 @@ def _gap(lane: Lane, before: Span | None, first: Span, last: Span, until: int, a
         begins = _last_renewal(lane, first.begins, before.begins if before else first.begins)
     holder = first.holder or (before.holder if before else "")
     deleted = any(mark.kind is MarkKind.DELETED and mark.at == begins for mark in lane.marks)
+    expires = first.begins if expired else None
     following = lane.spans[after] if after < len(lane.spans) else None
     if following is None:
         ends = until if last.ends is None else last.ends
-        return Gap(begins, max(begins, ends), holder, expired, is_open=last.ends is None, deleted=deleted)
-    return Gap(begins, following.begins, holder, expired, following.holder, deleted=deleted)
+        return Gap(
+            begins, max(begins, ends), holder, expired, is_open=last.ends is None, deleted=deleted, expires=expires
+        )
+    return Gap(begins, following.begins, holder, expired, following.holder, deleted=deleted, expires=expires)
 
 
 def _last_renewal(lane: Lane, at: int, since: int) -> int:
@@ -105,7 +118,7 @@ def _who(led: list[Span], until: int) -> str:
     if any(span.kind is SpanKind.SEVERAL for span in led):
         changes = sum(span.count for span in led if span.kind is SpanKind.SEVERAL) + len(turns) - 1
         return f"It changed hands about {changes} times; {name(led[-1].holder)} was the last leader."
-    holders = [f"{name(span.holder)} from {clock(span.begins, until)}" for span in turns[1:]]
+    holders = [f"{name(span.holder)} from {_moment(span.begins, until)}" for span in turns[1:]]
     if not holders:
         return f"{name(turns[0].holder)} led."
     if len(turns) <= MOST_HOLDERS:
@@ -122,31 +135,35 @@ def _steals(lane: Lane, until: int) -> list[str]:
     if not stolen:
         return []
     if len(stolen) == 1:
-        taken = f"{name(stolen[0].holder)} took it at {clock(stolen[0].at, until)}"
+        taken = f"{name(stolen[0].holder)} took it at {_moment(stolen[0].at, until)}"
     else:
         taken = f"It was taken {len(stolen)} times"
-    return [f"{taken} while it was still held: two may have led."]
+    return [f"{taken} while it was held: two replicas may have acted as leader."]
 
 
 def _in_words(gap: Gap, until: int) -> str:
     holder = name(gap.holder) if gap.holder else "its holder"
-    since = clock(gap.begins, until)
-    most = "up to " if gap.expired else ""
+    since = _moment(gap.begins, until)
     if gap.expired:
         why = f"{holder} renewed it last at {since}"
     elif gap.deleted:
         why = f"it was deleted at {since}"
     elif gap.holder:
-        why = f"{holder} gave it up at {since}"
+        why = f"{holder} released it at {since}"
     else:
         why = f"nobody held it from {since} on"
     if gap.is_open:
-        return f"Nobody has led for {most}{length(gap.length)}: {why}, and nobody has taken it since."
+        return f"Nobody has led for {gap.in_words}: {why}, and nobody has taken it since."
     if not gap.next_holder or gap.next_holder == gap.holder:
-        return (
-            f"Longest time without a leader: {most}{length(gap.length)}; {why}, and again at {clock(gap.ends, until)}."
-        )
+        return f"Longest time without a leader: {gap.in_words}; {why}, and again at {_moment(gap.ends, until)}."
     return (
-        f"Longest time without a leader: {most}{length(gap.length)}; {why}, and {name(gap.next_holder)} "
-        f"took it at {clock(gap.ends, until)}."
+        f"Longest time without a leader: {gap.in_words}; {why}, and {name(gap.next_holder)} "
+        f"took it at {_moment(gap.ends, until)}."
     )
+
+
+def _moment(at: int, until: int) -> str:
+    """An instant within a sentence: as of lengths, a tenth of a second counts."""
+    tenth = at % SECOND // (SECOND // 10)
+    text = clock(at, until)
+    return f"{text.removesuffix('Z')}.{tenth}Z" if tenth else text

@@ -11,13 +11,12 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.api.micro_time import canonical_seconds
-from webhook.explanation.words import length
 from webhook.timeline.marks import runs
 from webhook.timeline.model import Lane, Mark, Span, SpanKind, Timeline
 from webhook.timeline.summary import gaps, summary
 from webhook.timeline.svg_axis import WIDTH, Axis
 from webhook.timeline.svg_style import HATCH, STYLE
-from webhook.timeline.svg_texts import description, label_of, legend, wrapped
+from webhook.timeline.svg_texts import description, label_of, legend, words_of, wrapped
 
 MOST_MARKS: Final = 60
 """Marks with a number and a line of text; the others are counted."""
@@ -55,7 +54,7 @@ def svg(timeline: Timeline) -> str:
     colors = _colors(lane)
     canvas = _Canvas([])
     canvas.text(_LEFT, 26, f"Lease {lane.namespace}/{lane.name}", "name")
-    duration = "" if lane.duration_seconds is None else f", duration {lane.duration_seconds} s"
+    duration = "" if lane.duration_seconds is None else f", lease duration {lane.duration_seconds} s"
     canvas.text(
         _LEFT, 44, f"{canonical_seconds(timeline.begins)} to {canonical_seconds(timeline.ends)}{duration}", "faint"
     )
@@ -148,7 +147,7 @@ def _gaps(canvas: _Canvas, axis: Axis, lane: Lane, until: int) -> None:
     for gap in found:
         x, width = axis.between(gap.begins, gap.ends)
         canvas.box(x, canvas.y + 2, max(2.0, width), 4, _class("gap"))
-        label = f"no leader for {'up to ' if gap.expired else ''}{length(gap.length)}"
+        label = f"no leader for {gap.in_words}"
         size = len(label) * _CHARACTER
         left = max(_LEFT, min(x, WIDTH - _LEFT - size))
         if left >= free:
@@ -175,7 +174,7 @@ def _candidates(canvas: _Canvas, axis: Axis, candidates: Sequence[Lane]) -> None
             canvas.box(x, canvas.y, width, _THIN, _class("offered"))
         for mark in lane.marks:
             x = axis.x(mark.at)
-            title = escape(f"{canonical_seconds(mark.at)} {mark.kind.value}: {mark.text}")
+            title = escape(f"{canonical_seconds(mark.at)} {words_of(mark.kind)}: {mark.text}")
             y = canvas.y + _THIN / 2
             canvas.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" class="dot"><title>{title}</title></circle>')
         canvas.y += _THIN + 4
@@ -209,7 +208,7 @@ def _list(canvas: _Canvas, timeline: Timeline, marks: Sequence[Mark], shown: Seq
     for number, mark in enumerate(shown, 1):
         times = f" ({mark.count} times, the first)" if mark.count > 1 else ""
         clock = canonical_seconds(mark.at)[11:]
-        for row, line in enumerate(wrapped(f"{mark.kind.value}{times}: {mark.text}")):
+        for row, line in enumerate(wrapped(f"{words_of(mark.kind)}{times}: {mark.text}")):
             if row == 0:
                 canvas.text(_LEFT, canvas.y + 12, f"{number}", "faint")
                 canvas.text(_LEFT + 24, canvas.y + 12, clock, "faint")

@@ -6,7 +6,7 @@ from typing import Final
 
 from webhook.api.micro_time import canonical_seconds
 from webhook.explanation.words import count, length
-from webhook.timeline.model import Lane, Span, SpanKind, Timeline
+from webhook.timeline.model import Lane, MarkKind, Span, SpanKind, Timeline
 
 COLUMNS: Final = 132
 """Letters that fit beside the number and the time."""
@@ -19,6 +19,11 @@ _WORDS: Final = {
     SpanKind.OFFERED: "it was offered",
     SpanKind.SEVERAL: "several short spans",
 }
+
+
+def words_of(kind: MarkKind) -> str:
+    """What a kind of mark is called in sentences: `takeover after release`."""
+    return kind.value.replace("-by-", "-after-").replace("-", " ")
 
 
 def label_of(span: Span) -> str:

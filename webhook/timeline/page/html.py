@@ -20,6 +20,7 @@ from webhook.timeline.page_data import page_data
 SCRIPTS: Final = (
     "words.js",
     "data.js",
+    "states.js",
     "state.js",
     "shapes.js",
     "spans.js",

@@ -2,6 +2,23 @@
 "use strict";
 
 const STRIP = 30;
+
+/** What the strip shows of each time: those that lie above others come last. */
+const STRIPES = {
+  silent: (add) => eachDoubt("silent", add),
+  lost: (add) => {
+    for (const lane of view.lanes)
+      for (const gap of lane.gaps) add(chart.whole(gap.span.begins), chart.whole(endOf(book, gap)));
+  },
+  contested: (add) => eachDoubt("contested", add),
+};
+
+function eachDoubt(kind, add) {
+  for (const lane of view.lanes)
+    for (const one of lane.doubts)
+      if (one.kind === kind) add(chart.whole(one.begins), chart.whole(Math.min(one.ends, book.ends)));
+}
+
 const brush = d3.brushX().on("brush end", (event) => {
   if (!event.sourceEvent) return;
   view.follows = false;
@@ -59,23 +76,11 @@ function paintOverview() {
       .attr("width", right - left)
       .attr("y", 4)
       .attr("height", STRIP - 8);
-    svg
-      .append("path")
-      .attr("class", "lost")
-      .attr(
-        "d",
-        columns(
-          left,
-          right,
-          (add) => {
-            for (const lane of view.lanes)
-              if (!lane.parent)
-                for (const gap of lane.gaps) add(chart.whole(gap.begins), chart.whole(endOf(book, gap)));
-          },
-          4,
-          STRIP - 14,
-        ),
-      );
+    for (const [name, each] of Object.entries(STRIPES))
+      svg
+        .append("path")
+        .attr("class", `stripe ${name}`)
+        .attr("d", columns(left, right, each, 4, STRIP - 14));
     svg
       .append("path")
       .attr("class", "happened")

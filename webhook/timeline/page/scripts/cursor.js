@@ -26,11 +26,14 @@ function paintCursor() {
       const [swatch, words, note] = this.querySelector(".state").children;
       put(swatch.parentNode, { class: `state ${state.kind}` });
       put(swatch, { class: state.span ? `swatch ${state.span.kind} c${lane.colors.get(state.span.holder)}` : "" });
-      put(words, {}, state.short);
-      put(note, {}, state.note ? `, ${state.note}` : "");
+      put(words, { title: state.short }, middled(state.short, Math.floor((chart.left - 49) / CHARACTER)));
+      put(note, { title: state.note || "" }, state.note || "");
     });
   const input = element("at");
-  if (document.activeElement !== input) input.value = instant(book, at, 3);
+  if (document.activeElement !== input) {
+    input.value = instant(book, at, 3);
+    input.setAttribute("aria-invalid", false);
+  }
   put(element("reading"), {}, reading(at, fixed === null));
 }
 
@@ -55,7 +58,7 @@ function reading(at, isEnd) {
     start +
     all +
     spoken.map(([, state]) => `${state.long}.`).join(" ") +
-    (left > 0 && states.length > MOST_READ ? ` And ${left} more without.` : "")
+    (left > 0 && states.length > MOST_READ ? ` And ${left} more ${left === 1 ? "has" : "have"} none, or not for sure.` : "")
   );
 }
 
@@ -67,7 +70,16 @@ function wantedDigits() {
 /** Fix the cursor at an instant, null frees it. */
 function fixCursor(at) {
   view.cursor = at;
+  refuse("");
   repaintCursor();
+}
+
+/** Say that what was typed is no instant; "" takes that back. */
+function refuse(typed) {
+  const input = element("at");
+  const example = instant(book, book.from);
+  input.setAttribute("aria-invalid", Boolean(typed));
+  put(element("refused"), {}, typed && `"${typed.trim().slice(0, 40)}" is not a time. Write it as ${example}`);
 }
 
 function listenForCursor() {
@@ -83,13 +95,14 @@ function listenForCursor() {
   });
   const input = element("at");
   input.addEventListener("change", () => {
+    if (!input.value.trim()) return fixCursor(null);
     const at = typedInstant(book, input.value, view.cursor ?? d3.mean(chart.scale.domain()));
-    input.setAttribute("aria-invalid", Number.isNaN(at));
-    if (Number.isNaN(at)) return;
+    if (Number.isNaN(at)) return refuse(input.value);
     view.pointer = null;
     fixCursor(at);
-    reveal(at);
+    return reveal(at);
   });
+  input.addEventListener("input", () => refuse(""));
   input.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
     event.preventDefault();

@@ -82,6 +82,7 @@ function newLane(book, raw, message, shift, parent) {
   lane.candidates = raw.candidates.map((one) => newLane(book, one, message, shift, lane));
   lane.colors = colors(lane);
   lane.gaps = gapsOf(lane);
+  lane.doubts = doubtsOf(lane);
   lane.handovers = handoversOf(lane);
   lane.isQuiet = !lane.marks.length && !lane.gaps.length && !lane.handovers;
   return lane;
@@ -168,47 +169,4 @@ function lengthOf(book, item) {
 /** The longest time without a leader, in microseconds; 0 if there was none. */
 function longestGap(book, lane) {
   return d3.greatest(lane.gaps, (gap) => lengthOf(book, gap));
-}
-
-/** What a lane was at an instant: short for its label, long for the reading. */
-function stateAt(book, lane, at) {
-  const span = spanAt(book, lane, at);
-  const title = brief(lane.title);
-  const holder = span ? brief(span.holder) : "";
-  if (!span) return { kind: "none", short: "not seen", long: `${title} was not seen` };
-  const since = at - span.begins;
-  if (span.kind === "leaderless") {
-    return {
-      kind: span.kind,
-      span,
-      short: `no leader for ${length(since)}`,
-      long: `${title} has no leader, for ${length(since)}`,
-    };
-  }
-  const tick = lastRenewal(lane, at);
-  const renewed = span.begins >= book.from && !(tick > span.begins) && span.kind === "held" ? span.begins : tick;
-  const renewal = renewed === undefined ? "" : `, renewed ${length(at - renewed)} before`;
-  if (span.kind === "overdue") {
-    return {
-      kind: span.kind,
-      span,
-      short: span.holder,
-      note: "overdue",
-      long: `${title} is overdue: ${holder} has it by name${renewal}`,
-    };
-  }
-  if (span.kind === "several")
-    return { kind: span.kind, span, short: "many changes", long: `${title} changes too often to say` };
-  if (span.kind === "offered")
-    return { kind: span.kind, span, short: "candidate", long: `${title} is a candidate${renewal}` };
-  const from = `since ${instant(book, span.begins)}${span.begins < book.from ? ", as it says itself" : ""}`;
-  const isSilent = span.quietFrom !== undefined && at > span.quietFrom;
-  const note = isSilent ? `renewed ${length(at - span.quietFrom)} before` : "";
-  return {
-    kind: isSilent ? "silent" : span.kind,
-    span,
-    note,
-    short: span.holder || "a holder that is not named",
-    long: `${title} is held by ${holder || "a holder that the input does not name"}, ${from}${renewal}${isSilent ? ", for the last time" : ""}`,
-  };
 }

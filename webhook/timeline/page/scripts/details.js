@@ -12,7 +12,7 @@ function factsOf(item) {
   const lane = item.lane || item;
   if (lane !== item) put(lane.parent ? "Candidate" : "Lease", lane.title);
   if (item.type === "lane") {
-    put("Duration", lane.duration === null ? "" : length(lane.duration * SECOND));
+    put("Lease duration", lane.duration === null ? "" : length(lane.duration * SECOND));
     put("Handovers", String(lane.handovers));
     put("Renewals", (lane.ticks.length + d3.sum(lane.buckets, (one) => one.count)).toLocaleString("en"));
     return facts;
@@ -26,7 +26,7 @@ function factsOf(item) {
   if (item.type === "span") put("Until", item.ends === null ? "the end of the input" : instant(book, item.ends, 6));
   else if (item.ends !== null) put("Until", instant(book, item.ends, 6));
   if (item.type === "span") put("Length", length(lengthOf(book, item)));
-  put(item.kind === "overdue" ? "Held by name by" : item.kind === "leaderless" ? "Last holder" : "Holder", item.holder);
+  put(UNLED.has(item.kind) ? "Last holder" : "Holder", item.holder);
   put("Writer", item.writer);
   put("Field manager", item.manager);
   const gap = lane.gaps.find(
@@ -40,7 +40,7 @@ function factsOf(item) {
   if (gap && gap.expired)
     put(
       "No leader",
-      `for up to ${length(lengthOf(book, gap))}, counted from the last renewal at ${instant(book, gap.begins, 3)}`,
+      `for ${gapSpan(book, gap)}: the last renewal was at ${instant(book, gap.begins, 3)}`,
     );
   return facts;
 }

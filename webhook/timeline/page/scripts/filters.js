@@ -61,6 +61,7 @@ function refilter() {
   view.version = (view.version || 0) + 1;
   placeLanes();
   element("overall").textContent = overall(leases);
+  element("gap").disabled = !view.lanes.some((lane) => lane.gaps.length);
   repaint();
 }
 
@@ -78,13 +79,13 @@ function overall(leases) {
   const worst = d3.greatest(leases, gapLength);
   const gap = worst && longestGap(book, worst);
   const longest = gap
-    ? `Longest time without a leader: ${brief(worst.title)}, ${gap.expired ? "up to " : ""}${length(lengthOf(book, gap))} from ${instant(book, gap.begins)} on${gap.ends === null ? ", and still none" : ""}.`
+    ? `Longest time without a leader: ${brief(worst.title)}, ${gapSpan(book, gap)}, from ${moment(book, gap.begins)} on${gap.ends === null ? ", and still none" : ""}.`
     : "None was ever without a leader.";
   const stolen = leases.filter((lane) => lane.marks.some((mark) => mark.kind === "steal"));
   const steals = stolen.length
-    ? ` Taken while it was still held: ${brief(stolen[0].title)}${stolen.length > 1 ? ` and ${stolen.length - 1} more` : ""}.`
+    ? `${brief(stolen[0].title)}${stolen.length > 1 ? ` and ${stolen.length - 1} more` : ""} taken while it was held: two replicas may have acted as leader. `
     : "";
-  return `${shown}, ${times} (${length(book.ends - book.from)}). ${changed === 1 ? "One handover" : `${changed || "No"} handovers`}. ${longest}${steals}`;
+  return `${steals}${gap ? `${longest} ` : ""}${shown}, ${times} (${length(book.ends - book.from)}). ${changed === 1 ? "One handover" : `${changed || "No"} handovers`}.${gap ? "" : ` ${longest}`}`;
 }
 
 function fillChoices() {
@@ -118,6 +119,11 @@ function fillKinds(lanes) {
     (items) => d3.sum(items, (item) => item.count),
     (item) => item.kind,
   );
+  for (const kind of ["silent", "contested"])
+    counts.set(
+      kind,
+      d3.sum(lanes, (lane) => d3.sum(lane.doubts, (one) => one.kind === kind)),
+    );
   counts.set(
     "renewals",
     d3.sum(everyLane, (lane) => lane.ticks.length + d3.sum(lane.buckets, (one) => one.count)),

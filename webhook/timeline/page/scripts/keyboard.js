@@ -2,19 +2,20 @@
 "use strict";
 
 /** Make an item the active one: in view, read by the cursor, with its note. */
-function goTo(item) {
+function goTo(item, at = item.begins) {
   const lane = item.lane || item;
   if (!view.lanes.includes(lane)) return;
   view.active = item;
   view.hovered = null;
   view.isTipClosed = false;
+  // The focus first: if it leaves the field of the instant, what was typed there counts once more.
+  list.focus({ preventScroll: document.activeElement === list });
   scrollTo(lane);
   if (item.type !== "lane") {
-    reveal(item.begins, endOf(book, item));
+    reveal(at, endOf(book, item));
     view.pointer = null;
-    view.cursor = Math.max(item.begins, book.from);
+    fixCursor(Math.max(at, book.from));
   }
-  list.focus({ preventScroll: document.activeElement === list });
   select([item]);
 }
 

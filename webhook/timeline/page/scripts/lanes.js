@@ -188,7 +188,8 @@ function enterLane(enter) {
     .attr("class", "state")
     .call((state) => state.append("span"))
     .call((state) => state.append("span").attr("class", "who"))
-    .append("span");
+    .append("span")
+    .attr("class", "remark");
   label.append("div").attr("class", "spoken");
   row.append("div").attr("class", "sentence").attr("aria-hidden", "true");
   return row;

@@ -42,10 +42,10 @@ const MARKS = {
   late: { shape: arrow, look: "warning", rank: 7, words: "renewed late" },
   slow: { shape: hourglass, look: "warning", rank: 7, words: "slow" },
   deleted: { shape: d3.symbolSquare, look: "plain", rank: 8, words: "deleted" },
-  "takeover-by-expiry": { shape: d3.symbolDiamond, look: "change", rank: 9, words: "taken over after expiry" },
-  takeover: { shape: d3.symbolCross, look: "change", rank: 10, words: "taken over" },
-  "takeover-by-release": { shape: d3.symbolDiamond2, look: "change line", rank: 11, words: "taken over after release" },
-  release: { shape: d3.symbolSquare2, look: "plain line", rank: 12, words: "released" },
+  "takeover-by-expiry": { shape: d3.symbolDiamond, look: "change", rank: 9, words: "takeover after expiry" },
+  takeover: { shape: d3.symbolCross, look: "change", rank: 10, words: "takeover" },
+  "takeover-by-release": { shape: d3.symbolDiamond2, look: "change line", rank: 11, words: "takeover after release" },
+  release: { shape: d3.symbolSquare2, look: "plain line", rank: 12, words: "release" },
   created: { shape: d3.symbolCircle, look: "change", rank: 13, words: "created" },
   claim: { shape: d3.symbolCircle, look: "change line", rank: 14, words: "claimed" },
   edit: { shape: d3.symbolPlus, look: "warning line", rank: 15, words: "edited" },
@@ -88,10 +88,10 @@ function glyph(kind) {
       .attr("width", 14)
       .attr("height", 10)
       .attr("rx", 2);
-    if (kind === "overdue")
+    if (["overdue", "silent", "contested"].includes(kind))
       svg
         .append("rect")
-        .attr("class", "amber")
+        .attr("class", kind === "overdue" ? "amber" : `pattern ${kind}`)
         .attr("x", -7)
         .attr("y", -5)
         .attr("width", 14)

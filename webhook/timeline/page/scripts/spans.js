@@ -4,6 +4,7 @@
 const BAR = { top: 22, height: 22 };
 const QUIET_BAR = { top: 8, height: 22 };
 const CANDIDATE_BAR = { top: 15, height: 10 };
+const CONTESTED = 7; // height of what says in a bar that two may lead
 const CHARACTER = 6.9; // pixels of a letter in a bar, about
 
 function barOf(lane) {
@@ -13,18 +14,25 @@ function barOf(lane) {
 /** Draw a lane into its svg; `x` gives the pixel of an instant, from `left` to `right`. */
 function drawLane(svg, lane, x, left, right) {
   const bar = barOf(lane);
-  const pale = silences(lane).filter((one) => x(one.ends) > left && x(one.begins) < right);
+  const doubts = lane.doubts.filter(
+    (one) => !view.hidden.has(one.kind) && !view.hidden.has("held") && x(one.ends) > left && x(one.begins) < right,
+  );
   svg
-    .select(".silences")
+    .select(".doubts")
     .selectAll("g")
-    .data(pale)
-    .join(enterSilence)
+    .data(doubts)
+    .join(enterDoubt)
     .each(function update(one) {
       const begins = Math.max(left, x(one.begins));
-      const width = Math.min(right, x(one.ends)) - begins;
-      const [rect, text] = this.children;
-      put(rect, { x: begins.toFixed(1), width: width.toFixed(1), y: bar.top, height: bar.height });
-      put(text, { x: (begins + 6).toFixed(1), y: bar.top + 15 }, silenceWords(one, width));
+      const width = Math.max(1, Math.min(right, x(Math.min(one.ends, book.ends))) - begins);
+      const isSilent = one.kind === "silent";
+      const box = isSilent
+        ? { y: bar.top, height: bar.height }
+        : { y: bar.top + bar.height - CONTESTED, height: CONTESTED };
+      const [ground, rect, text] = this.children;
+      for (const node of [ground, rect]) put(node, { x: begins.toFixed(1), width: width.toFixed(1), ...box });
+      put(this, { class: one.kind });
+      put(text, { x: (begins + 6).toFixed(1), y: bar.top + 15 }, isSilent ? silenceWords(one, width) : "");
     });
   const placed = placedSpans(lane, x, left, right);
   svg
@@ -70,11 +78,11 @@ function drawLane(svg, lane, x, left, right) {
     });
 }
 
-/** The empty svg of a lane. The silences lie upon the bars; only text and marks lie above those. */
+/** The empty svg of a lane. The doubts lie upon the bars; only text and marks lie above those. */
 function newDrawing(row) {
   const svg = row.append("svg").attr("class", "drawing").attr("role", "presentation");
   svg.append("g").attr("class", "spans");
-  svg.append("g").attr("class", "silences").attr("aria-hidden", "true");
+  svg.append("g").attr("class", "doubts").attr("aria-hidden", "true");
   svg.append("g").attr("class", "words").attr("aria-hidden", "true");
   svg.append("path").attr("class", "ticks");
   svg.append("g").attr("class", "marks");
@@ -82,23 +90,16 @@ function newDrawing(row) {
   return svg;
 }
 
-/** The ends of bars after the last renewal, before the lease expired. */
-function silences(lane) {
-  if (view.hidden.has("held")) return [];
-  return lane.gaps
-    .filter((gap) => gap.expired && gap.begins < gap.span.begins)
-    .map((gap) => ({ begins: gap.begins, ends: gap.span.begins }));
-}
-
-function enterSilence(enter) {
+function enterDoubt(enter) {
   const group = enter.append("g");
-  group.append("rect").attr("class", "silence");
+  group.append("rect").attr("class", "ground");
+  group.append("rect").attr("class", "pattern");
   group.append("text").attr("class", "in quiet");
   return group;
 }
 
 function silenceWords(silence, width) {
-  const choices = [`last renewed at ${instant(book, silence.begins)}`, "not renewed"];
+  const choices = [`possibly no leader, last renewed at ${moment(book, silence.begins)}`, "possibly no leader"];
   return choices.find((words) => words.length * CHARACTER < width - 8) || "";
 }
 

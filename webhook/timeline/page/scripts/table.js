@@ -3,6 +3,7 @@
 
 const PAGE = 100;
 const PRINTED = 400;
+const UNBROKEN = 60; // characters of a name that stands on one line
 const table = { shows: "leases", page: 0, sorted: null, isDown: false, version: -1 };
 
 const COLUMNS = {
@@ -31,11 +32,11 @@ const COLUMNS = {
     ],
     [
       "Length",
-      (item) => (item.type === "span" ? lengthOf(book, item) : 0),
-      (item) => (item.type === "span" ? length(lengthOf(book, item)) : ""),
+      (item) => (item.type === "mark" ? 0 : lengthOf(book, item)),
+      (item) => (item.type === "mark" ? "" : length(lengthOf(book, item))),
     ],
     ["Lease", (item) => item.lane.title],
-    ["What", (item) => (item.type === "span" ? SPAN_WORDS[item.kind] : markTitle(item))],
+    ["What", (item) => (item.type === "mark" ? markTitle(item) : SPAN_WORDS[item.kind])],
     ["Holder", (item) => item.holder],
     ["Writer", (item) => item.writer || item.manager],
     ["Text", (item) => item.text],
@@ -45,7 +46,7 @@ const COLUMNS = {
 function gapWords(lane) {
   const gap = longestGap(book, lane);
   return gap
-    ? (gap.expired ? "up to " : "") + length(lengthOf(book, gap)) + (gap.ends === null ? ", still" : "")
+    ? gapSpan(book, gap) + (gap.ends === null ? ", still" : "")
     : "never";
 }
 
@@ -60,7 +61,7 @@ function sortedRows() {
   const rows =
     table.shows === "leases"
       ? leases.filter((lane) => !lane.parent)
-      : leases.flatMap((lane) => lane.items.filter(isShown));
+      : leases.flatMap((lane) => [...lane.items, ...lane.doubts].filter(isShown));
   const [, value] = COLUMNS[table.shows][table.sorted ?? 0];
   const order = table.isDown ? (a, b) => d3.descending(value(a), value(b)) : (a, b) => d3.ascending(value(a), value(b));
   table.key = key;
@@ -110,14 +111,15 @@ function rowOf(item, columns) {
   columns.forEach(([title, value, words], index) => {
     const text = String((words || value)(item));
     const cell = made(index ? "td" : "th", index ? text : "");
-    if (title === "Text" || title === "In words") cell.className = "long";
-    if (title === "From" || title === "Until" || title === "Length") cell.className = "time";
+    if (text.split(/\s/).every((word) => word.length <= UNBROKEN)) cell.className = /\s/.test(text) ? "words" : "name";
+    if (title === "Text" || title === "In words") cell.classList.add("long");
+    if (title === "From" || title === "Until" || title === "Length") cell.classList.add("time");
     if (!index) {
       cell.scope = "row";
       const button = made("button", text);
       button.type = "button";
       button.title = "Show it in the lanes";
-      button.addEventListener("click", () => goTo(item));
+      button.addEventListener("click", () => goTo(item.type === "doubt" ? item.span : item, item.begins));
       cell.append(button);
     }
     row.append(cell);

@@ -29,6 +29,11 @@ function instant(book, at, digits = 0) {
   return book.hasDates ? `${parts(book.base + at).date} ${time}` : time;
 }
 
+/** An instant within a sentence: as of lengths, a tenth of a second counts. */
+function moment(book, at) {
+  return instant(book, at, Math.floor(((book.base + at) % SECOND) / (SECOND / 10)) ? 1 : 0);
+}
+
 /** A length of time in its two largest units; of short ones a tenth of a second counts. */
 function length(micros) {
   if (micros < 0) return `-${length(-micros)}`;
@@ -51,9 +56,12 @@ function count(number, what) {
 /** The instant that a person typed, nearest to `near`; NaN if it is none. `12:03`, `12:03:10.5`, `2026-11-22 12:03:10`. */
 function typedInstant(book, text, near) {
   const match = /^\s*(?:(\d{4}-\d\d-\d\d)[T ])?(\d{1,2}):(\d\d)(?::(\d\d(?:\.\d+)?))?\s*Z?\s*$/.exec(text);
-  if (!match) return NaN;
+  if (!match || match[2] > 23 || match[3] > 59 || match[4] >= 60) return NaN;
   const ofDay = (Number(match[2]) * 3600 + Number(match[3]) * 60 + Number(match[4] || 0)) * SECOND;
-  if (match[1]) return Date.parse(`${match[1]}T00:00:00Z`) * 1000 + ofDay - book.base;
+  if (match[1]) {
+    const start = Date.parse(`${match[1]}T00:00:00Z`) * 1000;
+    return start && parts(start).date === match[1] ? start + ofDay - book.base : NaN;
+  }
   const day = Math.floor((book.base + near) / DAY) * DAY;
   const choices = [day - DAY, day, day + DAY].map((start) => start + ofDay - book.base);
   const inside = choices.filter((at) => at >= book.from && at <= book.ends);
@@ -65,8 +73,17 @@ function brief(name) {
   return name.length > 80 ? `${name.slice(0, 50)}…${name.slice(-25)}` : name;
 }
 
+/** As much of a name as fits, without its middle: names of replicas differ at their ends. */
+function middled(name, most) {
+  if (name.length <= most) return name;
+  const tail = Math.max(1, Math.ceil((most - 1) * 0.7));
+  return `${name.slice(0, Math.max(0, most - 1 - tail))}…${name.slice(-tail)}`;
+}
+
 const SPAN_WORDS = {
   held: "held",
+  silent: "possibly no leader",
+  contested: "two may lead",
   overdue: "overdue",
   leaderless: "no leader",
   offered: "candidate",
@@ -84,7 +101,7 @@ function spanTitle(book, span) {
 }
 
 function markTitle(mark) {
-  const words = mark.kind.replaceAll("-", " ");
+  const words = markWords(mark.kind);
   return mark.count > 1 ? `${words}, ${mark.count} times` : words;
 }
 
