@@ -38,9 +38,9 @@ function moment(book, at) {
 function length(micros) {
   if (micros < 0) return `-${length(-micros)}`;
   if (micros < SECOND / 10) return `${Math.round(micros / 1000)} ms`;
-  if (micros < MINUTE)
-    return micros % SECOND >= SECOND / 10 ? `${(micros / SECOND).toFixed(1)} s` : `${Math.floor(micros / SECOND)} s`;
-  const seconds = Math.floor(micros / SECOND);
+  const tenths = Math.floor((micros + SECOND / 20) / (SECOND / 10));
+  if (tenths < 600) return `${tenths % 10 ? (tenths / 10).toFixed(1) : tenths / 10} s`;
+  const seconds = Math.floor(Math.max(micros, MINUTE) / SECOND);
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
   const minutes = Math.floor((seconds + 30) / 60);
   if (minutes < 24 * 60) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
