@@ -53,8 +53,9 @@ def test_a_crash_is_the_fault_of_the_client() -> None:
     said = text(account(of_log(server), server.now))
     assert "db-1_1 took it after db-0_1 let it expire (shop/db from pod db-1); no one led for up to 16 s" in said
     assert (
-        "no one led for 4 s to 16 s (most clients lead for up to 12 s after their last renewal). The cause is on the "
-        "old holder's side (its process, CPU limit, node or network): during that time 2 other leases were "
+        "no one led for 4 s to 16 s (most clients lead for up to 12 s after their last renewal). "
+        "Most likely the cause is on the old holder's side (its process, CPU limit, node or network): "
+        "during that time 2 other leases were "
         "renewed on time" in said
     )
     assert "and the API server received no request from it" in said
@@ -79,9 +80,9 @@ def test_an_outage_is_the_fault_of_the_server() -> None:
 @pytest.mark.parametrize(
     ("code", "words", "next_step"),
     [
-        (504, "The API server was slow or away: it answered 1 request with 504.", "/readyz"),
+        (504, "The API server was slow or unavailable: it answered 1 request with 504.", "/readyz"),
         (403, "Its writes were refused: 1 write answered with 403, the last one: no rights.", "auth can-i"),
-        (200, "The API server was slow or away: it took up to 5 s to answer a renewal.", "/readyz"),
+        (200, "The API server was slow or unavailable: it took up to 5 s to answer a renewal.", "/readyz"),
     ],
 )
 def test_what_the_server_answered_counts_first(code: int, words: str, next_step: str) -> None:

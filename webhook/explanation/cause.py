@@ -104,11 +104,11 @@ def in_words(cause: Cause, holder: str) -> str:
 def sentence_of(cause: Cause, who: str) -> str:
     """A cause as one sentence about a holder, who is named or described, such as `the old holder`."""
     if cause.blame is Blame.SERVER:
-        return f"The API server was slow or away: {cause.evidence}."
+        return f"The API server was slow or unavailable: {cause.evidence}."
     if cause.blame is Blame.NETWORK:
         return f"Clients did not reach the API server: {cause.evidence}."
     if cause.blame is Blame.CLIENT:
-        return f"The cause is on {who}'s side ({suspects(cause)}): {cause.evidence}."
+        return f"Most likely the cause is on {who}'s side ({suspects(cause)}): {cause.evidence}."
     if cause.blame is Blame.REFUSED:
         return f"Its writes were refused: {cause.evidence}."
     return f"Why is not known: {cause.evidence}; give all of them (-A)."

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
-from webhook.explanation.cause import Blame, Cause, cause_of_loss, sentence_of, suspects
+from webhook.explanation.cause import cause_of_loss, sentence_of
 from webhook.explanation.incidents import Late, late_renewals
 from webhook.explanation.words import length, name
 from webhook.history.cluster_history import ClusterHistory
@@ -34,16 +34,9 @@ def with_causes(marks: Sequence[Mark], cluster: ClusterHistory, history: LeaseHi
 def _reasons(cluster: ClusterHistory, history: LeaseHistory) -> Iterator[tuple[int, str]]:
     for before, after in pairwise(history.tenures):
         if after.began is Handover.EXPIRED:
-            yield after.since, _likely(cause_of_loss(cluster, history, before, after), name(before.holder))
+            yield after.since, sentence_of(cause_of_loss(cluster, history, before, after), name(before.holder))
 
 
 def _late(one: Late) -> str:
     silence = f"{name(one.holder)} did not renew for {length(one.silence.length)}"
-    return f"{silence}. {_likely(one.cause, 'the holder')} {one.risk}."
-
-
-def _likely(cause: Cause, who: str) -> str:
-    """A cause as one sentence: that other leases were renewed makes that of a client likely, not certain."""
-    if cause.blame is not Blame.CLIENT:
-        return sentence_of(cause, who)
-    return f"Most likely the cause is on {who}'s side ({suspects(cause)}): {cause.evidence}."
+    return f"{silence}. {sentence_of(one.cause, 'the holder')} {one.risk}."
