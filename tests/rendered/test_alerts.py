@@ -91,6 +91,14 @@ def test_another_event_years_after_the_first_fires_again(rules: dict[str, Any], 
     assert firing(rules, series, moments, tmp_path) == ""
 
 
+@pytest.mark.parametrize("series", [pytest.param(FAIL_OPEN, id="open"), pytest.param(REJECTED, id="closed")])
+def test_a_scrape_of_the_api_server_that_fails_is_no_event(series: str, rules: dict[str, Any], tmp_path: Path) -> None:
+    """A failed scrape marks the counters of years ago as ended, and ten minutes later they look as if they were new."""
+    values = {series: f"{constant(7, EVENT - 1)} stale {constant(7)}"}
+    moments: dict[int, list[str]] = {EVENT + minute: [] for minute in range(1, 25)}
+    assert firing(rules, RUNNING | values, moments, tmp_path) == ""
+
+
 def test_the_second_api_server_has_a_first_event_of_its_own(rules: dict[str, Any], tmp_path: Path) -> None:
     series = RUNNING | {FAIL_OPEN: constant(7), FAIL_OPEN.replace('"a"', '"b"'): born(1)}
     moments = {EVENT - 1: [], EVENT + 1: ["LeaseWebhookFailsOpen"], EVENT + 17: []}
