@@ -134,7 +134,15 @@ PLOTS: Final = {
 
 
 def draw(tables: Mapping[str, Table]) -> dict[str, str]:
-    """Draw the plots in an environment of their own: drawing needs libraries that nothing else does."""
+    """Draw the plots."""
+    python = drawing_python()
+    (BENCH / "plots").mkdir(exist_ok=True)
+    subprocess.run([python, str(BENCH / "plots.py"), str(BENCH)], check=True)
+    return {name: text for name, text in PLOTS.items() if (BENCH / "plots" / f"{name}.svg").exists() and tables}
+
+
+def drawing_python() -> Path:
+    """A Python in an environment of its own, made once: drawing needs libraries that nothing else does."""
     environment = toolchain.CACHE / "plots"
     locked = BENCH / "requirements.txt"
     mark = environment / "installed"
@@ -146,9 +154,7 @@ def draw(tables: Mapping[str, Table]) -> dict[str, str]:
             check=True,
         )  # fmt: skip
         mark.write_bytes(locked.read_bytes())
-    (BENCH / "plots").mkdir(exist_ok=True)
-    subprocess.run([environment / "bin" / "python", str(BENCH / "plots.py"), str(BENCH)], check=True)
-    return {name: text for name, text in PLOTS.items() if (BENCH / "plots" / f"{name}.svg").exists() and tables}
+    return environment / "bin" / "python"
 
 
 START: Final = "<!-- written by make bench and make faults -->"

@@ -11,35 +11,40 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from tests.cluster.checks import changes, chart, disruption, installed, whole
+from tests.cluster import dashboard
 from tests.cluster.image import NAME, Builder, built
 from tests.cluster.isolation import isolated
 from tests.cluster.node import PAUSE, Node
+from tests.cluster.plan import CHECKS, Run, chosen, prepare, runs
 from tests.cluster.preflight import obstacle
 from tests.cluster.programs import node_programs
 from tests.cluster.table import published, rendered
 from tests.cluster.world import CLOSED, World
 from tests.e2e.toolchain import MissingToolchainError, cache_directory
 from tests.e2e.world import Row
-from tests.rendered.chart import helm_program
 
-Check = Callable[[World], Iterator[Row]]
 LIMIT, SHORT_LIMIT = 45 * 60.0, 12 * 60.0
 """Seconds after which a run on a node of our own is ended."""
-SHORT = ("installed", "confined", "closed", "disrupted", "removed", "chart")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run all checks, or the chosen ones. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.cluster", description=__doc__)
-    parser.add_argument("--short", action="store_true", help="the checks that need no long wait; writes no table")
+    parser.add_argument("--short", action="store_true", help="the checks that need no long wait; no table")
     parser.add_argument("--image", default=os.environ.get("IMAGE", ""), help="with KUBECONFIG: the image to run")
     parser.add_argument("--required", action="store_true", help="fail, and do not skip, if there can be no cluster")
     parser.add_argument("--keep", type=Path, help="keep the logs of the node in this directory")
-    parser.add_argument("--only", nargs="+", default=(), help="only these checks; writes no table")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        default=(),
+        choices=CHECKS,
+        metavar="CHECK",
+        help=f"only these; no table: {', '.join(CHECKS)}",
+    )
     parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     # Ended from outside, the run still removes what it made.
@@ -73,12 +78,12 @@ def _given(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     with tempfile.TemporaryDirectory(prefix="lease-webhook-cluster-") as directory:
         kubectl = node_programs().plane.kubectl
         with World(kubectl, kubeconfig, options.image, Path(directory), ours=False) as world:
-            return _report(world, _chosen(options, None), options)
+            return _report(world, runs(chosen(options.only, short=options.short), None), options)
 
 
 def _own(options: argparse.Namespace) -> int:
     programs = node_programs()
-    helm_program()  # Built now: the cluster's network namespace cannot reach a proxy for Go modules.
+    prepare(chosen(options.only, short=options.short))
     images = cache_directory() / "images"
     images.mkdir(parents=True, exist_ok=True)
     pause = images / f"pause-{programs.pause.parent.name}.tar"
@@ -91,7 +96,10 @@ def _own(options: argparse.Namespace) -> int:
     flags += [f"--image={image.digest}", *(["--only", *options.only] if options.only else [])]
     command = [sys.executable, "-m", "tests.cluster"]
     limit = SHORT_LIMIT if options.short else LIMIT
-    return isolated(programs.packages, lambda directory: [*command, f"--inside={directory}", *flags], limit)
+    status = isolated(programs.packages, lambda directory: [*command, f"--inside={directory}", *flags], limit)
+    if dashboard.KEPT.exists() and not options.only:
+        dashboard.drawn()
+    return status
 
 
 def _inside(options: argparse.Namespace) -> int:
@@ -104,7 +112,7 @@ def _inside(options: argparse.Namespace) -> int:
             node.load(images / "lease-webhook.tar")
             kubeconfig = node.plane.kubeconfig("admin", "system:masters")
             with World(programs.plane.kubectl, kubeconfig, NAME, directory / "world", ours=True) as world:
-                return _report(world, _chosen(options, node), options)
+                return _report(world, runs(chosen(options.only, short=options.short), node), options)
     finally:
         if options.keep:
             options.keep.mkdir(parents=True, exist_ok=True)
@@ -112,36 +120,7 @@ def _inside(options: argparse.Namespace) -> int:
                 (options.keep / log.name).write_bytes(log.read_bytes())
 
 
-def _chosen(options: argparse.Namespace, node: Node | None) -> dict[str, Check]:
-    """The checks in their order, which matters: each leaves the cluster as the next needs it."""
-    checks: dict[str, Check] = {
-        "installed": installed.from_nothing,
-        "confined": installed.confinement,
-        "closed": _fail_closed,
-        "disrupted": disruption.disruptions,
-        "drained": disruption.drain,
-        "renewed": changes.renewed_secret,
-        "changed": changes.changed_policy,
-        "network": whole.network,
-        **({"cold": whole.cold_start(node)} if node else {}),
-        "components": whole.components,
-        "removed": whole.removal,
-        "chart": chart.lifetime,
-    }
-    chosen = options.only or (SHORT if options.short else checks)
-    return {name: check for name, check in checks.items() if name in chosen}
-
-
-def _fail_closed(world: World) -> Iterator[Row]:
-    """With the component strict, writes in a labelled namespace fail unless they are reviewed."""
-    world.namespace(CLOSED, {"lease-webhook/fail": "closed"})
-    took = world.apply("self-signed", "strict")
-    # API servers take a new webhook configuration after some seconds.
-    time.sleep(5)
-    yield Row("component strict: failurePolicy Fail for what follows", f"applied in {took:.0f} s", passed=True)
-
-
-def _report(world: World, checks: dict[str, Check], options: argparse.Namespace) -> int:
+def _report(world: World, checks: dict[str, Run], options: argparse.Namespace) -> int:
     begin = time.monotonic()
     rows: dict[str, list[Row]] = {}
     try:
@@ -163,7 +142,7 @@ def _report(world: World, checks: dict[str, Check], options: argparse.Namespace)
     return 1 if failed else 0
 
 
-def _run(name: str, check: Check, world: World, rows: list[Row]) -> None:
+def _run(name: str, check: Run, world: World, rows: list[Row]) -> None:
     """All rows of one check. What it raises is a failed row, so that the other checks still run."""
     begin = time.monotonic()
     try:

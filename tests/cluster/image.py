@@ -39,9 +39,10 @@ class Built(Struct, frozen=True):
 class Builder:
     """buildah with a store of its own, which is deleted at the end. A context manager; needs root."""
 
-    def __init__(self, directory: Path) -> None:
-        """`directory` is on a disk and takes the store."""
+    def __init__(self, directory: Path, sources: Path = ROOT) -> None:
+        """`directory` is on a disk and takes the store; `sources` is the checkout that is built."""
         self._tree = unpacked("buildah")
+        self._sources = sources
         self._directory = directory
 
     def __enter__(self) -> Self:
@@ -79,10 +80,10 @@ class Builder:
         self._buildah("build", "--timestamp=0", f"--file={recipe}", f"--tag={tag}", str(program.parent))
         self._pushed(tag, "docker-archive", archive, f":{tag}")
 
-    def save(self, archive: Path) -> None:
-        """Write the image that was built last to a docker archive."""
+    def save(self, archive: Path, name: str = NAME) -> None:
+        """Write the image that was built last to a docker archive, as `name`."""
         archive.unlink(missing_ok=True)
-        self._pushed(self._last, "docker-archive", archive, f":docker.io/library/{NAME}")
+        self._pushed(self._last, "docker-archive", archive, f":docker.io/library/{name}")
 
     def _pushed(self, tag: str, transport: str, archive: Path, reference: str) -> str:
         digest = self._store / f"digest-{archive.name}"
@@ -94,7 +95,7 @@ class Builder:
         action, *rest = arguments
         policy = f"--signature-policy={self._tree / 'etc' / 'containers' / 'policy.json'}"
         command = with_packages(self._tree, ["buildah", *store, action, policy, *rest])
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=self._sources, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"buildah {action}: exit {done.returncode}\n{(done.stdout + done.stderr)[-4000:]}")
 

@@ -36,8 +36,9 @@ class Report(Struct, frozen=True):
 class Load:
     """Starts the writers; as a context manager it ends them."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, namespace: str = CLOSED) -> None:
         self._world = world
+        self._namespace = namespace
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._times: list[float] = []
@@ -66,7 +67,7 @@ class Load:
         return Report(len(times), tuple(failed), quantile(times, 0.5), times[-1])
 
     def _write(self, name: str) -> None:
-        path, acquired, count = leases(CLOSED, name), micro_time(), 0
+        path, acquired, count = leases(self._namespace, name), micro_time(), 0
         while not self._ended.is_set():
             count += 1
             # A changed annotation is no plain renewal: this write is reviewed.

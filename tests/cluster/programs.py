@@ -5,10 +5,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from tests.cluster.debian import unpacked
-from tests.e2e.toolchain import Binaries, all_binaries, build, stamp
+from tests.e2e.toolchain import Binaries, all_binaries, build, prometheus, stamp
 
 MODULES = Path(__file__).parent / "go"
 VERSION = "v1.37.1"
+STRIPPED = ("-ldflags", "-s -w")
 PARTS = ("kubelet", "kube-controller-manager", "kube-scheduler", "kube-proxy")
 
 
@@ -24,6 +25,14 @@ class Programs(Struct, frozen=True):
     packages: Path
 
 
+class Neighbors(Struct, frozen=True):
+    """Programs that people have in the cluster beside us: Prometheus and its operator, cert-manager's controllers."""
+
+    prometheus: Path
+    operator: Path
+    cert_manager: Path
+
+
 def node_programs() -> Programs:
     """Build or fetch what is not in the cache. Raises MissingToolchainError without Go or without apt."""
     (plane,) = all_binaries(VERSION)
@@ -33,6 +42,16 @@ def node_programs() -> Programs:
     )
     pause = build(MODULES / "pause", ".", "pause")
     return Programs(plane, kubelet, manager, scheduler, proxy, pause, node_packages())
+
+
+def neighbors() -> Neighbors:
+    """Build what is not in the cache. Raises MissingToolchainError without Go."""
+    operator = "github.com/prometheus-operator/prometheus-operator/cmd/operator"
+    return Neighbors(
+        prometheus(),
+        build(MODULES / "prometheus-operator", operator, "operator", STRIPPED),
+        build(MODULES / "cert-manager", ".", "cert-manager", STRIPPED),
+    )
 
 
 def node_packages() -> Path:

@@ -1,5 +1,6 @@
 """A cluster as the checks see it: through kubectl, and through one plain connection of `kubectl proxy`."""
 
+import copy
 import json
 import re
 import shutil
@@ -66,6 +67,14 @@ class World:
         self.rolled_out()
         return time.monotonic() - begin
 
+    def beside(self, tree: Path, image: str) -> "World":
+        """The same cluster with the manifests of another checkout, and its image; the certificates are the same."""
+        other = copy.copy(self)
+        other.image, other.directory = image, self.directory / "beside"
+        shutil.copytree(tree / "deploy", other.directory / "checkout" / "deploy")
+        shutil.copytree(self.certs, other.directory / "checkout" / "certs")
+        return other
+
     def rendered(self, overlay: str, *components: str, edit: str = "") -> str:
         """The manifests of an overlay of one's own, as README shows it, over a copy of the checkout."""
         tree = self.directory / "checkout"
@@ -79,6 +88,11 @@ class World:
         own.mkdir(exist_ok=True)
         (own / "kustomization.yaml").write_text(yaml.safe_dump(document))
         return self.kubectl.must("kustomize", str(own))
+
+    def bring_volumes(self) -> None:
+        """A pod that changes gets its volumes at once and not within a minute and a half."""
+        stamp = f"lease-webhook.example/looked-at={time.time()}"
+        self.kubectl.must("-n", NAMESPACE, "annotate", "--overwrite", "pod", "--all", stamp)
 
     def rolled_out(self, seconds: int = 180) -> None:
         """Wait until every replica is of the newest revision and ready."""
@@ -114,10 +128,9 @@ class World:
         ready = [pod for pod in items if _is_ready(pod) and "deletionTimestamp" not in pod["metadata"]]
         return len(ready) == len(items) == replicas
 
-    def python(self, pod: str, code: str, *arguments: str, seconds: float = 60) -> str:
+    def python(self, pod: str, code: str, *arguments: str, namespace: str = NAMESPACE) -> str:
         """What a piece of Python prints inside the container, as the user and in the limits of the container."""
-        command = ["-n", NAMESPACE, "exec", pod, "--", PYTHON, "-c", code, *arguments]
-        done = self.kubectl.run(*command, seconds=seconds)
+        done = self.kubectl.run("-n", namespace, "exec", pod, "--", PYTHON, "-c", code, *arguments)
         if done.status:
             raise RuntimeError(f"exec in {pod}: status {done.status}\n{done.stdout}{done.stderr}")
         return done.stdout

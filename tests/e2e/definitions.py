@@ -21,15 +21,23 @@ FILES: Final = {
         "deploy/crds/cert-manager.io_issuers.yaml",
     ),
     "github.com/openreports/reports-api": ("config/crd/openreports.io_reports.yaml",),
-    "github.com/prometheus-operator/prometheus-operator": (
-        "example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml",
-        "example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml",
+    "github.com/prometheus-operator/prometheus-operator": tuple(
+        f"example/prometheus-operator-crd/monitoring.coreos.com_{plural}.yaml"
+        for plural in ("podmonitors", "probes", "prometheuses", "prometheusrules", "servicemonitors")
     ),
 }
 """By Go module: the files, each of one definition, that are needed."""
+WRITTEN: Final = ("certificates", "issuers", "prometheusrules", "reports", "servicemonitors")
+"""The custom resources that we write; the others are what their controllers watch."""
 
 
-def custom_resource_definitions() -> Path:
+def definitions_of(*plurals: str) -> list[Path]:
+    """The file of each custom resource, by its plural name."""
+    directory = _fetched()
+    return [one for plural in plurals for one in directory.glob(f"*_{plural}.yaml")]
+
+
+def _fetched() -> Path:
     """A directory with the files of FILES, fetched into the cache once for each version.
 
     Raises MissingToolchainError without Go, RuntimeError if a module cannot be had or is not the one of go.sum.

@@ -114,6 +114,20 @@ def promtool() -> Path:
         return Path(found)
 
 
+def prometheus() -> Path:
+    """Prometheus itself, with the discovery of Kubernetes alone and without its pages for people.
+
+    Raises MissingToolchainError without Go.
+    """
+    tags = "remove_all_sd,enable_kubernetes_sd"
+    return _build(
+        "prometheus",
+        "github.com/prometheus/prometheus/cmd/prometheus",
+        "prometheus",
+        ("-tags", tags, "-ldflags", "-s -w"),
+    )
+
+
 def fence_program() -> Path:
     """Controllers that append to a shared object, elected by client-go or by controller-runtime."""
     return _build("fence", ".", "fence", ())

@@ -62,12 +62,24 @@ print(*workers)
 """
 )
 LIST = WORKERS + "print(*workers)"
+Disruption = Callable[[World], tuple[str, str, bool]]
+"""Causes it and waits; returns what was done, what was seen, and whether that is as it should be."""
+
+
+def short_ones(world: World) -> Iterator[Row]:
+    """What takes seconds."""
+    yield from _disrupted(world, roll_out, forced_deletion, eviction)
 
 
 def disruptions(world: World) -> Iterator[Row]:
+    """What takes a minute and more, and what a process cannot survive."""
+    yield from _disrupted(world, deletion, full_memory, out_of_memory, stuck)
+
+
+def _disrupted(world: World, *chosen: Disruption) -> Iterator[Row]:
     """Each disruption under load; between them the installation comes back to two ready pods."""
     with Load(world) as load:
-        for disruption in (roll_out, deletion, forced_deletion, eviction, full_memory, out_of_memory, stuck):
+        for disruption in chosen:
             wait_for("two ready pods", world.all_ready, 120, 0.5)
             time.sleep(1)
             load.report()
@@ -182,7 +194,7 @@ def stuck(world: World) -> tuple[str, str, bool]:
     return "every worker of a pod stopped (SIGSTOP)", f"replaced after {took:.0f} s; {also}", held
 
 
-COSTS: dict[Callable[[World], tuple[str, str, bool]], int] = {
+COSTS: dict[Disruption, int] = {
     # Until the endpoint is gone, calls to the pod fail.
     out_of_memory: WRITERS * 10,
     # The same, and two failed readiness probes come first, in which each call waits for 2 s.

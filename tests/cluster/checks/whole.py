@@ -1,15 +1,15 @@
 """The installation as a whole: its components, the network around it, a cold cluster, and its end."""
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
 import yaml
 
+from tests.cluster.elsewhere import run_elsewhere
 from tests.cluster.load import Load
 from tests.cluster.node import Node
-from tests.cluster.world import CLOSED, NAMESPACE, PYTHON, ROOT, Object, World
+from tests.cluster.world import CLOSED, NAMESPACE, ROOT, World
 from tests.e2e.manifests import sample_lease
 from tests.e2e.waiting import wait_for
 from tests.e2e.world import Row, leases
@@ -69,25 +69,7 @@ def network(world: World) -> Iterator[Row]:
 
 def _from_elsewhere(world: World, address: str) -> dict[str, bool]:
     """Whether a pod in `default` reaches each of our ports."""
-    found = {}
-    for port in ("8443", "8081"):
-        name = f"reach-{port}"
-        container: Object = {"name": "main", "image": world.image, "imagePullPolicy": "IfNotPresent"}
-        container |= {"command": [PYTHON, "-c", REACH, address, port]}
-        spec: Object = {"restartPolicy": "Never", "containers": [container], "automountServiceAccountToken": False}
-        body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
-        world.kubectl.must("-n", "default", "create", "-f", "-", manifest=json.dumps(body))
-        try:
-            path = f"/api/v1/namespaces/default/pods/{name}"
-            wait_for(name, partial(_has_ended, world, path), 60, 0.5)
-            found[port] = world.kubectl.must("-n", "default", "logs", name).strip() == "reached"
-        finally:
-            world.kubectl.run("-n", "default", "delete", "pod", name, "--force", "--grace-period=0")
-    return found
-
-
-def _has_ended(world: World, path: str) -> bool:
-    return bool(world.client.get(path)["status"]["phase"] == "Succeeded")
+    return {port: run_elsewhere(world, REACH, address, port).strip() == "reached" for port in ("8443", "8081")}
 
 
 def _api_server(world: World) -> tuple[str, str]:

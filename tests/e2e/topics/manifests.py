@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from tests.e2e.api_client import MERGE
-from tests.e2e.definitions import custom_resource_definitions, versions
+from tests.e2e.definitions import WRITTEN, definitions_of, versions
 from tests.e2e.manifests import sample_lease
 from tests.e2e.waiting import wait_for
 from tests.e2e.webhook_server import WebhookServer
@@ -32,9 +32,9 @@ def run(world: World) -> Iterator[Row]:
 
     What reviews or refuses writes is deleted again.
     """
-    definitions = str(custom_resource_definitions())
-    world.kubectl.must("apply", "--server-side", "-f", definitions)
-    world.kubectl.must("wait", "--for=condition=Established", "--timeout=30s", "-f", definitions)
+    definitions = [f"--filename={file}" for file in definitions_of(*WRITTEN)]
+    world.kubectl.must("apply", "--server-side", *definitions)
+    world.kubectl.must("wait", "--for=condition=Established", "--timeout=30s", *definitions)
     overlays = sorted(path.name for path in (PROJECT / "deploy" / "overlays").iterdir())
     components = sorted(path.name for path in (PROJECT / "deploy" / "components").iterdir())
     for component in components:

@@ -1,6 +1,9 @@
 //go:build tools
 
-// Package tools pins the promtool that the alerts are tested with.
+// Package tools pins the Prometheus, and the promtool, that the alerts are tested with.
 package tools
 
-import _ "github.com/prometheus/prometheus/cmd/promtool"
+import (
+	_ "github.com/prometheus/prometheus/cmd/prometheus"
+	_ "github.com/prometheus/prometheus/cmd/promtool"
+)

@@ -1,0 +1,54 @@
+"""The queries of the dashboard, run by Prometheus on what it has scraped, and kept for the picture in docs/."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.bench.results import drawing_python
+from tests.cluster.monitoring import Monitoring
+from tests.e2e.world import Row
+
+ROOT = Path(__file__).parents[2]
+DASHBOARD = ROOT / "deploy" / "components" / "monitoring" / "dashboard.json"
+PICTURE = ROOT / "docs" / "images" / "dashboard.svg"
+KEPT = ROOT / "build" / "dashboard-data.json"
+RATE_INTERVAL = "12s"
+"""What Grafana would put in place of $__rate_interval: four times the interval of the slowest scrape."""
+STEP = 2.0
+
+
+def queried(prometheus: Monitoring, begin: float, end: float) -> Iterator[Row]:
+    """Every query of every panel between two moments, in Unix time. A row says which gave nothing."""
+    panels: list[dict[str, Any]] = []
+    empty, queries = [], 0
+    for panel in json.loads(DASHBOARD.read_text())["panels"]:
+        lines = []
+        for target in panel["targets"]:
+            queries += 1
+            expression = target["expr"].replace("$__rate_interval", RATE_INTERVAL)
+            series = prometheus.query_range(expression, begin, end, STEP)
+            if not series:
+                empty.append(f"{panel['title']} {target['refId']}")
+            lines += [
+                {"name": _legend(target["legendFormat"], one["metric"]), "values": one["values"]} for one in series
+            ]
+        panels.append({"title": panel["title"], "unit": panel["fieldConfig"]["defaults"]["unit"], "lines": lines})
+    KEPT.parent.mkdir(exist_ok=True)
+    KEPT.write_text(json.dumps({"begin": begin, "end": end, "panels": panels}))
+    lines_seen = sum(len(panel["lines"]) for panel in panels)
+    seen = f"no data: {', '.join(empty)}" if empty else f"{queries} queries of {len(panels)} panels: {lines_seen} lines"
+    yield Row("the queries of the dashboard", seen, passed=queries > 0 and not empty)
+
+
+def drawn() -> None:
+    """Draw what was kept into docs/images, and keep it no longer. Needs a network the first time."""
+    subprocess.run([drawing_python(), Path(__file__).parent / "picture.py", KEPT, PICTURE], check=True)
+    KEPT.unlink()
+
+
+def _legend(text: str, labels: dict[str, str]) -> str:
+    for name, value in labels.items():
+        text = text.replace(f"{{{{{name}}}}}", value)
+    return text
