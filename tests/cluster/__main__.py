@@ -26,7 +26,7 @@ from tests.cluster.world import CLOSED, World
 from tests.e2e.toolchain import MissingToolchainError, cache_directory
 from tests.e2e.world import Row
 
-LIMIT, SHORT_LIMIT = 45 * 60.0, 12 * 60.0
+LIMIT, SHORT_LIMIT = 60 * 60.0, 12 * 60.0
 """Seconds after which a run on a node of our own is ended."""
 
 

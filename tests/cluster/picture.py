@@ -4,6 +4,7 @@ This is no picture of Grafana. It runs in the environment of tests/bench/require
 project.
 """
 
+import itertools
 import json
 import math
 import sys
@@ -18,6 +19,8 @@ from matplotlib import pyplot as plt  # after the choice of the backend
 UNITS = {"s": "seconds", "reqps": "reviews/s", "ops": "1/s", "short": ""}
 MOST_LINES = 8
 """In a legend; the others are drawn too."""
+MUCH_MORE = 30
+"""Lines that are so far apart are drawn on a logarithmic scale."""
 mpl.rcParams.update(
     {
         "svg.hashsalt": "lease-webhook",  # the same numbers draw the same bytes
@@ -32,15 +35,36 @@ mpl.rcParams.update(
 
 def panel(axes: Any, shown: dict[str, Any], begin: float, end: float) -> None:
     """One panel: each line over the minutes since the beginning."""
-    for index, line in enumerate(sorted(shown["lines"], key=_highest, reverse=True)):
-        minutes = [(float(moment) - begin) / 60 for moment, _ in line["values"]]
-        label = line["name"] if index < MOST_LINES else None
-        axes.plot(minutes, [float(value) for _, value in line["values"]], linewidth=1, label=label)
+    lines = sorted(shown["lines"], key=_highest, reverse=True)
+    for index, line in enumerate(lines):
+        minutes, values = _with_gaps(line["values"], begin)
+        label = line["name"] if index < MOST_LINES and _highest(line) else None
+        axes.plot(minutes, values, linewidth=1, label=label)
+    highest = [_highest(line) for line in lines]
+    if min(highest) > 0 and max(highest) > MUCH_MORE * min(highest):
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
     axes.set_title(shown["title"], loc="left", fontweight="bold")
     axes.set_xlim(0, (end - begin) / 60)
-    axes.set_ylim(bottom=0)
     axes.set_ylabel(UNITS[shown["unit"]])
-    axes.legend(frameon=False, fontsize=6, loc="upper right")
+    if any(map(_highest, lines)):
+        axes.legend(frameon=False, fontsize=6, loc="upper right")
+
+
+def _with_gaps(samples: list[list[Any]], begin: float) -> tuple[list[float], list[float]]:
+    """Minutes and values, with a hole where there was no sample for longer than usual."""
+    moments = [float(moment) for moment, _ in samples]
+    step = min((later - one for one, later in itertools.pairwise(moments)), default=0.0)
+    minutes: list[float] = []
+    values: list[float] = []
+    for index, (moment, text) in enumerate(samples):
+        if index and float(moment) - moments[index - 1] > 1.5 * step:
+            minutes.append((moments[index - 1] - begin) / 60)
+            values.append(math.nan)
+        minutes.append((float(moment) - begin) / 60)
+        values.append(float(text))
+    return minutes, values
 
 
 def _highest(line: dict[str, Any]) -> float:
