@@ -1,5 +1,6 @@
 """How often a lease is renewed, and when it was not: intervals, and silences that were longer than usual."""
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable
 from typing import Final
@@ -45,6 +46,10 @@ def _latest() -> deque[int]:
     return deque(maxlen=2 * _PAIRS)
 
 
+def _end_of(silence: Silence) -> int:
+    return silence.end
+
+
 def _silences() -> deque[Silence]:
     return deque(maxlen=_KEPT)
 
@@ -58,6 +63,7 @@ class Renewals(Struct):
     intervals: deque[int] = field(default_factory=_remembered)
     latest: deque[int] = field(default_factory=_latest)
     silences: deque[Silence] = field(default_factory=_silences)
+    _usual: int | None = None
 
     def add(self, at: int, tenure: Tenure | None = None) -> int:
         """Take in one renewal after another, those of `tenure`; gives the microseconds between them."""
@@ -68,6 +74,7 @@ class Renewals(Struct):
             self.silences.append(Silence(self.last, at, received_within(tenure, self.last, at)))
         else:
             self.intervals.append(gap)
+            self._usual = None
         self.restart(at)
         self.count += 1
         return gap
@@ -80,9 +87,20 @@ class Renewals(Struct):
     @property
     def usual(self) -> int | None:
         """The median of the latest intervals in microseconds; None as long as there are few."""
-        if len(self.intervals) < FEWEST:
-            return None
-        return sorted(self.intervals)[len(self.intervals) // 2]
+        if self._usual is None and len(self.intervals) >= FEWEST:
+            self._usual = sorted(self.intervals)[len(self.intervals) // 2]
+        return self._usual
+
+    def silent_within(self, start: int, end: int) -> int:
+        """Microseconds of the longest silence that lie between two instants."""
+        longest = 0
+        # Silences are in order, and each lease of a cluster is asked about every late renewal of the others.
+        for number in range(bisect_right(self.silences, start, key=_end_of), len(self.silences)):
+            one = self.silences[number]
+            if one.start >= end:
+                break
+            longest = max(longest, one.overlap(start, end))
+        return longest
 
     @property
     def is_doubled(self) -> bool:
@@ -146,7 +164,7 @@ def company(others: Iterable[Renewals], start: int, end: int) -> Company:
         assert last is not None
         if first >= start or last < start - 3 * usual - SECOND or 2 * usual > end - start:
             continue
-        silent = max((one.overlap(start, end) for one in other.silences), default=0)
+        silent = other.silent_within(start, end)
         stopped = end - max(start, last) if last < end else 0
         if max(silent, stopped - usual) * 2 >= end - start:
             late += 1

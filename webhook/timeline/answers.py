@@ -30,25 +30,24 @@ def marks_of_answer(seen: Observation, at: int, holder: str) -> Iterator[Mark]:
     if answer is None:
         return
     dry = " (dry run)" if seen.is_dry_run else ""
-    writer = writer_name(seen.writer)
     if not answer.is_stored:
         if answer.code not in _NOT_COUNTED:
             kind = MarkKind.FAILED if answer.code == 429 or answer.code >= 500 else MarkKind.DENIED
-            yield Mark(kind, at, refused(answer, seen.writer) + dry, holder, writer)
+            yield Mark(kind, at, refused(answer, seen.writer) + dry, holder, writer_name(seen.writer))
         return
     if answer.took > SLOW:
         text = f"the API server took {length(answer.took)} to answer a write{by(seen.writer)}{dry}"
-        yield Mark(MarkKind.SLOW, at, sentence(text), holder, writer)
+        yield Mark(MarkKind.SLOW, at, sentence(text), holder, writer_name(seen.writer))
     modes = _annotated(answer.annotations, "/rules")
     would_deny = _annotated(answer.annotations, "/would-deny")
     warned = [one.partition("=")[0] for one in modes if one.endswith("=warn")]
     event = ", ".join(_annotated(answer.annotations, "/event")) or "write"
     if would_deny:
         text = f"lease-webhook admitted this {event}{by(seen.writer)}, and would deny it by {_said(would_deny)}{dry}"
-        yield Mark(MarkKind.WOULD_DENY, at, sentence(text), holder, writer)
+        yield Mark(MarkKind.WOULD_DENY, at, sentence(text), holder, writer_name(seen.writer))
     elif warned:
         text = f"lease-webhook warned about this {event}{by(seen.writer)}: {_said(warned)}{dry}"
-        yield Mark(MarkKind.WARNED, at, sentence(text), holder, writer)
+        yield Mark(MarkKind.WARNED, at, sentence(text), holder, writer_name(seen.writer))
 
 
 def _annotated(annotations: Mapping[str, str], suffix: str) -> list[str]:

@@ -186,12 +186,12 @@ class LeaseRecord(Struct):
         if seen.act is Act.STORED:
             return
         entries = before.entries if not isinstance(seen.old, Lease) else None
-        who = writer_name(seen.writer)
         if is_next and (problem := forged_stamps(seen, old, entries, at)):
             text = sentence(f"this write{by(seen.writer)} {problem}")
-            self.marks.add(Mark(MarkKind.FORGED_STAMPS, at, text, self.holder, who))
+            self.marks.add(Mark(MarkKind.FORGED_STAMPS, at, text, self.holder, writer_name(seen.writer)))
         if old is not None and self.holder and (edit := edit_of(old.spec, lease.spec)):
-            self.marks.add(Mark(MarkKind.EDIT, at, sentence(f"{edit}{by(seen.writer)}"), self.holder, who))
+            text = sentence(f"{edit}{by(seen.writer)}")
+            self.marks.add(Mark(MarkKind.EDIT, at, text, self.holder, writer_name(seen.writer)))
 
     def _find_shared_identity(self, at: int) -> None:
         tenure = self.history.tenure
