@@ -188,6 +188,16 @@ def test_who_attacks_is_exempt_from_nothing_in_that_namespace() -> None:
     )
 
 
+def test_each_writer_has_entries_of_its_own() -> None:
+    other = "system:serviceaccount:velero:other"
+    by_other = put("request.userInfo", make_user(put("username", other), put("extra", {})))
+    text = suggested(restored(), restored(by_other, name="checkout-1"))
+    assert [(entry["who"], entry["where"]) for entry in entries(text)] == [
+        (["velero/other"], ["shop/checkout-1"]),
+        (["velero/velero"], ["shop/checkout-0"]),
+    ]
+
+
 def test_what_is_allowed_needs_no_exemption() -> None:
     text = suggested(reviewed(), audited("update", annotated(event="edit", rules="a=warn")))
     assert text.startswith("apiVersion: lease-webhook/v1\nexempt: []\n# not seen: ")

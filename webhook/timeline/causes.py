@@ -6,8 +6,8 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from webhook.explanation.cause import cause_of_loss, sentence_of
-from webhook.explanation.incidents import Late, late_renewals
-from webhook.explanation.words import length, name
+from webhook.explanation.incidents import late_renewals
+from webhook.explanation.words import name
 from webhook.history.cluster_history import ClusterHistory
 from webhook.history.lease_history import LeaseHistory
 from webhook.history.tenure import Handover
@@ -25,7 +25,7 @@ def with_causes(marks: Sequence[Mark], cluster: ClusterHistory, history: LeaseHi
         for mark in marks
     ]
     late = [
-        Mark(MarkKind.LATE, one.silence.end, sentence(_late(one)), shown(one.holder))
+        Mark(MarkKind.LATE, one.silence.end, sentence(one.sentence), shown(one.holder))
         for one in late_renewals(cluster, history)
     ]
     return tuple(sorted([*explained, *late], key=lambda mark: mark.at)) if late else tuple(explained)
@@ -35,8 +35,3 @@ def _reasons(cluster: ClusterHistory, history: LeaseHistory) -> Iterator[tuple[i
     for before, after in pairwise(history.tenures):
         if after.began is Handover.EXPIRED:
             yield after.since, sentence_of(cause_of_loss(cluster, history, before, after), name(before.holder))
-
-
-def _late(one: Late) -> str:
-    silence = f"{name(one.holder)} did not renew for {length(one.silence.length)}"
-    return f"{silence}. {sentence_of(one.cause, 'the holder')} {one.risk}."
