@@ -1,8 +1,9 @@
 """How often a lease is renewed, and when it was not: intervals, and silences that were longer than usual."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable
+from itertools import islice
 from typing import Final
 
 from msgspec import Struct, field
@@ -44,6 +45,10 @@ def _remembered() -> deque[int]:
 
 def _latest() -> deque[int]:
     return deque(maxlen=2 * _PAIRS)
+
+
+def _start_of(silence: Silence) -> int:
+    return silence.start
 
 
 def _end_of(silence: Silence) -> int:
@@ -93,14 +98,10 @@ class Renewals(Struct):
 
     def silent_within(self, start: int, end: int) -> int:
         """Microseconds of the longest silence that lie between two instants."""
-        longest = 0
         # Silences are in order, and each lease of a cluster is asked about every late renewal of the others.
-        for number in range(bisect_right(self.silences, start, key=_end_of), len(self.silences)):
-            one = self.silences[number]
-            if one.start >= end:
-                break
-            longest = max(longest, one.overlap(start, end))
-        return longest
+        first = bisect_right(self.silences, start, key=_end_of)
+        after = bisect_left(self.silences, end, key=_start_of)
+        return max((one.overlap(start, end) for one in islice(self.silences, first, after)), default=0)
 
     @property
     def is_doubled(self) -> bool:
