@@ -216,6 +216,13 @@ def test_an_input_without_verdicts_gives_nothing(seen: Item) -> None:
     assert suggested(seen) == ""
 
 
+def test_each_user_gets_an_exemption_of_its_own_in_one_pass() -> None:
+    others = [restored(put("request.userInfo.username", f"user-{number}"), name=f"b-{number}") for number in range(3)]
+    text = suggested(others[1], restored(), others[0], others[2], others[1])
+    assert [one["who"] for one in entries(text)] == [["velero/velero"], ["user-0"], ["user-1"], ["user-2"]]
+    assert [one["where"] for one in entries(text)][2] == ["shop/b-1"]
+
+
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST", 1)
     text = suggested(restored(), restored(), restored(name="b"))

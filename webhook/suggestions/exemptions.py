@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from datetime import date
+from itertools import groupby
+from operator import attrgetter
 from typing import Final
 
 from msgspec import Struct, field
@@ -21,6 +23,7 @@ MOST: Final = 100_000
 
 OWNER: Final = "name who answers for this"
 
+_USER: Final = attrgetter("user")
 _OF_VERB: Final = {"create": Operation.CREATE, "delete": Operation.DELETE, "deletecollection": Operation.DELETE}
 
 
@@ -80,11 +83,10 @@ class Exemptions(Struct):
             return ""
         lines: list[str] = []
         remarks: list[str] = []
-        for user in sorted({one.user for one in self.denials}):
+        for user, denials in groupby(sorted(self.denials, key=_USER), key=_USER):
             exempt: dict[tuple[str, str], Exempted] = {}
-            for denial, evidence in self.denials.items():
-                if denial.user != user:
-                    continue
+            for denial in denials:
+                evidence = self.denials[denial]
                 if why := self._why_not(denial):
                     rules = ", ".join(denial.rules)
                     what = f"{denial.operation} of {denial.namespace}/{denial.name} ({rules})"
