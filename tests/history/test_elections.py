@@ -152,6 +152,23 @@ def test_renewals_have_a_usual_interval_and_silences(view: View) -> None:
     assert renewals.count == 16
 
 
+@ANY
+def test_the_longest_silence_within_a_stretch_of_time(view: View) -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(20)
+    for silence in (7, 9, 5):
+        server.wait(silence)
+        a.renew()
+        a.lead(4)
+    renewals = view(server).leases[LEASE].renewals
+    first, second, third = renewals.silences
+    assert renewals.silent_within(first.start, third.end) == second.length
+    assert renewals.silent_within(first.start, second.start) == first.length
+    assert renewals.silent_within(second.end - SECOND, third.start + 2 * SECOND) == 2 * SECOND
+    assert renewals.silent_within(first.end, second.start) == renewals.silent_within(third.end, third.end + SECOND) == 0
+
+
 def test_few_renewals_have_no_usual_interval() -> None:
     server = FakeServer()
     server.elector("a", "shop/db").lead(4)
