@@ -77,8 +77,10 @@ def main(source: Path, target: Path) -> None:
     data = json.loads(source.read_text())
     panels = data["panels"]
     figure, grid = plt.subplots(math.ceil(len(panels) / 2), 2, figsize=(12, 2.3 * math.ceil(len(panels) / 2)))
-    for axes, shown in zip(grid.flat, panels, strict=True):
+    for axes, shown in zip(grid.flat, panels, strict=False):
         panel(axes, shown, data["begin"], data["end"])
+    for axes in grid.flat[len(panels) :]:
+        axes.set_visible(False)
     for axes in grid[-1]:
         axes.set_xlabel("minutes")
     figure.tight_layout()

@@ -2,6 +2,7 @@
 
 import io
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -30,6 +31,7 @@ def previous() -> Previous | None:
     place = cache_directory() / "images" / f"previous-{revision[:16]}"
     version = Previous(label, place / "tree", place / "image.tar")
     if not version.archive.exists():
+        print(f"building the image of {label} into {place} (once)", file=sys.stderr, flush=True)
         version.tree.mkdir(parents=True, exist_ok=True)
         packed = subprocess.run(["git", "-C", ROOT, "archive", revision], capture_output=True, check=True).stdout
         with tarfile.open(fileobj=io.BytesIO(packed)) as files:

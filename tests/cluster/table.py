@@ -25,10 +25,10 @@ with the configuration that it makes. The Deployment's pods and kube-apiserver a
 the component `audit-alerts` need kube-state-metrics, which cannot be had as a Go module; they were not tried here.
 
 What the queries of the dashboard gave in that time, over all faults of the table. This is no Grafana, which cannot be
-had here: matplotlib drew it from Prometheus' answers, one plot for each panel. `make test` holds the dashboard's JSON
-against Grafana's published schema.
+had here: matplotlib drew it from Prometheus' answers, one plot for each panel that has data. `make test` holds the
+dashboard's JSON against Grafana's published schema.
 
-![Ten plots, one for each panel of the dashboard, over the minutes of the run.](images/dashboard.svg)
+![Ten plots, one for each panel of the dashboard with data, over the minutes of the run.](images/dashboard.svg)
 
 """
 
