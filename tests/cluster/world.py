@@ -110,8 +110,7 @@ class World:
 
     def pods(self) -> list[Object]:
         """The pods that are not about to end, the oldest first."""
-        items: list[Object] = self.client.get(PODS)["items"]
-        alive = [pod for pod in items if "deletionTimestamp" not in pod["metadata"]]
+        alive = [pod for pod in self._all_pods() if "deletionTimestamp" not in pod["metadata"]]
         return sorted(alive, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
 
     def names(self) -> set[str]:
@@ -124,9 +123,15 @@ class World:
 
     def all_ready(self, replicas: int = 2) -> bool:
         """True when so many pods are ready and none is about to end."""
-        items = self.client.get(PODS)["items"]
+        items = self._all_pods()
         ready = [pod for pod in items if _is_ready(pod) and "deletionTimestamp" not in pod["metadata"]]
         return len(ready) == len(items) == replicas
+
+    def _all_pods(self) -> list[Object]:
+        """The webhook's, and not those of the audit's jobs."""
+        selected = self.client.send("GET", PODS, labelSelector=f"app.kubernetes.io/name={NAMESPACE}").expect(200)
+        items: list[Object] = selected["items"]
+        return items
 
     def python(self, pod: str, code: str, *arguments: str, namespace: str = NAMESPACE) -> str:
         """What a piece of Python prints inside the container, as the user and in the limits of the container."""

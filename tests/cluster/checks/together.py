@@ -70,13 +70,18 @@ def together(world: World) -> Iterator[Row]:
     world.namespace(SHOP, {"lease-webhook/fail": "closed"})
     world.apply("self-signed", "strict", "audit", edit=EVERY_MINUTE)
     time.sleep(5)
-    with Load(world) as load:
-        yield from _fenced(world)
-        yield from _audited(world)
-        report = load.report()
-    yield Row("writes under load meanwhile, failing closed", str(report), passed=report.passed)
-    yield from _rights(world)
-    world.kubectl.run("delete", "namespace", SHOP, "--wait=false")
+    try:
+        with Load(world) as load:
+            yield from _fenced(world)
+            yield from _audited(world)
+            report = load.report()
+        yield Row("writes under load meanwhile, failing closed", str(report), passed=report.passed)
+        yield from _rights(world)
+    finally:
+        for kind in ("clusterrole", "clusterrolebinding"):
+            world.kubectl.run("delete", kind, "lease-audit", "--ignore-not-found")
+        world.kubectl.run("-n", NAMESPACE, "delete", "cronjob", "lease-audit", "--ignore-not-found")
+        world.kubectl.run("delete", "namespace", SHOP, "--ignore-not-found", "--wait=false")
 
 
 def _fenced(world: World) -> Iterator[Row]:
@@ -93,7 +98,10 @@ def _fenced(world: World) -> Iterator[Row]:
     wait_for("the fence is in force", lambda: _writes(world, "op-b").startswith(("403", "422")), 30, 0.5)
     before = [_writes(world, name) for name in ("op-a", "op-b")]
     time.sleep(DURATION + 1)
-    taken = _send(world, "op-b", "PUT", leases(SHOP, "operator"), _lease("op-b", 1))
+    path = leases(SHOP, "operator")
+    newer = _lease("op-b", 1)
+    newer["metadata"]["resourceVersion"] = world.client.get(path)["metadata"]["resourceVersion"]
+    taken = _send(world, "op-b", "PUT", path, newer)
     wait_for("the fence has seen the new holder", lambda: _writes(world, "op-b") == "201", 30, 0.5)
     after = [_writes(world, name) for name in ("op-a", "op-b")]
     passed = (elected, taken) == ("201", "200") and before[0] == after[1] == "201"
