@@ -17,6 +17,9 @@ NODE = "node-1"
 SERVICES = "10.0.0.0/24"
 API_SERVICE = "10.0.0.1"
 PAUSE = "localhost/pause:1"
+ADMISSION = Path(__file__).parents[2] / "deploy" / "static-manifests" / "admission-configuration.yaml"
+ON_DISK = "/etc/kubernetes/lease-webhook"
+"""Where docs/static-manifests.md has files; here they lie in `Node.static`."""
 CONTAINERD = """version = 2
 root = "{directory}/containerd"
 state = "/run/containerd"
@@ -64,6 +67,8 @@ class Node:
         self._programs = programs
         self.directory = directory
         client = directory / "pki"
+        self.static = directory / "static"
+        """What the API server and the kubelet read from the disk: `webhooks`, `policies` and `pods`."""
         self.plane = ControlPlane(
             programs.plane,
             directory,
@@ -77,6 +82,7 @@ class Node:
                 f"--kubelet-client-key={client / 'api-server.key'}",
                 "--kubelet-preferred-address-types=InternalIP",
                 "--allow-privileged=true",
+                f"--admission-control-config-file={self.static / ADMISSION.name}",
             ),
         )
         self._group = os.environ["CLUSTER_CONTROL_GROUP"]
@@ -85,6 +91,10 @@ class Node:
 
     def __enter__(self) -> Self:
         self.plane.authority.issue("api-server", organizations=["system:masters"])
+        for folder in ("webhooks", "policies", "pods"):
+            (self.static / folder).mkdir(parents=True)
+        text = ADMISSION.read_text().replace(ON_DISK, str(self.static))
+        (self.static / ADMISSION.name).write_text(text)
         self.start()
         return self
 
@@ -185,6 +195,8 @@ class Node:
             "evictionHard": {"imagefs.available": "1%", "nodefs.available": "1%", "memory.available": "50Mi"},
             # The state lies in memory, whose file system has no quotas that could be watched.
             "localStorageCapacityIsolation": False,
+            "staticPodPath": str(self.static / "pods"),
+            "fileCheckFrequency": "2s",
             "podLogsDir": str(self.directory / "pod-logs"),
             "volumePluginDir": str(directory / "plugins"),
             "clusterDNS": ["10.0.0.10"],
