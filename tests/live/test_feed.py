@@ -90,6 +90,35 @@ def test_a_lease_that_nobody_renews_changes_when_its_time_runs_out(clock: Clock)
     assert lane.spans[-1].kind is SpanKind.OVERDUE
 
 
+def test_a_cause_comes_once_more_when_the_other_leases_have_said_theirs(clock: Clock) -> None:
+    server, feed = FakeServer(), Feed("x")
+    a, m = server.elector("a", "shop/db"), server.elector("m", "shop/mail")
+    together(30, a, m)
+    together(18, m)
+    together(2, server.elector("b", "shop/db"), m)
+    seen(feed, server, clock)
+    change = feed.since(0)
+    (taken,) = [mark for mark in change.timeline.lanes[0].marks if mark.kind is MarkKind.TAKEOVER_BY_EXPIRY]
+    assert "other lease was renewed on time" in taken.text
+    clock.now += 5 * SECOND
+    change = feed.since(change.version)
+    assert [lane.name for lane in change.timeline.lanes] == ["db"]
+    clock.now += 5 * SECOND
+    change = feed.since(change.version)
+    clock.now += SECOND
+    assert feed.since(change.version).timeline.lanes == ()
+
+
+def test_a_search_for_causes_ends_after_a_moment(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed_module, "_LONGEST_SEARCH", -1.0)
+    server, feed = FakeServer(), Feed("x")
+    together(30, server.elector("a", "shop/db"), server.elector("m", "shop/mail"))
+    seen(feed, server, clock)
+    change = feed.since(0)
+    assert len(change.timeline.lanes) == 2
+    assert len(feed.since(change.version).timeline.lanes) == 2
+
+
 def test_what_is_gone_when_a_watch_begins_again_was_deleted(clock: Clock) -> None:
     server, feed = FakeServer(), Feed("x")
     a, m = server.elector("a", "shop/db"), server.elector("m", "shop/mail")

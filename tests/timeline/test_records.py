@@ -259,6 +259,20 @@ def test_a_slow_answer_is_marked() -> None:
     assert slow.text == "the API server took 3 s to answer a write by shop/db from pod a"
 
 
+def test_every_late_renewal_is_marked_and_the_latest_have_a_cause() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(10)
+    for _ in range(15):
+        server.wait(12)
+        a.lead(8)
+    (lane,) = built(*server.log).lanes
+    late = [mark for mark in lane.marks if mark.kind is MarkKind.LATE]
+    assert len(late) == 15
+    assert late[0].text == "a_1 did not renew for 14 s, and kept the lease"
+    assert "no other lease in the input shows whether the API server was away" in late[-1].text
+
+
 def test_a_lease_that_another_releases_was_taken_from_its_holder() -> None:
     server = FakeServer()
     a, b = server.elector("a", "shop/db"), server.elector("b", "shop/db")

@@ -6,6 +6,7 @@ Memory is bounded: a lease has so many renewals, marks and spans at most, and wh
 import threading
 import time
 from collections import deque
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
@@ -22,6 +23,8 @@ from webhook.timeline.model import Timeline
 MOST_TICKS: Final = 100_000
 """Renewals of all leases together that are drawn one by one."""
 _DELAYS: Final = 64
+_LONGEST_SEARCH: Final = 0.2
+"""Seconds in which causes are sought for one message."""
 _EVERY: Final = 16
 """Of many changes only some tell what time it is."""
 
@@ -104,8 +107,18 @@ class Feed:
             ends = self._ends()
             self._note_overdue(ends)
             keys = sorted(key for key, changed in self._versions.items() if changed > version)
+            self._version = max([self._version, *(self._versions[key] for key in keys)])
+            self._explain(keys, ends)
             timeline = self._builder.timeline(ends, (self._source,), keys=keys)
             return Change(self._version, timeline, self._status, self._has_ended)
+
+    def _explain(self, keys: Iterable[Key], ends: int) -> None:
+        """Find out causes for a moment; leases that are left, or not settled, come once more with the next change."""
+        began = time.monotonic()
+        left = [
+            key for key in keys if time.monotonic() - began > _LONGEST_SEARCH or not self._builder.explain(key, ends)
+        ]
+        self._versions.update(dict.fromkeys(left, self._version + 1))
 
     def _measure(self, item: Observation) -> None:
         """How late this computer learns of a write: the difference of the clocks, and the way."""

@@ -11,7 +11,7 @@ from webhook.history.lease_history import LeaseHistory
 from webhook.observations.observation import Act, Fenced, LogEnd, Observation
 from webhook.timeline.before import Before, Bounds
 from webhook.timeline.candidate_record import CandidateRecord
-from webhook.timeline.causes import with_causes
+from webhook.timeline.causes import causes_of, with_causes
 from webhook.timeline.clipping import lane_within
 from webhook.timeline.fenced import FencedWrites
 from webhook.timeline.lease_record import LeaseRecord
@@ -81,11 +81,19 @@ class TimelineBuilder(Struct):
         """The leases that have a lane, in their order."""
         return sorted({*self._leases, *self._fenced.marks, *(key for key, below in self._beneath.items() if below)})
 
+    def explain(self, key: Key, until: int) -> bool:
+        """Find out why leaders of a lease were lost or late; whether that is settled, or there is nothing to find."""
+        record = self._leases.get(key)
+        if record is None or record.causes.is_of(record.history):
+            return True
+        record.causes = causes_of(self._cluster, record.history, until)
+        return record.causes.is_settled or not (record.causes.lost or record.causes.late)
+
     def lane(self, key: Key, ends: int) -> Lane:
-        """The lane of one lease as it stands at `ends`."""
+        """The lane of one lease as it stands at `ends`, with the causes that were found out."""
         record = self._leases.get(key) or LeaseRecord(LeaseHistory(*key))
         fenced = self._fenced.marks.get(key)
-        marks = with_causes(record.marks.marks, self._cluster, record.history)
+        marks = with_causes(record.marks.marks, record.causes)
         if fenced:
             marks = tuple(sorted([*marks, *fenced.marks], key=lambda mark: mark.at))
         below = ((own, self._candidates[own]) for own in sorted(self._beneath.get(key, ())))
@@ -108,11 +116,16 @@ class TimelineBuilder(Struct):
         *,
         keys: Iterable[Key] | None = None,
     ) -> Timeline:
-        """Everything from the first event up to `ends`, in microseconds since 1970; with `keys` only some leases."""
+        """Everything from the first event up to `ends`, in microseconds since 1970.
+
+        With `keys` only some leases, and no cause that was not found out before.
+        """
         begins = self.reach.begins(ends)
-        lanes = tuple(
-            lane_within(self.lane(key, ends), begins, ends) for key in (self.keys() if keys is None else keys)
-        )
+        chosen = self.keys() if keys is None else keys
+        if keys is None:
+            for key in chosen:
+                self.explain(key, ends)
+        lanes = tuple(lane_within(self.lane(key, ends), begins, ends) for key in chosen)
         thinned = (*self._not_shown(), *what_was_thinned(lanes))
         return Timeline(begins, ends, lanes, thinned, sources, read_at)
 

@@ -9,15 +9,17 @@ from msgspec import Struct, field
 from webhook.api.managed_fields import stamp_of
 from webhook.api.objects import Lease
 from webhook.explanation.text import handover
-from webhook.explanation.words import name, writer
+from webhook.explanation.words import length, name, writer
 from webhook.history.lease_history import LeaseHistory
 from webhook.history.moments import written_at
 from webhook.history.tenure import Handover, Tenure
+from webhook.history.timing import timing_of
 from webhook.observations.observation import Act, Observation, Origin, Writer
 from webhook.rules.expiry import BOUND
 from webhook.rules.times import SECOND
 from webhook.timeline.answers import marks_of_answer
 from webhook.timeline.before import Before, Bounds
+from webhook.timeline.causes import Causes
 from webhook.timeline.edits import edit_of
 from webhook.timeline.forged import forged_stamps
 from webhook.timeline.marks import MarkRecord
@@ -57,6 +59,7 @@ class LeaseRecord(Struct):
     _seen: dict[str, str] = field(default_factory=dict)
     """The revision that each input showed last."""
     _is_by_holder: bool = False
+    causes: Causes = Causes()
     _shared: Tenure | None = None
     """The tenure of which it was said that several processes share it."""
 
@@ -123,6 +126,12 @@ class LeaseRecord(Struct):
             self.spans.overdue(runs_out)
             self.spans.renewed(at)
         self.ticks.add(at, bounds.most_ticks)
+        silence = self.history.renewals.silences[-1] if self.history.renewals.silences else None
+        if silence is not None and silence.end == last and duration and duration > 1:
+            deadline = timing_of(duration, None).deadline * SECOND
+            if silence.length >= deadline:
+                text = f"{self.holder} did not renew for {length(silence.length)}, and kept the lease"
+                self.marks.add(Mark(MarkKind.LATE, at, sentence(text), self.holder))
 
     def _changed_hands(
         self, seen: Observation, tenures: Sequence[Tenure | None], duration: int | None, bounds: Bounds
