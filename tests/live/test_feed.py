@@ -172,6 +172,18 @@ def test_a_lease_that_says_no_time_says_nothing_of_the_clock(clock: Clock) -> No
     assert feed.since(0).timeline.ends == START
 
 
+def test_an_input_that_has_ended_goes_no_further(clock: Clock) -> None:
+    server, feed = FakeServer(), Feed("x")
+    together(4, server.elector("a", "shop/db"))
+    seen(feed, server, clock)
+    feed.stand_still("The input has ended.")
+    clock.now += 3600 * SECOND
+    change = feed.since(0)
+    assert change.timeline.ends < START + 5 * SECOND
+    assert [span.kind for span in change.timeline.lanes[0].spans] == [SpanKind.HELD]
+    assert change.status == "The input has ended."
+
+
 def test_broken_parts_of_a_stream_are_passed_over(clock: Clock) -> None:
     server, feed = FakeServer(), Feed("x")
     server.elector("a", "shop/db").take()

@@ -39,6 +39,7 @@ COMMANDS = (
     ["why", "--input", LEASES],
     ["audit", LEASES],
     ["timeline", LEASES, "-o", "page.html"],
+    ["timeline", "--example", "--format", "json"],
 )
 RUNNERS: Final = {"pipx": ("run", "--spec"), "uvx": ("--from",)}
 PIP: Final = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")

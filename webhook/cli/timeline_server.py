@@ -9,15 +9,16 @@ import threading
 import time
 from collections.abc import Sequence
 from ipaddress import ip_address
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cli import kubectl
 from webhook.cli.arguments import endpoint
 from webhook.cli.failure import Failure, needing_the_server
+from webhook.cli.in_time_order import in_order_of_time
 from webhook.cli.kubectl import Cluster
 from webhook.cli.observed import inputs
 from webhook.cli.report import say
+from webhook.rules.expiry import BOUND
 
 if TYPE_CHECKING:
     from werkzeug.serving import BaseWSGIServer
@@ -102,9 +103,9 @@ def _server(host: str, port: int, app: Any, listener: socket.socket) -> "BaseWSG
 
 def _read(feed: "Feed", paths: Sequence[str]) -> None:
     """Read the input; a broken part of it is said on the terminal."""
-    for item in chain.from_iterable(one.read() for one in inputs(paths)):
+    for item in in_order_of_time(inputs(paths), time.time_ns() // 1000 + BOUND):
         error = getattr(item, "error", None)
         if error:
             print(f"{getattr(item, 'source', '')}: {error}", file=sys.stderr)
         feed.observe(item)
-    feed.say("The input has ended.")
+    feed.stand_still("The input has ended.")

@@ -52,6 +52,7 @@ class Feed:
         self._shown_until = 0
         self._status = ""
         self._has_ended = False
+        self._stands_still = False
 
     @property
     def version(self) -> int:
@@ -88,6 +89,12 @@ class Feed:
         with self._changed:
             self._status = status
             self._next_version()
+
+    def stand_still(self, status: str) -> None:
+        """The input has ended: what it says goes no further than its last moment."""
+        with self._changed:
+            self._stands_still = True
+        self.say(status)
 
     def end(self, why: str) -> None:
         """Nothing more comes."""
@@ -130,6 +137,8 @@ class Feed:
 
     def _ends(self) -> int:
         """Now, by the API server's clock as far as it can be known."""
+        if self._stands_still and self._builder.reach.until is not None:
+            return self._builder.reach.until
         now = _now() - (min(self._delays) if self._delays else 0)
         return max(now, self._builder.reach.until or 0)
 
