@@ -103,7 +103,10 @@ def test_the_lease_with_the_longest_time_without_a_leader_comes_first(opened: Op
     page = opened(timeline)
     longest = max(timeline.lanes, key=lambda lane: gap.length if (gap := longest_gap(lane, timeline.ends)) else 0)
     assert page.lanes[0] == longest.name
-    assert f"{longest.namespace}/{longest.name}, at least" in page.text("#overall")
+    gap = longest_gap(longest, timeline.ends)
+    assert gap is not None
+    assert gap.least < gap.most
+    assert f"{longest.namespace}/{longest.name}, {gap.in_words}, from" in page.text("#overall")
 
 
 def test_leases_to_which_nothing_happened_can_be_left_out(opened: Open) -> None:

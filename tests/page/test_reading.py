@@ -10,6 +10,7 @@ from webhook.timeline.model import Lane, Mark, MarkKind, Span, SpanKind, Ticks, 
 HELD = Span(SpanKind.HELD, NOON, NOON + 75 * SECOND, "a")
 OVERDUE = Span(SpanKind.OVERDUE, NOON + 75 * SECOND, NOON + 77 * SECOND, "a")
 NEXT = Span(SpanKind.HELD, NOON + 77 * SECOND, None, "b")
+AGAIN = Span(SpanKind.HELD, NOON + 77 * SECOND, None, "a")
 
 
 def of_lane(*spans: Span, ticks: tuple[int, ...] = (0,), marks: tuple[Mark, ...] = ()) -> Timeline:
@@ -98,15 +99,20 @@ def test_after_the_last_renewal_before_expiry_there_is_possibly_no_leader(opened
         "shop/checkout possibly has no leader: a holds it, but renewed it for the last time 5 s before."
         in page.text("#reading")
     )
-    assert "at least 2 s, at most 17 s, from 12:01:00 on" in page.text("#overall")
-    assert page.rows()[0][3] == "at least 2 s, at most 17 s"
-    for kind in ("silent", "lost"):
-        assert page.page.get_attribute(f"#overview .{kind}", "d")
-    assert not page.page.get_attribute("#overview .contested", "d")
+    assert "5 s to 17 s, from 12:01:00 on" in page.text("#overall")
+    assert page.rows()[0][3] == "5 s to 17 s"
     page.page.click("#of-events")
     page.settle()
     (row,) = [row for row in page.rows() if row[4] == "possibly no leader"]
     assert row[:3] == ["12:01:00.000", "12:01:15.000", "15 s"]
+    for kind in ("silent", "lost"):
+        assert page.page.get_attribute(f"#overview .{kind}", "d")
+    assert not page.page.get_attribute("#overview .contested", "d")
+
+
+def test_a_holder_that_renewed_again_led_until_its_deadline(opened: Open) -> None:
+    page = opened(of_lane(HELD, OVERDUE, AGAIN, ticks=(0, 60, 77)))
+    assert page.rows()[0][3] == "up to 7 s"
 
 
 def test_after_a_steal_two_may_lead_until_the_lease_before_would_have_expired(opened: Open) -> None:

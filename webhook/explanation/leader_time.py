@@ -24,14 +24,19 @@ def goes_on_for(duration: int | None) -> int:
     return int((found.deadline + found.retry) * SECOND)
 
 
-def least_without_leader(gap: int, duration: int | None) -> int:
-    """Microseconds without a leader if the old holder lived; `gap` is from its last renewal to the next holder."""
-    return max(0, gap - goes_on_for(duration))
+def range_without_leader(gap: int, duration: int | None, *, renewed_again: bool = False) -> tuple[int, int]:
+    """Microseconds without a leader, at least and at most; `gap` is from the last renewal to the next one.
+
+    A process that died led no longer, one that lived led on. One that renewed again lived: before its deadline it led.
+    """
+    if renewed_again:
+        return 0, max(0, gap - deadline_of(duration))
+    return max(0, gap - goes_on_for(duration)), gap
 
 
 def without_leader(gap: int, duration: int | None) -> str:
-    """The range after a holder let the lease expire: a process that died led no longer, one that lived led on."""
-    least = least_without_leader(gap, duration)
+    """The range after a holder let the lease expire, and another took it."""
+    least, _ = range_without_leader(gap, duration)
     if not least:
         return f"no one led for up to {length(gap)}"
     return (

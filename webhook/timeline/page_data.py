@@ -3,9 +3,10 @@
     {"version": 1, "begins": µs, "ends": µs, "readAt": µs or null, "sources": [text], "thinned": [text],
      "strings": ["", text, ...], "spanKinds": ["held", ...], "markKinds": ["created", ...], "lanes": [lane]}
 
-A lane is `{"id", "kind", "namespace", "name", "duration", "summary", "spans", "ticks", "buckets", "marks",
-"candidates"}`. `id` is `Lease/NAMESPACE/NAME`, `kind` and so on are texts, `duration` is in seconds or null, and the
-lists are flat:
+A lane is `{"id", "kind", "namespace", "name", "duration", "deadline", "leadsFor", "summary", "spans", "ticks",
+"buckets", "marks", "candidates"}`. `id` is `Lease/NAMESPACE/NAME`, `kind` and so on are texts, `duration` is in seconds
+or null; `deadline` and `leadsFor` are microseconds after a last renewal before which no client stops leading, and after
+which most clients lead no longer. The lists are flat:
 
 - `spans`: kind, begins, ends or null, holder, writer, manager, count: seven numbers for each span;
 - `ticks`: the first moment, then the difference from the one before;
@@ -22,6 +23,7 @@ from typing import Any, Final
 import msgspec
 
 from webhook.api.text import escape
+from webhook.explanation.leader_time import deadline_of, goes_on_for
 from webhook.timeline.model import Lane, MarkKind, SpanKind, Timeline
 from webhook.timeline.summary import summary
 
@@ -91,6 +93,8 @@ def _lane(lane: Lane, timeline: Timeline, strings: _Strings) -> dict[str, Any]:
         "namespace": escape(lane.namespace),
         "name": escape(lane.name),
         "duration": lane.duration_seconds,
+        "deadline": deadline_of(lane.duration_seconds),
+        "leadsFor": goes_on_for(lane.duration_seconds),
         "summary": escape(summary(lane, timeline.ends)),
         "spans": spans,
         "ticks": [at - before for at, before in zip(moments, (since, *moments), strict=False)],

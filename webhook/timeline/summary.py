@@ -5,6 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.explanation.leader_time import range_without_leader
 from webhook.explanation.words import clock, count, length, name
 from webhook.rules.times import SECOND
 from webhook.timeline.model import Lane, MarkKind, Span, SpanKind
@@ -18,8 +19,8 @@ class Gap(Struct, frozen=True, gc=False):
     """A time without a leader, in microseconds since 1970.
 
     It begins with the last renewal before the lease expired, as its holder may have died right after, or with the
-    release or deletion. `deleted` says that it was deleted then, and `expired` that its holder did not renew in time;
-    `expires` is when the lease expired then, else the same as `begins`.
+    release or deletion. `deleted` says that it was deleted then, and `expired` that its holder did not renew in time.
+    `least` and `most` are microseconds without a leader: they differ if a last renewal was seen and nothing after it.
     `holder` led before, "" if that is unknown. `next_holder` is "" and `ends` the end of the timeline if it lasts until
     then.
     """
@@ -31,19 +32,22 @@ class Gap(Struct, frozen=True, gc=False):
     next_holder: str = ""
     is_open: bool = False
     deleted: bool = False
-    expires: int | None = None
+    least: int = 0
+    most: int = 0
 
     @property
     def length(self) -> int:
-        """Microseconds that it lasted at most."""
+        """Microseconds from its begin to its end."""
         return self.ends - self.begins
 
     @property
     def in_words(self) -> str:
-        """How long it lasted: of an expired lease at least since it expired, and at most since the last renewal."""
-        if self.expires is None or self.expires <= self.begins:
-            return length(self.length)
-        return f"at least {length(self.ends - self.expires)}, at most {length(self.length)}"
+        """How long no one led: a range, as most clients go on for a while after their last renewal."""
+        if self.least == self.most:
+            return length(self.most)
+        if not self.least:
+            return f"up to {length(self.most)}"
+        return f"{length(self.least)} to {length(self.most)}"
 
 
 def gaps(lane: Lane, until: int) -> tuple[Gap, ...]:
@@ -92,14 +96,15 @@ def _gap(lane: Lane, before: Span | None, first: Span, last: Span, until: int, a
         begins = _last_renewal(lane, first.begins, before.begins if before else first.begins)
     holder = first.holder or (before.holder if before else "")
     deleted = any(mark.kind is MarkKind.DELETED and mark.at == begins for mark in lane.marks)
-    expires = first.begins if expired else None
     following = lane.spans[after] if after < len(lane.spans) else None
-    if following is None:
-        ends = until if last.ends is None else last.ends
-        return Gap(
-            begins, max(begins, ends), holder, expired, is_open=last.ends is None, deleted=deleted, expires=expires
-        )
-    return Gap(begins, following.begins, holder, expired, following.holder, deleted=deleted, expires=expires)
+    next_holder = following.holder if following else ""
+    ends = following.begins if following else max(begins, until if last.ends is None else last.ends)
+    least = most = ends - begins
+    if expired and begins < first.begins:
+        again = bool(holder) and next_holder == holder
+        least, most = range_without_leader(most, lane.duration_seconds, renewed_again=again)
+    is_open = following is None and last.ends is None
+    return Gap(begins, ends, holder, expired, next_holder, is_open, deleted, least, most)
 
 
 def _last_renewal(lane: Lane, at: int, since: int) -> int:

@@ -40,6 +40,8 @@ function newLane(book, raw, message, shift, parent) {
     namespace: raw.namespace,
     name: raw.name,
     duration: raw.duration,
+    deadline: raw.deadline,
+    leadsFor: raw.leadsFor,
     title: raw.namespace ? `${raw.namespace}/${raw.name}` : raw.name,
     summary: raw.summary || "",
     parent,
@@ -105,8 +107,11 @@ function colors(lane) {
 function gapsOf(lane) {
   const found = [];
   lane.spans.forEach((span, index) => {
-    if (!UNLED.has(span.kind)) return;
     const before = lane.spans[index - 1];
+    if (!UNLED.has(span.kind)) {
+      if (before && UNLED.has(before.kind)) found.at(-1).nextHolder = span.holder;
+      return;
+    }
     if (before && UNLED.has(before.kind)) {
       found.at(-1).ends = span.ends;
       return;
@@ -124,6 +129,7 @@ function gapsOf(lane) {
       ends: span.ends,
       expired: span.kind === "overdue",
       holder: span.holder || (before ? before.holder : ""),
+      nextHolder: "",
     });
   });
   return found;

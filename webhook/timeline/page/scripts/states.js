@@ -47,11 +47,15 @@ function doubtAt(lane, at) {
   return lane.doubts.find((one) => at >= one.begins && at <= one.ends && (one.kind !== "silent" || at > one.begins));
 }
 
-/** How long a time without a leader was. */
+/** How long no one led: a range, as most clients go on for a while after their last renewal. */
 function gapSpan(book, gap) {
-  const most = length(lengthOf(book, gap));
-  const isSure = !gap.expired || gap.begins >= gap.span.begins;
-  return isSure ? most : `at least ${length(endOf(book, gap) - gap.span.begins)}, at most ${most}`;
+  const whole = lengthOf(book, gap);
+  const { lane } = gap;
+  if (!gap.expired || gap.begins >= gap.span.begins) return length(whole);
+  // A holder that renewed again lived: before its deadline it led.
+  if (gap.holder && gap.nextHolder === gap.holder) return `up to ${length(Math.max(0, whole - lane.deadline))}`;
+  const least = Math.max(0, whole - lane.leadsFor);
+  return least ? `${length(least)} to ${length(whole)}` : `up to ${length(whole)}`;
 }
 
 /** What a lane was at an instant: short for its label, with a note below it, and long for the reading. */
