@@ -7,7 +7,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check static docs model fuzz page mutation evidence e2e fence cluster image record record-attacks record-incidents bench reading faults fmt certs manifests derived version package krew sbom audit dist lock clean
+.PHONY: help setup run test check static docs model fuzz page mutation evidence e2e fence cluster image record record-attacks record-incidents bench reading hour faults fmt certs manifests derived version package krew sbom audit dist lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -88,6 +88,9 @@ bench: $(READY) ## what a review costs beside peers, 20 minutes; SHORT=1: 4 minu
 
 reading: $(READY) ## what the commands cost for large inputs, into docs/figures.md (three minutes)
 	$(BIN)/python -m tests.cli.reading_costs
+
+hour: $(READY) ## the live timeline over an hour of 1,000 renewals a second, into docs/figures.md (ten minutes)
+	$(BIN)/python -m tests.live.hour $(HOUR)
 
 faults: $(READY) ## break things under load, 15 minutes; SHORT=1: 4 minutes
 	$(BIN)/python -m tests.faults $(if $(SHORT),--short) $(foreach fault,$(ONLY),--only $(fault))

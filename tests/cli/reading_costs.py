@@ -28,8 +28,6 @@ NOW: Final = "2025-11-20T12:00:04Z"
 
 RESULTS: Final = Path(__file__).with_name("reading-costs.json")
 PAGE: Final = ROOT / "docs" / "figures.md"
-START: Final = "<!-- written by make reading -->"
-END: Final = "<!-- end of what make reading writes -->"
 
 
 class Row(Struct, frozen=True):
@@ -134,15 +132,21 @@ def table(measured: Iterable[Row]) -> str:
     return f"| what | bar | measured |  |\n| --- | --- | --- | --- |\n{''.join(lines)}"
 
 
+def publish(measured: list[Row], results: Path, target: str) -> None:
+    """Print the table of a make target, and write it into docs/figures.md."""
+    print(table(measured))
+    results.write_bytes(msgspec.json.format(msgspec.json.encode(measured)) + b"\n")
+    start, end = f"<!-- written by make {target} -->", f"<!-- end of what make {target} writes -->"
+    before, _, rest = PAGE.read_text().partition(start)
+    _, _, after = rest.partition(end)
+    PAGE.write_text(f"{before}{start}\n{table(measured)}{end}{after}")
+
+
 def main() -> int:
     """Measure, print the table, and write it into docs/figures.md."""
     with tempfile.TemporaryDirectory() as name:
         measured = [*rows(Path(name))]
-    print(table(measured))
-    RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(measured)) + b"\n")
-    before, _, rest = PAGE.read_text().partition(START)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{START}\n{table(measured)}{END}{after}")
+    publish(measured, RESULTS, "reading")
     return 0 if all(row.is_met for row in measured) else 1
 
 

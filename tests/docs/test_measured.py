@@ -8,6 +8,7 @@ import pytest
 from tests.bench import results
 from tests.bench.table import Table
 from tests.cli import reading_costs
+from tests.live import hour
 
 DIRECTORIES = [pytest.param(results.BENCH, id="bench"), pytest.param(results.FAULTS, id="faults")]
 
@@ -26,9 +27,11 @@ def test_the_page_of_figures_shows_what_was_measured() -> None:
     assert written.strip() == results.summary()
 
 
-def test_the_figures_about_large_inputs_are_those_that_were_measured() -> None:
-    measured = msgspec.json.decode(reading_costs.RESULTS.read_bytes(), type=list[reading_costs.Row])
-    written = reading_costs.PAGE.read_text().partition(reading_costs.START)[2].partition(reading_costs.END)[0]
+@pytest.mark.parametrize(("target", "file"), [("reading", reading_costs.RESULTS), ("hour", hour.RESULTS)])
+def test_the_figures_of_commands_are_those_that_were_measured(target: str, file: Path) -> None:
+    measured = msgspec.json.decode(file.read_bytes(), type=list[reading_costs.Row])
+    start, end = (f"<!-- {words} make {target}" for words in ("written by", "end of what"))
+    written = reading_costs.PAGE.read_text().partition(start)[2].partition(end)[0].partition("-->\n")[2]
     assert written.strip() == reading_costs.table(measured).strip()
 
 
