@@ -1,6 +1,7 @@
 """What a history says of elections whose truth is known, from a watch, from an audit log, and from a dump."""
 
 from collections.abc import Callable
+from itertools import zip_longest
 
 import pytest
 
@@ -260,7 +261,20 @@ def test_writers_of_the_log_are_known_by_name() -> None:
     assert not history.tenure.has_several_writers
 
 
-def test_two_pods_under_one_identity() -> None:
+def of_watch_before_log(server: FakeServer) -> ClusterHistory:
+    """Each line of the log comes after the watch has shown a later state."""
+    watched, logged = [*read("watch", [server.watch()])], [*read("log", [server.audit_log()])]
+    cluster = ClusterHistory()
+    for shown, line in zip_longest(watched, [None, *logged]):
+        assert [*cluster.observe_all(one for one in (shown, line) if one)] == []
+    return cluster
+
+
+WITH_LOG = pytest.mark.parametrize("view", [of_log, of_watch_before_log], ids=["audit log", "watch, then audit log"])
+
+
+@WITH_LOG
+def test_two_pods_under_one_identity(view: View) -> None:
     server = FakeServer()
     a = server.elector("a", "shop/db")
     twin = server.elector("twin", "shop/db")
@@ -270,19 +284,20 @@ def test_two_pods_under_one_identity() -> None:
         a.renew()
         server.wait(0.1)
         twin.renew()
-    tenure = of_log(server).leases[LEASE].tenure
+    tenure = view(server).leases[LEASE].tenure
     assert tenure is not None
     assert tenure.has_several_writers
     assert [one.pod for one in tenure.writers] == ["a", "twin"]
 
 
-def test_a_pod_that_replaced_another_is_no_twin() -> None:
+@WITH_LOG
+def test_a_pod_that_replaced_another_is_no_twin(view: View) -> None:
     server = FakeServer()
     a = server.elector("a", "shop/db")
     a.lead(10)
     a.pod = "a-again"
     a.lead(10)
-    tenure = of_log(server).leases[LEASE].tenure
+    tenure = view(server).leases[LEASE].tenure
     assert tenure is not None
     assert not tenure.has_several_writers
 

@@ -95,6 +95,8 @@ class LeaseHistory(Struct):
             if not self.is_deleted and not (isinstance(seen.object, Lease) and self._is_older(seen.object)):
                 self._deleted(seen)
         elif isinstance(seen.object, Lease):
+            if self._object_origin is Origin.WATCH and seen.origin is Origin.AUDIT_LOG:
+                self._writer_known(seen.object, seen.at, seen.writer)
             if not self._is_older(seen.object):
                 self._object_origin = seen.origin
                 self._changed(seen.object, seen.entries, seen.at, seen.writer, seen.act)
@@ -204,6 +206,12 @@ class LeaseHistory(Struct):
                 self._ended(at if tenure.last_renewal is None else tenure.last_renewal, Handover.UNKNOWN)
             self._add(who, at, how, writer).is_writer = True
         self._passed(at)
+
+    def _writer_known(self, lease: Lease, at: int | None, writer: Writer | None) -> None:
+        """The log adds who wrote, also of a state that a watch has shown before."""
+        tenure = self.tenure
+        if at is not None and tenure and at >= tenure.since and lease.spec.holder_identity == tenure.holder:
+            tenure.written_by(writer, at)
 
     def _watched_write(self, at: int, writer: Writer | None) -> None:
         """A write whose object a watch shows: the log adds who wrote it, if that is the pod that the holder names."""
