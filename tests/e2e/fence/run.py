@@ -10,19 +10,14 @@ from typing import Final
 
 from msgspec import Struct
 
-from tests.e2e.api_client import MERGE, ApiClient
 from tests.e2e.fence.faults import FAULTS, never_stopped, restarted
 from tests.e2e.fence.history import Figures
 from tests.e2e.fence.plane import TwoServers
-from tests.e2e.fence.trial import FIRST, Operator, Trial, allow_service_accounts
+from tests.e2e.fence.trial import Operator, Trial
 from tests.e2e.kubectl import Kubectl
-from tests.e2e.quantile import quantile
 
 LIBRARIES: Final = ("client-go", "controller-runtime")
 ACTIVE: Final = ("never-stopped", "two-servers", "released")
-ROUNDS: Final = 8
-WRITES: Final = 60
-"""Of each kind in each round, for the cost."""
 
 
 class Outcome(Struct, frozen=True):
@@ -44,24 +39,9 @@ class Outcome(Struct, frozen=True):
         return not self.error and self.fenced.sent_late == 0 and self.fenced.late == 0 and self.fenced.stored > 0
 
 
-class Cost(Struct, frozen=True):
-    """What a fence adds to a write: the median difference of neighbors in each round, in milliseconds.
-
-    Other work on the machine only adds, so that the quietest round says the most.
-    """
-
-    rounds: tuple[float, ...]
-
-    @property
-    def added(self) -> float:
-        """That of the quietest round."""
-        return min(self.rounds)
-
-
 def outcomes(plane: TwoServers, program: Path, trials: int, only: Sequence[str] = ()) -> Iterator[Outcome]:
     """Run the faults. The pair of a trial, with and without a fence, runs at the same time."""
     kubectl = Kubectl(plane.binaries.kubectl, plane.admin_kubeconfig)
-    allow_service_accounts(plane.client(plane.port))
     one, both = (plane.port, plane.port), (plane.port, plane.second_port)
     jobs: list[tuple[str, str, Callable[[Trial], None], tuple[int, int]]] = [
         (key, title, fault, one) for key, (title, fault) in FAULTS.items()
@@ -74,37 +54,6 @@ def outcomes(plane: TwoServers, program: Path, trials: int, only: Sequence[str] 
         for library in LIBRARIES if key != "restarted" else LIBRARIES[:1]:
             repeats = trials if key != "restarted" else 1
             yield _outcome(plane, kubectl, program, (key, title, library), fault, ports, repeats)
-
-
-def cost(plane: TwoServers) -> Cost:
-    """The same write by the holder's pod, in a namespace without and in one with a fence, alternately."""
-    kubectl = Kubectl(plane.binaries.kubectl, plane.admin_kubeconfig)
-    cases: list[tuple[ApiClient, str]] = []
-    for name in ("cost-without", "cost-fenced"):
-        operator = Operator(plane, plane.client(plane.port), name)
-        spec = {"holderIdentity": f"{FIRST}_1", "leaseDurationSeconds": 3600}
-        if name == "cost-fenced":
-            operator.fence(kubectl)
-            operator.wait_for_fence([plane.port])
-        held = {"metadata": {"name": "operator"}, "spec": spec}
-        operator.admin.send("POST", operator.lease.rpartition("/")[0], held).expect(201)
-        cases.append((plane.with_token(FIRST, operator.tokens[FIRST]), operator.log))
-    time.sleep(2)
-    _round(cases)
-    return Cost(tuple(_round(cases) for _ in range(ROUNDS)))
-
-
-def _round(cases: Sequence[tuple[ApiClient, str]]) -> float:
-    """The median of what the second case takes longer than the first, in milliseconds."""
-    times: list[list[float]] = [[], []]
-    for number in range(WRITES):
-        order = (0, 1) if number % 2 else (1, 0)
-        for case in order:
-            client, log = cases[case]
-            reply = client.send("PATCH", log, {"data": {"entry": str(number)}}, media=MERGE)
-            reply.expect(200)
-            times[case].append(reply.milliseconds)
-    return quantile([fenced - without for without, fenced in zip(*times, strict=True)], 0.5)
 
 
 def _outcome(

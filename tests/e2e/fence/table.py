@@ -5,13 +5,11 @@ from typing import Final
 
 from msgspec import Struct
 
+from tests.e2e.fence.cost import MOST_ADDED, Cost
 from tests.e2e.fence.facts import Fact
 from tests.e2e.fence.history import Figures
-from tests.e2e.fence.run import Cost, Outcome
+from tests.e2e.fence.run import Outcome
 from tests.e2e.quantile import quantile
-
-MOST_ADDED: Final = 0.5
-"""Milliseconds that a fence may add to a write, p50."""
 
 _INTRODUCTION: Final = """\
 # The fence in figures
@@ -32,26 +30,46 @@ The time to the first accepted write has two parts with controller-runtime: it s
 """
 
 
+_OF_COSTS: Final = f"""
+## What a write costs
+
+A write of the holder's pod takes so much longer with a fence, and with a policy that has the same match and the same
+Lease as its parameter but only the expression `true`: what an API server asks for such a policy at all. Medians of the
+differences to the same write without a policy, in the quietest round, and those of all rounds; nothing else ran on that
+API server. The bar is +{MOST_ADDED} ms; it is not asked of v1.31, which upstream no longer maintains.
+
+| Kubernetes | the fence | a policy that allows everything | |
+|---|---|---|---|"""
+
+
 class Section(Struct, frozen=True):
     """What was seen on one version of Kubernetes."""
 
     version: str
     outcomes: tuple[Outcome, ...]
-    cost: Cost | None
     facts: tuple[Fact, ...]
 
     @property
     def passed(self) -> bool:
         """Whether every bar holds."""
-        cheap = self.cost is None or self.cost.added <= MOST_ADDED
         as_promised = all(one.passed for one in self.outcomes) and all(one.passed for one in self.facts)
-        return cheap and bool(self.outcomes) and as_promised
+        return bool(self.outcomes) and as_promised
 
 
-def render(sections: Sequence[Section], trials: int, day: str, minutes: float, cores: int) -> str:
+def render(
+    sections: Sequence[Section], costs: Sequence[Cost], trials: int, day: str, minutes: float, cores: int
+) -> str:
     """The page."""
     head = _INTRODUCTION.format(day=day, minutes=minutes, cores=cores, trials=trials)
-    return "\n".join([head, *(line for section in sections for line in _section(section))])
+    lines = [*(line for section in sections for line in _section(section)), *_costs(costs)]
+    return "\n".join([head, *lines])
+
+
+def _costs(costs: Sequence[Cost]) -> Iterator[str]:
+    if not costs:
+        return
+    yield _OF_COSTS
+    yield from (one.row for one in costs)
 
 
 def _section(section: Section) -> Iterator[str]:
@@ -73,14 +91,6 @@ def _section(section: Section) -> Iterator[str]:
         yield "\nSingle requests, each as it must be:\n"
         yield from (
             f"- {one.claim}" if one.passed else f"- **FAILED** {one.claim}: {one.seen}" for one in section.facts
-        )
-    if section.cost:
-        found = section.cost
-        verdict = "" if found.added <= MOST_ADDED else "**FAILED** "
-        rounds = ", ".join(f"{one:+.2f}" for one in sorted(found.rounds))
-        yield (
-            f"\n{verdict}Cost: the fence adds {found.added:+.2f} ms to a write in the quietest of {len(found.rounds)} "
-            f"rounds (median of the differences of neighboring writes; all rounds: {rounds} ms).\n"
         )
 
 

@@ -78,9 +78,12 @@ class Operator:
 
     def fence(self, kubectl: Kubectl, *flags: str) -> None:
         """Apply a fence as a reader of the docs does, and wait until both API servers hold it."""
+        kubectl.must("apply", "--server-side", "-f", "-", manifest=self.manifest(*flags))
+
+    def manifest(self, *flags: str) -> str:
+        """The fence of this operator."""
         where = ["--lease", f"{self.namespace}/operator", "--writer", f"{self.namespace}/operator"]
-        text = exported(*where, "--resource", "configmaps", "--namespace", self.namespace, *flags)
-        kubectl.must("apply", "--server-side", "-f", "-", manifest=text)
+        return exported(*where, "--resource", "configmaps", "--namespace", self.namespace, *flags)
 
     def wait_for_fence(self, ports: Sequence[int]) -> None:
         """There is no lease yet, so a fence refuses every write."""
