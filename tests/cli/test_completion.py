@@ -92,7 +92,7 @@ def test_kubectl_completes_its_plugin(capsys: pytest.CaptureFixture[str], monkey
         complete_for_kubectl()
         return capsys.readouterr().out.splitlines()
 
-    assert completed("doc") == ["doctor\tis a webhook configuration safe for leases?", ":4"]
+    assert completed("doc") == ["doctor\tcheck whether webhook configurations are safe for leases", ":4"]
     assert completed("check", "--policy", "str") == ["strict\t", ":0"]
     assert completed("check", "le") == [":0"]
     assert completed()[-1] == ":4"

@@ -28,11 +28,11 @@ from webhook.reports.model import Severity
 
 _DESCRIPTION = """\
 Examines Leases and LeaseCandidates as they are stored: values that an API server refuses or that freeze a lease,
-forged or missing times of the API server, leaders that are gone, orphans, leases that several programs share, names
-that a generator proposed, candidates that cannot agree, timings that an outage of seconds breaks.
+forged or missing times of the API server, leaders that are gone, leases without an owner, leases that several programs
+share, names that a generator proposed, candidates that cannot agree, timings that a short outage breaks.
 
-PATH is what shows leases, as for why; without one kubectl is run. Pods and Nodes in the same input show which holders
-are gone. From a watch or an audit log more is known: lost leaders, steals, late renewals, shared identities.
+PATH is any input of `why`; without one, kubectl is run. Pods and Nodes in the same input show which holders are gone.
+A watch or an audit log shows more: lost leaders, steals, late renewals, shared identities.
 """
 
 _EPILOG = """\
@@ -53,20 +53,20 @@ STREAMED: Final = frozenset({"text", "json"})
 
 @click.command("audit", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @click.argument("paths", metavar="[PATH]...", nargs=-1, shell_complete=files)
-@click.option("--now", metavar="RFC3339", help="look at it as of this time")
+@click.option("--now", metavar="RFC3339", help="evaluate the leases as of this time")
 @click.option(
     "--fail-on",
     type=click.Choice([one.value for one in Severity]),
     default=Severity.WARNING.value,
-    help="exit with 1 from this severity on; text shows nothing below it but a count",
+    help="exit with 1 for findings of this severity or above; text only counts those below",
 )
 @click.option(
-    "--baseline", metavar="FILE", help="JSON of an earlier audit: findings in it are passed over", shell_complete=files
+    "--baseline", metavar="FILE", help="JSON of an earlier audit: findings in it are skipped", shell_complete=files
 )
-@click.option("--with-pods", is_flag=True, help="have kubectl list pods and nodes too, to find holders that are gone")
+@click.option("--with-pods", is_flag=True, help="let kubectl list pods and nodes too, to find holders that are gone")
 @click.option("--in-cluster", is_flag=True, help="list leases with the service account of this pod, without kubectl")
 @click.option(
-    "--metrics", metavar="FILE", help="write a gauge of the findings for Prometheus, as a whole or not at all"
+    "--metrics", metavar="FILE", help="write a gauge of the findings for Prometheus, replacing the file at once"
 )
 @cluster_options
 @format_option("json prints one line per finding", ("text", "json", "sarif", "junit", "openreports"))

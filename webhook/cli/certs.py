@@ -41,12 +41,12 @@ UNUSABLE: Final = 2
 _DESCRIPTION: Final = """\
 Makes a CA and a serving certificate in DIR: ca.crt, ca.key, tls.crt, tls.key.
 Run it again to renew the serving certificate under the same CA: API servers need no new caBundle.
-A server that runs picks up the new files by itself.
+A running server picks up the new files by itself.
 """
 _EPILOG: Final = """\
 Exit codes of --check:
   0  good
-  1  renew soon: two thirds of its life are over, or it ends --within
+  1  renew soon: two thirds of the validity are over, or it ends --within
   2  unusable
 
 Examples:
@@ -62,11 +62,22 @@ Examples:
 @click.option("--service", metavar="NAME", help=f"name of the Service (default: {DEFAULT_NAME})")
 @click.option("--namespace", metavar="N", help=f"its namespace (default: {DEFAULT_NAME})")
 @click.option("--san", "more_names", multiple=True, metavar="NAME", help="one more DNS name or IP address")
-@click.option("--days", type=days, metavar="N", default=LEAF_DAYS, help=f"life of the leaf (default: {LEAF_DAYS})")
+@click.option(
+    "--days",
+    type=days,
+    metavar="N",
+    default=LEAF_DAYS,
+    help=f"days that the serving certificate is valid (default: {LEAF_DAYS})",
+)
 @click.option("--new-ca", is_flag=True, help="replace the CA: API servers need the new caBundle first")
-@click.option("--check", is_flag=True, help="say whether the files are good, and have the names given; write nothing")
+@click.option("--check", is_flag=True, help="say whether the files are good and have the given names; write nothing")
 @click.option("--ca-bundle", is_flag=True, help="print ca.crt in base64; write nothing")
-@click.option("--within", type=life, metavar="TIME", help="with --check: renew if it ends within, say, 14d")
+@click.option(
+    "--within",
+    type=life,
+    metavar="TIME",
+    help="with --check: renew if the certificate ends within this time, such as 14d",
+)
 @format_option("with --check: json prints one line")
 def command(*, directory: str, check: bool, ca_bundle: bool, within: float | None, output: str, **given: Any) -> int:  # noqa: ANN401 - what `Wanted` names and types
     """Do what the flags say; raises Failure."""

@@ -22,12 +22,12 @@ from webhook.policy.model import Policy
 
 _DESCRIPTION = """\
 Evaluates Leases and LeaseCandidates as the webhook would. A PATH is a file, a directory or - for standard input, and
-holds AdmissionReviews (.json, or .jsonl with one in each line) or bare manifests (YAML or JSON, several documents,
-Lists). Other kinds are skipped and counted, and so is whatever else a directory holds: hidden folders, templates.
+contains AdmissionReviews (.json, or .jsonl with one per line) or bare manifests (YAML or JSON, several documents,
+Lists). Other kinds are skipped and counted, and so is whatever else a directory contains: hidden folders, templates.
 
-A bare manifest is evaluated as created, or as updating what stands under its name in --old, which compares whole
+A bare manifest is evaluated as a creation, or as an update of the object of its name in --old, which compares whole
 objects: a field that the manifest leaves out counts as removed. Without a namespace it goes to "default". Rules
-about the writer are evaluated with --user only.
+about the writer are evaluated only with --user.
 """
 
 _EPILOG = """\
@@ -64,7 +64,11 @@ Examples:
     help="skip files that are not Kubernetes objects even if they are named, for a list of changed files",
 )
 @click.option(
-    "--require", metavar="N", type=count, default=None, help="fewer evaluated documents are an error (exit code 2)"
+    "--require",
+    metavar="N",
+    type=count,
+    default=None,
+    help="fail if fewer than N documents are evaluated (exit code 2)",
 )
 @policy_option("observe, standard (default), strict, or a policy file")
 @click.option("--user", metavar="NAME", help="who writes the bare manifests")

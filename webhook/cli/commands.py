@@ -17,29 +17,31 @@ from webhook.cli.lazy_group import SETTINGS, Lazy, LazyGroup
 POLICY: Final = LazyGroup(
     "policy",
     {
-        "check": Lazy("webhook.cli.policy_check", "is a policy file good?"),
-        "show": Lazy("webhook.cli.policy_show", "which mode and numbers hold for a lease, and why"),
-        "schema": Lazy("webhook.cli.policy_schema", "the JSON Schema of policy files, for editors"),
+        "check": Lazy("webhook.cli.policy_check", "check policy files"),
+        "show": Lazy("webhook.cli.policy_show", "show the modes and numbers that apply to a lease, and why"),
+        "schema": Lazy("webhook.cli.policy_schema", "print the JSON Schema of policy files, for editors"),
     },
-    "check or show a policy file",
+    "check or show policy files",
     help="A policy file says how strict the rules are, for whom, and who may write which lease.",
 )
 
 SUGGEST: Final = LazyGroup(
     "suggest",
     {
-        "bindings": Lazy("webhook.cli.suggest_bindings", "who may write which lease, by what was seen"),
-        "rbac": Lazy("webhook.cli.suggest_rbac", "the smallest Roles for what was seen"),
-        "exemptions": Lazy("webhook.cli.suggest_exemptions", "the narrowest exemptions for what was denied"),
-        "fence": Lazy("webhook.cli.suggest_fence", "which resources to fence"),
+        "bindings": Lazy(
+            "webhook.cli.suggest_bindings", "print bindings: who may write which lease, from what was seen"
+        ),
+        "rbac": Lazy("webhook.cli.suggest_rbac", "print the smallest Roles for what was seen"),
+        "exemptions": Lazy("webhook.cli.suggest_exemptions", "print the narrowest exemptions for what was denied"),
+        "fence": Lazy("webhook.cli.suggest_fence", "print a fence for the resources of an operator"),
     },
     "propose roles and parts of a policy file",
-    help="Reads what a cluster shows and prints a proposal with its evidence. Nothing is applied.",
+    help="Reads what happened in a cluster, or its roles, and prints a proposal with the evidence. Nothing is applied.",
 )
 
 EXPORT: Final = LazyGroup(
     "export",
-    {"fence": Lazy("webhook.cli.export_fence", "let only the holder of a lease write")},
+    {"fence": Lazy("webhook.cli.export_fence", "print policies that let only the holder of a lease write")},
     "print objects for the API server",
     help="Prints objects for the API server. Nothing is applied: read them, then pipe them to kubectl.",
 )
@@ -50,27 +52,27 @@ PROGRAM: Final = LazyGroup(
         "serve": Lazy("webhook.cli.serve", "answer the API server over TLS"),
         "check": Lazy("webhook.cli.check", "evaluate files: reviews and manifests"),
         "replay": Lazy("webhook.cli.replay", "evaluate recorded reviews again; compare two policies"),
-        "test": Lazy("webhook.cli.test", "compare verdicts with those that files expect"),
-        "make-review": Lazy("webhook.cli.make_review", "make an AdmissionReview of manifests and a user"),
+        "test": Lazy("webhook.cli.test", "compare verdicts with the expected ones in test files"),
+        "make-review": Lazy("webhook.cli.make_review", "make an AdmissionReview from manifests and a user"),
         "rules": Lazy("webhook.cli.rules", "list the rules, or explain one"),
         "policy": POLICY,
         "suggest": SUGGEST,
         "export": EXPORT,
         "install": Lazy("webhook.cli.install", "print the objects of an installation"),
         "certs": Lazy("webhook.cli.certs", "make, renew or check certificates"),
-        "audit": Lazy("webhook.cli.audit", "what is wrong with the leases that are stored"),
-        "why": Lazy("webhook.cli.why", "who leads, and why the leader changed"),
+        "audit": Lazy("webhook.cli.audit", "find what is wrong with stored leases"),
+        "why": Lazy("webhook.cli.why", "show who leads, and why the leader changed"),
         "timeline": Lazy("webhook.cli.timeline", "draw who held which lease when"),
-        "doctor": Lazy("webhook.cli.doctor", "is a webhook configuration safe for leases?"),
+        "doctor": Lazy("webhook.cli.doctor", "check whether webhook configurations are safe for leases"),
         "completion": Lazy("webhook.cli.completion", "print the shell completion of this program"),
     },
     "",
     context_settings=SETTINGS,
-    help="Keeps Kubernetes Leases and LeaseCandidates safe: an admission webhook, and the same rules for files and "
-    "pipelines.",
+    help="Validates Kubernetes Leases and LeaseCandidates, as an admission webhook and in files and pipelines, and "
+    "shows what happened to them.",
     epilog="""\
 Exit codes:
-  0  good          1  something is denied, or should be looked at
+  0  good          1  something is denied, or needs attention
   2  wrong usage, or something could not be read
 
 lease-webhook COMMAND --help explains one command.

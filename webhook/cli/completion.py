@@ -23,7 +23,7 @@ Examples:
 @click.command(
     "completion",
     cls=Command,
-    help="Prints a script with which a shell completes commands, options, rules, presets and files.",
+    help="Prints a script that makes a shell complete commands, options, rules, presets and files.",
     epilog=_EPILOG,
 )
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))

@@ -34,8 +34,8 @@ SAFE: Final = 0
 FINDINGS: Final = 1
 
 _DESCRIPTION: Final = """\
-Reads webhook configurations, as files or as a cluster shows them, and says for each entry that leases
-can reach what could go wrong and what to change. It needs no cluster and changes nothing.
+Reads webhook configurations from a file or from the output of kubectl and says, for each webhook that may be called
+for leases, what could go wrong and what to change. It needs no cluster and changes nothing.
 """
 _EPILOG: Final = """\
 Exit codes:
@@ -56,8 +56,8 @@ Examples:
 
 @click.command("doctor", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @click.argument("file", default="-", metavar="[FILE]", shell_complete=files)
-@policy_option("the policy that is to be in force, or a preset's name", metavar="FILE")
-@click.option("--endpoint", type=server, metavar="HOST:PORT", help="a live webhook to shake hands with")
+@policy_option("the policy that should be in force, or a preset's name", metavar="FILE")
+@click.option("--endpoint", type=server, metavar="HOST:PORT", help="a running webhook to check as well")
 @format_option("json prints one line", ("text", "json", *REPORTS))
 def command(*, file: str, policy: str | None, endpoint: tuple[str, int] | None, output: str) -> int:
     """Examine one text; raises Failure."""

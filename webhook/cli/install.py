@@ -22,12 +22,12 @@ read them, then pipe them to kubectl.
 """
 _EPILOG: Final = """\
 Certificates:
-  self-signed   of --certs, which `lease-webhook certs DIR` makes; the key is printed too
+  self-signed   from --certs, which `lease-webhook certs DIR` makes; the key is printed too
   cert-manager  issued and renewed by cert-manager
   openshift     issued and renewed by OpenShift's service CA
 
 Components:
-  observe            review every write and deny nothing: the first week
+  observe            review every write and deny nothing; for the first week
   strict             fail closed in namespaces with the label lease-webhook/fail=closed
   bindings           review renewals in namespaces with the label lease-webhook/renewals=reviewed
   node-leases        review kube-node-lease too
@@ -43,12 +43,14 @@ Examples:
 
 
 @click.command("install", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
-@click.option("--certificate", required=True, type=click.Choice(compose.CERTIFICATES), help="where it comes from")
-@click.option("--component", multiple=True, type=click.Choice(compose.COMPONENTS), help="may be repeated")
-@click.option("--image", default="lease-webhook:latest", show_default=True, metavar="IMAGE", help="run by the pods")
-@click.option("--policy", metavar="FILE", shell_complete=files, help="in the place of the preset standard")
 @click.option(
-    "--certs", default="certs", show_default=True, metavar="DIR", shell_complete=directories, help="with self-signed"
+    "--certificate", required=True, type=click.Choice(compose.CERTIFICATES), help="where the certificate comes from"
+)
+@click.option("--component", multiple=True, type=click.Choice(compose.COMPONENTS), help="may be repeated")
+@click.option("--image", default="lease-webhook:latest", show_default=True, metavar="IMAGE", help="image of the pods")
+@click.option("--policy", metavar="FILE", shell_complete=files, help="policy file, instead of the preset standard")
+@click.option(
+    "--certs", default="certs", show_default=True, metavar="DIR", shell_complete=directories, help="for self-signed"
 )
 def command(*, certificate: str, component: tuple[str, ...], image: str, policy: str | None, certs: str) -> int:
     """Print the objects; raises Failure."""

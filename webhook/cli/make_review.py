@@ -19,11 +19,11 @@ from webhook.cli.sources import Document, Manifest, Unreadable, read
 from webhook.cli.stamp import stamped
 
 _DESCRIPTION: Final = """\
-Prints the AdmissionReview that an API server would send for a write: of NEW alone a creation, with --old an update, and
-with --delete the deletion of NEW. It can be kept for `test` and `replay`, or sent to a webhook with curl.
+Prints the AdmissionReview that an API server would send for a write: the creation of NEW, with --old an update to NEW,
+and with --delete the deletion of NEW. Keep it for `test` and `replay`, or send it to a webhook with curl.
 
 What an API server fills in is filled in if it is missing: uid, resourceVersion, creationTimestamp. managedFields are
-taken from the manifests: get live objects with --show-managed-fields. --stamp makes them up if they are missing: the
+taken from the manifests: get live objects with --show-managed-fields. --stamp generates missing ones: the
 stored object was written at its renewTime, the new one at --now.
 """
 _EPILOG: Final = """\
@@ -39,7 +39,7 @@ Example:
 @click.option("--user", default="kubernetes-admin", metavar="NAME", help="who writes (default: kubernetes-admin)")
 @click.option("--group", "groups", metavar="G", multiple=True, help="a group of --user; may be repeated")
 @click.option("--dry-run", is_flag=True, help="as kubectl's --dry-run=server sends it")
-@click.option("--stamp", is_flag=True, help="make up managedFields if there are none")
+@click.option("--stamp", is_flag=True, help="generate managedFields if there are none")
 @click.option("--now", metavar="RFC3339", help="the time of the write (default: now)")
 def command(
     *,

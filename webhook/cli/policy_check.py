@@ -20,7 +20,7 @@ from webhook.policy.model import Policy
 @click.command(
     "check",
     cls=Command,
-    help="Checks policy files as `serve` does when it starts, and says what is legal but odd: exemptions that have "
+    help="Checks policy files as `serve` does when it starts, and notes what is valid but odd: exemptions that have "
     "ended or soon will, modes that change nothing.",
     epilog="""\
 Exit codes:

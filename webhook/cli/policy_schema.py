@@ -9,7 +9,7 @@ from webhook.policy.json_schema import schema_text
 @click.command(
     "schema",
     cls=Command,
-    help="Prints the JSON Schema of policy files, with which an editor completes and checks.",
+    help="Prints the JSON Schema of policy files, so that an editor can complete and check them.",
     epilog="Example:\n  lease-webhook policy schema > policy.schema.json",
 )
 def command() -> int:

@@ -30,8 +30,8 @@ _NONE: Final = "  none"
 @click.command(
     "show",
     cls=Command,
-    help="Shows the mode and the numbers of every rule with the layer that decided each: the preset, `rules`, or one "
-    "of the `overrides`. Without --namespace and --lease: what holds everywhere.",
+    help="Shows the mode and the numbers of every rule, and the layer that set each: the preset, `rules`, or one "
+    "of the `overrides`. Without --namespace and --lease: what applies everywhere.",
     epilog="Example:\n  lease-webhook policy show policy.yaml --namespace shop --lease checkout",
 )
 @click.argument("file", required=False, metavar="[NAME|FILE]", shell_complete=policies)

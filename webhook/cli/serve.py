@@ -12,7 +12,7 @@ from webhook.server.settings import Options
 
 _DESCRIPTION: Final = """\
 Serves admission reviews over TLS in the foreground, and probes and metrics on a plain port.
-Certificates and a policy file may change while it runs. SIGTERM drains and ends it.
+Certificates and a policy file may change while it runs. SIGTERM drains and stops it.
 """
 _EPILOG: Final = """\
 Example:
@@ -75,14 +75,14 @@ class _ServeCommand(Command):
     "--capture",
     default="",
     metavar="DIR",
-    help="keep the latest reviews there, to replay them (default: off)",
+    help="keep the latest reviews in this directory, for replay (default: off)",
     shell_complete=directories,
 )
 @click.option(
     "--client-ca",
     default="",
     metavar="FILE",
-    help="ask clients for a certificate of this CA (default: off)",
+    help="require clients to present a certificate of this CA (default: off)",
     shell_complete=files,
 )
 @click.option(
@@ -96,7 +96,7 @@ class _ServeCommand(Command):
     "--token-keys",
     default="",
     metavar="FILE",
-    help="ask callers for the token of an API server, signed by a key in this JSON Web Key Set (default: off)",
+    help="require the token of an API server, signed by a key in this JSON Web Key Set (default: off)",
     shell_complete=files,
 )
 @click.option("--token-issuer", default="", metavar="URL", help="who must have issued it")
@@ -104,7 +104,7 @@ class _ServeCommand(Command):
     "--token-audience",
     default="",
     metavar="URL",
-    help="for whom: the URL in the webhook configuration, or https://NAME.NAMESPACE.svc:PORT/PATH of its service",
+    help="its audience: the URL in the webhook configuration, or https://NAME.NAMESPACE.svc:PORT/PATH of the Service",
 )
 @click.option(
     "--no-audit-lines",

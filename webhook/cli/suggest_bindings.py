@@ -13,11 +13,11 @@ from webhook.suggestions.suspicion import Suspicions
 _DESCRIPTION: Final = """\
 Reads who wrote leases and prints a policy file with a binding for each of them: the writers and holder names that would
 have allowed everything that was seen. Comments say what each entry rests on and what the input does not show. A writer
-that came by what looks like an attack is not listed; a comment names it.
+whose first write looks like an attack is not listed; a comment names it.
 
-PATH is what shows leases: the audit log of the API server (at level Metadata it hides the holders; a list of the leases
-beside it helps), what the webhook captured, a watch or a list of leases with their pods, whose service accounts stand
-in for the writers.
+PATH is anything that shows leases: the audit log of the API server (at level Metadata it hides the holders; add
+a list of the leases), what the webhook captured, a watch or a list of leases with their pods, whose service accounts
+are taken for the writers.
 """
 _EPILOG: Final = """\
 Exit codes:

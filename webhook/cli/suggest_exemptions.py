@@ -19,10 +19,10 @@ DAYS: Final = 30
 _DESCRIPTION: Final = """\
 Reads what was denied, or would be denied without the cap of the policy, and prints a policy file with the narrowest
 exemptions for it: one user, exact leases, only the rules and operations that were seen, and an end. For what looks like
-an attack, such as taking the lease of another, nothing is suggested; a comment names it.
+an attack, such as taking another's live lease, nothing is suggested; a comment names it.
 
-PATH is the audit log of the API server, in which the webhook notes what it denied, or what the webhook captured, which
-is evaluated again by --policy.
+PATH is the audit log of the API server, in which the webhook records what it denied, or what the webhook captured,
+which is evaluated again by --policy.
 """
 _EPILOG: Final = """\
 Exit codes:
@@ -38,7 +38,7 @@ Examples:
 @click.command("exemptions", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @paths_argument
 @policy_option("preset or policy file by which reviews are evaluated; standard unless given")
-@click.option("--owner", metavar="TEXT", default=OWNER, help="who answers for the exemptions")
+@click.option("--owner", metavar="TEXT", default=OWNER, help="who is responsible for the exemptions")
 @click.option("--until", metavar="DATE", help=f"the last day of the exemptions; {DAYS} days from today unless given")
 def command(*, paths: tuple[str, ...], policy: str | None, owner: str, until: str | None) -> int:
     """Print the exemptions; raises Failure."""

@@ -13,7 +13,7 @@ from webhook.suggestions.suspicion import Suspicions
 
 _DESCRIPTION: Final = """\
 Reads what service accounts did with leases and prints the smallest Role and RoleBinding for each: only verbs that were
-seen, by the names of the leases; create alone cannot be limited to a name. Comments say what each rule rests on and
+seen, for the names of the leases; only create cannot be limited to a name. Comments say what each rule rests on and
 what the input does not show. A write that looks like an attack is not granted; a comment names it.
 
 PATH is the audit log of the API server (files, directories, gzipped ones, also at level Metadata) or what the webhook

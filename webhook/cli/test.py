@@ -48,13 +48,13 @@ before (old) and after (new) a write, with the user who writes, a policy and a t
       rules: {{takeover-before-expiry: deny}}
 
 `stamped` gives manifests without managedFields the stamps of an API server: the old object was written at its
-renewTime, the new one at `now`. What `expect` leaves out is not compared. --update writes what the verdicts are, and
-leaves comments as they are.
+renewTime, the new one at `now`. What `expect` leaves out is not compared. --update writes the actual verdicts into
+the files, and keeps comments.
 """
 _EPILOG: Final = """\
 Exit codes:
   0  every verdict is the expected one
-  1  a verdict is another one
+  1  at least one verdict is different
   2  something could not be read, no case was found, or wrong usage
 
 Examples:
@@ -66,9 +66,11 @@ Examples:
 
 @click.command("test", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, shell_complete=files)
-@policy_option("a preset or a policy file in place of those that the test files name")
-@click.option("--update", "wanted_update", is_flag=True, help="write the verdicts into the files as the expected ones")
-@click.option("--verbose", "-v", is_flag=True, help="list the cases that pass too")
+@policy_option("a preset or a policy file instead of those that the test files name")
+@click.option(
+    "--update", "wanted_update", is_flag=True, help="write the actual verdicts into the files as the expected ones"
+)
+@click.option("--verbose", "-v", is_flag=True, help="list also the cases that pass")
 @format_option("json prints one line per case", ("text", "json", *REPORTS))
 def command(*, paths: tuple[str, ...], policy: str | None, wanted_update: bool, verbose: bool, output: str) -> int:
     """Evaluate all cases and say what came of them; raises Failure."""

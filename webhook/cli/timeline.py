@@ -31,11 +31,11 @@ from webhook.timeline.thinning import fitted
 
 _DESCRIPTION = """\
 Draws who held each lease when, and what happened to it: takeovers, steals, denials, fenced writes. The page is one
-HTML file that loads nothing from anywhere.
+HTML file that loads nothing else.
 
-The input is whatever shows leases: a watch, the audit log of the API server (also rotated and gzipped), reviews that
-the webhook captured, dumps. Several are read as one, in the order of time. Without an input kubectl is run once, with
-your own credentials: a list shows the present, a watch shows a history.
+The input is anything that shows leases: a watch, the audit log of the API server (also rotated and gzipped), reviews
+that the webhook captured, dumps. Several are read as one, in order of time. Without an input, kubectl is run once,
+with your own credentials: a list shows the present, a watch shows a history.
 """
 
 _EPILOG = """\
@@ -54,7 +54,7 @@ Exit codes: 0 it was drawn, 2 no lease was found, or nothing could be read.
 FORMATS: Final = ("html", "json", "chrome-trace", "svg")
 STANDARD_OUTPUT: Final = "-"
 EXAMPLE: Final = Path(__file__).parent / "example"
-"""A leader that stood still, was replaced, and was fenced; recorded on a real API server."""
+"""A leader that was paused, replaced and fenced; recorded on a real API server."""
 EXAMPLE_FILES: Final = ("leases.json.gz", "audit.log.gz")
 _HIDDEN: Final = (
     "the input has no managedFields, so only the holders' own clocks say when they renewed; "

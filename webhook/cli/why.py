@@ -34,9 +34,9 @@ _DESCRIPTION = """\
 Says who holds a lease and since when, when the API server saw the last renewal, how the holder changed, for how long
 no one led, and whether the API server or the holder was the cause. Without a name it lists all leases.
 
-The input is whatever shows leases: kubectl get -o json or yaml, a watch, the audit log of the API server (also rotated
-and gzipped), reviews that the webhook captured. A watch or a log has a history; of a dump only the present is known.
-Without --input kubectl is run, with your own credentials.
+The input is anything that shows leases: kubectl get -o json or yaml, a watch, the audit log of the API server (also
+rotated and gzipped), reviews that the webhook captured. A watch or a log has a history; a dump shows only the present.
+Without --input, kubectl is run with your own credentials.
 """
 
 _EPILOG = """\
@@ -62,9 +62,12 @@ _HIDDEN: Final = (
 @click.argument("lease", metavar="[NAMESPACE/NAME]", required=False)
 @click.option("--input", "inputs", metavar="FILE|DIR|-", multiple=True, help="may be repeated", shell_complete=files)
 @click.option(
-    "--webhooks", metavar="FILE", help="webhook configurations: say which of them see its writes", shell_complete=files
+    "--webhooks",
+    metavar="FILE",
+    help="webhook configurations: say which of them may be called for it",
+    shell_complete=files,
 )
-@click.option("--now", metavar="RFC3339", help="look at it as of this time")
+@click.option("--now", metavar="RFC3339", help="decide what has expired as of this time")
 @click.option("--metrics", is_flag=True, help="print gauges and counters of all leases as Prometheus reads them")
 @cluster_options
 @format_option("json prints one line per lease")

@@ -21,7 +21,7 @@ from webhook.rules.times import MINUTE, instant, normalized
 
 ID: Final = "candidate-strategy-conflict"
 LIVE: Final = 30 * MINUTE
-"""A candidate that has not renewed for longer is not counted, and collected.
+"""A candidate that has not renewed for longer is not counted, and is removed.
 
 Source: kubernetes `pkg/controlplane/controller/leaderelection/leasecandidategc_controller.go`.
 """

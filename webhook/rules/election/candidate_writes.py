@@ -30,7 +30,7 @@ def only_the_api_server_pings(change: CandidateChange) -> Iterable[Finding]:
 def candidate_renew_time_is_not_in_the_future(change: CandidateChange) -> Iterable[Finding]:
     """spec.renewTime of a candidate must not lie more than a day ahead of the API server's clock.
 
-    Such a candidate looks as if it had answered every ping, and is never collected.
+    Such a candidate seems to have answered every ping, and is never removed.
     """
     new, old = readable(change.new_renew_time), readable(change.old_renew_time)
     if new is None or new == old or not is_ahead(new, change.now, change.limits.candidate_renew_time_in_future):

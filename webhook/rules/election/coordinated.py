@@ -12,7 +12,7 @@ from webhook.rules.statement import Statement
 def only_the_api_server_sets_preferred_holder(change: LeaseChange) -> Iterable[Finding]:
     """spec.preferredHolder may be set or changed by the API server only.
 
-    A holder that sees one stops renewing. Clearing it is what every client-go release does, and is legal.
+    A holder that sees one stops renewing. Clearing it is legal: every release by client-go does.
     """
     new = change.new_spec.preferred_holder
     if not new or new == change.old_spec.preferred_holder:
@@ -24,7 +24,7 @@ def only_the_api_server_sets_preferred_holder(change: LeaseChange) -> Iterable[F
 def only_the_api_server_sets_strategy(change: LeaseChange) -> Iterable[Finding]:
     """spec.strategy may be set or changed by the API server only.
 
-    It hands the lease to the coordinated election. Clearing it is what every client-go renewal does, and is legal.
+    It hands the lease to the coordinated election. Clearing it is legal: every renewal by client-go does.
     """
     new = change.new_spec.strategy
     if not new or new == change.old_spec.strategy:

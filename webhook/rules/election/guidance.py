@@ -10,20 +10,20 @@ _COORDINATED: Final = "Backup tools that restore objects as an ordinary user (Ve
 GUIDANCE: Final[Mapping[str, Guidance]] = {
     "time-unreadable": Guidance(
         why="The API server accepts `9999-12-31T23:59:59.999999-01:00` and stores year 10000, which no JSON client can "
-        "decode and no patch can repair. A live kube-scheduler exited after one such write.",
+        "decode and no patch can repair. A running kube-scheduler exited after one such write.",
         who="Attackers, and tests of limits. No known client writes such a time.",
         fix="Write a time between the years 0000 and 9999 in UTC. A stored one is repaired by replacing the object.",
     ),
     "renewal-stamp-tampered": Guidance(
         why="The stamps in managedFields are the only evidence of when a lease was renewed. Without them a live lease "
-        "looks expired, or a dead one alive.",
+        "looks expired, or an expired one live.",
         who="Clients that send back an object whose `metadata.managedFields` was edited or comes from an older copy: "
         "Velero restoring over an existing Lease, `kubectl replace` of a saved file, kubectl's migration of a manifest "
         "with `renewTime` to server-side apply.",
         fix="Delete `metadata.managedFields` from the file or the request; the API server then keeps its own.",
     ),
     "lease-without-stamps": Guidance(
-        why="Without a stamp only the holder's own clock says whether the lease is live, and a wrong clock decides.",
+        why="Without a stamp only the holder's own clock says whether the lease is live, and it may be wrong.",
         who="Leases whose managedFields were emptied before the webhook was installed. The writer did nothing wrong.",
         fix="Restore the stamps: `kubectl apply --server-side` of apiVersion, kind, name and namespace only. That "
         "stamps the lease at that moment, so a takeover waits one duration.",
@@ -34,7 +34,7 @@ GUIDANCE: Final[Mapping[str, Guidance]] = {
         who="Electors that compare `renewTime` with their own clock while it runs ahead; Apache Camel, which takes "
         "over as soon as the leader's pod is gone; Istio's default revision; two programs that share one lease.",
         fix="Wait until the lease has expired and retry, as client-go does, or ask the holder to release it. Keep "
-        "clocks in step. Give each program a lease of its own.",
+        "clocks synchronized. Give each program a lease of its own.",
     ),
     "takeover-by-node": Guidance(
         why="A kubelet's credentials reach leases only to report that the node is alive. One compromised node must not "
@@ -44,7 +44,7 @@ GUIDANCE: Final[Mapping[str, Guidance]] = {
     ),
     "takeover-across-namespaces": Guidance(
         why="A service account with a broad role can take the lease of any controller in the cluster.",
-        who="Operators that elect in another namespace than their own (cert-manager in kube-system), but only if they "
+        who="Operators that elect in a namespace other than their own (cert-manager in kube-system), but only if they "
         "take a live lease; this rule never denies a takeover after expiry.",
         fix="Wait until the lease has expired. If two installations share the lease, give each its own.",
     ),
@@ -52,13 +52,13 @@ GUIDANCE: Final[Mapping[str, Guidance]] = {
         why="Clients that compare `renewTime` with their own clock wait for it, so a dead holder keeps the lease.",
         who="kubernetes_asyncio on a machine east of Greenwich, which writes local time as UTC (up to 14 h, a "
         "warning); machines whose clock runs ahead.",
-        fix="Set the client's clock. If the difference is whole hours, the client writes local time as UTC: run it "
+        fix="Correct the client's clock. If the difference is whole hours, the client writes local time as UTC: run it "
         "with `TZ=UTC`.",
     ),
     "renew-time-backwards": Guidance(
         why="A renewTime that falls makes a live lease look expired to clients that trust it.",
-        who="Machines whose clock is set back. Setting a clock right may not become an outage, so no preset denies.",
-        fix="Keep clocks in step.",
+        who="Machines whose clock is set back. Correcting a clock must not cause an outage, so no preset denies it.",
+        fix="Keep clocks synchronized.",
     ),
     "duration-too-long": Guidance(
         why="A dead holder keeps the lease for the whole duration: 2147483647 s are 68 years.",
@@ -66,7 +66,8 @@ GUIDANCE: Final[Mapping[str, Guidance]] = {
         fix="Configure seconds. The longest default of a known client is 3600.",
     ),
     "duration-shortened": Guidance(
-        why="Cutting the duration, or removing `renewTime`, makes a live lease count as expired: step one of a theft.",
+        why="Cutting the duration, or removing `renewTime`, makes a live lease count as expired, the first step of a "
+        "steal.",
         who="People who repair a lease by hand. No known client.",
         fix="Renew in the same write (a renewal that lowers the duration is legal), or release the lease instead.",
     ),
@@ -77,7 +78,7 @@ GUIDANCE: Final[Mapping[str, Guidance]] = {
         fix="Write the old count plus 1.",
     ),
     "transitions-decrease": Guidance(
-        why="The count says how often the lease changed hands; monitoring rests on it.",
+        why="The count says how often the lease changed hands; monitoring relies on it.",
         who="fabric8 up to 6.0, which restarts at 0; kubert, which counts to 65535; Pekko, which removes the count.",
         fix="Upgrade the client, or turn the rule off.",
     ),
@@ -87,7 +88,7 @@ GUIDANCE: Final[Mapping[str, Guidance]] = {
         fix="Nothing to fix in most cases: the rule is for audits.",
     ),
     "acquire-time-changed": Guidance(
-        why="`acquireTime` says since when the holder leads.",
+        why="`acquireTime` says since when the holder has led.",
         who="Pekko, which writes it at each heartbeat; Java clients, which cut it to milliseconds.",
         fix="Nothing to fix in most cases: the rule is for audits.",
     ),
@@ -102,7 +103,7 @@ GUIDANCE: Final[Mapping[str, Guidance]] = {
         fix="Leave `strategy` out of what you restore, or exempt the tool for this rule on CREATE.",
     ),
     "foreign-release": Guidance(
-        why="Releasing the lease of another pod is step one of a theft in two writes.",
+        why="Releasing the lease of another pod is the first step of a steal in two writes.",
         who="Electors whose holder identity does not begin with the pod's name, such as kube-vip and host-network "
         "pods.",
         fix="Delete the pod instead, or wait until its lease expires. Set the elector's identity to the pod's name.",
@@ -113,9 +114,9 @@ GUIDANCE: Final[Mapping[str, Guidance]] = {
         fix="Release from the holder itself.",
     ),
     "holder-identity-shape": Guidance(
-        why="The identity is shown in every `kubectl get lease` and copied into every log; the API server takes "
-        "megabytes of anything.",
-        who="No known elector. Identities read from a file with its newline, for example.",
+        why="The identity is shown in every `kubectl get lease` and copied into every log; the API server accepts "
+        "megabytes of any text.",
+        who="No known elector; for example, identities read from a file together with the newline at its end.",
         fix="Use the pod's name, an underscore and a UUID; trim the value.",
     ),
     "holder-identity-mismatch": Guidance(
@@ -126,7 +127,7 @@ GUIDANCE: Final[Mapping[str, Guidance]] = {
     "identity-binding": Guidance(
         why="The holder string is not an identity. The binding says who may write the lease. Other rules deny a "
         "renewal for a value or a change that it brings; an ordinary renewal is denied by a binding only.",
-        who="Writers that whoever wrote the binding forgot: a second operator, a backup tool, a person with kubectl.",
+        who="Writers that are missing from the binding: a second operator, a backup tool, a person with kubectl.",
         fix="Ask the owner of the webhook's policy to add the writer to the binding, if it belongs there.",
     ),
     "node-lease-holder": Guidance(
@@ -136,17 +137,17 @@ GUIDANCE: Final[Mapping[str, Guidance]] = {
         fix="Write the node's own name.",
     ),
     "node-lease-writer": Guidance(
-        why="Whoever can write a node's lease keeps a dead node looking alive.",
+        why="Whoever can write a node's lease can make a failed node look healthy.",
         who="kwok, virtual-kubelet and KubeEdge, which write for their nodes.",
         fix="Exempt that component for this rule.",
     ),
     "apiserver-lease-writer": Guidance(
-        why="These leases say which API servers are alive, and controllers of the control plane rely on them.",
+        why="These leases say which API servers are running, and controllers of the control plane rely on them.",
         who="No known client.",
         fix="Leave the lease to its API server; it repairs or recreates it.",
     ),
     "live-lease-deleted": Guidance(
-        why="Deleting a live lease lets another process create it and lead beside the old leader.",
+        why="After a live lease is deleted, another process can create it and lead at the same time as the old leader.",
         who="`helm uninstall` and `kubectl delete` while the program runs; konnectivity and medik8s, which delete "
         "their own leases.",
         fix="Stop the holder first, and delete when its lease has expired or was released.",
@@ -163,14 +164,14 @@ GUIDANCE: Final[Mapping[str, Guidance]] = {
         fix="Leave `pingTime` out of what you restore, or exempt the tool for this rule on CREATE.",
     ),
     "candidate-renew-time-in-future": Guidance(
-        why="Such a candidate looks as if it had answered every ping and is never collected.",
+        why="Such a candidate seems to have answered every ping, and is never removed.",
         who="Machines whose clock runs ahead by more than 10 s (a warning).",
-        fix="Set the client's clock.",
+        fix="Correct the client's clock.",
     ),
     "candidate-renew-time-backwards": Guidance(
-        why="A candidate whose renewTime falls may be collected although it is alive.",
+        why="A candidate whose renewTime falls may be removed although it still runs.",
         who="Machines whose clock is set back.",
-        fix="Keep clocks in step.",
+        fix="Keep clocks synchronized.",
     ),
     "candidate-changed": Guidance(
         why="The election chose by the old versions and strategy; a change makes its choice wrong.",

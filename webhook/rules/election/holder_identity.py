@@ -21,7 +21,7 @@ _INVISIBLE: Final = frozenset({"Cf", "Zl", "Zp"})
 def holder_identity_is_readable(change: LeaseChange) -> Iterable[Finding]:
     """spec.holderIdentity must be short, printable text.
 
-    It is shown in every `kubectl get lease` and copied into every log; the API server takes megabytes of anything.
+    It is shown in every `kubectl get lease` and copied into every log; the API server accepts megabytes of any text.
     """
     holder = change.new_holder
     if holder == change.old_holder or not holder:

@@ -23,8 +23,8 @@ _ASK: Final = "ask the operators of lease-webhook"
 def bound_lease_is_written_by_its_writers(change: LeaseChange) -> Iterable[Finding]:
     """A lease that the policy binds may be written only by a bound writer, under a holder identity that matches.
 
-    An empty new holder fits, so that a bound writer may release. On DELETE only the writer counts, and the garbage
-    collector and the namespace controller are free. Writes that leave spec alone are free.
+    An empty new holder matches, so that a bound writer may release. On DELETE only the writer counts, and the garbage
+    collector and the namespace controller are exempt. Writes that do not change spec are not evaluated.
     """
     binding = change.binding
     if binding is None:

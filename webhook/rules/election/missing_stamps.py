@@ -22,7 +22,7 @@ def takeover_rests_on_stamps(change: LeaseChange) -> Iterable[Finding]:
     """A lease that changes hands must carry the API server's stamp of its last renewal.
 
     Without it the holder's own clock decides. `kubectl apply --server-side` of a manifest with apiVersion, kind, name
-    and namespace only brings a stamp back. It dates from that apply, so a takeover waits one duration.
+    and namespace only restores a stamp. It dates from that apply, so a takeover waits one duration.
     """
     if change.expiry.from_stamps:
         return NOTHING

@@ -18,7 +18,7 @@ _FIELD: Final = "spec.renewTime"
 
 
 def renew_time_is_not_in_the_future(change: LeaseChange) -> Iterable[Finding]:
-    """spec.renewTime must not lie more than a day ahead of the API server's clock, and not in one step.
+    """spec.renewTime must not be set more than a day ahead of both the API server's clock and its old value.
 
     Clients that compare renewTime with their own clock would wait for it. On UPDATE the old value counts as well: an
     API server resumed from an old snapshot must not stop renewals. In kube-node-lease it only warns.
@@ -38,7 +38,7 @@ def renew_time_is_not_in_the_future(change: LeaseChange) -> Iterable[Finding]:
 
 
 def moves_back(new: int | str | None, old: int | str | None) -> bool:
-    """Whether a renewTime is set to an earlier one; nearly every write answers no."""
+    """Whether renewTime is set to an earlier time; in nearly every write it is not."""
     return isinstance(new, int) and isinstance(old, int) and new < old
 
 

@@ -20,7 +20,7 @@ _LEAVE: Final = (
 
 
 def managed_fields_are_not_tampered_with(change: LeaseChange) -> Iterable[Finding]:
-    """A write may not bring managedFields that no API server makes of it.
+    """A write may not bring managedFields that no API server would make of it.
 
     They hold the time of the last renewal, which a write may neither remove nor move. What an earlier write stored is
     never held against a later one. Renaming and merging entries is legal. `kubectl` moving a manifest with renewTime

@@ -6,8 +6,8 @@ from typing import Final
 from webhook.rules.guidance import Guidance
 
 _API_SERVER: Final = (
-    "The API server refuses the same value itself, before it calls a webhook, so in a cluster the denial is its own. "
-    "Here the rule serves `check` and `replay`, where no API server looks."
+    "The API server refuses the same value itself, before it calls a webhook, so in a cluster that is where the denial "
+    "comes from. The rule is for `check` and `replay`, which involve no API server."
 )
 _NO_CLIENT: Final = "Manifests written by hand, and templates with an empty value. No known elector."
 
@@ -39,7 +39,7 @@ GUIDANCE: Final[Mapping[str, Guidance]] = {
         fix="Configure a lease duration of whole seconds; 15 is the default of client-go.",
     ),
     "lease-transitions": Guidance(
-        why=_API_SERVER + " A counter at 2147483647 makes client-go write -2147483648, which is refused forever.",
+        why=_API_SERVER + " A counter at 2147483647 makes client-go write -2147483648, which is always refused.",
         who="Electors of a lease whose counter was raised to the maximum.",
         fix="Set `leaseTransitions` back to a small number, once, by hand: `kubectl edit lease`.",
     ),
