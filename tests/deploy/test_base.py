@@ -200,7 +200,7 @@ def test_the_pod_is_restricted_and_has_no_rights() -> None:
     assert base_object("ServiceAccount")["automountServiceAccountToken"] is False
     assert not [one["kind"] for one in base() if "Role" in one["kind"]]
     assert "hostNetwork" not in pod()
-    # No CPU limit: throttling is latency of somebody's write.
+    # No CPU limit: throttling slows down a client's write.
     assert set(container()["resources"]["limits"]) == {"memory"}
 
 

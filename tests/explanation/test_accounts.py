@@ -100,7 +100,7 @@ def test_what_the_server_answered_counts_first(code: int, words: str, next_step:
     said = text(one)
     assert words in said
     assert "db-0_1 did not renew for 12 s, from 11:07:20Z on. " + words in said
-    assert "so possibly nobody led, for up to about 2 s; the input does not show whether this one stopped" in said
+    assert "so possibly no one led, for up to about 2 s; the input does not show whether this one stopped" in said
     assert any(next_step in found.repair for found in one.findings)
 
 
@@ -119,7 +119,7 @@ def test_without_other_leases_the_cause_is_not_known() -> None:
     db.renew()
     said = text(account(of_log(server), server.now))
     assert "Why is not known: no other lease in the input shows whether the API server was away" in said
-    assert "The lease expired, but nobody took it, so the holder could renew it." in said
+    assert "The lease expired, but no one took it, so the holder could renew it." in said
 
 
 def test_a_steal_is_an_error() -> None:

@@ -218,7 +218,7 @@ def test_the_writers_are_named() -> None:
                 "refunds-7d4b9c-x2x8p_1f0e created it",
                 "the holder did not renew it for 2",
                 r"\d+ writes by refunds/refunds from pod refunds-7d4b9c-x2x8p were refused with 403 within",
-                "the lease expired, and nobody took it",
+                "the lease expired, and no one took it",
                 "the holder renewed it again",
             ],
         ),

@@ -1,4 +1,4 @@
-"""Names that anybody may choose are text: they do nothing and hide nothing."""
+"""Names that anyone may choose are text: they do nothing and hide nothing."""
 
 import pytest
 

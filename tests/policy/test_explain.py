@@ -148,4 +148,4 @@ def test_phrases_of_what_an_entry_is_narrowed_to() -> None:
 def test_phrases() -> None:
     first, second = MADE.document.exempt
     assert (whom(first), where(first)) == ("ann, system:serviceaccount:velero:velero, group ops", "*/*")
-    assert (whom(second), where(second)) == ("anybody", "shop,team-*/db")
+    assert (whom(second), where(second)) == ("anyone", "shop,team-*/db")

@@ -77,7 +77,7 @@ def test_overdue_and_then_deleted_is_one_time_without_a_leader() -> None:
     deleted = Span(SpanKind.LEADERLESS, NOON + 77 * SECOND, None)
     (gap,) = gaps(lane(FIRST, OVERDUE, deleted), END)
     assert (gap.begins, gap.ends, gap.is_open) == (NOON + 60 * SECOND, END, True)
-    assert "Nobody has led for 8 min 48 s to 9 min 0 s: a renewed it last at 12:01:00Z" in summary(
+    assert "No one has led for 8 min 48 s to 9 min 0 s: a renewed it last at 12:01:00Z" in summary(
         lane(FIRST, OVERDUE, deleted), END
     )
 
@@ -94,11 +94,11 @@ def test_a_holder_that_renews_late_keeps_it() -> None:
     ("spans", "said"),
     [
         ((), "It was not seen."),
-        ((Span(SpanKind.LEADERLESS, NOON),), "Nobody held it."),
+        ((Span(SpanKind.LEADERLESS, NOON),), "No one held it."),
         ((Span(SpanKind.HELD, NOON, None, "a"),), "a led. It always had a leader."),
         (
             (Span(SpanKind.LEADERLESS, NOON, NOON + SECOND), Span(SpanKind.HELD, NOON + SECOND, None, "a")),
-            "a led. Longest time without a leader: 1 s; nobody held it from 12:00:00Z on, and a took it at 12:00:01Z.",
+            "a led. Longest time without a leader: 1 s; no one held it from 12:00:00Z on, and a took it at 12:00:01Z.",
         ),
         (
             (Span(SpanKind.SEVERAL, NOON, NOON + SECOND, count=70), Span(SpanKind.HELD, NOON + SECOND, None, "a")),

@@ -133,7 +133,7 @@ def test_a_pause_beyond_the_duration_is_overdue_and_ends_with_the_renewal(view: 
         ("held", "a_1", 32.0, None),
     ]
     assert ("late", 32.0) in marks(lane)
-    assert "nobody took it" in mark_of(lane, MarkKind.LATE).text
+    assert "no one took it" in mark_of(lane, MarkKind.LATE).text
 
 
 @ANY

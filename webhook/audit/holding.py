@@ -63,7 +63,7 @@ def expired(subject: Subject) -> Iterator[Finding]:
 def pod_of(holder: str) -> str:
     """The pod that a holder names, as client-go and most others build identities: host name, `_`, something unique.
 
-    It goes into commands, and anybody may have written the holder: "" if it is no name of a pod.
+    It goes into commands, and anyone may have written the holder: "" if it is no name of a pod.
     """
     name = holder.rpartition("_")[0] or holder
     return name if _POD.fullmatch(name) else ""

@@ -1,4 +1,4 @@
-"""The commands that a person is advised to run. Names come from anybody, so each is quoted for a shell."""
+"""The commands that a person is advised to run. Names come from anyone, so each is quoted for a shell."""
 
 import shlex
 from typing import Final
@@ -42,7 +42,7 @@ def pod_of_writer(namespace: str, writer: Writer) -> str:
 
 
 def rights(verb: str, namespace: str, name: str, writer: Writer) -> str:
-    """Whether somebody may write a lease, and who has rights there."""
+    """Whether a user may write a lease, and who has rights there."""
     user = f" --as={word(writer.user)}" if writer.user else ""
     lease = word(f"leases.coordination.k8s.io/{name}")
     return f"kubectl auth can-i {verb} {lease} -n {word(namespace)}{user}"

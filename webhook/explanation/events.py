@@ -70,7 +70,7 @@ def _silences(history: LeaseHistory) -> Iterator[tuple[int, str]]:
     for silence in history.renewals.silences:
         if silence.length >= deadline_of(duration):
             if silence.length >= duration * SECOND:
-                yield silence.start + duration * SECOND, "the lease expired, and nobody took it"
+                yield silence.start + duration * SECOND, "the lease expired, and no one took it"
             yield silence.start, f"the holder did not renew it for {length(silence.length)}"
             yield silence.end, "the holder renewed it again"
 

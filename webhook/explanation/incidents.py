@@ -77,11 +77,11 @@ def late_renewals(cluster: ClusterHistory, history: LeaseHistory) -> Iterator[La
             continue  # late, but in time
         risk = (
             f"Most clients stop leading {length(deadline)} to {length(goes_on_for(duration))} after their last "
-            f"renewal, so possibly nobody led, for up to about {length(silence.length - deadline)}; "
+            f"renewal, so possibly no one led, for up to about {length(silence.length - deadline)}; "
             "the input does not show whether this one stopped"
         )
         if silence.length >= duration * SECOND:
-            risk += ". The lease expired, but nobody took it, so the holder could renew it"
+            risk += ". The lease expired, but no one took it, so the holder could renew it"
         cause = cause_of(cluster, history, silence.start, silence.end, silence.requests)
         yield Late(silence, _tenure_at(history, silence.end), cause, risk)
 

@@ -80,7 +80,7 @@ def applying_to(entries: Sequence[E], namespace: str = "", name: str = "") -> It
 def whom(exemption: Exemption) -> str:
     """The requesters of an exemption in one phrase."""
     groups = [f"group {group}" for group in exemption.groups]
-    return ", ".join([*users_of(exemption), *groups]) or "anybody"
+    return ", ".join([*users_of(exemption), *groups]) or "anyone"
 
 
 def where(entry: Exemption | Override) -> str:

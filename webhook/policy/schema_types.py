@@ -111,9 +111,9 @@ Rules: Any = defstruct(
 class Exemption(Struct, frozen=True, forbid_unknown_fields=True):
     """Writers to whom policy rules do not apply.
 
-    Any of the requesters (users, groups, service accounts; without a list: anybody), on any of the namespaces and any
+    Any of the requesters (users, groups, service accounts; without a list: anyone), on any of the namespaces and any
     of the leases (without a list: all), through the last second of `until` (UTC). `rules` and `operations` narrow it:
-    other rules and other operations are evaluated as for anybody.
+    other rules and other operations are evaluated as for anyone.
     """
 
     owner: Text

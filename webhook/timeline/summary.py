@@ -1,4 +1,4 @@
-"""One lane in a few sentences: who led, how often that changed, and how long nobody did, at most, and why."""
+"""One lane in a few sentences: who led, how often that changed, and how long no one did, at most, and why."""
 
 from bisect import bisect_right
 from typing import Final
@@ -77,7 +77,7 @@ def summary(lane: Lane, until: int) -> str:
     """What a person should know first about this lane; `until` is the end of the timeline."""
     led = [span for span in lane.spans if span.kind not in UNLED]
     if not led:
-        return "Nobody held it." if lane.spans else "It was not seen."
+        return "No one held it." if lane.spans else "It was not seen."
     if lane.kind == "LeaseCandidate":
         return f"A candidate from {_moment(led[0].begins, until)}."
     sentences = [*_steals(lane, until), _who(led, until)]
@@ -156,9 +156,9 @@ def _in_words(gap: Gap, until: int) -> str:
     elif gap.holder:
         why = f"{holder} released it at {since}"
     else:
-        why = f"nobody held it from {since} on"
+        why = f"no one held it from {since} on"
     if gap.is_open:
-        return f"Nobody has led for {gap.in_words}: {why}, and nobody has taken it since."
+        return f"No one has led for {gap.in_words}: {why}, and no one has taken it since."
     if not gap.next_holder or gap.next_holder == gap.holder:
         return f"Longest time without a leader: {gap.in_words}; {why}, and again at {_moment(gap.ends, until)}."
     return (

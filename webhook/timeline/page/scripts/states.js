@@ -1,4 +1,4 @@
-// What a lane is at an instant, and the times at which it is uncertain who leads, or whether anybody does.
+// What a lane is at an instant, and the times at which it is uncertain who leads, or whether anyone does.
 "use strict";
 
 /**
