@@ -1,4 +1,4 @@
-"""How holders lost a lease: by expiry, to a thief, by deletion; each with its cause, as findings."""
+"""How holders lost a lease: by expiry, by a steal, by deletion; each with its cause, as findings."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -69,20 +69,20 @@ def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> E
         f"at {clock(after.since, now)} {name(after.holder)} took the lease while {name(before.holder)} still held it"
         f"{left}: two may have led at once, until the old holder noticed"
     )
-    thief = name(after.holder)
+    taker = name(after.holder)
     if before.ahead is not None and before.ahead < -_OFF:
         message += (
             f". The old holder's clock is {length(-before.ahead)} behind the API server's, so the lease looked expired "
             "to the new holder, if that compares renewTime with its own clock"
         )
         sentence = (
-            f"Correct the clock of the node of {name(before.holder)}; {thief} should wait until the lease has not "
+            f"Correct the clock of the node of {name(before.holder)}; {taker} should wait until the lease has not "
             "changed for its whole duration. To see which nodes they run on:"
         )
         command = f"{commands.kubectl(history.namespace)} get pods -o wide"
         return over(history, "lease-stolen", Severity.ERROR, message, sentence, command, "clock")
     sentence = (
-        f"Find out why {thief} does not wait until the lease expires (the webhook denies this in preset strict). To "
+        f"Find out why {taker} does not wait until the lease expires (the webhook denies this in preset strict). To "
         "see what it is:"
     )
     command = commands.pod_of_holder(history.namespace, after.holder)

@@ -168,7 +168,7 @@ CASES: Final = (
     ),
     Case(
         "leader-paused",
-        "The leader's process stood still for longer than the lease lasts, and then went on.",
+        "The leader's process was paused for longer than the lease lasts, and then resumed.",
         "client",
         "mailer",
         "mailer",
@@ -176,7 +176,7 @@ CASES: Final = (
     ),
     Case(
         "etcd-stalled",
-        "etcd stood still, so the API server answered no write.",
+        "etcd was paused, so the API server answered no write.",
         "api-server",
         "orders",
         "orders",
@@ -276,7 +276,7 @@ CASES: Final = (
     ),
     Case(
         "fenced",
-        "The leader stood still, was replaced, and a fence refused what it wrote when it went on.",
+        "The leader was paused and replaced, and a fence refused what it wrote when it resumed.",
         "fenced",
         "shipping",
         "operator",
