@@ -1,4 +1,4 @@
-"""YAML as JSON values, read strictly: what the readers of policy files and of Kubernetes manifests share.
+"""YAML as JSON values, read strictly: shared by the readers of policy files and of Kubernetes manifests.
 
 A value is built from the parser's events (libyaml's, if PyYAML has it), so a caller may take the items of a long list
 one by one. Refused in every dialect: a key that appears twice, a second document, unknown tags, deep nesting, and

@@ -35,7 +35,7 @@ _WITHOUT_VALUE: Final = frozenset({ErrorType.REQUIRED, ErrorType.FORBIDDEN, Erro
 
 
 LONGEST_DETAIL: Final = 2000
-"""Characters of a detail that are shown; the API server's own details repeat names, and a name may hold megabytes."""
+"""Characters of a detail that are shown; the API server's own details repeat names, which may have megabytes."""
 
 
 class FieldError(Struct, frozen=True, gc=False):
@@ -56,7 +56,7 @@ class FieldError(Struct, frozen=True, gc=False):
 
     @property
     def in_warning(self) -> str:
-        """The error as a warning shows it: nothing is forbidden by a warning, so that word is left out."""
+        """The error in the words of a warning, which forbids nothing, so that word is left out."""
         return f"{self.field}: {self._detail}" if self.type is ErrorType.FORBIDDEN else str(self)
 
     @property

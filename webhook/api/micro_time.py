@@ -79,7 +79,7 @@ def _printed(seconds: int) -> str:
     return f"{shown_year}-{month:02d}-{day:02d}T{hour:02d}:{minute:02d}:{second:02d}"
 
 
-# An old time was the new time of the renewal before, and one second is shared by many leases: remembering pays twice.
+# An old time was the new time of the previous renewal, and many leases share one second, so both are found again.
 @lru_cache(maxsize=4096)
 def _micro_time(text: str) -> int:
     if len(text) == 27 and text[19] == "." and text[26] == "Z":

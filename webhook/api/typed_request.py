@@ -77,7 +77,7 @@ def _contradicting(wire: WireRequest, api_version: str, problem: str) -> Admissi
 
 
 def _object(resource: WireResource, raw: Raw, role: str, errors: list[FieldError]) -> Lease | LeaseCandidate | None:
-    """The typed object, or None: for null without an error, for a wrong type with one for each field."""
+    """The typed object, or None: without an error for null, with an error for each field of a wrong type."""
     if bytes(memoryview(raw)[:1]) != b"{":
         return None
     try:
@@ -95,7 +95,7 @@ def _object(resource: WireResource, raw: Raw, role: str, errors: list[FieldError
         for problem, path in wrong_types(_FORMS[str(resource.resource)], bytes(raw))
         if not (foreign and _is_in(foreign, path))
     ]
-    # Of a key that appears twice the decoder refuses the first, and only the last counts there.
+    # If a key appears twice, the decoder refuses the first one, although only the last one counts.
     errors.extend(_type_error(problem, path, role) for problem, path in found or [first])
     return None
 

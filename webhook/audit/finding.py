@@ -23,9 +23,9 @@ class Finding(Struct, frozen=True):
 
     @property
     def fingerprint(self) -> str:
-        """What a finding is recognized by in another run: no times and no counts."""
+        """What identifies a finding in another run: it contains no times and no counts."""
         return "/".join((self.kind, self.namespace, self.name, self.check))
 
     def is_at_least(self, threshold: Severity) -> bool:
-        """Whether it matters as much as a threshold."""
+        """Whether it is at least as severe as a threshold."""
         return RANK[self.severity] >= RANK[threshold]

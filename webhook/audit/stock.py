@@ -81,7 +81,7 @@ class Stock(Struct):
             yield from check(subject)
 
     def rest(self) -> Iterator[Finding]:
-        """What only all objects together say."""
+        """Findings that need all objects."""
         if self.has_managed_fields:
             yield from self.without_stamps
         for subjects in self.candidates.values():
@@ -111,8 +111,8 @@ class Stock(Struct):
         # An elector may keep its lease in another namespace; the host name of some pods is that of a node.
         if not pod or not known or pod in known or pod in self.nodes or _is_cut(pod, known):
             return
-        # A holder that is not named as pods are says nothing about one. If the input has no pod of the namespace, it
-        # may not reach there: then only a lease that no one renews shows that its pod is gone.
+        # A holder that is not named like a pod shows nothing about a pod. If the input has no pod of the namespace, it
+        # may not cover it: then only a lease that no one renews shows that its pod is gone.
         if not holding.names_a_pod(holder) or (namespace not in self.pods and state is State.LIVE):
             return
         message = f"the holder names pod {pod}, which does not exist"

@@ -1,4 +1,4 @@
-"""An audit of an input: what is stored is examined object by object, a history when the input ends."""
+"""An audit of an input: stored objects are examined one by one, a history when the input ends."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ from webhook.reports.model import Severity
 
 
 class Audit(Struct):
-    """An audit on its way: objects of a dump are examined as they come, a history when it ends."""
+    """An audit in progress: objects of a dump are examined as they are read, a history when it ends."""
 
     stock: Stock
     fail_on: Severity
@@ -34,7 +34,7 @@ class Audit(Struct):
     passed_over: int = 0
 
     def run(self, items: Iterable[Item]) -> Iterator[Finding]:
-        """Every finding that is not known already, each as soon as it is certain."""
+        """Every finding that is not in the baseline, each as soon as it is certain."""
         for item in items:
             for finding in self._take(item):
                 yield from self._new(finding)
@@ -90,7 +90,7 @@ class Audit(Struct):
         yield from self.stock.add(subject)
 
     def _rest(self) -> Iterator[Finding]:
-        """What a history says when it is over, and what only all objects together say."""
+        """Findings that need the whole history, or all objects."""
         if self.history.leases or self.history.candidates:
             at = moment_of_input(self.now, self.paths, self.history.until).at
             self.stock.now = at if not self.stock.leases else self.stock.now

@@ -113,7 +113,7 @@ class Wanted(Struct, frozen=True):
 
     @property
     def names_given(self) -> frozenset[str]:
-        """The names that were asked for: of the Service the one that API servers check."""
+        """The names to look for: of the Service, the one that API servers check."""
         given = set(self.more_names)
         if self.service or self.namespace:
             given.add(f"{self.service or DEFAULT_NAME}.{self.namespace or DEFAULT_NAME}.svc")
@@ -143,7 +143,7 @@ def _make(wanted: Wanted) -> int:
 
 
 def _authority(directory: Path, now: dt.datetime, *, replace: bool) -> tuple[Authority, str]:
-    """The CA to sign with, and what was done about it. An existing CA is replaced only when asked."""
+    """The CA to sign with, and what was done about it. An existing CA is replaced only on request."""
     there = [name for name in (CA_CERTIFICATE, CA_KEY) if (directory / name).exists()]
     if there and not replace:
         if len(there) == 1:

@@ -1,4 +1,4 @@
-"""`lease-webhook completion bash|zsh|fish`: print what completes commands, options, rules, presets and files.
+"""`lease-webhook completion bash|zsh|fish`: completes commands, options, rules, presets and files.
 
 `kubectl_complete-lease` answers kubectl's own completion, for `kubectl lease`:
 https://pkg.go.dev/k8s.io/kubectl/pkg/cmd/plugin
@@ -38,11 +38,11 @@ def command(shell: str) -> int:
 
 NO_FILES = ":4"
 FILES = ":0"
-"""What kubectl's completion reads in the last line: whether files come into question (cobra's ShellCompDirective)."""
+"""What kubectl's completion reads from the last line: whether to complete files (cobra's ShellCompDirective)."""
 
 
 def complete_for_kubectl() -> None:
-    """The console script `kubectl_complete-lease`: its last argument is what is being typed."""
+    """The console script `kubectl_complete-lease`: its last argument is the word being typed."""
     *before, incomplete = sys.argv[1:] or [""]
     items = ShellComplete(PROGRAM, {}, "kubectl lease", COMPLETE).get_completions(before, incomplete)
     for item in items:

@@ -1,4 +1,4 @@
-"""How a command gives up: one line that says what is wrong and what to do."""
+"""How a command fails: with one line that says what is wrong and what to do."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ class Failure(click.ClickException):
 
 @contextmanager
 def needing_the_server(what: str) -> Iterator[None]:
-    """Around imports that need what the server brings: the commands are installed without it, and help must work."""
+    """Around imports of packages that only the server installs: the commands work without it, and help must too."""
     try:
         yield
     except ModuleNotFoundError as missing:

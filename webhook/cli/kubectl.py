@@ -1,4 +1,4 @@
-"""Runs the user's own kubectl: their credentials, their plugins, their rights; nothing of ours talks to a cluster."""
+"""Runs the user's own kubectl, with its credentials, plugins and rights; no code of ours connects to a cluster."""
 
 import io
 import json
@@ -34,7 +34,7 @@ class Cluster(Struct, frozen=True):
 
     @property
     def options(self) -> list[str]:
-        """Options that every call needs, except a watch, which may take forever."""
+        """Options that every call needs, except a watch, which has no end."""
         return [f"--request-timeout={TIMEOUT}", *self.reach]
 
     @property
@@ -53,11 +53,11 @@ class Cluster(Struct, frozen=True):
 
 
 def objects(cluster: Cluster, notes: list[str], *, with_pods: bool = False) -> Iterator[Item]:
-    """The leases and, if the cluster has such and lets them be read, their candidates; raises Failure.
+    """The leases and, if the cluster has candidates and the user may read them, those; raises Failure.
 
     Args:
         cluster: where.
-        notes: gains what could not be read and can be done without.
+        notes: gets a line for each optional part that could not be read.
         with_pods: pods and nodes too.
 
     """
@@ -93,7 +93,7 @@ def is_unknown(message: str) -> bool:
 
 
 def has_pod(cluster: Cluster, namespace: str, name: str) -> bool | None:
-    """Whether a pod exists; None if that may not be asked."""
+    """Whether a pod exists; None if the user may not read pods."""
     words = ["get", "pod", name, f"--namespace={namespace}", "--ignore-not-found", "--output=name", *cluster.options]
     result = _run(words)
     return bool(result.stdout.strip()) if result.returncode == 0 else None
@@ -114,7 +114,7 @@ def webhook_configurations(cluster: Cluster) -> list[Document] | None:
 def _listed(cluster: Cluster, resource: str, shown: Sequence[str]) -> Iterator[Item]:
     words = ["kubectl", "get", resource, *cluster.place, *shown, *cluster.options]
     try:
-        # What kubectl says on standard error goes where ours goes; a plugin for credentials may ask on the terminal.
+        # kubectl shares our standard error, because a plugin for credentials may prompt on the terminal.
         with subprocess.Popen(words, stdout=subprocess.PIPE) as process:  # noqa: S603 - no shell; arguments are checked
             assert process.stdout is not None
             try:

@@ -1,6 +1,6 @@
 """The console scripts `lease-webhook` and `kubectl-lease`: run a command and never show a traceback.
 
-Only `sys` and `os` are imported here, so that little happens before Ctrl-C is taken care of.
+Only `sys` and `os` are imported here, so that little happens before Ctrl-C is handled.
 """
 
 import os
@@ -50,7 +50,7 @@ def main(argv: "list[str] | None" = None) -> int:
 
 
 def _abandon_output() -> None:
-    """The reader (`head`, a pager) has gone, or the disk is full: Python would complain again at exit."""
+    """The reader (`head`, a pager) has exited, or the disk is full: Python would report it again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,6 +1,6 @@
-"""What `why` and `audit` are pointed at: dumps, watch streams, audit logs and recorded reviews, as observations.
+"""The inputs of `why` and `audit` as observations: dumps, watch streams, audit logs and recorded reviews.
 
-Files are read in pieces, so a stream may be of any length. One broken document costs only itself.
+Files are read in pieces, so a stream may be of any length. After a broken document the next one is read.
 """
 
 import gzip
@@ -27,7 +27,7 @@ from webhook.observations.values_of import observe
 from webhook.yaml_reader import YamlError
 
 PIECE: Final = 1024 * 1024
-"""Bytes that are read at once; of a pipe as many as are there."""
+"""Bytes that are read at once; from a pipe, as many as are available."""
 SUFFIXES: Final = (
     ".json",
     ".jsonl",
@@ -38,7 +38,7 @@ SUFFIXES: Final = (
     ".gz",
     *(f".{number}" for number in range(1, 100)),
 )
-"""How files end that are read below a directory: logrotate numbers old logs."""
+"""Suffixes of the files that are read below a directory; logrotate numbers old logs."""
 
 _GZIP: Final = b"\x1f\x8b"
 _FIRST_EVENT: Final = re.compile(
@@ -55,7 +55,7 @@ def observe_all(paths: Sequence[str]) -> Iterator[Item]:
 
 
 class Input(NamedTuple):
-    """A file or standard input; `read` gives its observations, of a file each time all of them."""
+    """A file or standard input; `read` gives its observations, for a file all of them at each call."""
 
     path: str
     read: Callable[[], Iterator[Item]]
@@ -128,7 +128,7 @@ def stream(path: str, file: BinaryIO, received: int | None = None) -> Iterator[I
 
 
 def _unzipped(file: BinaryIO) -> io.BufferedReader:
-    # Files, pipes and standard input are this already; of a pipe it gives what is there, without waiting for more.
+    # Files, pipes and standard input are this already; from a pipe it returns what is available, without waiting.
     plain = file if isinstance(file, io.BufferedReader) else io.BufferedReader(cast("io.RawIOBase", file))
     if plain.peek(2)[:2] != _GZIP:
         return plain

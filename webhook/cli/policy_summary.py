@@ -1,4 +1,4 @@
-"""What a policy comes to, in one line or as the first keys of a JSON object."""
+"""A policy summarized, in one line or as the first keys of a JSON object."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from webhook.rules.mode import Mode
 
 
 def summary(policy: Policy) -> str:
-    """Preset, hash, cap and what else holds everywhere."""
+    """Preset, hash, cap and whatever else applies to every lease."""
     cap = "everything allowed (mode: off)" if policy.mode is Mode.OFF else f"mode {policy.mode.word}"
     docs = f", docs_url {escape(policy.docs_url)}" if policy.docs_url else ""
     return f"preset {policy.preset}, hash {policy.digest}, {cap}, without_stamps {policy.document.without_stamps}{docs}"

@@ -48,12 +48,12 @@ def name_of(evaluation: Evaluation) -> str:
 
 
 def location(origin: Origin) -> Location:
-    """Where a document stands."""
+    """Where a document is: its file, and its number in it."""
     return Location(origin.path, origin.line)
 
 
 def finding_of(found: RuleFinding) -> Finding:
-    """What a rule found: of a denied write what is wrong, of an admitted one what happened."""
+    """What a rule found: for a denied write what is wrong, for an admitted one what happened."""
     page = f"lease-webhook rules {found.rule}"
     admitted = found.mode is not Mode.DENY and found.happened is not None
     text = found.happened.within(LONGEST_TEXT, page) if admitted and found.happened else str(found.error)

@@ -67,9 +67,9 @@ def indent(text: str, by: int, columns: int | None = None) -> str:
 
 
 def table(rows: Sequence[tuple[str, ...]], by: int = 2, columns: int | None = None) -> list[str]:
-    """Rows as aligned lines, two blanks between columns.
+    """Rows as aligned lines, with two spaces between columns.
 
-    The last column is as long as it likes, or is wrapped within its column if `columns` says how wide the table may be.
+    The last column may be of any width, or is wrapped if `columns` limits the width of the table.
     """
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)][:-1]
     start = by + sum(widths) + 2 * len(widths)

@@ -22,11 +22,11 @@ class Found(Struct, frozen=True):
 
 
 def below(directory: Path, suffixes: Sequence[str], ignore: Sequence[str] = ()) -> Iterator[Found]:
-    """Everything of interest below a directory, in the order of names; links to directories are not followed.
+    """Every file that matches below a directory, in order of names; links to directories are not followed.
 
     Args:
         directory: where to begin.
-        suffixes: how the names of files of interest end.
+        suffixes: how the names of matching files end.
         ignore: shell patterns; what matches one by its name, or by its path below the directory, is not read.
 
     """

@@ -1,4 +1,4 @@
-"""Objects as they stand in the documents that are examined, also inside Lists, and the configurations among them."""
+"""The objects in the examined documents, also inside Lists, and the webhook configurations among them."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from webhook.doctor.configuration import MUTATING, VALIDATING
 
 DEEPEST_LIST: Final = 3
-"""A List holds objects; one inside another is already odd."""
+"""A List contains objects; one List inside another is already unusual."""
 
 Document = Mapping[str, object]
 

@@ -12,7 +12,7 @@ from webhook.doctor.namespaces import chosen_names
 from webhook.doctor.renewal_terms import CONDITION_TERMS, OLDER_NAMES, OUTDATED, OUTDATED_LOSS, ConditionTerm
 
 _CLOSE: Final = 0.6
-"""Two terms with more than this in common count as one that was changed."""
+"""Two terms that have more than this share in common count as one term that was changed."""
 _EVERY_WRITE: Final = "true"
 """A condition that excludes nothing: the components observe and bindings replace the renewal condition by it."""
 _SOURCE: Final = "the condition of deploy/base/90-webhook.yaml"

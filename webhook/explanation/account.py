@@ -1,4 +1,4 @@
-"""Everything that is known of one lease, ready to be shown: the state, the facts, what happened, what to do."""
+"""Everything known about one lease, ready to be shown: the state, the facts, what happened, what to do."""
 
 from typing import Any, Final
 
@@ -80,10 +80,10 @@ def account_of(cluster: ClusterHistory, history: LeaseHistory, now: int, *, has_
     """Everything that is known of one lease.
 
     Args:
-        cluster: all leases of the input, which say whether one was late or all.
+        cluster: all leases of the input, which show whether only one was late or all were.
         history: the lease.
         now: microseconds since 1970.
-        has_pod: whether the pod that the holder names exists; None if no one asked.
+        has_pod: whether the pod that the holder names exists; None if it was not checked.
 
     """
     standing = history.standing(now)

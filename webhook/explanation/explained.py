@@ -1,4 +1,4 @@
-"""A finding of `why`: beside what went wrong, the cause in a word, and what to do first in a sentence."""
+"""A finding of `why`: what went wrong, the cause in one word, and in a sentence what to do first."""
 
 from msgspec import structs
 
@@ -10,7 +10,7 @@ from webhook.reports.model import Severity
 class Explained(Finding, frozen=True, kw_only=True):
     """`repair` is a command; `advice` is the sentence before it, which ends with a colon; `cause` may be "".
 
-    `is_over` is whether it has ended by the moment of the account; None if that cannot be known.
+    `is_over` is whether it had ended at the moment of the account; None if that is not known.
     """
 
     advice: str
@@ -38,12 +38,12 @@ def explained(
 def over(
     history: LeaseHistory, check: str, severity: Severity, message: str, advice: str, command: str, cause: str = ""
 ) -> Explained:
-    """The same of something that has ended."""
+    """A finding about something that has ended."""
     return structs.replace(explained(history, check, severity, message, advice, command, cause), is_over=True)
 
 
 def ongoing(
     history: LeaseHistory, check: str, severity: Severity, message: str, advice: str, command: str, cause: str = ""
 ) -> Explained:
-    """The same of something that goes on."""
+    """A finding about something that is ongoing."""
     return structs.replace(explained(history, check, severity, message, advice, command, cause), is_over=False)

@@ -1,4 +1,4 @@
-"""Writes that something in the API server refused, and writes of others that a fence refused, as findings."""
+"""Refused writes of a lease, and writes of other objects that a fence refused, as findings."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -17,7 +17,7 @@ _REFUSED_BY: Final = {By.RIGHTS: " for lack of permission", By.OTHER: ""}
 
 
 def refused(history: LeaseHistory, known: Sequence[tuple[int, int]], now: int) -> Iterator[Explained]:
-    """Refused writes by writer, without those within times that another finding explains by them."""
+    """Refused writes by writer, without those that already explain another finding."""
     groups: dict[tuple[str, By, str], list[Refusal]] = {}
     for one in history.refusals:
         if one.is_denied and not any(start <= one.at <= end for start, end in known):

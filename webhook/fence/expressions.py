@@ -5,7 +5,7 @@ object or the lease contains decides whether two names are the same pod. Every t
 expression as a quoted literal.
 
 An API server evaluates the expression of the message for every write, allowed or not, and each variable adds to the
-cost. So what recognizes the usual allowed write uses no variable and comes first in both expressions.
+cost. So the check for the usual allowed write uses no variable and comes first in both expressions.
 """
 
 from typing import Final
@@ -14,7 +14,7 @@ from webhook.policy.fences.holder_template import LONGEST_HOSTNAME, HolderTempla
 from webhook.policy.fences.model import Fence
 
 LONGEST_SHOWN: Final = 128
-"""Characters of a holder identity that a message shows; it may hold a megabyte."""
+"""Characters of a holder identity that a message shows; the identity may have a megabyte."""
 
 _CLAIMS: Final = {
     "pod": "authentication.kubernetes.io/pod-name",
@@ -36,7 +36,7 @@ def writer_condition(fence: Fence) -> str:
 
 
 def variables(fence: Fence) -> tuple[tuple[str, str], ...]:
-    """(name, expression) in the order in which they build on each other."""
+    """(name, expression), each using only those before it."""
     claims = [claim for claim in _CLAIMS if claim == "pod" or any(claim == one.claim for one in fence.holders)]
     found = [(claim, _claim(_CLAIMS[claim])) for claim in claims]
     if any(one.claim == "pod" for one in fence.holders):

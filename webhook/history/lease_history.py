@@ -35,7 +35,7 @@ def _fenced() -> deque[Fenced]:
 
 
 class LeaseHistory(Struct):
-    """What is known of one lease. `at` is the latest moment at which anything was seen of it."""
+    """What is known about one lease. `at` is the latest moment at which it was observed."""
 
     namespace: str
     name: str
@@ -64,7 +64,7 @@ class LeaseHistory(Struct):
 
     @property
     def changes(self) -> int:
-        """How often another replica came to hold it, as far as was seen."""
+        """How often the holder changed to another replica, as far as was seen."""
         return sum(number for how, number in self.handovers.items() if how not in FIRST)
 
     @property
@@ -107,7 +107,7 @@ class LeaseHistory(Struct):
                 self._written(seen.at, seen.writer, seen.act)
 
     def _is_older(self, lease: Lease) -> bool:
-        """Whether a state was there before one that is known, as in logs whose lines are not quite in order."""
+        """Whether a state is older than one that is known, as in logs whose lines are not quite in order."""
         text = lease.metadata.resource_version or ""
         revision = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else 0
         if 0 < revision < self._revision or (self.is_deleted and 0 < revision == self._revision):
@@ -142,11 +142,11 @@ class LeaseHistory(Struct):
         self._passed(moment)
 
     def _begun(self, holder: str, moment: int | None, writer: Writer | None, act: Act, spec: LeaseSpec) -> None:
-        """A lease that was not there, or not known."""
+        """A lease that did not exist before, or was not known."""
         renewed = renewed_at(spec, self.entries)
         tenure = self.tenure
         if tenure and tenure.is_writer and tenure.until is None and tenure.holder and holder.startswith(tenure.holder):
-            # A log without objects showed who writes; now a watch shows as whom.
+            # A log without objects showed who writes; now a watch shows the holder identity.
             tenure.holder, tenure.is_writer = holder, False
             return
         if self._ended_how is not Handover.DELETED and act is not Act.CREATED:
@@ -178,7 +178,7 @@ class LeaseHistory(Struct):
     def _renewed(self, old: LeaseSpec, new: LeaseSpec, at: int, writer: Writer | None) -> None:
         tenure = self.tenure
         if tenure is None or tenure.until is not None:
-            # The holder that had released it goes on under the same name.
+            # The holder that had released it takes it again under the same name.
             self._add(new.holder_identity or "", at, Handover.UNKNOWN, writer)
             return
         tenure.written_by(writer, at)

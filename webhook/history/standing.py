@@ -1,4 +1,4 @@
-"""How a stored lease stands at a moment: whether it is held, since when it has expired, from when another may take it.
+"""The state of a stored lease at a moment: whether it is held, when it expired, when another replica may take it.
 
 The API server's stamp of the last renewal decides, as it does for the rules; only if there is none, the holder's own
 renewTime stands in. All instants are microseconds since 1970.
@@ -26,7 +26,7 @@ RELEASED_DURATION: Final = 1
 
 
 class State(StrEnum):
-    """How a lease stands."""
+    """The state of a lease."""
 
     LIVE = "live"
     EXPIRED = "expired"
@@ -72,7 +72,7 @@ class Standing(Struct, frozen=True):
 
 
 def standing_of(lease: Lease, entries: Sequence[Entry], now: int) -> Standing:
-    """How a lease stands at `now`."""
+    """The state of a lease at `now`."""
     spec = lease.spec
     holder = spec.holder_identity or ""
     # A field that is gone has no owner: one that claims to own it was invented.
@@ -118,7 +118,7 @@ def refined(stamp: int, claimed: int | None) -> int:
 
 
 def ahead(stamp: int | None, claimed: int | None) -> int | None:
-    """How far a client's clock is ahead of the API server's, the doubt of a stamp's whole seconds taken off."""
+    """How far a client's clock is ahead of the API server's, less the uncertainty of a stamp in whole seconds."""
     if stamp is None or claimed is None:
         return None
     return claimed - refined(stamp, claimed)

@@ -16,11 +16,11 @@ SHORTEST_PAUSE: Final = 0.4
 """Seconds between two messages, so that a burst of changes is one message."""
 LONGEST_PAUSE: Final = 1.0
 _SHARE: Final = 4
-"""A message that took long to make is followed by a pause that is longer by so much, so that work stays bounded."""
+"""The pause after a message, as a multiple of the time that making it took, so that work stays bounded."""
 
 
 class Listeners:
-    """How many pages listen, and what each of them gets."""
+    """Counts the pages that listen, and gives each of them its events."""
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
@@ -45,7 +45,7 @@ class Messages:
         return self._events
 
     def close(self) -> None:
-        """Give the place to another page; calling it twice does nothing."""
+        """Free the place for another page; a second call does nothing."""
         with self._closing:
             if not self._is_closed:
                 self._is_closed = True

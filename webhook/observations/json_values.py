@@ -1,6 +1,6 @@
 """Cuts a stream of JSON into its values, and a List into its items, without reading more than one of them at a time.
 
-The text comes in pieces of any size. Values stand one after another, on lines of their own or not; a broken one costs
+The text comes in pieces of any size. Values follow one another, on lines of their own or not; a broken one costs
 only itself. msgspec finds where a value ends (it names the place of the first byte that follows), so text is walked
 through in C; only what is malformed is walked through bracket by bracket.
 """
@@ -17,7 +17,7 @@ from webhook.api.decoder_messages import PLACE, TRAILING, TRUNCATED
 LARGEST: Final = 20 * 1024 * 1024
 """Bytes of one value: as many as an API server reads of one request."""
 MOST_WASTED: Final = 4 * LARGEST
-"""Bytes that may be read again after broken values, before the rest of the stream is given up."""
+"""Bytes that may be read again after broken values, before the rest of the stream is skipped."""
 
 _SMALL: Final = 64 * 1024
 _BLANKS: Final = re.compile(rb"[\s\x1e]*+")
@@ -142,7 +142,7 @@ class _Stream:
         )
 
     def _error(self) -> str:
-        """What msgspec says of the text that is there: nothing if it is one value."""
+        """The error of msgspec about the text read so far: none if it is one value."""
         try:
             _value.decode(memoryview(self._text)[self._start :])
         except RecursionError:
@@ -183,7 +183,7 @@ class _Stream:
             place = self._start
 
     def _skip(self, what: re.Pattern[bytes]) -> bool:
-        """Skip what stands between values; False at the end of the stream."""
+        """Skip what is between values; False at the end of the stream."""
         while True:
             found = what.match(self._text, self._start)
             assert found is not None
@@ -220,7 +220,7 @@ class _Stream:
             self._start = place
 
     def _more(self) -> bool:
-        """Read on, as much again if what waits is large; False at the end of the stream."""
+        """Read more, as much again if much is unread; False at the end of the stream."""
         wanted = max(1, (len(self._text) - self._start) // 2) if len(self._text) - self._start > _SMALL else 1
         parts = [self._text[self._start :]]
         for chunk in self._chunks:

@@ -1,4 +1,4 @@
-"""What is valid in a policy file and may still not be what its author meant."""
+"""What is valid in a policy file but may not be what its author meant."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final

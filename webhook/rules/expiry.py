@@ -34,14 +34,14 @@ def tolerance_of(duration_seconds: int | None) -> int:
 
 
 def whole_seconds(now: int) -> int:
-    """Our clock beside stamps, which have no fractions."""
+    """Our clock in whole seconds, to compare it with stamps."""
     return now - now % SECOND
 
 
 def seen_at(entries: Iterable[Entry]) -> int | None:
     """When the last renewal was seen: the earliest stamp among owners of spec.renewTime.
 
-    A renewal leaves one owner. Whoever joins it later, by an apply of the same value, did not renew.
+    A renewal leaves one owner. A manager that owns it later too, by an apply of the same value, did not renew.
     """
     stamps = (entry.stamp for entry in entries if entry.owns_renew_time)
     return min((stamp for stamp in stamps if stamp is not None), default=None)
@@ -74,12 +74,12 @@ class Expiry(Struct, frozen=True, gc=False):
 
     @property
     def whose_clock(self) -> str:
-        """The end of a clause about the time that is left, if no API server's stamp says how much."""
+        """The end of a clause about the time left: empty, or that it is by the holder's clock for lack of a stamp."""
         return "" if self.from_stamps else " by its own clock"
 
     @property
     def seconds_left(self) -> int:
-        """Whole seconds until a live lease runs out, rounded up, at least 1; 0 for an expired one."""
+        """Whole seconds until a live lease expires, rounded up, at least 1; 0 for an expired one."""
         if self.expired or self.duration_seconds is None or self.seen_at is None:
             return 0
         age = max(0, self.written_at - self.seen_at)

@@ -21,7 +21,7 @@ class Duration(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Transitions(Struct, frozen=True, forbid_unknown_fields=True):
-    """From which count on a jump leads to an overflow: client-go writes int32(count + 1)."""
+    """The count from which on a jump leads to an overflow: client-go writes int32(count + 1)."""
 
     warn_jump_above: int = 1
     deny_from: int = 1_000_000_000

@@ -27,7 +27,7 @@ class Lists(Struct, frozen=True):
     """Both lists of managedFields of a write, and what the write set.
 
     `renewed` is whether the write sets renewTime to another value, `has_renew_time` whether there is one afterwards;
-    `now` is the shell's clock in microseconds since 1970.
+    `now` is the caller's clock in microseconds since 1970.
     """
 
     new: Sequence[Entry]

@@ -68,12 +68,12 @@ class CallerTokens:
         except KeysError as error:
             self.problem = str(error)
             return "failure" if self.problem != before else None
-        # A token of a key that was removed counts no more.
+        # A token whose key was removed is no longer valid.
         self._verified.clear()
         return "success"
 
     def accept(self, head: Head) -> None:
-        """Raise RefusedError unless the head carries a token that proves an API server."""
+        """Raise RefusedError unless the head has a valid token of an API server."""
         scheme, _, token = head.fields.get(b"authorization", b"").partition(b" ")
         if scheme.lower() != b"bearer":
             raise RefusedError(401, "a token of the API server is needed", CHALLENGE)

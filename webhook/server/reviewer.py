@@ -1,4 +1,4 @@
-"""Reviews with what surrounds the pure function: the clock, the deadline, bugs, and who records a verdict."""
+"""Calls the pure function for each review: with the clock, the deadline, the handling of bugs, and observers."""
 
 import time
 import uuid
@@ -56,7 +56,7 @@ class Reviewer:
             for observer in self._observers:
                 observer.responded(response, body, headers, seconds)
         except Exception:  # noqa: BLE001 - any bug of an observer; it is logged
-            # The verdict stands: what only watches must not change it.
+            # The verdict stays: an observer must not change it.
             LOG.exception("a verdict could not be recorded")
         return response
 

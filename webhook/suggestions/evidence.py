@@ -1,4 +1,4 @@
-"""What a suggestion rests on, how many requests from when to when, and what the input cannot show."""
+"""The evidence for a suggestion: how many requests from when to when, and what the input cannot show."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -47,7 +47,7 @@ class Evidence(Struct):
         self.reach(other.last)
 
     def reach(self, at: int | None) -> None:
-        """Reach to a moment."""
+        """Extend the period to a moment."""
         if at is not None:
             self.first = at if self.first is None else min(self.first, at)
             self.last = at if self.last is None else max(self.last, at)
@@ -69,7 +69,7 @@ class Evidence(Struct):
 
 
 class Extent(Struct):
-    """How far the whole input reaches."""
+    """The period that the whole input covers."""
 
     all: Evidence = field(default_factory=Evidence)
     unreadable: int = 0

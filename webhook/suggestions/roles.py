@@ -1,4 +1,4 @@
-"""A Role and a RoleBinding as YAML, as small as what was seen."""
+"""The smallest Role and RoleBinding for what was seen, as YAML."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
@@ -29,7 +29,7 @@ def role_lines(user: str, namespace: str, granted: Uses) -> Iterator[str]:
     kind = "Role" if namespace else "ClusterRole"
     account = Writer(user).name
     home, _, name = account.partition("/")
-    # A colon cannot stand in the name of a service account, so no two of these are the same.
+    # The name of a service account cannot contain a colon, so no two of these are the same.
     title = scalar(f"{name}-leases" if home == namespace else f"{home}:{name}-leases")
     place = [f"  namespace: {scalar(namespace)}"] if namespace else []
     total = Evidence()
@@ -76,7 +76,7 @@ def _rule(resource: str, verbs: Collection[str], names: Sequence[str], why: str)
 
 
 def _counted(verb: str, names: Sequence[str], uses: Mapping[str, Mapping[str, Evidence]]) -> str:
-    """How often a verb was seen, and on what if the rule does not say."""
+    """How often a verb was seen, and on which lease if the rule does not name it."""
     number = sum(uses[name][verb].count for name in names)
     if verb != "create":
         return f"{verb} {number}"

@@ -1,4 +1,4 @@
-"""A timeline as JSON for programs and people: times as RFC 3339, everything under its name."""
+"""A timeline as JSON for programs and people: times as RFC 3339, and a name for every value."""
 
 from typing import Any
 

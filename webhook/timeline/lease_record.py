@@ -1,4 +1,4 @@
-"""One lease as its observations come in: what its history does not keep, as spans, ticks and marks."""
+"""One lease, updated with each observation: what its history does not keep, as spans, ticks and marks."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -37,7 +37,7 @@ KIND_OF_HANDOVER: Final = {
     Handover.DELETED: MarkKind.CREATED,
     Handover.UNKNOWN: MarkKind.TAKEOVER,
 }
-"""Without Handover.SEEN: that it is held already is nothing that happened."""
+"""Without Handover.SEEN: a lease that is held when the input begins is no event."""
 MOST_INPUTS: Final = 8
 """Files that show one lease at the same time, such as a watch and an audit log."""
 _TAKEN: Final = frozenset({Handover.EXPIRED, Handover.STOLEN, Handover.UNKNOWN})
@@ -61,11 +61,11 @@ class LeaseRecord(Struct):
     _is_by_holder: bool = False
     causes: Causes = Causes()
     _shared: Tenure | None = None
-    """The tenure of which it was said that several processes share it."""
+    """The tenure already reported as shared by several processes."""
 
     @property
     def holder(self) -> str:
-        """Who holds it, as it is shown."""
+        """The holder, as it is displayed."""
         tenure = self.history.tenure
         return shown(tenure.holder) if tenure and tenure.until is None else ""
 
@@ -78,7 +78,7 @@ class LeaseRecord(Struct):
         return _runs_out(tenure.last_renewal, self.duration)
 
     def observed(self, seen: Observation, before: Before, bounds: Bounds) -> None:
-        """Take in what its history has just taken in."""
+        """Add the observation that its history has just added."""
         if seen.act is Act.READ:
             return
         at = self._moment(seen, before, bounds)

@@ -30,14 +30,14 @@ from webhook.timeline.summary import summary
 VERSION: Final = 1
 
 _FOR_HTML: Final = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
-"""What could end or open an element stands in texts only, never in the notation of JSON."""
+"""Characters that could end or open an element occur in texts only, never in the notation of JSON."""
 
 _SPAN_KINDS: Final = {kind: number for number, kind in enumerate(SpanKind)}
 _MARK_KINDS: Final = {kind: number for number, kind in enumerate(MarkKind)}
 
 
 def page_data(timeline: Timeline) -> bytes:
-    """The whole timeline as JSON in UTF-8, which may stand within a script element as it is."""
+    """The whole timeline as JSON in UTF-8, which may be put into a script element unchanged."""
     strings = _Strings()
     lanes = [_lane(lane, timeline, strings) for lane in timeline.lanes]
     data = msgspec.json.encode(

@@ -20,7 +20,7 @@ _STEPS: Final = (
 
 
 class Axis(Struct, frozen=True):
-    """From `begins` to `ends` in microseconds since 1970, between `left` and as many pixels from the right."""
+    """From `begins` to `ends` in microseconds since 1970, with margins of `left` pixels on both sides."""
 
     begins: int
     ends: int
@@ -32,12 +32,12 @@ class Axis(Struct, frozen=True):
         return cls(begins, max(ends, begins + SECOND), left)
 
     def x(self, at: int) -> float:
-        """Where an instant is drawn; what lies outside is drawn at the edge."""
+        """Where an instant is drawn; one outside the axis is drawn at its edge."""
         share = (min(max(at, self.begins), self.ends) - self.begins) / (self.ends - self.begins)
         return self.left + share * (WIDTH - 2 * self.left)
 
     def between(self, begins: int, ends: int | None) -> tuple[float, float]:
-        """The left edge and the width of a stretch of time; without an end it goes on."""
+        """The left edge and the width of a stretch of time; without an end, up to the end of the axis."""
         x = self.x(begins)
         return x, self.x(self.ends if ends is None else ends) - x
 

@@ -1,4 +1,4 @@
-"""Renewals as they come in: the latest one by one, older ones counted in buckets, in bounded memory."""
+"""Renewals in bounded memory: the latest one by one, older ones counted in buckets."""
 
 from array import array
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ FEWEST_BUCKETS: Final = 16
 
 
 class TickRecord:
-    """The renewals of one lease. A moment that lies before the last one counts as that one."""
+    """The renewals of one lease. A moment before the last one counts as the last one."""
 
     __slots__ = ("_buckets", "_moments")
 

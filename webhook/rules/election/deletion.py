@@ -1,4 +1,4 @@
-"""Deleting a lease that its holder still keeps alive: leadership rolls at once."""
+"""Deleting a live lease: another process can become the leader at once."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Taking a lease that its holder still keeps alive."""
+"""Taking a live lease from its holder."""
 
 from collections.abc import Iterable
 from typing import Final

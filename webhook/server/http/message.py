@@ -1,4 +1,4 @@
-"""HTTP/1.1 by itself: the head of a request, what it must not say, and a response with its bytes."""
+"""HTTP/1.1 messages: the head of a request, what it must not contain, and a response with its bytes."""
 
 import re
 from collections.abc import Mapping
@@ -17,13 +17,13 @@ _ABSOLUTE: Final = re.compile(rb"\A[A-Za-z][-+.A-Za-z0-9]*://[^/?#]*")
 _ABOUT_UPGRADE: Final = frozenset({b"upgrade", b"connection", b"http2-settings"})
 _CONTINUE: Final = b"100-continue"
 UNUSUAL: Final = frozenset({b"transfer-encoding", b"expect"})
-"""Headers that say how a body comes; kube-apiserver never sends them."""
+"""Headers about how a body is transferred; kube-apiserver never sends them."""
 TOO_LARGE_HEAD: Final = "the head of the request is too large"
 VERSIONS: Final = frozenset({"1.1", "1.0"})
 
 
 class Head(NamedTuple):
-    """What a request says before its body; `length` is its Content-Length, 0 if it has none."""
+    """The part of a request before its body; `length` is its Content-Length, 0 if it has none."""
 
     method: bytes
     path: bytes
@@ -56,7 +56,7 @@ class HttpResponse(Struct, frozen=True, gc=False):
 
 
 class RefusedError(Exception):
-    """A request that is answered before it is whole, and ends its connection."""
+    """A request that is answered before all of it was read; its connection is closed."""
 
     def __init__(self, status: int, reason: str, headers: bytes = b"") -> None:
         super().__init__(status, reason)
@@ -65,7 +65,7 @@ class RefusedError(Exception):
 
 
 def check_size(target: bytes, headers: Headers, largest: int) -> None:
-    """Raise RefusedError if a head has more bytes than `largest`, as good as they were sent."""
+    """Raise RefusedError if a head has more bytes than `largest`, approximately as sent."""
     if len(target) + sum(len(name) + len(value) + 4 for name, value in headers) > largest:
         raise RefusedError(431, TOO_LARGE_HEAD)
 
@@ -91,7 +91,7 @@ def check_head(head: Head, headers: Headers, version: str) -> None:
 
 
 def without_upgrade(method: bytes, target: bytes, headers: Headers, version: str) -> bytes:
-    """A head as bytes, without its wish for another protocol, which a server may ignore (RFC 9110 7.8)."""
+    """A head as bytes, without its request for another protocol, which a server may ignore (RFC 9110 7.8)."""
     first = b"%b %b HTTP/%b" % (method, target, version.encode())
     others = (b"%b: %b" % header for header in headers if header[0] not in _ABOUT_UPGRADE)
     return b"\r\n".join([first, *others, b"", b""])

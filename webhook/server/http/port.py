@@ -102,16 +102,16 @@ class Port:
         return sum(one.state in READING for one in self._connections)
 
     def has_room(self, more: int = 0) -> bool:
-        """Whether so many more bytes may be read beside those that are being read."""
+        """Whether this many more bytes may be read in addition to those being read."""
         return self.bytes_in_flight + more <= self.guards.largest_bytes_in_flight
 
     def accept_size(self, size: int) -> None:
-        """Raise RefusedError if a body of so many bytes is too large."""
+        """Raise RefusedError if a body of this many bytes is too large."""
         if size > self.guards.largest_body:
             raise RefusedError(413, "the body is too large")
 
     def check_room(self, more: int = 0) -> None:
-        """Raise RefusedError if so many more bytes are too many."""
+        """Raise RefusedError if this many more bytes would be too many."""
         if not self.has_room(more):
             raise RefusedError(503, "too many bytes are being read", RETRY)
 

@@ -1,4 +1,4 @@
-"""One log line for each verdict that a person may ask about: a denial, or a write allowed with warnings."""
+"""One log line for each verdict that may need an explanation: a denial, or a write allowed with warnings."""
 
 import logging
 import time
@@ -47,7 +47,7 @@ class ReviewLog:
         LOG.log(level, "warned" if verdict.allowed else "denied", extra={"fields": fields})
 
     def _log_refused(self, response: ReviewResponse, size: int) -> None:
-        """A body that no API server sends, at most once a second: whoever reaches the port could fill the log."""
+        """A body that no API server sends, at most once a second: any client could fill the log otherwise."""
         if self._refused.admit(time.monotonic()) is None:
             return
         reason = response.body.decode().strip()
