@@ -40,13 +40,13 @@ NAMES: Final = {
 
 def located(error: msgspec.ValidationError) -> tuple[str, str]:
     """(problem, path) of an error, the problem in msgspec's words; the path is "" for the whole document."""
-    # The last mark counts: a wrong value, quoted before it, may hold the same characters.
+    # The last mark counts: a wrong value, quoted before it, may contain the same characters.
     problem, mark, path = str(error).rpartition(_AT)
     return (problem, path.removesuffix("`").removeprefix(".")) if mark else (path, "")
 
 
 def reworded(problem: str) -> str:
-    """What must hold instead: `must be an integer, not a string`; "" for a problem of another form."""
+    """What is required instead: `must be an integer, not a string`; "" for a problem of another form."""
     if wrong_type := WRONG_TYPE.fullmatch(problem):
         return f"must be {expected(wrong_type[1])}, not {NAMES[wrong_type[2]]}"
     if bound := _BOUND.fullmatch(problem):
@@ -57,7 +57,7 @@ def reworded(problem: str) -> str:
 
 
 def expected(types: str) -> str:
-    """`int | null` is "an integer": null is as good as absent."""
+    """`int | null` is "an integer": null means the same as absent."""
     names = [name for name in types.split(" | ") if name != "null"] or ["null"]
     return " or ".join(NAMES[name] for name in names)
 

@@ -1,4 +1,4 @@
-"""A review read for its uid alone; the rest is scanned and not decoded."""
+"""A review of which only the uid is read; the rest is scanned but not decoded."""
 
 import re
 from typing import Any, Final
@@ -47,7 +47,7 @@ _FORMS: Final[dict[str, Any]] = {
     "namespace": str | None,
     "operation": str | None,
 }
-"""What a typed decode of the request insists on; the rest of it stays bytes."""
+"""The fields of the request that must have the right types; the rest of it stays bytes."""
 
 
 def identified(body: bytes) -> AdmissionRequest:

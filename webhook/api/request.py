@@ -65,7 +65,7 @@ NO_OPTIONS = Options()
 
 
 class AdmissionRequest(Struct, frozen=True, dict=True):
-    """One write, as the API server asks about it.
+    """One write, as the API server describes it in a review.
 
     `name` and `namespace` are those of the object if the request leaves them empty.
     `contradiction` is set for a request that contradicts itself (a verdict with code 400).

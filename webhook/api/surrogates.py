@@ -9,7 +9,7 @@ _UP_TO_ONE: Final = re.compile(
     rb"(?=\\u[dD][89a-fA-F]" + _HEX + rb")"
 )
 _REPLACEMENT: Final = b"\\ufffd"
-"""As long as what it replaces, so that nothing moves."""
+"""As long as what it replaces, so that all offsets stay the same."""
 
 
 def without_lone_surrogates(document: bytes) -> bytes | None:

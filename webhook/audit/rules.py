@@ -29,13 +29,13 @@ STORED_RULES: Final[dict[str, Rule]] = {
     for id_, rule in RULES.items()
     if Operation.CREATE in rule.operations and id_ not in _ABOUT_REQUESTS and (rule.parity or id_ in _ABOUT_ONE_STATE)
 }
-"""Rules that a stored object can break as it stands."""
+"""Rules that a stored object alone can break."""
 
 OWN_CHECKS: Final = frozenset({"renewal-stamp-tampered", "lease-without-stamps"})
-"""Rules about two states, of which stored objects still show something."""
+"""Rules about two states, some violations of which are still visible in a stored object."""
 
 NOT_APPLICABLE: Final = tuple(sorted(RULES.keys() - STORED_RULES.keys() - OWN_CHECKS))
-"""Rules that compare two states, or ask who writes: nothing that is stored can break them."""
+"""Rules that compare two states, or are about the writer: no stored object can break them."""
 
 _BY_RESOURCE: Final = {
     resource.value: tuple(rule for rule in STORED_RULES.values() if resource in rule.resources) for resource in Resource
@@ -54,7 +54,7 @@ _REPAIRS: Final = {
 
 
 def broken_rules(subject: Subject) -> Iterator[Finding]:
-    """What the rules find in a stored object, as if it were created as it stands."""
+    """What the rules find in a stored object, evaluated as if it were being created."""
     resource = f"{subject.kind.lower()}s"
     request = AdmissionRequest(
         uid="stored",
@@ -75,7 +75,7 @@ def broken_rules(subject: Subject) -> Iterator[Finding]:
         if frozen and frozen.rule == rule.id:
             continue
         if rule.id == "renew-time-in-future" and knows_clock:
-            continue  # the check holder-clock says it, with the measure of the API server
+            continue  # the check holder-clock reports it, measured by the API server's clock
         for found in rule.check(change):
             severity = Severity.ERROR if found.tier is Mode.DENY else Severity.WARNING
             repair = _REPAIRS.get(rule.id, _REPAIR_OF_FIELDS)

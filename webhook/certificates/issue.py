@@ -92,7 +92,7 @@ def create_authority(now: dt.datetime) -> Authority:
 def issue_leaf(authority: Authority, names: Sequence[str], days: float, now: dt.datetime) -> Leaf:
     """A new key and a serving certificate for `names` (DNS names or IP addresses), valid for `days` from now.
 
-    It never outlives its CA.
+    It never ends after its CA.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     end = min(now + dt.timedelta(days=days), authority.certificate.not_valid_after_utc)

@@ -74,7 +74,7 @@ def _not_applicable() -> str:
 
 
 def _report(findings: Sequence[Finding], audit: Audit) -> Report:
-    """Everything that was examined, what is good too."""
+    """Everything that was examined, including objects without findings."""
     by_object: dict[str, list[Finding]] = {}
     for one in findings:
         by_object.setdefault(f"{one.kind} {one.namespace}/{one.name}", []).append(one)

@@ -22,7 +22,7 @@ def update(file: CaseFile, verdicts: Mapping[int, Expectation]) -> None:
     """Write the verdicts of cases, counted from 0.
 
     Raises:
-        Failure: the file cannot be written, or its layout is such that something else would change.
+        Failure: the file cannot be written, or its layout would make something else change.
 
     """
     text = updated(file.text, verdicts)

@@ -82,7 +82,7 @@ Color only on a terminal; NO_COLOR turns it off.
 click.version_option(package_name="lease-webhook", prog_name="lease-webhook", message="%(prog)s %(version)s")(PROGRAM)
 
 COMPLETE: Final = "_LEASE_WEBHOOK_COMPLETE"
-"""The environment variable with which the shell's completion asks this program; click gives it its values."""
+"""The environment variable through which the shell requests completions; click defines its values."""
 
 
 def run(argv: Sequence[str], name: str) -> int:
@@ -103,13 +103,13 @@ def run(argv: Sequence[str], name: str) -> int:
     except click.ClickException as problem:
         return _complain(problem, name)
     finally:
-        # What was printed must arrive, or the exit code would say too much.
+        # If the output cannot be written, the exit code must not be that of a success.
         sys.stdout.flush()
     return code
 
 
 def _complain(problem: click.ClickException, name: str) -> int:
-    """Say on standard error why a command cannot go on; gives the exit code."""
+    """Print on standard error why a command cannot continue; gives the exit code."""
     command = problem.ctx.command_path if isinstance(problem, click.UsageError) and problem.ctx else ""
     text = problem.format_message()
     if isinstance(problem, click.NoSuchOption | click.NoSuchCommand) and problem.possibilities:

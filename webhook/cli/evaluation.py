@@ -31,7 +31,7 @@ class Evaluation(Struct, frozen=True):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a person is warned of: by the verdict, and of unknown fields."""
+        """All warnings: those of the verdict, and those about unknown fields."""
         return (*self.verdict.warnings, *self.unknown_fields)
 
 
@@ -97,7 +97,7 @@ def _is_unknown_version(request: AdmissionRequest) -> bool:
 
 
 def _deny_version(request: AdmissionRequest, verdict: Verdict) -> Verdict:
-    """`serve` lets an unknown version pass, lest a typo in its configuration brick a cluster; a file can wait."""
+    """`serve` admits an unknown version: a typo in its configuration must not stop a cluster. `check` denies it."""
     known = tuple(f"{GROUP}/{version}" for version in DECODED_VERSIONS[Resource(request.resource)])
     error = not_supported("apiVersion", f"{GROUP}/{request.version}", known)
     text = f"{error.body} (lease webhook)"

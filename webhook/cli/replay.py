@@ -46,7 +46,7 @@ Example:
 
 
 class Change(StrEnum):
-    """What another policy makes of a review."""
+    """How another policy changes the outcome of a review."""
 
     NEWLY_DENIED = "newly denied"
     NEWLY_WARNED = "newly warned"
@@ -86,7 +86,7 @@ class Pair(Struct, frozen=True):
 @policy_option("the policy to compare with: show what it would change", "--against", metavar="B")
 @format_option("json prints one line per review", FORMATS)
 def command(*, directories: tuple[str, ...], policy: str | None, against: str | None, output: str) -> int:
-    """Evaluate everything and say what came of it."""
+    """Evaluate everything and print the result."""
     first = load_policy(policy)
     if against is None:
         return _replay(directories, first, policy or first.preset, output)

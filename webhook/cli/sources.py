@@ -1,6 +1,6 @@
-"""What `check` and `replay` are pointed at: reviews and manifests in files, directories and standard input.
+"""The inputs of `check` and `replay`: reviews and manifests in files, directories and standard input.
 
-Nothing here evaluates. One broken document costs only itself.
+Nothing here evaluates. After a broken document the next one is read.
 """
 
 import json
@@ -27,10 +27,10 @@ INDEX: Final = "index.jsonl"
 """Beside recordings: one JSON object for each file, with `file` (a path from here) and `received` (RFC 3339)."""
 
 FOREIGN: Final = "not a Kubernetes object"
-"""What a skipped file is called that was found by searching, and holds something else."""
+"""The kind of a skipped file that was found by searching and contains something else."""
 
 _OURS: Final = re.compile(r"""\bkind["']?\s{0,9}:\s{0,9}["']?(?:Lease|LeaseCandidate|AdmissionReview)(?:List)?\b""")
-"""What a broken document says that was to be one of ours."""
+"""How a broken document is recognized as one of a kind that is evaluated."""
 
 Document = dict[str, Any]
 
@@ -89,7 +89,7 @@ Item = Review | Manifest | Unreadable | Skipped
 
 
 class Foreign(Enum):
-    """What becomes of text that is not a Kubernetes object."""
+    """What to do with text that is not a Kubernetes object."""
 
     UNREADABLE = 0
     SKIPPED_BELOW_DIRECTORIES = 1
@@ -103,7 +103,7 @@ def read(paths: Sequence[str], ignore: Sequence[str] = (), *, foreign: Foreign =
     Args:
         paths: files, `-`, or directories, which are searched for .json, .jsonl, .yaml and .yml files.
         ignore: shell patterns of what is not read below a directory.
-        foreign: what becomes of text that is not a Kubernetes object.
+        foreign: what to do with text that is not a Kubernetes object.
 
     """
     for path in paths:
@@ -142,7 +142,7 @@ def _file(path: str) -> Iterator[Item]:
 
 
 def _documents(path: str, file: BinaryIO) -> Iterator[Item]:
-    """The items of one file; whether the first is alone is known when the second is there."""
+    """The items of one file; the first is given once it is known whether there is a second."""
     values = _values(file, by_line=path.endswith(".jsonl"))
     first = next(values, None)
     if first is None:
@@ -178,7 +178,7 @@ def _parsed(part: documents.Part, *, by_line: bool) -> Iterator[tuple[str, objec
     except json_text.NotJsonError:
         if by_line:
             raise
-        # YAML knows braces too. If it fails as well, what JSON says is the better hint.
+        # YAML has braces too. If it fails as well, the error of the JSON parser is the better hint.
         try:
             value = kubernetes_yaml.parse(part.text)
         except YamlError:
@@ -214,7 +214,7 @@ def item_of(origin: Origin, raw: str, value: object) -> Item:
 
 
 def _mistyped(kind: object, api_version: object) -> str:
-    """What is wrong with a document that is half one of ours; "" if another group has such a kind."""
+    """What is wrong with a document of one of our kinds; "" if the kind is that of another group."""
     if kind in KIND_OF.values():
         alike = isinstance(api_version, str) and "/" in api_version
         return "" if alike else f"a {kind} needs apiVersion: {GROUP}/v1 or another version of that group"
@@ -225,7 +225,7 @@ def encoded(document: Document) -> bytes:
     """The document as JSON.
 
     Raises:
-        ValueError: it is larger than any API server would take, as aliases can make it.
+        ValueError: it is larger than any API server accepts, which aliases can cause.
 
     """
     try:

@@ -102,7 +102,7 @@ def _server(host: str, port: int, app: Any, listener: socket.socket) -> "BaseWSG
 
 
 def _read(feed: "Feed", paths: Sequence[str]) -> None:
-    """Read the input; a broken part of it is said on the terminal."""
+    """Read the input; a broken part of it is reported on the terminal."""
     for item in in_order_of_time(inputs(paths), time.time_ns() // 1000 + BOUND):
         error = getattr(item, "error", None)
         if error:

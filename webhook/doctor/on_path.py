@@ -13,7 +13,7 @@ from webhook.doctor.namespaces import may_select
 
 
 class OnPath(Struct, frozen=True):
-    """A webhook that may see writes of a lease; `timeout` in seconds, `kind` is `validating` or `mutating`."""
+    """A webhook that may be called for writes to a lease; `timeout` in seconds, `kind` `validating` or `mutating`."""
 
     name: str
     kind: str

@@ -27,7 +27,7 @@ def kubectl(namespace: str) -> str:
 
 
 def pod_of_holder(namespace: str, holder: str) -> str:
-    """What became of the process of a holder."""
+    """What happened to the process of a holder."""
     where, pod = kubectl(namespace), pod_of(holder)
     if not pod:
         return f"{where} get pods"
@@ -36,7 +36,7 @@ def pod_of_holder(namespace: str, holder: str) -> str:
 
 
 def pod_of_writer(namespace: str, writer: Writer) -> str:
-    """Who it is that writes."""
+    """Who writes."""
     where, pod = kubectl(namespace), pod_of(writer.pod)
     return f"{where} describe pod {pod}" if pod else f"{where} get pods"
 

@@ -1,4 +1,4 @@
-"""How long a lease had no leader: less than it had no renewal, as a leader that is cut off goes on for a while.
+"""How long a lease had no leader: less than it had no renewal, because a leader that is cut off leads for a while.
 
 client-go's deadline begins with the first try after the last renewal, one retry period later.
 Source: client-go `tools/leaderelection/leaderelection.go`, `renew`.
@@ -27,7 +27,8 @@ def goes_on_for(duration: int | None) -> int:
 def range_without_leader(gap: int, duration: int | None, *, renewed_again: bool = False) -> tuple[int, int]:
     """Microseconds without a leader, at least and at most; `gap` is from the last renewal to the next one.
 
-    A process that died led no longer, one that lived led on. One that renewed again lived: before its deadline it led.
+    A process that ended did not lead any more; one that kept running led until its deadline. If it renewed again, it
+    had kept running.
     """
     if renewed_again:
         return 0, max(0, gap - deadline_of(duration))

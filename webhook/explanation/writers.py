@@ -15,7 +15,7 @@ _SHOWN: Final = 4
 
 
 def writers(history: LeaseHistory, standing: Standing | None) -> Iterator[Explained]:
-    """What the writers of a lease have to do with one another."""
+    """Findings about several writers of one lease."""
     several = [one for one in history.tenures if one.has_several_writers and len(one.writers) > 1]
     if several:
         yield _shared_identity(history, several[-1])

@@ -12,7 +12,7 @@ from webhook.history.tenure import Tenure
 from webhook.rules.times import SECOND
 
 _KEPT: Final = 200
-"""Intervals and silences that are remembered: a stream may be of any length."""
+"""Intervals and silences that are kept: a stream may be of any length."""
 _PAIRS: Final = 5
 """Pairs of intervals that must be alike."""
 FEWEST: Final = 3
@@ -142,19 +142,19 @@ class Company(Struct, frozen=True):
 
     @property
     def is_known(self) -> bool:
-        """Whether any other lease could say something."""
+        """Whether any other lease can serve as a comparison."""
         return self.late + self.on_time > 0
 
     @property
     def all_were_late(self) -> bool:
-        """Whether most were late: then the fault is what they share, the API server or what lies behind it."""
+        """Whether most were late: then the cause is what they share, the API server or what it depends on."""
         return self.late > self.on_time
 
 
 def company(others: Iterable[Renewals], start: int, end: int) -> Company:
     """How many other leases were late, and how many were renewed as usual, between two instants.
 
-    Only leases count that were renewed before, and often enough to be missed within that time.
+    Only leases that had been renewed before count, if often enough that a renewal would be missed within that time.
     """
     late = on_time = 0
     for other in others:

@@ -1,4 +1,4 @@
-"""Which objects an installation consists of. Pure: what was rendered ahead goes in, objects come out.
+"""Which objects an installation consists of, computed from what was rendered in advance, without I/O.
 
 `make derived` renders with kustomize, for each overlay with a certificate: the whole installation, and for each
 component the objects that differ. The components `observe` and `strict` change the entry of the webhook configuration
@@ -25,7 +25,7 @@ Pieces = Mapping[str, Sequence[Object]]
 
 
 def composed(pieces: Pieces, components: Collection[str]) -> list[Object]:
-    """The objects, the webhook configuration last: what it calls is there before it."""
+    """The objects, the webhook configuration last: what it calls must exist before it."""
     found = _by_name(pieces[""])
     changing = "+".join(name for name in CHANGING if name in components)
     if changing:
@@ -50,7 +50,7 @@ def with_image(objects: Sequence[Object], image: str) -> None:
 
 
 def with_policy(objects: Sequence[Object], text: str) -> None:
-    """Take this policy in the place of the shipped one."""
+    """Use this policy instead of the shipped one."""
     for thing in objects:
         if thing["kind"] == "ConfigMap" and "policy.yaml" in thing["data"]:
             thing["data"]["policy.yaml"] = text

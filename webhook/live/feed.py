@@ -26,7 +26,7 @@ _DELAYS: Final = 64
 _LONGEST_SEARCH: Final = 0.2
 """Seconds in which causes are sought for one message."""
 _EVERY: Final = 16
-"""Of many changes only some tell what time it is."""
+"""Of many changes, one in so many updates the clock."""
 
 
 class Change(Struct, frozen=True):

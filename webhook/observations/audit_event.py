@@ -1,4 +1,4 @@
-"""An event of the API server's audit log: who asked for what of a lease, when, and what came of it.
+"""An event of the API server's audit log: who requested what for a lease, when, and with which result.
 
 Source: kubernetes/apiserver `pkg/apis/audit/v1/types.go`. At level Metadata an event has no objects.
 """
@@ -59,7 +59,7 @@ class Status(Struct, frozen=True):
 
 
 class AuditEvent(Struct, frozen=True, rename="camel"):
-    """What of an audit event counts here."""
+    """The parts of an audit event that are used here."""
 
     verb: str = ""
     stage: str = ""

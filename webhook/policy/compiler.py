@@ -100,7 +100,7 @@ def _overrides(overrides: list[Override], default: LeasePolicy) -> dict[Operatio
 def _exemptions(exemptions: list[Exemption]) -> Exemptions:
     users: dict[str, LeaseIndex[Exempted]] = {user: _everywhere() for user in EXEMPT_USERS}
     groups: dict[str, LeaseIndex[Exempted]] = {group: _everywhere() for group in EXEMPT_GROUPS}
-    anybody: LeaseIndex[Exempted] = LeaseIndex()
+    anyone: LeaseIndex[Exempted] = LeaseIndex()
     for position, exemption in enumerate(exemptions):
         path = f"exempt[{position}]"
         names = users_of(exemption)
@@ -110,9 +110,9 @@ def _exemptions(exemptions: list[Exemption]) -> Exemptions:
         indexes += [groups.setdefault(group, LeaseIndex()) for group in exemption.groups]
         operations = operations_of(exemption) if exemption.operations else [ALL]
         exempted: Exempted = dict.fromkeys(product(rules_of(exemption) or [ALL], operations), until_of(exemption))
-        for index in indexes or [anybody]:
+        for index in indexes or [anyone]:
             _put(index, exemption, exempted, _longer, path)
-    return Exemptions(users, groups, anybody)
+    return Exemptions(users, groups, anyone)
 
 
 def _everywhere() -> LeaseIndex[Exempted]:

@@ -1,4 +1,4 @@
-"""From the values of a policy file to its typed document, or to an error that its writer can act on."""
+"""From the values of a policy file to its typed document, or to an error that says what to correct."""
 
 import ast
 import re
@@ -30,7 +30,7 @@ _DOCUMENT: Final = inspect.type_info(PolicyDocument)
 
 
 def converted(value: Value) -> PolicyDocument:
-    """The typed document; everything that one key can violate by itself is checked here.
+    """The typed document; everything that can be checked for one key by itself is checked here.
 
     Raises:
         PolicyError: the first problem, with its path.

@@ -67,7 +67,7 @@ class Exemptions(Struct, frozen=True):
 
     users: Mapping[str, LeaseIndex[Exempted]]
     groups: Mapping[str, LeaseIndex[Exempted]]
-    anybody: LeaseIndex[Exempted]
+    anyone: LeaseIndex[Exempted]
 
 
 class Policy(Struct, frozen=True):
@@ -120,7 +120,7 @@ class Policy(Struct, frozen=True):
     def exempt_rules(self, user: UserInfo, namespace: str, name: str, operation: Operation, now: int) -> frozenset[str]:
         """The ids of the rules that this writer is exempt from for such a write; `now` in microseconds since 1970."""
         exemptions = self.exemptions
-        indexes = [exemptions.anybody]
+        indexes = [exemptions.anyone]
         if user.username in exemptions.users:
             indexes.append(exemptions.users[user.username])
         indexes.extend(exemptions.groups[group] for group in user.groups if group in exemptions.groups)

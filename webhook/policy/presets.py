@@ -1,4 +1,4 @@
-"""The three presets, made from the modes that stand on each rule."""
+"""The three presets, made from the modes in each rule."""
 
 from functools import cache
 from typing import Final

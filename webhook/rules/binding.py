@@ -7,7 +7,7 @@ from msgspec import Struct
 from webhook.api.user import UserInfo
 
 POD: Final = "${pod}"
-"""Stands in a holder template for the pod name of the writer's token."""
+"""In a holder template, the pod name of the writer's token."""
 
 
 class Binding(Struct, frozen=True):

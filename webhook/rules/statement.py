@@ -1,4 +1,4 @@
-"""What an admitted write did and what may follow: the sentence of a warning, with names that can be cut."""
+"""What an admitted write did and what may follow: the sentence of a warning, with names that can be truncated."""
 
 from typing import Final
 

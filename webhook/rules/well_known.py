@@ -1,4 +1,4 @@
-"""Names that Kubernetes gives to namespaces, groups, users and versions, and that several rules know."""
+"""Kubernetes' names of namespaces, groups, users and versions that several rules use."""
 
 from typing import Final
 
@@ -21,7 +21,7 @@ CLEANUP_CONTROLLERS: Final = frozenset(
         "system:kube-controller-manager",
     }
 )
-"""Users whose work is to delete: a namespace or an owner is going away."""
+"""Users that delete objects because their namespace or owner is deleted."""
 
 FIRST_CANDIDATE_VERSION: Final = "v1alpha1"
 """The only LeaseCandidate version with a list of strategies in order of preference (Kubernetes 1.31).

@@ -1,4 +1,4 @@
-"""Starts the server: gunicorn as the manager of worker processes, from our options and not from files or variables."""
+"""Starts the server: gunicorn manages the worker processes, with our options and not from files or variables."""
 
 import logging
 import os
@@ -54,7 +54,7 @@ def serve(options: Options) -> None:
 
 
 class Application(BaseApplication):  # type: ignore[misc] # gunicorn has no types
-    """gunicorn's view of us."""
+    """The application as gunicorn sees it."""
 
     def __init__(self, options: Options, memory: Path, policy_file: PolicyFile, tokens: "CallerTokens | None") -> None:
         self._options = options
@@ -95,7 +95,7 @@ class GunicornLog(Logger):  # type: ignore[misc] # gunicorn has no types
         for name in ("webhook.server", "gunicorn.error", "asyncio"):
             logger = logging.getLogger(name)
             logger.handlers = [STDOUT]
-            # Theirs are about booting and closing; ours say what an operator asks.
+            # gunicorn's lines are about starting and stopping; ours say what an operator needs.
             logger.setLevel(logging.INFO if name == "webhook.server" else logging.WARNING)
             logger.propagate = False
         logging.captureWarnings(capture=True)

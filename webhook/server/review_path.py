@@ -1,4 +1,4 @@
-"""What the head of a request says: which paths are ours, how much time there is, whether the body is JSON."""
+"""From the head of a request: how much time there is, and whether the body is JSON."""
 
 import functools
 import re

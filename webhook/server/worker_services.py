@@ -1,4 +1,4 @@
-"""What one worker serves: ports, policy, certificate and counters, and what is done again and again for them."""
+"""What one worker serves: ports, policy, certificate and counters, and their periodic tasks."""
 
 import logging
 import time
@@ -86,7 +86,7 @@ class WorkerServices:
         self._use_policy()
 
     def run_due(self, now: float) -> None:
-        """Do what is due; `now` is monotonic seconds."""
+        """Run the tasks that are due; `now` is monotonic seconds."""
         for one in self._periodic:
             if now >= one.due:
                 one.due = now + one.seconds
@@ -101,7 +101,7 @@ class WorkerServices:
         STDOUT.stop()
 
     def readiness(self) -> Readiness:
-        """Whether this worker can evaluate and be trusted, and what a person must repair.
+        """Whether this worker can evaluate and be trusted, and what an operator must fix.
 
         A refused file does not make the server unready: every replica mounts the same file, so all of them would drop
         out at once, and with `failurePolicy: Fail` that stops renewals. The last good one stays in use.

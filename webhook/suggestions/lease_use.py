@@ -1,4 +1,4 @@
-"""Who wrote one lease, under which holders: what a binding of it can rest on."""
+"""Who wrote one lease, under which holders: the evidence for a binding."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -53,7 +53,7 @@ class LeaseUse(Struct):
         writer = seen.writer
         user = writer.user if writer else UNKNOWN
         if not seen.is_stored:
-            # A conflict is part of an elector's life.
+            # Electors that race cause conflicts.
             if seen.answer and seen.answer.code in REFUSED:
                 self.refused.setdefault((user, "; ".join(suspicions)), Evidence()).add(seen)
             return

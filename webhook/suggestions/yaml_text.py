@@ -11,7 +11,7 @@ LONGEST_COMMENT: Final = 400
 
 _PLAIN: Final = re.compile(r"[A-Za-z](?:[A-Za-z0-9./-]*[A-Za-z0-9])?")
 _WORDS: Final = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})
-"""What YAML 1.1 reads as something else than text."""
+"""What YAML 1.1 does not read as text."""
 
 
 def scalar(text: str) -> str:

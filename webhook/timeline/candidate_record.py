@@ -1,4 +1,4 @@
-"""One LeaseCandidate of a coordinated election as its observations come in."""
+"""One LeaseCandidate of a coordinated election, updated with each observation."""
 
 from msgspec import Struct, field
 
@@ -17,7 +17,7 @@ from webhook.timeline.ticks import TickRecord
 
 
 class CandidateRecord(Struct):
-    """What happened to one candidate; `lease` is the name of the lease that it offers itself for."""
+    """What happened to one candidate; `lease` is the name of the lease that it is a candidate for."""
 
     lease: str = ""
     spans: SpanRecord = field(default_factory=SpanRecord)

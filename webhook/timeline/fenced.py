@@ -1,4 +1,4 @@
-"""Writes of other objects that a fence refused, by the lease that the fence asks for."""
+"""Writes of other objects that a fence refused, by the lease of the fence."""
 
 from typing import Final
 
@@ -14,14 +14,14 @@ MOST_FENCES: Final = 10_000
 
 
 class FencedWrites(Struct):
-    """`unplaced` counts, by fence, writes of which the log does not say which lease the fence asks for."""
+    """`unplaced` counts, by fence, writes for which the log does not show the lease of the fence."""
 
     marks: dict[Key, MarkRecord] = field(default_factory=dict)
     unplaced: dict[str, int] = field(default_factory=dict)
     _leases: dict[str, Key] = field(default_factory=dict)
 
     def lease_of(self, seen: Fenced) -> Key | None:
-        """The lease that the fence asks for; None, and counted, if no message of that fence named it so far."""
+        """The lease of the fence; None, and counted, if no message of that fence has named it so far."""
         key = (seen.namespace, seen.name) if seen.name else self._leases.get(seen.fence)
         if key is None:
             if seen.fence in self.unplaced or len(self.unplaced) < MOST_FENCES:
@@ -31,7 +31,7 @@ class FencedWrites(Struct):
         return key
 
     def observe(self, seen: Fenced, key: Key, holder: str) -> None:
-        """Take in a write that concerns a lease; `holder` is who holds that."""
+        """Add a write that concerns a lease; `holder` is the holder of that lease."""
         if key not in self.marks and len(self.marks) >= MOST_FENCES:
             return
         what = "refused" if seen.is_refused else "noted, and did not refuse,"

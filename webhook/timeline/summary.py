@@ -74,7 +74,7 @@ def longest_gap(lane: Lane, until: int) -> Gap | None:
 
 
 def summary(lane: Lane, until: int) -> str:
-    """What a person should know first about this lane; `until` is the end of the timeline."""
+    """The most important facts about this lane; `until` is the end of the timeline."""
     led = [span for span in lane.spans if span.kind not in UNLED]
     if not led:
         return "No one held it." if lane.spans else "It was not seen."
@@ -168,7 +168,7 @@ def _in_words(gap: Gap, until: int) -> str:
 
 
 def _moment(at: int, until: int) -> str:
-    """An instant within a sentence: as of lengths, a tenth of a second counts."""
+    """An instant within a sentence: like a length, to a tenth of a second."""
     tenth = at % SECOND // (SECOND // 10)
     text = clock(at, until)
     return f"{text.removesuffix('Z')}.{tenth}Z" if tenth else text

@@ -1,4 +1,4 @@
-"""What marks and lanes say: text from a cluster, cut and with everything invisible shown as an escape."""
+"""The texts of marks and lanes: text from a cluster, truncated, with everything invisible escaped."""
 
 from typing import Final
 

@@ -95,7 +95,7 @@ def _each(lanes: Sequence[Lane]) -> Iterator[Lane]:
 
 
 def _lower(most: _Most, lanes: Sequence[Lane]) -> bool:
-    """Halve the limit of what takes most room; false if nothing can be lowered."""
+    """Halve the limit of what takes most space; false if nothing can be lowered."""
     every = list(_each(lanes))
     texts = sum(len(text) for text in {mark.text for lane in every for mark in lane.marks})
     sizes = {

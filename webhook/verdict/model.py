@@ -14,7 +14,7 @@ class Cause(Struct, frozen=True, gc=False):
 
 
 class Verdict(Struct, frozen=True, gc=False):
-    """Allow or deny, with everything that is said about it.
+    """Allow or deny, with everything that the response and the log say about it.
 
     `code` is 200 when allowed, else 400, 403 or 422; `audit_annotations` are (key, value) pairs in a fixed order.
     """

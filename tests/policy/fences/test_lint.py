@@ -37,7 +37,7 @@ def test_notes() -> None:
             "fences[1] (other): lease shop/other has no binding: anyone with write access to it can move the fence; "
             "add it to bindings"
         ),
-        "fences[1] (other).holder: ${node} cannot tell apart two pods on the same node",
+        "fences[1] (other).holder: ${node} cannot distinguish two pods on the same node",
         "fences[1] (other): mode warn denies nothing, even if the lease does not exist",
         "fences[0] and fences[1] cover the same writes for two leases: a pod must hold both leases to write",
     ]

@@ -15,7 +15,7 @@ def fence_notes(fences: Sequence[Fence], bound: Collection[tuple[str, str]]) -> 
                 "add it to bindings"
             )
         if any(template.claim == "node" for template in fence.holders):
-            yield f"{path}.holder: ${{node}} cannot tell apart two pods on the same node"
+            yield f"{path}.holder: ${{node}} cannot distinguish two pods on the same node"
         if fence.mode != "deny" and fence.missing_lease == "deny":
             yield f"{path}: mode {fence.mode} denies nothing, even if the lease does not exist"
     for earlier, later in overlaps(fences):

@@ -39,6 +39,6 @@ class Fence(Struct, frozen=True):
     @property
     def denies_if_lease_is_missing(self) -> bool:
         """Whether all writes of the writers are denied while the lease does not exist."""
-        # A parameter that is not found is an error of the configuration: the API server denies it whatever the actions
         # If the parameter is not found, the API server denies the write as an error of the configuration, whatever the
+        # actions of the binding are. So only a fence in mode deny may set that.
         return self.mode == "deny" and self.missing_lease == "deny"

@@ -1,4 +1,4 @@
-"""holderIdentity of a Lease: what it may look like, and whether it looks like its writer."""
+"""holderIdentity of a Lease: its form, and whether it names the pod of its writer."""
 
 import unicodedata
 from collections.abc import Iterable

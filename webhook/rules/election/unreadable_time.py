@@ -1,4 +1,4 @@
-"""Times that an API server stores and then no client can decode: one such write kills a live leader."""
+"""Times that an API server stores but no client can decode: one such write ends a live leader."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice

@@ -89,7 +89,7 @@ class Connection(asyncio.Protocol):
                 return
             if self.state is IDLE and not self._unread:
                 known = port.known_heads.find(data)
-                if known is not None and port.has_room(known[0].length):
+                if known is not None and port.may_read(known[0].length):
                     self._begun = self._now
                     port.accept(known[0], self.client_names)
                     self._respond(*known, keep_alive=True)

@@ -1,4 +1,4 @@
-"""Heads of requests that were answered before, so that the same bytes are not parsed and looked at again.
+"""Heads of requests that were answered before, so that the same bytes are not parsed and checked again.
 
 kube-apiserver sends the same few headers with each review; only Content-Length differs. What a head means follows from
 its bytes alone, as long as they stand where a request may begin, so a table from bytes to meaning is as good as the
@@ -13,7 +13,7 @@ MOST_HEADS: Final = 1024
 LONGEST_HEAD: Final = 512
 """Bytes. kube-apiserver's heads have about 250; one that carries a token is not kept."""
 MOST_FIELDS: Final = 16
-"""With the numbers above this bounds the memory that clients can fill with heads of their own: some 4 MiB."""
+"""With the numbers above this bounds the memory that clients can fill with heads of their own: about 4 MiB."""
 
 _END: Final = b"\r\n\r\n"
 
@@ -36,7 +36,7 @@ class KnownHeads:
         return head, data[begin:]
 
     def remember(self, data: bytes, head: Head) -> None:
-        """Know `head`, the last one that was read from `data`, which began where a request may begin.
+        """Remember `head`, the last one that was read from `data`, which began where a request may begin.
 
         The sum shows whether `data` was this request alone: with anything before, between or after it would be larger.
         """

@@ -101,7 +101,7 @@ class Port:
         """How many requests have begun and are not whole."""
         return sum(one.state in READING for one in self._connections)
 
-    def has_room(self, more: int = 0) -> bool:
+    def may_read(self, more: int = 0) -> bool:
         """Whether this many more bytes may be read in addition to those being read."""
         return self.bytes_in_flight + more <= self.guards.largest_bytes_in_flight
 
@@ -110,9 +110,9 @@ class Port:
         if size > self.guards.largest_body:
             raise RefusedError(413, "the body is too large")
 
-    def check_room(self, more: int = 0) -> None:
+    def check_bytes(self, more: int = 0) -> None:
         """Raise RefusedError if this many more bytes would be too many."""
-        if not self.has_room(more):
+        if not self.may_read(more):
             raise RefusedError(503, "too many bytes are being read", RETRY)
 
     def opened(self, connection: SharedConnection, weight: int) -> None:

@@ -166,7 +166,7 @@ class RequestReader:
             check_size(self._target, headers, self._largest_head)
         check_head(head, headers, parser.get_http_version())
         self._port.accept_size(head.length)
-        self._port.check_room(head.length)
+        self._port.check_bytes(head.length)
         self._port.accept(head, self._connection.client_names)
         self._connection.head_accepted(head)
 
@@ -195,7 +195,7 @@ class RequestReader:
         self._in_flight += size
         self._port.bytes_in_flight += size
         self._port.accept_size(self._body_size)
-        self._port.check_room()
+        self._port.check_bytes()
 
     def _asks_for_other_protocol(self) -> bool:
         # CONNECT does as well, but that is refused.

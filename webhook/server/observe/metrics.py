@@ -200,7 +200,7 @@ class Metrics:
             self._lost[what] = total
 
     def show_policy(self, policy: Policy) -> None:
-        """Say which policy holds."""
+        """Show which policy is in force."""
         if self._shown_policy is not None:
             self._shown_policy.set(0)
         self._shown_policy = self._policy.labels(policy.preset, policy.digest, policy.mode.word)

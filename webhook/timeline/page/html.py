@@ -1,4 +1,4 @@
-"""Puts the page together: markup, style, scripts, the library that draws, and the data.
+"""Assembles the page: markup, style, scripts, the library that draws, and the data.
 
 Everything that comes from a cluster travels in one JSON block, which no browser executes, and is shown as text. The
 Content-Security-Policy of the page names each script and the style by hash, so nothing else runs, even if some text
@@ -35,7 +35,7 @@ SCRIPTS: Final = (
     "live.js",
     "main.js",
 )
-"""In the order in which they run; each may call what stands above it, and all may be called once the page is there."""
+"""In the order in which they run; each may call what is above it, and everything once the page has loaded."""
 
 
 def render(timeline: Timeline, *, events: str = "") -> str:
@@ -62,7 +62,7 @@ def render(timeline: Timeline, *, events: str = "") -> str:
 
 @cache
 def content_security_policy(*, events: str = "") -> str:
-    """The policy that the page carries itself; a server may send it as a header, too."""
+    """The policy that the page contains; a server may send it as a header, too."""
     library, style, scripts = _parts()
     hashes = " ".join(_source(script) for script in (library, *scripts))
     return "; ".join(

@@ -1,4 +1,4 @@
-// The kinds of marks: a shape of its own for each, so that no color is needed to tell them apart.
+// The kinds of marks: a shape of its own for each, so that no color is needed to distinguish them.
 "use strict";
 
 /** A shape of our own, of straight lines in a square from -1 to 1. */

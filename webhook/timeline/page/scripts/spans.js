@@ -166,10 +166,10 @@ function updateSpan(node, one, bar) {
 function updateWords(node, one, bar) {
   const [span] = one.items;
   const kind = one.items.length > 1 ? "several" : span.kind;
-  const room = (span.quietFrom === undefined ? one.ends : Math.min(one.ends, one.quiet)) - one.begins;
+  const width = (span.quietFrom === undefined ? one.ends : Math.min(one.ends, one.quiet)) - one.begins;
   const fixed = { overdue: "overdue", leaderless: "no leader" }[kind];
   const words =
-    kind === "held" ? fitted(span.holder, room - 10) : fixed && fixed.length * CHARACTER < room - 4 ? fixed : "";
+    kind === "held" ? fitted(span.holder, width - 10) : fixed && fixed.length * CHARACTER < width - 4 ? fixed : "";
   put(
     node,
     { class: `in ${kind}${isDimmed(span) ? " dimmed" : ""}`, x: (one.begins + 6).toFixed(1), y: bar.top + 15 },
