@@ -96,6 +96,15 @@ def test_another_moment(watched: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert "as of 2026-11-18T12:00:00Z (--now)" in out
 
 
+def test_a_moment_before_the_end_of_the_input_is_said_to_be_one(
+    watched: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, out, _ = run(capsys, "shop/db", "--input", watched, "--now", "2026-11-18T11:00:00Z")
+    said = out.splitlines()[1]
+    assert said.startswith("as of 2026-11-18T11:00:00Z (--now, before the end of the input at 2026-11-18T11:")
+    assert said.endswith(": what happened after --now is included)")
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [

@@ -26,7 +26,7 @@ _DELAYS: Final = 64
 _LONGEST_SEARCH: Final = 0.2
 """Seconds in which causes are sought for one message."""
 _EVERY: Final = 16
-"""Of many changes, one in so many updates the clock."""
+"""After the first delays that were measured, one change of so many is measured."""
 
 
 class Change(Struct, frozen=True):
