@@ -1,4 +1,4 @@
-"""The page docs/incidents.md: what happened in each recorded incident, and what `why` says of it."""
+"""The page docs/incidents.md: what happened in each recorded incident, and what `why` says about it."""
 
 from collections.abc import Iterator
 from textwrap import wrap
@@ -15,19 +15,19 @@ PAGE: Final = DOCS / "incidents.md"
 _WIDTH: Final = 110
 _SHOWN: Final = {WATCH: "From a watch", AUDIT_LOG: "From the audit log"}
 _HEAD: Final = """<!-- Written by `make docs` from tests/data/incidents. Do not edit. -->
-# Incidents, and what `why` says of them
+# Incidents, and what `why` says about them
 
 Each incident was played on a real API server, with the default times of client-go: 15 s, 10 s and 2 s.
 The electors are client-go's; the one whose clock is wrong is that of kubernetes_asyncio.
-The truth is what was done to them, and when each reported that it began and ended to lead.
-Beside it stands what `lease-webhook why` says, from a [watch and from an audit log](why.md) that were recorded
-meanwhile. Three other leases are in them that were renewed all the time, unless the API server was away.
-`make record-incidents` plays and records all of them again in three minutes; the tests compare what is said with the
-truth.
+The column "truth" has what was done to them, and when each elector reported that it started and stopped leading.
+The other columns have what `lease-webhook why` says, from a [watch and from an audit log](why.md) recorded meanwhile.
+Both also contain three other leases, which were renewed all the time unless the API server was unavailable.
+`make record-incidents` plays and records all of them again in three minutes; the tests compare what `why` says with
+the truth.
 
-A time without a leader is "up to" so long because it begins with the last renewal: a leader that lost only its way to
-the API server goes on until its deadline, ten seconds by default. In a coordinated election the API server names the
-holder, which begins to lead at its next try.
+A time without a leader is given as "up to", because it is counted from the last renewal: a leader that lost only its
+connection to the API server leads until its deadline, ten seconds by default. In a coordinated election the API server
+names the holder, which starts to lead at its next attempt.
 """
 
 

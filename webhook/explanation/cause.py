@@ -12,7 +12,7 @@ from webhook.history.renewals import Company, received_within
 from webhook.history.tenure import Tenure
 from webhook.observations.observation import Origin
 
-_WITHOUT_EVIDENCE = "no other lease in the input shows whether the API server was away"
+_WITHOUT_EVIDENCE = "no other lease in the input shows whether the API server was unavailable"
 
 
 class Blame(StrEnum):

@@ -104,7 +104,7 @@ def timing(account: Account) -> Iterator[Line]:
     yield Line(
         "Survives",
         f"an API server that is unavailable for {found.survives:.0f} s, if the client gives up {found.deadline:.0f} s "
-        "after its last renewal (its deadline; assumed, it cannot be seen)",
+        "after its last renewal (its deadline, which is assumed)",
     )
     yield Line(
         "After a crash",
@@ -176,7 +176,7 @@ def _why(account: Account) -> str:
         return f"{evidence}: look at the API server"
     if account.cause.blame is not Blame.CLIENT:
         return in_words(account.cause, account.holder)
-    return f"{evidence}: the API server was there, so look at {name(account.holder)}"
+    return f"{evidence}: the API server was available, so look at {name(account.holder)}"
 
 
 def handover(tenure: Tenure) -> str:

@@ -77,7 +77,7 @@ class CandidateRecord(Struct):
         if normalized(old.renew_time) != normalized(new.renew_time):
             self.ticks.add(at, bounds.most_ticks)
         if new.ping_time and normalized(old.ping_time) != normalized(new.ping_time):
-            text = sentence(f"the election asks the candidate whether it is there{by(seen.writer)}")
+            text = sentence(f"the election asks the candidate whether it still runs{by(seen.writer)}")
             self.marks.add(Mark(MarkKind.PINGED, at, text, "", writer))
         if changes := changed_fields(old, new):
             self.marks.add(Mark(MarkKind.EDIT, at, sentence(f"{changes}{by(seen.writer)}"), "", writer))
