@@ -6,7 +6,7 @@ from typing import Any, Final
 import yaml
 
 WIDEST: Final = 4096
-"""Columns: no expression is folded."""
+"""Columns, so many that no expression is folded."""
 
 
 def stream(objects: Iterable[dict[str, Any]]) -> str:

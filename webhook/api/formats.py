@@ -145,6 +145,6 @@ def _too_long(value: str, longest: int, unit: str) -> Messages:
 
 
 def _unlike(words: str, pattern: str, *examples: str) -> str:
-    # Upstream joins its examples with a comma, two blanks and an "or".
+    # Upstream joins its examples with a comma, two spaces and an "or".
     shown = " or ".join(f"'{example}', " for example in examples)
     return f"{words} (e.g. {shown}regex used for validation is '{pattern}')"

@@ -1,4 +1,4 @@
-"""Cuts what nests too deeply inside metadata.managedFields, so that the verdict does not depend on depth.
+"""Truncates what nests too deeply inside metadata.managedFields, so that the verdict does not depend on depth.
 
 An API server takes and returns JSON of up to 10,000 levels, and only `fieldsV1` inside a Lease nests freely, so whoever
 may update a lease can store an entry that no JSON decoder of Python reads. Nothing that a rule reads lies deeper than
@@ -13,7 +13,7 @@ DEEPEST: Final = 32
 """Levels of lists and objects of managedFields that are read; the list itself is the first."""
 
 _TOKEN: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[{}\[\]]', re.DOTALL)
-"""A string, also one that does not end, or a bracket: each byte is scanned once, whatever the text is."""
+"""A string, possibly without an end, or a bracket: each byte is scanned once, whatever the text is."""
 
 _OPENING: Final = frozenset(b"{[")
 _QUOTE: Final = ord('"')
@@ -22,7 +22,7 @@ _LISTS: Final = (
     [b'"request"', b'"object"', b'"metadata"', b'"managedFields"'],
     [b'"request"', b'"oldObject"', b'"metadata"', b'"managedFields"'],
 )
-"""The keys on the way to both lists of a review."""
+"""The keys on the path to both lists of a review."""
 
 
 def cut_review(body: bytes) -> bytes:

@@ -15,7 +15,7 @@ from webhook.rules.times import DAY, span
 
 _POD: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 COSTLY: Final = 3600
-"""Writes an hour from which on a lease is worth a look: client-go's default makes 1800."""
+"""Writes an hour from which on a lease is reported; client-go's default causes 1800."""
 TIGHTEST: Final = 10
 """Seconds of duration: no default of a known client is shorter."""
 _OUTAGE: Final = 30
@@ -70,7 +70,7 @@ def pod_of(holder: str) -> str:
 
 
 def names_a_pod(holder: str) -> bool:
-    """Whether a holder is named as electors in pods are: by a host name and an underscore, or as a Deployment's pod."""
+    """Whether a holder has the name of an elector in a pod: a host name and an underscore, or a Deployment's pod."""
     return "_" in holder or _POD_OF_DEPLOYMENT.fullmatch(holder) is not None
 
 

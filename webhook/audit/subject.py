@@ -13,7 +13,7 @@ from webhook.rules.well_known import IDENTITY_LABEL, KUBE_SYSTEM, NODE_LEASES
 
 
 class Subject(Struct, frozen=True):
-    """A Lease with how it stands, or a LeaseCandidate without; `now` in microseconds since 1970.
+    """A Lease with its state, or a LeaseCandidate without; `now` in microseconds since 1970.
 
     `interval` is the seconds between renewals, None if they were not seen; `homes` are the namespaces of the service
     accounts that wrote it, as far as that was seen.
@@ -38,13 +38,13 @@ class Subject(Struct, frozen=True):
 
     @property
     def stands(self) -> Standing:
-        """How a Lease stands."""
+        """The state of a Lease."""
         assert self.standing is not None
         return self.standing
 
     @property
     def is_heartbeat(self) -> bool:
-        """Whether a node or an API server shows by it that it runs: no one else would ever take such a lease."""
+        """Whether it shows that a node or an API server runs: no one else would ever take such a lease."""
         return self.namespace == NODE_LEASES or self.is_apiserver_identity
 
     @property

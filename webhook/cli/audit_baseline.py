@@ -1,4 +1,4 @@
-"""Findings of an earlier audit, which a later one passes over."""
+"""Findings of an earlier audit, which a later one skips."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Candidates as a list or a replay goes by: which of them stand for a lease together, and whether they can agree."""
+"""The candidates of a list or a replay: which of them are for the same lease, and whether they can agree."""
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -18,10 +18,10 @@ class CandidateSets(Struct):
     stored: dict[Lease, dict[str, LeaseCandidate]] = field(default_factory=dict)
     in_conflict: set[Lease] = field(default_factory=set)
     latest: int = 0
-    """The latest moment so far: what is listed has no order in time."""
+    """The latest moment so far: objects in a list have no order in time."""
 
     def follow(self, evaluation: Evaluation, policy: Policy) -> Evaluation:
-        """Take in one write; its verdict gains a finding if it is the one that brings the conflict."""
+        """Add one write; its verdict gets a finding if this write causes the conflict."""
         request = evaluation.request
         candidate = request.new or request.old
         if not isinstance(candidate, LeaseCandidate):

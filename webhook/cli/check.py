@@ -90,7 +90,7 @@ def command(
     now: str | None,
     output: str,
 ) -> int:
-    """Evaluate everything and say what came of it."""
+    """Evaluate everything and print the result."""
     if groups and not user:
         raise Failure("--group needs --user: a group alone writes nothing")
     circumstances = Circumstances(
@@ -114,7 +114,7 @@ def command(
 
 
 class Circumstances(Struct, frozen=True):
-    """Under which policy, when and by whom manifests are written; `now` is None for the moment that they show."""
+    """Under which policy, when and by whom manifests are written; `now` is None for the latest time in them."""
 
     policy: Policy
     now: int | None

@@ -124,7 +124,7 @@ def _malformed(error: msgspec.ValidationError) -> Diagnosis:
 def _policy(
     name_or_path: str | None, found: Sequence[Document], configurations: Sequence[Configuration]
 ) -> Policy | None:
-    """The policy that was named, else the one that stands beside the configurations."""
+    """The named policy, else the one in the same documents as the configurations."""
     try:
         if name_or_path is not None:
             return load(name_or_path)

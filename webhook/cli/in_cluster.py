@@ -16,7 +16,7 @@ from webhook.observations.reader import read
 
 ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 PAGE: Final = 500
-"""Objects of one answer: a list of all leases of a large cluster at once would cost the API server dearly."""
+"""Objects per response: a list of all leases of a large cluster at once would be expensive for the API server."""
 TIMEOUT: Final = 60
 _PIECE: Final = 1024 * 1024
 _LARGEST: Final = 256 * 1024 * 1024
@@ -26,7 +26,7 @@ def objects(notes: list[str], *, namespace: str = "", with_pods: bool = False) -
     """Leases, candidates in the newest version that is served, and pods and nodes if wanted; raises Failure.
 
     Args:
-        notes: gains what may not be read and can be done without.
+        notes: gets a line for each optional part that may not be read.
         namespace: one namespace; "" for all.
         with_pods: pods and nodes too.
 

@@ -71,7 +71,7 @@ def _typed(item: object, around: Object) -> object:
 
 
 def _whole(reader: Reader) -> Any:  # noqa: ANN401 - any JSON value
-    """The one document; nothing is null."""
+    """The one document; an empty text is null."""
     event = reader.begin()
     if event is None:
         return None

@@ -16,7 +16,7 @@ FORMATS = ("text", "json", *REPORTS)
 
 
 class OutcomePrinter:
-    """What `check` and `replay` print, in one of FORMATS; `what` they count stands in the line of progress."""
+    """What `check` and `replay` print, in one of FORMATS; the progress line shows `what` they count."""
 
     def __init__(self, command: str, output: str, what: str) -> None:
         self.output = output
@@ -30,7 +30,7 @@ class OutcomePrinter:
         return self._progress.watch(items)
 
     def show(self, outcome: Outcome, label: str = "") -> None:
-        """Print an outcome, or keep it for the report; `label` stands in place of the verdict's word in text."""
+        """Print an outcome, or keep it for the report; in text, `label` replaces the word for the verdict."""
         if self.output in REPORTS:
             self._subjects += subjects_of(outcome)
         elif self.output == "text":
@@ -49,7 +49,7 @@ class OutcomePrinter:
         self._subjects.append(subject)
 
     def finish(self, lines: Iterable[str], tally: Tally | None = None) -> None:
-        """Print the report; or, as text, these lines. Beside what programs read, standard error names the skipped."""
+        """Print the report; or, as text, these lines. With a format for programs, standard error names the skipped."""
         if self.output in REPORTS:
             print(document(self._command, self._subjects, self.output))
         if self.output == "text":

@@ -1,4 +1,4 @@
-"""A line on the terminal that says how far a long run is."""
+"""A line on the terminal that shows the progress of a long run."""
 
 import sys
 import time
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Progress:
-    """Counts what passes by; shown on standard error, on a terminal only."""
+    """Counts items; shown on standard error, on a terminal only."""
 
     def __init__(self, what: str, stream: TextIO | None = None) -> None:
         self._what = what
@@ -25,7 +25,7 @@ class Progress:
         self._shown = False
 
     def watch(self, items: Iterable[T]) -> Iterator[T]:
-        """The items, counted; the line is gone at the end, however that comes."""
+        """The items, counted; the line is removed at the end, also after an error."""
         try:
             for number, item in enumerate(items, 1):
                 if self._wanted and time.monotonic() >= self._next:
@@ -35,7 +35,7 @@ class Progress:
             self.clear()
 
     def print(self, *lines: str) -> None:
-        """Print lines to standard output, never beside the progress."""
+        """Print lines to standard output, without the progress line between them."""
         self.clear()
         for line in lines:
             print(line)

@@ -44,7 +44,7 @@ OFFLINE: Final = "check, replay"
 
 
 class Described(Struct, frozen=True):
-    """A rule as people read of it; `text` begins with its summary."""
+    """A rule as it is described to people; `text` begins with its summary."""
 
     id: str
     kinds: str

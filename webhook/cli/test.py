@@ -1,4 +1,4 @@
-"""`lease-webhook test`: compare verdicts with those that files expect."""
+"""`lease-webhook test`: compares verdicts with the expected ones in test files."""
 
 import sys
 from collections import Counter
@@ -73,7 +73,7 @@ Examples:
 @click.option("--verbose", "-v", is_flag=True, help="list also the cases that pass")
 @format_option("json prints one line per case", ("text", "json", *REPORTS))
 def command(*, paths: tuple[str, ...], policy: str | None, wanted_update: bool, verbose: bool, output: str) -> int:
-    """Evaluate all cases and say what came of them; raises Failure."""
+    """Evaluate all cases and print the results; raises Failure."""
     if wanted_update and policy:
         raise Failure("--update writes what the policies of the files give; leave --policy out")
     printer = _Printer(output, verbose=verbose)
@@ -155,7 +155,7 @@ class _Printer:
 
 
 def _reasons(result: CaseResult) -> list[str]:
-    """Why the verdict is what it is, of a case that failed."""
+    """The reasons for the verdict of a case that failed."""
     if result.passed or not result.evaluation:
         return [result.error] if result.error else []
     verdict = result.evaluation.verdict

@@ -23,7 +23,7 @@ DANGERS: Final[tuple[Check, ...]] = (
     availability.check_failure_policy,
     availability.check_renewals,
 )
-"""For every entry that leases can reach, also those of other webhooks."""
+"""For every webhook that may be called for leases, also those of others."""
 
 DEDICATED: Final[tuple[Check, ...]] = (
     renewal_condition.check_condition,
@@ -62,7 +62,7 @@ def examine(
     Args:
         configurations: all webhook configurations.
         served_at: what is served to an entry.
-        policy: the policy that is to be in force, None if it is not known.
+        policy: the policy that should be in force, None if it is not known.
         now: decides which certificates have expired.
         labels: those of the known namespaces, by name.
 

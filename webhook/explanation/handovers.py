@@ -20,11 +20,11 @@ from webhook.rules.times import SECOND
 MOST: Final = 10
 """Findings of one kind: the latest ones."""
 _OFF: Final = 2 * SECOND
-"""How far a clock is off before it is said."""
+"""How far a clock must be off to be reported."""
 
 
 def handovers(cluster: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[Explained]:
-    """Everything that went wrong when the lease changed hands, the latest last."""
+    """Everything that went wrong when the holder changed, the latest last."""
     tenures = list(history.tenures)
     for before, after in list(pairwise(tenures))[-MOST:]:
         if after.began is Handover.STOLEN:

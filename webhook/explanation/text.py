@@ -20,7 +20,7 @@ API_SERVER: Final = "system:apiserver"
 
 
 class Line(Struct, frozen=True):
-    """One line: `label` stands in a column of its own, `text` is wrapped."""
+    """One line: `label` is in a column of its own, `text` is wrapped."""
 
     label: str
     text: str
@@ -59,7 +59,7 @@ def pods_at_once(account: Account) -> list[str]:
 
 
 def facts(account: Account) -> Iterator[Line]:
-    """What is known, label by label."""
+    """The known facts, each with a label."""
     standing, now = account.standing, account.now
     if account.holder:
         yield Line("Held by", f"{name(account.holder)}{_held_since(account)}{_pod(account)}")

@@ -19,7 +19,7 @@ LABELS: Final[Mapping[str, str]] = {
     "app.kubernetes.io/component": "fence",
     "app.kubernetes.io/managed-by": "lease-webhook",
 }
-"""By these the doctor finds the objects."""
+"""The labels by which `doctor` finds the objects."""
 MADE_BY: Final = "lease-webhook/made-by"
 
 _ACTIONS: Final = {"deny": ["Deny", "Audit"], "warn": ["Warn", "Audit"], "audit": ["Audit"]}

@@ -17,7 +17,7 @@ def renewed_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
 
 
 def acquired_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
-    """When the holder says that it took the lease, put right by what its clock is off at the last renewal."""
+    """When the holder says that it took the lease, corrected by the error of its clock at the last renewal."""
     acquired = readable(normalized(spec.acquire_time))
     if acquired is None:
         return None
@@ -36,7 +36,7 @@ def written_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
 
 
 def was_live(last: int | None, duration: int | None, at: int) -> bool:
-    """Whether a lease that was last renewed at `last` still ran when it was taken."""
+    """Whether a lease that was last renewed at `last` was still live when it was taken."""
     if last is None or duration is None:
         return False
     return at - last + tolerance_of(duration) < duration * SECOND

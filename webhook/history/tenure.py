@@ -21,15 +21,15 @@ class Handover(StrEnum):
     """It held the lease already when the input begins."""
     CREATED = "created"
     CLAIMED = "claimed"
-    """The lease was there, and no one had held it."""
+    """The lease existed, and no one had held it."""
     RELEASED = "released"
     """The previous holder released it."""
     EXPIRED = "expired"
-    """The holder before had not renewed it in time."""
+    """The previous holder had not renewed it in time."""
     STOLEN = "stolen"
-    """The holder before still had it: two may have led."""
+    """The previous holder still had it: two may have led."""
     DELETED = "deleted"
-    """The lease was deleted under the holder before, and created again."""
+    """The lease was deleted while the previous holder had it, and created again."""
     UNKNOWN = "unknown"
     """The input does not show how."""
 
@@ -58,7 +58,7 @@ class Tenure(Struct):
     until: int | None = None
     is_writer: bool = False
     is_cut: bool = False
-    """The input begins later than it does."""
+    """It began before the input does."""
     writers: list[Writer] = field(default_factory=list)
     switches: int = 0
     """How often renewals came from another pod or user than the one before."""
@@ -94,7 +94,7 @@ class Tenure(Struct):
 
     @property
     def has_several_writers(self) -> bool:
-        """Whether two processes renewed in turns under this name; one that replaced another is none of it."""
+        """Whether two processes renewed alternately under this name; a process that replaced another does not count."""
         return self.switches > 1
 
     @property

@@ -1,6 +1,6 @@
-"""The timeline while it goes on: observations come in from threads, and those who listen get what has changed.
+"""A live timeline: threads add observations, and listeners get what has changed.
 
-Memory is bounded: a lease has so many renewals, marks and spans at most, and what changed is remembered by lease.
+Memory is bounded: renewals, marks and spans of a lease are limited, and changes are remembered by lease.
 """
 
 import threading
@@ -97,7 +97,7 @@ class Feed:
         self.say(status)
 
     def end(self, why: str) -> None:
-        """Nothing more comes."""
+        """The input has ended: no more changes follow."""
         with self._changed:
             self._has_ended = True
             self._status = why
@@ -120,7 +120,7 @@ class Feed:
             return Change(self._version, timeline, self._status, self._has_ended)
 
     def _explain(self, keys: Iterable[Key], ends: int) -> None:
-        """Find out causes for a moment; leases that are left, or not settled, come once more with the next change."""
+        """Seek causes for a limited time; leases that remain, or are undecided, follow with the next change."""
         began = time.monotonic()
         left = [
             key for key in keys if time.monotonic() - began > _LONGEST_SEARCH or not self._builder.explain(key, ends)
@@ -128,7 +128,7 @@ class Feed:
         self._versions.update(dict.fromkeys(left, self._version + 1))
 
     def _measure(self, item: Observation) -> None:
-        """How late this computer learns of a write: the difference of the clocks, and the way."""
+        """How late this computer learns of a write: the difference of the clocks, plus the latency."""
         is_wanted = len(self._delays) < _DELAYS or self._version % _EVERY == 0
         if is_wanted and item.act is Act.UPDATED and isinstance(item.object, Lease):
             at = written_at(item.object.spec, item.entries) if item.at is None else item.at
@@ -149,7 +149,7 @@ class Feed:
             self._versions.update(dict.fromkeys(changed, self._version))
 
     def _note_overdue(self, ends: int) -> None:
-        """A lease that is not renewed changes as well, without anything being seen of it."""
+        """A lease that is not renewed changes as well, without an observation."""
         overdue = self._builder.overdue_between(self._shown_until, ends)
         self._shown_until = ends
         if overdue:

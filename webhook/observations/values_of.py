@@ -1,4 +1,4 @@
-"""What one JSON value says of leases: a stored object, an event of a watch, an audit event, or a review."""
+"""What one JSON value says about leases: a stored object, an event of a watch, an audit event, or a review."""
 
 import re
 from typing import Final
@@ -16,12 +16,12 @@ from webhook.observations.stored import names_of, service_account_of, typed
 AUDIT_GROUP: Final = "audit.k8s.io/"
 OURS: Final = frozenset(KIND_OF.values())
 HOLDERS: Final = frozenset({"Pod", "Node"})
-"""What may hold a lease: whether it still exists says whether an orphan is left."""
+"""Kinds whose objects may hold a lease: if the object is gone, the lease is left over."""
 
 _NULL: Final = Raw(b"null")
 _KIND: Final = re.compile(rb'"kind"\s*+:\s*+"(\w+)List"')
 _WATCHED: Final = {"ADDED": Act.STORED, "MODIFIED": Act.UPDATED, "DELETED": Act.DELETED}
-"""At the start of a watch every object is ADDED, so an addition says no more than that the object stands."""
+"""At the start of a watch every object is ADDED, so an addition only says that the object exists."""
 
 
 class _Envelope(Struct, frozen=True, gc=False, rename="camel"):

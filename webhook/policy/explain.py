@@ -24,7 +24,7 @@ class Explained(Struct, frozen=True):
     """One setting of one rule.
 
     `layer` is `preset`, `built in` (numbers), `bindings` (of a bound lease), `rules` or such as `overrides[2]`.
-    `operations` are those on which it holds, empty if it holds on all operations on which the rule is evaluated.
+    `operations` are those to which it applies, empty for all operations on which the rule is evaluated.
     """
 
     rule: str

@@ -31,7 +31,7 @@ _NO_RULE: Final[frozenset[str]] = frozenset()
 
 
 class LeasePolicy(Struct, frozen=True):
-    """What holds for one lease: a mode for each rule id, the numbers, and the identity binding if there is one.
+    """What applies to one lease: a mode for each rule id, the numbers, and the identity binding if there is one.
 
     The modes do not include the policy's cap and exemptions: a rule that would deny has `DENY` here even under the
     preset observe, whose cap is `WARN`.
@@ -135,7 +135,7 @@ class Policy(Struct, frozen=True):
 
 
 def later_wins(earlier: Settings, later: Settings) -> dict[Setting, Decided]:
-    """Both; of a setting in both, the override further down in the file counts."""
+    """Both combined; if both have a setting, the override further down in the file counts."""
     merged = dict(earlier)
     for setting, decided in later.items():
         if setting not in merged or merged[setting].override <= decided.override:

@@ -14,7 +14,7 @@ from webhook.policy.error import PolicyError, steps_of
 from webhook.yaml_reader import LOADER, Dialect, Reader, Scalar, Value, YamlError
 
 MOST_CHARACTERS: Final = 4 * 1024 * 1024
-"""Four times what a ConfigMap holds."""
+"""Four times the largest ConfigMap."""
 
 _WORDS: Final[dict[str, Scalar]] = {
     "": None,

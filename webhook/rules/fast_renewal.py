@@ -1,4 +1,4 @@
-"""The fast path of a renewal: the holder moved renewTime on a little, and nothing else happened.
+"""The fast path of a renewal: the holder moved renewTime ahead a little, and nothing else changed.
 
 No rule finds anything in such a write, and a few comparisons show it. This is a promise about all rules together, so a
 test evaluates every rule on each renewal that takes the fast path; any other write goes to the rules.
@@ -56,7 +56,7 @@ _usual_entries: Final = msgspec.json.Decoder(Annotated[list[_UsualEntry], Meta(m
 
 
 def is_fast_renewal(request: AdmissionRequest, now: int, limits: Limits, binding: Binding | None) -> bool:
-    """Whether a write is a renewal in which no rule finds anything; False decides nothing.
+    """Whether a write is a renewal on which no rule can have a finding; False means that the rules must be evaluated.
 
     Arguments are those of `change_made_by`; the change itself is not made, because no rule will look at it.
     """
@@ -142,7 +142,7 @@ class _Sound(Struct, frozen=True, gc=False):
 
 
 _known: Final[dict[str | None, _Sound]] = {}
-"""What was sound at the last renewal, by uid. Only equal texts count, so it does not matter who sends which uid."""
+"""What was valid at the last renewal, by uid. Only equal texts count, so it does not matter who sends which uid."""
 
 
 def _only_the_renewals_stamp_moved(new: ObjectMeta, before: bytes) -> bool:

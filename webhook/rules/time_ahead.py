@@ -17,7 +17,7 @@ MOST_HOURS_EAST: Final = 14
 
 
 def is_ahead(new: int | str | None, now: int, limits: SecondsAhead) -> TypeGuard[int]:
-    """Whether a renewTime is readable and so far ahead of our own clock that the stamps are worth a look."""
+    """Whether a renewTime is readable and so far ahead of our own clock that the stamps must be compared."""
     if not isinstance(new, int) or new - now <= min(limits.warn_above_seconds, limits.deny_above_seconds) * SECOND:
         return False
     return readable(new) is not None
@@ -44,7 +44,7 @@ def ahead(
 
 
 def _too_far(value: object, new: int, clock: int, limit: int, tier: Mode) -> Finding:
-    """How far ahead is named: a writer believes that it wrote the current time."""
+    """The text says how far ahead it is, because a writer believes that it wrote the current time."""
     ahead_by = new - clock
     server = f"the API server ({micro_time.canonical_seconds(clock)[11:]})"
     is_zone = is_time_zone(ahead_by)
@@ -58,6 +58,6 @@ def _too_far(value: object, new: int, clock: int, limit: int, tier: Mode) -> Fin
 
 
 def is_time_zone(off: int) -> bool:
-    """Whether a clock is wrong by whole hours, as many as a time zone can have, give or take a minute."""
+    """Whether a clock is wrong by whole hours, as many as a time zone can have, to within a minute."""
     hours, beside = divmod(off + MINUTE, HOUR)
     return 1 <= hours <= MOST_HOURS_EAST and beside <= 2 * MINUTE

@@ -1,4 +1,4 @@
-"""The TLS of the reviews' port: floor, client certificates, and certificates that change while connections go on."""
+"""TLS of the reviews' port: the lowest version, client certificates, and certificates that change at run time."""
 
 import datetime as dt
 import os
@@ -61,7 +61,7 @@ class CertificateReloader:
         self._started = True
 
     def poll(self) -> None:
-        """Look at the directory once; keeps what serves unless something better is there."""
+        """Read the directory once; keep the pair that serves unless there is a better one."""
         try:
             tried = (read_pair(self._directory), self._client_ca_pem())
             if tried == self._tried:
@@ -93,7 +93,7 @@ class CertificateReloader:
         return reasons
 
     def warnings(self) -> list[str]:
-        """What a person must repair soon, though API servers still trust what is served."""
+        """What an operator must fix soon, though API servers still trust what is served."""
         if self.current is None or self.current.problems:
             return []
         warnings = [f"certificate: {self._problem}; the last good one is served"] if self._problem else []
@@ -119,7 +119,7 @@ class CertificateReloader:
         content = pair.key + b"\n" + pair.chain
         last_good = self._memory / LAST_GOOD
         if last_good.exists() and last_good.read_bytes() == content:
-            # Another worker has written it. A worker must start on a full disk, or gunicorn gives up on all of them.
+            # Another worker has written it. A worker must start on a full disk, or gunicorn ends all of them.
             self._context = _context(last_good, client_ca)
             self.current = certificate
             return

@@ -12,7 +12,7 @@ GRACEFUL_SECONDS: Final = 20
 """From SIGTERM to the end at most: connections are drained in `Guards.drain_seconds`, usually in 3 s."""
 
 STUCK_WORKER_SECONDS: Final = 30
-"""A worker whose event loop has not run for so long is replaced. A shorter pause of the machine kills none."""
+"""A worker whose event loop has not run for so long is replaced. A shorter pause of the machine ends none."""
 
 
 class Options(Struct, frozen=True):

@@ -35,7 +35,7 @@ ATTACKS: Final[Mapping[str, str]] = {
     "takeover-before-expiry": TOOK,
     "takeover-by-node": TOOK,
 }
-"""What a writer did who breaks these rules: it concerns a lease of someone else."""
+"""What a writer did that breaks these rules, all of which concern the lease of another writer."""
 
 FREEZES: Final[Mapping[str, str]] = {
     "candidate-renew-time-in-future": "dated a candidate far ahead",
@@ -43,7 +43,7 @@ FREEZES: Final[Mapping[str, str]] = {
     "renew-time-in-future": "dated a renewal far ahead, so that no one else could take the lease",
     "transitions-jump": "set a count after which no one else could take the lease",
 }
-"""What freezes a lease, but for values that a rule only warns about."""
+"""What freezes a lease, except values that a rule only warns about."""
 
 BY_UPDATE: Final[Mapping[str, str]] = {
     "ping-time-writer": "wrote what the API server asks candidates with",
@@ -58,7 +58,7 @@ _AT_ANY_MODE: Final = frozenset(id_ for id_ in ATTACKS if RULES[id_].strict is M
 
 
 class Denied(Struct, frozen=True):
-    """What a policy denies of a write, or would deny without its cap: ids of rules, with the event of the write."""
+    """Why a policy denies a write, or would without its cap: ids of rules, with the event of the write."""
 
     rules: tuple[str, ...] = ()
     event: str = ""
@@ -79,7 +79,7 @@ def denied_by(policy: Policy, seen: Observation, clock: int) -> Denied:
     Args:
         policy: by which it is evaluated.
         seen: the observation.
-        clock: microseconds since 1970, in case that nothing says when it was made.
+        clock: microseconds since 1970, used if nothing says when it was made.
 
     """
     if seen.request is None:

@@ -11,7 +11,7 @@ from webhook.history.tenure import Tenure
 
 
 class Bounds(Struct, frozen=True, gc=False):
-    """`latest` is the last moment that is believed, `until` the last one that was seen of any lease."""
+    """`latest` is the last moment that is trusted, `until` the last one that was seen of any lease."""
 
     latest: int
     most_ticks: int
@@ -30,7 +30,7 @@ class Before(Struct, frozen=True):
 
     @classmethod
     def of(cls, history: LeaseHistory) -> "Before":
-        """As the history is now."""
+        """The state of the history now."""
         tenure = history.tenure
         is_open = tenure is not None and tenure.until is None
         return cls(

@@ -8,7 +8,7 @@ from webhook.timeline.model import Lane, Mark, Span, Ticks, Timeline
 
 
 def clipped(timeline: Timeline, begins: int, ends: int) -> Timeline:
-    """What happened from `begins` to `ends`; leases of which nothing is left are left out."""
+    """What happened from `begins` to `ends`; leases without anything in that time are left out."""
     lanes = (lane_within(lane, begins, ends) for lane in timeline.lanes)
     return replace(timeline, begins=begins, ends=ends, lanes=tuple(lane for lane in lanes if not _is_empty(lane)))
 

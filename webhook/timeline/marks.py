@@ -30,7 +30,7 @@ class MarkRecord:
 
     @property
     def marks(self) -> tuple[Mark, ...]:
-        """All of them, in their order in time."""
+        """All of them, in order of time."""
         return tuple(sorted(self._marks, key=lambda mark: mark.at))
 
 

@@ -14,7 +14,7 @@ from webhook.verdict.texts import causes, facts, message, once, warnings
 
 
 def nothing_found(request: AdmissionRequest, policy: Policy, event: Event) -> Verdict:
-    """Allowed, and nothing is said but what the write does, for the audit log."""
+    """Allowed, with nothing but the event of the write, for the audit log."""
     annotations = _event_and_policy(event, policy.preset, policy.digest)
     return Verdict(request.uid, allowed=True, audit_annotations=annotations, event=event)
 

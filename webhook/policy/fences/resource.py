@@ -83,7 +83,7 @@ def read(text: str, path: str) -> FencedResource:
 
 
 def why_not(found: FencedResource) -> str:
-    """Why followers must be free to write it, or why a fence would not see it; "" if it can be fenced."""
+    """Why followers must be able to write it, or why a fence would not see it; "" if it can be fenced."""
     if found.group == GROUP and found.resource in _ELECTION:
         return _ELECTION[found.resource]
     if found.resource == "events" and found.group in ("", "events.k8s.io"):

@@ -17,7 +17,7 @@ from webhook.server.logs import LOG, LogThrottle
 RETRY: Final = b"retry-after: 1\r\n"
 
 SECONDS_BETWEEN_LINES: Final = 10
-"""Between two log lines about bad requests; a flood of them must not become a flood of lines."""
+"""Between two log lines about bad requests; many of them must not cause as many lines."""
 
 _KINDS: Final = {
     400: "framing",
@@ -157,7 +157,7 @@ class Port:
             memory.give_back()
 
     def count_refusal(self, refusal: RefusedError, client: object) -> None:
-        """Count a refused request and, now and then, log it."""
+        """Count a refused request, and log it unless one was logged a moment ago."""
         status = refusal.response.status
         if status == HTTPStatus.SERVICE_UNAVAILABLE:
             self._counters.shed()

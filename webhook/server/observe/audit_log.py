@@ -42,7 +42,7 @@ class LogThrottleByKey:
         self._lines: OrderedDict[int, _Line] = OrderedDict()
 
     def admit(self, key: int, now: float) -> int | None:
-        """None for silence, else how many of this key were silent since its last line; `now` is monotonic seconds."""
+        """None to drop the line, else how many of this key were dropped since its last; `now` is monotonic seconds."""
         last = self._lines.get(key)
         if last is not None and now < last.logged_at + self._seconds:
             last.silent += 1
@@ -55,7 +55,7 @@ class LogThrottleByKey:
         return 0 if last is None else last.silent
 
     def _make_room(self, now: float) -> bool:
-        """Whether a key more can be remembered; the oldest line comes first, so only that one may be forgotten."""
+        """Whether one more key can be remembered; the oldest line comes first, so only that one may be forgotten."""
         if len(self._lines) < self._most:
             return True
         key, oldest = next(iter(self._lines.items()))

@@ -16,7 +16,7 @@ from webhook.rules.mode import Mode
 from webhook.rules.registry import OBJECT_TYPES, RULES
 
 OTHER: Final = "other"
-"""What a client named and we do not know."""
+"""The label for names from clients that are not known."""
 
 VERDICTS: Final = ("allowed", "warned", "denied")
 MALFORMED: Final = (
