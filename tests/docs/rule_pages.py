@@ -19,8 +19,8 @@ FOLDER: Final = DOCS / "rules"
 _MARK: Final = "<!-- Written by `make docs` from webhook/rules. Do not edit. -->"
 _INTRODUCTION: Final = """# Rules
 
-One page for each rule: what, why, who trips over it, how to fix, how to relax.
-`lease-webhook rules ID` prints most of a page at a terminal.
+One page for each rule: what it checks, why, who trips over it, how to fix the write, how to relax the rule.
+`lease-webhook rules ID` prints most of a page in a terminal.
 
 `standard` and `strict` are [presets](../policy.md#presets).
 `observe` denies nothing: what `strict` would deny becomes a warning and an audit annotation; the rest is as in

@@ -40,7 +40,7 @@ def test_guidance_is_written_in_whole_sentences(rule: str) -> None:
 
 
 @pytest.mark.parametrize("page", RELAXED)
-def test_a_policy_takes_what_a_page_tells_to_write(page: Path) -> None:
+def test_a_policy_accepts_what_a_page_shows(page: Path) -> None:
     for block in re.findall(r"```yaml\n(.*?)```", section(page, "How to relax"), re.DOTALL):
         parse(f"{HEAD}{block}")
         for number in re.findall(r"^  # (.*)$", block, re.MULTILINE):

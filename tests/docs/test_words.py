@@ -15,6 +15,9 @@ AVOIDED = {
     "color, behavior, license": r"(colour|behaviour|licence|honour|favour|programme|catalogue|cancelled|recognise)\w*",
     "anyone, no one": r"(any|no|some)body",
     "expired": r"r[au]n out",
+    "say, report": r"tell(s|ing)?|told",
+    "steal": r"theft|thie(f|ves)",
+    "pause": r"(stand(s|ing)?|stood) still",
 }
 PAGES = [
     pytest.param(page, id=str(page.relative_to(ROOT)))
