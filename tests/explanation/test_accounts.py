@@ -215,7 +215,9 @@ def test_a_dump_of_a_dead_leader() -> None:
     assert (
         "Can be taken: now, since 11:07:55Z (45.0 s ago), 15 s after the last renewal" in said or "(45 s ago)" in said
     )
-    assert "Why: 2 other leases went on being renewed after that: the API server was available, so look at db-0_1" in said
+    assert (
+        "Why: 2 other leases went on being renewed after that: the API server was available, so look at db-0_1" in said
+    )
     assert "kubectl -n shop logs db-0 --previous" in str(one.advice)
     gone = account(cluster, server.now, has_pod=False)
     assert "its pod no longer exists" in text(gone)

@@ -85,8 +85,7 @@ def test_overdue_and_then_deleted_is_one_time_without_a_leader() -> None:
 def test_a_holder_that_renews_late_keeps_it() -> None:
     again = Span(SpanKind.HELD, NOON + 77 * SECOND, None, "a")
     assert summary(lane(FIRST, OVERDUE, again), END) == (
-        "a led. Longest time without a leader: up to 7 s; "
-        "a renewed it last at 12:01:00Z, and again at 12:01:17Z."
+        "a led. Longest time without a leader: up to 7 s; a renewed it last at 12:01:00Z, and again at 12:01:17Z."
     )
 
 

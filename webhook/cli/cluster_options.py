@@ -52,11 +52,11 @@ def moment_of_input(given: str | None, paths: Sequence[str], until: int | None) 
 
     """
     if given:
-        at = moment(given)
-        if until is None or at >= until:
-            return Moment(at, "--now")
+        now = moment(given)
+        if until is None or now >= until:
+            return Moment(now, "--now")
         end = canonical_seconds(until)
-        return Moment(at, f"--now, before the end of the input at {end}: what happened after --now is included")
+        return Moment(now, f"--now, before the end of the input at {end}: what happened after --now is included")
     clock = time.time_ns() // 1000
     if STANDARD_INPUT in paths or not paths:
         return Moment(clock, "the clock of this computer")
