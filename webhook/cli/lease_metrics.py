@@ -8,7 +8,6 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from webhook.explanation.account import Account
-from webhook.history.standing import State
 from webhook.history.tenure import FIRST, Handover
 from webhook.rules.times import SECOND
 from webhook.rules.well_known import NODE_LEASES
@@ -52,8 +51,7 @@ class _Leases(Collector):
         for account in self._accounts:
             history = account.history
             key = (history.namespace, history.name)
-            is_held = account.state in {State.LIVE, State.FROZEN} and bool(account.holder)
-            held.add_metric(key, is_held)
+            held.add_metric(key, account.standing is not None and account.standing.is_held)
             if account.last_renewal is not None:
                 renewed.add_metric(key, account.last_renewal / SECOND)
             leaderless.add_metric(key, history.leaderless / SECOND)

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from webhook.api.managed_fields import Entry
 from webhook.api.objects import Int32, Lease, LeaseSpec
@@ -47,7 +48,7 @@ class Frozen(Struct, frozen=True):
 
 
 class Standing(Struct, frozen=True):
-    """A lease at `now`.
+    """A lease at one moment.
 
     `last_renewal` is when the API server saw the last renewal, or what the holder claims if `from_stamps` is false.
     `takeable_at` is from when another may take the lease, None for never or if that cannot be known.
@@ -55,7 +56,6 @@ class Standing(Struct, frozen=True):
     """
 
     state: State
-    now: int
     holder: str = ""
     duration: int | None = None
     last_renewal: int | None = None
@@ -84,7 +84,6 @@ def standing_of(lease: Lease, entries: Sequence[Entry], now: int) -> Standing:
     expires = None if renewed is None or spec.lease_duration_seconds is None else _end(renewed, spec)
     standing = Standing(
         state=_state(spec, renewed, expires, now),
-        now=now,
         holder=holder,
         duration=spec.lease_duration_seconds,
         last_renewal=renewed,
@@ -96,18 +95,7 @@ def standing_of(lease: Lease, entries: Sequence[Entry], now: int) -> Standing:
     frozen = _frozen(spec, expires, max(now, renewed or now) if from_stamps else now)
     if frozen is None:
         return standing
-    return Standing(
-        state=State.FROZEN,
-        now=now,
-        holder=holder,
-        duration=standing.duration,
-        last_renewal=renewed,
-        takeable_at=frozen.until,
-        from_stamps=from_stamps,
-        manager=standing.manager,
-        ahead=standing.ahead,
-        frozen=frozen,
-    )
+    return replace(standing, state=State.FROZEN, takeable_at=frozen.until, frozen=frozen)
 
 
 def refined(stamp: int, claimed: int | None) -> int:
