@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from webhook.fence.audited import AuditEvent, from_audit, leases_of, written_by
+from webhook.fence.audited import from_audit, leases_of, written_by
 from webhook.fence.rights import from_rights
 from webhook.fence.suggestion import Suggestion, policy_text, tally
+from webhook.observations.audit_event import AuditEvent
 from webhook.policy.fences.resource import FencedResource
 from webhook.policy.parse import parse
 

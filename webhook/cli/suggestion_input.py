@@ -1,7 +1,7 @@
 """What `suggest bindings`, `suggest rbac` and `suggest exemptions` read: every observation of their inputs."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 import click
 
@@ -12,8 +12,6 @@ from webhook.cli.observed import observe_all
 from webhook.cli.progress import Progress
 from webhook.observations.observation import Item, Observation
 from webhook.policy.parse import parse
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 UNREADABLE: Final = 2
 

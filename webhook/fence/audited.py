@@ -71,6 +71,3 @@ def from_audit(events: Iterable[AuditEvent], lease: str) -> Suggestion:
 def _is_lease(event: AuditEvent) -> bool:
     reference = event.object_ref
     return reference.api_group == GROUP and reference.resource == "leases" and bool(reference.name)
-
-
-__all__ = ["AuditEvent", "from_audit", "leases_of", "written_by"]

@@ -12,8 +12,6 @@ from webhook.observations.observation import Act, Fenced, LogEnd, Observation, O
 
 Key = tuple[str, str]
 
-MOST_LEASES: Final = 1_000_000
-
 # Members of an enumeration are looked up at each use.
 _COLLECTION: Final = Act.COLLECTION
 

@@ -51,7 +51,6 @@ class LeaseHistory(Struct):
     refusals: deque[Refusal] = field(default_factory=_refusals)
     fenced: deque[Fenced] = field(default_factory=_fenced)
     readers: Readers = field(default_factory=Readers)
-    problem: str = ""
     _revision: int = 0
     _object_origin: Origin | None = None
     _released_at: int | None = None
@@ -85,7 +84,6 @@ class LeaseHistory(Struct):
             self.refusals.append(refusal)
         if not seen.is_stored:
             return
-        self.problem = seen.problem
         if isinstance(seen.old, Lease) and not self._is_older(seen.old):
             self._changed(seen.old, entries_of_object(seen.old), None, None, Act.STORED)
         self._stored(seen)

@@ -86,7 +86,6 @@ class LoggedRequest(AuditEvent, frozen=True, rename="camel"):
 
     user: LoggedUser = LoggedUser()
     impersonated_user: LoggedUser | None = None
-    user_agent: str = ""
     stage_timestamp: str = ""
     annotations: Mapping[str, str] | None = None
     request_uri: str = msgspec.field(default="", name="requestURI")
@@ -172,4 +171,4 @@ def writer_of(event: LoggedRequest) -> Writer:
     user = event.impersonated_user or event.user
     names = (user.extra or {}).get(POD_NAME, ())
     pod = names[0] if len(names) == 1 else ""
-    return Writer(user.username, pod, event.user_agent, _ADMINISTRATORS in bytes(user.groups))
+    return Writer(user.username, pod, _ADMINISTRATORS in bytes(user.groups))

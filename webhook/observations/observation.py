@@ -54,7 +54,6 @@ class Writer(Struct, frozen=True, gc=False):
 
     user: str = ""
     pod: str = ""
-    user_agent: str = ""
     is_administrator: bool = False
 
     @property

@@ -4,7 +4,7 @@ from typing import Final
 
 from webhook.api.objects import LeaseCandidateSpec, LeaseSpec
 from webhook.api.text import cut, escape, quote
-from webhook.explanation.words import length, name, writer
+from webhook.explanation.words import length, writer
 from webhook.history.tenure import Tenure
 from webhook.observations.observation import Answer, Writer
 
@@ -72,6 +72,3 @@ def _value(value: object) -> str:
 def _camel(field: str) -> str:
     first, *rest = field.split("_")
     return first + "".join(word.capitalize() for word in rest)
-
-
-__all__ = ["by", "changed_fields", "name", "refused", "sentence", "shown", "writer_name", "writers_of"]
