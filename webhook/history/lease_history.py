@@ -22,18 +22,6 @@ MOST_TENURES: Final = 200
 MOST_REFUSALS: Final = 100
 
 
-def _tenures() -> deque[Tenure]:
-    return deque(maxlen=MOST_TENURES)
-
-
-def _refusals() -> deque[Refusal]:
-    return deque(maxlen=MOST_REFUSALS)
-
-
-def _fenced() -> deque[Fenced]:
-    return deque(maxlen=MOST_REFUSALS)
-
-
 class LeaseHistory(Struct):
     """What is known about one lease. `at` is the latest moment at which it was observed."""
 
@@ -44,12 +32,12 @@ class LeaseHistory(Struct):
     at: int | None = None
     origin: Origin = Origin.DUMP
     is_deleted: bool = False
-    tenures: deque[Tenure] = field(default_factory=_tenures)
+    tenures: deque[Tenure] = field(default_factory=lambda: deque(maxlen=MOST_TENURES))
     handovers: dict[Handover, int] = field(default_factory=dict)
     leaderless: int = 0
     renewals: Renewals = field(default_factory=Renewals)
-    refusals: deque[Refusal] = field(default_factory=_refusals)
-    fenced: deque[Fenced] = field(default_factory=_fenced)
+    refusals: deque[Refusal] = field(default_factory=lambda: deque(maxlen=MOST_REFUSALS))
+    fenced: deque[Fenced] = field(default_factory=lambda: deque(maxlen=MOST_REFUSALS))
     readers: Readers = field(default_factory=Readers)
     _revision: int = 0
     _object_origin: Origin | None = None

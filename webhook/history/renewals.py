@@ -39,35 +39,15 @@ class Silence(Struct, frozen=True):
         return max(0, min(self.end, end) - max(self.start, start))
 
 
-def _remembered() -> deque[int]:
-    return deque(maxlen=_KEPT)
-
-
-def _latest() -> deque[int]:
-    return deque(maxlen=2 * _PAIRS)
-
-
-def _start_of(silence: Silence) -> int:
-    return silence.start
-
-
-def _end_of(silence: Silence) -> int:
-    return silence.end
-
-
-def _silences() -> deque[Silence]:
-    return deque(maxlen=_KEPT)
-
-
 class Renewals(Struct):
     """The renewals of one lease, as they go by."""
 
     count: int = 0
     first: int | None = None
     last: int | None = None
-    intervals: deque[int] = field(default_factory=_remembered)
-    latest: deque[int] = field(default_factory=_latest)
-    silences: deque[Silence] = field(default_factory=_silences)
+    intervals: deque[int] = field(default_factory=lambda: deque(maxlen=_KEPT))
+    latest: deque[int] = field(default_factory=lambda: deque(maxlen=2 * _PAIRS))
+    silences: deque[Silence] = field(default_factory=lambda: deque(maxlen=_KEPT))
     _usual: int | None = None
 
     def add(self, at: int, tenure: Tenure | None = None) -> int:
@@ -99,8 +79,8 @@ class Renewals(Struct):
     def silent_within(self, start: int, end: int) -> int:
         """Microseconds of the longest silence that lie between two instants."""
         # Silences are in order, and each lease of a cluster is asked about every late renewal of the others.
-        first = bisect_right(self.silences, start, key=_end_of)
-        after = bisect_left(self.silences, end, key=_start_of)
+        first = bisect_right(self.silences, start, key=lambda one: one.end)
+        after = bisect_left(self.silences, end, key=lambda one: one.start)
         return max((one.overlap(start, end) for one in islice(self.silences, first, after)), default=0)
 
     @property

@@ -38,10 +38,6 @@ FIRST: Final = frozenset({Handover.SEEN, Handover.CREATED})
 """How the first holder comes to hold a lease: no one held it before, as far as is known."""
 
 
-def _requests() -> deque[int]:
-    return deque(maxlen=MOST_REQUESTS)
-
-
 class Tenure(Struct):
     """One holder, from `since` to `until` (None: it still holds, as far as is known), in microseconds since 1970.
 
@@ -73,7 +69,7 @@ class Tenure(Struct):
     """The field manager of its last renewal; known once it has ended."""
     ahead: int | None = None
     """How far its clock was ahead of the API server's, in microseconds; known once it has ended."""
-    requests: deque[int] = field(default_factory=_requests)
+    requests: deque[int] = field(default_factory=lambda: deque(maxlen=MOST_REQUESTS))
     """When its pods' latest requests for the lease were received, as far as an audit log shows."""
     heard_again: int | None = None
     """When the first request of its pods was received after another one had taken the lease."""
