@@ -1,8 +1,7 @@
 """A finding of `why`: what went wrong, the cause in one word, and in a sentence what to do first."""
 
-from msgspec import structs
-
 from webhook.audit.finding import Finding
+from webhook.explanation.next_step import Advice
 from webhook.history.lease_history import LeaseHistory
 from webhook.reports.model import Severity
 
@@ -19,7 +18,14 @@ class Explained(Finding, frozen=True, kw_only=True):
 
 
 def explained(
-    history: LeaseHistory, check: str, severity: Severity, message: str, advice: str, command: str, cause: str = ""
+    history: LeaseHistory,
+    check: str,
+    severity: Severity,
+    message: str,
+    advice: Advice,
+    cause: str = "",
+    *,
+    is_over: bool | None = None,
 ) -> Explained:
     """A finding about a lease."""
     return Explained(
@@ -29,21 +35,8 @@ def explained(
         check=check,
         severity=severity,
         message=message,
-        repair=command,
-        advice=advice,
+        repair=advice.command,
+        advice=advice.sentence,
         cause=cause,
+        is_over=is_over,
     )
-
-
-def over(
-    history: LeaseHistory, check: str, severity: Severity, message: str, advice: str, command: str, cause: str = ""
-) -> Explained:
-    """A finding about something that has ended."""
-    return structs.replace(explained(history, check, severity, message, advice, command, cause), is_over=True)
-
-
-def ongoing(
-    history: LeaseHistory, check: str, severity: Severity, message: str, advice: str, command: str, cause: str = ""
-) -> Explained:
-    """A finding about something that is ongoing."""
-    return structs.replace(explained(history, check, severity, message, advice, command, cause), is_over=False)

@@ -6,9 +6,9 @@ from typing import Final
 
 from webhook.explanation import commands
 from webhook.explanation.cause import Blame, Cause, cause_of_loss, sentence_of
-from webhook.explanation.explained import Explained, explained, over
+from webhook.explanation.explained import Explained, explained
 from webhook.explanation.leader_time import without_leader
-from webhook.explanation.next_step import next_step
+from webhook.explanation.next_step import Advice, next_step
 from webhook.explanation.words import clock, length, name, writer
 from webhook.history.cluster_history import ClusterHistory
 from webhook.history.lease_history import LeaseHistory
@@ -46,8 +46,8 @@ def _lost(history: LeaseHistory, before: Tenure, after: Tenure, cause: Cause, no
         f"{sentence_of(cause, 'the old holder')}{_afterwards(cause.blame, before, now)}"
     )
     step = next_step(cause, history, before)
-    sentence = f"The lease is held now. {step.sentence}"
-    return over(history, "leader-lost", Severity.WARNING, message, sentence, step.command, cause.blame)
+    advice = Advice(f"The lease is held now. {step.sentence}", step.command)
+    return explained(history, "leader-lost", Severity.WARNING, message, advice, cause.blame, is_over=True)
 
 
 def _afterwards(blame: Blame, before: Tenure, now: int) -> str:
@@ -79,14 +79,14 @@ def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> E
             f"Correct the clock of the node of {name(before.holder)}; {taker} should wait until the lease has not "
             "changed for its whole duration. To see which nodes they run on:"
         )
-        command = f"{commands.kubectl(history.namespace)} get pods -o wide"
-        return over(history, "lease-stolen", Severity.ERROR, message, sentence, command, "clock")
+        advice = Advice(sentence, f"{commands.kubectl(history.namespace)} get pods -o wide")
+        return explained(history, "lease-stolen", Severity.ERROR, message, advice, "clock", is_over=True)
     sentence = (
         f"Find out why {taker} does not wait until the lease expires (the webhook denies this in preset strict). To "
         "see what it is:"
     )
-    command = commands.pod_of_holder(history.namespace, after.holder)
-    return over(history, "lease-stolen", Severity.ERROR, message, sentence, command, "stolen")
+    advice = Advice(sentence, commands.pod_of_holder(history.namespace, after.holder))
+    return explained(history, "lease-stolen", Severity.ERROR, message, advice, "stolen", is_over=True)
 
 
 def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Explained:
@@ -110,8 +110,9 @@ def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: i
     else:
         sentence = "A watch does not show who deleted it; the audit log of the API server does:"
         command = commands.audit_log(history.namespace, history.name)
-    make = explained if after is None else over
-    return make(history, "lease-deleted", severity, message, sentence, command, "deleted")
+    is_over = None if after is None else True
+    advice = Advice(sentence, command)
+    return explained(history, "lease-deleted", severity, message, advice, "deleted", is_over=is_over)
 
 
 def _duration(history: LeaseHistory) -> int | None:

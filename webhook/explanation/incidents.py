@@ -7,10 +7,10 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.explanation.cause import Blame, Cause, cause_of, cause_of_loss, sentence_of
-from webhook.explanation.explained import Explained, over
+from webhook.explanation.explained import Explained, explained
 from webhook.explanation.handovers import handovers
 from webhook.explanation.leader_time import deadline_of, goes_on_for
-from webhook.explanation.next_step import next_step
+from webhook.explanation.next_step import Advice, next_step
 from webhook.explanation.refused import fenced, refused
 from webhook.explanation.words import clock, length, name
 from webhook.explanation.writers import writers
@@ -91,8 +91,8 @@ def _late(history: LeaseHistory, one: Late, now: int) -> Explained:
     message = f"{name(one.holder)} did not renew for {length(one.silence.length)}, from {since} on. {one.rest}"
     step = next_step(one.cause, history, one.tenure)
     ended = "The refusals have ended" if one.cause.blame is Blame.REFUSED else "The lease is renewed again"
-    sentence = f"{ended}. {step.sentence}"
-    return over(history, "renewal-late", Severity.WARNING, message, sentence, step.command, one.cause.blame)
+    advice = Advice(f"{ended}. {step.sentence}", step.command)
+    return explained(history, "renewal-late", Severity.WARNING, message, advice, one.cause.blame, is_over=True)
 
 
 def _explained_by_refusals(cluster: ClusterHistory, history: LeaseHistory) -> Iterator[tuple[int, int]]:

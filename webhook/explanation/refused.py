@@ -5,7 +5,7 @@ from typing import Final
 
 from webhook.explanation import commands
 from webhook.explanation.explained import Explained, explained
-from webhook.explanation.next_step import after_refusal
+from webhook.explanation.next_step import Advice, after_refusal
 from webhook.explanation.words import clock, count, name, writer
 from webhook.history.lease_history import LeaseHistory
 from webhook.history.refusal import By, Refusal
@@ -35,13 +35,12 @@ def _refused(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Expla
     )
     if last.message:
         message += f": {last.message}"
-    step = after_refusal(history, last)
     holder = history.tenure
     if last.by is By.WEBHOOK and last.writer.pod and holder and last.writer.pod not in holder.pods:
         sentence = f"The webhook kept the lease for {name(holder.holder)}. To see what the other writer is:"
-        command = commands.pod_of_writer(history.namespace, last.writer)
-        return explained(history, "write-refused", Severity.WARNING, message, sentence, command, "denied")
-    return explained(history, "write-refused", Severity.WARNING, message, step.sentence, step.command, "refused")
+        advice = Advice(sentence, commands.pod_of_writer(history.namespace, last.writer))
+        return explained(history, "write-refused", Severity.WARNING, message, advice, "denied")
+    return explained(history, "write-refused", Severity.WARNING, message, after_refusal(history, last), "refused")
 
 
 def fenced(history: LeaseHistory, now: int) -> Iterator[Explained]:
@@ -56,5 +55,5 @@ def fenced(history: LeaseHistory, now: int) -> Iterator[Explained]:
             f"lease, from {clock(group[0].at, now)} to {clock(last.at, now)}, the last one: {last.target}"
         )
         sentence = "The fence refused what was written without the lease. To see why the writer did not stop:"
-        command = commands.pod_of_writer(history.namespace, who)
-        yield explained(history, "write-fenced", Severity.WARNING, message, sentence, command, "fenced")
+        advice = Advice(sentence, commands.pod_of_writer(history.namespace, who))
+        yield explained(history, "write-fenced", Severity.WARNING, message, advice, "fenced")

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook.explanation import commands
-from webhook.explanation.explained import Explained, explained, ongoing, over
+from webhook.explanation.explained import Explained, explained
+from webhook.explanation.next_step import Advice
 from webhook.explanation.words import name, writer
 from webhook.history.lease_history import LeaseHistory
 from webhook.history.standing import Standing
@@ -30,14 +31,14 @@ def _shared_identity(history: LeaseHistory, tenure: Tenure) -> Explained:
         f"one identity, {name(tenure.holder)}, is used by several processes that renew in turns: {who}; each believes "
         "that it leads"
     )
-    advice = (
+    sentence = (
         "Give every replica an identity of its own, such as the name of its pod, and restart them. To see the pods:"
     )
     pods = " ".join(commands.word(one) for one in tenure.pods[-3:])
     where = commands.kubectl(history.namespace)
-    command = f"{where} describe pods {pods}" if pods else f"{where} get pods"
-    make = ongoing if tenure is history.tenure and tenure.until is None else over
-    return make(history, "identity-shared", Severity.ERROR, message, advice, command, "shared-identity")
+    advice = Advice(sentence, f"{where} describe pods {pods}" if pods else f"{where} get pods")
+    is_over = tenure is not history.tenure or tenure.until is not None
+    return explained(history, "identity-shared", Severity.ERROR, message, advice, "shared-identity", is_over=is_over)
 
 
 def _doubled(history: LeaseHistory, holder: str) -> Explained:
@@ -47,9 +48,9 @@ def _doubled(history: LeaseHistory, holder: str) -> Explained:
         f"{name(holder)} is renewed in two rhythms (the last intervals: {shown} s), as by two processes under one "
         "identity, each of which believes that it leads"
     )
-    advice = "A watch does not show who writes; the audit log of the API server does:"
-    command = commands.audit_log(history.namespace, history.name)
-    return explained(history, "identity-shared", Severity.WARNING, message, advice, command, "shared-identity")
+    sentence = "A watch does not show who writes; the audit log of the API server does:"
+    advice = Advice(sentence, commands.audit_log(history.namespace, history.name))
+    return explained(history, "identity-shared", Severity.WARNING, message, advice, "shared-identity")
 
 
 def _applications(history: LeaseHistory, standing: Standing | None) -> Iterator[Explained]:
@@ -70,6 +71,6 @@ def _applications(history: LeaseHistory, standing: Standing | None) -> Iterator[
         f"several {kind} have held this lease: {shown}. If they are two applications, only one of them works at a time "
         "and the other one waits"
     )
-    advice = "If they are two applications, give each a lease name (election ID) of its own. To see what runs there:"
-    command = f"{commands.kubectl(history.namespace)} get pods -o wide"
-    yield explained(history, "lease-shared", Severity.WARNING, message, advice, command, "shared-lease")
+    sentence = "If they are two applications, give each a lease name (election ID) of its own. To see what runs there:"
+    advice = Advice(sentence, f"{commands.kubectl(history.namespace)} get pods -o wide")
+    yield explained(history, "lease-shared", Severity.WARNING, message, advice, "shared-lease")
