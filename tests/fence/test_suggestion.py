@@ -71,6 +71,17 @@ def test_a_role_that_is_not_there_is_named() -> None:
     assert found.unseen == ["ClusterRole admin, which RoleBinding operator names, is not among the objects"]
 
 
+def test_a_role_with_a_line_break_in_its_name_stays_in_a_comment() -> None:
+    name = "operator\n  namespaces: [other]"
+    granted = role(rule("", ["configmaps"], ["update"]))
+    found = rights(
+        {**granted, "metadata": {"name": name, "namespace": "shop"}}, binding(role_ref={"kind": "Role", "name": name})
+    )
+    text = policy_text("operator", "shop/operator", "shop/operator", found)
+    assert "  - configmaps  # UPDATE by Role operator\\n  namespaces: [other]\n" in text
+    assert parse(f"apiVersion: lease-webhook/v1\n{text}").fences[0].namespaces == ()
+
+
 def event(pod: str, resource: str, **changes: Any) -> dict[str, Any]:
     reference = {"resource": resource, "namespace": "shop", "name": "operator"}
     if resource == "leases":
@@ -141,7 +152,7 @@ def test_the_lease_that_is_written_most_is_first() -> None:
 def test_the_proposal_is_a_policy() -> None:
     found = Suggestion({FencedResource("", "configmaps"): "UPDATE"}, {"events": "why"}, ["what"])
     text = policy_text("shop-operator", "shop/operator", "shop/operator", found)
-    assert parse(f"apiVersion: lease-webhook/v1\n{text}").fences[0].mode == "warn"
+    assert parse(f"apiVersion: lease-webhook/v1\n{text}").fences[0].namespaces == ()
     assert "# left out: events: why\n# not seen: what\n" in text
 
 

@@ -7,6 +7,7 @@ from typing import Final
 import yaml
 from msgspec import Struct, field
 
+from webhook.api.text import escape
 from webhook.policy.error import PolicyError
 from webhook.policy.fences.resource import FencedResource, read, why_not
 from webhook.policy.fences.schema_types import OPERATIONS
@@ -47,7 +48,10 @@ def reason_to_leave_out(resource: FencedResource) -> str:
 
 
 def policy_text(name: str, lease: str, writer: str, found: Suggestion) -> str:
-    """The fence as an entry of a policy file, with the evidence and what was left out as comments."""
+    """The fence as an entry of a policy file, with the evidence and what was left out as comments.
+
+    Names come from a cluster, and one of RBAC may hold a line break: each line stays one line.
+    """
     lines = ["fences:", f"- name: {_scalar(name)}", f"  lease: {_scalar(lease)}", f"  writers: [{_scalar(writer)}]"]
     lines.append("  mode: warn    # first; deny once nothing is warned about for a week")
     lines.append("  resources:")
@@ -55,7 +59,7 @@ def policy_text(name: str, lease: str, writer: str, found: Suggestion) -> str:
     lines += [f"  - {one!s:<{width}}  # {found.evidence[one]}" for one in sorted(found.evidence)]
     lines += [f"# left out: {name}: {reason}" for name, reason in sorted(found.left_out.items())]
     lines += [f"# not seen: {text}" for text in found.unseen]
-    return "".join(f"{line.rstrip()}\n" for line in lines)
+    return "".join(f"{escape(line.rstrip())}\n" for line in lines)
 
 
 def operations_in_words(verbs: Iterable[str]) -> str:
