@@ -24,6 +24,11 @@ def escape(text: str) -> str:
     return "".join(_escape_character(c) if _is_hidden(c) else c for c in text)
 
 
+def escape_lines(text: str) -> str:
+    """The text escaped but for its line breaks: legal in XML 1.0 (https://www.w3.org/TR/xml/#charsets) and in JSON."""
+    return "\n".join(map(escape, text.split("\n")))
+
+
 def cut(text: str, longest: int = LONGEST_VALUE) -> str:
     """The text, or its first `longest` characters and an ellipsis."""
     return text if len(text) <= longest else text[:longest] + "..."

@@ -9,9 +9,8 @@ from itertools import groupby
 from typing import Final
 from xml.etree import ElementTree as ET
 
-from webhook.api.text import escape
+from webhook.api.text import escape, escape_lines
 from webhook.reports.model import Finding, Report, Severity, Subject
-from webhook.reports.plain_text import escape_lines
 
 _DECLARATION: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
 ORDER: Final = (Severity.INFO, Severity.WARNING, Severity.ERROR)

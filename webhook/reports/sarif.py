@@ -9,9 +9,8 @@ from collections import Counter
 from typing import Any, Final
 from urllib.parse import quote
 
-from webhook.api.text import escape
+from webhook.api.text import escape, escape_lines
 from webhook.reports.model import Check, Finding, Report, Severity, Subject
-from webhook.reports.plain_text import escape_lines
 
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 UNREADABLE: Final = Check("unreadable", "What is examined must be readable.")
