@@ -1,5 +1,6 @@
 """`lease-webhook audit`: what is wrong with the leases that are stored, and how to repair it."""
 
+import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,7 +12,6 @@ from webhook.audit.stock import Stock
 from webhook.cli import in_cluster as inside
 from webhook.cli import kubectl
 from webhook.cli.arguments import files, format_option
-from webhook.cli.audit_baseline import known_findings
 from webhook.cli.audit_printer import Printer
 from webhook.cli.audit_run import Audit
 from webhook.cli.cluster_options import cluster_options, moment_of_input
@@ -87,7 +87,7 @@ def command(
 ) -> int:
     """Examine everything and say what was found."""
     cluster = Cluster(context, kubeconfig, namespace, all_namespaces or not namespace)
-    known = known_findings(baseline) if baseline else frozenset()
+    known = _known_findings(baseline) if baseline else frozenset()
     audit = Audit(Stock(moment_of_input(now, paths, None).at), Severity(fail_on), known, now, paths)
     notes: list[str] = []
     if paths and in_cluster:
@@ -114,3 +114,21 @@ def command(
             from webhook.cli.audit_gauge import write_gauge  # noqa: PLC0415
         write_gauge(Path(metrics), audit.counts_by_check, len(audit.examined), audit.stock.now)
     return audit.exit_code
+
+
+def _known_findings(path: str) -> frozenset[str]:
+    """The fingerprints in the JSON lines that an earlier `audit --format json` printed; raises Failure."""
+    try:
+        lines = Path(path).read_bytes().splitlines()
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror}") from error
+    return frozenset(_fingerprint(path, number, line) for number, line in enumerate(lines, 1) if line.strip())
+
+
+def _fingerprint(path: str, number: int, line: bytes) -> str:
+    try:
+        one = json.loads(line)
+        parts = [one[key] for key in ("kind", "namespace", "name", "check")]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise Failure(f"{path}, line {number}: not a finding; write it with `audit --format json`") from None
+    return "/".join(map(str, parts))
