@@ -15,7 +15,6 @@ from tests.timeline.election_samples import HOSTILE_NAMES, NOON, SECOND, hostile
 from webhook.api.text import escape
 from webhook.timeline import page, thinning
 from webhook.timeline.model import Lane, Mark, MarkKind, Span, SpanKind, Ticks, Timeline
-from webhook.timeline.page.library import LIBRARY
 
 LARGEST = 3_000_000
 
@@ -155,12 +154,13 @@ def test_an_empty_timeline_gives_a_page() -> None:
 
 def test_the_library_is_the_file_that_its_note_describes(quiet: Reader) -> None:
     vendor = resources.files("webhook.timeline.page") / "vendor"
-    content = (vendor / LIBRARY.file).read_bytes()
-    assert hashlib.sha512(content).hexdigest() == LIBRARY.file_sha512
-    assert f"v{LIBRARY.version} ".encode() in content[:100]
-    assert {entry.name for entry in vendor.iterdir()} == {LIBRARY.file, "LICENSE", "d3.json"}
+    note = json.loads((vendor / "d3.json").read_text())
+    content = (vendor / note["file"]).read_bytes()
+    assert hashlib.sha512(content).hexdigest() == note["file_sha512"]
+    assert f"v{note['version']} ".encode() in content[:100]
+    assert {entry.name for entry in vendor.iterdir()} == {note["file"], "LICENSE", "d3.json"}
     told = " ".join(text for tag in ("summary", "pre") for _, text in quiet.within(tag))
-    assert f"{LIBRARY.name} {LIBRARY.version}, license {LIBRARY.license}" in told
+    assert f"{note['name']} {note['version']}, license {note['license']}" in told
     assert (vendor / "LICENSE").read_text() in told
 
 

@@ -13,8 +13,9 @@ from importlib import resources
 from string import Template
 from typing import Final
 
+import msgspec
+
 from webhook.timeline.model import Timeline
-from webhook.timeline.page.library import LIBRARY
 from webhook.timeline.page_data import page_data
 
 SCRIPTS: Final = (
@@ -52,8 +53,8 @@ def render(timeline: Timeline, *, events: str = "") -> str:
         events=escape(events),
         style=style,
         library=library,
-        library_name=escape(f"{LIBRARY.name} {LIBRARY.version}"),
-        library_license=escape(LIBRARY.license),
+        library_name=escape("{name} {version}".format_map(_origin())),
+        library_license=escape(_origin()["license"]),
         library_notice=escape(_text("vendor/LICENSE")),
         scripts="\n".join(f"<script>{script}</script>" for script in scripts),
         data=page_data(timeline).decode(),
@@ -85,6 +86,12 @@ def _source(text: str) -> str:
 def _parts() -> tuple[str, str, tuple[str, ...]]:
     """The library, the style and the scripts."""
     return _text("vendor/d3.min.js"), _text("page.css"), tuple(_text(f"scripts/{name}") for name in SCRIPTS)
+
+
+@cache
+def _origin() -> dict[str, str]:
+    """What is known of the library: its name, version and license, and where its file comes from."""
+    return msgspec.json.decode(_text("vendor/d3.json"), type=dict[str, str])
 
 
 @cache
