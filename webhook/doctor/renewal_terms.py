@@ -3,6 +3,7 @@
 The whole condition was tested on kube-apiserver 1.37.1, 1.36.3, 1.33.13 and 1.31.4 with 292 kinds of write.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -22,63 +23,40 @@ _BEFORE: Final = "oldObject.metadata.?managedFields.orValue([])"
 _OWNER: Final = 'm.?fieldsV1[?"f:spec"][?"f:renewTime"]'
 
 
-def _kept(path: str, name: str, loss: str) -> ConditionTerm:
-    """A field that a plain renewal does not change; absent and null are one value."""
-    return ConditionTerm(name, f"object.{path}.?{name}.orValue(null) != oldObject.{path}.?{name}.orValue(null)", loss)
+def _kept(path: str, losses: Mapping[str, str]) -> tuple[ConditionTerm, ...]:
+    """Fields that a plain renewal does not change, with what can happen without each; absent and null are one value."""
+    return tuple(
+        ConditionTerm(name, f"object.{path}.?{name}.orValue(null) != oldObject.{path}.?{name}.orValue(null)", loss)
+        for name, loss in losses.items()
+    )
 
 
-_SPEC: Final = (
-    _kept(
-        "?spec",
-        "holderIdentity",
-        "a steal or a takeover that also sets renewTime is never reviewed, so the most important rule has no effect.",
-    ),
-    _kept(
-        "?spec",
-        "acquireTime",
-        "a renewal can carry an acquireTime of year 10000, after which JSON clients cannot read the lease.",
-    ),
-    _kept(
-        "?spec",
-        "leaseDurationSeconds",
-        "a renewal can shorten the duration, and the next write takes the lease over as expired; or raise it to 68"
-        " years, and no successor replaces a dead leader.",
-    ),
-    _kept(
-        "?spec",
-        "leaseTransitions",
-        "a renewal can set leaseTransitions to 2147483647, and the next takeover overflows.",
-    ),
-    _kept(
-        "?spec",
-        "strategy",
-        "a renewal can hand the lease to coordinated leader election, which then chooses the leader.",
-    ),
-    _kept(
-        "?spec",
-        "preferredHolder",
-        "a renewal can name a preferred holder, and the current leader gives up its lease.",
-    ),
+_SPEC: Final = _kept(
+    "?spec",
+    {
+        "holderIdentity": "a steal or a takeover that also sets renewTime is never reviewed, so the most important rule"
+        " has no effect.",
+        "acquireTime": "a renewal can carry an acquireTime of year 10000, after which JSON clients cannot read the"
+        " lease.",
+        "leaseDurationSeconds": "a renewal can shorten the duration, and the next write takes the lease over as"
+        " expired; or raise it to 68 years, and no successor replaces a dead leader.",
+        "leaseTransitions": "a renewal can set leaseTransitions to 2147483647, and the next takeover overflows.",
+        "strategy": "a renewal can hand the lease to coordinated leader election, which then chooses the leader.",
+        "preferredHolder": "a renewal can name a preferred holder, and the current leader gives up its lease.",
+    },
 )
-_METADATA: Final = (
-    _kept(
-        "metadata",
-        "labels",
-        "a renewal can change labels: without its label, the lease of an API server is not protected as one.",
-    ),
-    _kept("metadata", "annotations", "a renewal can change annotations without review."),
-    _kept(
-        "metadata",
-        "ownerReferences",
-        "a renewal can add an owner that does not exist, and the garbage collector deletes the live lease.",
-    ),
-    _kept(
-        "metadata",
-        "finalizers",
-        "a renewal can add a finalizer that is never removed, and the lease cannot be deleted and created again.",
-    ),
-    _kept("metadata", "generateName", "a renewal can set generateName without review."),
-    _kept("metadata", "deletionTimestamp", "a write that ends the deletion of a lease can look like a renewal."),
+_METADATA: Final = _kept(
+    "metadata",
+    {
+        "labels": "a renewal can change labels: without its label, the lease of an API server is not protected as one.",
+        "annotations": "a renewal can change annotations without review.",
+        "ownerReferences": "a renewal can add an owner that does not exist, and the garbage collector deletes the live"
+        " lease.",
+        "finalizers": "a renewal can add a finalizer that is never removed, and the lease cannot be deleted and created"
+        " again.",
+        "generateName": "a renewal can set generateName without review.",
+        "deletionTimestamp": "a write that ends the deletion of a lease can look like a renewal.",
+    },
 )
 _TIMES: Final = (
     ConditionTerm(
