@@ -39,13 +39,6 @@ class Authority(Struct, frozen=True):
     key: ec.EllipticCurvePrivateKey
 
 
-class Life(Struct, frozen=True):
-    """When a certificate is valid."""
-
-    start: dt.datetime
-    end: dt.datetime
-
-
 class Leaf(Struct, frozen=True):
     """A serving certificate and its key."""
 
@@ -79,7 +72,7 @@ def create_authority(now: dt.datetime) -> Authority:
         decipher_only=False,
     )
     certificate = (
-        _builder(name, key.public_key(), Life(now - CLOCK_SKEW, now + dt.timedelta(days=CA_DAYS)))
+        _builder(name, key.public_key(), now, now + dt.timedelta(days=CA_DAYS))
         .subject_name(name)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(usage, critical=True)
@@ -97,11 +90,11 @@ def issue_leaf(authority: Authority, names: Sequence[str], days: float, now: dt.
     key = ec.generate_private_key(ec.SECP256R1())
     end = min(now + dt.timedelta(days=days), authority.certificate.not_valid_after_utc)
     certificate = (
-        _builder(authority.certificate.subject, key.public_key(), Life(now - CLOCK_SKEW, end))
+        _builder(authority.certificate.subject, key.public_key(), now, end)
         # No common name: clients ignore it, and it holds 64 characters at most.
         .subject_name(x509.Name([]))
         # RFC 5280 4.2.1.6: with an empty subject, the alternative names are critical.
-        .add_extension(x509.SubjectAlternativeName(_general_names(names)), critical=True)
+        .add_extension(x509.SubjectAlternativeName(map(_general_name, dict.fromkeys(names))), critical=True)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
@@ -134,19 +127,17 @@ def save_leaf(directory: Path, leaf: Leaf) -> None:
     _write(directory / LEAF_CERTIFICATE, _pem(leaf.certificate), _PUBLIC)
 
 
-def _builder(issuer: x509.Name, key: ec.EllipticCurvePublicKey, life: Life) -> x509.CertificateBuilder:
+def _builder(
+    issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: dt.datetime, end: dt.datetime
+) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
         .issuer_name(issuer)
         .public_key(key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(life.start)
-        .not_valid_after(life.end)
+        .not_valid_before(now - CLOCK_SKEW)
+        .not_valid_after(end)
     )
-
-
-def _general_names(names: Sequence[str]) -> list[x509.GeneralName]:
-    return [_general_name(name) for name in dict.fromkeys(names)]
 
 
 def _general_name(name: str) -> x509.GeneralName:
