@@ -6,7 +6,7 @@ from typing import Final
 import click
 
 from webhook.cli.lazy_group import Command
-from webhook.cli.suggestion_input import Input, as_lease, checked, paths_argument
+from webhook.cli.suggestion_input import as_lease, checked, observe_each, paths_argument
 from webhook.suggestions.bindings import Bindings
 from webhook.suggestions.suspicion import Suspicions
 
@@ -36,8 +36,6 @@ Examples:
 def command(*, paths: tuple[str, ...], lease: str | None) -> int:
     """Print the bindings; raises Failure."""
     bindings = Bindings(Suspicions(time.time_ns() // 1000), as_lease(lease))
-    given = Input(paths)
-    for item in given.items():
-        bindings.observe(item)
+    exit_code = observe_each(paths, bindings.observe)
     print(checked(bindings.text(), f"nothing was seen of {f'lease {lease}' if lease else 'any lease'}"), end="")
-    return given.exit_code
+    return exit_code

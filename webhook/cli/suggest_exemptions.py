@@ -10,7 +10,7 @@ from webhook.cli.arguments import policy_option
 from webhook.cli.evaluation import load_policy
 from webhook.cli.failure import Failure
 from webhook.cli.lazy_group import Command
-from webhook.cli.suggestion_input import Input, checked, paths_argument
+from webhook.cli.suggestion_input import checked, observe_each, paths_argument
 from webhook.suggestions.exemptions import OWNER, Exemptions
 from webhook.suggestions.suspicion import Suspicions
 
@@ -43,12 +43,10 @@ Examples:
 def command(*, paths: tuple[str, ...], policy: str | None, owner: str, until: str | None) -> int:
     """Print the exemptions; raises Failure."""
     exemptions = Exemptions(load_policy(policy), _last_day(until), Suspicions(time.time_ns() // 1000), _line(owner))
-    given = Input(paths)
-    for item in given.items():
-        exemptions.observe(item)
+    exit_code = observe_each(paths, exemptions.observe)
     nothing = "the input has no verdict of the webhook: it needs an audit log of the API server, or captured reviews"
     print(checked(exemptions.text(), nothing), end="")
-    return given.exit_code
+    return exit_code
 
 
 def _last_day(until: str | None) -> date:

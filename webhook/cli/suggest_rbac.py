@@ -7,7 +7,7 @@ import click
 
 from webhook.cli.failure import Failure
 from webhook.cli.lazy_group import Command
-from webhook.cli.suggestion_input import Input, as_account, paths_argument
+from webhook.cli.suggestion_input import as_account, observe_each, paths_argument
 from webhook.suggestions.rights import Rights
 from webhook.suggestions.suspicion import Suspicions
 
@@ -36,12 +36,10 @@ Examples:
 def command(*, paths: tuple[str, ...], writer: str | None) -> int:
     """Print the roles; raises Failure."""
     rights = Rights(Suspicions(time.time_ns() // 1000), as_account(writer))
-    given = Input(paths)
-    for item in given.items():
-        rights.observe(item)
+    exit_code = observe_each(paths, rights.observe)
     text = rights.text()
     if not text:
         who = f"service account {writer}" if writer else "any service account"
         raise Failure(f"no request of {who} about leases is in the input; dumps and watches do not name writers")
     print(text, end="")
-    return given.exit_code
+    return exit_code

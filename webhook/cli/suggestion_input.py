@@ -1,6 +1,6 @@
 """What `suggest bindings`, `suggest rbac` and `suggest exemptions` read: every observation of their inputs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import click
@@ -18,26 +18,19 @@ UNREADABLE: Final = 2
 paths_argument = click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=files)
 
 
-class Input:
-    """The items of some paths; `exit_code` is 2 if something could not be read."""
+def observe_each(paths: Sequence[str], observe: Callable[[Item], None]) -> int:
+    """Observe every item of some paths, each as soon as it is read; what cannot be read is reported on standard error.
 
-    def __init__(self, paths: Sequence[str]) -> None:
-        self._paths = paths
-        self._complaints = Complaints()
-
-    def items(self) -> Iterator[Item]:
-        """Every item, each as soon as it is read; what cannot be read is reported on standard error."""
-        observations = 0
-        for item in self._complaints.watch(observe_all(self._paths), Progress("requests and objects")):
-            observations += isinstance(item, Observation)
-            yield item
-        if not observations:
-            raise Failure("no lease and no candidate is in the input")
-
-    @property
-    def exit_code(self) -> int:
-        """2 if something could not be read, else 0."""
-        return UNREADABLE if self._complaints.unreadable else 0
+    Returns the exit code, 2 if something could not be read, else 0; raises Failure if no lease is in the input.
+    """
+    complaints = Complaints()
+    observations = 0
+    for item in complaints.watch(observe_all(paths), Progress("requests and objects")):
+        observations += isinstance(item, Observation)
+        observe(item)
+    if not observations:
+        raise Failure("no lease and no candidate is in the input")
+    return UNREADABLE if complaints.unreadable else 0
 
 
 def as_lease(text: str | None) -> tuple[str, str] | None:
