@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from webhook.explanation.words import count, length, name
+from webhook.explanation.words import count, length
 from webhook.history.cluster_history import ClusterHistory
 from webhook.history.lease_history import LeaseHistory
 from webhook.history.refusal import Refusal
@@ -96,11 +96,6 @@ def snapshot_cause(cluster: ClusterHistory, history: LeaseHistory, last: int, no
     return Cause(Blame.CLIENT, f"{count(company.on_time, 'other lease')} went on being renewed after that")
 
 
-def in_words(cause: Cause, holder: str) -> str:
-    """A cause as one sentence about a holder, by its name."""
-    return sentence_of(cause, name(holder))
-
-
 def sentence_of(cause: Cause, who: str) -> str:
     """A cause as one sentence about a holder, who is named or described, such as `the old holder`."""
     if cause.blame is Blame.SERVER:
@@ -108,15 +103,12 @@ def sentence_of(cause: Cause, who: str) -> str:
     if cause.blame is Blame.NETWORK:
         return f"Clients did not reach the API server: {cause.evidence}."
     if cause.blame is Blame.CLIENT:
-        return f"Most likely the cause is on {who}'s side ({suspects(cause)}): {cause.evidence}."
+        # Only an audit log shows whether its writes were refused.
+        suspects = "its process, CPU limit, node or network" + ("" if cause.is_silent else ", or its permissions")
+        return f"Most likely the cause is on {who}'s side ({suspects}): {cause.evidence}."
     if cause.blame is Blame.REFUSED:
         return f"Its writes were refused: {cause.evidence}."
     return f"Why is not known: {cause.evidence}; give all of them (-A)."
-
-
-def suspects(cause: Cause) -> str:
-    """What of a client to look at; only an audit log shows whether its writes were refused."""
-    return "its process, CPU limit, node or network" + ("" if cause.is_silent else ", or its permissions")
 
 
 def _late(company: Company) -> str:

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.explanation.account import Account, interval_of
-from webhook.explanation.cause import Blame, in_words
+from webhook.explanation.cause import Blame, sentence_of
 from webhook.explanation.words import ago, clock, length, name, writer
 from webhook.history.standing import Standing, State
 from webhook.history.tenure import Handover, Tenure
@@ -175,8 +175,8 @@ def _why(account: Account) -> str:
     if account.cause.blame is Blame.SERVER:
         return f"{evidence}: look at the API server"
     if account.cause.blame is not Blame.CLIENT:
-        return in_words(account.cause, account.holder)
-    return f"{evidence}: the API server was available, so look at {name(account.holder)}"
+        return sentence_of(account.cause, name(account.holder))
+    return f"{evidence}: the API server was there, so look at {name(account.holder)}"
 
 
 def handover(tenure: Tenure) -> str:
