@@ -22,25 +22,19 @@ def selects(selector: Selector | None, namespace: str, labels: Mapping[str, str]
 
 def chosen_names(selector: Selector | None) -> frozenset[str] | None:
     """The only namespaces that can be selected if the selector lists them by name, else None."""
-    listed = [one.values or () for one in _requirements(selector) if _is_list(one)]
+    listed = [one.values or () for one in _requirements(selector) if (one.key, one.operator) == (NAMESPACE_NAME, "In")]
     return frozenset(name for name in listed[0] if may_select(selector, name)) if listed else None
 
 
 def is_opt_in(selector: Selector | None) -> bool:
     """Whether a new namespace is not selected until it is added, by name or by label."""
-    return any(one.operator in {"In", "Exists"} for one in _requirements(selector) if not _is_trivial(one))
+    # Every namespace has a name, so to ask whether it has one selects all.
+    chosen = (one for one in _requirements(selector) if (one.key, one.operator) != (NAMESPACE_NAME, "Exists"))
+    return any(one.operator in {"In", "Exists"} for one in chosen)
 
 
 def _requirements(selector: Selector | None) -> tuple[SelectorRequirement, ...]:
     return selector.requirements if selector else ()
-
-
-def _is_list(requirement: SelectorRequirement) -> bool:
-    return requirement.key == NAMESPACE_NAME and requirement.operator == "In"
-
-
-def _is_trivial(requirement: SelectorRequirement) -> bool:
-    return requirement.key == NAMESPACE_NAME and requirement.operator == "Exists"
 
 
 def _matches(requirement: SelectorRequirement, value: str | None) -> bool:

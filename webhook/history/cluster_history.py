@@ -7,7 +7,7 @@ from msgspec import Struct, field
 
 from webhook.api.objects import LeaseCandidate
 from webhook.history.lease_history import LeaseHistory
-from webhook.history.renewals import Company, Renewals, company
+from webhook.history.renewals import Company, company
 from webhook.observations.observation import Act, Fenced, LogEnd, Observation, Origin
 
 Key = tuple[str, str]
@@ -68,7 +68,7 @@ class ClusterHistory(Struct):
 
     def company_of(self, one: LeaseHistory, start: int, end: int) -> Company:
         """How many other leases were late, and how many were renewed as usual, between two instants."""
-        return company(self._others(one), start, end)
+        return company((other.renewals for other in self.leases.values() if other is not one), start, end)
 
     def stopped_with(self, one: LeaseHistory, since: int, now: int) -> Company:
         """How many other held leases of a dump were last renewed before one was, and how many after."""
@@ -82,9 +82,6 @@ class ClusterHistory(Struct):
             elif standing.last_renewal > since - 60_000_000:
                 late += 1
         return Company(late, on_time)
-
-    def _others(self, one: LeaseHistory) -> Iterator[Renewals]:
-        return (other.renewals for other in self.leases.values() if other is not one)
 
     def _reaches(self, at: int) -> None:
         self.until = at if self.until is None else max(self.until, at)

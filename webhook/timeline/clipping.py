@@ -4,7 +4,7 @@ from itertools import takewhile
 
 from msgspec.structs import replace
 
-from webhook.timeline.model import Lane, Mark, Span, Ticks, Timeline
+from webhook.timeline.model import Lane, Span, Ticks, Timeline
 
 
 def clipped(timeline: Timeline, begins: int, ends: int) -> Timeline:
@@ -23,24 +23,16 @@ def lane_within(lane: Lane, begins: int, ends: int) -> Lane:
         spans=tuple(
             _cut(span, ends)
             for span in takewhile(lambda span: span.begins <= ends, lane.spans)
-            if _ended_after(span, begins)
+            if span.ends is None or span.ends > begins
         ),
         ticks=Ticks(moments, buckets),
-        marks=tuple(mark for mark in lane.marks if _is_within(mark, begins, ends)),
+        marks=tuple(mark for mark in lane.marks if (mark.ends or mark.at) >= begins and mark.at <= ends),
         candidates=tuple(one for one in candidates if not _is_empty(one)),
     )
 
 
-def _ended_after(span: Span, begins: int) -> bool:
-    return span.ends is None or span.ends > begins
-
-
 def _cut(span: Span, ends: int) -> Span:
     return replace(span, ends=None) if span.ends is not None and span.ends > ends else span
-
-
-def _is_within(mark: Mark, begins: int, ends: int) -> bool:
-    return (mark.ends or mark.at) >= begins and mark.at <= ends
 
 
 def _is_empty(lane: Lane) -> bool:
