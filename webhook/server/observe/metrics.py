@@ -11,6 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -56,19 +57,16 @@ class Metrics:
     """The counters of one process. Label values come from fixed sets only: a client cannot invent a series."""
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
-        registry = self._registry
-        self._reviews = Counter(
+        self._registry = registry = CollectorRegistry()
+        counter = partial(Counter, registry=registry)
+        gauge = partial(Gauge, registry=registry)
+        self._reviews = counter(
             "lease_webhook_reviews",
             "Reviews answered with a verdict: allowed, warned (allowed, with warnings) or denied.",
             ["resource", "operation", "event", "verdict"],
-            registry=registry,
         )
-        self._findings = Counter(
-            "lease_webhook_findings",
-            "What rules found, by the mode they were left.",
-            ["rule", "mode"],
-            registry=registry,
+        self._findings = counter(
+            "lease_webhook_findings", "What rules found, by the mode they were left.", ["rule", "mode"]
         )
         self._duration = Histogram(
             "lease_webhook_review_duration_seconds",
@@ -76,60 +74,43 @@ class Metrics:
             buckets=BUCKETS,
             registry=registry,
         )
-        self._in_flight = Gauge(
-            "lease_webhook_in_flight",
-            "Requests whose last byte has not come yet.",
-            multiprocess_mode="livesum",
-            registry=registry,
+        self._in_flight = gauge(
+            "lease_webhook_in_flight", "Requests whose last byte has not come yet.", multiprocess_mode="livesum"
         )
-        self._shed = Counter(
-            "lease_webhook_shed",
-            "Requests answered with 503 because too many bytes were in flight.",
-            registry=registry,
-        )
-        self._closed_for_others = Counter(
+        self._shed = counter("lease_webhook_shed", "Requests answered with 503 because too many bytes were in flight.")
+        self._closed_for_others = counter(
             "lease_webhook_connections_closed",
             "Connections that were closed because there were too many, the longest idle first.",
-            registry=registry,
         )
-        self._malformed = Counter(
-            "lease_webhook_malformed", "Requests rejected before evaluation, by reason.", ["class"], registry=registry
+        self._malformed = counter(
+            "lease_webhook_malformed", "Requests rejected before evaluation, by reason.", ["class"]
         )
-        self._incidents = Counter(
-            "lease_webhook_incidents", "Reviews answered with 500: a bug, or no-time.", ["kind"], registry=registry
-        )
-        self._not_after = Gauge(
+        self._incidents = counter("lease_webhook_incidents", "Reviews answered with 500: a bug, or no-time.", ["kind"])
+        self._not_after = gauge(
             "lease_webhook_certificate_not_after_seconds",
             "When a certificate ends, as Unix time: the one that serves, and the CA that signed it.",
             ["certificate"],
             multiprocess_mode="livemin",
-            registry=registry,
         )
-        self._reloads = Counter(
+        self._reloads = counter(
             "lease_webhook_reloads",
             "Changed files that were taken or refused, counted by each worker.",
             ["what", "result"],
-            registry=registry,
         )
-        self._policy = Gauge(
+        self._policy = gauge(
             "lease_webhook_policy_info",
             "1 for the policy that holds.",
             ["preset", "hash", "mode"],
             multiprocess_mode="livemax",
-            registry=registry,
         )
-        build = Gauge(
+        build = gauge(
             "lease_webhook_build_info",
             "1; the label says which version runs.",
             ["version"],
             multiprocess_mode="livemax",
-            registry=registry,
         )
-        self._dropped = Counter(
-            "lease_webhook_dropped",
-            "Log lines and captured reviews dropped because a queue was full.",
-            ["what"],
-            registry=registry,
+        self._dropped = counter(
+            "lease_webhook_dropped", "Log lines and captured reviews dropped because a queue was full.", ["what"]
         )
         build.labels(__version__).set(1)
         self._bound_reviews: dict[ReviewLabels, Counter] = {}
