@@ -20,13 +20,6 @@ class PolicyFileError(Exception):
     """A policy file cannot be read or is refused; the text names the file and the reason in one line."""
 
 
-class Reload(Struct, frozen=True):
-    """The result of a change: the policy in use, and why the file is refused (`error`, "" if it is in use)."""
-
-    policy: Policy
-    error: str = ""
-
-
 class _Snapshot(Struct, frozen=True):
     """The file at one moment: the path without symbolic links, and its bytes or why there are none."""
 
@@ -63,8 +56,8 @@ class PolicyFile:
         self.error = ""
         """Why the current file is refused; "" if it is in use."""
 
-    def poll(self) -> Reload | None:
-        """Read the file; the result if it changed, else None. Never raises, whatever happened to the file.
+    def poll(self) -> str | None:
+        """Read the file; "success" or "failure" if it changed, else None. Never raises, whatever happened to the file.
 
         A symbolic link with another target counts at once: a ConfigMap changes this way, atomically. Any other change
         counts once two reads in a row agree, since an editor may be writing; call this every second or two.
@@ -82,7 +75,7 @@ class PolicyFile:
             self.error = ""
         except PolicyFileError as error:
             self.error = str(error)
-        return Reload(self.current, self.error)
+        return "failure" if self.error else "success"
 
 
 def _read(path: Path) -> _Snapshot:

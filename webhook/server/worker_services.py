@@ -140,15 +140,14 @@ class WorkerServices:
             self._metrics.show_certificate(self.certificates.current)
 
     def _poll_policy(self) -> None:
-        reload = self._policy_file.poll()
-        if reload is None:
+        result = self._policy_file.poll()
+        if result is None:
             return
-        if reload.error:
-            self._metrics.reloaded("policy", "failure")
-            LOG.error("the policy file is refused; the old policy stays", extra={"fields": {"problem": reload.error}})
-            return
-        self._metrics.reloaded("policy", "success")
-        self._use_policy()
+        self._metrics.reloaded("policy", result)
+        if problem := self._policy_file.error:
+            LOG.error("the policy file is refused; the old policy stays", extra={"fields": {"problem": problem}})
+        else:
+            self._use_policy()
 
     def _use_policy(self) -> None:
         policy = self._policy_file.current
