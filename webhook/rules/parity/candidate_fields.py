@@ -3,7 +3,8 @@
 Source: kubernetes `pkg/apis/coordination/validation/validation.go`, ValidateLeaseCandidateSpec; v1alpha1 as of 1.31.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import partial
 from typing import Final
 
 from webhook.api import formats
@@ -75,29 +76,24 @@ def preferred_strategies_are_unique(change: CandidateChange) -> Iterable[Finding
     )
 
 
-def _rule(
-    name: str,
-    check: Callable[[CandidateChange], Iterable[Finding]],
-    source: str = "kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
-) -> Rule:
-    """A field rule of LeaseCandidates."""
-    return Rule(
-        id=name,
-        check=check,
-        resources=CANDIDATES,
-        operations=UPDATE if check is lease_name_is_kept else WRITES,
-        source=source,
-        parity=True,
-    )
-
-
+_rule = partial(
+    Rule,
+    resources=CANDIDATES,
+    operations=WRITES,
+    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
+    parity=True,
+)
 _REFERENCE: Final = "API reference of LeaseCandidate"
 
 RULES: Final = (
     _rule("candidate-lease-name", lease_name_is_set),
-    _rule("candidate-lease-name-immutable", lease_name_is_kept),
-    _rule("candidate-lease-name-format", lease_name_is_legal, f"{_REFERENCE}: leaseName names a Lease"),
+    _rule("candidate-lease-name-immutable", lease_name_is_kept, operations=UPDATE),
+    _rule("candidate-lease-name-format", lease_name_is_legal, source=f"{_REFERENCE}: leaseName names a Lease"),
     _rule("candidate-strategy", strategy_is_known),
     _rule("candidate-preferred-strategies", preferred_strategies_are_known),
-    _rule("candidate-strategies-unique", preferred_strategies_are_unique, f"{_REFERENCE}: a cycle stops the election"),
+    _rule(
+        "candidate-strategies-unique",
+        preferred_strategies_are_unique,
+        source=f"{_REFERENCE}: a cycle stops the election",
+    ),
 )

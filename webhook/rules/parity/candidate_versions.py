@@ -3,7 +3,8 @@
 Source: kubernetes `pkg/apis/coordination/validation/validation.go`, ValidateLeaseCandidateSpec; v1alpha1 as of 1.31.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import partial
 from typing import Final
 
 from semver import Version
@@ -74,17 +75,13 @@ def _read(text: str | None) -> Version | None:
         return None
 
 
-def _rule(name: str, check: Callable[[CandidateChange], Iterable[Finding]]) -> Rule:
-    return Rule(
-        id=name,
-        check=check,
-        resources=CANDIDATES,
-        operations=WRITES,
-        source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
-        parity=True,
-    )
-
-
+_rule = partial(
+    Rule,
+    resources=CANDIDATES,
+    operations=WRITES,
+    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
+    parity=True,
+)
 RULES: Final = (
     _rule("candidate-binary-version", binary_version_is_a_version),
     _rule("candidate-emulation-version", emulation_version_is_a_version),

@@ -1,6 +1,7 @@
 """The fields of a Lease, each by itself, as ValidateLeaseSpec of Kubernetes validates them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import partial
 from typing import Final
 
 from webhook.api.field import forbidden, invalid
@@ -41,17 +42,13 @@ def preferred_holder_has_a_strategy(change: LeaseChange) -> Iterable[Finding]:
     return (Finding(forbidden("spec.preferredHolder", "may only be specified if `strategy` is defined")),)
 
 
-def _rule(name: str, check: Callable[[LeaseChange], Iterable[Finding]]) -> Rule:
-    return Rule(
-        id=name,
-        check=check,
-        resources=LEASES,
-        operations=WRITES,
-        source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec",
-        parity=True,
-    )
-
-
+_rule = partial(
+    Rule,
+    resources=LEASES,
+    operations=WRITES,
+    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec",
+    parity=True,
+)
 RULES: Final = (
     _rule("lease-duration", duration_is_positive),
     _rule("lease-transitions", transitions_are_not_negative),
