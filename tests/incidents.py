@@ -9,6 +9,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from tests.factories import Document
+from tests.history.observing import observe_all
 from webhook.cli.moment import moment
 from webhook.explanation.account import Account, account_of
 from webhook.history.cluster_history import ClusterHistory
@@ -41,7 +42,7 @@ class Incident(Struct, frozen=True):
         if until is not None:
             data = _watch_until(data, until) if source == WATCH else _log_until(data, until)
         cluster = ClusterHistory()
-        assert list(cluster.observe_all(read(source, [data]))) == []
+        observe_all(cluster, read(source, [data]))
         assert cluster.until is not None
         return account_of(cluster, cluster.leases[self.key], until or cluster.until)
 

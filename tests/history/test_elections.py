@@ -7,6 +7,7 @@ import pytest
 
 from tests.factories import make_lease, make_review, put, to_bytes
 from tests.history.fake_server import SECOND, START, FakeServer, together
+from tests.history.observing import observe_all
 from webhook.history.cluster_history import ClusterHistory
 from webhook.history.lease_history import LeaseHistory
 from webhook.history.renewals import Company
@@ -20,7 +21,7 @@ LEASE = ("shop", "db")
 
 def cluster_of(data: bytes) -> ClusterHistory:
     cluster = ClusterHistory()
-    assert list(cluster.observe_all(read("in", [data]))) == []
+    observe_all(cluster, read("in", [data]))
     return cluster
 
 
@@ -266,7 +267,7 @@ def of_watch_before_log(server: FakeServer) -> ClusterHistory:
     watched, logged = [*read("watch", [server.watch()])], [*read("log", [server.audit_log()])]
     cluster = ClusterHistory()
     for shown, line in zip_longest(watched, [None, *logged]):
-        assert [*cluster.observe_all(one for one in (shown, line) if one)] == []
+        observe_all(cluster, (one for one in (shown, line) if one))
     return cluster
 
 
@@ -408,9 +409,12 @@ def test_candidates_are_followed() -> None:
     assert of_watch(server).candidates == {}
 
 
-def test_what_is_no_lease_is_given_back() -> None:
-    (other,) = ClusterHistory().observe_all(read("in", [b'{"kind":"Pod","apiVersion":"v1"}']))
-    assert isinstance(other, Foreign)
+def test_what_is_no_lease_is_passed_over() -> None:
+    cluster = ClusterHistory()
+    (pod,) = read("in", [b'{"kind":"Pod","apiVersion":"v1"}'])
+    assert isinstance(pod, Foreign)
+    cluster.observe(pod)
+    assert cluster == ClusterHistory()
 
 
 def test_changes_are_counted_without_the_first_holder() -> None:

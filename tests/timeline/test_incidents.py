@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.history.observing import observe_all
 from webhook.api.micro_time import parse
 from webhook.cli.in_time_order import in_order_of_time
 from webhook.cli.observed import inputs
@@ -51,7 +52,7 @@ MARKED = {
 def timeline_of(incident: str, files: tuple[str, ...]) -> Timeline:
     builder = TimelineBuilder(LATEST)
     items = in_order_of_time(inputs([str(FOLDER / incident / file) for file in files]), LATEST)
-    assert list(builder.observe_all(items)) == []
+    observe_all(builder, items)
     assert builder.reach.until is not None
     return builder.timeline(builder.reach.until)
 

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.history.fake_server import SECOND, START, FakeServer
+from tests.history.observing import observe_all
 from webhook.history.tenure import Handover, Tenure
 from webhook.observations.reader import read
 from webhook.timeline.builder import TimelineBuilder
@@ -56,7 +57,7 @@ def played(steps: list[tuple[str, str, int]]) -> FakeServer:
 
 def timeline_of(text: bytes) -> Timeline:
     builder = TimelineBuilder(LATEST)
-    assert list(builder.observe_all(read("in", [text]))) == []
+    observe_all(builder, read("in", [text]))
     assert builder.reach.until is not None
     return builder.timeline(builder.reach.until)
 

@@ -7,6 +7,7 @@ import pytest
 
 from tests.factories import changed, make_lease, put
 from tests.history.fake_server import SECOND, START, FakeServer
+from tests.history.observing import observe_all
 from webhook.api.managed_fields import Entry
 from webhook.api.micro_time import canonical, canonical_seconds
 from webhook.api.objects import LeaseSpec
@@ -81,7 +82,7 @@ def event(verb: str, one: dict[str, Any] | None, seconds: float, code: int = 200
 def built(*values: dict[str, Any]) -> Timeline:
     builder = TimelineBuilder(LATEST)
     text = b"".join(json.dumps(value, separators=(",", ":")).encode() + b"\n" for value in values)
-    assert list(builder.observe_all(read("in", [text]))) == []
+    observe_all(builder, read("in", [text]))
     return builder.timeline(builder.reach.until or LATEST)
 
 
@@ -177,8 +178,8 @@ def test_leases_beyond_the_most_are_counted() -> None:
     for lease in ("one", "two"):
         item = {"type": "ADDED", "object": changed(candidate(0), put("metadata.name", lease))}
         server_items = read("in", [json.dumps(item).encode()])
-        assert list(builder.observe_all(server_items)) == []
-    assert list(builder.observe_all(read("in", [server.watch()]))) == []
+        observe_all(builder, server_items)
+    observe_all(builder, read("in", [server.watch()]))
     timeline = builder.timeline(LATEST)
     assert [lane.name for lane in timeline.lanes] == ["scheduler", "a"]
     assert timeline.thinned == ("3 observations of leases and candidates beyond the first 1 of each are left out",)

@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 
 from tests.history.fake_server import SECOND, START, FakeServer, together
+from tests.history.observing import observe_all
 from webhook.cli.in_time_order import in_order_of_time
 from webhook.cli.observed import Input
 from webhook.observations.reader import read
@@ -23,7 +24,7 @@ def timeline_of(*texts: bytes) -> Timeline:
     names = [f"in-{number}" for number in range(len(texts))]
     inputs = [Input(name, partial(read, name, [text])) for name, text in zip(names, texts, strict=True)]
     builder = TimelineBuilder(LATEST)
-    assert list(builder.observe_all(in_order_of_time(inputs, LATEST))) == []
+    observe_all(builder, in_order_of_time(inputs, LATEST))
     assert builder.reach.until is not None
     return builder.timeline(builder.reach.until)
 
@@ -392,7 +393,7 @@ def test_a_dump_shows_what_is_held_and_what_is_overdue() -> None:
     together(20, a, m)
     together(40, m)
     builder = TimelineBuilder(LATEST)
-    assert list(builder.observe_all(read("dump", [server.dump()]))) == []
+    observe_all(builder, read("dump", [server.dump()]))
     assert builder.reach.until is None
     db, mail = builder.timeline(server.now).lanes
     assert spans(db) == [("held", "a_1", 0.0, 35.0), ("overdue", "a_1", 35.0, None)]

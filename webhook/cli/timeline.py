@@ -165,8 +165,8 @@ def _read(paths: Sequence[str], cluster: Cluster) -> Timeline:
     items: Iterable[Item] = in_order_of_time(inputs_of(paths), clock) if paths else kubectl.objects(cluster, notes)
     # The API server's clock may be ahead of this computer's.
     builder = TimelineBuilder(clock + BOUND)
-    for _ in builder.observe_all(Complaints().watch(items, Progress("objects"))):
-        pass
+    for item in Complaints().watch(items, Progress("objects")):
+        builder.observe(item)
     for note in notes:
         say(note)
     if builder.is_empty:

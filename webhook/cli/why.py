@@ -134,8 +134,8 @@ def _wanted(lease: str | None, namespace: str) -> Wanted | None:
 def _read(history: ClusterHistory, inputs: Sequence[str], cluster: Cluster) -> None:
     notes: list[str] = []
     items: Iterable[Item] = observe_all(inputs) if inputs else kubectl.objects(cluster, notes)
-    for _ in history.observe_all(Complaints().watch(items, Progress("objects"))):
-        pass
+    for item in Complaints().watch(items, Progress("objects")):
+        history.observe(item)
     for note in notes:
         say(note)
     if not history.leases:

@@ -1,6 +1,5 @@
 """The histories of all leases of an input, and what they say of one another."""
 
-from collections.abc import Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct, field
@@ -8,7 +7,7 @@ from msgspec import Struct, field
 from webhook.api.objects import LeaseCandidate
 from webhook.history.lease_history import LeaseHistory
 from webhook.history.renewals import Company, company
-from webhook.observations.observation import Act, Fenced, LogEnd, Observation, Origin
+from webhook.observations.observation import Act, Fenced, Item, LogEnd, Observation, Origin
 
 Key = tuple[str, str]
 
@@ -28,8 +27,8 @@ class ClusterHistory(Struct):
     until: int | None = None
     has_managed_fields: bool = False
 
-    def observe(self, seen: Observation | LogEnd | Fenced) -> None:
-        """Take in one observation; those of one lease come in order."""
+    def observe(self, seen: Item) -> None:
+        """Take in one observation, and pass over what is none; those of one lease come in order."""
         if isinstance(seen, LogEnd):
             self._reaches(seen.at)
             return
@@ -38,7 +37,7 @@ class ClusterHistory(Struct):
             if fenced is not None and seen.is_refused:
                 fenced.fenced.append(seen)
             return
-        if seen.act is _COLLECTION:
+        if not isinstance(seen, Observation) or seen.act is _COLLECTION:
             return
         key = (seen.namespace, seen.name)
         if seen.kind != "Lease":
@@ -51,14 +50,6 @@ class ClusterHistory(Struct):
         self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields
         if history.at is not None and (seen.act is not Act.STORED or seen.origin is Origin.WATCH):
             self._reaches(history.at)
-
-    def observe_all(self, items: Iterable[object]) -> Iterator[object]:
-        """Take in observations; gives back what is none."""
-        for item in items:
-            if isinstance(item, Observation | LogEnd | Fenced):
-                self.observe(item)
-            else:
-                yield item
 
     def _observe_candidate(self, key: Key, seen: Observation) -> None:
         if isinstance(seen.object, LeaseCandidate) and seen.is_stored:

@@ -15,7 +15,7 @@ from webhook.api.objects import Lease
 from webhook.history.cluster_history import Key
 from webhook.history.moments import written_at
 from webhook.live.presence import Presence
-from webhook.observations.observation import Act, Fenced, Item, LogEnd, Observation
+from webhook.observations.observation import Act, Item, Observation
 from webhook.rules.expiry import BOUND
 from webhook.timeline.builder import TimelineBuilder
 from webhook.timeline.model import Timeline
@@ -68,9 +68,8 @@ class Feed:
             if isinstance(item, Observation):
                 self._presence.seen(watch, item)
                 self._measure(item)
-            if isinstance(item, Observation | LogEnd | Fenced):
-                self._builder.observe(item)
-                self._note_changes()
+            self._builder.observe(item)
+            self._note_changes()
 
     def began(self, watch: str) -> None:
         """A watch begins, perhaps again: at first it lists every object that there is."""

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from webhook.explanation.words import count
 from webhook.history.cluster_history import ClusterHistory, Key
 from webhook.history.lease_history import LeaseHistory
-from webhook.observations.observation import Act, Fenced, LogEnd, Observation
+from webhook.observations.observation import Act, Fenced, Item, LogEnd, Observation
 from webhook.timeline.before import Before, Bounds
 from webhook.timeline.candidate_record import CandidateRecord
 from webhook.timeline.causes import causes_of, with_causes
@@ -56,21 +56,13 @@ class TimelineBuilder(Struct):
         cluster = self._cluster
         return cluster.has_managed_fields or not any(one.lease for one in cluster.leases.values())
 
-    def observe_all(self, items: Iterable[object]) -> Iterator[object]:
-        """Take in observations; gives back what is none."""
-        for item in items:
-            if isinstance(item, Observation | LogEnd | Fenced):
-                self.observe(item)
-            else:
-                yield item
-
-    def observe(self, seen: Observation | LogEnd | Fenced) -> None:
-        """Take in one observation; those of one lease come in order."""
+    def observe(self, seen: Item) -> None:
+        """Take in one observation, and pass over what is none; those of one lease come in order."""
         if isinstance(seen, LogEnd):
             self.reach.until_at_least(min(seen.at, self.clock))
         elif isinstance(seen, Fenced):
             self._observe_fenced(seen)
-        elif seen.act is Act.COLLECTION:
+        elif not isinstance(seen, Observation) or seen.act is Act.COLLECTION:
             return  # it says nothing of a single object
         elif seen.kind == "Lease":
             self._observe_lease((seen.namespace, seen.name), seen)
