@@ -23,10 +23,9 @@ from webhook.policy.schema_types import RULE_IDS
 from webhook.policy_file import load
 from webhook.rules.election import guidance as election
 from webhook.rules.events import Event
-from webhook.rules.guidance import Guidance
 from webhook.rules.parity import guidance as parity
 from webhook.rules.registry import OBJECT_TYPES, OFFLINE_RULES, RULES
-from webhook.rules.rule import Rule
+from webhook.rules.rule import Guidance, Rule
 
 PRESETS: Final = ("standard", "strict")
 """Those with modes of their own: observe warns where strict denies, and is standard elsewhere."""

@@ -1,4 +1,4 @@
-"""What a rule is: data around a pure function."""
+"""What a rule is, data around a pure function, and what a person needs to know about it beyond its text."""
 
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -56,3 +56,14 @@ class Rule(Struct, frozen=True):
     def observe(self) -> Mode:
         """The mode in the preset observe, below its cap: a deny if strict denies, else standard's."""
         return Mode.DENY if self.strict is Mode.DENY else self.standard
+
+
+class Guidance(Struct, frozen=True):
+    """Sentences of Markdown about one rule; `lease-webhook rules` and docs/rules show them.
+
+    `why` says what happens without the rule, `who` which honest writers meet it, `fix` what they change.
+    """
+
+    why: str
+    who: str
+    fix: str

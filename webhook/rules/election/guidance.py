@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from webhook.rules.guidance import Guidance
+from webhook.rules.rule import Guidance
 
 _COORDINATED: Final = "Backup tools that restore objects as an ordinary user (Velero), and scripts that copy a Lease."
 

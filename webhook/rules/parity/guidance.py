@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from webhook.rules.guidance import Guidance
+from webhook.rules.rule import Guidance
 
 _API_SERVER: Final = (
     "The API server refuses the same value itself, before it calls a webhook, so in a cluster that is where the denial "
