@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import click
-from msgspec import UNSET, to_builtins
+from msgspec import UNSET, Struct, to_builtins
 
 from webhook.api.text import escape
 from webhook.cli import json_text
@@ -73,19 +73,14 @@ def _shown(policy: Policy, namespace: str, lease: str) -> dict[str, Any]:
             }
             for one in explain(policy, namespace, lease)
         ],
-        "overrides": [
-            {"position": position, **to_builtins(entry)}
-            for position, entry in applying_to(document.overrides, namespace, lease)
-        ],
-        "bindings": [
-            {"position": position, **to_builtins(binding)}
-            for position, binding in _bindings_of(policy, namespace, lease)
-        ],
-        "exempt": [
-            {"position": position, **to_builtins(entry)}
-            for position, entry in applying_to(document.exempt, namespace, lease)
-        ],
+        "overrides": _as_spelled(applying_to(document.overrides, namespace, lease)),
+        "bindings": _as_spelled(_bindings_of(policy, namespace, lease)),
+        "exempt": _as_spelled(applying_to(document.exempt, namespace, lease)),
     }
+
+
+def _as_spelled(entries: Iterable[tuple[int, Struct]]) -> list[dict[str, Any]]:
+    return [{"position": position, **to_builtins(entry)} for position, entry in entries]
 
 
 def _scope(namespace: str, lease: str) -> str:
