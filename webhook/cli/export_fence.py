@@ -54,16 +54,18 @@ Flags = dict[str, Any]
 @click.option("--name", multiple=True, metavar="NAME", help="only this fence; with --lease: its name")
 @click.option("--mode", type=click.Choice(("audit", "warn", "deny")), help="in place of the mode in the file")
 @click.option("--lease", metavar="NAMESPACE/NAME", help="without a file: the lease whose holder may write")
-@click.option("--writer", multiple=True, metavar="NAMESPACE/NAME", help="a fenced service account")
-@click.option("--resource", multiple=True, metavar="RESOURCE", help="such as deployments.apps/scale")
+@click.option("--writer", "writers", multiple=True, metavar="NAMESPACE/NAME", help="a fenced service account")
+@click.option("--resource", "resources", multiple=True, metavar="RESOURCE", help="such as deployments.apps/scale")
 @click.option("--holder", multiple=True, metavar="TEMPLATE", help="default: ${pod}_*")
-@click.option("--operation", multiple=True, metavar="OPERATION", help="default: CREATE, UPDATE, DELETE")
-@click.option("--namespace", multiple=True, metavar="NAMESPACE", help="of the written objects; default: all")
+@click.option("--operation", "operations", multiple=True, metavar="OPERATION", help="default: CREATE, UPDATE, DELETE")
+@click.option(
+    "--namespace", "namespaces", multiple=True, metavar="NAMESPACE", help="of the written objects; default: all"
+)
 @click.option("--when-unheld", type=click.Choice(("allow", "deny")), help="default: allow")
 @click.option("--missing-lease", type=click.Choice(("allow", "deny")), help="default: deny")
 def command(*, policy: str | None, **given: Any) -> int:  # noqa: ANN401 - what `_FLAGS` names
     """Print the objects; raises Failure."""
-    flags = {key: value for key, flag in _FLAGS.items() if (value := given[_parameter(flag)])}
+    flags = {key: given[key] for key in _FLAGS if given[key]}
     fences = _from_flags(flags) if policy is None else _from_file(policy, flags)
     print(_HEADER, yaml_text(fences), sep="", end="")
     return 0
@@ -101,10 +103,6 @@ def _from_flags(flags: Flags) -> list[Fence]:
     except PolicyError as error:
         key = error.path.removeprefix("fences[0].").partition("[")[0]
         raise Failure(f"{_FLAGS.get(key, escape(error.path))}: {error.problem}") from error
-
-
-def _parameter(flag: str) -> str:
-    return flag.removeprefix("--").replace("-", "_")
 
 
 def _document(fences: list[dict[str, Any]]) -> str:
