@@ -65,7 +65,8 @@ def inputs(paths: Sequence[str]) -> Iterator[Input]:
     """Every file in files and directories, and standard input, in the order of `observe_all`."""
     received = Received([path for path in paths if path != STANDARD_INPUT])
     for one in received.unreadable:
-        yield Input(one.origin.path, partial(_unreadable, one.origin.path, one.origin.number, one.error))
+        problem = Unreadable(Source(one.origin.path, one.origin.number), one.error)
+        yield Input(one.origin.path, partial(iter, (problem,)))
     for path in paths:
         if path == STANDARD_INPUT:
             yield Input(path, partial(stream, path, sys.stdin.buffer))
@@ -74,10 +75,6 @@ def inputs(paths: Sequence[str]) -> Iterator[Input]:
                 yield Input(str(found.path), partial(_found, found, received))
         else:
             yield Input(path, partial(_file, path, received))
-
-
-def _unreadable(path: str, number: int, error: str) -> Iterator[Item]:
-    yield Unreadable(Source(path, number), error)
 
 
 def in_order_of_events(files: Iterator[Found]) -> list[Found]:
