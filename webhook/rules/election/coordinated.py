@@ -1,6 +1,7 @@
 """strategy and preferredHolder of a Lease: the coordinated election's own fields."""
 
 from collections.abc import Iterable
+from functools import partial
 
 from webhook.api.field import forbidden
 from webhook.rules.change import LeaseChange
@@ -40,24 +41,15 @@ def _detail(name: str) -> str:
     )
 
 
-_SOURCE = "ours: kube-apiserver's leader election controller is the only shipped writer"
+_rule = partial(
+    Rule,
+    resources=LEASES,
+    operations=WRITES,
+    events=NOT_A_RENEWAL,
+    about_writer=True,
+    source="ours: kube-apiserver's leader election controller is the only shipped writer",
+)
 RULES = (
-    Rule(
-        id="preferred-holder-writer",
-        check=only_the_api_server_sets_preferred_holder,
-        resources=LEASES,
-        operations=WRITES,
-        events=NOT_A_RENEWAL,
-        about_writer=True,
-        source=_SOURCE,
-    ),
-    Rule(
-        id="strategy-writer",
-        check=only_the_api_server_sets_strategy,
-        resources=LEASES,
-        operations=WRITES,
-        events=NOT_A_RENEWAL,
-        about_writer=True,
-        source=_SOURCE,
-    ),
+    _rule("preferred-holder-writer", only_the_api_server_sets_preferred_holder),
+    _rule("strategy-writer", only_the_api_server_sets_strategy),
 )

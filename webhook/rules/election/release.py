@@ -1,7 +1,7 @@
 """Releasing a live lease on behalf of its holder: the first of two ordinary-looking writes of a steal."""
 
 from collections.abc import Iterable
-from typing import Final
+from functools import partial
 
 from webhook.api.field import forbidden
 from webhook.api.text import quote
@@ -12,8 +12,6 @@ from webhook.rules.mode import Mode
 from webhook.rules.rule import LEASES, UPDATE, Rule
 from webhook.rules.statement import Statement
 from webhook.rules.writer_identity import fits_pod
-
-_RELEASES: Final = frozenset({Event.RELEASE})
 
 
 def live_lease_is_released_by_its_holder(change: LeaseChange) -> Iterable[Finding]:
@@ -58,24 +56,17 @@ def _finding(change: LeaseChange, who: str) -> tuple[Finding, ...]:
     )
 
 
+_rule = partial(Rule, resources=LEASES, operations=UPDATE, events=frozenset({Event.RELEASE}), about_writer=True)
 RULES = (
-    Rule(
+    _rule(
         id="foreign-release",
         check=live_lease_is_released_by_its_holder,
-        resources=LEASES,
-        operations=UPDATE,
-        events=_RELEASES,
-        about_writer=True,
         standard=Mode.AUDIT,
         source="ours: client-go's default identity is the pod's host name, `_` and a uuid",
     ),
-    Rule(
+    _rule(
         id="foreign-release-across-namespaces",
         check=live_lease_is_not_released_across_namespaces,
-        resources=LEASES,
-        operations=UPDATE,
-        events=_RELEASES,
-        about_writer=True,
         standard=Mode.WARN,
         source="ours: no known client releases a lease of another namespace than its own service account's",
     ),

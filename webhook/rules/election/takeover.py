@@ -1,7 +1,7 @@
 """Taking a live lease from its holder."""
 
 from collections.abc import Iterable
-from typing import Final
+from functools import partial
 
 from webhook.api import micro_time
 from webhook.api.field import FieldError, forbidden
@@ -14,8 +14,6 @@ from webhook.rules.rule import LEASES, UPDATE, Rule
 from webhook.rules.statement import Statement
 from webhook.rules.times import SECOND
 from webhook.rules.well_known import NODE_LEASES, NODES
-
-_STEALS: Final = frozenset({Event.STEAL})
 
 
 def live_lease_is_not_taken(change: LeaseChange) -> Iterable[Finding]:
@@ -79,31 +77,23 @@ def _steal(change: LeaseChange, addition: str) -> FieldError:
     )
 
 
+_rule = partial(Rule, resources=LEASES, operations=UPDATE, events=frozenset({Event.STEAL}))
 RULES = (
-    Rule(
+    _rule(
         id="takeover-before-expiry",
         check=live_lease_is_not_taken,
-        resources=LEASES,
-        operations=UPDATE,
-        events=_STEALS,
         standard=Mode.WARN,
         source="ours: client-go, fabric8, client-java and Python retry and win after expiry, so a denial only delays",
     ),
-    Rule(
+    _rule(
         id="takeover-by-node",
         check=live_lease_is_not_taken_by_a_node,
-        resources=LEASES,
-        operations=UPDATE,
-        events=_STEALS,
         about_writer=True,
         source="ours: a node reaches only its own lease, and the kubelet never changes the holder",
     ),
-    Rule(
+    _rule(
         id="takeover-across-namespaces",
         check=live_lease_is_not_taken_across_namespaces,
-        resources=LEASES,
-        operations=UPDATE,
-        events=_STEALS,
         about_writer=True,
         source="ours: known clients steal, where they do, inside their own namespace only",
     ),
