@@ -30,15 +30,11 @@ def parse(text: str) -> Version:
         ValueError: the text is not a semantic version, has a number of more than 64 bits, or is too long.
 
     """
-    return _parse_cached(text) if len(text) <= _LONGEST_CACHED else _parse(text)
+    # Only short ones are kept, because one may be as long as a request.
+    return _parse(text) if len(text) <= _LONGEST_CACHED else _parse.__wrapped__(text)
 
 
-# Four rules read the same two versions. Only short ones are kept, because one may be as long as a request.
-@lru_cache(maxsize=8)
-def _parse_cached(text: str) -> Version:
-    return _parse(text)
-
-
+@lru_cache(maxsize=8)  # four rules read the same two versions
 def _parse(text: str) -> Version:
     if len(text) > _LONGEST:
         raise ValueError("not a semantic version")

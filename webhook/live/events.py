@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -60,12 +60,12 @@ def _events(feed: Feed) -> Iterator[bytes]:
         if change.timeline.lanes:
             yield _event("lanes", page_data(fitted(change.timeline)))
         else:
-            yield _event("clock", _json({"ends": change.timeline.ends}))
+            yield _event("clock", msgspec.json.encode({"ends": change.timeline.ends}))
         if change.status != status:
             status = change.status
-            yield _event("status", _json({"text": status}))
+            yield _event("status", msgspec.json.encode({"text": status}))
         if change.has_ended:
-            yield _event("end", _json({"why": status}))
+            yield _event("end", msgspec.json.encode({"why": status}))
             return
         version = change.version
         took = time.monotonic() - began
@@ -76,7 +76,3 @@ def _events(feed: Feed) -> Iterator[bytes]:
 def _event(name: str, data: bytes) -> bytes:
     # JSON of one line has no line break, which would end the data.
     return b"event: " + name.encode() + b"\ndata: " + data + b"\n\n"
-
-
-def _json(value: dict[str, Any]) -> bytes:
-    return msgspec.json.encode(value)

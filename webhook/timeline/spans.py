@@ -67,9 +67,19 @@ class SpanRecord:
         """From now on a candidate exists."""
         self._begin(SpanKind.OFFERED, at, None, "")
 
-    def end(self, at: int) -> None:
-        """The object is gone; what comes next does not follow at once."""
-        self._close(at)
+    def end(self, at: int) -> int:
+        """The present span is over, or the object is gone; gives the moment that counts."""
+        current = self._open
+        if current is None:
+            return max(at, self._closed[-1].ends or at) if self._closed else at
+        at = max(at, current.begins)
+        if at > current.begins:
+            self._closed.append(current.span(at))
+            if len(self._closed) > self._most:
+                half = len(self._closed) // 2
+                self._closed[:half] = merged(self._closed[:half], self._most // 4)
+        self._open = None
+        return at
 
     def spans(self, overdue_at: int | None, end: int, *, is_gone: bool) -> tuple[Span, ...]:
         """All spans.
@@ -90,22 +100,7 @@ class SpanRecord:
         return (*self._closed, *([current.span(since)] if since > current.begins else []), late)
 
     def _begin(self, kind: SpanKind, at: int, tenure: Tenure | None, manager: str) -> None:
-        begins = self._close(at)
-        self._open = _Open(kind, begins, tenure, manager)
-
-    def _close(self, at: int) -> int:
-        """End the present span; gives the moment that counts."""
-        current = self._open
-        if current is None:
-            return max(at, self._closed[-1].ends or at) if self._closed else at
-        at = max(at, current.begins)
-        if at > current.begins:
-            self._closed.append(current.span(at))
-            if len(self._closed) > self._most:
-                half = len(self._closed) // 2
-                self._closed[:half] = merged(self._closed[:half], self._most // 4)
-        self._open = None
-        return at
+        self._open = _Open(kind, self.end(at), tenure, manager)
 
 
 def merged(spans: Sequence[Span], most: int) -> list[Span]:
