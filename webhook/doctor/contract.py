@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from typing import Final
 from urllib.parse import urlsplit
 
-from webhook.api.request import Operation, Resource
+from webhook.api.request import Resource
 from webhook.doctor.configuration import API_VERSION, Entry
 from webhook.doctor.diagnosis import Diagnosis
+from webhook.policy.model import OPERATIONS
 from webhook.review_paths import REVIEW_PATH
 
 LISTED_VERSIONS: Final = {
@@ -15,8 +16,6 @@ LISTED_VERSIONS: Final = {
 }
 """The versions that a configuration should list: what API servers from 1.31 on serve. One that a server does not serve
 does no harm."""
-
-_OPERATIONS: Final = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
 
 
 def check_resources(entry: Entry) -> Iterable[Diagnosis]:
@@ -49,13 +48,13 @@ def check_coverage(entries: Iterable[Entry]) -> Iterable[Diagnosis]:
     """All entries of a configuration together match both kinds and every operation."""
     together = list(entries)
     for resource in Resource:
-        missing = [one for one in _OPERATIONS if not any(entry.webhook.reviews(resource, one) for entry in together)]
+        missing = [one for one in OPERATIONS if not any(entry.webhook.reviews(resource, one) for entry in together)]
         if missing:
             yield Diagnosis(
                 "operation-missing",
                 f"webhooks: {resource} without {', '.join(missing)}",
                 f"the rules for {' and '.join(missing)} of {resource} are never in force.",
-                f"operations: [{', '.join(_OPERATIONS)}] for both resources.",
+                f"operations: [{', '.join(OPERATIONS)}] for both resources.",
             )
 
 
