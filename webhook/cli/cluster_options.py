@@ -1,4 +1,4 @@
-"""Where `why` and `audit` get their input: files, or a cluster that the user's own kubectl reads."""
+"""Where `why`, `audit` and `timeline` get their input: files, or a cluster that the user's own kubectl reads."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -15,6 +15,10 @@ from webhook.cli.sources import STANDARD_INPUT
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+HIDDEN_STAMPS: Final = (
+    "the input has no managedFields, so only the holders' own clocks say when they renewed; "
+    "kubectl shows them with --show-managed-fields"
+)
 _OPTIONS: Final = (
     click.option("-A", "--all-namespaces", is_flag=True, help="run kubectl for all namespaces"),
     click.option("-n", "--namespace", metavar="NAME", default="", help="run kubectl for this namespace"),

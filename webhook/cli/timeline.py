@@ -11,7 +11,7 @@ import msgspec
 
 from webhook.cli import kubectl
 from webhook.cli.arguments import files, namespaced
-from webhook.cli.cluster_options import cluster_options, moment_of_input
+from webhook.cli.cluster_options import HIDDEN_STAMPS, cluster_options, moment_of_input
 from webhook.cli.complaints import Complaints
 from webhook.cli.failure import Failure
 from webhook.cli.in_time_order import in_order_of_time
@@ -56,10 +56,6 @@ STANDARD_OUTPUT: Final = "-"
 EXAMPLE: Final = Path(__file__).parent / "example"
 """A leader that was paused, replaced and fenced; recorded on a real API server."""
 EXAMPLE_FILES: Final = ("leases.json.gz", "audit.log.gz")
-_HIDDEN: Final = (
-    "the input has no managedFields, so only the holders' own clocks say when they renewed; "
-    "kubectl shows them with --show-managed-fields"
-)
 
 
 @click.command("timeline", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
@@ -172,7 +168,7 @@ def _read(paths: Sequence[str], cluster: Cluster) -> Timeline:
     if builder.is_empty:
         raise Failure("no lease is in the input")
     if not builder.has_managed_fields:
-        say(_HIDDEN)
+        say(HIDDEN_STAMPS)
     ends = moment_of_input(None, paths, builder.reach.until).at
     return builder.timeline(ends, tuple(paths) or ("kubectl get leases",), clock)
 

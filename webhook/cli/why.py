@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 import click
 from msgspec import Struct
@@ -12,7 +11,7 @@ from webhook.api.text import escape
 from webhook.audit.holding import pod_of
 from webhook.cli import json_text, kubectl, object_stream
 from webhook.cli.arguments import files, format_option
-from webhook.cli.cluster_options import Moment, cluster_options, moment_of_input
+from webhook.cli.cluster_options import HIDDEN_STAMPS, Moment, cluster_options, moment_of_input
 from webhook.cli.complaints import Complaints
 from webhook.cli.failure import Failure, needing_the_server
 from webhook.cli.kubectl import Cluster
@@ -51,11 +50,6 @@ Examples:
 
 Exit codes: 0 the lease was found, 2 it was not, or nothing could be read.
 """
-
-_HIDDEN: Final = (
-    "the input has no managedFields, so only the holders' own clocks say when they renewed; "
-    "kubectl shows them with --show-managed-fields"
-)
 
 
 @click.command("why", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
@@ -141,7 +135,7 @@ def _read(history: ClusterHistory, inputs: Sequence[str], cluster: Cluster) -> N
     if not history.leases:
         raise Failure("no lease is in the input")
     if not history.has_managed_fields and any(one.lease for one in history.leases.values()):
-        say(_HIDDEN)
+        say(HIDDEN_STAMPS)
 
 
 def _found(history: ClusterHistory, wanted: Wanted) -> LeaseHistory:
