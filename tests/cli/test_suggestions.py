@@ -11,7 +11,7 @@ import yaml
 from tests.factories import make_lease, make_review, put
 from tests.observations.events import make_event
 from tests.recordings import FOLDER
-from webhook.cli import complaints
+from webhook.cli import input_progress
 from webhook.cli.main import main
 
 CLIENT = str(FOLDER / "1.36.3" / "client-go")
@@ -107,7 +107,7 @@ def test_refusals(arguments: list[str], words: str, capsys: pytest.CaptureFixtur
 def test_what_cannot_be_read_is_said_and_the_rest_counts(
     log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(complaints, "NAMED", 1)
+    monkeypatch.setattr(input_progress, "NAMED", 1)
     broken = log.parent / "broken.json"
     broken.write_text('{"kind": 5}\n{"kind": "Lease"}\n')
     code, out, err = run(capsys, "bindings", str(broken), str(log))

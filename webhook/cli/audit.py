@@ -15,12 +15,11 @@ from webhook.cli.arguments import files, format_option
 from webhook.cli.audit_printer import Printer
 from webhook.cli.audit_run import Audit
 from webhook.cli.cluster_options import cluster_options, moment_of_input
-from webhook.cli.complaints import Complaints
 from webhook.cli.failure import Failure, needing_the_server
+from webhook.cli.input_progress import InputProgress
 from webhook.cli.kubectl import Cluster
 from webhook.cli.lazy_group import Command
 from webhook.cli.observed import observe_all
-from webhook.cli.progress import Progress
 from webhook.cli.report import say
 from webhook.cli.terminal import paint_for
 from webhook.observations.observation import Item
@@ -99,9 +98,9 @@ def command(
         items = inside.objects(notes, namespace=namespace, with_pods=with_pods)
     else:
         items = kubectl.objects(cluster, notes, with_pods=with_pods)
-    progress = Progress("objects")
+    progress = InputProgress("objects")
     printer = Printer(output, Severity(fail_on), paint_for(sys.stdout))
-    for finding in audit.run(Complaints().watch(items, progress)):
+    for finding in audit.run(progress.watch(items)):
         if output in STREAMED:
             progress.print(*printer.lines(finding))
         else:

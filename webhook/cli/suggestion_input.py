@@ -6,10 +6,9 @@ from typing import Final
 import click
 
 from webhook.cli.arguments import files, namespaced
-from webhook.cli.complaints import Complaints
 from webhook.cli.failure import Failure
+from webhook.cli.input_progress import InputProgress
 from webhook.cli.observed import observe_all
-from webhook.cli.progress import Progress
 from webhook.observations.observation import Item, Observation
 from webhook.policy.parse import parse
 
@@ -23,14 +22,14 @@ def observe_each(paths: Sequence[str], observe: Callable[[Item], None]) -> int:
 
     Returns the exit code, 2 if something could not be read, else 0; raises Failure if no lease is in the input.
     """
-    complaints = Complaints()
+    progress = InputProgress("requests and objects")
     observations = 0
-    for item in complaints.watch(observe_all(paths), Progress("requests and objects")):
+    for item in progress.watch(observe_all(paths)):
         observations += isinstance(item, Observation)
         observe(item)
     if not observations:
         raise Failure("no lease and no candidate is in the input")
-    return UNREADABLE if complaints.unreadable else 0
+    return UNREADABLE if progress.unreadable else 0
 
 
 def as_lease(text: str | None) -> tuple[str, str] | None:

@@ -12,14 +12,13 @@ import msgspec
 from webhook.cli import kubectl
 from webhook.cli.arguments import files, namespaced
 from webhook.cli.cluster_options import HIDDEN_STAMPS, cluster_options, moment_of_input
-from webhook.cli.complaints import Complaints
 from webhook.cli.failure import Failure
 from webhook.cli.in_time_order import in_order_of_time
+from webhook.cli.input_progress import InputProgress
 from webhook.cli.kubectl import Cluster
 from webhook.cli.lazy_group import Command
 from webhook.cli.moment import moment
 from webhook.cli.observed import inputs as inputs_of
-from webhook.cli.progress import Progress
 from webhook.cli.report import say
 from webhook.explanation.words import count
 from webhook.observations.observation import Item
@@ -161,7 +160,7 @@ def _read(paths: Sequence[str], cluster: Cluster) -> Timeline:
     items: Iterable[Item] = in_order_of_time(inputs_of(paths), clock) if paths else kubectl.objects(cluster, notes)
     # The API server's clock may be ahead of this computer's.
     builder = TimelineBuilder(clock + BOUND)
-    for item in Complaints().watch(items, Progress("objects")):
+    for item in InputProgress("objects").watch(items):
         builder.observe(item)
     for note in notes:
         say(note)

@@ -12,12 +12,11 @@ from webhook.audit.holding import pod_of
 from webhook.cli import json_text, kubectl, object_stream
 from webhook.cli.arguments import files, format_option
 from webhook.cli.cluster_options import HIDDEN_STAMPS, Moment, cluster_options, moment_of_input
-from webhook.cli.complaints import Complaints
 from webhook.cli.failure import Failure, needing_the_server
+from webhook.cli.input_progress import InputProgress
 from webhook.cli.kubectl import Cluster
 from webhook.cli.lazy_group import Command
 from webhook.cli.observed import observe_all
-from webhook.cli.progress import Progress
 from webhook.cli.report import say
 from webhook.cli.terminal import paint_for, table
 from webhook.cli.why_text import lines
@@ -128,7 +127,7 @@ def _wanted(lease: str | None, namespace: str) -> Wanted | None:
 def _read(history: ClusterHistory, inputs: Sequence[str], cluster: Cluster) -> None:
     notes: list[str] = []
     items: Iterable[Item] = observe_all(inputs) if inputs else kubectl.objects(cluster, notes)
-    for item in Complaints().watch(items, Progress("objects")):
+    for item in InputProgress("objects").watch(items):
         history.observe(item)
     for note in notes:
         say(note)

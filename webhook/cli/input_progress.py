@@ -1,29 +1,30 @@
-"""What could not be read of an input: the first are named on standard error, the others counted."""
+"""How far an input is read, and what of it could not be: the first are named on standard error, the others counted."""
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, TypeVar
 
 from webhook.api.text import escape
 from webhook.cli.progress import Progress
 from webhook.cli.report import say
-from webhook.observations.observation import Item, Unreadable
+from webhook.observations.observation import Unreadable
 
 NAMED: Final = 5
 
+T = TypeVar("T")
 
-class Complaints:
-    """`unreadable` is how many there were."""
 
-    def __init__(self) -> None:
-        self.unreadable = 0
+class InputProgress(Progress):
+    """`unreadable` is how much could not be read."""
 
-    def watch(self, items: Iterable[Item], progress: Progress) -> Iterator[Item]:
+    unreadable = 0
+
+    def watch(self, items: Iterable[T]) -> Iterator[T]:
         """Every item, each as soon as it is read."""
-        for item in progress.watch(items):
+        for item in super().watch(items):
             if isinstance(item, Unreadable):
                 self.unreadable += 1
                 if self.unreadable <= NAMED:
-                    progress.clear()
+                    self.clear()
                     say(escape(f"{item.source}: {item.error}"))
             yield item
         if self.unreadable > NAMED:
