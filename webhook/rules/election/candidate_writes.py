@@ -1,6 +1,7 @@
 """What a LeaseCandidate may become after it was created, and who may ping it."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Final
 
 from webhook.api.field import forbidden, invalid
@@ -72,40 +73,33 @@ def _changed(change: CandidateChange) -> Iterator[Finding]:
             yield Finding(forbidden(f"spec.{name}", f"{name} {_CHANGED}"), happened=happened)
 
 
+_rule = partial(Rule, resources=CANDIDATES, events=TOUCHED)
 RULES = (
-    Rule(
+    _rule(
         id="ping-time-writer",
         check=only_the_api_server_pings,
-        resources=CANDIDATES,
         operations=WRITES,
-        events=TOUCHED,
         about_writer=True,
         source="ours: candidates write a guarded copy back and never touch pingTime",
     ),
-    Rule(
+    _rule(
         id="candidate-renew-time-in-future",
         check=candidate_renew_time_is_not_in_the_future,
-        resources=CANDIDATES,
         operations=WRITES,
-        events=TOUCHED,
         source="ours: the election works in windows of 5 s, so 10 s already warn",
     ),
-    Rule(
+    _rule(
         id="candidate-renew-time-backwards",
         check=candidate_renew_time_does_not_move_back,
-        resources=CANDIDATES,
         operations=UPDATE,
-        events=TOUCHED,
         standard=Mode.OFF,
         strict=Mode.AUDIT,
         source="ours: clocks step back, so only audited",
     ),
-    Rule(
+    _rule(
         id="candidate-changed",
         check=candidate_keeps_versions_and_strategy,
-        resources=CANDIDATES,
         operations=UPDATE,
-        events=TOUCHED,
         standard=Mode.WARN,
         source="ours: client-go's candidates never change them on update",
     ),

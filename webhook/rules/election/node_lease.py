@@ -1,6 +1,7 @@
 """Node heartbeats, the leases of kube-node-lease."""
 
 from collections.abc import Iterable
+from functools import partial
 
 from webhook.api.field import forbidden
 from webhook.api.text import quote
@@ -38,23 +39,18 @@ def node_lease_is_written_by_its_node(change: LeaseChange) -> Iterable[Finding]:
     return (Finding(forbidden("spec", detail), happened=happened),)
 
 
+_rule = partial(Rule, resources=LEASES, events=NOT_A_RENEWAL, about_writer=True)
 RULES = (
-    Rule(
+    _rule(
         id="node-lease-holder",
         check=node_names_itself,
-        resources=LEASES,
         operations=UPDATE,
-        events=NOT_A_RENEWAL,
-        about_writer=True,
         source="ours: NodeRestriction looks at the name and namespace of the lease and not at its spec",
     ),
-    Rule(
+    _rule(
         id="node-lease-writer",
         check=node_lease_is_written_by_its_node,
-        resources=LEASES,
         operations=WRITES,
-        events=NOT_A_RENEWAL,
-        about_writer=True,
         standard=Mode.OFF,
         strict=Mode.WARN,
         source="ours: NodeRestriction keeps nodes apart, but everyone else is held back by RBAC only",

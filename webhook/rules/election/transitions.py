@@ -1,6 +1,7 @@
 """leaseTransitions: how the count of holders may move."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Final
 
 from webhook.api.field import invalid
@@ -73,31 +74,26 @@ def transitions_count_holders(change: LeaseChange) -> Iterable[Finding]:
     return NOTHING
 
 
+_rule = partial(Rule, resources=LEASES, events=NOT_A_RENEWAL)
 RULES = (
-    Rule(
+    _rule(
         id="transitions-jump",
         check=transitions_do_not_jump,
-        resources=LEASES,
         operations=WRITES,
-        events=NOT_A_RENEWAL,
         source="ours: a real counter cannot get there; client-go's MultiLock jumps by small numbers",
     ),
-    Rule(
+    _rule(
         id="transitions-decrease",
         check=transitions_do_not_decrease,
-        resources=LEASES,
         operations=UPDATE,
-        events=NOT_A_RENEWAL,
         standard=Mode.AUDIT,
         strict=Mode.WARN,
         source="ours: fabric8 up to 6.0, kubert and Pekko do it, so never a denial by default",
     ),
-    Rule(
+    _rule(
         id="transitions-mismatch",
         check=transitions_count_holders,
-        resources=LEASES,
         operations=UPDATE,
-        events=NOT_A_RENEWAL,
         standard=Mode.OFF,
         strict=Mode.AUDIT,
         source="ours: the coordinated election and every release leave the count alone, so only audited",

@@ -7,6 +7,7 @@ had happened. managedFields are not validated here: broken ones must not stop a 
 """
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -37,7 +38,6 @@ LARGEST_ANNOTATIONS: Final = 256 * 1024
 MOST_ITEMS: Final = 100_000
 """Labels, finalizers and owners that are looked at; an API server has looked at all of them before it calls us."""
 
-_SOURCE: Final = "kubernetes/apimachinery pkg/api/validation/objectmeta.go, ValidateObjectMetaUpdate"
 _NO_TIME: Final = frozenset({None, micro_time.ZERO})
 _DELETION_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion"})
 
@@ -213,21 +213,13 @@ def _wrong_finalizers(finalizers: list[str | None], old: ObjectMeta) -> Iterator
             yield forbidden(FINALIZERS, detail)
 
 
+_rule = partial(
+    Rule,
+    resources=BOTH,
+    source="kubernetes/apimachinery pkg/api/validation/objectmeta.go, ValidateObjectMetaUpdate",
+    parity=True,
+)
 RULES: Final = (
-    Rule(
-        id="metadata-immutable",
-        check=metadata_is_kept,
-        resources=BOTH,
-        operations=UPDATE,
-        source=_SOURCE,
-        parity=True,
-    ),
-    Rule(
-        id="object-metadata",
-        check=metadata_is_well_formed,
-        resources=BOTH,
-        operations=WRITES,
-        source=_SOURCE,
-        parity=True,
-    ),
+    _rule("metadata-immutable", metadata_is_kept, operations=UPDATE),
+    _rule("object-metadata", metadata_is_well_formed, operations=WRITES),
 )
