@@ -117,11 +117,11 @@ class Webhook(Struct, frozen=True, rename="camel"):
 
     def versions(self, resource: str) -> frozenset[str]:
         """The versions of a resource that the rules list."""
-        return self._union(resource, "api_versions")
+        return frozenset(one for rule in self._rules_for(resource) for one in rule.api_versions or ())
 
     def operations(self, resource: str) -> frozenset[str]:
         """The operations on a resource that the rules list."""
-        return self._union(resource, "operations")
+        return frozenset(one for rule in self._rules_for(resource) for one in rule.operations or ())
 
     def reviews(self, resource: str, operation: str) -> bool:
         """Whether a rule matches this operation on this resource."""
@@ -130,19 +130,15 @@ class Webhook(Struct, frozen=True, rename="camel"):
     @property
     def is_about_leases(self) -> bool:
         """Whether any lease or candidate can reach it."""
-        return any(rule.matches(resource) for rule in self.rules or () for resource in Resource)
+        return any(map(self._rules_for, Resource))
 
     @property
     def is_dedicated(self) -> bool:
         """Whether it names our group, rather than catching leases with everything else."""
         return any(GROUP in (rule.api_groups or ()) for rule in self.rules or ())
 
-    def _union(self, resource: str, field: str) -> frozenset[str]:
-        listed: set[str] = set()
-        for rule in self.rules or ():
-            if rule.matches(resource):
-                listed.update(getattr(rule, field) or ())
-        return frozenset(listed)
+    def _rules_for(self, resource: str) -> list[MatchRule]:
+        return [rule for rule in self.rules or () if rule.matches(resource)]
 
 
 class Configuration(Struct, frozen=True, rename="camel"):
