@@ -4,13 +4,13 @@ import os
 import secrets
 import signal
 import socket
-import sys
 import threading
 import time
 from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.api.text import escape
 from webhook.cli import kubectl
 from webhook.cli.arguments import endpoint
 from webhook.cli.failure import Failure, needing_the_server
@@ -18,6 +18,7 @@ from webhook.cli.in_time_order import in_order_of_time
 from webhook.cli.kubectl import Cluster
 from webhook.cli.observed import inputs
 from webhook.cli.report import say
+from webhook.observations.observation import Unreadable
 from webhook.rules.expiry import BOUND
 
 if TYPE_CHECKING:
@@ -104,8 +105,7 @@ def _server(host: str, port: int, app: Any, listener: socket.socket) -> "BaseWSG
 def _read(feed: "Feed", paths: Sequence[str]) -> None:
     """Read the input; a broken part of it is reported on the terminal."""
     for item in in_order_of_time(inputs(paths), time.time_ns() // 1000 + BOUND):
-        error = getattr(item, "error", None)
-        if error:
-            print(f"{getattr(item, 'source', '')}: {error}", file=sys.stderr)
+        if isinstance(item, Unreadable):
+            say(escape(f"{item.source}: {item.error}"))
         feed.observe(item)
     feed.stand_still("The input has ended.")
