@@ -5,7 +5,7 @@ from typing import Final
 from tests.evidence.conditions import owns_renew_time
 from tests.evidence.records import SECOND, Record, Write
 from webhook.api import micro_time
-from webhook.rules.expiry import tolerance_of
+from webhook.rules.expiry import LARGEST_TOLERANCE, tolerance_of
 
 BOUND: Final = 60
 """Seconds by which the stamps in a list may be ahead of a write and still count."""
@@ -98,8 +98,8 @@ def _removes_the_last_field(write: Write) -> bool:
 
 
 def _starts_tracking_by_a_wrong_clock(write: Write) -> bool:
-    """Only the webhook's clock can date the first stamps of a lease, and it is off by more than a minute."""
-    return not write.stamped and write.clocks_differ > BOUND * SECOND
+    """Only the clocks of the webhook and the holder can date the first stamps of a lease, and one is wrong."""
+    return not write.stamped and write.clocks_differ > LARGEST_TOLERANCE
 
 
 def _folds_into_a_renewal(write: Write) -> bool:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from tests.evidence.field_manager import ZERO_TIME, Entry
 from tests.evidence.inventions import A_LABEL, Moment, some_entry, some_fields, some_name, some_time
+from tests.evidence.world import time_of
 
 Entries = tuple[Entry, ...]
 
@@ -134,6 +135,12 @@ def invent_an_apply(entries: Entries, random: Random, moment: Moment) -> Entries
     return (*entries, Entry(manager, "Apply", time=some_time(random, moment), fields=fields))
 
 
+def invent_a_first_apply(entries: Entries, random: Random, moment: Moment) -> Entries:
+    """The entry that an apply makes of all that was there, dated some seconds back: a lease without stamps gets one."""
+    time = time_of(moment.seconds - random.randrange(70))
+    return (*entries, Entry("before-first-apply", time=time, fields='{"f:spec":{"f:renewTime":{}}}'))
+
+
 def _changing_one(entries: Entries, random: Random, **changes: str | None) -> Entries:
     if not entries:
         return entries
@@ -160,5 +167,6 @@ WEIGHTS: Final[Mapping[Mutation, int]] = {
     plant_below_the_electors_entry: 3,
     date_a_bucket: 2,
     invent_an_apply: 2,
+    invent_a_first_apply: 2,
 }
 MUTATIONS: Final[Mapping[str, Mutation]] = {mutation.__name__: mutation for mutation in WEIGHTS}

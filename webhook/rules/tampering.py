@@ -26,8 +26,8 @@ The rest of the bound is for clocks that differ: the stamp must still count for 
 class Lists(Struct, frozen=True):
     """Both lists of managedFields of a write, and what the write set.
 
-    `renewed` is whether the write sets renewTime to another value, `has_renew_time` whether there is one afterwards;
-    `now` is the caller's clock in microseconds since 1970.
+    `renewed` is whether the write sets renewTime to another value, `has_renew_time` whether there is one afterwards,
+    `renew_time` that one (None if it is no time); `now` is the caller's clock. Both are microseconds since 1970.
     """
 
     new: Sequence[Entry]
@@ -35,6 +35,7 @@ class Lists(Struct, frozen=True):
     was_set: SetFields
     renewed: bool
     has_renew_time: bool
+    renew_time: int | None
     now: int
 
 
@@ -133,15 +134,23 @@ def _one_apply(lists: Lists, mine: Sequence[Entry], at: int) -> bool:
         and len(others) <= 1
         and all(entry.manager == BEFORE_FIRST_APPLY for entry in others)
         and all(entry.stamp is None or entry.stamp <= at + BOUND for entry in lists.new)
-        and (not lists.has_renew_time or _renewal_is_stamped_now(lists.new, mine, at))
+        and (not lists.has_renew_time or _renewal_is_stamped_now(lists, mine, at))
     )
 
 
-def _renewal_is_stamped_now(new: Sequence[Entry], mine: Sequence[Entry], at: int) -> bool:
-    """Whether the owner of renewTime has a stamp of this write, by an API server's clock if it set something."""
-    seen = seen_at(new)
-    differ = BOUND if stamp_of_writer(mine) is None else LARGEST_TOLERANCE
-    return seen is not None and seen >= at - differ
+def _renewal_is_stamped_now(lists: Lists, mine: Sequence[Entry], at: int) -> bool:
+    """Whether the owner of renewTime has a stamp of this write, by an API server's clock if it set something.
+
+    If it set nothing, our clock may be wrong by the bound; but no stamp may make the lease look older than its holder's
+    renewTime does, or whoever brings the first stamps could let a live lease expire.
+    """
+    seen = seen_at(lists.new)
+    if seen is None:
+        return False
+    if stamp_of_writer(mine) is not None:
+        return seen >= at - LARGEST_TOLERANCE
+    claimed = lists.now if lists.renew_time is None else min(lists.now, lists.renew_time)
+    return seen >= max(at - BOUND, whole_seconds(claimed) - LARGEST_TOLERANCE)
 
 
 def _renewal(lists: Lists, mine: Sequence[Entry], at: int) -> str | None:

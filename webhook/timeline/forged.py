@@ -10,6 +10,7 @@ from webhook.api.objects import Lease, LeaseSpec
 from webhook.observations.observation import Act, Observation, entries_of_object, has_managed_fields
 from webhook.rules.set_fields import set_fields
 from webhook.rules.tampering import Lists, tampering_of_create, tampering_of_update
+from webhook.rules.times import instant, normalized
 
 _KNOWN: Final = frozenset(f"f:{name}" for name in LeaseSpec.__struct_encode_fields__)
 
@@ -44,6 +45,7 @@ def forged_stamps(seen: Observation, old: Lease | None, old_entries: Sequence[En
         was_set=set_fields(_fields(new.spec), _fields(old.spec), new.metadata, old.metadata),
         renewed=renewed,
         has_renew_time=renew_time is not None,
+        renew_time=instant(normalized(renew_time)),
         now=at,
     )
     return tampering_of_update(lists) or ""

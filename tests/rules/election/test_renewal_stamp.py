@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from tests.factories import NOW, Document, Tweak, drop, make_entry, make_lease, make_review, put
-from tests.rules.findings import DENY, FORBIDDEN, HOUR, RIVAL, change_of, findings, said, take, update, written
+from tests.rules.findings import DENY, FORBIDDEN, HOUR, RIVAL, SECOND, change_of, findings, said, take, update, written
 
 TAMPERED = {(FORBIDDEN, "metadata.managedFields", DENY)}
 ENTRIES = "metadata.managedFields"
 TIME = f"{ENTRIES}[0].time"
 NOW_TEXT = "2025-11-20T12:00:02Z"
 SECONDS_AGO = "2025-11-20T11:59:57Z"
+HALF_A_MINUTE_AGO = "2025-11-20T11:59:30Z"
 AN_HOUR_AGO = "2025-11-20T11:00:00Z"
 IN_AN_HOUR = "2025-11-20T13:00:00Z"
 RENEWAL = written(put("spec.renewTime", "2025-11-20T12:00:02.000000Z"), at=NOW_TEXT)
@@ -118,6 +119,13 @@ TAMPERED_UPDATES = {
     ),
     "(f) a first apply that dates the renewal back": update(
         put(ENTRIES, [entry("renewTime", manager="before-first-apply", time=AN_HOUR_AGO)]), old=[drop(ENTRIES)]
+    ),
+    "(f) a first apply that sets nothing and dates the renewal back by half a minute": update(
+        put(ENTRIES, [entry("renewTime", manager="before-first-apply", time=HALF_A_MINUTE_AGO)]), old=[drop(ENTRIES)]
+    ),
+    "(f) the same of a lease whose renewTime is no time": update(
+        put(ENTRIES, [entry("renewTime", manager="before-first-apply", time=HALF_A_MINUTE_AGO)]),
+        old=[drop(ENTRIES), put("spec.renewTime", "soon")],
     ),
     "(f) a write under the name of the first apply, beside an apply that dates the renewal back": update(
         LABEL,
@@ -265,6 +273,24 @@ HONEST_UPDATES = {
 @pytest.mark.parametrize("name", HONEST_UPDATES)
 def test_honest(name: str) -> None:
     assert said("renewal-stamp-tampered", HONEST_UPDATES[name]) == set()
+
+
+@pytest.mark.parametrize(
+    ("now", "renewed", "expected"),
+    [
+        pytest.param(50, "12:00:00", set(), id="the webhook's is ahead"),
+        pytest.param(-50, "12:00:00", set(), id="the webhook's is behind"),
+        pytest.param(2, "12:00:50", set(), id="the holder's is ahead"),
+        pytest.param(5, "12:00:04", set(), id="both are ahead by the tolerance"),
+        pytest.param(5, "12:00:05", TAMPERED, id="both are ahead by more than the tolerance"),
+        pytest.param(63, "12:00:00", TAMPERED, id="the webhook's is ahead by more than the bound"),
+    ],
+)
+def test_the_first_stamps_of_a_lease_and_clocks_that_are_wrong(now: int, renewed: str, expected: object) -> None:
+    """The API server writes at 12:00:02; `now` is the webhook's clock in seconds after 12:00:00."""
+    old = [drop(ENTRIES), put("spec.renewTime", f"2025-11-20T{renewed}.000000Z")]
+    applied = update(put(ENTRIES, [entry("renewTime", manager="before-first-apply", time=NOW_TEXT)]), old=old)
+    assert said("renewal-stamp-tampered", applied, now=NOW + now * SECOND) == expected
 
 
 def test_a_stamp_that_an_apply_moves_ahead_is_measured_by_the_moment_of_the_write() -> None:

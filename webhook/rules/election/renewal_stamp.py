@@ -11,6 +11,7 @@ from webhook.rules.finding import NOTHING, Finding
 from webhook.rules.rule import LEASES, WRITES, Rule
 from webhook.rules.statement import Statement, literal
 from webhook.rules.tampering import Lists, tampering_of_create, tampering_of_update
+from webhook.rules.times import instant
 
 _FIELD: Final = "metadata.managedFields"
 _LEAVE: Final = (
@@ -44,6 +45,7 @@ def _of_update(change: LeaseChange) -> str | None:
             was_set=change.was_set,
             renewed=renewed,
             has_renew_time=change.new_spec.renew_time is not None,
+            renew_time=instant(change.new_renew_time),
             now=change.now,
         )
     )
