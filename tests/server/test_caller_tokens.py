@@ -2,6 +2,7 @@
 
 import hmac
 import json
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import jwt
 import pytest
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from hypothesis import HealthCheck, given, settings
@@ -125,6 +127,9 @@ def test_what_does_not_matter(tokens: CallerTokens, change: Callable[[Claims], N
         pytest.param(lambda made: made.update(iss="x"), 401, "the token is of another issuer", id="issuer"),
         pytest.param(lambda made: made.update(exp=made["exp"] - 700), 401, "the token has expired", id="expired"),
         pytest.param(lambda made: made.update(nbf=made["nbf"] + 90), 401, "the token is not valid yet", id="not yet"),
+        pytest.param(
+            lambda made: made.update(exp=10**400), 401, "this is not a token of an API server", id="an end without end"
+        ),
         pytest.param(lambda made: made.pop("exp"), 401, "this is not a token of an API server", id="without an end"),
         pytest.param(lambda made: made.pop("aud"), 401, "this is not a token of an API server", id="for everybody"),
         pytest.param(lambda made: made.pop("kubernetes.io"), 403, None, id="of another issuer's making"),
@@ -189,8 +194,14 @@ def hmac_with_the_public_key() -> str:
         pytest.param(f"Bearer {signed(claims(), OTHER_KEY)}", "the token has a wrong signature", id="forged"),
         pytest.param(f"Bearer {signed(claims(), '', 'none')}", None, id="not signed"),
         pytest.param(f"Bearer {signed(claims(), EC_KEY, 'ES256')}", None, id="another algorithm than its key's"),
+        pytest.param(f"Bearer {signed(claims(), RSA_KEY, 'RS512')}", None, id="a longer digest than its key's"),
+        pytest.param(f"Bearer {signed(claims())}=", None, id="another text with the same signature"),
+        pytest.param(
+            f"Bearer {signed(claims()).rpartition('.')[0]}.", "the token has a wrong signature", id="no signature"
+        ),
         pytest.param(f"Bearer {hmac_with_the_public_key()}", None, id="an HMAC with the public key"),
         pytest.param(f"Bearer  {signed(claims())}", None, id="two spaces"),
+        pytest.param(f"Bearer {signed(claims() | {'jti': 'x' * 8192})}", None, id="a token of more than 8 KiB"),
     ],
 )
 def test_what_is_no_such_token_is_refused(tokens: CallerTokens, value: str, reason: str | None) -> None:
@@ -247,7 +258,14 @@ def test_the_last_good_keys_stay(tokens: CallerTokens, file: Path) -> None:
     assert (tokens.poll(), tokens.problem) == ("failure", f"{file}: No such file or directory")
     tokens.accept(bearing(f"Bearer {signed(claims())}"))
     file.write_text(good)
-    assert (tokens.poll(), tokens.problem) == (None, "")
+    assert (tokens.poll(), tokens.problem) == ("success", "")
+    assert tokens.poll() is None
+
+
+def test_a_pipe_in_place_of_the_keys_is_refused_and_not_waited_for(tokens: CallerTokens, file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+    assert (tokens.poll(), tokens.problem) == ("failure", f"{file}: not a file")
 
 
 def key_sets(below: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -263,6 +281,44 @@ JSON = st.recursive(st.none() | WORDS | st.integers(), key_sets).map(lambda valu
 def test_any_file_gives_keys_or_a_reason(content: bytes) -> None:
     with pytest.raises(KeysError):
         caller_tokens._keys(content)
+
+
+def key_of_rsa(**changes: Any) -> bytes:
+    """A set of one key, with something changed."""
+    return json.dumps({"keys": [key_set()["keys"][0] | changes]}).encode()
+
+
+def test_a_private_key_is_refused() -> None:
+    """With it whoever reads the file signs tokens of every service account."""
+    for private in (RSAAlgorithm.to_jwk(RSA_KEY, as_dict=True), ECAlgorithm.to_jwk(EC_KEY, as_dict=True)):
+        content = json.dumps({"keys": [private | {"kid": "private"}, *key_set()["keys"]]})
+        with pytest.raises(KeysError, match="private key"):
+            caller_tokens._keys(content.encode())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"kid": ["rsa"]}, id="an id that is a list"),
+        pytest.param({"kid": 1}, id="an id that is a number"),
+        pytest.param({"kid": ""}, id="an empty id"),
+        pytest.param({"use": "enc"}, id="for encryption"),
+        pytest.param({"use": ["sig"]}, id="a use that is a list"),
+    ],
+)
+def test_a_key_that_no_token_can_be_verified_by(changes: dict[str, Any]) -> None:
+    with pytest.raises(KeysError, match="no key with an id"):
+        caller_tokens._keys(key_of_rsa(**changes))
+    assert caller_tokens._keys(key_of_rsa(use=None)).keys() == {"rsa"}
+
+
+def test_a_curve_that_this_computer_lacks_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: object) -> None:
+        raise UnsupportedAlgorithm("curve secp256k1 is not supported")
+
+    monkeypatch.setattr(jwt.PyJWKSet, "from_dict", refuse)
+    with pytest.raises(KeysError, match="secp256k1"):
+        caller_tokens._keys(b"{}")
 
 
 def test_a_shared_secret_is_not_a_key() -> None:

@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import jwt
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from jwt.types import Options as Checks
 
 from webhook.api.request import GROUP
@@ -20,12 +23,15 @@ ALGORITHMS: Final = ("RS256", "RS384", "RS512", "ES256", "ES384", "ES512")
 LEEWAY_SECONDS: Final = 30
 """By how much the clocks of API server and webhook may differ."""
 LARGEST_FILE: Final = 1024 * 1024
+LARGEST_TOKEN: Final = 8 * 1024
+"""Bytes; those of an API server have less than two thousand. PyJWT looks at each byte, and a head may have 64 KiB."""
 MOST_VERIFIED: Final = 64
 """Tokens that are remembered, so that a signature is not verified for each review. An API server has one at a time."""
 CHALLENGE: Final = b"www-authenticate: Bearer\r\n"
 _CLAIMS: Final = "kubernetes.io"
 _EVERY_GROUP: Final = "*"
 _CHECKS: Final[Checks] = {"require": ["aud", "exp", "iat", "iss", "sub"]}
+_REFUSED: Final = "this is not a token of an API server"
 _REASONS: Final[dict[type[Exception], str]] = {
     jwt.ExpiredSignatureError: "the token has expired",
     jwt.ImmatureSignatureError: "the token is not valid yet",
@@ -55,14 +61,14 @@ class CallerTokens:
     def poll(self) -> str | None:
         """Take changed keys; the last good ones stay if the file is bad, and `problem` says so.
 
-        Gives "success" or "failure" if something has changed, else None.
+        Gives "success" or "failure" if something has changed, a bad file that is good again too, else None.
         """
         before = self.problem
         try:
             content = self._read()
             self.problem = ""
             if content == self._content:
-                return None
+                return "success" if before else None
             self._keys = _keys(content)
             self._content = content
         except KeysError as error:
@@ -79,6 +85,8 @@ class CallerTokens:
             raise RefusedError(401, "a token of the API server is needed", CHALLENGE)
         if time.time() < self._verified.get(token, 0):
             return
+        if len(token) > LARGEST_TOKEN:
+            raise RefusedError(401, _REFUSED, CHALLENGE)
         ends = self._verify(token)
         if len(self._verified) >= MOST_VERIFIED:
             del self._verified[next(iter(self._verified))]
@@ -99,15 +107,18 @@ class CallerTokens:
                 issuer=self._issuer,
                 leeway=LEEWAY_SECONDS,
             )
-        except (jwt.PyJWTError, ValueError, RecursionError) as error:
-            reason = _REASONS.get(type(error), "this is not a token of an API server")
+            ends = float(claims["exp"])
+        except (jwt.PyJWTError, ValueError, OverflowError, RecursionError) as error:
+            reason = _REASONS.get(type(error), _REFUSED)
             raise RefusedError(401, reason, CHALLENGE) from error
         if not _is_bound(claims.get(_CLAIMS)):
             raise RefusedError(403, "the token is not bound to a webhook configuration for this API group")
-        return float(claims["exp"])
+        return ends
 
     def _read(self) -> bytes:
         try:
+            if self._file.exists() and not self._file.is_file():
+                raise KeysError(f"{self._file}: not a file")  # to open a pipe would wait for a writer
             with self._file.open("rb") as file:
                 return file.read(LARGEST_FILE)
         except OSError as error:
@@ -118,12 +129,20 @@ def _keys(content: bytes) -> dict[str, jwt.PyJWK]:
     """The keys by their ids; raises KeysError if there is none that verifies."""
     try:
         listed = jwt.PyJWKSet.from_dict(json.loads(content)).keys
-    except (jwt.PyJWTError, ValueError, RecursionError, AttributeError, TypeError) as error:
+    except (jwt.PyJWTError, UnsupportedAlgorithm, ValueError, RecursionError, AttributeError, TypeError) as error:
         raise KeysError(f"not a JSON Web Key Set, as `kubectl get --raw /openid/v1/jwks` prints it: {error}") from error
-    keys = {key.key_id: key for key in listed if key.key_id and key.algorithm_name in ALGORITHMS}
+    if any(isinstance(key.key, RSAPrivateKey | EllipticCurvePrivateKey) for key in listed):
+        raise KeysError("the key set has a private key, with which tokens can be signed; give it public keys only")
+    keys = {str(key.key_id): key for key in listed if _verifies(key)}
     if not keys:
         raise KeysError(f"the key set has no key with an id for {', '.join(ALGORITHMS)}")
     return keys
+
+
+def _verifies(key: jwt.PyJWK) -> bool:
+    """Whether a token can name a key, and the key is one for signatures that may be verified by."""
+    is_named = isinstance(key.key_id, str) and key.key_id != ""
+    return is_named and key.algorithm_name in ALGORITHMS and key.public_key_use in (None, "sig")
 
 
 def _is_bound(claims: Any) -> bool:  # noqa: ANN401 - whatever the token says
