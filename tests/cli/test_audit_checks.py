@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,29 @@ def test_a_seeded_defect_is_found(check: str, tmp_path: Path, capsys: pytest.Cap
     dump = tmp_path / "dump.json"
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": SEEDS[check]}))
     assert check in found(capsys, str(dump), "--now", NOW)
+
+
+HOSTILE = "{name}'; reboot; --all {lease}{kubectl}"
+"""A name that ends its word, adds a command, and looks like what stands for other names."""
+
+
+@pytest.mark.parametrize("check", SEEDS)
+def test_names_are_words_of_the_commands(check: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is advised is copied into a shell; anybody may write a file, and in a cluster a candidate's leaseName."""
+    renamed = json.loads(json.dumps(SEEDS[check]))
+    for one in (document for document in renamed if document["kind"] in {"Lease", "LeaseCandidate"}):
+        one["metadata"]["name"] += HOSTILE
+        if one["metadata"]["namespace"] == "shop":
+            one["metadata"]["namespace"] += HOSTILE
+        if one["spec"].get("leaseName"):
+            one["spec"]["leaseName"] += HOSTILE
+    dump = tmp_path / "dump.json"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": renamed}))
+    main(["audit", str(dump), "--now", NOW, "--format", "json"])
+    repairs = [json.loads(line)["repair"] for line in capsys.readouterr().out.splitlines()]
+    named = [word for repair in repairs if "reboot" in repair for word in shlex.split(repair) if "reboot" in word]
+    # A sentence may follow a command.
+    assert all(word.rstrip(",").removesuffix(";").endswith(HOSTILE) for word in named)
 
 
 @pytest.mark.parametrize("check", HISTORIES)

@@ -1,12 +1,16 @@
 """What is said of refusals, deletions and writers, in elections that no recording has."""
 
+import shlex
+
 import pytest
 
 from tests.explanation.test_accounts import account, shop, text
 from tests.history.fake_server import FakeServer
 from tests.history.test_elections import cluster_of, of_log, of_watch
 from tests.history.test_refusal import POLICY, RIGHTS, WEBHOOK
-from webhook.explanation.commands import pod_of_holder, rights, word
+from webhook.audit.command_words import word
+from webhook.explanation.account import account_of
+from webhook.explanation.commands import pod_of_holder, rights
 from webhook.observations.observation import Writer
 
 
@@ -183,7 +187,24 @@ def test_a_holder_that_names_no_pod_is_in_no_command(name: str) -> None:
     assert pod_of_holder("shop", name) == "kubectl -n shop get pods"
 
 
+@pytest.mark.parametrize(
+    ("field", "value"), [("leaseTransitions", 2**31 - 1), ("leaseDurationSeconds", 2**31 - 1)], ids=str
+)
+def test_the_repair_of_a_frozen_lease_quotes_its_names(field: str, value: int) -> None:
+    server = FakeServer()
+    server.elector("db-0", "a;b/$(reboot)").take(**{field: value})
+    cluster = cluster_of(server.dump())
+    one = account_of(cluster, cluster.leases["a;b", "$(reboot)"], server.now)
+    assert shlex.split(one.advice.command)[:6] == ["kubectl", "-n", "a;b", "patch", "lease", "$(reboot)"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("a b\x1b", "'a b\\x1b'"), ("db-0.a", "db-0.a"), ("--server=x", "NAME"), ("", "''")]
+)
+def test_a_name_is_one_word_of_a_command(name: str, expected: str) -> None:
+    assert word(name) == expected
+
+
 def test_names_are_quoted_for_a_shell() -> None:
-    assert word("a b\x1b") == "'a b\\x1b'"
     assert "--as='a;b'" in rights("update", "shop", "db", Writer("a;b"))
     assert "--as" not in rights("update", "shop", "db", Writer())

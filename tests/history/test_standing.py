@@ -4,6 +4,7 @@ import pytest
 
 from tests.factories import NOW, Tweak, drop, make_entry, make_lease, put, to_bytes
 from webhook.api.objects import Lease
+from webhook.audit.command_words import filled
 from webhook.history.moments import was_live, written_at
 from webhook.history.standing import Standing, State, standing_of
 from webhook.observations.observation import entries_of_object
@@ -80,7 +81,7 @@ def test_a_frozen_lease_says_why_and_until_when(tweak: Tweak, rule: str, until: 
     found = standing(tweak)
     assert found.frozen is not None
     assert (found.frozen.rule, found.frozen.until, found.takeable_at) == (rule, until, until)
-    assert found.frozen.repair.format(namespace="shop", name="db").startswith("kubectl -n shop patch lease db ")
+    assert filled(found.frozen.repair, "shop", "db").startswith("kubectl -n shop patch lease db ")
 
 
 def test_a_released_lease_is_frozen_by_its_count_only() -> None:

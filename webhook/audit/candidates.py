@@ -33,8 +33,8 @@ def without_lease(subject: Subject, leases: Collection[tuple[str, str]]) -> Iter
     lease = subject.object.spec.lease_name or ""
     if lease and (subject.namespace, lease) not in leases:
         message = f"the candidate stands for lease {quote(cut(lease, 80))}, which does not exist: no one was elected"
-        repair = f"{{kubectl}} get lease {cut(lease, 253)}; is CoordinatedLeaderElection on at every API server?"
-        yield subject.finding("candidate-without-lease", Severity.WARNING, message, repair)
+        repair = "{kubectl} get lease {lease}; is CoordinatedLeaderElection on at every API server?"
+        yield subject.finding("candidate-without-lease", Severity.WARNING, message, repair, lease)
 
 
 def conflicts(candidates: Iterable[Subject], now: int) -> Iterator[Finding]:

@@ -31,9 +31,8 @@ def frozen(subject: Subject) -> Iterator[Finding]:
     if why is None:
         return
     until = "until it is repaired" if why.until is None else f"until {canonical_seconds(why.until)}"
-    repair = why.repair.format(namespace=subject.namespace, name=subject.name)
     message = f"no one else can take this lease {until}: {why.reason}"
-    yield subject.finding(why.rule, Severity.ERROR, message, repair)
+    yield subject.finding(why.rule, Severity.ERROR, message, why.repair)
 
 
 def expired(subject: Subject) -> Iterator[Finding]:
@@ -49,7 +48,7 @@ def expired(subject: Subject) -> Iterator[Finding]:
         yield subject.finding("expired", Severity.INFO, message, "{kubectl} get lease {name} # in an hour")
     elif subject.is_heartbeat:
         message = f"node {holder} no longer reports: {seen}"
-        yield subject.finding("expired", Severity.WARNING, message, f"kubectl describe node {subject.name}")
+        yield subject.finding("expired", Severity.WARNING, message, "kubectl describe node {name}")
     elif ago >= DAY:
         message = f"no one has led for a day or more: {holder} holds it, {seen}"
         repair = "if its program is gone for good: {kubectl} delete lease {name}"

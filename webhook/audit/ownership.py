@@ -35,7 +35,7 @@ def node_without_owner(subject: Subject) -> Iterator[Finding]:
     owners = subject.object.metadata.owner_references or []
     if not any(owner is not None and owner.kind == "Node" for owner in owners):
         message = "no Node owns this lease, so nothing removes it when the node goes"
-        repair = f"kubectl get node {subject.name} || {{kubectl}} delete lease {{name}}"
+        repair = "kubectl get node {name} || {kubectl} delete lease {name}"
         yield subject.finding("node-lease-without-owner", Severity.WARNING, message, repair)
 
 

@@ -7,6 +7,7 @@ from msgspec import Struct, field
 
 from webhook.api.objects import Lease, LeaseCandidate
 from webhook.audit import candidates, holding, ownership, stamps
+from webhook.audit.command_words import kubectl, word
 from webhook.audit.finding import Finding
 from webhook.audit.rules import broken_rules
 from webhook.audit.subject import Subject
@@ -104,7 +105,7 @@ class Stock(Struct):
         if namespace == NODE_LEASES:
             if self.nodes and name not in self.nodes:
                 message = f"there is no node {name}"
-                repair = f"kubectl -n {namespace} delete lease {name}"
+                repair = f"{kubectl(namespace)} delete lease {word(name)}"
                 yield Finding("Lease", namespace, name, "node-gone", Severity.WARNING, message, repair)
             return
         pod = holding.pod_of(holder)
@@ -117,7 +118,7 @@ class Stock(Struct):
             return
         message = f"the holder names pod {pod}, which does not exist"
         is_live = state is State.LIVE
-        repair = "wait until the lease has expired" if is_live else f"kubectl -n {namespace} get pods"
+        repair = "wait until the lease has expired" if is_live else f"{kubectl(namespace)} get pods"
         severity = Severity.INFO if is_live else Severity.WARNING
         yield Finding("Lease", namespace, name, "holder-gone", severity, message, repair)
 

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from webhook.api.managed_fields import Entry
 from webhook.api.objects import Lease, LeaseCandidate, LeaseSpec
+from webhook.audit.command_words import filled
 from webhook.audit.finding import Finding
 from webhook.history.standing import Standing
 from webhook.reports.model import Severity
@@ -53,7 +54,7 @@ class Subject(Struct, frozen=True):
         labels = self.object.metadata.labels or {}
         return self.namespace == KUBE_SYSTEM and IDENTITY_LABEL in labels
 
-    def finding(self, check: str, severity: Severity, message: str, repair: str) -> Finding:
-        """A finding about this object; `{kubectl}` in a repair is the command with the namespace, `{name}` the name."""
-        command = repair.replace("{kubectl}", f"kubectl -n {self.namespace}").replace("{name}", self.name)
+    def finding(self, check: str, severity: Severity, message: str, repair: str, lease: str = "") -> Finding:
+        """A finding about this object; its names are filled into the repair, see `filled`."""
+        command = filled(repair, self.namespace, self.name, lease)
         return Finding(self.kind, self.namespace, self.name, check, severity, message, command, self.source)

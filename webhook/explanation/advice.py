@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from webhook.audit.command_words import filled, kubectl, word
 from webhook.audit.finding import Finding
 from webhook.explanation import commands
 from webhook.explanation.cause import Blame, Cause
@@ -27,15 +28,15 @@ def advice(
     has_pod: bool | None,
 ) -> Advice:
     """What a person on call should do about a lease."""
-    where = commands.kubectl(history.namespace)
+    where = kubectl(history.namespace)
     if history.is_deleted:
         sentence = "The lease was deleted; a program that still runs creates it again:"
-        return Advice(sentence, f"{where} get lease {commands.word(history.name)} --watch")
+        return Advice(sentence, f"{where} get lease {word(history.name)} --watch")
     if standing is None:
         sentence = "Only its writes were seen, not the lease:"
-        return Advice(sentence, f"{where} get lease {commands.word(history.name)} -o yaml --show-managed-fields")
+        return Advice(sentence, f"{where} get lease {word(history.name)} -o yaml --show-managed-fields")
     if state is State.FROZEN and standing.frozen:
-        repair = standing.frozen.repair.format(namespace=history.namespace, name=history.name)
+        repair = filled(standing.frozen.repair, history.namespace, history.name)
         return Advice("Repair it, or no other replica can follow the holder:", repair)
     worst = findings[0] if findings and findings[0].severity is Severity.ERROR else None
     if worst is not None:
@@ -71,7 +72,7 @@ def _of(finding: Finding) -> Advice:
 
 
 def _expired(history: LeaseHistory, standing: Standing, cause: Cause | None, *, has_pod: bool | None) -> Advice:
-    where, holder = commands.kubectl(history.namespace), name(standing.holder)
+    where, holder = kubectl(history.namespace), name(standing.holder)
     if cause is not None and cause.blame in {Blame.SERVER, Blame.NETWORK, Blame.REFUSED}:
         return next_step(cause, history, history.tenure or Tenure(standing.holder, 0, Handover.SEEN))
     if has_pod is False:

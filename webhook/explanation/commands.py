@@ -1,29 +1,17 @@
 """The commands that a person is advised to run. Names come from anyone, so each is quoted for a shell."""
 
-import shlex
 from typing import Final
 
-from webhook.api.text import cut, escape
+from webhook.audit.command_words import kubectl, quoted, word
 from webhook.audit.holding import pod_of
 from webhook.observations.observation import Writer
 
-_LONGEST: Final = 253
 API_SERVER: Final = "kubectl get --raw '/readyz?verbose'"
 WEBHOOKS: Final = (
     "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml | lease-webhook doctor"
 )
 POLICIES: Final = "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml"
 WATCH: Final = "kubectl get leases -A -w -o json --output-watch-events --show-managed-fields > leases.json"
-
-
-def word(text: str) -> str:
-    """A name as one word of a command, whatever is in it."""
-    return shlex.quote(escape(cut(text, _LONGEST)))
-
-
-def kubectl(namespace: str) -> str:
-    """`kubectl -n shop`."""
-    return f"kubectl -n {word(namespace)}"
 
 
 def pod_of_holder(namespace: str, holder: str) -> str:
@@ -43,7 +31,7 @@ def pod_of_writer(namespace: str, writer: Writer) -> str:
 
 def rights(verb: str, namespace: str, name: str, writer: Writer) -> str:
     """Whether a user may write a lease, and who has rights there."""
-    user = f" --as={word(writer.user)}" if writer.user else ""
+    user = f" --as={quoted(writer.user)}" if writer.user else ""
     lease = word(f"leases.coordination.k8s.io/{name}")
     return f"kubectl auth can-i {verb} {lease} -n {word(namespace)}{user}"
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
+from webhook.audit.command_words import kubectl
 from webhook.explanation import commands
 from webhook.explanation.cause import Blame, Cause, cause_of_loss, sentence_of
 from webhook.explanation.explained import Explained, explained
@@ -79,7 +80,7 @@ def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> E
             f"Correct the clock of the node of {name(before.holder)}; {taker} should wait until the lease has not "
             "changed for its whole duration. To see which nodes they run on:"
         )
-        advice = Advice(sentence, f"{commands.kubectl(history.namespace)} get pods -o wide")
+        advice = Advice(sentence, f"{kubectl(history.namespace)} get pods -o wide")
         return explained(history, "lease-stolen", Severity.ERROR, message, advice, "clock", is_over=True)
     sentence = (
         f"Find out why {taker} does not wait until the lease expires (the webhook denies this in preset strict). To "

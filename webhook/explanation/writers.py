@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from webhook.audit.command_words import kubectl, word
 from webhook.explanation import commands
 from webhook.explanation.explained import Explained, explained
 from webhook.explanation.next_step import Advice
@@ -34,8 +35,8 @@ def _shared_identity(history: LeaseHistory, tenure: Tenure) -> Explained:
     sentence = (
         "Give every replica an identity of its own, such as the name of its pod, and restart them. To see the pods:"
     )
-    pods = " ".join(commands.word(one) for one in tenure.pods[-3:])
-    where = commands.kubectl(history.namespace)
+    pods = " ".join(word(one) for one in tenure.pods[-3:])
+    where = kubectl(history.namespace)
     advice = Advice(sentence, f"{where} describe pods {pods}" if pods else f"{where} get pods")
     is_over = tenure is not history.tenure or tenure.until is not None
     return explained(history, "identity-shared", Severity.ERROR, message, advice, "shared-identity", is_over=is_over)
@@ -72,5 +73,5 @@ def _applications(history: LeaseHistory, standing: Standing | None) -> Iterator[
         "and the other one waits"
     )
     sentence = "If they are two applications, give each a lease name (election ID) of its own. To see what runs there:"
-    advice = Advice(sentence, f"{commands.kubectl(history.namespace)} get pods -o wide")
+    advice = Advice(sentence, f"{kubectl(history.namespace)} get pods -o wide")
     yield explained(history, "lease-shared", Severity.WARNING, message, advice, "shared-lease")

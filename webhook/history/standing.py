@@ -39,7 +39,10 @@ class State(StrEnum):
 
 
 class Frozen(Struct, frozen=True):
-    """Why no other holder can take a lease; `until` is when one could, None for never. `rule` prevents such a write."""
+    """Why no other holder can take a lease; `until` is when one could, None for never. `rule` prevents such a write.
+
+    In `repair`, `{kubectl}` stands for the command with the namespace, and `{name}` for the name of the lease.
+    """
 
     rule: str
     reason: str
@@ -174,7 +177,7 @@ def _frozen(spec: LeaseSpec, expires: int | None, clock: int) -> Frozen | None:
 
 
 def _put(field: str, value: str) -> str:
-    return f'kubectl -n {{namespace}} patch lease {{name}} --type=merge -p \'{{{{"spec":{{{{"{field}":{value}}}}}}}}}\''
+    return f'{{kubectl}} patch lease {{name}} --type=merge -p \'{{"spec":{{"{field}":{value}}}}}\''
 
 
 def manager_of(entries: Sequence[Entry], stamp: int | None) -> str:

@@ -1,0 +1,36 @@
+"""Names in commands that a person is advised to run: anybody may have chosen them, so each is one word for a shell."""
+
+import re
+import shlex
+from typing import Final
+
+from webhook.api.text import cut, escape
+
+_LONGEST: Final = 253
+NO_NAME: Final = "NAME"
+_PLACES: Final = re.compile(r"\{(kubectl|name|lease)\}")
+
+
+def quoted(text: str) -> str:
+    """A text within a word that begins otherwise, such as `--as=TEXT`, whatever is in it."""
+    return shlex.quote(escape(cut(text, _LONGEST)))
+
+
+def word(text: str) -> str:
+    """A name as one word of a command, whatever is in it; `NAME` if kubectl would take it for an option."""
+    return NO_NAME if text.startswith("-") else quoted(text)
+
+
+def kubectl(namespace: str) -> str:
+    """`kubectl -n shop`."""
+    return f"kubectl -n {word(namespace)}"
+
+
+def filled(repair: str, namespace: str, name: str, lease: str = "") -> str:
+    """A command with its names.
+
+    `{kubectl}` stands for the command with the namespace, `{name}` for the name, `{lease}` for that of another lease.
+    """
+    names = {"kubectl": kubectl(namespace), "name": word(name), "lease": word(lease)}
+    # In one pass: a name may contain what stands for another one.
+    return _PLACES.sub(lambda place: names[place[1]], repair)
