@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from webhook.fence.audited import from_audit, leases_of, written_by
 from webhook.fence.rights import from_rights
 from webhook.fence.suggestion import Suggestion, policy_text, tally
@@ -52,6 +54,19 @@ def test_what_followers_must_write_is_left_out_and_it_says_why() -> None:
     assert found.evidence == {}
     assert set(found.left_out) == {"leases.coordination.k8s.io", "events", "pods/status", "gone", "* of group *"}
     assert found.left_out["pods/status"] == "followers report the conditions of their own pods"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\x0b", "\x1d", "\x85", "\u2028"])
+def test_names_of_roles_and_resources_add_no_line_to_the_policy(end: str) -> None:
+    """RBAC lets both be any text."""
+    added = f"{end}- name: added{end}  lease: other/other{end}  writers: [other/other]{end}  resources: [secrets]"
+    named = {**role(rule("", ["configmaps", f"x{added}", f"*{added}"], ["create"])), "metadata": {"name": f"a{added}"}}
+    bound = {**binding(role_ref={"kind": "ClusterRole", "name": f"a{added}"})}
+    found = rights(bound, {**named, "kind": "ClusterRole"}, binding(role_ref={"kind": "Role", "name": f"b{added}"}))
+    assert (len(found.evidence), len(found.left_out), len(found.unseen)) == (1, 2, 1)
+    text = policy_text("operator", "shop/operator", "shop/operator", found)
+    assert "added" not in "".join(line.partition("#")[0] for line in text.splitlines())
+    assert len(parse(f"apiVersion: lease-webhook/v1\n{text}").fences) == 1
 
 
 def test_roles_of_others_count_for_nothing() -> None:
