@@ -73,6 +73,17 @@ def test_many_creations_are_named_in_part() -> None:
     assert "# seen: create 5 (a, b, c, d, ...); no name can limit create" in text
 
 
+@pytest.mark.parametrize("verb", ["get", "update", "patch", "delete"])
+def test_a_request_about_one_object_without_its_name_is_not_granted_for_all(verb: str) -> None:
+    """`PUT .../leases` has such a verb and no name, and is answered with 405."""
+    assert suggested(audited(verb, drop("objectRef.name"), code=405)) == ""
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in {"list", "watch"}])
+def test_a_write_outside_of_a_namespace_is_not_granted_in_all(verb: str) -> None:
+    assert suggested(audited(verb, drop("objectRef.namespace"), code=404)) == ""
+
+
 @pytest.mark.parametrize("verb", ["list", "watch", "deletecollection"])
 def test_a_collection_is_granted_without_a_name_unless_it_was_limited_to_one(verb: str) -> None:
     assert rules_of(suggested(audited(verb, drop("objectRef.name")))) == [(["leases"], [], [verb])]
@@ -236,8 +247,9 @@ def test_all_that_was_seen_is_allowed_and_nothing_else(
 ) -> None:
     text = suggested(*map(_event, seen))
     objects = documents(text)
-    # No name can limit a creation, and what is granted in all namespaces is granted in each.
-    known = {(*one[:5], "" if one[2] == "create" else one[5]) for one in seen if one[0] != "ä"}
+    # No name can limit a creation, what is granted in all namespaces is granted in each, and that are reads only.
+    possible = [one for one in seen if one[0] != "ä" and (one[4] or one[2] in {"list", "watch"})]
+    known = {(*one[:5], "" if one[2] == "create" else one[5]) for one in possible}
     for name, home, verb, kind, namespace, lease in (*seen, more):
         allowed = allows(objects, f"{home}/{name}", verb, RESOURCES[kind], namespace, lease)
         named = "" if verb == "create" else lease

@@ -17,6 +17,9 @@ MOST: Final = 100_000
 """Pairs of a service account and a lease that are remembered."""
 
 _READS: Final = frozenset({Act.READ, Act.COLLECTION})
+_OF_ALL_NAMESPACES: Final = frozenset({"list", "watch"})
+_OF_MANY: Final = _OF_ALL_NAMESPACES | {"create", "deletecollection"}
+"""Requests that name no object: a creation may leave the name to the API server."""
 _EXPECTED: Final = {
     "get": "an elector reads its lease before it writes",
     "create": "the lease must then be there before the elector starts",
@@ -48,7 +51,7 @@ class Rights(Struct):
         account = account_of(user)
         if account is None or item.verb not in VERBS or self.account not in {"", "/".join(account)}:
             return
-        if item.namespace and dns_label(item.namespace):
+        if (item.namespace and dns_label(item.namespace)) or not _can_be_granted(item):
             return
         place = self.places.setdefault((user, item.namespace), Place(user, item.namespace))
         if _was_refused(item):
@@ -127,6 +130,16 @@ class Place(Struct):
     def _shown(self, resource: str, name: str) -> str:
         where = f"{self.namespace}/{name}" if name else self.namespace and f"namespace {self.namespace}"
         return f"{resource} {where or 'of all namespaces'}"
+
+
+def _can_be_granted(seen: Observation) -> bool:
+    """Whether an API server serves such a request; others get 404 or 405, and a role for them would have no limit.
+
+    Only lists and watches may be about all namespaces, and a request about one object names it.
+    """
+    if not seen.namespace and seen.verb not in _OF_ALL_NAMESPACES:
+        return False
+    return bool(seen.name) or seen.verb in _OF_MANY
 
 
 def _unseen_verbs(granted: Uses) -> Iterator[str]:
