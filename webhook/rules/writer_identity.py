@@ -2,6 +2,7 @@
 
 from typing import Final
 
+LONGEST_POD: Final = 253
 LONGEST_HOSTNAME: Final = 63
 """A pod's host name is its name cut to 63 characters, and clients build identities from the host name."""
 

@@ -1,13 +1,13 @@
 """Bindings that would have allowed everything that was seen of leases, and nothing that looks like an attack."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct, field
 
 from webhook.api.formats import dns_label, dns_subdomain
 from webhook.observations.observation import Act, Foreign, Item, Observation, Writer
-from webhook.rules.writer_identity import fits_pod
+from webhook.rules.writer_identity import LONGEST_HOSTNAME, LONGEST_POD, fits_pod
 from webhook.suggestions.evidence import Extent
 from webhook.suggestions.holder_names import EVERY, templates_of
 from webhook.suggestions.lease_use import UNKNOWN, LeaseUse
@@ -56,11 +56,13 @@ class Bindings(Struct):
         if not self.leases:
             return ""
         attackers = {(user, use.namespace) for use in self.leases.values() for user in use.attackers}
+        by_names = {namespace: _by_names(pods) for namespace, pods in self.pods.items()}
         proposals = []
         for key in sorted(self.leases):
             use = self.leases[key]
             barred = frozenset(user for user in use.records if (user, use.namespace) in attackers)
-            proposals.append(_Proposal(use, barred, self.pods.get(use.namespace, {})))
+            pods = self.pods.get(use.namespace, {})
+            proposals.append(_Proposal(use, barred, pods, by_names.get(use.namespace, {})))
         entries = [line for one in proposals for line in one.entry()]
         remarks = [comment(text) for one in proposals for text in one.remarks()]
         unseen = [*self.extent.blind_spots()]
@@ -75,11 +77,14 @@ class Bindings(Struct):
 class _Proposal:
     """The binding of one lease: its writers, each with the evidence, and the holders that they wrote."""
 
-    def __init__(self, use: LeaseUse, barred: frozenset[str], pods: Mapping[str, str]) -> None:
-        """`barred` are users who attacked a lease of this namespace, `pods` those of the namespace."""
+    def __init__(
+        self, use: LeaseUse, barred: frozenset[str], pods: Mapping[str, str], by_names: Mapping[str, list[str]]
+    ) -> None:
+        """`barred` are users who attacked a lease of this namespace, `pods` those of the namespace, also by names."""
         self.use = use
         self._barred = barred
         self._pods = pods
+        self._by_names = by_names
         self._left_out = {user: why for user, record in use.records.items() if (why := self._why_not(user))}
         users = frozenset(use.records.keys() - self._left_out.keys() - {UNKNOWN})
         self._held = use.holders_of(users)
@@ -138,13 +143,15 @@ class _Proposal:
 
     def _by_pods(self) -> Iterator[tuple[str, str]]:
         """The service accounts of the pods that the holders name: who writes is not in the input."""
-        for one in self._held:
-            for pod, account in self._pods.items():
-                if fits_pod(one.holder, pod) and account_of(f"system:serviceaccount:{self.use.namespace}:{account}"):
-                    yield (
-                        f"{self.use.namespace}/{account}",
-                        f"of pod {pod}, which the holder names; no write of it was seen",
-                    )
+        beginnings = {one.holder[:end] for one in self._held for end in range(1, min(len(one.holder), LONGEST_POD) + 1)}
+        for pod in dict.fromkeys(pod for name in sorted(beginnings) for pod in self._by_names.get(name, ())):
+            account = self._pods[pod]
+            is_account = account_of(f"system:serviceaccount:{self.use.namespace}:{account}")
+            if is_account and any(fits_pod(one.holder, pod) for one in self._held):
+                yield (
+                    f"{self.use.namespace}/{account}",
+                    f"of pod {pod}, which the holder names; no write of it was seen",
+                )
 
     def _why_none(self) -> str:
         if self._left_out:
@@ -177,6 +184,15 @@ class _Proposal:
             yield "who deletes it"
         if any(one.user != UNKNOWN and not one.pod for one in self._held):
             yield "the pods of some writers"
+
+
+def _by_names(pods: Iterable[str]) -> dict[str, list[str]]:
+    """Pods by their names and by their host names, as holders begin with either."""
+    found: dict[str, list[str]] = {}
+    for pod in pods:
+        for name in {pod, pod[:LONGEST_HOSTNAME]}:
+            found.setdefault(name, []).append(pod)
+    return found
 
 
 def _named(user: str) -> str:

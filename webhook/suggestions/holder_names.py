@@ -1,7 +1,7 @@
 """Holder templates of a binding, from the holders that were seen."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Container
 from itertools import takewhile
 from typing import Final
 
@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from webhook.rules.binding import POD
 from webhook.rules.glob import WILDCARDS
-from webhook.rules.writer_identity import fits_pod
+from webhook.rules.writer_identity import LONGEST_POD, fits_pod
 from webhook.suggestions.writers import is_name
 
 MOST_NAMES: Final = 8
@@ -65,11 +65,12 @@ def templates_of(holders: Collection[tuple[str, str | None]], pods: Collection[s
     return Templates(tuple(sorted(templates)), tuple(remarks), tuple(sorted(others - suited)))
 
 
-def _of_pod(holder: str, pods: Iterable[str]) -> str:
+def _of_pod(holder: str, pods: Container[str]) -> str:
     """`${pod}` with what follows the pod's name, "" if the holder does not begin with a pod."""
-    for pod in sorted(pods, key=len, reverse=True):
-        if pod and holder.startswith(pod) and fits_pod(holder, pod):
-            rest = holder[len(pod) :]
+    for length in range(min(len(holder), LONGEST_POD), 0, -1):
+        pod = holder[:length]
+        if pod in pods and fits_pod(holder, pod):
+            rest = holder[length:]
             if not rest:
                 return POD
             if rest[0] not in WILDCARDS and is_name(rest[0]):
