@@ -251,6 +251,21 @@ def test_a_dump_says_who_stopped_together() -> None:
     assert cluster.stopped_with(history, last.last_renewal, server.now) == Company(late=1, on_time=1)
 
 
+def test_what_others_did_is_known_anew_after_an_observation() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(4)
+    server.wait(60)
+    cluster = cluster_of(server.dump())
+    history = cluster.leases[LEASE]
+    since = server.now - 60 * SECOND
+    assert cluster.stopped_with(history, since, server.now) == Company()
+    other = FakeServer(now=server.now)
+    other.elector("b", "shop/mail").take()
+    assert list(cluster.observe_all(read("in", [other.dump()]))) == []
+    assert cluster.stopped_with(history, since, server.now) == Company(on_time=1)
+    assert cluster.stopped_with(history, since, server.now + SECOND) == Company(on_time=1)
+
+
 def test_writers_of_the_log_are_known_by_name() -> None:
     server = FakeServer()
     a = server.elector("a", "shop/db")

@@ -7,6 +7,7 @@ from msgspec import Struct, field
 from webhook.api.objects import LeaseCandidate
 from webhook.history.lease_history import LeaseHistory
 from webhook.history.renewals import Company, company
+from webhook.history.stops import Stops
 from webhook.observations.observation import Act, Fenced, Item, LogEnd, Observation, Origin
 
 Key = tuple[str, str]
@@ -26,9 +27,11 @@ class ClusterHistory(Struct):
     candidates: dict[Key, LeaseCandidate] = field(default_factory=dict)
     until: int | None = None
     has_managed_fields: bool = False
+    _stops: Stops | None = None
 
     def observe(self, seen: Item) -> None:
         """Take in one observation, and pass over what is none; those of one lease come in order."""
+        self._stops = None
         if isinstance(seen, LogEnd):
             self._reaches(seen.at)
             return
@@ -63,16 +66,9 @@ class ClusterHistory(Struct):
 
     def stopped_with(self, one: LeaseHistory, since: int, now: int) -> Company:
         """How many other held leases of a dump were last renewed before one was, and how many after."""
-        late = on_time = 0
-        for other in self.leases.values():
-            standing = None if other is one else other.standing(now)
-            if standing is None or not standing.holder or standing.last_renewal is None or standing.duration is None:
-                continue
-            if standing.last_renewal > since + standing.duration * 1_000_000 // 2:
-                on_time += 1
-            elif standing.last_renewal > since - 60_000_000:
-                late += 1
-        return Company(late, on_time)
+        if self._stops is None or self._stops.now != now:
+            self._stops = Stops.of(self.leases.values(), now)
+        return self._stops.company(since, Stops.of([one], now))
 
     def _reaches(self, at: int) -> None:
         self.until = at if self.until is None else max(self.until, at)
