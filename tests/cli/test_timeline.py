@@ -84,6 +84,16 @@ def test_a_trace_and_a_picture(watched: str, tmp_path: Path, capsys: pytest.Capt
     assert ET.fromstring(picture.read_text()).tag.endswith("svg")
 
 
+@pytest.mark.parametrize("output", ["html", "json", "chrome-trace", "svg"])
+def test_a_file_whose_name_is_no_text(output: str, watched: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A name of a file may be any bytes, and is in the page."""
+    strange = Path(watched).with_name("leases\udcff.json")
+    Path(watched).rename(strange)
+    code, out, err = run(capsys, str(strange), "--format", output, "--lease", "shop/db")
+    assert (code, err) == (0, "")
+    assert "shop/db" in out or '"db"' in out
+
+
 def test_one_lease_and_a_window(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
     window = ["--from", "2026-11-18T11:07:00Z", "--to", "2026-11-18T11:07:10Z"]
     found = document(capsys, watched, "--lease", "shop/db", *window)

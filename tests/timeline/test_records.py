@@ -185,6 +185,31 @@ def test_leases_beyond_the_most_are_counted() -> None:
     assert timeline.thinned == ("3 observations of leases and candidates beyond the first 1 of each are left out",)
 
 
+def test_leases_that_were_only_asked_for_have_no_lane() -> None:
+    """Anyone may ask for any name: names that no lease has would take the place of real ones."""
+    builder = TimelineBuilder(LATEST, most_lanes=1)
+    for name in ("typo", "guess"):
+        builder.observe(
+            Observation(
+                source=Source("in", 1), origin=Origin.AUDIT_LOG, act=Act.READ, kind="Lease", namespace="shop", name=name
+            )
+        )
+    assert builder.is_empty
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(4)
+    assert list(builder.observe_all(read("in", [server.audit_log()]))) == []
+    assert [lane.name for lane in builder.timeline(LATEST).lanes] == ["db"]
+
+
+def test_nothing_is_kept_of_leases_that_a_candidate_has_left() -> None:
+    builder = TimelineBuilder(LATEST)
+    for number in range(5):
+        one = changed(candidate(number), put("spec.leaseName", f"lease-{number}"))
+        assert list(builder.observe_all(read("in", [json.dumps({"type": "MODIFIED", "object": one}).encode()]))) == []
+    assert builder.keys() == [("kube-system", "lease-4")]
+    assert len(builder._beneath) == 1
+
+
 def test_a_log_without_leases_that_ends_reaches_its_end() -> None:
     builder = TimelineBuilder(LATEST)
     builder.observe(LogEnd(at(5)))

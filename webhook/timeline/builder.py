@@ -71,7 +71,7 @@ class TimelineBuilder(Struct):
 
     def keys(self) -> list[Key]:
         """The leases that have a lane, in their order."""
-        return sorted({*self._leases, *self._fenced.marks, *(key for key, below in self._beneath.items() if below)})
+        return sorted({*self._leases, *self._fenced.marks, *self._beneath})
 
     def explain(self, key: Key, until: int) -> bool:
         """Find out why leaders of a lease were lost or late; whether that is settled, or there is nothing to find."""
@@ -129,6 +129,8 @@ class TimelineBuilder(Struct):
     def _observe_lease(self, key: Key, seen: Observation) -> None:
         record = self._leases.get(key)
         if record is None:
+            if seen.act is Act.READ:
+                return  # anyone may ask for any name, and be refused
             if len(self._leases) >= self.most_lanes:
                 self._left_out += 1
                 return
@@ -152,9 +154,16 @@ class TimelineBuilder(Struct):
         self.reach.seen(seen.act, seen.origin, record.at if seen.at is None else min(seen.at, self.clock))
         after = (key[0], record.lease)
         if before != after:
-            self._beneath.get(before, {}).pop(key, None)
+            self._leave(before, key)
         self._beneath.setdefault(after, {})[key] = None
         self.changed.add(after)
+
+    def _leave(self, lease: Key, candidate: Key) -> None:
+        """A candidate offers itself for another lease; nothing is kept of one without candidates."""
+        below = self._beneath.get(lease, {})
+        below.pop(candidate, None)
+        if not below:
+            self._beneath.pop(lease, None)
 
     def _observe_fenced(self, seen: Fenced) -> None:
         key = self._fenced.lease_of(seen)

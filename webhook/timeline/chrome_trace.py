@@ -7,6 +7,7 @@ microseconds. Every instant and slice has its texts as `args`.
 from collections.abc import Iterator
 from typing import Any, Final
 
+from webhook.api.text import escape
 from webhook.timeline.model import Lane, Mark, Span, SpanKind, Timeline
 
 _NAMES: Final = {
@@ -26,7 +27,7 @@ def chrome_trace(timeline: Timeline) -> Event:
     return {
         "traceEvents": list(_events(timeline)),
         "displayTimeUnit": "ms",
-        "otherData": {"sources": ", ".join(timeline.sources), "thinned": " ".join(timeline.thinned)},
+        "otherData": {"sources": escape(", ".join(timeline.sources)), "thinned": " ".join(timeline.thinned)},
     }
 
 
