@@ -18,6 +18,8 @@ from webhook.rules.times import SECOND
 AFTER_LOG: Final = SECOND
 """How much later an object counts that does not say when it was seen: its stamps have whole seconds, and an audit log,
 which knows the writer too, should come first."""
+MOST_OPEN: Final = 500
+"""Inputs that are read at the same time; a process may have 1024 open files, and a directory may hold more dumps."""
 _MOST_PEEKED: Final = 1000
 """Items without a time at the start of an input, before it counts as one without."""
 
@@ -32,7 +34,7 @@ def in_order_of_time(inputs: Iterable[Input], latest: int) -> Iterator[Item]:
     heapq.heapify(waiting)
     ready: list[_Ready] = []
     while waiting or ready:
-        while waiting and (not ready or waiting[0][0] <= ready[0][0]):
+        while waiting and len(ready) < MOST_OPEN and (not ready or waiting[0][0] <= ready[0][0]):
             _take_next(ready, next(numbers), heapq.heappop(waiting)[2].read(), 0, latest)
         if ready:
             before, _, item, rest = heapq.heappop(ready)
