@@ -77,6 +77,33 @@ def test_the_end_is_now_by_the_clock_of_the_api_server(ahead: float, clock: Cloc
     assert abs(feed.since(0).timeline.ends - (server.now + 3 * SECOND)) < SECOND
 
 
+def test_one_lease_with_forged_stamps_does_not_move_the_clock(clock: Clock) -> None:
+    """Without a webhook anyone who may update a lease may date it: then every other lease would look overdue."""
+    server, feed = FakeServer(), Feed("x")
+    electors = [server.elector(name, f"shop/{name}") for name in "abc"]
+    for _ in range(20):
+        together(2, *electors)
+        for event in server.events:
+            if event[2]["metadata"]["name"] == "b":
+                for one in event[2]["metadata"]["managedFields"]:
+                    one["time"] = "2099-01-01T00:00:00Z"
+        seen(feed, server, clock)
+    assert abs(feed.since(0).timeline.ends - server.now) <= 2 * SECOND
+
+
+def test_the_clock_is_compared_by_so_many_leases(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed_module, "_MEASURED", 2)
+    monkeypatch.setattr(feed_module, "_EVERY", 1)
+    server, feed = FakeServer(), Feed("x")
+    electors = [server.elector(name, f"shop/{name}") for name in "abc"]
+    together(4, *electors)
+    server.wait(2)
+    for one in electors:
+        one.renew()
+    seen(feed, server, clock)
+    assert list(feed._delays) == [("shop", "b"), ("shop", "c")]
+
+
 def test_a_lease_that_nobody_renews_changes_when_its_time_runs_out(clock: Clock) -> None:
     server, feed = FakeServer(), Feed("x")
     together(4, server.elector("a", "shop/db"))

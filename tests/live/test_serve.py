@@ -6,11 +6,13 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +139,52 @@ def test_a_signal_ends_the_page_and_kubectl(served: Served, tmp_path: Path) -> N
     until(lambda: not any(map(is_running, process_ids(tmp_path))))
     assert served.process.stderr is not None
     assert served.process.stderr.read() == "Ctrl-C ends it\n"
+
+
+def test_more_signals_while_it_ends_leave_no_kubectl(served: Served, tmp_path: Path) -> None:
+    until(lambda: (tmp_path / "pids").exists() and any(map(is_running, process_ids(tmp_path))))
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGINT):
+        served.process.send_signal(number)
+        time.sleep(0.02)
+    assert served.process.wait(LONGEST) == 0
+    until(lambda: not any(map(is_running, process_ids(tmp_path))))
+
+
+def test_clients_that_neither_send_nor_read_are_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(timeline_server, "LONGEST_WAIT", 0.2)
+    closed = threading.Event()
+
+    class Endless:
+        """A response without an end, as events are."""
+
+        def __iter__(self) -> Iterator[bytes]:
+            return repeat(b"x" * 1_000_000)
+
+        def close(self) -> None:
+            closed.set()
+
+    def app(_: object, start: Callable[..., object]) -> Endless:
+        start("200 OK", [])
+        return Endless()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = listener.getsockname()
+        server = timeline_server._server("127.0.0.1", address[1], app, listener)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            for sent in (b"", b"GET / HTTP/1.1\r\nHost: 127", b"GET /token/\x00 nothing\r\n\r\n"):
+                with socket.create_connection(address, LONGEST) as client:
+                    client.sendall(sent)
+                    while client.recv(4096):
+                        pass
+            with socket.create_connection(address, LONGEST) as client:
+                client.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+                assert closed.wait(LONGEST)
+        finally:
+            server.shutdown()
+    assert capfd.readouterr() == ("", "")
 
 
 def test_whoever_does_not_know_the_address_gets_nothing(served: Served) -> None:

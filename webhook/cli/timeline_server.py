@@ -1,5 +1,6 @@
 """`timeline --serve`: the page live, at an address of this computer that no one else can guess."""
 
+import io
 import os
 import secrets
 import signal
@@ -10,15 +11,14 @@ from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.api.text import escape
 from webhook.cli import kubectl
 from webhook.cli.arguments import endpoint
 from webhook.cli.failure import Failure, needing_the_server
 from webhook.cli.in_time_order import in_order_of_time
+from webhook.cli.input_progress import InputProgress
 from webhook.cli.kubectl import Cluster
 from webhook.cli.observed import inputs
 from webhook.cli.report import say
-from webhook.observations.observation import Unreadable
 from webhook.rules.expiry import BOUND
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ DEFAULT_ADDRESS: Final = "127.0.0.1:0"
 """A free port."""
 TOKEN_BYTES: Final = 24
 _ENDING: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+LONGEST_WAIT: Final = 30.0
+"""Seconds for which a client may neither send its request nor read what it asked for."""
 _AWAKE_EVERY: Final = 1.0
 """Seconds. A signal that comes just before a sleep begins does not end it: Python acts on it when the sleep is over."""
 
@@ -55,10 +57,10 @@ def serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
         server = _server(host, port, make_app(feed, token, [host, "localhost"]), listener)
         watches = [] if paths else [LiveWatch(feed, cluster, one) for one in (kubectl.LEASES, kubectl.CANDIDATES)]
         shown = f"[{host}]" if ":" in host else host
+        threading.Thread(target=server.serve_forever, name="page", daemon=True).start()
         try:
             for number in _ENDING:
                 signal.signal(number, signal.default_int_handler)
-            threading.Thread(target=server.serve_forever, name="page", daemon=True).start()
             for watch in watches:
                 watch.start()
             if paths:
@@ -70,6 +72,9 @@ def serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
         except KeyboardInterrupt:
             feed.end("lease-webhook has ended.")
         finally:
+            # The end takes some seconds at most; a second signal in it would leave a kubectl behind.
+            for number in _ENDING:
+                signal.signal(number, signal.SIG_IGN)
             for watch in watches:
                 watch.stop()
             server.shutdown()
@@ -96,7 +101,9 @@ def _server(host: str, port: int, app: Any, listener: socket.socket) -> "BaseWSG
     class Quiet(WSGIRequestHandler):
         """Logs no request: its line would show the token."""
 
-        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        timeout = LONGEST_WAIT
+
+        def log(self, *_words: Any, **_more: Any) -> None:  # noqa: ANN401 - whatever would be logged
             """Nothing."""
 
     return make_server(host, port, app, threaded=True, request_handler=Quiet, fd=listener.fileno())
@@ -104,8 +111,7 @@ def _server(host: str, port: int, app: Any, listener: socket.socket) -> "BaseWSG
 
 def _read(feed: "Feed", paths: Sequence[str]) -> None:
     """Read the input; a broken part of it is reported on the terminal."""
-    for item in in_order_of_time(inputs(paths), time.time_ns() // 1000 + BOUND):
-        if isinstance(item, Unreadable):
-            say(escape(f"{item.source}: {item.error}"))
+    items = in_order_of_time(inputs(paths), time.time_ns() // 1000 + BOUND)
+    for item in InputProgress("objects", io.StringIO()).watch(items):  # the page shows how far it is
         feed.observe(item)
     feed.stand_still("The input has ended.")

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable
+from statistics import median_low
 from typing import Final
 
 from msgspec import Struct
@@ -16,13 +17,15 @@ from webhook.history.cluster_history import Key
 from webhook.history.moments import written_at
 from webhook.live.presence import Presence
 from webhook.observations.observation import Act, Item, Observation
-from webhook.rules.expiry import BOUND
+from webhook.rules.expiry import BOUND, LARGEST_TOLERANCE
 from webhook.timeline.builder import TimelineBuilder
 from webhook.timeline.model import Timeline
 
 MOST_TICKS: Final = 100_000
 """Renewals of all leases together that are drawn one by one."""
-_DELAYS: Final = 64
+_MEASURED: Final = 64
+"""Leases by whose writes the clocks are compared, each by its latest writes: one with forged stamps is outvoted."""
+_DELAYS: Final = 8
 _LONGEST_SEARCH: Final = 0.2
 """Seconds in which causes are sought for one message."""
 _EVERY: Final = 16
@@ -48,7 +51,7 @@ class Feed:
         self._presence = Presence()
         self._version = 1
         self._versions: dict[Key, int] = {}
-        self._delays: deque[int] = deque(maxlen=_DELAYS)
+        self._delays: dict[Key, deque[int]] = {}
         self._shown_until = 0
         self._status = ""
         self._has_ended = False
@@ -128,18 +131,27 @@ class Feed:
 
     def _measure(self, item: Observation) -> None:
         """How late this computer learns of a write: the difference of the clocks, plus the latency."""
-        is_wanted = len(self._delays) < _DELAYS or self._version % _EVERY == 0
-        if is_wanted and item.act is Act.UPDATED and isinstance(item.object, Lease):
-            at = written_at(item.object.spec, item.entries) if item.at is None else item.at
-            if at is not None:
-                self._delays.append(_now() - at)
+        key = (item.namespace, item.name)
+        is_wanted = key in self._delays or len(self._delays) < _MEASURED or self._version % _EVERY == 0
+        if not is_wanted or item.act is not Act.UPDATED or not isinstance(item.object, Lease):
+            return
+        at = written_at(item.object.spec, item.entries) if item.at is None else item.at
+        if at is not None:
+            delays = self._delays.pop(key, None) or deque(maxlen=_DELAYS)
+            delays.append(_now() - at)
+            self._delays[key] = delays
+            if len(self._delays) > _MEASURED:
+                del self._delays[next(iter(self._delays))]
 
     def _ends(self) -> int:
         """Now, by the API server's clock as far as it can be known."""
         if self._stands_still and self._builder.reach.until is not None:
             return self._builder.reach.until
-        now = _now() - (min(self._delays) if self._delays else 0)
-        return max(now, self._builder.reach.until or 0)
+        until = self._builder.reach.until or 0
+        if not self._delays:
+            return max(_now(), until)
+        now = _now() - median_low(map(min, self._delays.values()))
+        return max(now, min(until, now + LARGEST_TOLERANCE))
 
     def _note_changes(self) -> None:
         changed, self._builder.changed = self._builder.changed, set()
