@@ -53,6 +53,15 @@ def test_one_lease(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert out.count("kubectl -n shop logs db-0 --previous") == 1
 
 
+def test_one_long_name_does_not_make_every_row_long(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "leases.json"
+    leases = [make_lease(put("metadata.name", name)) for name in ("x" * 100_000, *"abcdefghij")]
+    path.write_text("".join(json.dumps(one) + "\n" for one in leases))
+    code, out, _ = run(capsys, "--input", str(path))
+    assert code == 0
+    assert len(out) < 10_000
+
+
 def test_all_leases(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "--input", watched)
     head, db, mail, moment = out.splitlines()

@@ -7,7 +7,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from webhook.api.text import escape
+from webhook.api.text import cut, escape
 from webhook.audit.holding import pod_of
 from webhook.cli import json_text, kubectl, object_stream
 from webhook.cli.arguments import files, format_option
@@ -49,6 +49,9 @@ Examples:
 
 Exit codes: 0 the lease was found, 2 it was not, or nothing could be read.
 """
+
+_LONGEST_LEASE: Final = 320
+"""Characters in the list, as many as legal names have at most: the longest one makes every row as long."""
 
 
 @click.command("why", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
@@ -199,7 +202,7 @@ def _row(account: Account) -> tuple[str, ...]:
     is_free = account.state in {State.RELEASED, State.NEVER_HELD} or (takeable is not None and takeable <= now)
     worst = account.findings[0] if account.findings and account.findings[0].severity.value != "info" else None
     return (
-        escape(f"{history.namespace}/{history.name}"),
+        escape(cut(f"{history.namespace}/{history.name}", _LONGEST_LEASE)),
         account.state.value,
         escape(name(account.holder)) if account.holder else "-",
         "-" if account.last_renewal is None else ago(account.last_renewal, now),
