@@ -3,6 +3,7 @@
 import json
 import re
 import unicodedata
+from bisect import bisect_right
 from typing import Final
 
 LONGEST_VALUE: Final = 128
@@ -49,11 +50,12 @@ def quote(value: object) -> str:
 def quote_within(text: str, longest: int) -> str:
     """The text in quotes, cut so that all of it takes at most `longest` characters, if quotes and ellipsis fit."""
     shown = quote(text)
-    kept = min(longest, LONGEST_VALUE)
-    while len(shown) > longest and kept > 0:
-        kept -= 1
-        shown = quote(f"{text[:kept]}...")
-    return shown
+    if len(shown) <= longest:
+        return shown
+    # The more is kept the longer it gets, and of many names each is quoted, so the number is not counted down.
+    some = range(1, min(longest, LONGEST_VALUE))
+    kept = bisect_right(some, longest, key=lambda number: len(quote(f"{text[:number]}...")))
+    return quote(f"{text[:kept]}...")
 
 
 def _is_hidden(character: str) -> bool:
