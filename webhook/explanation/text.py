@@ -176,7 +176,7 @@ def _why(account: Account) -> str:
         return f"{evidence}: look at the API server"
     if account.cause.blame is not Blame.CLIENT:
         return sentence_of(account.cause, name(account.holder))
-    return f"{evidence}: the API server was there, so look at {name(account.holder)}"
+    return f"{evidence}: the API server was available, so look at {name(account.holder)}"
 
 
 def handover(tenure: Tenure) -> str:
