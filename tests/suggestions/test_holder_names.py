@@ -23,6 +23,7 @@ RANDOM = [f"host_{number:04x}-{number:04x}" for number in range(20)]
         pytest.param([("a-01", "a-0")], [], ["a-01"], id="another pod"),
         pytest.param([("node-1", "")], [], ["node-1"], id="a name"),
         pytest.param([(one, "") for one in RANDOM], [], ["host_*"], id="a name and something random"),
+        pytest.param([("host_", ""), ("host_1f0e", "")], [], ["host_", "host_*"], id="the name before it, too"),
         pytest.param([(f"node-{number}", "") for number in range(9)], [], ["node-*"], id="many names that begin alike"),
         pytest.param([(f"{number}{number}", "") for number in range(9)], [], [EVERY], id="many names that do not"),
         pytest.param([], ["a"], [], id="nothing"),

@@ -50,9 +50,9 @@ def templates_of(holders: Collection[tuple[str, str | None]], pods: Collection[s
     suited = {one for one in others if is_name(one) and POD not in one}
     if any(map(_STEM.fullmatch, suited)):
         remarks.append("what follows the underscore looks random, so any text may stand there")
-    stems = {found[1] if (found := _STEM.fullmatch(one)) else one for one in suited}
-    if len(stems) <= MOST_NAMES:
-        templates |= {f"{one}*" if one not in suited else one for one in stems}
+    names = {f"{found[1]}*" if (found := _STEM.fullmatch(one)) else one for one in suited}
+    if len(names) <= MOST_NAMES:
+        templates |= names
     elif prefix := _common(suited):
         templates.add(f"{prefix}*")
         remarks.append(f"{len(suited)} holders do not begin with their pods; all begin with {prefix}")
