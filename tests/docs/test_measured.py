@@ -8,6 +8,7 @@ import pytest
 from tests.bench import results
 from tests.bench.table import Table
 from tests.cli import reading_costs
+from tests.cluster import table as cluster
 from tests.live import hour
 
 DIRECTORIES = [pytest.param(results.BENCH, id="bench"), pytest.param(results.FAULTS, id="faults")]
@@ -33,6 +34,11 @@ def test_the_figures_of_commands_are_those_that_were_measured(target: str, file:
     start, end = (f"<!-- {words} make {target}" for words in ("written by", "end of what"))
     written = reading_costs.PAGE.read_text().partition(start)[2].partition(end)[0].partition("-->\n")[2]
     assert written.strip() == reading_costs.table(measured).strip()
+
+
+def test_the_page_of_real_pods_shows_what_was_seen() -> None:
+    results = msgspec.json.decode(cluster.RESULTS.read_bytes(), type=cluster.Results)
+    assert cluster.PAGE.read_text() == cluster.page(results)
 
 
 def test_the_faults_begin_with_what_users_see() -> None:
