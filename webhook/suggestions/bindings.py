@@ -11,13 +11,12 @@ from webhook.rules.writer_identity import LONGEST_HOSTNAME, LONGEST_POD, fits_po
 from webhook.suggestions.evidence import Extent
 from webhook.suggestions.holder_names import EVERY, templates_of
 from webhook.suggestions.lease_use import UNKNOWN, LeaseUse
-from webhook.suggestions.suspicion import Suspicions
+from webhook.suggestions.suspicion import READS, Suspicions
 from webhook.suggestions.writers import account_of, is_name, left_out
 from webhook.suggestions.yaml_text import comment, flow, scalar
 
 MOST_LEASES: Final = 100_000
 
-_READS: Final = frozenset({Act.READ, Act.COLLECTION})
 _FIRST: Final = "bindings deny: let them warn first, with `rules: {identity-binding: {mode: warn}}`"
 
 
@@ -44,7 +43,7 @@ class Bindings(Struct):
             return
         suspicions = self.suspicions.of(item)
         key = (item.namespace, item.name)
-        if item.act in _READS or item.is_dry_run or self.only not in {None, key}:
+        if item.act in READS or item.is_dry_run or self.only not in {None, key}:
             return
         if key in self.leases or len(self.leases) < MOST_LEASES:
             self.leases.setdefault(key, LeaseUse(*key)).observe(item, suspicions)

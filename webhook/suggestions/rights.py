@@ -9,14 +9,13 @@ from webhook.api.formats import dns_label
 from webhook.observations.observation import Act, Item, Observation, Writer
 from webhook.suggestions.evidence import Evidence, Extent
 from webhook.suggestions.roles import RESOURCES, VERBS, Uses, role_lines
-from webhook.suggestions.suspicion import Suspicions, annotated
+from webhook.suggestions.suspicion import READS, Suspicions, annotated
 from webhook.suggestions.writers import Record, account_of, is_name, is_stranger, left_out
 from webhook.suggestions.yaml_text import comment
 
 MOST: Final = 100_000
 """Pairs of a service account and a lease that are remembered."""
 
-_READS: Final = frozenset({Act.READ, Act.COLLECTION})
 _OF_ALL_NAMESPACES: Final = frozenset({"list", "watch"})
 _OF_MANY: Final = _OF_ALL_NAMESPACES | {"create", "deletecollection"}
 """Requests that name no object: a creation may leave the name to the API server."""
@@ -90,7 +89,7 @@ class Place(Struct):
         for verb in _verbs_of(seen):
             self.uses.setdefault(key, {}).setdefault(verb, Evidence()).add(seen)
         record = self.records.setdefault(key, Record())
-        if seen.act not in _READS:
+        if seen.act not in READS:
             record.add(seen, suspicions)
 
     def refuse(self, seen: Observation, suspicions: tuple[str, ...]) -> None:

@@ -9,13 +9,14 @@ from msgspec import Struct, field
 from webhook.evaluate import evaluate
 from webhook.history.cluster_history import ClusterHistory
 from webhook.history.tenure import Handover
-from webhook.observations.observation import Answer, Observation, Origin
+from webhook.observations.observation import Act, Answer, Observation, Origin
 from webhook.policy.model import Policy
 from webhook.policy.parse import parse
 from webhook.rules.finding import Weakened
 from webhook.rules.mode import Mode
 from webhook.rules.registry import RULES
 
+READS: Final = frozenset({Act.READ, Act.COLLECTION})
 TOOK: Final = "took a lease that its holder still had"
 
 ATTACKS: Final[Mapping[str, str]] = {
@@ -141,6 +142,8 @@ class Suspicions(Struct):
                 yield what
 
     def _by_history(self, seen: Observation) -> Iterator[str]:
+        if seen.act in READS or not seen.is_stored:
+            return  # nobody takes a lease by it, and anyone may ask for any name
         history = self.histories.setdefault(seen.origin, ClusterHistory())
         key = (seen.namespace, seen.name)
         before = _steals(history, key)
