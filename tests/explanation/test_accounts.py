@@ -65,6 +65,17 @@ def test_a_crash_is_the_fault_of_the_client() -> None:
     )
 
 
+def test_of_many_leases_a_sample_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webhook.history.cluster_history.MOST_COMPARED", 3)
+    server = FakeServer()
+    electors = [server.elector("db-0", "shop/db"), *(server.elector(name, f"shop/{name}") for name in "abcdefgh")]
+    together(60, *electors)
+    server.wait(20)
+    together(20, *electors)
+    said = text(account(of_log(server), server.now))
+    assert "2 of a sample of 2 other leases with regular renewals were late at the same time" in said
+
+
 def test_an_outage_is_the_fault_of_the_server() -> None:
     server, electors = shop()
     together(60, *electors)

@@ -118,6 +118,8 @@ def _late(company: Company) -> str:
     which = {1: "the other lease", 2: "both other leases"}.get(known, f"all {known} other leases")
     if company.on_time:
         which = f"{company.late} of the {known} other leases"
+    if company.is_sample:
+        which = f"{company.late} of a sample of {known} other leases"
     verb = "was" if known == 1 else "were"
     return f"{which} with regular renewals {verb} late at the same time"
 

@@ -1,8 +1,10 @@
 """The histories of all leases of an input, and what they say of one another."""
 
+from itertools import islice
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from webhook.api.objects import LeaseCandidate
 from webhook.history.lease_history import LeaseHistory
@@ -11,6 +13,9 @@ from webhook.history.stops import Stops
 from webhook.observations.observation import Act, Fenced, Item, LogEnd, Observation, Origin
 
 Key = tuple[str, str]
+
+MOST_COMPARED: Final = 200
+"""Other leases that one is compared with if there are twice as many or more; of fewer all are."""
 
 # Members of an enumeration are looked up at each use.
 _COLLECTION: Final = Act.COLLECTION
@@ -61,8 +66,13 @@ class ClusterHistory(Struct):
             self.candidates.pop(key, None)
 
     def company_of(self, one: LeaseHistory, start: int, end: int) -> Company:
-        """How many other leases were late, and how many were renewed as usual, between two instants."""
-        return company((other.renewals for other in self.leases.values() if other is not one), start, end)
+        """How many other leases were late, and how many were renewed as usual, between two instants.
+
+        Of many leases some are compared, evenly spread: after an outage each lease asks this of all others.
+        """
+        step = max(1, len(self.leases) // MOST_COMPARED)
+        others = (other.renewals for other in islice(self.leases.values(), 0, None, step) if other is not one)
+        return replace(company(others, start, end), is_sample=step > 1)
 
     def stopped_with(self, one: LeaseHistory, since: int, now: int) -> Company:
         """How many other held leases of a dump were last renewed before one was, and how many after."""

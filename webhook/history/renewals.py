@@ -115,10 +115,11 @@ def received_within(tenure: Tenure | None, start: int, end: int) -> int | None:
 
 
 class Company(Struct, frozen=True):
-    """What the other leases did while one was silent."""
+    """What the other leases did while one was silent; `is_sample` if only some of them were compared."""
 
     late: int = 0
     on_time: int = 0
+    is_sample: bool = False
 
     @property
     def is_known(self) -> bool:
