@@ -4,7 +4,7 @@ Times stay text here: a webhook is shown years -0001 and 10000, which rules must
 Explicit null and an absent key are one value, as in Go, so every field may be None.
 """
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Meta, Raw, Struct, field
 
@@ -109,3 +109,7 @@ class LeaseCandidate(Struct, frozen=True, gc=False, rename="camel"):
     def spec(self) -> LeaseCandidateSpec:
         """`spec`, empty if the document has none."""
         return self.spec_or_none or NO_CANDIDATE_SPEC
+
+
+FORMS: Final[dict[str, type[Lease] | type[LeaseCandidate]]] = {"Lease": Lease, "LeaseCandidate": LeaseCandidate}
+"""By kind."""

@@ -9,19 +9,16 @@ from webhook.api.candidate_of_version import FOREIGN_FIELD, decode_without
 from webhook.api.contradictions import objects_against_request, resource_against_kind
 from webhook.api.decoder_messages import OVERSIZED_NUMBERS, located, reworded
 from webhook.api.field import FieldError, type_invalid
-from webhook.api.objects import NO_METADATA, Lease, LeaseCandidate
-from webhook.api.request import NO_OPTIONS, AdmissionRequest, Operation, Options, decodes
+from webhook.api.objects import FORMS, NO_METADATA, Lease, LeaseCandidate
+from webhook.api.request import KIND_OF, NO_OPTIONS, AdmissionRequest, Operation, Options, decodes
 from webhook.api.review_error import ReviewError, checked_uid
 from webhook.api.wire import WireRequest, WireResource
 from webhook.api.wrong_types import wrong_types
 
 _OPERATIONS: Final = {operation.value: operation for operation in Operation}
 _options: Final = msgspec.json.Decoder(Options | None)
-_FORMS: Final[dict[str, type[Lease] | type[LeaseCandidate]]] = {"leases": Lease, "leasecandidates": LeaseCandidate}
-_objects: Final[dict[str, msgspec.json.Decoder[Lease] | msgspec.json.Decoder[LeaseCandidate]]] = {
-    "leases": msgspec.json.Decoder(Lease),
-    "leasecandidates": msgspec.json.Decoder(LeaseCandidate),
-}
+_FORMS: Final = {resource.value: FORMS[kind] for resource, kind in KIND_OF.items()}
+_objects: Final = {resource: msgspec.json.Decoder(form) for resource, form in _FORMS.items()}
 
 
 def typed_request(wire: WireRequest, api_version: str, body: bytes) -> AdmissionRequest:

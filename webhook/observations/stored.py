@@ -6,14 +6,10 @@ import msgspec
 from msgspec import Raw, Struct
 
 from webhook.api.decoder_messages import located, reworded
-from webhook.api.objects import Lease, LeaseCandidate
+from webhook.api.objects import FORMS, Lease, LeaseCandidate
 from webhook.api.wrong_types import wrong_types
 
-_FORMS: Final[dict[str, type[Lease] | type[LeaseCandidate]]] = {"Lease": Lease, "LeaseCandidate": LeaseCandidate}
-_decoders: Final[dict[str, msgspec.json.Decoder[Lease] | msgspec.json.Decoder[LeaseCandidate]]] = {
-    "Lease": msgspec.json.Decoder(Lease),
-    "LeaseCandidate": msgspec.json.Decoder(LeaseCandidate),
-}
+_decoders: Final = {kind: msgspec.json.Decoder(form) for kind, form in FORMS.items()}
 
 
 class Named(Struct, frozen=True, gc=False):
@@ -81,7 +77,7 @@ def service_account_of(pod: bytes) -> str:
 
 
 def _mistyped(kind: str, data: bytes, first: tuple[str, str]) -> Named:
-    problem, path = next(iter(wrong_types(_FORMS[kind], data)), first)
+    problem, path = next(iter(wrong_types(FORMS[kind], data)), first)
     return Named(*names_of(data), None, f"{path or 'the object'} {reworded(problem) or problem}")
 
 
