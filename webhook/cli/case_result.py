@@ -9,10 +9,9 @@ from webhook.api.review import ReviewError
 from webhook.cli.cases import Case, Expectation
 from webhook.cli.evaluation import Evaluation, evaluate_review, load_policy
 from webhook.cli.failure import Failure
-from webhook.cli.manifest import Writer, review_of
+from webhook.cli.manifest import Writer, review_of, stamped
 from webhook.cli.moment import moment
 from webhook.cli.sources import Document, Item, Manifest, Origin, Review, Skipped, Unreadable, encoded, item_of, read
-from webhook.cli.stamp import stamped
 from webhook.policy.schema_types import PRESETS
 from webhook.rules.mode import Mode
 

@@ -13,10 +13,9 @@ from webhook.api.request import KIND_OF
 from webhook.cli.arguments import files
 from webhook.cli.failure import Failure
 from webhook.cli.lazy_group import Command
-from webhook.cli.manifest import Writer, key_of, request_of, review
+from webhook.cli.manifest import Writer, key_of, request_of, review, stamped
 from webhook.cli.moment import moment
 from webhook.cli.sources import Document, Manifest, Unreadable, read
-from webhook.cli.stamp import stamped
 
 _DESCRIPTION: Final = """\
 Prints the AdmissionReview that an API server would send for a write: the creation of NEW, with --old an update to NEW,

@@ -4,11 +4,17 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.api.micro_time import canonical_seconds
 from webhook.api.request import GROUP
+from webhook.cli.failure import Failure
+from webhook.cli.moment import moment
 from webhook.cli.sources import Document, encoded
 
 DEFAULT_NAMESPACE: Final = "default"
 """Where kubectl puts a manifest that names no namespace, unless the context says otherwise."""
+
+MANAGER: Final = "lease-webhook-test"
+"""The one field manager of a stamped manifest, as all replicas of an elector have one."""
 
 _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 _STORED: Final = ("uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields")
@@ -81,6 +87,28 @@ def request_of(new: Document | None, old: Document | None, writer: Writer | None
     return request
 
 
+def stamped(document: Document, at: int | None = None) -> Document:
+    """The manifest with managedFields that date its spec: from `at` in microseconds since 1970, else from renewTime.
+
+    One that has managedFields already, or no time to take, stays as it is.
+    """
+    metadata, spec = document.get("metadata"), document.get("spec")
+    if not isinstance(metadata, dict) or not isinstance(spec, dict) or metadata.get("managedFields"):
+        return document
+    at = _renewed(spec) if at is None else at
+    if at is None:
+        return document
+    entry: Document = {
+        "manager": MANAGER,
+        "operation": "Update",
+        "apiVersion": document.get("apiVersion"),
+        "time": canonical_seconds(at),
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:spec": {f"f:{field}": {} for field in spec}},
+    }
+    return {**document, "metadata": {**metadata, "managedFields": [entry]}}
+
+
 def _metadata(document: Document) -> Document:
     metadata = document.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
@@ -130,3 +158,10 @@ def _entry_without_holder(entry: object) -> object:
         return entry
     rest = {field: value for field, value in spec.items() if field != "f:holderIdentity"}
     return {**entry, "fieldsV1": {**fields, "f:spec": rest}}
+
+
+def _renewed(spec: Document) -> int | None:
+    try:
+        return moment(str(spec.get("renewTime")))
+    except Failure:
+        return None
