@@ -16,8 +16,6 @@ GROUP: Final = "coordination.k8s.io"
 class Operation(StrEnum):
     """What the caller asked the API server to do; PATCH and apply arrive as UPDATE or CREATE."""
 
-    __hash__ = str.__hash__  # Enum's own is a Python call, made on every lookup
-
     CREATE = "CREATE"
     UPDATE = "UPDATE"
     DELETE = "DELETE"
@@ -26,8 +24,6 @@ class Operation(StrEnum):
 
 class Resource(StrEnum):
     """The resources that this webhook validates."""
-
-    __hash__ = str.__hash__  # Enum's own is a Python call, made on every lookup
 
     LEASES = "leases"
     LEASECANDIDATES = "leasecandidates"

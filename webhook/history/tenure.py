@@ -15,8 +15,6 @@ MOST_REQUESTS: Final = 64
 class Handover(StrEnum):
     """How a replica came to hold a lease."""
 
-    __hash__ = str.__hash__  # Enum's own is a Python call, made on every lookup
-
     SEEN = "seen"
     """It held the lease already when the input begins."""
     CREATED = "created"

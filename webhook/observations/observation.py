@@ -18,8 +18,6 @@ NO_TEXTS: Final[Mapping[str, str]] = {}
 class Act(StrEnum):
     """What was seen. A patch and an apply are UPDATED, a patch that created the object too."""
 
-    __hash__ = str.__hash__  # Enum's own is a Python call, made on every lookup
-
     STORED = "stored"
     """The object as it stood, in a list, a manifest or at the start of a watch."""
     CREATED = "created"
@@ -33,8 +31,6 @@ class Act(StrEnum):
 
 class Origin(StrEnum):
     """What kind of input an observation comes from, and so what its absence means."""
-
-    __hash__ = str.__hash__  # Enum's own is a Python call, made on every lookup
 
     DUMP = "dump"
     """One moment: nothing about what happened before."""

@@ -12,8 +12,6 @@ from webhook.rules.times import normalized
 class Event(StrEnum):
     """Exactly one of these fits any write; TAKEOVER is of an expired lease, STEAL of a live one."""
 
-    __hash__ = str.__hash__  # Enum's own is a Python call, made on every lookup
-
     CREATE = "create"
     DELETE = "delete"
     UNTOUCHED = "untouched"

@@ -11,8 +11,6 @@ from msgspec import Struct
 class SpanKind(StrEnum):
     """What a lease was for a while."""
 
-    __hash__ = str.__hash__  # Enum's own is a Python call, made on every lookup
-
     HELD = "held"
     OVERDUE = "overdue"
     """Held in name: the last renewal was longer ago than the duration, so anyone could have taken it."""
@@ -43,8 +41,6 @@ class Span(Struct, frozen=True, gc=False):
 
 class MarkKind(StrEnum):
     """What happened at one moment."""
-
-    __hash__ = str.__hash__  # Enum's own is a Python call, made on every lookup
 
     CREATED = "created"
     DELETED = "deleted"

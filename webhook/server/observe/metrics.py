@@ -131,8 +131,7 @@ class Metrics:
             return
         # A resource may be any text, as long as a review, and would be kept until the next flush.
         resource = request.resource if request.resource in _RESOURCES else OTHER
-        # `_value_` because hashing a member of an Enum is a call into Python.
-        labels = (resource, request.operation._value_, verdict.event, _word(verdict))
+        labels = (resource, request.operation, verdict.event, _word(verdict))
         # Appending needs no lock, whichever thread does it.
         self._to_add.append((labels, seconds))
         if len(self._to_add) >= MOST_TO_ADD:
