@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from webhook import yaml_reader
-from webhook.cli import documents
+from webhook.cli import documents, kubernetes_yaml
 from webhook.cli.documents import Part, UnreadablePart, cut
 from webhook.cli.kubernetes_yaml import objects, parse
 from webhook.yaml_reader import YamlError
@@ -73,6 +73,13 @@ def test_what_is_refused(text: str, error: str) -> None:
         parse(text)
     assert error in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_an_object_is_no_larger_than_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kubernetes_yaml, "LARGEST", 20)
+    with pytest.raises(YamlError, match="line 3: a document of more than 0 MiB that is no List"):
+        list(objects("a: 1\n" * 5, 3))
+    assert list(objects("kind: List\nitems:\n" + "- {a: 1}\n" * 5)) == [{"a": 1}] * 5
 
 
 def test_a_list_is_read_item_by_item() -> None:

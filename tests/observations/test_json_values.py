@@ -114,6 +114,12 @@ def test_a_value_larger_than_any_request_is_skipped(monkeypatch: pytest.MonkeyPa
     assert [type(one) for one in values(cut(b'{"items":[],"a":"' + b"x" * 20_000, 100))] == [Broken]
 
 
+def test_brackets_without_an_end_are_not_counted_one_by_one() -> None:
+    found = list(values([b"[" * 2_000_000, b"\n{}"]))
+    assert isinstance(found[0], Broken)
+    assert [one.data for one in found if isinstance(one, Value)] == [b"{}"]
+
+
 def test_large_values_are_read_in_growing_steps() -> None:
     text = json.dumps({"a": "x" * 300_000}).encode()
     assert decoded(cut(text, 1000)) == [{"a": "x" * 300_000}]

@@ -1,6 +1,7 @@
 """Dumps, watch streams, audit logs and reviews become observations with their time and writer."""
 
 import json
+import tracemalloc
 from collections.abc import Iterator
 
 import msgspec
@@ -314,6 +315,19 @@ def test_damaged_input_never_fails(data: st.DataObject, size: int) -> None:
     for item in read("in", cut(text, size)):
         if isinstance(item, Observation):
             assert item.latest_stamp is None or item.entries
+
+
+def test_blanks_before_the_first_value_are_not_kept() -> None:
+    """A megabyte of gzip may hold a gigabyte of them."""
+    tracemalloc.start()
+    try:
+        found = list(read("in", (b" \n" * 2048 for _ in range(500))))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found == []
+    assert peak < 100_000
+    assert [type(one) for one in read("in", [b" \n" * 100, b"\n", to_bytes(make_lease())])] == [Observation]
 
 
 def test_an_event_of_the_audit_log_knows_its_pod() -> None:

@@ -33,35 +33,36 @@ class UnreadablePart(Struct, frozen=True):
 
 def cut(file: BinaryIO, *, by_line: bool = False) -> Iterator[Part | UnreadablePart]:
     """The documents of a file that say something, each as soon as it is read; `by_line`: one in each line."""
-    lines: list[bytes] = []
-    first, number, size = 1, 0, 0
+    # Not a list of lines: the shortest ones would take twenty times their size.
+    data = bytearray()
+    first, number = 1, 0
     while line := file.readline(LARGEST + 1):
         number += 1
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
         if by_line or _separates(line):
-            yield from _part(lines, first)
-            lines, first, size = [], number, 0
+            yield from _part(data, first)
+            first = number
             line = line if by_line else line[3:]
-        size += len(line)
-        if size > LARGEST:
+        data += line
+        if len(data) > LARGEST:
             yield UnreadablePart(f"a document of more than {LARGEST // 1024**2} MiB")
             return
-        lines.append(line)
-    yield from _part(lines, first)
+    yield from _part(data, first)
 
 
 def _separates(line: bytes) -> bool:
     return line.startswith(b"---") and line[3:4] in (b"", b" ", b"\t", b"\r", b"\n")
 
 
-def _part(lines: list[bytes], first_line: int) -> Iterator[Part | UnreadablePart]:
-    data = b"".join(lines)
-    lines.clear()
+def _part(data: bytearray, first_line: int) -> Iterator[Part | UnreadablePart]:
+    """What was collected, which is empty afterwards."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
         yield UnreadablePart("not UTF-8")
         return
+    finally:
+        data.clear()
     if _CONTENT.search(text):
         yield Part(text, first_line)

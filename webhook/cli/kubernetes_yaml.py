@@ -9,12 +9,13 @@ from yaml.events import MappingEndEvent, MappingStartEvent, SequenceEndEvent, Se
 from webhook.cli import yaml_scalar
 from webhook.yaml_reader import Dialect, Object, Reader, YamlError
 
+LARGEST: Final = 20 * 1024 * 1024
+"""Characters of one object: as many as an API server reads of one request. A List is read item by item."""
 DIALECT: Final = Dialect(
     plain=yaml_scalar.plain,
     tagged=yaml_scalar.tagged,
     deepest=200,
-    # As many characters as an API server reads of one request.
-    most_expanded=20 * 1024 * 1024,
+    most_expanded=LARGEST,
 )
 
 _LIST: Final = re.compile(r"""^kind:[ \t]+["']?(\w*List)["']?[ \t\r]*$""", re.MULTILINE)
@@ -39,6 +40,8 @@ def objects(text: str, first_line: int = 1) -> Iterator[object]:
 
     """
     kind, api_version = _LIST.search(text), _API_VERSION.search(text)
+    if not kind and len(text) > LARGEST:
+        raise YamlError(f"a document of more than {LARGEST // 1024**2} MiB that is no List", first_line)
     reader = Reader(text, DIALECT, first_line)
     if kind:
         # kubectl sorts keys, so `kind` follows the items: it is taken from the text, and compared at the end.

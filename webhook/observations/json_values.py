@@ -20,6 +20,8 @@ MOST_WASTED: Final = 4 * LARGEST
 """Bytes that may be read again after broken values, before the rest of the stream is skipped."""
 
 _SMALL: Final = 64 * 1024
+_DEEPEST: Final = 10_000
+"""Levels that an API server reads; the end of a value with more is not looked for bracket by bracket."""
 _BLANKS: Final = re.compile(rb"[\s\x1e]*+")
 _BETWEEN_ITEMS: Final = re.compile(rb"[\s,]*+")
 _LIST: Final = re.compile(
@@ -166,6 +168,8 @@ class _Stream:
             if depth <= 0:
                 self._start = place
                 return Broken(f"not JSON: {error}")
+            if depth > _DEEPEST:
+                return None
 
     def _resume(self) -> bool:
         """Go on at the next object that begins a line: inside of a value, none does as programs print them."""

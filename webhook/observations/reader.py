@@ -40,8 +40,9 @@ def read(path: str, chunks: Iterable[bytes], received: int | None = None) -> Ite
     pieces = iter(chunks)
     start = b""
     for piece in pieces:
-        start += piece
-        if len(start.lstrip()) > 64:
+        # Blanks before the first value may be many, and say nothing.
+        start = (start + piece).lstrip()
+        if len(start) > 64:
             break
     stream = chain((start,), pieces)
     return _log(path, stream) if _AUDIT_LINE.match(start) else _values(path, stream, received)
