@@ -212,6 +212,16 @@ def test_nothing_is_kept_of_leases_that_a_candidate_has_left() -> None:
     assert len(builder._beneath) == 1
 
 
+def test_a_candidate_that_leaves_a_lease_leaves_the_others_there() -> None:
+    builder = TimelineBuilder(LATEST)
+    for number, (name, lease) in enumerate([("a", "first"), ("b", "first"), ("a", "second")]):
+        one = changed(candidate(number), put("metadata.name", name), put("spec.leaseName", lease))
+        (seen,) = read("in", [json.dumps({"type": "MODIFIED", "object": one}).encode()])
+        builder.observe(seen)
+    lanes = builder.timeline(LATEST).lanes
+    assert {lane.name: [below.name for below in lane.candidates] for lane in lanes} == {"first": ["b"], "second": ["a"]}
+
+
 def test_a_log_without_leases_that_ends_reaches_its_end() -> None:
     builder = TimelineBuilder(LATEST)
     builder.observe(LogEnd(at(5)))
