@@ -100,6 +100,29 @@ def test_any_value_of_a_review_replaced(review: dict[str, Any], data: st.DataObj
     assert_answered(to_bytes(document))
 
 
+HIDDEN = ["\x00", "\x1f", "\n", "\x7f", "\u202e", "\u2028", "\ufeff", "\ud800", "\U000e0101", '"', "x" * 5000]
+"""Names and values that may not reach a terminal as they are."""
+
+
+@given(st.sampled_from(REVIEWS), st.data())
+@settings(max_examples=300, deadline=None)
+def test_any_name_and_any_text_replaced_by_one_with_hidden_characters(
+    review: dict[str, Any], data: st.DataObject
+) -> None:
+    document = json.loads(to_bytes(review))
+    for _ in range(data.draw(st.integers(1, 4))):
+        path = data.draw(st.sampled_from([place for place in places(document["request"]) if place]))
+        parent = document["request"]
+        for step in path[:-1]:
+            parent = parent[step]
+        shown = data.draw(st.sampled_from(HIDDEN))
+        if isinstance(parent, dict) and data.draw(st.booleans()):
+            parent[data.draw(st.sampled_from(["", "f:"])) + shown] = parent.pop(path[-1])
+        else:
+            parent[path[-1]] = data.draw(st.sampled_from([shown, [shown], {shown: {}}, {f"f:{shown}": {"f:x": {}}}]))
+    assert_answered(json.dumps(document).encode())
+
+
 @given(st.text(min_size=1, max_size=256))
 def test_any_uid_is_echoed(uid: str) -> None:
     review = make_review()

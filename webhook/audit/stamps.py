@@ -38,7 +38,7 @@ def _problem(entry: Entry, now: int) -> str:
     if entry.stamp is not None and entry.stamp > now + BOUND:
         return f"is dated {canonical_seconds(entry.stamp)}, {span(entry.stamp - now)} ahead"
     planted = next(entry.fields_with_owners_below(), None) if entry.fields else None
-    return f"owns something below spec.{cut(planted, 40)}, where nothing can be" if planted else ""
+    return f"owns something below {quote(cut(planted, 40))} of spec, where nothing can be" if planted else ""
 
 
 def has_no_stamp(subject: Subject) -> bool:

@@ -87,6 +87,9 @@ TAMPERED_UPDATES = {
         RENEWAL, put(f"{ENTRIES}[0].fieldsV1.f:spec.f:renewTime", {".": {}, "f:x": {}})
     ),
     "(c) below a field that is not known": update(LABEL, put(f"{ENTRIES}[0].fieldsV1.f:spec.f:new", {"k:{}": {}})),
+    "(c) below a field whose name has a control character": update(
+        LABEL, put(f"{ENTRIES}[0].fieldsV1.f:spec.f:\x1f", {"f:x": {}})
+    ),
     "(d) two entries more": update(LABEL, add(owner_of("f:metadata", "f:labels", "f:a", manager="x"))),
     "(e) two new times": update(
         RENEWAL,
@@ -376,7 +379,11 @@ def test_created_honestly(review: Document) -> None:
         ("(b) 33 levels", "brings an entry that nests deeper than 32 levels"),
         (
             "(c) an owner of something below renewTime",
-            'brings an owner of something below spec.renewTime (manager "checkout"), where nothing can be',
+            'brings an owner of something below "renewTime" of spec (manager "checkout"), where nothing can be',
+        ),
+        (
+            "(c) below a field whose name has a control character",
+            'brings an owner of something below "\\x1f" of spec (manager "checkout"), where nothing can be',
         ),
         ("(d) two entries more", "adds 2 entries at once"),
         (
