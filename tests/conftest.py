@@ -6,6 +6,8 @@ Coverage is measured by examples alone, so it does not depend on what is drawn.
 """
 
 import os
+import sys
+from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 
@@ -40,4 +42,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         folder = item.path.relative_to(here).parts[0]
         if folder in UNCOUNTED or is_hypothesis_test(getattr(item, "obj", None)):
-            item.add_marker(pytest.mark.no_cover)
+            item.add_marker(pytest.mark.uncounted)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """Run what is left out of coverage without tracing.
+
+    The mark `no_cover` of pytest-cov stops one of two collectors that it starts in a process of pytest-xdist, and the
+    other goes on: the test is as slow as if it were measured.
+    """
+    if item.get_closest_marker("uncounted") is None:
+        return (yield)
+    trace = sys.gettrace()
+    sys.settrace(None)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(trace)

@@ -79,7 +79,7 @@ CASES: Final = {
 }
 
 
-@pytest.mark.no_cover
+@pytest.mark.uncounted
 @pytest.mark.parametrize("preset", ["observe", "standard", "strict"])
 @pytest.mark.parametrize("review", [pytest.param(review, id=name) for name, review in CASES.items()])
 def test_the_answer_stays_small_and_plain(review: Document, preset: str) -> None:

@@ -71,7 +71,7 @@ BODIES: Final[dict[str, Callable[[], bytes]]] = {
 }
 
 
-@pytest.mark.no_cover
+@pytest.mark.uncounted
 @pytest.mark.parametrize("body", [pytest.param(body, id=name) for name, body in BODIES.items()])
 def test_memory_is_bounded(body: Callable[[], bytes]) -> None:
     made, policy = body(), load("strict")

@@ -127,7 +127,7 @@ def test_the_first_of_merged_mappings_counts() -> None:
     assert parse("{<<: [{a: 1}, {a: 2, b: 3}], c: 4}") == {"a": 1, "b": 3, "c": 4}
 
 
-@pytest.mark.no_cover
+@pytest.mark.uncounted
 def test_many_small_merges_into_a_large_mapping_end() -> None:
     large = ", ".join(f"k{number}: 1" for number in range(10_000))
     text = f"a: &a {{}}\nb: {{<<: [{', '.join(['*a'] * 10_000)}], {large}}}\n"

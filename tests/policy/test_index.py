@@ -94,7 +94,7 @@ def calls(question: Callable[[], object]) -> int:
 LEASES = [("team-00003", "db-a-main"), ("team-00001", "db-7"), ("shop", "team-00002-x-db"), ("elsewhere", "checkout")]
 
 
-@pytest.mark.no_cover
+@pytest.mark.uncounted
 @pytest.mark.parametrize(("namespace", "name"), LEASES)
 @pytest.mark.parametrize("kind", ["exempt", "overrides", "bindings"])
 def test_ten_thousand_entries_cost_what_twenty_cost(kind: str, namespace: str, name: str) -> None:

@@ -227,7 +227,7 @@ def why_over_120(warning: str) -> str:
     return "names the page of a rule" if "; repair: " in warning else "names of the client"
 
 
-@pytest.mark.no_cover
+@pytest.mark.uncounted
 @pytest.mark.parametrize(
     ("preset", "reasons"),
     [

@@ -174,7 +174,7 @@ def subsets(rules: Iterable[str]) -> list[list[str]]:
     return [list(some) for size in range(1, len(listed) + 1) for some in combinations(listed, size)]
 
 
-@pytest.mark.no_cover
+@pytest.mark.uncounted
 @pytest.mark.parametrize("recording", [pytest.param(one, id=one.file) for one in WITH_FINDINGS])
 def test_a_recorded_write_loses_the_findings_of_the_named_rules_and_keeps_the_others(recording: Recording) -> None:
     request = decode(recording.body_without_exemption())
