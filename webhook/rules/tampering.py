@@ -97,7 +97,8 @@ def _structure(new: Sequence[Entry], old: Sequence[Entry]) -> str | None:
     if planted is None or any(name for entry in old for name in entry.fields_with_owners_below()):
         return None
     entry, name = planted
-    return f"brings an owner of something below {quote(cut(name, 40))} of spec ({_manager(entry)}), where nothing can be"
+    place = f"below {quote(cut(name, 40))} of spec"
+    return f"brings an owner of something {place} ({_manager(entry)}), where nothing can be"
 
 
 _Known = frozenset[tuple[Key, int | None]]
