@@ -122,6 +122,19 @@ def test_the_axis_follows_the_clock_until_a_person_zooms(live: tuple[Any, Server
     assert page.evaluate("chart.scale.domain()") == pytest.approx(window)
 
 
+def test_a_zoom_and_a_clock_of_the_same_frame(live: tuple[Any, Server, list[str]]) -> None:
+    page, _, _ = live
+    before, after = page.evaluate("""() => {
+      const wide = () => chart.scale.domain()[1] - chart.scale.domain()[0];
+      const before = wide();
+      for (const key of ["+", "+"]) list.dispatchEvent(new KeyboardEvent("keydown", { key }));
+      book.ends += 1e6;
+      grow();
+      return [before, wide()];
+    }""")
+    assert after == pytest.approx(before / 4)
+
+
 def test_the_keyboard_stays_where_it_is(live: tuple[Any, Server, list[str]]) -> None:
     page, server, _ = live
     page.focus("#lanes")

@@ -7,7 +7,7 @@ const CANDIDATE = 32;
 const MOST_PRINTED = 60;
 const SHORTEST = 1e5; // microseconds that the window shows at least
 
-const chart = { left: 270, width: 1000, scale: d3.scaleLinear(), transform: d3.zoomIdentity, isPrinting: false };
+const chart = { left: 270, width: 1000, scale: d3.scaleLinear(), isPrinting: false };
 const viewport = element("view");
 const list = element("lanes");
 
@@ -38,7 +38,8 @@ const zoom = d3
         : !event.button && isInPlot(event),
   )
   .on("zoom", (event) => {
-    chart.transform = event.transform;
+    // At once, not when it is painted: what comes in the same frame starts from the window that a person chose.
+    chart.scale = event.transform.rescaleX(chart.whole);
     if (event.sourceEvent) view.follows = false;
     repaint();
   });
@@ -123,7 +124,6 @@ function lanesInView() {
 }
 
 function paintLanes() {
-  chart.scale = chart.transform.rescaleX(chart.whole);
   const [left, right] = chart.whole.range();
   const shown = lanesInView();
   const rows = d3
