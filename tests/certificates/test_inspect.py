@@ -83,6 +83,20 @@ def test_it_is_due_after_two_thirds_of_its_life(directory: Path) -> None:
     assert found.due(found.not_before + life * 0.67)
 
 
+MALFORMED = {
+    "names": x509.oid.ExtensionOID.SUBJECT_ALTERNATIVE_NAME,
+    "usages": x509.oid.ExtensionOID.EXTENDED_KEY_USAGE,
+    "constraints": x509.oid.ExtensionOID.BASIC_CONSTRAINTS,
+}
+
+
+@pytest.mark.parametrize("extension", MALFORMED)
+def test_a_malformed_extension_is_a_finding(directory: Path, extension: str) -> None:
+    replace_leaf(directory, x509.UnrecognizedExtension(MALFORMED[extension], b"\xff\xff"))
+    with pytest.raises(Unusable, match=r"tls\.crt or ca\.crt cannot be decoded"):
+        inspected(directory)
+
+
 def append_another_ca(directory: Path) -> None:
     with (directory / "tls.crt").open("ab") as file:
         file.write(certificate_pem(create_authority(NOW).certificate))

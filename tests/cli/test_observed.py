@@ -38,7 +38,7 @@ def test_recorded_reviews_have_the_time_of_their_index() -> None:
 def test_a_denied_review_was_not_stored(tmp_path: Path) -> None:
     source = next((FOLDER / "1.36.3" / "client-go").glob("*.json"))
     (tmp_path / "a.json").write_bytes(source.read_bytes())
-    entry = {"file": "a.json", "received": "2026-11-20T23:12:47.422117Z", "recorder_answer": "denied"}
+    entry = {"file": "a.json", "received": "2026-11-20T23:12:47.422117Z", "verdict": "denied"}
     (tmp_path / "index.jsonl").write_text(json.dumps(entry))
     (one,) = observe_all([str(tmp_path)])
     assert isinstance(one, Observation)

@@ -14,6 +14,7 @@ from webhook.policy.model import Policy
 from webhook.policy.parse import parse
 from webhook.server.observe.audit_log import SECONDS_BETWEEN_LINES, AuditLog, LogThrottleByKey
 from webhook.server.respond import respond
+from webhook.server.reviewer import Reviewed
 
 NOW = 1_763_640_004_000_000
 AUDIT = parse("apiVersion: lease-webhook/v1\npreset: strict\nmode: audit\n")
@@ -44,7 +45,7 @@ class Logged:
 
     def see(self, review: Document, policy: Policy = AUDIT) -> None:
         body = to_bytes(review)
-        self._log.responded(respond(body, policy, NOW), body, {}, 0.001)
+        self._log.responded(Reviewed(respond(body, policy, NOW), body, {}, 0.001))
 
     def lines(self, message: str = "audited") -> list[dict[str, Any]]:
         return [getattr(record, "fields") for record in self._caplog.records if record.message == message]  # noqa: B009 - `extra` puts it there

@@ -13,6 +13,7 @@ from webhook.cli.main import main
 from webhook.policy_file import load
 from webhook.server.observe.capture import INDEX, Capture
 from webhook.server.respond import ReviewResponse, respond
+from webhook.server.reviewer import Reviewed
 
 REVIEW = json.dumps(make_review(new=make_lease())).encode()
 DENIED = json.dumps(make_review(new=make_lease(put("spec.leaseDurationSeconds", -1)))).encode()
@@ -35,7 +36,7 @@ def test_reviews_over_tls_are_kept_and_replay_reads_them(tmp_path: Path) -> None
         for body in (REVIEW, DENIED, b"no review"):
             server.post(body)
         wait_until(lambda: len(entries(kept)) == 2, "two reviews on disk")
-    by_answer = {entry["recorder_answer"]: entry for entry in entries(kept)}
+    by_answer = {entry["verdict"]: entry for entry in entries(kept)}
     assert (kept / by_answer["allowed"]["file"]).read_bytes() == REVIEW
     assert (kept / by_answer["denied"]["file"]).read_bytes() == DENIED
     entry = by_answer["allowed"]
@@ -56,7 +57,7 @@ def test_the_ring_is_bounded_and_drops_the_oldest(tmp_path: Path) -> None:
     capture.start()
     bodies = [REVIEW.replace(UID.encode(), f"uid-{number:032}".encode()) for number in range(100)]
     for body in bodies:
-        capture.responded(reply(body), body, HEAD, 0.0)
+        capture.responded(Reviewed(reply(body), body, HEAD, 0.0))
     capture.stop()
     left = entries(tmp_path)
     assert 0 < len(left) <= 21
@@ -67,7 +68,7 @@ def test_the_ring_is_bounded_and_drops_the_oldest(tmp_path: Path) -> None:
 def test_secrets_in_headers_are_left_out(tmp_path: Path) -> None:
     capture = Capture(tmp_path)
     capture.start()
-    capture.responded(reply(REVIEW), REVIEW, HEAD, 0.0)
+    capture.responded(Reviewed(reply(REVIEW), REVIEW, HEAD, 0.0))
     capture.stop()
     assert entries(tmp_path)[0]["headers"] == {"Content-Type": "application/json"}
 
@@ -82,7 +83,7 @@ def test_a_stuck_disk_costs_reviews_and_never_waits(tmp_path: Path) -> None:
     capture = StuckCapture(tmp_path)
     capture.start()
     for _ in range(1000):
-        capture.responded(reply(REVIEW), REVIEW, HEAD, 0.0)
+        capture.responded(Reviewed(reply(REVIEW), REVIEW, HEAD, 0.0))
     assert capture.dropped >= 700
     stuck.set()
     capture.stop()
@@ -109,7 +110,7 @@ def test_no_line_of_the_index_ends_the_writing(index: bytes, tmp_path: Path) -> 
     capture = Capture(kept, most_reviews=20)
     capture.start()
     for _ in range(5):
-        capture.responded(reply(REVIEW), REVIEW, HEAD, 0.0)
+        capture.responded(Reviewed(reply(REVIEW), REVIEW, HEAD, 0.0))
     capture.stop()
     names = [path.name for path in kept.glob("2*.json")]
     lines = (kept / INDEX).read_bytes().splitlines()
@@ -122,7 +123,7 @@ def test_what_is_captured_is_private(tmp_path: Path) -> None:
     capture = Capture(kept, most_reviews=2)
     capture.start()
     for _ in range(5):
-        capture.responded(reply(REVIEW), REVIEW, HEAD, 0.0)
+        capture.responded(Reviewed(reply(REVIEW), REVIEW, HEAD, 0.0))
     capture.stop()
     assert kept.stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in kept.iterdir()} == {0o600}
@@ -136,15 +137,25 @@ def test_a_link_in_the_directory_is_not_written_through(tmp_path: Path) -> None:
     (kept / INDEX).symlink_to(precious)
     capture = Capture(kept)
     capture.start()
-    capture.responded(reply(REVIEW), REVIEW, HEAD, 0.0)
+    capture.responded(Reviewed(reply(REVIEW), REVIEW, HEAD, 0.0))
     capture.stop()
     assert (precious.read_bytes(), capture.dropped) == (b"kept\n", 1)
+
+
+def test_a_review_that_cannot_be_indexed_leaves_no_file(tmp_path: Path) -> None:
+    (tmp_path / INDEX).mkdir()
+    capture = Capture(tmp_path)
+    capture.start()
+    capture.responded(Reviewed(reply(REVIEW), REVIEW, HEAD, 0.0))
+    capture.stop()
+    assert capture.dropped == 1
+    assert list(tmp_path.glob("*.json")) == []
 
 
 def test_a_full_disk_is_told_and_counted(tmp_path: Path) -> None:
     capture = Capture(tmp_path / "kept")
     capture.start()
     (tmp_path / "kept").rmdir()
-    capture.responded(reply(REVIEW), REVIEW, HEAD, 0.0)
+    capture.responded(Reviewed(reply(REVIEW), REVIEW, HEAD, 0.0))
     capture.stop()
     assert capture.dropped == 1

@@ -19,6 +19,7 @@ from webhook.server.http import port
 from webhook.server.observe import metrics, multiprocess
 from webhook.server.observe.metrics import BUCKETS, Metrics
 from webhook.server.respond import respond
+from webhook.server.reviewer import Reviewed
 
 ROOT = Path(__file__).parents[2]
 RECORDINGS = sorted((ROOT / "tests" / "data" / "recordings").rglob("*.json"))
@@ -55,7 +56,7 @@ def counted(shown: Metrics) -> dict[str, float]:
 def test_every_response_is_shown() -> None:
     counts, policy = Metrics(), load(None)
     for body in (ALLOWED, DENIED, ALLOWED):
-        counts.responded(respond(body, policy, NOW), body, {}, 0.001)
+        counts.responded(Reviewed(respond(body, policy, NOW), body, {}, 0.001))
     labels = 'event="create",operation="CREATE",resource="leases",verdict='
     assert {series: value for series, value in counted(counts).items() if value} == {
         f'lease_webhook_reviews_total{{{labels}"allowed"}}': 2,
@@ -68,7 +69,7 @@ def test_what_waits_is_bounded_without_a_flush(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(metrics, "MOST_TO_ADD", 5)
     counts, response = Metrics(), respond(ALLOWED, load(None), NOW)
     for _ in range(12):
-        counts.responded(response, ALLOWED, {}, 0.001)
+        counts.responded(Reviewed(response, ALLOWED, {}, 0.001))
         assert len(counts._to_add) < 5
     assert counted(counts)["lease_webhook_review_duration_seconds_count"] == 12
 
@@ -80,7 +81,7 @@ def test_a_name_that_a_client_invented_is_no_label() -> None:
             put("request.resource.resource", "x" * 50), put("request.kind.kind", "X"), drop("request.kind.group")
         )
     )
-    counts.responded(respond(body, load(None), NOW), body, {}, 0.001)
+    counts.responded(Reviewed(respond(body, load(None), NOW), body, {}, 0.001))
     assert [series for series in counted(counts) if "xxx" in series] == []
 
 
@@ -104,9 +105,9 @@ def test_recorded_reviews_and_refused_requests_add_no_series() -> None:
     begun = series(counts)
     for recording in RECORDINGS:
         body = recording.read_bytes()
-        counts.responded(respond(body, policy, NOW), body, {}, 0.001)
+        counts.responded(Reviewed(respond(body, policy, NOW), body, {}, 0.001))
     for body in (b"", b"{}", b"[1]", b'{"kind":"AdmissionReview"}'):
-        counts.responded(respond(body, policy, NOW), body, {}, 0.001)
+        counts.responded(Reviewed(respond(body, policy, NOW), body, {}, 0.001))
     for kind in (*port.REFUSAL_KINDS, *flask_app.REFUSAL_KINDS.values(), *metrics._REFUSED_BODIES.values(), "other"):
         counts.refused(kind)
     for kind in ("bug", "no-time"):

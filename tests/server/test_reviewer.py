@@ -17,7 +17,7 @@ from webhook.server.logs import JsonFormatter, LogThrottle, StdoutHandler
 from webhook.server.observe.review_log import ReviewLog
 from webhook.server.respond import ReviewResponse, respond
 from webhook.server.review_path import budget, unsupported
-from webhook.server.reviewer import Observer, Reviewer
+from webhook.server.reviewer import Observer, Reviewed, Reviewer
 
 STANDARD = load(None)
 JSON = {b"content-type": b"application/json"}
@@ -89,11 +89,28 @@ def test_no_time_left_before_and_after(caplog: pytest.LogCaptureFixture, monkeyp
 
 def test_an_observer_that_fails_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
     class Broken(ReviewLog):
-        def responded(self, *values: object) -> None:
-            raise ValueError(f"broken after {len(values)} values")
+        def responded(self, review: Reviewed) -> None:
+            raise ValueError(f"broken by {len(review.body)} bytes")
 
-    assert review(REVIEW, b"", JSON, Broken()) == review(REVIEW)
+        def failed(self, kind: str) -> None:
+            raise ValueError(f"broken by {kind}")
+
+    class Counting(ReviewLog):
+        reviews = 0
+        failures = 0
+
+        def responded(self, review: Reviewed) -> None:
+            self.reviews += review.response.status == 200
+
+        def failed(self, kind: str) -> None:
+            self.failures += kind == "no-time"
+
+    counting = Counting()
+    assert review(REVIEW, b"", JSON, Broken(), counting) == review(REVIEW)
     assert "a verdict could not be recorded" in caplog.text
+    assert review(REVIEW, b"", JSON, Broken(), counting, late=20)[0] == 500
+    assert "a failure could not be recorded" in caplog.text
+    assert (counting.reviews, counting.failures) == (1, 1)
 
 
 def test_only_denials_and_warnings_are_logged(caplog: pytest.LogCaptureFixture) -> None:

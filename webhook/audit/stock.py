@@ -15,6 +15,7 @@ from webhook.history.standing import State, standing_of
 from webhook.observations.observation import entries_of_object
 from webhook.reports.model import Severity
 from webhook.rules.well_known import KUBE_SYSTEM, NODE_LEASES
+from webhook.rules.writer_identity import LONGEST_HOSTNAME, host_name
 
 LEASE_CHECKS: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
     holding.frozen,
@@ -124,5 +125,5 @@ class Stock(Struct):
 
 
 def _is_cut(pod: str, pods: Collection[str]) -> bool:
-    """A host name is the pod's name cut to 63 characters."""
-    return len(pod) >= 63 and any(one.startswith(pod) for one in pods)
+    """Whether this is the host name of a pod whose name is longer."""
+    return any(len(one) > LONGEST_HOSTNAME and host_name(one) == pod for one in pods)

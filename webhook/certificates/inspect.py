@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from msgspec import Struct
@@ -23,6 +23,15 @@ RENEW_AFTER: Final = 2 / 3
 """Share of its life after which a leaf is due."""
 
 _WRITABLE_BY_OTHERS: Final = 0o022
+
+_UNREADABLE: Final = (
+    ValueError,
+    UnsupportedAlgorithm,
+    x509.DuplicateExtension,
+    x509.InvalidVersion,
+    x509.UnsupportedGeneralNameType,
+)
+"""What cryptography raises for a part of a certificate: most parts are decoded only when they are asked for."""
 
 
 class Unusable(Exception):  # noqa: N818 - a finding about files, shown to an operator
@@ -87,6 +96,18 @@ def inspect_chain(
     """Inspect a chain as a client does, without its key, trusting these authorities (b"": any). Raises Unusable."""
     chain = _certificates(pem, LEAF_CERTIFICATE)
     authorities = _certificates(authorities_pem, CA_CERTIFICATE) if authorities_pem else []
+    try:
+        return _inspected(chain, authorities, now, names)
+    except _UNREADABLE as error:
+        raise Unusable(f"{LEAF_CERTIFICATE} or {CA_CERTIFICATE} cannot be decoded: {error}") from error
+
+
+def _inspected(
+    chain: Sequence[x509.Certificate],
+    authorities: Sequence[x509.Certificate],
+    now: dt.datetime,
+    names: frozenset[str],
+) -> Certificate:
     leaf = chain[0]
     own_names = _names(leaf)
     problems = [
@@ -124,9 +145,10 @@ def _usage_problems(leaf: x509.Certificate) -> list[str]:
 def _key_problems(leaf: x509.Certificate, pair: Pair) -> list[str]:
     try:
         key = serialization.load_pem_private_key(pair.key, password=None)
-    except (ValueError, TypeError) as error:
+        belongs = key.public_key() == leaf.public_key()
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise Unusable(f"{LEAF_KEY} is not a private key in PEM without a password: {error}") from error
-    if key.public_key() != leaf.public_key():
+    if not belongs:
         raise Unusable(f"{LEAF_KEY} does not belong to {LEAF_CERTIFICATE}")
     if pair.key_mode & _WRITABLE_BY_OTHERS:
         return [f"{LEAF_KEY} is writable by others (mode {pair.key_mode:04o})"]
@@ -153,7 +175,7 @@ def _date_problems(leaf: x509.Certificate, now: dt.datetime) -> list[str]:
 def _issued_by(subject: x509.Certificate, issuer: x509.Certificate) -> bool:
     try:
         subject.verify_directly_issued_by(issuer)
-    except (ValueError, TypeError, InvalidSignature):
+    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
         return False
     return True
 
@@ -170,7 +192,7 @@ def _names(leaf: x509.Certificate) -> frozenset[str]:
 def _certificates(pem: bytes, file: str) -> list[x509.Certificate]:
     try:
         return x509.load_pem_x509_certificates(pem)
-    except ValueError as error:
+    except _UNREADABLE as error:
         raise Unusable(f"{file} contains no certificate in PEM: {error}") from error
 
 

@@ -47,7 +47,7 @@ class Received:
             if isinstance(file, str) and isinstance(received, str):
                 place = (index.parent / file).resolve()
                 self._moments[place] = moment(received)
-                if entry.get("recorder_answer") == "denied":
+                if entry.get("verdict") == "denied":
                     self._denied.add(place)
         except (ValueError, OSError, Failure) as error:
             self.unreadable.append(Unreadable(origin, str(error)))

@@ -10,8 +10,9 @@ cost. So the check for the usual allowed write uses no variable and comes first 
 
 from typing import Final
 
-from webhook.policy.fences.holder_template import LONGEST_HOSTNAME, HolderTemplate
+from webhook.policy.fences.holder_template import HolderTemplate
 from webhook.policy.fences.model import Fence
+from webhook.rules.writer_identity import LONGEST_HOSTNAME
 
 LONGEST_SHOWN: Final = 128
 """Characters of a holder identity that a message shows; the identity may have a megabyte."""

@@ -12,6 +12,7 @@ from typing import Final
 from webhook.api.bulk import LARGEST_REQUEST
 from webhook.api.formats import LONGEST_NAME
 from webhook.rules.binding import POD
+from webhook.rules.writer_identity import host_name
 
 WILDCARDS: Final = "*?"
 
@@ -29,15 +30,16 @@ def matches(pattern: str, text: str) -> bool:
 def holder_matches(template: str, holder: str, pod: str) -> bool:
     """Whether a holder template of a binding covers the holder.
 
-    `${pod}` stands for exactly the pod's name; a template that has it covers nothing if the name is not known ("") or
-    longer than a pod's can be, and no holder that is longer than a write.
+    `${pod}` stands for exactly the pod's name, or its host name; a template that has it covers nothing if the name is
+    not known ("") or longer than a pod's can be, and no holder that is longer than a write.
     Only the template, which a person wrote, becomes a pattern: the name is matched as text.
     """
     if POD not in template:
         return matches(template, holder)
     if not pod or len(pod) > LONGEST_NAME or _END in pod or len(holder) > LARGEST_REQUEST:
         return False
-    return _pattern(template).match(f"{pod}{_END}{holder}") is not None
+    pattern = _pattern(template)
+    return any(pattern.match(f"{name}{_END}{holder}") for name in {pod, host_name(pod)})
 
 
 _END: Final = "\0"

@@ -4,12 +4,18 @@ from typing import Final
 
 LONGEST_POD: Final = 253
 LONGEST_HOSTNAME: Final = 63
-"""A pod's host name is its name cut to 63 characters, and clients build identities from the host name."""
+"""The kubelet cuts a pod's host name to this, and then `-` and `.` at its end (truncatePodHostnameIfNeeded in
+pkg/kubelet/kubelet_pods.go); clients build identities from the host name."""
+
+
+def host_name(pod: str) -> str:
+    """The host name of a pod of this name."""
+    return pod if len(pod) <= LONGEST_HOSTNAME else pod[:LONGEST_HOSTNAME].rstrip("-.")
 
 
 def fits_pod(holder: str, pod: str) -> bool:
-    """Whether the holder is the pod's name, whole or cut, alone or followed by something that ends the name."""
-    return any(_begins_with(holder, name) for name in (pod, pod[:LONGEST_HOSTNAME]))
+    """Whether the holder is the pod's name or host name, alone or followed by something that ends the name."""
+    return any(_begins_with(holder, name) for name in (pod, host_name(pod)))
 
 
 def _begins_with(holder: str, name: str) -> bool:

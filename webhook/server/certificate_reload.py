@@ -64,8 +64,9 @@ class CertificateReloader:
         """Read the directory once; keep the pair that serves unless there is a better one."""
         try:
             tried = (read_pair(self._directory), self._client_ca_pem())
-            if tried == self._tried:
-                self._watch_expiry()
+            self._watch_expiry()
+            # What was refused may have become valid, or the memory may have room again.
+            if tried == self._tried and not self._problem:
                 return
             self._tried = None
             required = self.current.service_names if self.current else frozenset()

@@ -3,7 +3,7 @@
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from webhook.policy.model import Policy
 from webhook.server.http.message import HttpResponse
@@ -15,11 +15,20 @@ UNSUPPORTED_MEDIA_TYPE: Final = 415
 SERVER_ERROR: Final = 500
 
 
+class Reviewed(NamedTuple):
+    """A response with what it answers: the request's body and headers, and the seconds since its first byte."""
+
+    response: ReviewResponse
+    body: bytes
+    headers: Mapping[bytes, bytes]
+    seconds: float
+
+
 class Observer(Protocol):
     """What records each response after it was made: metrics, log, capture."""
 
-    def responded(self, response: ReviewResponse, body: bytes, headers: Mapping[bytes, bytes], seconds: float) -> None:
-        """`body` and `headers` are the request's; `seconds` since its first byte."""
+    def responded(self, review: Reviewed) -> None:
+        """A review got a response."""
 
     def failed(self, kind: str) -> None:
         """No verdict was reached: `kind` is bug or no-time."""
@@ -52,12 +61,13 @@ class Reviewer:
                 return self._incident("no-time", "no time left for this review", headers)
         except Exception:  # noqa: BLE001 - whatever a bug raises, the API server gets a 500 and the log a traceback
             return self._incident("bug", "internal error", headers, traceback=True)
-        try:
-            for observer in self._observers:
-                observer.responded(response, body, headers, seconds)
-        except Exception:  # noqa: BLE001 - any bug of an observer; it is logged
-            # The verdict stays: an observer must not change it.
-            LOG.exception("a verdict could not be recorded")
+        reviewed = Reviewed(response, body, headers, seconds)
+        for observer in self._observers:
+            try:
+                observer.responded(reviewed)
+            except Exception:  # noqa: BLE001 - any bug of an observer; it is logged
+                # The verdict stays: an observer must not change it.
+                LOG.exception("a verdict could not be recorded")
         return response
 
     def _incident(
@@ -67,5 +77,8 @@ class Reviewer:
         fields = {"incident": incident, "kind": kind, "bytes": headers.get(b"content-length", b"").decode("latin-1")}
         LOG.error(message, exc_info=traceback, extra={"fields": fields})
         for observer in self._observers:
-            observer.failed(kind)
+            try:
+                observer.failed(kind)
+            except Exception:  # noqa: BLE001 - any bug of an observer; it is logged
+                LOG.exception("a failure could not be recorded")
         return HttpResponse(SERVER_ERROR, f"{message}; incident {incident}\n".encode())

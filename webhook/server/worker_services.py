@@ -1,6 +1,5 @@
 """What one worker serves: ports, policy, certificate and counters, and their periodic tasks."""
 
-import logging
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -75,6 +74,9 @@ class WorkerServices:
             _Periodic(options.certificate_poll_seconds, self._poll_certificate, now + options.certificate_poll_seconds),
             _Periodic(options.policy_poll_seconds, self._poll_policy, now + options.policy_poll_seconds),
         ]
+        if tokens:
+            seconds = options.certificate_poll_seconds
+            self._periodic.append(_Periodic(seconds, lambda: self._poll_token_keys(tokens), now + seconds))
 
     def start(self) -> None:
         """Log from a thread from now on, load the certificate, log what is in use; raises certificates.Unusable."""
@@ -127,13 +129,18 @@ class WorkerServices:
     def _poll_certificate(self) -> None:
         self.certificates.poll()
         self._show_certificate()
-        if self._tokens and (result := self._tokens.poll()):
-            self._metrics.reloaded("token-keys", result)
-            LOG.log(
-                logging.ERROR if self._tokens.problem else logging.INFO,
-                "the keys of tokens changed",
-                extra={"fields": {"result": result, "problem": self._tokens.problem}},
+
+    def _poll_token_keys(self, tokens: "CallerTokens") -> None:
+        result = tokens.poll()
+        if result is None:
+            return
+        self._metrics.reloaded("token-keys", result)
+        if tokens.problem:
+            LOG.error(
+                "token keys rejected; the last good ones stay in use", extra={"fields": {"problem": tokens.problem}}
             )
+        else:
+            LOG.info("token keys reloaded")
 
     def _show_certificate(self) -> None:
         if self.certificates.current is not None:

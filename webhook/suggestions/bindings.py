@@ -7,7 +7,7 @@ from msgspec import Struct, field
 
 from webhook.api.formats import dns_label, dns_subdomain
 from webhook.observations.observation import Act, Foreign, Item, Observation, Writer
-from webhook.rules.writer_identity import LONGEST_HOSTNAME, LONGEST_POD, fits_pod
+from webhook.rules.writer_identity import LONGEST_POD, fits_pod, host_name
 from webhook.suggestions.evidence import Extent
 from webhook.suggestions.holder_names import EVERY, templates_of
 from webhook.suggestions.lease_use import UNKNOWN, LeaseUse
@@ -189,7 +189,7 @@ def _by_names(pods: Iterable[str]) -> dict[str, list[str]]:
     """Pods by their names and by their host names, as holders begin with either."""
     found: dict[str, list[str]] = {}
     for pod in pods:
-        for name in {pod, pod[:LONGEST_HOSTNAME]}:
+        for name in {pod, host_name(pod)}:
             found.setdefault(name, []).append(pod)
     return found
 

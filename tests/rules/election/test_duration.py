@@ -1,6 +1,7 @@
 """leaseDurationSeconds: too long, and shortened."""
 
 import pytest
+from msgspec.structs import replace
 
 from tests.factories import Document, drop, put
 from tests.rules.findings import (
@@ -11,10 +12,12 @@ from tests.rules.findings import (
     WARN,
     at,
     created,
+    findings,
     said,
     take,
     update,
 )
+from webhook.rules.limits import DEFAULT_LIMITS
 
 RENEW = "spec.renewTime"
 DURATION = "spec.leaseDurationSeconds"
@@ -40,6 +43,13 @@ COUNT = "spec.leaseTransitions"
 )
 def test_duration_too_long(review: Document, tier: object) -> None:
     assert said("duration-too-long", review) == ({(INVALID, DURATION, tier)} if tier else set())
+
+
+def test_an_override_that_denies_from_lower_on_than_another_warns() -> None:
+    duration = replace(DEFAULT_LIMITS.duration_too_long, warn_above_seconds=50_000, deny_above_seconds=3_000)
+    limits = replace(DEFAULT_LIMITS, duration_too_long=duration)
+    (finding,) = findings(update(put(DURATION, 4_000)), limits=limits)["duration-too-long"]
+    assert finding.tier is DENY
 
 
 @pytest.mark.parametrize(

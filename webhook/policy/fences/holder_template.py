@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from webhook.api.text import quote
 from webhook.policy.error import PolicyError, nearest
+from webhook.rules.writer_identity import host_name
 
 CLAIMS: Final = ("pod", "node")
 """What the token of a pod contains the name of, and so what a template may refer to."""
@@ -14,15 +15,6 @@ CLAIMS: Final = ("pod", "node")
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
 _OF_NAMES: Final = re.compile(r"[a-z0-9.-]")
 """Characters of the names of pods and nodes: one of them next to a name may belong to a longer name."""
-
-
-LONGEST_HOSTNAME: Final = 63
-"""The kubelet cuts a pod's host name to this, and then `-` and `.` at its end; electors use the host name."""
-
-
-def host_name(pod: str) -> str:
-    """The host name of a pod of this name."""
-    return pod[:LONGEST_HOSTNAME].rstrip("-.")
 
 
 class HolderTemplate(Struct, frozen=True):

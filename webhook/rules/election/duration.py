@@ -22,7 +22,9 @@ def duration_is_not_too_long(change: LeaseChange) -> Iterable[Finding]:
     """
     new = change.new_spec.lease_duration_seconds
     limits = change.limits.duration_too_long
-    if new is None or new <= limits.warn_above_seconds or new == change.old_spec.lease_duration_seconds:
+    # Of two overrides that meet on one lease, one may deny from lower on than the other warns.
+    lowest = min(limits.warn_above_seconds, limits.deny_above_seconds)
+    if new is None or new <= lowest or new == change.old_spec.lease_duration_seconds:
         return NOTHING
     denied = new > limits.deny_above_seconds
     limit = limits.deny_above_seconds if denied else limits.warn_above_seconds

@@ -6,7 +6,7 @@ Each worker limits its own lines. The metrics and the API server's audit log hav
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
 from msgspec import Struct
@@ -15,7 +15,7 @@ from webhook.rules.finding import Finding
 from webhook.rules.mode import Mode
 from webhook.server.logs import LOG, LogThrottle
 from webhook.server.observe.review_log import described
-from webhook.server.respond import ReviewResponse
+from webhook.server.reviewer import Reviewed
 
 SECONDS_BETWEEN_LINES: Final = 60.0
 """For the same rule, lease and user."""
@@ -74,9 +74,9 @@ class AuditLog:
         self._complaints = LogThrottle(SECONDS_BETWEEN_LINES)
         self._one_at_a_time = threading.Lock()
 
-    def responded(self, response: ReviewResponse, body: bytes, headers: Mapping[bytes, bytes], seconds: float) -> None:  # noqa: ARG002
+    def responded(self, review: Reviewed) -> None:
         """Log the findings of mode audit that have not been logged within the last minute."""
-        request, verdict = response.request, response.verdict
+        request, verdict = review.response.request, review.response.verdict
         if request is None or verdict is None or not verdict.findings:
             return
         first: dict[str, Finding] = {}

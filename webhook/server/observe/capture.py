@@ -20,6 +20,7 @@ import msgspec
 
 from webhook.server.logs import LOG, LogThrottle
 from webhook.server.respond import ReviewResponse
+from webhook.server.reviewer import Reviewed
 
 INDEX: Final = "index.jsonl"
 LOCK: Final = ".lock"
@@ -73,19 +74,19 @@ class Capture:
             return
         self._thread.join(FLUSH_TIMEOUT_SECONDS)
 
-    def responded(self, response: ReviewResponse, body: bytes, headers: Mapping[bytes, bytes], seconds: float) -> None:  # noqa: ARG002
+    def responded(self, review: Reviewed) -> None:
         """Take one review that got a verdict; never waits."""
-        if response.request is None:
+        if review.response.request is None:
             return
-        if self._bytes_waiting + len(body) > MOST_BYTES_WAITING:
+        if self._bytes_waiting + len(review.body) > MOST_BYTES_WAITING:
             self.dropped += 1
             return
         try:
-            self._waiting.put_nowait(_Taken(dt.datetime.now(dt.UTC), body, headers, response))
+            self._waiting.put_nowait(_Taken(dt.datetime.now(dt.UTC), review.body, review.headers, review.response))
         except queue.Full:
             self.dropped += 1
         else:
-            self._count_waiting(len(body))
+            self._count_waiting(len(review.body))
 
     def failed(self, kind: str) -> None:
         """A review without a verdict is in the log, not here."""
@@ -113,10 +114,16 @@ class Capture:
 
     def _write(self, taken: _Taken) -> None:
         entry = _entry(taken, f"{os.getpid()}-{next(self._numbers)}")
-        with _private(self._directory / entry["file"], "xb") as file:
-            file.write(taken.body)
-        with _private(self._directory / INDEX, "a+b") as index:
-            index.write(_end_of_line(index) + _encode(entry) + b"\n")
+        path = self._directory / entry["file"]
+        try:
+            with _private(path, "xb") as file:
+                file.write(taken.body)
+            with _private(self._directory / INDEX, "a+b") as index:
+                index.write(_end_of_line(index) + _encode(entry) + b"\n")
+        except BaseException:
+            # A file that the index does not name would never be removed.
+            path.unlink(missing_ok=True)
+            raise
         self._reviews_since_look += 1
         self._bytes_since_look += len(taken.body)
         if self._reviews_since_look > self._most_reviews * STEP or self._bytes_since_look > self._most_bytes * STEP:
@@ -137,10 +144,10 @@ class Capture:
         fresh = self._directory / f".{INDEX}"
         with _private(fresh, "wb") as file:
             file.writelines(line + b"\n" for line, _ in kept[gone:])
-        fresh.replace(self._directory / INDEX)
         for _, entry in kept[:gone]:
             with suppress(OSError):
                 (self._directory / entry.file).unlink()
+        fresh.replace(self._directory / INDEX)
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -189,7 +196,6 @@ def _entry(taken: _Taken, unique: str) -> dict[str, Any]:
     return {
         "file": f"{taken.received:%Y%m%dT%H%M%S.%f}-{unique}-{request.operation.lower()}-{event}.json",
         "event": event,
-        "derived_event": event,
         "resource": request.resource,
         "api_version": f"{request.group}/{request.version}",
         "operation": request.operation,
@@ -204,5 +210,5 @@ def _entry(taken: _Taken, unique: str) -> dict[str, Any]:
             if name not in _SECRET
         },
         "bytes": len(taken.body),
-        "recorder_answer": "allowed" if verdict.allowed else "denied",
+        "verdict": "allowed" if verdict.allowed else "denied",
     }

@@ -10,7 +10,6 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -24,7 +23,7 @@ from webhook.policy.model import Policy
 from webhook.server.logs import LOG
 from webhook.server.observe.multiprocess import DIRECTORY, exposition, observe_all
 from webhook.server.observe.series import OTHER
-from webhook.server.respond import ReviewResponse
+from webhook.server.reviewer import Reviewed
 from webhook.verdict.model import Verdict
 
 BUCKETS: Final = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0)
@@ -123,17 +122,17 @@ class Metrics:
         self._shown = b""
         self._shown_at = -math.inf
 
-    def responded(self, response: ReviewResponse, body: bytes, headers: Mapping[bytes, bytes], seconds: float) -> None:  # noqa: ARG002
+    def responded(self, review: Reviewed) -> None:
         """Count one response; verdicts and durations show after the next `flush`."""
-        request, verdict = response.request, response.verdict
+        request, verdict = review.response.request, review.response.verdict
         if request is None or verdict is None:
-            self.refused(_REFUSED_BODIES.get(response.status, "body"))
+            self.refused(_REFUSED_BODIES.get(review.response.status, "body"))
             return
         # A resource may be any text, as long as a review, and would be kept until the next flush.
         resource = request.resource if request.resource in _RESOURCES else OTHER
         labels = (resource, request.operation, verdict.event, _word(verdict))
         # Appending needs no lock, whichever thread does it.
-        self._to_add.append((labels, seconds))
+        self._to_add.append((labels, review.seconds))
         if len(self._to_add) >= MOST_TO_ADD:
             self.flush()
         for finding in verdict.findings:

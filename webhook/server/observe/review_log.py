@@ -2,12 +2,12 @@
 
 import logging
 import time
-from collections.abc import Mapping
 
 from webhook.api.request import AdmissionRequest
 from webhook.rules.mode import Mode
 from webhook.server.logs import LOG, LogThrottle
 from webhook.server.respond import ReviewResponse
+from webhook.server.reviewer import Reviewed
 from webhook.verdict.model import Verdict
 
 
@@ -31,17 +31,17 @@ class ReviewLog:
     def __init__(self) -> None:
         self._refused = LogThrottle(1)
 
-    def responded(self, response: ReviewResponse, body: bytes, headers: Mapping[bytes, bytes], seconds: float) -> None:  # noqa: ARG002
+    def responded(self, review: Reviewed) -> None:
         """Log a denial or warnings."""
-        request, verdict = response.request, response.verdict
-        if response.refused_user:
-            self._log_refused(response, len(body))
+        request, verdict = review.response.request, review.response.verdict
+        if review.response.refused_user:
+            self._log_refused(review.response, len(review.body))
         if request is None or verdict is None or (verdict.allowed and not verdict.warnings):
             return
         fields = described(request, verdict) | {
             "rules": ",".join(f"{one.rule}={one.mode.word}" for one in verdict.findings if one.mode >= Mode.WARN),
             "reason": verdict.message or "; ".join(verdict.warnings),
-            "milliseconds": round(seconds * 1000, 3),
+            "milliseconds": round(review.seconds * 1000, 3),
         }
         level = logging.INFO if verdict.allowed else logging.WARNING
         LOG.log(level, "warned" if verdict.allowed else "denied", extra={"fields": fields})
