@@ -71,7 +71,7 @@ record: $(READY) ## record the reviews of real clients again: make record KUBERN
 	$(BIN)/python -m tests.e2e.record --kubernetes=$(KUBERNETES) $(if $(INTO),--into=$(INTO))
 
 record-attacks: $(READY) ## play the standing attacks again and keep their reviews: make record-attacks KUBERNETES=v1.36
-	$(BIN)/python -m tests.e2e.record_attacks --kubernetes=$(KUBERNETES)
+	$(BIN)/python -m tests.e2e.record_attacks --kubernetes=$(KUBERNETES) $(if $(ONLY),--only $(ONLY))
 
 record-incidents: $(READY) ## play incidents of elections and keep a watch and an audit log of each (3 minutes): KUBERNETES=v1.37
 	$(BIN)/python -m tests.e2e.incidents $(if $(KUBERNETES),--kubernetes=$(KUBERNETES)) $(if $(ONLY),--only $(ONLY)) \

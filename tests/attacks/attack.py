@@ -79,10 +79,10 @@ class Forged(Struct, frozen=True, forbid_unknown_fields=True):
 class Step(Struct, frozen=True, forbid_unknown_fields=True):
     """One write, or a wait.
 
-    `does` is a change of spec as election clients make it: `take`, `renew` or `release`; `spec`, `labels` and
-    `ownerReferences` are changed besides, null removes. `manager` is the fieldManager that the client names.
-    With `repeat` it is written so often, and a `#` in `manager` and `labels` is the number. A write of which nothing is
-    expected must be stored without a word.
+    `does` is a change of spec as election clients make it: `take`, `renew` or `release`; `spec`, `labels`,
+    `ownerReferences` and `finalizers` are changed besides, null removes; a create sends `resourceVersion`. `manager` is
+    the fieldManager that the client names. With `repeat` it is written so often, and a `#` in `manager` and `labels` is
+    the number. A write of which nothing is expected must be stored without a word.
     """
 
     by: str = ""
@@ -93,6 +93,8 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
     spec: dict[str, Any] = {}
     labels: dict[str, str | None] = {}
     owner_references: list[dict[str, Any]] | None = field(name="ownerReferences", default=None)
+    finalizers: list[str] | None = None
+    resource_version: str = field(name="resourceVersion", default="")
     managed_fields: Forged | None = field(name="managedFields", default=None)
     wait: float = 0.0
     always: Expected | None = None
@@ -129,13 +131,15 @@ class Before(Struct, frozen=True, forbid_unknown_fields=True):
 class Attack(Struct, frozen=True, forbid_unknown_fields=True):
     """One attack, or one variant of it, with nothing left to fill in.
 
-    `until` is the last minor version of Kubernetes in which the API server does what the attack rests on.
+    `since` and `until` are the first and last minor version of Kubernetes in which the API server does what the attack
+    rests on.
     """
 
     about: str
     writes: tuple[Step, ...]
     lease: Before = Before()
     variants: dict[str, dict[str, Any]] = {}
+    since: int = 0
     until: int = 99
     id: str = ""
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from tests.attacks.play import Outcome
 from tests.attacks.recorded import outcome_of
 from tests.attacks.requests import Clock, merged
@@ -15,6 +17,8 @@ from webhook.server.respond import respond
 
 START: Final = 1_800_000_000 * SECOND
 BETWEEN_WRITES: Final = SECOND // 10
+OLDEST: Final = 31
+"""The oldest minor version of Kubernetes that is supported."""
 
 ACTORS: Final[Mapping[str, User]] = {
     "keeper": service_account("shop", "checkout-0", "checkout-0"),
@@ -28,11 +32,12 @@ ACTORS: Final[Mapping[str, User]] = {
 
 
 class ModelWorld:
-    """One lease, and the webhook under one policy; `lease` is what is stored."""
+    """One lease, and the webhook under one policy; `lease` is what is stored. `minor` is the version of Kubernetes."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, minor: int) -> None:
         self.lease: Lease | None = None
         self._policy = policy
+        self._minor = minor
         self._now = START
 
     def clock(self) -> Clock:
@@ -46,10 +51,13 @@ class ModelWorld:
 
     def send(self, by: str, method: str, manager: str, body: dict[str, Any] | None, /) -> Outcome:
         """One write, stored where the webhook allows it."""
-        after = None if body is None else written(self.lease, method, manager, body, self._now)
-        outcome = outcome_of(respond(review(ACTORS[by], self.lease, after), self._policy, self._now))
+        after = None if body is None else written(self.lease, method, manager, body, self._now, self._minor)
+        sent = review(ACTORS[by], self.lease, after)
+        if method == "create" and body is not None and (version := body["metadata"].get("resourceVersion")):
+            sent = sent.replace(b'"creationTimestamp":', f'"resourceVersion":"{version}","creationTimestamp":'.encode())
+        outcome = outcome_of(respond(sent, self._policy, self._now))
         if outcome.stored:
-            self.lease = after
+            self.lease = _left(self.lease, after, self._now)
         self._now += BETWEEN_WRITES
         return outcome
 
@@ -58,7 +66,16 @@ class ModelWorld:
         self._now += int(seconds * SECOND)
 
 
-def written(old: Lease | None, method: str, manager: str, body: dict[str, Any], clock: int) -> Lease:
+def _left(before: Lease | None, after: Lease | None, now: int) -> Lease | None:
+    """What is stored in the end: a lease with finalizers outlives its deletion until the last one is removed."""
+    if after is None:
+        return replace(before, deleted=now) if before and before.finalizers else None
+    return after if after.deleted is None or after.finalizers else None
+
+
+def written(
+    old: Lease | None, method: str, manager: str, body: dict[str, Any], clock: int, minor: int = OLDEST
+) -> Lease:
     """What the model API server makes of one request; `clock` in microseconds since 1970."""
     sent = body["metadata"].get("managedFields") if "metadata" in body else None
     if old is None:
@@ -72,9 +89,16 @@ def written(old: Lease | None, method: str, manager: str, body: dict[str, Any], 
         return api_server.stored(old, write, clock)
     whole = merged(api_server.document(old), body) if method == "merge" else body
     new = as_lease(merged(whole, {"metadata": {"managedFields": None}}))
-    return api_server.stored(
-        old, Write(manager, new.spec, new.labels, entries=_entries(sent), owners=new.owners), clock
+    write = Write(
+        manager,
+        new.spec,
+        new.labels,
+        entries=_entries(sent),
+        owners=new.owners,
+        finalizers=new.finalizers,
+        minor=minor,
     )
+    return api_server.stored(old, write, clock)
 
 
 def _entries(sent: list[dict[str, Any]] | None) -> tuple[Entry, ...] | None:

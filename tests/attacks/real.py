@@ -55,7 +55,9 @@ class RealWorld:
             raise RuntimeError(f"{by} {method} {self._path}: HTTP {reply.status} {reply.message}")
         self.audit_ids.append(reply.audit_id)
         if reply.status < 400 and method != "delete":
-            self._wait_for_the_watch_cache(decode(reply.data)["metadata"]["resourceVersion"])
+            metadata = decode(reply.data)["metadata"]
+            if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
+                self._wait_for_the_watch_cache(metadata["resourceVersion"])
         return _outcome(reply)
 
     def wait(self, seconds: float) -> None:

@@ -83,6 +83,10 @@ def body_of(step: Step, stored: Document, clock: Clock) -> Document:
     metadata: Document = {"labels": step.labels} if step.labels else {}
     if step.owner_references is not None:
         metadata["ownerReferences"] = step.owner_references
+    if step.finalizers is not None:
+        metadata["finalizers"] = step.finalizers or None
+    if step.resource_version:
+        metadata["resourceVersion"] = step.resource_version
     if step.managed_fields is not None:
         metadata["managedFields"] = _forged(step.managed_fields, stored, clock)
     if step.method == "merge":

@@ -6,7 +6,7 @@ import pytest
 
 from tests.attacks import recorded
 from tests.attacks.attack import PRESETS, Attack, attacks
-from tests.attacks.in_model import ModelWorld, written
+from tests.attacks.in_model import OLDEST, ModelWorld, written
 from tests.attacks.play import Outcome, play, problems
 from tests.attacks.requests import Clock
 from tests.deep_json import decode
@@ -19,7 +19,7 @@ EACH_ATTACK = [pytest.param(attack, id=attack.id) for attack in attacks()]
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("attack", EACH_ATTACK)
 def test_a_played_attack_ends_as_its_file_says(attack: Attack, preset: str) -> None:
-    world = ModelWorld(recorded.policy_of(preset))
+    world = ModelWorld(recorded.policy_of(preset), max(attack.since, OLDEST))
     found = problems(attack, preset, play(attack, attack.lease_name(preset), world))
     assert not found, "\n".join(found)
 
@@ -33,8 +33,9 @@ CLOCKS: Final = (0, -SECOND, SECOND)
 class ComparedWorld(recorded.RecordedWorld):
     """Sends each write to the model too, from the recorded old object; `differ` numbers those that come out other."""
 
-    def __init__(self, reviews: list[recorded.Review], preset: str, offset: int) -> None:
+    def __init__(self, reviews: list[recorded.Review], preset: str, offset: int, minor: int) -> None:
         super().__init__(reviews, recorded.policy_of(preset))
+        self._minor = minor
         self.differ: dict[int, tuple[set[Entry], set[Entry]]] = {}
         self._offset = offset
         self._number = 0
@@ -47,7 +48,7 @@ class ComparedWorld(recorded.RecordedWorld):
         request = decode(review.body)["request"]
         if body is not None:
             old = as_lease(request["oldObject"]) if request["oldObject"] else None
-            model = set(written(old, method, manager, body, review.received + self._offset).entries)
+            model = set(written(old, method, manager, body, review.received + self._offset, self._minor).entries)
             real = set(as_lease(request["object"]).entries)
             if model != real:
                 self.differ[self._number] = model - real, real - model
@@ -60,7 +61,7 @@ def test_the_model_stores_the_entries_that_the_api_server_stored(attack: Attack)
     for preset in PRESETS:
         differ: dict[int, tuple[set[Entry], set[Entry]]] = {}
         for offset in CLOCKS:
-            world = ComparedWorld(recorded.reviews_of(attack, preset), preset, offset)
+            world = ComparedWorld(recorded.reviews_of(attack, preset), preset, offset, max(attack.since, OLDEST))
             play(attack, attack.lease_name(preset), world)
             differ = {number: world.differ[number] for number in (differ or world.differ) if number in world.differ}
             if not differ:

@@ -21,13 +21,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Record on the first version that is asked for. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.record_attacks", description=__doc__)
     parser.add_argument("--kubernetes", default="", help="the first version that begins so, for example v1.36")
+    parser.add_argument("--only", default="", help="the attacks whose names contain this; without it all")
     options = parser.parse_args(arguments)
     binaries = all_binaries(options.kubernetes)[0]
     with tempfile.TemporaryDirectory(prefix="lease-webhook-record-attacks-") as temporary:
-        return record(binaries, Path(temporary))
+        return record(binaries, Path(temporary), options.only)
 
 
-def record(binaries: Binaries, directory: Path) -> int:
+def record(binaries: Binaries, directory: Path, only: str) -> int:
     """Play under each preset without matchConditions, so that every write is reviewed. Returns the exit status."""
     failures: list[str] = []
     with ControlPlane(binaries, directory) as plane:
@@ -38,7 +39,7 @@ def record(binaries: Binaries, directory: Path) -> int:
             captured = directory / f"captured-{preset}"
             with served(world, preset, directory, captured) as server:
                 route(world, server.port, renewals=True)
-                rounds, failed = play_all(world, preset, actors)
+                rounds, failed = play_all(world, preset, actors, only)
             failures += failed
             for one in rounds:
                 reviews = list(_reviews(captured, one.attack.lease_name(preset)))

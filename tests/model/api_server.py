@@ -17,6 +17,7 @@ from tests.deep_json import written_out
 from tests.model.managed_fields import (
     APPLY,
     BEFORE_FIRST_APPLY,
+    FINALIZERS,
     LABELS,
     OWNERS,
     SECOND,
@@ -26,6 +27,7 @@ from tests.model.managed_fields import (
     after_update,
     differs_in_times_only,
     entry_document,
+    fails,
     in_order,
     whole,
 )
@@ -35,6 +37,8 @@ NAME: Final = "checkout"
 UNSTORED: Final = 0
 """The version of an object that is reviewed before it is stored for the first time."""
 TIMES: Final = frozenset({"acquired", "renewed"})
+KEEPS_THE_STORED_LIST: Final = 37
+"""Since this minor version of Kubernetes the stored managedFields stay if those that were sent cannot be used."""
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -71,13 +75,16 @@ class Lease(Struct, frozen=True):
     name: str = NAME
     namespace: str = NAMESPACE
     born: int = 1_763_636_400 * SECOND
+    finalizers: tuple[str, ...] = ()
+    deleted: int | None = None
 
 
 class Write(Struct, frozen=True):
     """What one client sends: a whole object (PUT, or a patch's result), or an apply of the fields in `applied`.
 
     `entries` are managedFields that the client sends along; None leaves them out, as honest clients do. `version` is
-    the resourceVersion it insists on. `owners` None: as they are.
+    the resourceVersion it insists on. `owners` and `finalizers` None: as they are. `minor` is the version of Kubernetes
+    that stores it.
     """
 
     manager: str
@@ -88,9 +95,13 @@ class Write(Struct, frozen=True):
     entries: tuple[Entry, ...] | None = None
     version: int | None = None
     owners: tuple[Owner, ...] | None = None
+    finalizers: tuple[str, ...] | None = None
+    minor: int = 36
 
 
-def values(spec: Spec, labels: Labels, owners: tuple[Owner, ...] = ()) -> dict[str, Any]:
+def values(
+    spec: Spec, labels: Labels, owners: tuple[Owner, ...] = (), finalizers: tuple[str, ...] = ()
+) -> dict[str, Any]:
     """Every field that is set, by its name in an entry."""
     found = {name: value for name in WIRE_NAMES if (value := getattr(spec, name)) is not None}
     if labels:
@@ -98,6 +109,9 @@ def values(spec: Spec, labels: Labels, owners: tuple[Owner, ...] = ()) -> dict[s
     found |= {f"{LABELS}.{key}": value for key, value in labels}
     if owners:
         found[OWNERS] = True
+    if finalizers:
+        found[FINALIZERS] = True
+    found |= {f"{FINALIZERS}.{name}": name for name in finalizers}
     return found | {f"{OWNERS}.{owner.uid}": owner for owner in owners}
 
 
@@ -119,11 +133,23 @@ def stored(old: Lease, write: Write, clock: int) -> Lease:
 
 def _updated(old: Lease, write: Write, clock: int) -> Lease:
     owners = old.owners if write.owners is None else write.owners
-    before, after = values(old.spec, old.labels, old.owners), values(write.spec, write.labels, owners)
+    finalizers = old.finalizers if write.finalizers is None else write.finalizers
+    before = values(old.spec, old.labels, old.owners, old.finalizers)
+    after = values(write.spec, write.labels, owners, finalizers)
     sent = old.entries if write.entries is None else write.entries
-    new = replace(old, spec=write.spec, labels=write.labels, owners=owners, entries=(), version=old.version + 1)
+    new = replace(
+        old,
+        spec=write.spec,
+        labels=write.labels,
+        owners=owners,
+        finalizers=finalizers,
+        entries=(),
+        version=old.version + 1,
+    )
     if not sent:
         return new
+    if write.minor >= KEEPS_THE_STORED_LIST and fails(sent):
+        return replace(new, entries=old.entries)
     set_now = frozenset(field for field, value in after.items() if before.get(field) != value)
     entries = after_update(sent, write.manager, set_now, frozenset(before.keys() - after.keys()), clock)
     if before == after and differs_in_times_only(entries, old.entries):
@@ -227,6 +253,11 @@ def document(lease: Lease) -> dict[str, Any]:
             {"apiVersion": owner.version, "kind": owner.kind, "name": owner.name, "uid": owner.uid}
             for owner in lease.owners
         ]
+    if lease.finalizers:
+        metadata["finalizers"] = list(lease.finalizers)
+    if lease.deleted is not None:
+        metadata["deletionTimestamp"] = f"{datetime.fromtimestamp(lease.deleted // SECOND, UTC):%FT%TZ}"
+        metadata["deletionGracePeriodSeconds"] = 0
     if lease.entries:
         metadata["managedFields"] = [entry_document(entry) for entry in lease.entries]
     spec = {

@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tests.model import electors
-from tests.model.api_server import Lease, Owner, Spec, Write
+from tests.model.api_server import KEEPS_THE_STORED_LIST, Lease, Owner, Spec, Write
 from tests.model.forgeries import (
     BELOW,
     DEEP,
@@ -32,7 +32,7 @@ from tests.model.forgeries import (
     unlabelled,
     with_more,
 )
-from tests.model.managed_fields import ANCIENT_CHANGES, APPLY, SECOND, Entry
+from tests.model.managed_fields import ANCIENT_CHANGES, APPLY, SECOND, UPDATE, Entry
 from tests.model.world import DAY, HOUR
 
 IDENTITY: Final = "mallory"
@@ -114,6 +114,18 @@ def _one_more(lease: Lease, now: int) -> Write | None:
     return Write(MANAGER, lease.spec, labelled(lease), entries=(*lease.entries, entry))
 
 
+def _owner_of_the_holder_a_year_ahead(lease: Lease, now: int) -> Write | None:
+    disowned = tuple(replace(entry, fields=entry.fields - {"holder"}) for entry in lease.entries)
+    invented = Entry("z", APPLY, now // SECOND * SECOND + 365 * DAY, frozenset({"holder"}))
+    return Write(MANAGER, lease.spec, lease.labels, entries=(*disowned, invented))
+
+
+def _take_beside_an_unusable_entry(lease: Lease, now: int) -> Write | None:
+    write = take(lease, now)
+    unusable = Entry("z", UPDATE, None, frozenset({"strategy"}), version="a/b/c")
+    return write and replace(write, entries=(*lease.entries, unusable), minor=KEEPS_THE_STORED_LIST)
+
+
 def _applied(by: int) -> Invented:
     return lambda now: planted("renewed", time=now // SECOND * SECOND + by, manager="z", operation=APPLY)(now)
 
@@ -190,6 +202,12 @@ ATTACKS: Final = (
     Attack(
         "empty managedFields by an entry of no version, with a label",
         forge(same, add=planted("renewed", version="a/b/c")),
+    ),
+    Attack("own holderIdentity by an invented apply entry of a year ahead", _owner_of_the_holder_a_year_ahead),
+    Attack(
+        "take the lease beside an entry that makes Kubernetes 1.37 keep the stored ones",
+        _take_beside_an_unusable_entry,
+        disguises=TAKE.text,
     ),
     Attack("add an owner of renewTime of an unknown version", forge(same, add=planted("renewed", version="v9"))),
     Attack("add an owner that does not exist", _owned),

@@ -2,8 +2,9 @@
 
 The list is the client's: what it sends is where the API server starts. Invented entries, times and paths are kept; a
 field that a write sets is taken from every entry and given to the writer's. A path below a scalar is no field, so it is
-never taken away. Entries of an apiVersion that is not served vanish, one that does not parse empties the list, and of
-Update entries ten are kept. All instants are microseconds since 1970, entry times whole seconds of the server's clock.
+never taken away. Entries of an apiVersion that is not served vanish, one that does not parse empties the list (since
+Kubernetes 1.37: leaves the stored one), and of Update entries ten are kept. All instants are microseconds since 1970,
+entry times whole seconds of the server's clock.
 """
 
 import re
@@ -36,17 +37,21 @@ LABELS: Final = "labels"
 """The map of labels itself, which its first writer owns beside its own label."""
 OWNERS: Final = "owners"
 """The list of ownerReferences itself; an item is `owners.<uid>`."""
+FINALIZERS: Final = "finalizers"
+"""The set of finalizers itself; a member is `finalizers.<value>`."""
 
 Path = tuple[str, ...]
 _PLACES: Final[Mapping[Path, str]] = {
     ("f:metadata", "f:labels"): LABELS,
     ("f:metadata", "f:ownerReferences"): OWNERS,
+    ("f:metadata", "f:finalizers"): FINALIZERS,
     **{("f:spec", f"f:{wire}"): name for name, wire in WIRE_NAMES.items()},
 }
 _PATHS: Final = {name: path for path, name in _PLACES.items()}
 _BETWEEN: Final = " > "
 _DEEP: Final = re.compile(r"<deep (\d+)>")
 _UID: Final = re.compile(r'k:\{"uid":"(.*)"\}')
+_VALUE: Final = re.compile(r'v:"(.*)"')
 
 Key = tuple[str, str, str, str]
 
@@ -79,12 +84,17 @@ def whole(clock: int) -> int:
 # ---- what a write leaves --------------------------------------------------------------------------------------------
 
 
+def fails(sent: Iterable[Entry]) -> bool:
+    """Whether the field manager cannot use a list: the apiVersion of an entry does not parse."""
+    return any(entry.version.count("/") > 1 for entry in sent)
+
+
 def after_update(
     sent: Iterable[Entry], manager: str, set_now: frozenset[str], removed: frozenset[str], clock: int
 ) -> tuple[Entry, ...]:
     """The list after an update or create that set and removed fields; `sent` is the list that it starts from."""
     by_key = {entry.key: entry for entry in sent}
-    if any(entry.version.count("/") > 1 for entry in by_key.values()):
+    if fails(by_key.values()):
         return ()
     lost = set_now | removed
     own_key = (manager, UPDATE, VERSION, "")
@@ -200,10 +210,13 @@ def _name_of(path: Path) -> str:
         return _PLACES[path]
     place = _PLACES.get(path[:-1])
     uid = _UID.fullmatch(path[-1])
+    value = _VALUE.fullmatch(path[-1])
     if place == LABELS and path[-1].startswith("f:"):
         return f"{LABELS}.{path[-1][2:]}"
     if place == OWNERS and uid:
         return f"{OWNERS}.{uid[1]}"
+    if place == FINALIZERS and value:
+        return f"{FINALIZERS}.{value[1]}"
     return _BETWEEN.join(path)
 
 
@@ -213,5 +226,5 @@ def _path_of(name: str) -> Path:
     if name.startswith("f:"):
         return tuple(name.split(_BETWEEN))
     place, _, rest = name.partition(".")
-    step = f"f:{rest}" if place == LABELS else f'k:{{"uid":"{rest}"}}'
-    return (*_PATHS[place], step)
+    steps = {LABELS: f"f:{rest}", OWNERS: f'k:{{"uid":"{rest}"}}', FINALIZERS: f'v:"{rest}"'}
+    return (*_PATHS[place], steps[place])

@@ -13,7 +13,7 @@ from tests.model.managed_fields import SECOND, WIRE_NAMES, Entry, fields_of
 
 RECORDINGS = Path(__file__).parents[1] / "data" / "recordings" / "1.36.3"
 FORGED = frozenset({"kubectl-foreign-managed-fields", "kubectl-managed-fields", "kubectl-more-unusual"})
-LEFT_OUT: Final = ("f:metadata > f:annotations", "f:metadata > f:finalizers")
+LEFT_OUT: Final = ("f:metadata > f:annotations", "finalizers")
 
 
 def recorded_updates() -> Iterator[tuple[str, Lease, Lease]]:
@@ -45,7 +45,16 @@ def as_lease(document: dict[str, Any]) -> Lease:
         for owner in metadata.get("ownerReferences", ())
     )
     labels = tuple(sorted(metadata.get("labels", {}).items()))
-    return Lease(spec_of(document["spec"]), labels, entries, 1, owners, metadata["name"], metadata["namespace"])
+    return Lease(
+        spec_of(document["spec"]),
+        labels,
+        entries,
+        1,
+        owners,
+        metadata["name"],
+        metadata["namespace"],
+        finalizers=tuple(metadata.get("finalizers", ())),
+    )
 
 
 def spec_of(document: dict[str, Any]) -> Spec:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from tests.model import attacker, world
-from tests.model.attacker import ATTACKERS, threats
+from tests.model.attacker import ATTACKERS, threats, works
 from tests.model.honest_search import PLACES, explore
 from tests.model.world import LawBrokenError
 from webhook import evaluate as evaluation
@@ -67,7 +67,7 @@ def test_with_the_latest_owner_of_renew_time_believed_there_are_more_threats(
 
 
 def test_with_a_fold_believed_one_write_takes_a_live_lease(monkeypatch: pytest.MonkeyPatch) -> None:
-    def any_owner(entries: Sequence[Entry], field: tuple[str, ...], now: int) -> int:
+    def any_owner(entries: Sequence[Entry], _before: Sequence[Entry], field: tuple[str, ...], now: int) -> int:
         stamps = (entry.stamp for entry in entries if entry.owns(*field))
         return min((stamp for stamp in stamps if stamp is not None), default=now)
 
@@ -77,6 +77,22 @@ def test_with_a_fold_believed_one_write_takes_a_live_lease(monkeypatch: pytest.M
     world.verdict_of.cache_clear()
     monkeypatch.setattr(change, "stamp_of_write", any_owner)
     assert alone in set(threats(world.STRICT, ATTACKERS[POD], 1))
+
+
+def test_with_an_owner_of_before_believed_two_writes_take_a_live_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    believed = change.stamp_of_write
+
+    def any_stamp(entries: Sequence[Entry], _before: Sequence[Entry], field: tuple[str, ...], now: int) -> int:
+        return believed(entries, (), field, now)
+
+    steps = (
+        "own holderIdentity by an invented apply entry of a year ahead",
+        "take the lease beside an entry that makes Kubernetes 1.37 keep the stored ones",
+    )
+    assert not works(steps, world.STRICT, ATTACKERS[POD])
+    world.verdict_of.cache_clear()
+    monkeypatch.setattr(change, "stamp_of_write", any_stamp)
+    assert works(steps, world.STRICT, ATTACKERS[POD])
 
 
 def test_without_the_tolerance_an_honest_takeover_is_denied(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,6 +75,12 @@ S, P = "spec.strategy", "spec.preferredHolder"
         pytest.param(Event.EDIT, [put(RENEW, LATER), drop(DURATION)], [], id="duration removed"),
         pytest.param(Event.EDIT, [put(RENEW, LATER), put(S, "a/b")], [], id="strategy introduced"),
         pytest.param(Event.EDIT, [put(RENEW, LATER), put(P, "y")], [put(P, "x")], id="preferredHolder changed"),
+        pytest.param(
+            Event.DELETE,
+            [drop("metadata.finalizers")],
+            [put("metadata.finalizers", ["a/b"]), put("metadata.deletionTimestamp", "2025-11-20T12:00:01Z")],
+            id="the last finalizer of a deleted lease removed",
+        ),
         pytest.param(Event.RELEASE, [take("")], [], id="holder emptied"),
         pytest.param(Event.RELEASE, [put("spec", {})], [], id="everything removed"),
         pytest.param(Event.CLAIM, [take(RIVAL)], [take("")], id="from an empty holder"),

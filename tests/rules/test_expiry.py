@@ -125,7 +125,22 @@ def test_renew_time_ahead_of_the_clock_counts_as_now() -> None:
 )
 def test_the_stamp_of_a_write_is_that_of_the_one_owner(owners: list[dict[str, object]], expected: int) -> None:
     made = [make_entry("renewTime", time=micro_time.canonical_seconds(NOW - SECOND)) | owner for owner in owners]
-    assert stamp_of_write(entries_of(Raw(to_bytes(made))), RENEW_TIME, NOW + 999_999) == expected
+    assert stamp_of_write(entries_of(Raw(to_bytes(made))), (), RENEW_TIME, NOW + 999_999) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        pytest.param({}, NOW, id="the same manager with the same stamp"),
+        pytest.param({"time": micro_time.canonical_seconds(NOW - 2 * SECOND)}, NOW - SECOND, id="an earlier stamp"),
+        pytest.param({"manager": "b"}, NOW - SECOND, id="another manager"),
+        pytest.param({"fieldsV1": {"f:spec": {"f:acquireTime": {}}}}, NOW - SECOND, id="an owner of another field"),
+    ],
+)
+def test_an_owner_that_was_there_before_with_its_stamp_proves_nothing(before: Document, expected: int) -> None:
+    owner = make_entry("renewTime", time=micro_time.canonical_seconds(NOW - SECOND))
+    entries, old = (entries_of(Raw(to_bytes([one]))) for one in (owner, owner | before))
+    assert stamp_of_write(entries, old, RENEW_TIME, NOW + 999_999) == expected
 
 
 def test_an_unheld_lease_rests_on_nothing() -> None:

@@ -363,9 +363,9 @@ TEXTS = [
         (
             "spec.holderIdentity: Forbidden: this write clears the holder of a live lease, which only "
             '"checkout-6d5f9c-x2x8p_1f0e" may do, not pod "other-1"; delete the pod of '
-            '"checkout-6d5f9c-x2x8p_1f0e", or wait 15 s'
+            '"checkout-6d5f9c-x2x8p_1f0e", or wait 11 s'
         ),
-        'lease "shop/checkout" was released for "checkout-6d5f9c-x2x8p_1f0e" 15 s early: two may lead now',
+        'lease "shop/checkout" was released for "checkout-6d5f9c-x2x8p_1f0e" 11 s early: two may lead now',
         id="a release by another pod",
     ),
     pytest.param(
@@ -374,9 +374,9 @@ TEXTS = [
         (
             "spec.holderIdentity: Forbidden: this write clears the holder of a live lease, which only "
             '"checkout-6d5f9c-x2x8p_1f0e" may do, not "system:serviceaccount:guest:intruder" of another '
-            'namespace; delete the pod of "checkout-6d5f9c-x2x8p_1f0e", or wait 15 s'
+            'namespace; delete the pod of "checkout-6d5f9c-x2x8p_1f0e", or wait 11 s'
         ),
-        'lease "shop/checkout" was released for "checkout-6d5f9c-x2x8p_1f0e" 15 s early: two may lead now',
+        'lease "shop/checkout" was released for "checkout-6d5f9c-x2x8p_1f0e" 11 s early: two may lead now',
         id="a release from another namespace",
     ),
     pytest.param(

@@ -31,7 +31,7 @@ def written_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
         # A removed field has no owner: whatever was written last is the best guess.
         stamps = (entry.stamp for entry in entries if not entry.is_fold)
         return max((stamp for stamp in stamps if stamp is not None), default=renewed)
-    stamp = stamp_of_write(entries, HOLDER, 0)
+    stamp = stamp_of_write(entries, (), HOLDER, 0)
     return renewed if renewed is not None and renewed >= stamp else stamp or renewed
 
 

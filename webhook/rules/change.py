@@ -68,7 +68,7 @@ class Change(Struct, frozen=True, dict=True):
     @cached
     def renewed_at(self) -> int:
         """The stamp of spec.renewTime in object, else `now`: what a written renewTime is measured against."""
-        return stamp_of_write(self.new_entries, RENEW_TIME, self.now)
+        return stamp_of_write(self.new_entries, self.old_entries, RENEW_TIME, self.now)
 
     @cached
     def was_set(self) -> SetFields:
@@ -90,6 +90,8 @@ class LeaseChange(Change, frozen=True, dict=True):
         """What the write does."""
         if self.request.operation is not Operation.UPDATE:
             return Event.CREATE if self.is_create else Event.DELETE
+        if self._completes_deletion:
+            return Event.DELETE
         if self.new_holder == self.old_holder:
             renewed = self.new_renew_time != self.old_renew_time
             if not renewed and is_lease_untouched(self.old_spec, self.new_spec):
@@ -102,11 +104,21 @@ class LeaseChange(Change, frozen=True, dict=True):
             return Event.CLAIM
         return Event.TAKEOVER if self.expiry.expired else Event.STEAL
 
+    @property
+    def _completes_deletion(self) -> bool:
+        """Whether an UPDATE removes the last finalizer of a lease that was deleted before.
+
+        The API server then deletes it without a review of a DELETE (ShouldDeleteDuringUpdate in
+        `pkg/registry/generic/registry/store.go` of apiserver); its holder may have changed since the DELETE.
+        """
+        old = self.old_metadata
+        return old.deletion_timestamp is not None and bool(old.finalizers) and not self.new_metadata.finalizers
+
     @cached
     def expiry(self) -> Expiry:
         """Whether the old lease had run out at this write."""
         if self.new_holder != self.old_holder and self.new_spec.holder_identity is not None:
-            written_at = stamp_of_write(self.new_entries, HOLDER, self.now)
+            written_at = stamp_of_write(self.new_entries, self.old_entries, HOLDER, self.now)
         else:
             # A removed field has no owner, so whoever claims to own it was invented.
             written_at = whole_seconds(self.now)

@@ -10,7 +10,10 @@ from webhook.rules.times import normalized
 
 
 class Event(StrEnum):
-    """Exactly one of these fits any write; TAKEOVER is of an expired lease, STEAL of a live one."""
+    """Exactly one of these fits any write; TAKEOVER is of an expired lease, STEAL of a live one.
+
+    DELETE is also an UPDATE that removes the last finalizer of a deleted lease.
+    """
 
     CREATE = "create"
     DELETE = "delete"

@@ -3,8 +3,10 @@
 No clock of a client, and not ours, decides whether a lease has expired: the stamp of the last renewal (`seen_at`) and
 the stamp of this very write (`written_at`) do. A client may send any managedFields, and invented entries are kept, so
 only one thing in a list can be trusted: **a field that a write sets has exactly one owner afterwards, and the
-owner is stamped now**. The fold into `ancient-changes` is the exception: it takes the time of the last entry folded in,
-which may be invented. All instants are microseconds since 1970.
+owner is stamped now**. There are two exceptions. The fold into `ancient-changes` takes the time of the last entry that
+is folded in, which may be invented. And if the list that a client sent makes the field manager fail, Kubernetes 1.37
+keeps the stored list (UpdateNoErrors in `pkg/util/managedfields/internal/fieldmanager.go` of apimachinery), in which no
+entry is of this write. All instants are microseconds since 1970.
 """
 
 from collections.abc import Iterable, Sequence
@@ -47,16 +49,17 @@ def seen_at(entries: Iterable[Entry]) -> int | None:
     return min((stamp for stamp in stamps if stamp is not None), default=None)
 
 
-def stamp_of_write(entries: Iterable[Entry], field: tuple[str, ...], now: int) -> int:
+def stamp_of_write(entries: Iterable[Entry], before: Iterable[Entry], field: tuple[str, ...], now: int) -> int:
     """When a write that set `field` was made: the stamp of the field's one owner in object.
 
-    `now`, in whole seconds, is used if the field has no owner or several, if the owner has no stamp, and if
-    it is `ancient-changes`, whose time a client can choose.
+    `now`, in whole seconds, is used if the field has no owner or several, if the owner has no stamp, if it is
+    `ancient-changes`, whose time a client can choose, and if it owned the field with this stamp `before`, in oldObject.
     """
     owners = [entry for entry in entries if entry.owns(*field)]
-    if len(owners) == 1 and not owners[0].is_fold and (stamp := owners[0].stamp) is not None:
-        return stamp
-    return whole_seconds(now)
+    if len(owners) != 1 or owners[0].is_fold or (stamp := owners[0].stamp) is None:
+        return whole_seconds(now)
+    was_there = any(one.stamp == stamp and one.key == owners[0].key and one.owns(*field) for one in before)
+    return whole_seconds(now) if was_there else stamp
 
 
 class Expiry(Struct, frozen=True, gc=False):

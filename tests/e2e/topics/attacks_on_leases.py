@@ -73,8 +73,10 @@ def route(world: World, port: int, *, renewals: bool) -> None:
     world.settle()
 
 
-def play_all(world: World, preset: str, actors: Mapping[str, ApiClient]) -> tuple[list[Round], list[str]]:
-    """All attacks, some at a time; what raised is a failure of that attack alone."""
+def play_all(
+    world: World, preset: str, actors: Mapping[str, ApiClient], only: str = ""
+) -> tuple[list[Round], list[str]]:
+    """All attacks whose ids contain `only`, some at a time; what raised is a failure of that attack alone."""
 
     def one(attack: Attack) -> Round | str:
         name = attack.lease_name(preset)
@@ -86,7 +88,8 @@ def play_all(world: World, preset: str, actors: Mapping[str, ApiClient]) -> tupl
 
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         # Those that wait for an expiry begin first.
-        possible = [attack for attack in attacks() if world.plane.binaries.minor <= attack.until]
+        minor = world.plane.binaries.minor
+        possible = [one for one in attacks() if one.since <= minor <= one.until and only in one.id]
         ordered = sorted(possible, key=lambda attack: -sum(step.wait for step in attack.writes))
         ended = list(pool.map(one, ordered))
     return [one for one in ended if isinstance(one, Round)], [one for one in ended if isinstance(one, str)]

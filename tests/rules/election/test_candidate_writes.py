@@ -6,6 +6,7 @@ from tests.factories import (
     Document,
     drop,
     make_candidate,
+    make_entry,
     make_review,
     put,
 )
@@ -116,6 +117,13 @@ def test_absent_and_empty_are_no_change(name: str, old: str | None, new: str | N
     renewal = put(RENEW, "2025-11-20T12:00:05.000000Z")
     review = candidate_updated(put(f"spec.{name}", new), renewal, old=(put(f"spec.{name}", old),))
     assert said("candidate-changed", review) == set()
+
+
+def test_an_owner_that_was_there_before_does_not_date_a_renewal() -> None:
+    planted = make_entry("renewTime", manager="x", time="2035-11-20T12:00:00Z")
+    entries = put("metadata.managedFields", [planted])
+    review = candidate_updated(put(RENEW, "2034-11-20T12:00:00.000000Z"), old=(entries,))
+    assert said("candidate-renew-time-in-future", review) == {(INVALID, RENEW, DENY)}
 
 
 def test_a_candidates_time_ahead_that_is_not_new_is_kept() -> None:

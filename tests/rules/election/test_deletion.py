@@ -2,10 +2,11 @@
 
 import pytest
 
-from tests.factories import NOW, Document, put
+from tests.factories import NOW, Document, Tweak, changed, drop, make_lease, make_review, put
 from tests.rules.findings import (
     DENY,
     FORBIDDEN,
+    RIVAL,
     SECOND,
     by_service_account,
     by_user,
@@ -13,6 +14,13 @@ from tests.rules.findings import (
     said,
     take,
 )
+
+
+def finalized(*tweaks: Tweak, deleted_at: str | None = "2025-11-20T12:00:01Z") -> Document:
+    """An UPDATE that removes the last finalizer of a lease whose deletion waits for it."""
+    finalizers = put("metadata.finalizers", ["example.com/keep"])
+    before = make_lease(finalizers, put("metadata.deletionTimestamp", deleted_at))
+    return make_review(old=before, new=changed(before, drop("metadata.finalizers"), *tweaks))
 
 
 @pytest.mark.parametrize(
@@ -39,5 +47,25 @@ from tests.rules.findings import (
     ],
 )
 def test_live_lease_deleted(review: Document, after_seconds: int, speaks: bool) -> None:
+    expected = {(FORBIDDEN, "metadata", DENY)} if speaks else set()
+    assert said("live-lease-deleted", review, now=NOW + after_seconds * SECOND) == expected
+
+
+BY_THE_COLLECTOR = by_service_account("kube-system", "generic-garbage-collector")
+
+
+@pytest.mark.parametrize(
+    ("review", "after_seconds", "speaks"),
+    [
+        pytest.param(finalized(), 4, True, id="of a live lease"),
+        pytest.param(finalized(take(RIVAL)), 4, True, id="and takes it in the same write"),
+        pytest.param(finalized(put("metadata.finalizers", [])), 4, True, id="leaves an empty list"),
+        pytest.param(finalized(), 15, False, id="of an expired lease"),
+        pytest.param(finalized(put("metadata.finalizers", ["example.com/other"])), 4, False, id="leaves another one"),
+        pytest.param(finalized(deleted_at=None), 4, False, id="of a lease that was not deleted"),
+        pytest.param(changed(finalized(), BY_THE_COLLECTOR), 4, False, id="by the garbage collector"),
+    ],
+)
+def test_an_update_that_removes_the_last_finalizer(review: Document, after_seconds: int, speaks: bool) -> None:
     expected = {(FORBIDDEN, "metadata", DENY)} if speaks else set()
     assert said("live-lease-deleted", review, now=NOW + after_seconds * SECOND) == expected

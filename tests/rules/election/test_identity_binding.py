@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.factories import Document, make_lease, make_review, put
+from tests.factories import Document, drop, make_lease, make_review, put
 from tests.rules.findings import (
     DENY,
     FORBIDDEN,
@@ -22,6 +22,7 @@ BOUND = Binding(
     service_accounts=frozenset({("shop", "checkout")}), users=frozenset({"ci"}), holders=("${pod}_*", "manual-?")
 )
 RENEWAL = written(put("spec.renewTime", "2025-11-20T12:00:02.000000Z"), at="2025-11-20T12:00:02Z")
+DELETED = (put("metadata.finalizers", ["a/b"]), put("metadata.deletionTimestamp", "2025-11-20T12:00:01Z"))
 OWN = by_service_account("shop", "checkout", POD)
 PODLESS = by_service_account("shop", "checkout")
 
@@ -51,6 +52,14 @@ PODLESS = by_service_account("shop", "checkout")
         pytest.param(make_review(by_user("intruder"), old=make_lease()), DENY, id="DELETE by another writer"),
         pytest.param(
             make_review(by_user("system:kube-controller-manager"), old=make_lease()), None, id="DELETE by a cleaner"
+        ),
+        pytest.param(
+            update(drop("metadata.finalizers"), old=DELETED, review=[by_user("intruder")]),
+            DENY,
+            id="the last finalizer of a deleted lease by another writer",
+        ),
+        pytest.param(
+            update(drop("metadata.finalizers"), old=DELETED, review=[PODLESS]), None, id="and by the bound writer"
         ),
         pytest.param(
             update(RENEWAL, review=[by_user("system:kube-controller-manager")]), DENY, id="a renewal by a cleaner"

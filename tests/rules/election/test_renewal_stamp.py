@@ -337,6 +337,10 @@ def created(*tweaks: Tweak) -> Document:
         pytest.param(created(add(depth(33))), id="(b) 33 levels"),
         pytest.param(created(add(entry(fieldsV1=NESTED))), id="(c) an owner of something below renewTime"),
         pytest.param(created(drop(ENTRIES)), id="(k) no entries"),
+        *(
+            pytest.param(created(drop(ENTRIES), put("metadata.resourceVersion", text)), id=f"(k) of version {text!r}")
+            for text in ("", "0", "00", "x", "-1", "1e3", "\u0661", "9" * 20)
+        ),
     ],
 )
 def test_created_with_entries_that_no_api_server_makes(review: Document) -> None:

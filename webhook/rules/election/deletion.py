@@ -5,15 +5,19 @@ from collections.abc import Iterable
 from webhook.api.field import forbidden
 from webhook.api.text import quote
 from webhook.rules.change import LeaseChange
+from webhook.rules.events import Event
 from webhook.rules.finding import NOTHING, Finding
 from webhook.rules.mode import Mode
-from webhook.rules.rule import DELETE, LEASES, Rule
+from webhook.rules.rule import DELETE, LEASES, UPDATE, Rule
 from webhook.rules.statement import Statement
 from webhook.rules.well_known import CLEANUP_CONTROLLERS
 
 
 def live_lease_is_not_deleted(change: LeaseChange) -> Iterable[Finding]:
-    """A live lease may not be deleted, except by the garbage collector and the namespace controller."""
+    """A live lease may not be deleted, except by the garbage collector and the namespace controller.
+
+    An UPDATE that removes the last finalizer of a lease which was deleted before deletes it as well.
+    """
     if change.expiry.expired or change.user.username in CLEANUP_CONTROLLERS:
         return NOTHING
     expiry = change.expiry
@@ -35,7 +39,8 @@ RULES = (
         id="live-lease-deleted",
         check=live_lease_is_not_deleted,
         resources=LEASES,
-        operations=DELETE,
+        operations=DELETE | UPDATE,
+        events=frozenset({Event.DELETE}),
         about_writer=True,
         standard=Mode.AUDIT,
         source="ours: kube-apiserver, konnectivity and medik8s delete their own leases, so only audited by default",

@@ -149,7 +149,7 @@ GUIDANCE: Final[Mapping[str, Guidance]] = {
     "live-lease-deleted": Guidance(
         why="After a live lease is deleted, another process can create it and lead at the same time as the old leader.",
         who="`helm uninstall` and `kubectl delete` while the program runs; konnectivity and medik8s, which delete "
-        "their own leases.",
+        "their own leases; a controller that removes its finalizer from a deleted lease that is held again.",
         fix="Stop the holder first, and delete when its lease has expired or was released.",
     ),
     "owner-reference-added": Guidance(

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from typing import Final
 
 from webhook.api.field import forbidden
-from webhook.api.request import Operation
 from webhook.api.text import quote
 from webhook.api.user import UserInfo
 from webhook.rules.binding import POD, Binding
 from webhook.rules.change import LeaseChange
+from webhook.rules.events import Event
 from webhook.rules.finding import NOTHING, Finding
 from webhook.rules.glob import holder_matches
 from webhook.rules.mode import Mode
@@ -23,14 +23,15 @@ _ASK: Final = "ask the operators of lease-webhook"
 def bound_lease_is_written_by_its_writers(change: LeaseChange) -> Iterable[Finding]:
     """A lease that the policy binds may be written only by a bound writer, under a holder identity that matches.
 
-    An empty new holder matches, so that a bound writer may release. On DELETE only the writer counts, and the garbage
-    collector and the namespace controller are exempt. Writes that do not change spec are not evaluated.
+    An empty new holder matches, so that a bound writer may release. On DELETE, and on an UPDATE that removes the last
+    finalizer of a deleted lease, only the writer counts, and the garbage collector and the namespace controller are
+    exempt. Writes that do not change spec are not evaluated.
     """
     binding = change.binding
     if binding is None:
         return NOTHING
     user = change.user
-    deleted = change.request.operation is Operation.DELETE
+    deleted = change.event is Event.DELETE
     if deleted and user.username in CLEANUP_CONTROLLERS:
         return NOTHING
     if not binding.lists(user):

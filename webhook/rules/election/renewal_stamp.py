@@ -5,6 +5,7 @@ from typing import Final
 
 from webhook.api.field import forbidden
 from webhook.api.managed_fields import stamp_of
+from webhook.api.objects import ObjectMeta
 from webhook.rules.change import LeaseChange
 from webhook.rules.expiry import BOUND
 from webhook.rules.finding import NOTHING, Finding
@@ -14,6 +15,8 @@ from webhook.rules.tampering import Lists, tampering_of_create, tampering_of_upd
 from webhook.rules.times import instant
 
 _FIELD: Final = "metadata.managedFields"
+LONGEST_VERSION: Final = 19
+"""Digits of a resourceVersion, which is a revision of etcd: a positive signed number of 64 bits."""
 _LEAVE: Final = (
     "leave managedFields out of the request; this comes from sending back an object with edited "
     "metadata.managedFields; delete that field from your file"
@@ -52,12 +55,21 @@ def _of_update(change: LeaseChange) -> str | None:
 
 
 def _of_create(change: LeaseChange) -> str | None:
-    metadata = change.new_metadata
-    if metadata.resource_version:
-        return None  # a stored object that is checked as if it were created; an API server creates none with one
+    if _was_stored(change.new_metadata):
+        return None  # it is checked as if it were created
     if change.new_entries:
         return tampering_of_create(change.new_entries, change.was_set)
     return _created_without_entries(change)
+
+
+def _was_stored(metadata: ObjectMeta) -> bool:
+    """Whether the resourceVersion is one of a stored object, with which no API server creates another one.
+
+    It does with 0 and, in a POST, with what is no number (Create in `pkg/storage/etcd3/store.go` of apiserver): whoever
+    sends those creates an object.
+    """
+    version = metadata.resource_version or ""
+    return version.isascii() and version.isdigit() and len(version) <= LONGEST_VERSION and int(version) > 0
 
 
 def _created_without_entries(change: LeaseChange) -> str | None:

@@ -35,6 +35,7 @@ Series = tuple[dict[str, str], frozenset[tuple[str, str]]]
 _UPDATES: Final = {
     Resource.LEASES: (
         *(Event.UNTOUCHED, Event.RENEWAL, Event.RELEASE, Event.CLAIM, Event.TAKEOVER, Event.STEAL, Event.EDIT),
+        Event.DELETE,
     ),
     Resource.LEASECANDIDATES: (Event.UNTOUCHED, Event.UPDATE),
 }
