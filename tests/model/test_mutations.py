@@ -80,7 +80,7 @@ def test_with_a_fold_believed_one_write_takes_a_live_lease(monkeypatch: pytest.M
 
 
 def test_with_an_owner_of_before_believed_two_writes_take_a_live_lease(monkeypatch: pytest.MonkeyPatch) -> None:
-    believed = change.stamp_of_write
+    believed = expiry.stamp_of_write
 
     def any_stamp(entries: Sequence[Entry], _before: Sequence[Entry], field: tuple[str, ...], now: int) -> int:
         return believed(entries, (), field, now)
