@@ -42,7 +42,7 @@ def first_events() -> dict[str, tuple[str, Series]]:
             "LeaseWebhookReloadFails",
             lambda metrics: metrics.reloaded("certificate", "failure"),
         ),
-        "a review that is turned away": ("LeaseWebhookSheds", lambda metrics: metrics.shed()),
+        "a request that is answered 503": ("LeaseWebhookSheds", lambda metrics: metrics.shed()),
         "a body that no API server sends": ("LeaseWebhookMalformedBody", lambda metrics: metrics.refused("body")),
     }
     return {

@@ -34,7 +34,7 @@ REFUSAL_KINDS: Final = frozenset(_KINDS.values())
 
 
 class Handlers(NamedTuple):
-    """What a port does with requests, in the order of the calls. They must not wait or block.
+    """What a port does with requests. They must not wait or block.
 
     `accept` takes a head and the names in the client's certificate, and `accept_body` the size of a body in bytes, as
     far as it is known, and its beginning; both may raise RefusedError. `respond` takes head, body and the monotonic
@@ -53,7 +53,7 @@ class Counters(Protocol):
         """A refused request; `kind` is one of REFUSAL_KINDS."""
 
     def shed(self) -> None:
-        """A request that was refused because of load."""
+        """A request that was answered 503."""
 
     def closed_for_others(self) -> None:
         """A connection that was closed because there were too many."""

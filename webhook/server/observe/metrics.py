@@ -76,7 +76,10 @@ class Metrics:
         self._in_flight = gauge(
             "lease_webhook_in_flight", "Requests whose last byte has not come yet.", multiprocess_mode="livesum"
         )
-        self._shed = counter("lease_webhook_shed", "Requests answered with 503 because too many bytes were in flight.")
+        self._shed = counter(
+            "lease_webhook_shed",
+            "Requests answered with 503: too many bytes or requests were waiting, or a response took too long.",
+        )
         self._closed_for_others = counter(
             "lease_webhook_connections_closed",
             "Connections that were closed because there were too many, the longest idle first.",
@@ -160,7 +163,7 @@ class Metrics:
         self._closed_for_others.inc()
 
     def shed(self) -> None:
-        """Count a request that was refused because of load."""
+        """Count a request that was answered 503."""
         self._shed.inc()
 
     def show_in_flight(self, requests: int) -> None:
