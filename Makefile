@@ -61,7 +61,7 @@ e2e: $(READY) ## on real API servers with real clients (Go builds them once; the
 fence: $(READY) ## old leaders against a fence, on real API servers, into docs/fence-figures.md (15 minutes)
 	$(BIN)/python -m tests.e2e.fence $(FENCE)
 
-cluster: $(READY) ## real pods: on KUBECONFIG with IMAGE=, or as root on a node of its own (15 minutes); SHORT=1: 5 minutes
+cluster: $(READY) ## real pods: on KUBECONFIG with IMAGE=, or as root on a node of its own (15 to 30 minutes); SHORT=1: 5 minutes
 	$(BIN)/python -m tests.cluster $(if $(SHORT),--short) $(if $(IMAGE),--image=$(IMAGE)) $(CLUSTER)
 
 image: $(READY) ## build the image twice by buildah without a daemon and compare (root, Debian)

@@ -9,6 +9,8 @@ from tests.bench import results
 from tests.bench.table import Table
 from tests.cli import reading_costs
 from tests.cluster import table as cluster
+from tests.docs.pages import DOCS, ROOT
+from tests.e2e.condition_cases import DROPPED, REVIEWED
 from tests.live import hour
 
 DIRECTORIES = [pytest.param(results.BENCH, id="bench"), pytest.param(results.FAULTS, id="faults")]
@@ -39,6 +41,16 @@ def test_the_figures_of_commands_are_those_that_were_measured(target: str, file:
 def test_the_page_of_real_pods_shows_what_was_seen() -> None:
     results = msgspec.json.decode(cluster.RESULTS.read_bytes(), type=cluster.Results)
     assert cluster.PAGE.read_text() == cluster.page(results)
+
+
+@pytest.mark.parametrize("page", ["docs/design.md", "SECURITY.md", "webhook/doctor/renewal_terms.py"])
+def test_the_writes_against_the_match_condition_are_counted(page: str) -> None:
+    assert f" {len(DROPPED) + len(REVIEWED)} kinds of write" in (ROOT / page).read_text()
+
+
+def test_the_page_of_figures_counts_the_same_writes() -> None:
+    counted = f"{len(DROPPED)} kinds of plain renewals are not sent to us and {len(REVIEWED)} kinds of other writes are"
+    assert counted in (DOCS / "figures.md").read_text()
 
 
 def test_the_faults_begin_with_what_users_see() -> None:

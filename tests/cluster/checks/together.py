@@ -195,5 +195,6 @@ def _rights(world: World) -> Iterator[Row]:
         patch = json.dumps([{"op": "replace", "path": "/rules/0/resources", "value": [kind]}])
         world.kubectl.must("patch", "clusterrole", "lease-audit", "--type=json", f"--patch={patch}")
         status, printed = _next_job(world)
-        seen = f"the job {status}: {printed.strip()[-160:]}"
+        line = next((line for line in printed.splitlines() if said in line), printed.strip()[-160:])
+        seen = f"the job {status}: {line}"
         yield Row(f"the job with the right to list {kind} alone", seen, passed=status == outcome and said in printed)
