@@ -108,7 +108,7 @@ def test_text_of_a_lease_with_a_warning(run: Run) -> None:
         """\
 warned     review.json  Lease shop/checkout, steal
            warning: takeover-before-expiry: lease "shop/checkout" was taken from
-           "checkout-6d5f9c-x2x8p_1f0e", whose lease runs 11 s more: two may lead now
+           "checkout-6d5f9c-x2x8p_1f0e" 11 s before expiry: there may be two leaders
 1 evaluated: 1 allowed with warnings
 """,
         "",

@@ -60,7 +60,7 @@ def test_text_shows_what_is_denied_or_warned_and_counts_rules(run: Run) -> None:
         """\
 warned     recorded/2.json  Lease shop/checkout, steal
            warning: takeover-before-expiry: lease "shop/checkout" was taken from
-           "checkout-6d5f9c-x2x8p_1f0e", whose lease runs 11 s more: two may lead now
+           "checkout-6d5f9c-x2x8p_1f0e" 11 s before expiry: there may be two leaders
 
   rule                    standard
   takeover-before-expiry  1 warn

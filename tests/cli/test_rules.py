@@ -25,7 +25,7 @@ def test_one_rule_explained(rule: str, capsys: pytest.CaptureFixture[str]) -> No
     facts = dict(line.split(maxsplit=1) for line in out.splitlines() if line.startswith(("  source ", "  file ")))
     assert (Path(webhook.__file__).parents[1] / facts["file"]).is_file()
     assert facts["source"]
-    for title in ("Why", "Who trips over it", "How to fix"):
+    for title in ("Why", "Who is affected", "How to fix"):
         assert f"\n  {title}\n    " in out
     assert max(map(len, out.splitlines())) <= 100
 

@@ -19,7 +19,7 @@ FOLDER: Final = DOCS / "rules"
 _MARK: Final = "<!-- Written by `make docs` from webhook/rules. Do not edit. -->"
 _INTRODUCTION: Final = """# Rules
 
-One page for each rule: what it checks, why, who trips over it, how to fix the write, how to relax the rule.
+One page for each rule: what it checks, why, who is affected, how to fix the write, how to relax the rule.
 `lease-webhook rules ID` prints most of a page in a terminal.
 
 `standard` and `strict` are [presets](../policy.md#presets).
@@ -83,7 +83,7 @@ def page(rule: Described) -> Iterator[str]:
     yield f"| source | {rule.source} |"
     yield f"| code | `{rule.file}` |"
     yield from ("", "## Why", "", guidance.why)
-    yield from ("", "## Who trips over it", "", guidance.who)
+    yield from ("", "## Who is affected", "", guidance.who)
     if rule.id in texts():
         yield from ("", "What the writer sees (from a recorded review):", "", "```", texts()[rule.id], "```")
     yield from ("", "## How to fix", "", guidance.fix)

@@ -108,8 +108,8 @@ TEXTS = [
             "holder to release it"
         ),
         (
-            'lease "shop/checkout" was taken from "checkout-6d5f9c-x2x8p_1f0e", whose lease runs 11 s more: '
-            "two may lead now"
+            'lease "shop/checkout" was taken from "checkout-6d5f9c-x2x8p_1f0e" 11 s before expiry: '
+            "there may be two leaders"
         ),
         id="a steal",
     ),
@@ -122,8 +122,8 @@ TEXTS = [
             "holder to release it"
         ),
         (
-            'lease "shop/checkout" was taken from "checkout-6d5f9c-x2x8p_1f0e", whose lease runs 11 s more '
-            "by its own clock: two may lead now"
+            'lease "shop/checkout" was taken from "checkout-6d5f9c-x2x8p_1f0e" 11 s before expiry '
+            "by its holder's clock: there may be two leaders"
         ),
         id="a steal without stamps",
     ),
@@ -136,8 +136,8 @@ TEXTS = [
             "node; retry in 11 s, or ask the holder to release it"
         ),
         (
-            'lease "shop/checkout" was taken from "checkout-6d5f9c-x2x8p_1f0e", whose lease runs 11 s more: '
-            "two may lead now"
+            'lease "shop/checkout" was taken from "checkout-6d5f9c-x2x8p_1f0e" 11 s before expiry: '
+            "there may be two leaders"
         ),
         id="a node",
     ),
@@ -151,8 +151,8 @@ TEXTS = [
             "holder to release it"
         ),
         (
-            'lease "shop/checkout" was taken from "checkout-6d5f9c-x2x8p_1f0e", whose lease runs 11 s more: '
-            "two may lead now"
+            'lease "shop/checkout" was taken from "checkout-6d5f9c-x2x8p_1f0e" 11 s before expiry: '
+            "there may be two leaders"
         ),
         id="another namespace",
     ),
@@ -227,7 +227,10 @@ TEXTS = [
             'spec.leaseDurationSeconds: Forbidden: may not be removed while "checkout-6d5f9c-x2x8p_1f0e" '
             "holds the lease (11 s left); renew or release instead"
         ),
-        ('leaseDurationSeconds was removed while "checkout-6d5f9c-x2x8p_1f0e" holds the lease: another may lead too'),
+        (
+            'leaseDurationSeconds was removed while "checkout-6d5f9c-x2x8p_1f0e" holds the lease: '
+            "there may be two leaders"
+        ),
         id="duration removed",
     ),
     pytest.param(
@@ -237,7 +240,7 @@ TEXTS = [
             'spec.renewTime: Forbidden: may not be removed while "checkout-6d5f9c-x2x8p_1f0e" holds the '
             "lease (11 s left); renew or release instead"
         ),
-        ('renewTime was removed while "checkout-6d5f9c-x2x8p_1f0e" holds the lease: another may lead too'),
+        ('renewTime was removed while "checkout-6d5f9c-x2x8p_1f0e" holds the lease: there may be two leaders'),
         id="renewTime removed",
     ),
     pytest.param(
@@ -249,7 +252,7 @@ TEXTS = [
         ),
         (
             'leaseDurationSeconds decreased from 15 to 1 while "checkout-6d5f9c-x2x8p_1f0e" holds the lease: '
-            "another may lead too"
+            "there may be two leaders"
         ),
         id="duration lowered",
     ),
@@ -262,7 +265,7 @@ TEXTS = [
         ),
         (
             'leaseDurationSeconds decreased from 4 to 1 while "checkout-6d5f9c-x2x8p_1f0e" holds the lease: '
-            "another may lead too"
+            "there may be two leaders"
         ),
         id="duration of an expired lease lowered",
     ),
@@ -270,10 +273,10 @@ TEXTS = [
         "transitions-jump",
         update(put("spec.leaseTransitions", 2147483647)),
         (
-            "spec.leaseTransitions: Invalid value: 2147483647: must not jump to 1000000000 or more, which "
-            "would overflow and freeze the lease; write 6"
+            "spec.leaseTransitions: Invalid value: 2147483647: must not jump to 1000000000 or more, from "
+            "which the counter overflows and no one else can take the lease; write 6"
         ),
-        "leaseTransitions jumped from 5 to 2147483647: at 2147483647 it overflows and freezes the lease",
+        "leaseTransitions jumped from 5 to 2147483647: at 2147483647 it overflows and no takeover succeeds",
         id="a jump to the end",
     ),
     pytest.param(
@@ -365,7 +368,10 @@ TEXTS = [
             '"checkout-6d5f9c-x2x8p_1f0e" may do, not pod "other-1"; delete the pod of '
             '"checkout-6d5f9c-x2x8p_1f0e", or wait 11 s'
         ),
-        'lease "shop/checkout" was released for "checkout-6d5f9c-x2x8p_1f0e" 11 s early: two may lead now',
+        (
+            'lease "shop/checkout" was released on behalf of "checkout-6d5f9c-x2x8p_1f0e" 11 s before expiry: '
+            "there may be two leaders"
+        ),
         id="a release by another pod",
     ),
     pytest.param(
@@ -376,7 +382,10 @@ TEXTS = [
             '"checkout-6d5f9c-x2x8p_1f0e" may do, not "system:serviceaccount:guest:intruder" of another '
             'namespace; delete the pod of "checkout-6d5f9c-x2x8p_1f0e", or wait 11 s'
         ),
-        'lease "shop/checkout" was released for "checkout-6d5f9c-x2x8p_1f0e" 11 s early: two may lead now',
+        (
+            'lease "shop/checkout" was released on behalf of "checkout-6d5f9c-x2x8p_1f0e" 11 s before expiry: '
+            "there may be two leaders"
+        ),
         id="a release from another namespace",
     ),
     pytest.param(
@@ -489,22 +498,25 @@ TEXTS = [
         "live-lease-deleted",
         deleted(),
         (
-            'metadata: Forbidden: the lease is held by "checkout-6d5f9c-x2x8p_1f0e" and runs 11 s more; stop '
-            "its holder first, or delete again after that"
+            'metadata: Forbidden: the lease is held by "checkout-6d5f9c-x2x8p_1f0e" for another 11 s; stop '
+            "its holder first, or delete the lease after that"
         ),
-        'lease "shop/checkout" of "checkout-6d5f9c-x2x8p_1f0e" was deleted 11 s early: two may lead now',
+        (
+            'lease "shop/checkout" of "checkout-6d5f9c-x2x8p_1f0e" was deleted 11 s before expiry: '
+            "there may be two leaders"
+        ),
         id="a live lease deleted",
     ),
     pytest.param(
         "live-lease-deleted",
         deleted(old=[STAMPLESS]),
         (
-            'metadata: Forbidden: the lease is held by "checkout-6d5f9c-x2x8p_1f0e" and runs 11 s more by '
-            "its own clock; stop its holder first, or delete again after that"
+            'metadata: Forbidden: the lease is held by "checkout-6d5f9c-x2x8p_1f0e" for another 11 s by '
+            "its holder's clock; stop its holder first, or delete the lease after that"
         ),
         (
-            'lease "shop/checkout" of "checkout-6d5f9c-x2x8p_1f0e" was deleted 11 s early by its own clock: '
-            "two may lead now"
+            'lease "shop/checkout" of "checkout-6d5f9c-x2x8p_1f0e" was deleted 11 s before expiry by its '
+            "holder's clock: there may be two leaders"
         ),
         id="a live lease without stamps deleted",
     ),

@@ -98,7 +98,7 @@ def described() -> dict[str, Described]:
 
 def markdown() -> list[str]:
     """A table of all rules, as lines of Markdown."""
-    head = ["| rule | on | it says | standard | strict |", "|---|---|---|---|---|"]
+    head = ["| rule | on | summary | standard | strict |", "|---|---|---|---|---|"]
     cells = (
         (f"`{rule.id}`", _kinds(rule), rule.summary.replace("|", "\\|"), *_modes(rule.id))
         for rule in described().values()
@@ -128,7 +128,7 @@ def _as_json(rule: Described) -> dict[str, Any]:
 def _listed() -> list[str]:
     rows = [(rule.id, *_modes(rule.id), rule.summary) for rule in described().values()]
     note = "observe denies nothing: what strict would deny becomes a warning; the rest is as in standard."
-    return [*table([("rule", *PRESETS, "it says"), *rows], by=0, columns=width()), "", *indent(note, 0).splitlines()]
+    return [*table([("rule", *PRESETS, "summary"), *rows], by=0, columns=width()), "", *indent(note, 0).splitlines()]
 
 
 def _explained(rule: Described) -> list[str]:
@@ -148,7 +148,7 @@ def _explained(rule: Described) -> list[str]:
     for paragraph in filter(None, rule.text.partition("\n")[2].strip().split("\n\n")):
         lines += ["", indent(" ".join(paragraph.split()), 2)]
     guidance = GUIDANCE[rule.id]
-    for title, text in (("Why", guidance.why), ("Who trips over it", guidance.who), ("How to fix", guidance.fix)):
+    for title, text in (("Why", guidance.why), ("Who is affected", guidance.who), ("How to fix", guidance.fix)):
         lines += ["", indent(paint.bold(title), 2), indent(text, 4)]
     return lines
 

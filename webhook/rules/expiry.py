@@ -78,7 +78,7 @@ class Expiry(Struct, frozen=True, gc=False):
     @property
     def whose_clock(self) -> str:
         """The end of a clause about the time left: empty, or that it is by the holder's clock for lack of a stamp."""
-        return "" if self.from_stamps else " by its own clock"
+        return "" if self.from_stamps else " by its holder's clock"
 
     @property
     def seconds_left(self) -> int:

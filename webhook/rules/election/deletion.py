@@ -23,12 +23,12 @@ def live_lease_is_not_deleted(change: LeaseChange) -> Iterable[Finding]:
     expiry = change.expiry
     clock = change.expiry.whose_clock
     detail = (
-        f"the lease is held by {quote(change.old_holder)} and runs {expiry.seconds_left} s more{clock}; "
-        "stop its holder first, or delete again after that"
+        f"the lease is held by {quote(change.old_holder)} for another {expiry.seconds_left} s{clock}; "
+        "stop its holder first, or delete the lease after that"
     )
     lease = f"{change.request.namespace}/{change.request.name}"
     happened = Statement(
-        f"lease {{0}} of {{1}} was deleted {expiry.seconds_left} s early{clock}: two may lead now",
+        f"lease {{0}} of {{1}} was deleted {expiry.seconds_left} s before expiry{clock}: there may be two leaders",
         (lease, change.old_holder),
     )
     return (Finding(forbidden("metadata", detail), without_stamps=not expiry.from_stamps, happened=happened),)

@@ -65,7 +65,7 @@ def _shortened(change: LeaseChange, name: str, may_not: str, was: str) -> Findin
             f"spec.{name}",
             f"{may_not} while {quote(change.old_holder)} holds the lease{remaining}; renew or release instead",
         ),
-        happened=Statement(f"{name} {was} while {{0}} holds the lease: another may lead too", (change.old_holder,)),
+        happened=Statement(f"{name} {was} while {{0}} holds the lease: there may be two leaders", (change.old_holder,)),
     )
 
 

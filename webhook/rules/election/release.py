@@ -44,8 +44,10 @@ def _finding(change: LeaseChange, who: str) -> tuple[Finding, ...]:
         f"delete the pod of {holder}, or wait {change.expiry.seconds_left} s"
     )
     lease = f"{change.request.namespace}/{change.request.name}"
-    early = f"{change.expiry.seconds_left} s early{change.expiry.whose_clock}"
-    happened = Statement(f"lease {{0}} was released for {{1}} {early}: two may lead now", (lease, change.old_holder))
+    early = f"{change.expiry.seconds_left} s before expiry{change.expiry.whose_clock}"
+    happened = Statement(
+        f"lease {{0}} was released on behalf of {{1}} {early}: there may be two leaders", (lease, change.old_holder)
+    )
     return (
         Finding(
             forbidden("spec.holderIdentity", detail),

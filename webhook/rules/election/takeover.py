@@ -46,9 +46,9 @@ def live_lease_is_not_taken_across_namespaces(change: LeaseChange) -> Iterable[F
 
 def _finding(change: LeaseChange, addition: str) -> tuple[Finding, ...]:
     lease = f"{change.request.namespace}/{change.request.name}"
-    left = f"{change.expiry.seconds_left} s more{change.expiry.whose_clock}"
+    early = f"{change.expiry.seconds_left} s before expiry{change.expiry.whose_clock}"
     happened = Statement(
-        f"lease {{0}} was taken from {{1}}, whose lease runs {left}: two may lead now", (lease, change.old_holder)
+        f"lease {{0}} was taken from {{1}} {early}: there may be two leaders", (lease, change.old_holder)
     )
     return (
         Finding(

@@ -17,7 +17,7 @@ _TAKEN: Final = frozenset({Event.TAKEOVER, Event.STEAL})
 
 
 def transitions_do_not_jump(change: LeaseChange) -> Iterable[Finding]:
-    """spec.leaseTransitions must not increase by more than 1 beyond the limit.
+    """spec.leaseTransitions must not increase by more than 1 (a warning), nor jump to 1000000000 or more (a denial).
 
     client-go writes int32(count + 1): after 2147483647 every takeover is refused.
     """
@@ -30,10 +30,11 @@ def transitions_do_not_jump(change: LeaseChange) -> Iterable[Finding]:
         return NOTHING
     if new >= limits.deny_from:
         detail = (
-            f"must not jump to {limits.deny_from} or more, which would overflow and freeze the lease; write {old + 1}"
+            f"must not jump to {limits.deny_from} or more, from which the counter overflows and no one else can take "
+            f"the lease; write {old + 1}"
         )
         happened = Statement(
-            f"leaseTransitions jumped from {old} to {new}: at 2147483647 it overflows and freezes the lease"
+            f"leaseTransitions jumped from {old} to {new}: at 2147483647 it overflows and no takeover succeeds"
         )
         return (Finding(invalid(_FIELD, new, detail), happened=happened),)
     if change.is_create or new <= old + limits.warn_jump_above:
