@@ -166,7 +166,7 @@ def running(tls_dir: Path, **options: Any) -> Iterator[Server]:
 
 def _workers_that_serve(server: Server) -> int:
     """Each worker says which policy holds, or that none does, just before it listens."""
-    return len(server.said("evaluating by a policy")) + len(server.said("the policy is off: every write is allowed"))
+    return len(server.said("policy in use")) + len(server.said("the policy is off: every write is allowed"))
 
 
 def wait_until(happened: Any, what: str, patience: float = PATIENCE) -> None:

@@ -15,8 +15,8 @@ def test_a_worker_starts_while_no_file_can_grow(tmp_path: Path) -> None:
         for pid in (server.process.pid, *server.workers()):
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, 0))
         os.kill(server.workers()[0], signal.SIGKILL)
-        server.wait_for_line("evaluating by a policy", 3)
-        server.wait_for_line("the counts of this worker cannot be shared")
+        server.wait_for_line("policy in use", 3)
+        server.wait_for_line("the metrics of this worker cannot be shared")
         assert all(server.post(to_bytes(make_review()))[0] == 200 for _ in range(8))
         assert server.probe("/readyz") == (200, "ok\n")
         assert all(server.probe("/metrics")[0] == 200 for _ in range(4))

@@ -85,7 +85,7 @@ def test_a_killed_worker_is_replaced_and_its_gauges_are_forgotten(tls_dir: Path)
     with running(tls_dir, workers=2) as server:
         victim = server.workers()[0]
         os.kill(victim, signal.SIGKILL)
-        server.wait_for_line("evaluating by a policy", 3)
+        server.wait_for_line("policy in use", 3)
         assert server.post(REVIEW)[0] == 200
         assert server.metric('lease_webhook_build_info{version="0.2.0"}') == 1
         assert server.metric("lease_webhook_in_flight") == 0
@@ -95,7 +95,7 @@ def test_a_worker_that_starts_while_the_certificate_is_broken_serves_the_last_go
     with running(tls_dir, workers=1) as server:
         (tls_dir / "tls.crt").write_text("broken")
         os.kill(server.workers()[0], signal.SIGKILL)
-        server.wait_for_line("evaluating by a policy", 2)
+        server.wait_for_line("policy in use", 2)
         assert server.post(REVIEW)[0] == 200
         status, why = server.probe("/readyz")
         assert status == 200, why

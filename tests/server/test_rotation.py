@@ -49,8 +49,8 @@ class Secret:
 
 
 def refusals(server: Server, problem: str) -> list[str]:
-    """What workers said about certificates that they did not take."""
-    lines = server.said("the certificate is not taken; the last good one stays")
+    """What workers reported about certificates that they rejected."""
+    lines = server.said("certificate rejected; the last good one stays in use")
     return [line["problem"] for line in lines if problem in line["problem"]]
 
 
@@ -126,10 +126,10 @@ def test_missing_files_change_nothing(tmp_path: Path) -> None:
         assert served(server) == first
 
 
-def test_a_certificate_that_ends_soon_is_served_and_said_loudly(tmp_path: Path) -> None:
+def test_a_certificate_that_expires_soon_is_served_and_reported(tmp_path: Path) -> None:
     make_certificates(tmp_path, days=0.5)
     with running(tmp_path, **QUICK) as server:
-        server.wait_for_line("the certificate ends soon")
+        server.wait_for_line("certificate expires soon")
         assert server.post(REVIEW)[0] == 200
         status, page = server.probe("/readyz")
         assert (status, page.splitlines()[0]) == (200, "ok")
@@ -151,7 +151,7 @@ def test_a_certificate_that_has_expired_at_the_start_is_served_and_not_ready(tmp
         assert server.post(REVIEW)[0] == 200
 
 
-def test_the_kill_switch_is_told_until_it_is_removed(tmp_path: Path) -> None:
+def test_the_kill_switch_is_reported_until_it_is_removed(tmp_path: Path) -> None:
     make_certificates(tmp_path)
     policy = tmp_path / "policy.yaml"
     policy.write_text("apiVersion: lease-webhook/v1\nmode: off\n")
@@ -160,7 +160,7 @@ def test_the_kill_switch_is_told_until_it_is_removed(tmp_path: Path) -> None:
         warning = "warning: policy: mode is off, every write is allowed; remove it to evaluate writes again"
         assert server.probe("/readyz") == (200, f"ok\n{warning}\n")
         policy.write_text("apiVersion: lease-webhook/v1\n")
-        server.wait_for_line("evaluating by a policy")
+        server.wait_for_line("policy in use")
         assert server.probe("/readyz") == (200, "ok\n")
 
 
@@ -170,9 +170,9 @@ def test_a_policy_file_that_changes(tmp_path: Path) -> None:
     policy.write_text("apiVersion: lease-webhook/v1\npreset: standard\n")
     with running(tmp_path, policy=str(policy), **QUICK) as server:
         policy.write_text("apiVersion: lease-webhook/v1\npreset: strict\n")
-        assert server.wait_for_line("evaluating by a policy", 2)[1]["preset"] == "strict"
+        assert server.wait_for_line("policy in use", 2)[1]["preset"] == "strict"
         policy.write_text("preset: nonsense\n")
-        server.wait_for_line("the policy file is refused; the old policy stays")
+        server.wait_for_line("policy file rejected; the last good policy stays in use")
         status, page = server.probe("/readyz")
         assert (status, page.splitlines()[0]) == (200, "ok"), "every replica mounts the same file"
         assert page.splitlines()[1].startswith("warning: policy: ")

@@ -1,1 +1,1 @@
-"""The shell that serves: HTTP, TLS, files, the clock, metrics and logs."""
+"""The server: HTTP, TLS, files, the clock, metrics and logs."""

@@ -31,12 +31,12 @@ CHALLENGE: Final = b"www-authenticate: Bearer\r\n"
 _CLAIMS: Final = "kubernetes.io"
 _EVERY_GROUP: Final = "*"
 _CHECKS: Final[Checks] = {"require": ["aud", "exp", "iat", "iss", "sub"]}
-_REFUSED: Final = "this is not a token of an API server"
+_REFUSED: Final = "not an API server's token"
 _REASONS: Final[dict[type[Exception], str]] = {
     jwt.ExpiredSignatureError: "the token has expired",
     jwt.ImmatureSignatureError: "the token is not valid yet",
     jwt.InvalidAudienceError: "the token is for another audience",
-    jwt.InvalidIssuerError: "the token is of another issuer",
+    jwt.InvalidIssuerError: "the token has another issuer",
     jwt.InvalidSignatureError: "the token has a wrong signature",
 }
 

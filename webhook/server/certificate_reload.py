@@ -106,14 +106,14 @@ class CertificateReloader:
         """A context that only selects: each handshake gets the newest good pair, with SNI and without."""
         if self._context is None:
             raise Unusable("no certificate is loaded")
-        shell = self._context
+        listening = self._context
 
-        def select(connection: ssl.SSLObject, _name: str | None, _shell: ssl.SSLContext) -> None:
+        def select(connection: ssl.SSLObject, _name: str | None, _listening: ssl.SSLContext) -> None:
             if self._context is not None:
                 connection.context = self._context
 
-        shell.sni_callback = select
-        return shell
+        listening.sni_callback = select
+        return listening
 
     def _serve(self, pair: Pair, client_ca: bytes, certificate: Certificate) -> None:
         """Build a context from exactly these bytes; raises ssl.SSLError and leaves everything as it was."""
@@ -139,8 +139,8 @@ class CertificateReloader:
     def _refuse(self, problem: str) -> None:
         if problem != self._problem:
             there_is_one = self.current is not None or (self._memory / LAST_GOOD).exists()
-            stays = "; the last good one stays" if there_is_one else ""
-            LOG.error("the certificate is not taken%s", stays, extra={"fields": {"problem": problem}})
+            stays = "; the last good one stays in use" if there_is_one else ""
+            LOG.error("certificate rejected%s", stays, extra={"fields": {"problem": problem}})
             self._on_reload("failure")
         self._problem = problem
 
@@ -148,7 +148,7 @@ class CertificateReloader:
         now = _now()
         if self.current and now >= self.current.not_after - WARN_BEFORE_EXPIRY and now >= self._log_expiry_at:
             self._log_expiry_at = now + _TIME_BETWEEN_LINES
-            LOG.error("the certificate ends soon", extra={"fields": {"not_after": f"{self.current.not_after:%FT%TZ}"}})
+            LOG.error("certificate expires soon", extra={"fields": {"not_after": f"{self.current.not_after:%FT%TZ}"}})
 
     def _client_ca_pem(self) -> bytes:
         if self._client_ca is None:

@@ -16,7 +16,7 @@ STUCK_WORKER_SECONDS: Final = 30
 
 
 class Options(Struct, frozen=True):
-    """What an operator chooses; texts that are "" are not given. Times are seconds."""
+    """What an operator chooses; `""` means not set. Times are seconds."""
 
     bind: str = "127.0.0.1:8443"
     tls_dir: str = "certs"

@@ -113,7 +113,7 @@ class WorkerServices:
         if self._policy_file.current.mode is Mode.OFF:
             warnings.append("policy: mode is off, every write is allowed; remove it to evaluate writes again")
         if self._tokens and self._tokens.problem:
-            warnings.append(f"keys of tokens: {self._tokens.problem}; the last good ones are in use")
+            warnings.append(f"token keys: {self._tokens.problem}; the last good ones are in use")
         return Readiness(self.certificates.reasons(), warnings + self.certificates.warnings())
 
     def show_counts(self) -> None:
@@ -152,7 +152,7 @@ class WorkerServices:
             return
         self._metrics.reloaded("policy", result)
         if problem := self._policy_file.error:
-            LOG.error("the policy file is refused; the old policy stays", extra={"fields": {"problem": problem}})
+            LOG.error("policy file rejected; the last good policy stays in use", extra={"fields": {"problem": problem}})
         else:
             self._use_policy()
 
@@ -164,7 +164,7 @@ class WorkerServices:
         if policy.mode is Mode.OFF:
             LOG.error("the policy is off: every write is allowed", extra={"fields": fields})
         else:
-            LOG.info("evaluating by a policy", extra={"fields": fields})
+            LOG.info("policy in use", extra={"fields": fields})
 
 
 def guarded(work: Callable[[], object]) -> None:

@@ -100,10 +100,10 @@ class _Killer(threading.Thread):
             victim = min(before)
             os.kill(victim, signal.SIGKILL)
             began = time.monotonic()
-            log = self._server.log.count("evaluating by a policy")
+            log = self._server.log.count("policy in use")
             while time.monotonic() - began < 10:
                 # A worker says this line when it is about to listen.
-                if self._server.log.count("evaluating by a policy") > log:
+                if self._server.log.count("policy in use") > log:
                     break
                 time.sleep(0.01)
             self.back_seconds.append(time.monotonic() - began)

@@ -49,7 +49,7 @@ class Turns:
             loop.call_soon(self._serve, loop)
 
     def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
-        # Not the loop's time, which stands still within a turn.
+        # Not the loop's time, which does not advance within a turn.
         until = time.monotonic() + TURN_SECONDS
         while self._waiting and time.monotonic() < until:
             connection, _ = self._waiting.popitem(last=False)

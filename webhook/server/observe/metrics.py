@@ -45,7 +45,7 @@ def make_metrics() -> "Metrics":
     try:
         return Metrics()
     except OSError as error:
-        LOG.error("the counts of this worker cannot be shared", extra={"fields": {"problem": str(error)}})
+        LOG.error("the metrics of this worker cannot be shared", extra={"fields": {"problem": str(error)}})
         for begun in Path(os.environ[DIRECTORY]).glob(f"*_{os.getpid()}.db"):
             begun.unlink()  # an empty one would break every worker's exposition
         values.ValueClass = values.MutexValue
