@@ -67,7 +67,7 @@ def _skipped(reason: str, *, required: bool) -> int:
     if required:
         print(f"FAILED: {reason}", file=sys.stderr)
         return 1
-    print(f"\n*** make cluster is skipped, nothing was proven in pods: {reason} ***\n", file=sys.stderr)
+    print(f"\n*** make cluster is skipped, nothing was tested in pods: {reason} ***\n", file=sys.stderr)
     return 0
 
 

@@ -127,7 +127,7 @@ FAULTS = (
         no_pod,
     ),
     Fault(
-        "a foreign pod sends what is no review, and bodies that do not end",
+        "another pod sends bodies that are not reviews, and bodies that do not end",
         ("LeaseWebhookMalformedBody", "LeaseWebhookSheds"),
         abused,
     ),

@@ -24,13 +24,14 @@ NEIGHBORS = f"""\
 ## Alerts and the dashboard
 
 Prometheus Operator reads the ServiceMonitor and the PrometheusRule of the component `monitoring`, and Prometheus runs
-with the configuration that it makes. The Deployment's pods and kube-apiserver are scraped. Spans of time are divided by
+with the configuration that it makes. The Deployment's pods and kube-apiserver are scraped. Durations are divided by
 {FACTOR}: `for: 1h` is three minutes, `[10m]` is 30 s, a scrape comes every 1.5 s; thresholds are as shipped. Alerts of
-the component `audit-alerts` need kube-state-metrics, which cannot be had as a Go module; they were not tried here.
+the component `audit-alerts` need kube-state-metrics, which this suite does not run; promtool tests them
+(`make manifests`).
 
-What the queries of the dashboard gave in that time, over all faults of the table. This is no Grafana, which cannot be
-had here: matplotlib drew it from Prometheus' answers, one plot for each panel that has data. `make test` holds the
-dashboard's JSON against Grafana's published schema.
+What the queries of the dashboard gave in that time, over all faults of the table. Drawn by matplotlib from Prometheus'
+answers, not by Grafana: one plot for each panel that has data. `make test` compares the dashboard's JSON with Grafana's
+published schema.
 
 ![Ten plots, one for each panel of the dashboard with data, over the minutes of the run.](images/dashboard.svg)
 
@@ -77,13 +78,13 @@ def page(results: Results) -> str:
     """The page in docs/."""
     again = ", ".join(f"{CHECKS[name].title.lower()} ({name}) on {at}" for name, at in results.repeated.items())
     return (
-        "# Proven in real pods\n\n"
+        "# What real pods showed\n\n"
         f"Made by `make cluster` on {results.day} in {results.minutes:.0f} minutes "
         f"on Kubernetes {results.version}, "
         f"{results.cores} cores. {OURS if results.ours else 'A cluster that was given.'}\n"
         f"The image: `{results.image}`{', the digest of two builds' if results.ours else ''}.\n"
-        f"{f'Run again later, alone: {again}.{chr(10)}' if again else ''}\n"
-        "Under load means: four writers, each of its own lease in a namespace that fails closed (component `strict`), "
+        f"{f'Repeated separately: {again}.{chr(10)}' if again else ''}\n"
+        "Under load: four writers, each with its own lease in a namespace that fails closed (component `strict`), "
         "every write reviewed.\nA write that no pod reviewed is a failed write. "
         "None may fail, except where a process is ended or stopped in the middle of a review.\n"
         "Times were taken on a busy machine: read them as upper limits.\n\n"

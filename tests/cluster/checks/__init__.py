@@ -1,1 +1,1 @@
-"""What is proven, one module for each subject; each check yields rows."""
+"""What is tested, one module for each subject; each check yields rows."""

@@ -93,7 +93,7 @@ def openshift(world: World) -> Iterator[Row]:
     wait_for("the proof is refused", world.is_enforced, 60, 0.5)
     users = {world.python(name, "import os; print(os.getuid(), os.getgroups())").strip() for name in world.names()}
     yield Row(
-        "overlay openshift; service-ca cannot be had, so its Secret and caBundle were written by hand",
+        "overlay openshift; service-ca was not available, so its Secret and caBundle were written by hand",
         f"both pods run as user and groups {', '.join(sorted(users))}; the proof is refused",
         passed=len(users) == 1 and users.pop().startswith(f"{RESTRICTED} "),
     )

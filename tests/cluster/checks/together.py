@@ -190,7 +190,7 @@ def _rights(world: World) -> Iterator[Row]:
     yield Row(f"rights of the job's account, of {len(asked)} asked for", ", ".join(allowed) or "none", passed=passed)
     for kind, outcome, said in (
         ("leases", "succeeded", "candidates were not read"),
-        ("leasecandidates", "failed", "answered 403 for /apis/coordination.k8s.io/v1/leases"),
+        ("leasecandidates", "failed", "returned 403 for /apis/coordination.k8s.io/v1/leases"),
     ):
         patch = json.dumps([{"op": "replace", "path": "/rules/0/resources", "value": [kind]}])
         world.kubectl.must("patch", "clusterrole", "lease-audit", "--type=json", f"--patch={patch}")

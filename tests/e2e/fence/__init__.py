@@ -1,1 +1,1 @@
-"""The fence, proven on real API servers: controllers that lose their lease and go on writing."""
+"""The fence, tested on real API servers: controllers that lose their lease and go on writing."""

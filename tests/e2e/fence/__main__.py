@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         program, everything = fence_program(), _chosen(options.kubernetes)
     except MissingToolchainError as missing:
-        print(f"FAILED, nothing was proven: {missing}", file=sys.stderr)
+        print(f"FAILED, nothing was tested: {missing}", file=sys.stderr)
         return 1
     begin = dt.datetime.now(dt.UTC)
     costs = [] if options.only else [cost_on(one) for one in all_binaries(options.kubernetes)]

@@ -33,10 +33,10 @@ The time to the first accepted write has two parts with controller-runtime: it s
 _OF_COSTS: Final = f"""
 ## What a write costs
 
-A write of the holder's pod takes so much longer with a fence, and with a policy that has the same match and the same
-Lease as its parameter but only the expression `true`: what an API server asks for such a policy at all. Medians of the
+How much longer a write of the holder's pod takes with a fence, and with a policy that has the same match and the same
+Lease as its parameter but only the expression `true`, which is the minimum cost of such a policy. Medians of the
 differences to the same write without a policy, in the quietest round, and those of all rounds; nothing else ran on that
-API server. The bar is +{MOST_ADDED} ms; it is not asked of v1.31, which upstream no longer maintains.
+API server. The bar is +{MOST_ADDED} ms; it does not apply to v1.31, which upstream no longer maintains.
 
 | Kubernetes | the fence | a policy that allows everything | |
 |---|---|---|---|"""

@@ -1,1 +1,1 @@
-"""What is proven, topic by topic: a module with `run`, and a line in `topic_list`."""
+"""What is tested, topic by topic: a module with `run`, and a line in `topic_list`."""
