@@ -224,15 +224,15 @@ def test_lines_of_reviews(run: Run) -> None:
 
 def test_a_review_is_judged_byte_for_byte(run: Run) -> None:
     body = to_bytes(make_review()).replace(b":15,", b':15,"leaseDurationSeconds":0,')
-    Path("twins.json").write_bytes(body)
-    assert run("twins.json")[0] == 1
+    Path("repeated.json").write_bytes(body)
+    assert run("repeated.json")[0] == 1
 
 
-def test_a_key_that_stands_twice_in_a_manifest_is_unreadable(run: Run) -> None:
-    Path("twins.json").write_bytes(to_bytes(make_lease()).replace(b":15,", b':15,"leaseDurationSeconds":0,'))
-    code, out, _ = run("twins.json")
+def test_a_key_that_appears_twice_in_a_manifest_is_unreadable(run: Run) -> None:
+    Path("repeated.json").write_bytes(to_bytes(make_lease()).replace(b":15,", b':15,"leaseDurationSeconds":0,'))
+    code, out, _ = run("repeated.json")
     assert code == 2
-    assert "'leaseDurationSeconds' stands twice" in out
+    assert "'leaseDurationSeconds' appears twice" in out
 
 
 def test_directories_are_searched_and_indexes_left_out(run: Run) -> None:

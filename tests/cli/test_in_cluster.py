@@ -89,7 +89,7 @@ def test_candidates_that_may_not_be_read_are_a_note(server: None, monkeypatch: p
     notes: list[str] = []
     assert len(list(in_cluster.objects(notes))) == 3
     (note,) = notes
-    assert note.startswith("candidates were not read: the API server answered 403 for /apis/")
+    assert note.startswith("candidates were not read: the API server returned 403 for /apis/")
 
 
 def test_one_namespace(server: None) -> None:
@@ -104,7 +104,7 @@ def test_pods_and_nodes_if_wanted(server: None) -> None:
 
 def test_leases_that_may_not_be_read_are_a_failure(server: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ApiServer, "leases", 403)
-    with pytest.raises(Failure, match="answered 403 for /apis/"):
+    with pytest.raises(Failure, match="returned 403 for /apis/"):
         list(in_cluster.objects([]))
 
 

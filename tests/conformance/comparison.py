@@ -68,7 +68,7 @@ def left_out(case: Case) -> str:
     if case["expected"]["precheck"]:
         return "left out: refused before validation (precheck)"
     if any(_repeats_a_key(text) for text in texts):
-        return "left out: a key stands twice in one object"
+        return "left out: a key appears twice in one object"
     if any(_has_a_lone_surrogate(text) for text in texts):
         return "left out: a lone surrogate"
     return ""

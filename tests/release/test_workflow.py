@@ -59,7 +59,7 @@ def test_a_place_and_a_tag_that_disagree_are_named() -> None:
 QUESTIONS = [
     "Which writes are refused that were not?",
     "Which objects must be applied again?",
-    "Which settings or flags have gone?",
+    "Which settings or flags were removed?",
     "In what order, and how back?",
     "Which Kubernetes versions?",
 ]

@@ -1,1 +1,1 @@
-"""The shell that people type at: one module for each command of `lease-webhook`."""
+"""The command line: one module for each command of `lease-webhook`."""

@@ -49,7 +49,7 @@ def objects(notes: list[str], *, namespace: str = "", with_pods: bool = False) -
 
 class _RefusedError(Failure):
     def __init__(self, status: int, path: str) -> None:
-        super().__init__(f"the API server answered {status} for {path}")
+        super().__init__(f"the API server returned {status} for {path}")
         self.status = status
 
 
@@ -76,7 +76,7 @@ class _Server:
             try:
                 following = json.loads(body)["metadata"].get("continue", "")
             except (ValueError, KeyError, AttributeError, RecursionError):
-                raise Failure(f"the API server answered no list for {path}") from None
+                raise Failure(f"the API server did not return a list for {path}") from None
             if not following:
                 return
 

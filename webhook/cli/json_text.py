@@ -24,7 +24,7 @@ def objects(text: str, first_line: int = 1) -> Iterator[tuple[str, object]]:
     """(text, value) of each document; only a review keeps its text, and a List gives its items.
 
     Raises:
-        NotJsonError: broken JSON, or a key that stands twice; before anything was given.
+        NotJsonError: broken JSON, or a key that appears twice; before anything was given.
 
     """
     try:
@@ -54,7 +54,7 @@ def _documents(text: str) -> Iterator[tuple[str, object]]:
     while place < len(text):
         try:
             value, end = _STRICT.raw_decode(text, place)
-        except _TwinError:
+        except _RepeatedKeyError:
             value, end = _LENIENT.raw_decode(text, place)
             if not is_review(value):
                 raise
@@ -68,17 +68,17 @@ def _after_blanks(text: str, place: int) -> int:
     return found.end()
 
 
-class _TwinError(ValueError):
+class _RepeatedKeyError(ValueError):
     pass
 
 
-def _without_twins(pairs: list[tuple[str, Any]]) -> Object:
+def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> Object:
     found = dict(pairs)
     if len(found) < len(pairs):
         (key, _), *_ = Counter(key for key, _ in pairs).most_common(1)
-        raise _TwinError(f"the key {key!r} stands twice")
+        raise _RepeatedKeyError(f"key {key!r} appears twice")
     return found
 
 
-_STRICT: Final = json.JSONDecoder(object_pairs_hook=_without_twins)
+_STRICT: Final = json.JSONDecoder(object_pairs_hook=_without_repeated_keys)
 _LENIENT: Final = json.JSONDecoder()

@@ -143,7 +143,7 @@ class Suspicions(Struct):
 
     def _by_history(self, seen: Observation) -> Iterator[str]:
         if seen.act in READS or not seen.is_stored:
-            return  # nobody takes a lease by it, and anyone may ask for any name
+            return  # a read takes no lease, and anyone may ask for any name
         history = self.histories.setdefault(seen.origin, ClusterHistory())
         key = (seen.namespace, seen.name)
         before = _steals(history, key)
