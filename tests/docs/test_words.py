@@ -1,6 +1,10 @@
-"""The documents use the words of the field, in American spelling."""
+"""The documents, and what the code says of itself, use the words of the field, in American spelling."""
 
+import ast
+import io
 import re
+import tokenize
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,10 +30,45 @@ PAGES = [
 ]
 
 
+MODULES = sorted((ROOT / "webhook").rglob("*.py"))
+
+
+def avoided_words(text: str) -> list[str]:
+    """The words of a text that have a better one, with that."""
+    return [
+        f'"{found}": write {better}'
+        for better, avoided in AVOIDED.items()
+        for found in (match[0] for match in re.finditer(rf"\b{avoided}\b", text, re.IGNORECASE))
+    ]
+
+
+def remarks(module: Path) -> Iterator[str]:
+    """The comments and docstrings of a module, also those of attributes."""
+    text = module.read_text()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(docstring))):
+                yield docstring
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_uses_the_words_of_the_field(page: Path) -> None:
-    text = prose(page)
-    for better, avoided in AVOIDED.items():
-        found = re.search(rf"\b{avoided}\b", text, re.IGNORECASE)
-        if found:
-            pytest.fail(f'"{found[0]}": write {better}')
+    assert avoided_words(prose(page)) == []
+
+
+def test_docstrings_and_comments_use_the_words_of_the_field() -> None:
+    found = {str(module.relative_to(ROOT)): avoided_words("\n".join(remarks(module))) for module in MODULES}
+    assert {name: words for name, words in found.items() if words} == {}
+
+
+def test_a_remark_with_another_word_is_found(tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text('"""It ran out."""\n\nX = "anybody"\n"""Nobody."""\nY = 1  # for ever\n')
+    assert avoided_words("\n".join(remarks(module))) == [
+        '"for ever": write permanently',
+        '"Nobody": write anyone, no one',
+        '"ran out": write expired',
+    ]

@@ -65,7 +65,7 @@ def test_a_written_choice_is_respected_where_it_is_careful(namespace: str) -> No
     assert [one.check for one in check_namespaces(unchosen)] == [f"{choice}-in-scope"]
 
 
-def test_a_webhook_in_kube_system_is_told_once() -> None:
+def test_a_webhook_in_kube_system_is_reported_once() -> None:
     client = {"service": {"namespace": "kube-system", "name": "webhook", "path": "/validate"}}
     found = check_namespaces(entry(clientConfig=client, namespaceSelector=None))
     assert [one.check for one in found] == ["control-plane-in-scope", "node-leases-in-scope"]

@@ -297,7 +297,7 @@ def test_wrong_types_in_a_review_are_named() -> None:
     ("start", "expected"),
     [(b"", True), (b" \n{", True), (b"\xef\xbb\xbf[", True), (b"a: 1", False), (b"- {", False), (b"#", False)],
 )
-def test_json_is_told_from_yaml(start: bytes, expected: bool) -> None:
+def test_json_is_distinguished_from_yaml(start: bytes, expected: bool) -> None:
     assert is_json(start) is expected
 
 

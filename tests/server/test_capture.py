@@ -152,7 +152,7 @@ def test_a_review_that_cannot_be_indexed_leaves_no_file(tmp_path: Path) -> None:
     assert list(tmp_path.glob("*.json")) == []
 
 
-def test_a_full_disk_is_told_and_counted(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_counted(tmp_path: Path) -> None:
     capture = Capture(tmp_path / "kept")
     capture.start()
     (tmp_path / "kept").rmdir()

@@ -1,4 +1,4 @@
-"""Names in commands that a person is advised to run: anybody may have chosen them, so each is one word for a shell."""
+"""Names in commands that a person is advised to run: anyone may have chosen them, so each is one word for a shell."""
 
 import re
 import shlex

@@ -48,7 +48,8 @@ class Reviewer:
         """JSON with status 200, else one line of text.
 
         `began` is the monotonic time of the request's first byte. This never raises: a bug is a 500, so that
-        failurePolicy decides. Time that ran out before the review began is seen at its end: an evaluation is short.
+        failurePolicy decides. A deadline that passed before the review began is noticed at its end,
+        because an evaluation is short.
         """
         try:
             problem = unsupported(headers)
