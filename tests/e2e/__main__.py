@@ -27,7 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run everything, or the chosen topics. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.e2e", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=BY_NAME, help="only these topics, on every version")
-    parser.add_argument("--kubernetes", default="", help="only versions that begin so, for example v1.36")
+    parser.add_argument(
+        "--kubernetes", nargs="+", default=[""], help="only versions that begin so, for example v1.36 v1.31"
+    )
     parser.add_argument("--full", nargs="*", default=FULL, help="versions that begin so run every topic, not just some")
     parser.add_argument("--required", action="store_true", help="fail, and do not skip, where Go is missing")
     parser.add_argument(
@@ -40,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Ended from outside, the run still stops what it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        binaries = all_binaries(options.kubernetes)
+        binaries = all_binaries(*options.kubernetes)
     except MissingToolchainError as missing:
         if options.required:
             print(f"FAILED: {missing}", file=sys.stderr)
@@ -48,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"\n*** SKIPPED, nothing was tested: {missing} ***\n", file=sys.stderr)
         return 0
     if not binaries:
-        print(f"FAILED: no version begins with {options.kubernetes}", file=sys.stderr)
+        print(f"FAILED: no version begins with {' or '.join(options.kubernetes)}", file=sys.stderr)
         return 1
     begin = dt.datetime.now(dt.UTC)
     rows: dict[str, dict[str, list[Row]]] = {}

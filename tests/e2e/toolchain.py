@@ -65,15 +65,15 @@ def cache_directory() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lease-webhook"
 
 
-def all_binaries(beginning: str = "") -> list[Binaries]:
-    """Everything that the run needs, one entry for each Kubernetes version that begins so, the newest first.
+def all_binaries(*beginnings: str) -> list[Binaries]:
+    """Everything that the run needs, one entry for each Kubernetes version that begins like one of these, newest first.
 
-    Raises MissingToolchainError where the clients, or anything else, would have to be built without Go.
+    "" begins them all. Raises MissingToolchainError where the clients, or anything else, would have to be built without Go.
     """
     assets = os.environ.get("KUBEBUILDER_ASSETS")
     if assets:
         found = _from_assets(Path(assets))
-        return [found] if found.version.startswith(beginning) else []
+        return [found] if found.version.startswith(beginnings) else []
     kubectl = _build(f"kubernetes-{_line(KUBECTL)}", "k8s.io/kubernetes/cmd/kubectl", "kubectl", stamp(KUBECTL))
     etcd = _build("etcd", "go.etcd.io/etcd/server/v3", "etcd", ())
     return [
@@ -91,7 +91,7 @@ def all_binaries(beginning: str = "") -> list[Binaries]:
             asyncio_python=_asyncio_python(),
         )
         for version in VERSIONS
-        if version.startswith(beginning)
+        if version.startswith(beginnings)
     ]
 
 
