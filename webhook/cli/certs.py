@@ -2,6 +2,7 @@
 
 import base64
 import datetime as dt
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -188,9 +189,9 @@ def _print_state(
     for text in problems:
         print(f"{paint.red('unusable')}: {escape(text)}")
     if certificate and state == RENEW_SOON:
-        print(f"{paint.yellow('renew soon')}: {_life(certificate, now)}; run `lease-webhook certs {directory}`")
+        print(f"{paint.yellow('renew soon')}: {_life(certificate, now)}; run `{_again(directory)}`")
     elif certificate and state == GOOD:
-        print(f"{paint.green('good')}: {_life(certificate, now)}, for {', '.join(sorted(certificate.names))}")
+        print(f"{paint.green('good')}: {_life(certificate, now)}, for {escape(', '.join(sorted(certificate.names)))}")
 
 
 def _as_json(
@@ -211,11 +212,15 @@ def _print_bundle(directory: Path) -> int:
     try:
         pem = path.read_bytes()
     except OSError as error:
-        raise Failure(f"{path}: {error.strerror}; make it with `lease-webhook certs {directory}`") from error
+        raise Failure(f"{path}: {error.strerror}; make it with `{_again(directory)}`") from error
     if b"-----BEGIN CERTIFICATE-----" not in pem:
         raise Failure(f"{path} contains no PEM certificate")
     print(base64.b64encode(pem).decode("ascii"))
     return GOOD
+
+
+def _again(directory: Path) -> str:
+    return f"lease-webhook certs {shlex.quote(escape(str(directory)))}"
 
 
 def _life(certificate: Certificate, now: dt.datetime) -> str:

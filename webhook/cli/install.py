@@ -1,6 +1,7 @@
 """`lease-webhook install`: print the objects of an installation; nothing is applied."""
 
 import json
+import shlex
 from importlib.resources import files as package_files
 from pathlib import Path
 from typing import Final
@@ -76,5 +77,5 @@ def _pair(directory: Path) -> dict[str, bytes]:
         return {name: (directory / name).read_bytes() for name in _PAIR}
     except OSError as error:
         raise Failure(
-            f"{error.filename}: {error.strerror}; `lease-webhook certs {directory}` makes the certificate"
+            f"{error.filename}: {error.strerror}; `lease-webhook certs {shlex.quote(str(directory))}` makes the certificate"
         ) from error

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from webhook.audit.command_words import word
 from webhook.doctor.diagnosis import Diagnosis
 from webhook.doctor.examine import Report
 from webhook.doctor.fence_documents import FenceDocuments, is_ours
@@ -144,7 +145,7 @@ def _not_applied(kind: str, fence: Fence) -> Diagnosis:
         "fence-not-applied",
         f"{kind} {object_name(fence)}",
         "the policy file has this fence, but the cluster does not: no write is denied.",
-        _EXPORT.format(name=fence.name),
+        _EXPORT.format(name=word(fence.name)),
     )
 
 
@@ -153,7 +154,7 @@ def _left_over(name: str) -> Diagnosis:
         "fence-left-over",
         f"{POLICY} {name}",
         "lease-webhook made it, and the policy file no longer has it: writes of its writers are still fenced.",
-        f"kubectl delete validatingadmissionpolicybinding,validatingadmissionpolicy {name}",
+        f"kubectl delete validatingadmissionpolicybinding,validatingadmissionpolicy {word(name)}",
     )
 
 
@@ -162,7 +163,7 @@ def _drift(place: str, fence: Fence) -> Diagnosis:
         "fence-drift",
         place,
         "the fence in the cluster differs from the one in the policy file.",
-        _EXPORT.format(name=fence.name),
+        _EXPORT.format(name=word(fence.name)),
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from webhook.audit.command_words import word
 from webhook.doctor.availability import drops_renewals
 from webhook.doctor.configuration import Entry
 from webhook.doctor.diagnosis import Diagnosis
@@ -33,7 +34,7 @@ def check_bindings(
                 "plain renewals of this lease are not reviewed, so a writer that is not bound can renew it in the"
                 " holder's name and shorten it step by step, which the binding is meant to prevent.",
                 "add the component bindings and label the namespace: kubectl label namespace"
-                f" {namespace} lease-webhook/renewals=reviewed",
+                f" {word(namespace)} lease-webhook/renewals=reviewed",
             )
 
 

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shlex
 import shutil
 import socket
 import tempfile
@@ -120,7 +121,7 @@ def _check_certificate(options: Options, memory: Path) -> None:
         certificates.start()
     except Unusable as problem:
         raise CannotServeError(
-            f"no certificate to serve with: {problem}; `lease-webhook certs {options.tls_dir}` makes one"
+            f"no certificate to serve with: {problem}; `lease-webhook certs {shlex.quote(options.tls_dir)}` makes one"
         ) from problem
     finally:
         LOG.removeHandler(STDOUT)
