@@ -123,6 +123,17 @@ def test_an_api_server_that_is_away(server: None, monkeypatch: pytest.MonkeyPatc
         list(in_cluster.objects([]))
 
 
+def test_an_answer_that_is_not_http_is_shown_in_part(server: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(handler: ApiServer) -> None:
+        handler.wfile.write(b"HTTP/1.1 \x1b[31m" + b"x" * 10_000 + b"\r\n\r\n")
+
+    monkeypatch.setattr(ApiServer, "do_GET", answer)
+    with pytest.raises(Failure) as failure:
+        list(in_cluster.objects([]))
+    assert failure.value.message.startswith("the API server cannot be reached: HTTP/1.1 \\x1b[31mxxx")
+    assert len(failure.value.message) < 200
+
+
 def test_the_audit_of_the_cron_job(server: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     gauge = tmp_path / "leases.prom"

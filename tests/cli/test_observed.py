@@ -180,6 +180,22 @@ def test_candidates_that_may_not_be_read_are_a_note(fake: Install) -> None:
     assert len(notes) == 1
 
 
+@pytest.mark.parametrize(
+    ("said", "note"),
+    [
+        ("\n Error \x1b[31mfrom \u202eserver\x07\nmore", "Error \\x1b[31mfrom \\u202eserver\\x07"),
+        ("x" * 10_000, "x" * 200 + "..."),
+        ("\n", "no reason given"),
+    ],
+    ids=["control characters", "long", "nothing"],
+)
+def test_a_note_about_what_kubectl_said_is_one_plain_line(said: str, note: str, fake: Install) -> None:
+    notes: list[str] = []
+    fake(candidates=said)
+    list(kubectl.objects(Cluster(), notes))
+    assert notes == [f"candidates were not read: {note}"]
+
+
 def test_whether_a_pod_exists(fake: Install) -> None:
     fake()
     assert [kubectl.has_pod(Cluster(), "shop", name) for name in ("there", "gone", "forbidden")] == [True, False, None]

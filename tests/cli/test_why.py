@@ -11,6 +11,7 @@ from tests.cli.test_observed import Install, fake
 from tests.doctor.shipped import document
 from tests.factories import make_lease, put
 from tests.history.fake_server import FakeServer, together
+from webhook.api.formats import LONGEST_NAME
 from webhook.cli.main import main
 
 __all__ = ["fake"]
@@ -237,11 +238,20 @@ def test_webhooks_that_cannot_be_read_are_not_mentioned(
 
 def test_hostile_text_reaches_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lease = make_lease(put("spec.holderIdentity", "a\x1b[2J\u202e\nb"), put("metadata.name", "x\x1b]0;y"))
+    lease["metadata"]["namespace"] = "sh\u202eop"
     (tmp_path / "x.json").write_text(json.dumps(lease))
     for words in ((), ("x\x1b]0;y",), ("--format", "json"), ("--metrics",)):
         _, out, _ = run(capsys, *words, "--input", str(tmp_path))
         assert out.strip()
-        assert not any(hidden in out for hidden in "\x1b\u202e") or "--metrics" in words
+        assert not any(hidden in out for hidden in "\x1b\u202e")
+
+
+def test_the_labels_of_metrics_are_plain_and_bounded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lease = make_lease(put("metadata.namespace", 'sh\u202eo"p\\'), put("metadata.name", "db\x07\n" + "x" * 10_000))
+    (tmp_path / "x.json").write_text(json.dumps(lease))
+    _, out, _ = run(capsys, "--input", str(tmp_path), "--metrics")
+    name = "db\\\\x07\\\\n" + "x" * (LONGEST_NAME - 4) + "..."
+    assert f'lease_held{{lease="{name}",namespace="sh\\\\u202eo\\"p\\\\"}} ' in out
 
 
 @pytest.mark.parametrize("words", [("why", "--input", "FILE", "--metrics"), ("audit", "FILE", "--metrics", "OUT")])

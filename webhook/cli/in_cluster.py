@@ -10,6 +10,7 @@ from typing import Final
 from urllib.parse import quote
 
 from webhook.api.request import DECODED_VERSIONS, GROUP, Resource
+from webhook.api.text import cut, escape
 from webhook.cli.failure import Failure
 from webhook.observations.observation import Item
 from webhook.observations.reader import read
@@ -87,7 +88,8 @@ class _Server:
             answer = self._connection.getresponse()
             body = answer.read(_LARGEST)
         except (OSError, http.client.HTTPException) as error:
-            raise Failure(f"the API server cannot be reached: {error}") from error
+            self._connection.close()
+            raise Failure(f"the API server cannot be reached: {escape(cut(str(error)))}") from error
         if answer.status != http.client.OK:
             raise _RefusedError(answer.status, path)
         return body

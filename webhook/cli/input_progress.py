@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar
 
-from webhook.api.text import escape
 from webhook.cli.progress import Progress
 from webhook.cli.report import say
 from webhook.observations.observation import Unreadable
@@ -25,7 +24,7 @@ class InputProgress(Progress):
                 self.unreadable += 1
                 if self.unreadable <= NAMED:
                     self.clear()
-                    say(escape(f"{item.source}: {item.error}"))
+                    say(f"{item.source}: {item.error}")
             yield item
         if self.unreadable > NAMED:
             say(f"{self.unreadable - NAMED} more could not be read")

@@ -8,6 +8,7 @@ from typing import BinaryIO, Final, cast
 
 from msgspec import Struct
 
+from webhook.api.text import cut, escape
 from webhook.cli.failure import Failure
 from webhook.cli.observed import stream
 from webhook.doctor.documents import Document
@@ -21,6 +22,7 @@ LEASES: Final = "leases.coordination.k8s.io"
 CANDIDATES: Final = "leasecandidates.coordination.k8s.io"
 SHOWN: Final = ("--output=json", "--show-managed-fields")
 
+_LONGEST_REASON: Final = 200
 _NO_SUCH_KIND: Final = "the server doesn't have a resource type"
 
 
@@ -92,6 +94,11 @@ def is_unknown(message: str) -> bool:
     return _NO_SUCH_KIND in message
 
 
+def reason(line: bytes) -> str:
+    """A line that kubectl said, which may repeat whatever an API server sent."""
+    return escape(cut(line.decode(errors="replace").strip(), _LONGEST_REASON))
+
+
 def has_pod(cluster: Cluster, namespace: str, name: str) -> bool | None:
     """Whether a pod exists; None if the user may not read pods."""
     words = ["get", "pod", name, f"--namespace={namespace}", "--ignore-not-found", "--output=name", *cluster.options]
@@ -141,4 +148,4 @@ def _missing(error: OSError) -> str:
 
 
 def _first_line(text: bytes) -> str:
-    return next(iter(text.decode(errors="replace").splitlines()), "no reason given")
+    return next((reason(line) for line in text.splitlines() if line.strip()), "no reason given")

@@ -7,6 +7,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from webhook.api.formats import LONGEST_NAME
+from webhook.api.text import cut, escape
 from webhook.explanation.account import Account
 from webhook.history.tenure import FIRST, Handover
 from webhook.rules.times import SECOND
@@ -50,7 +52,8 @@ class _Leases(Collector):
         )
         for account in self._accounts:
             history = account.history
-            key = (history.namespace, history.name)
+            # Prometheus escapes no more than the backslash, the quote and the line break.
+            key = (_label(history.namespace), _label(history.name))
             held.add_metric(key, account.standing is not None and account.standing.is_held)
             if account.last_renewal is not None:
                 renewed.add_metric(key, account.last_renewal / SECOND)
@@ -60,3 +63,8 @@ class _Leases(Collector):
             for how in () if history.namespace == NODE_LEASES else KINDS:
                 handovers.add_metric((*key, how.value), history.handovers.get(how, 0))
         return iter((held, renewed, leaderless, handovers, longest))
+
+
+def _label(name: str) -> str:
+    """A name from the input, which an API server need not have checked."""
+    return escape(cut(name, LONGEST_NAME))

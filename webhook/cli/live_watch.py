@@ -7,7 +7,6 @@ from collections.abc import Callable
 from subprocess import Popen
 from typing import Any, BinaryIO, Final, cast
 
-from webhook.api.text import cut, escape
 from webhook.cli import kubectl
 from webhook.cli.failure import Failure
 from webhook.cli.kubectl import Cluster
@@ -21,7 +20,6 @@ LONGEST_PAUSE: Final = 15.0
 LISTED_AFTER: Final = 5.0
 """Seconds after the first object, when a list is over although nothing has changed since."""
 _END: Final = 5.0
-_LONGEST_REASON: Final = 200
 
 Start = Callable[[Cluster, str], "Popen[bytes]"]
 
@@ -119,5 +117,5 @@ class LiveWatch:
         last: deque[str] = deque(maxlen=1)
         for line in process.stderr:
             if line.strip():
-                last.append(escape(cut(line.decode(errors="replace").strip(), _LONGEST_REASON)))
+                last.append(kubectl.reason(line))
         self._reason = last[0] if last else ""

@@ -181,8 +181,8 @@ def error_line(unreadable: Unreadable) -> str:
 
 
 def say(text: str) -> None:
-    """A remark beside JSON on standard output."""
-    print(text, file=sys.stderr)
+    """A remark beside JSON on standard output: one line, whatever is in it."""
+    print(escape(text), file=sys.stderr)
 
 
 def _short(value: object) -> object:
