@@ -136,6 +136,25 @@ def packages_of_this_environment(runner: Path) -> None:
     (folder / "borrowed.pth").write_text(f"{borrowed}\n")
 
 
+HOSTILE: Final = f"{LIVE}  strategy: {'y' * 90} ::add-mask::e ##[error]\n"
+"""A lease that is denied with a text that is wrapped so that what a runner takes for a command begins a line."""
+_COMMAND: Final = re.compile(r"\s*(?:::|##\[)([^\s:\]]+)(?:::|\])(.*)")
+
+
+def commands_read(output: str) -> list[str]:
+    """The workflow commands that a runner executes: it trims a line, and stops and resumes by a token."""
+    executed, token = [], ""
+    for found in filter(None, map(_COMMAND.match, output.splitlines())):
+        if token:
+            token = "" if found[1] == token else token
+        elif found[1] == "stop-commands":
+            token = found[2]
+        else:
+            executed.append(found[1])
+    assert not token, "commands stay stopped"
+    return executed
+
+
 def test_the_steps_of_the_action(action_folder: Path, tmp_path: Path) -> None:
     action = yaml.safe_load((action_folder / "action.yml").read_text())
     packages_of_this_environment(tmp_path)
@@ -152,6 +171,8 @@ def test_the_steps_of_the_action(action_folder: Path, tmp_path: Path) -> None:
     workspace.mkdir()
     (workspace / "lease.yaml").write_text(NEGATIVE)
     (workspace / "good.yaml").write_text(LIVE)
+    for module in ("venv", "secrets"):
+        (workspace / f"{module}.py").write_text("open('pwned', 'w')")
     (install, no_environment), (check, environment) = steps(action, action["inputs"]["args"]["default"])
     # --noprofile --norc -e -o pipefail is what a runner adds: docs.github.com, workflow syntax, `shell`.
     bash = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c"]
@@ -159,11 +180,30 @@ def test_the_steps_of_the_action(action_folder: Path, tmp_path: Path) -> None:
     assert (installed.returncode, no_environment) == (0, {}), installed.stderr
     denied = run([*bash, check], workspace, **runner, **environment)
     assert (denied.returncode, "1 denied, 1 allowed" in denied.stdout) == (1, True), denied.stderr
+    (workspace / "lease.yaml").write_text(HOSTILE)
+    tokens = set()
+    for _ in range(2):
+        hostile = run([*bash, check], workspace, **runner, **environment)
+        assert (hostile.returncode, hostile.stderr) == (1, "")
+        tokens.add(hostile.stdout.partition("\n")[0])
+        assert commands_read("\n".join(hostile.stdout.splitlines()[1:-1])) == ["add-mask"]
+        assert commands_read(hostile.stdout) == []
+    assert len(tokens) == 2
     _, (check, environment) = steps(action, "check good.yaml --format sarif")
     assert run([*bash, check], workspace, **runner, **environment).returncode == 0
     _, (check, environment) = steps(action, "check $(touch pwned); touch pwned")
     assert run([*bash, check], workspace, **runner, **environment).returncode == 2
     assert not (workspace / "pwned").exists()
+
+
+def test_the_commands_of_the_page_stop_workflow_commands_as_the_action_does(tmp_path: Path) -> None:
+    blocks = (yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL))
+    (script,) = (one["run"] for block in blocks if isinstance(block, list) for one in block if "run" in one)
+    (tmp_path / "deploy").mkdir()
+    (tmp_path / "deploy" / "lease.yaml").write_text(HOSTILE)
+    done = run(["bash", "-e", "-c", script], tmp_path)
+    assert (done.returncode, commands_read(done.stdout), done.stderr) == (1, [], "")
+    assert "::add-mask::e" in done.stdout
 
 
 def test_no_step_puts_an_input_into_its_script() -> None:
