@@ -76,6 +76,5 @@ def _pair(directory: Path) -> dict[str, bytes]:
     try:
         return {name: (directory / name).read_bytes() for name in _PAIR}
     except OSError as error:
-        raise Failure(
-            f"{error.filename}: {error.strerror}; `lease-webhook certs {shlex.quote(str(directory))}` makes the certificate"
-        ) from error
+        command = f"lease-webhook certs {shlex.quote(str(directory))}"
+        raise Failure(f"{error.filename}: {error.strerror}; `{command}` makes the certificate") from error
