@@ -4,12 +4,14 @@ import json
 from typing import Any
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests.acceptance import accept
-from tests.factories import make_candidate, make_lease, make_review, to_bytes
+from tests.acceptance import accept, is_plain
+from tests.factories import make_candidate, make_lease, make_review, put, to_bytes
 from tests.recordings import recordings
 from tests.review_rows import WHEN
+from webhook.policy.model import Policy
 from webhook.policy_file import load
 from webhook.server.respond import respond
 
@@ -49,6 +51,8 @@ def assert_answered(body: bytes) -> None:
         else:
             assert reply.status in {400, 413, 415}
             assert reply.verdict is None
+            assert len(reply.body) < 1000
+            assert is_plain(reply.body.decode().removesuffix("\n"))
 
 
 @given(st.binary(max_size=300))
@@ -121,6 +125,19 @@ def test_any_name_and_any_text_replaced_by_one_with_hidden_characters(
         else:
             parent[path[-1]] = data.draw(st.sampled_from([shown, [shown], {shown: {}}, {f"f:{shown}": {"f:x": {}}}]))
     assert_answered(json.dumps(document).encode())
+
+
+@pytest.mark.parametrize("text", ["Le\u202e\u2028ase\x9b", "A" * 1_000_000, "\U000e0101" * 5000])
+@pytest.mark.parametrize(
+    "place", ["kind.kind", "kind.group", "resource.resource", "resource.group", "name", "namespace"]
+)
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.preset)
+def test_any_name_in_a_request_is_answered_with_plain_and_short_text(text: str, place: str, policy: Policy) -> None:
+    for spec in (put("spec.leaseDurationSeconds", -1), put("spec.holderIdentity", text)):
+        review = make_review(put(f"request.{place}", text), new=make_lease(spec))
+        reply = respond(to_bytes(review), policy, WHEN)
+        assert reply.status == 200
+        accept(reply.body, review["request"]["uid"])
 
 
 @given(st.text(min_size=1, max_size=256))

@@ -55,12 +55,13 @@ def encode(verdict: Verdict, request: AdmissionRequest) -> bytes:
         return before + _encoder.encode(verdict.uid) + after
     status = None
     if not verdict.allowed:
-        name = escape(cut(request.name, LONGEST_NAME))
+        # A request that contradicts itself has any text in any of these.
+        name, group, kind = (escape(cut(one, LONGEST_NAME)) for one in (request.name, request.group, request.kind))
         status = _Status(
             status="Failure",
             message=verdict.message,
             reason=verdict.reason,
-            details=_Details(name, request.group, request.kind, verdict.causes),
+            details=_Details(name, group, kind, verdict.causes),
             code=verdict.code,
         )
     response = _Response(
