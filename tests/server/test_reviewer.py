@@ -163,6 +163,13 @@ def test_log_values_are_escaped(text: str) -> None:
     assert len(json.loads(JsonFormatter().format(logging.makeLogRecord({"msg": "y" * 9000})))["message"]) < 1100
 
 
+def test_a_traceback_is_plain_but_for_its_line_breaks() -> None:
+    bug = ValueError("a\x1b[31m\u202eb\x9b\ud800")
+    record = logging.LogRecord("x", logging.ERROR, "x", 1, "bug", None, (ValueError, bug, None))
+    lines = json.loads(JsonFormatter().format(record))["traceback"].splitlines()
+    assert lines[-1] == "ValueError: a\\x1b[31m\\u202eb\\x9b\\ud800"
+
+
 def test_the_handler_drops_what_the_pipe_does_not_take(tmp_path: Any) -> None:
 
     reader, writer = os.pipe()

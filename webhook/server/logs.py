@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from webhook.api.text import cut, escape
+from webhook.api.text import cut, escape, escape_lines
 
 LOG: Final = logging.getLogger("webhook.server")
 
@@ -42,7 +42,7 @@ class JsonFormatter(logging.Formatter):
         if fields:
             line.update({key: _shown(value) for key, value in fields.items()})
         if record.exc_info:
-            line["traceback"] = cut(self.formatException(record.exc_info), LONGEST_TRACEBACK)
+            line["traceback"] = escape_lines(cut(self.formatException(record.exc_info), LONGEST_TRACEBACK))
         return _encode(line).decode()
 
 
