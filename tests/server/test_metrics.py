@@ -13,9 +13,8 @@ from tests.factories import drop, make_lease, make_review, put, to_bytes
 from tests.server.harness import make_certificates, running
 from webhook.policy.parse import parse
 from webhook.policy_file import load
-from webhook.server import flask_app
 from webhook.server.certificate_reload import CertificateReloader
-from webhook.server.http import port
+from webhook.server.http import refusal_kinds
 from webhook.server.observe import metrics, multiprocess
 from webhook.server.observe.metrics import BUCKETS, Metrics
 from webhook.server.respond import respond
@@ -108,7 +107,7 @@ def test_recorded_reviews_and_refused_requests_add_no_series() -> None:
         counts.responded(Reviewed(respond(body, policy, NOW), body, {}, 0.001))
     for body in (b"", b"{}", b"[1]", b'{"kind":"AdmissionReview"}'):
         counts.responded(Reviewed(respond(body, policy, NOW), body, {}, 0.001))
-    for kind in (*port.REFUSAL_KINDS, *flask_app.REFUSAL_KINDS.values(), *metrics._REFUSED_BODIES.values(), "other"):
+    for kind in refusal_kinds.ALL:
         counts.refused(kind)
     for kind in ("bug", "no-time"):
         counts.failed(kind)
@@ -117,6 +116,13 @@ def test_recorded_reviews_and_refused_requests_add_no_series() -> None:
     for what in ("log", "capture"):
         counts.lost(what, 3)
     assert series(counts) == begun
+
+
+def test_the_kinds_of_refused_requests_are_those_of_the_page() -> None:
+    (line,) = re.findall(r".*lease_webhook_malformed_total. \| .class.*", (ROOT / "docs" / "operate.md").read_text())
+    kinds = {"framing", "head-size", "slow", "method", "expectation", "client", "bug"}
+    assert {*refusal_kinds.ALL} == kinds | {"path", "media-type", "body-size", "body", "other"}
+    assert {*re.findall(r"`([a-z-]+)`", line.rpartition(":")[2])} == {*refusal_kinds.ALL}
 
 
 def test_the_kill_switch_is_a_label_of_the_policy() -> None:

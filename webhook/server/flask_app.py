@@ -16,6 +16,7 @@ from werkzeug.exceptions import HTTPException, NotFound
 from webhook.policy_file import load
 from webhook.review_paths import REVIEW_PATH, VALIDATE
 from webhook.server.health_port import PAGES, HealthPort, Readiness
+from webhook.server.http import refusal_kinds
 from webhook.server.http.guards import Guards
 from webhook.server.http.message import TEXT, HttpResponse
 from webhook.server.logs import LOG, STDOUT
@@ -25,7 +26,6 @@ from webhook.server.observe.review_log import ReviewLog
 from webhook.server.reviewer import Reviewer
 
 POLICY_VARIABLE: Final = "LEASE_WEBHOOK_POLICY"
-REFUSAL_KINDS: Final = {404: "path", 405: "method", 413: "body-size"}
 _TEXT: Final = TEXT.decode()
 
 
@@ -50,7 +50,7 @@ def make_app(
 ) -> Flask:
     """The routes of reviews, and with `health` those of probes and metrics.
 
-    `count_refusal` gets the kind of each request that is not a review: path, method, body-size.
+    `count_refusal` gets the kind of each request that is not a review, of refusal_kinds.OF_APPLICATION.
     """
     app = Flask(__name__, static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = Guards().largest_body
@@ -68,7 +68,7 @@ def make_app(
         return _to_flask(reviewer.review(request.get_data(), request.query_string, headers, began))
 
     def refuse(error: HTTPException) -> Response:
-        count_refusal(REFUSAL_KINDS.get(error.code or 0, "other"))
+        count_refusal(refusal_kinds.OF_APPLICATION.get(error.code or 0, refusal_kinds.OTHER))
         response = Response(f"{error.name.lower()}\n", error.code, content_type=_TEXT)
         allowed = error.get_response().headers.get("Allow")
         if allowed:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final, NamedTuple, Protocol
 
-from webhook.server.http import memory
+from webhook.server.http import memory, refusal_kinds
 from webhook.server.http.guards import Guards
 from webhook.server.http.known_heads import KnownHeads
 from webhook.server.http.message import Head, HttpResponse, RefusedError
@@ -18,19 +18,6 @@ RETRY: Final = b"retry-after: 1\r\n"
 
 SECONDS_BETWEEN_LINES: Final = 10
 """Between two log lines about bad requests; many of them must not cause as many lines."""
-
-_KINDS: Final = {
-    400: "framing",
-    401: "client",
-    403: "client",
-    405: "method",
-    408: "slow",
-    413: "body-size",
-    417: "expectation",
-    431: "head-size",
-    500: "bug",
-}
-REFUSAL_KINDS: Final = frozenset(_KINDS.values())
 
 
 class Handlers(NamedTuple):
@@ -50,7 +37,7 @@ class Counters(Protocol):
     """What is counted about requests that got no response of the port's own."""
 
     def refused(self, kind: str) -> None:
-        """A refused request; `kind` is one of REFUSAL_KINDS."""
+        """A refused request; `kind` is one of refusal_kinds.OF_CONNECTION."""
 
     def shed(self) -> None:
         """A request that was answered 503."""
@@ -162,7 +149,7 @@ class Port:
         if status == HTTPStatus.SERVICE_UNAVAILABLE:
             self._counters.shed()
         else:
-            self._counters.refused(_KINDS[status])
+            self._counters.refused(refusal_kinds.OF_CONNECTION[status])
         silent = self._throttle.admit(time.monotonic())
         if silent is not None:
             fields = {"status": status, "reason": refusal.reason, "client": str(client), "more_since_last_line": silent}

@@ -20,6 +20,7 @@ from webhook import __version__
 from webhook.api.request import Resource
 from webhook.certificates.inspect import Certificate
 from webhook.policy.model import Policy
+from webhook.server.http import refusal_kinds
 from webhook.server.logs import LOG
 from webhook.server.observe.multiprocess import DIRECTORY, exposition, observe_all
 from webhook.server.observe.series import OTHER
@@ -129,7 +130,7 @@ class Metrics:
         """Count one response; verdicts and durations show after the next `flush`."""
         request, verdict = review.response.request, review.response.verdict
         if request is None or verdict is None:
-            self.refused(_REFUSED_BODIES.get(review.response.status, "body"))
+            self.refused(refusal_kinds.OF_REVIEW.get(review.response.status, refusal_kinds.BODY))
             return
         # A resource may be any text, as long as a review, and would be kept until the next flush.
         resource = request.resource if request.resource in _RESOURCES else OTHER
@@ -155,7 +156,7 @@ class Metrics:
         self._incidents.labels(kind).inc()
 
     def refused(self, kind: str) -> None:
-        """Count a request that is rejected before evaluation; `kind` is one of a few fixed words."""
+        """Count a request that is rejected before evaluation; `kind` is one of refusal_kinds.ALL."""
         self._malformed.labels(kind).inc()
 
     def closed_for_others(self) -> None:
@@ -219,9 +220,6 @@ class Metrics:
         if counter is None:
             counter = self._bound_findings[(rule, mode)] = self._findings.labels(rule, mode)
         counter.inc()
-
-
-_REFUSED_BODIES: Final = {413: "body-size", 415: "media-type"}
 
 
 def _word(verdict: Verdict) -> str:

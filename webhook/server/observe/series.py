@@ -14,15 +14,12 @@ from webhook.api.request import Operation, Resource
 from webhook.rules.events import Event
 from webhook.rules.mode import Mode
 from webhook.rules.registry import OBJECT_TYPES, RULES
+from webhook.server.http import refusal_kinds
 
 OTHER: Final = "other"
 """The label for names from clients that are not known."""
 
 VERDICTS: Final = ("allowed", "warned", "denied")
-MALFORMED: Final = (
-    *("framing", "head-size", "slow", "method", "expectation", "client", "bug"),
-    *("path", "media-type", "body-size", "body", OTHER),
-)
 INCIDENTS: Final = ("bug", "no-time")
 RELOADS: Final = tuple(product(("certificate", "policy", "token-keys"), ("success", "failure")))
 DROPPED: Final = ("log", "capture")
@@ -71,7 +68,7 @@ def _series(names: tuple[str, ...], values: Iterable[tuple[str, ...]]) -> tuple[
 _KNOWN: Final[Mapping[str, tuple[Series, ...]]] = {
     "lease_webhook_reviews": _series(("resource", "operation", "event", "verdict"), reviews()),
     "lease_webhook_findings": _series(("rule", "mode"), FINDINGS),
-    "lease_webhook_malformed": _series(("class",), zip(MALFORMED)),
+    "lease_webhook_malformed": _series(("class",), zip(refusal_kinds.ALL)),
     "lease_webhook_incidents": _series(("kind",), zip(INCIDENTS)),
     "lease_webhook_reloads": _series(("what", "result"), RELOADS),
     "lease_webhook_dropped": _series(("what",), zip(DROPPED)),
