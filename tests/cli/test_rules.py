@@ -56,6 +56,10 @@ def test_the_numbers_and_the_reach_of_a_rule(capsys: pytest.CaptureFixture[str])
     out = capsys.readouterr().out
     assert "warn_above_seconds: 86400, deny_above_seconds: 31536000" in out
     assert "evaluated on renewals too" in out
+    main(["rules", "renew-time-in-future"])
+    assert "a deny_above_seconds below 86400 has no effect" in " ".join(capsys.readouterr().out.split())
+    main(["rules", "renew-time-backwards"])
+    assert "mode deny has no effect on those" in " ".join(capsys.readouterr().out.split())
     main(["rules", "takeover-before-expiry"])
     assert "not evaluated on a renewal" in capsys.readouterr().out
 

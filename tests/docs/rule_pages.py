@@ -10,6 +10,7 @@ from msgspec.structs import asdict
 from tests.docs.pages import DOCS
 from tests.recordings import recordings
 from webhook.cli.rules import EVERYWHERE, GUIDANCE, PRESETS, Described, described
+from webhook.doctor import policy_fit
 from webhook.policy.schema_types import EXEMPTIBLE, RULE_IDS
 from webhook.policy_file import load
 from webhook.rules.registry import RULES
@@ -79,7 +80,8 @@ def page(rule: Described) -> Iterator[str]:
     if numbers(rule.id):
         yield f"| numbers | {', '.join(f'`{name}: {value}`' for name, value in numbers(rule.id).items())} |"
     if rule.renewals:
-        yield f"| renewals | {rule.renewals} ([`Event.RENEWAL`](../glossary.md#the-four-renewals)) |"
+        plain = ", [plain ones](../renewals.md)" if rule.id in {policy_fit.AHEAD, policy_fit.BACKWARDS} else ""
+        yield f"| renewals | {rule.renewals} ([`Event.RENEWAL`](../glossary.md#the-four-renewals){plain}) |"
     yield f"| source | {rule.source} |"
     yield f"| code | `{rule.file}` |"
     yield from ("", "## Why", "", guidance.why)

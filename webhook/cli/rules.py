@@ -18,6 +18,7 @@ from webhook.cli.arguments import format_option
 from webhook.cli.failure import Failure
 from webhook.cli.lazy_group import Command
 from webhook.cli.terminal import indent, paint_for, table, width
+from webhook.doctor import policy_fit
 from webhook.policy.model import LeasePolicy
 from webhook.policy.schema_types import RULE_IDS
 from webhook.policy_file import load
@@ -36,6 +37,12 @@ _TYPES: Final = (
     "Every value must have the JSON type that the API says.\n\nA document of wrong types is read no further."
 )
 
+
+_NOT_SENT: Final = "; the shipped match condition keeps plain ones from the webhook, so {} has no effect on those"
+_WITHOUT_EFFECT: Final = {
+    policy_fit.AHEAD: _NOT_SENT.format(f"a deny_above_seconds below {policy_fit.SECONDS_NOT_SENT}"),
+    policy_fit.BACKWARDS: _NOT_SENT.format("mode deny"),
+}
 
 EVERYWHERE: Final = "serve, check, replay"
 OFFLINE: Final = "check, replay"
@@ -177,7 +184,9 @@ def _of_registry(rule: Rule) -> Described:
 def _renewals(rule: Rule) -> str:
     if Resource.LEASES not in rule.resources or Operation.UPDATE not in rule.operations:
         return ""
-    return "evaluated on renewals too" if Event.RENEWAL in rule.events else "not evaluated on a renewal"
+    if Event.RENEWAL not in rule.events:
+        return "not evaluated on a renewal"
+    return f"evaluated on renewals too{_WITHOUT_EFFECT.get(rule.id, '')}"
 
 
 def _without_rule(name: str, text: str, source: str) -> Described:

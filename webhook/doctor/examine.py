@@ -92,7 +92,11 @@ def examine(
         yield Report(
             "policy",
             "",
-            (*policy_fit.check_kill_switch(policy), *policy_fit.check_bindings(policy, dedicated, labels or {})),
+            (
+                *policy_fit.check_kill_switch(policy),
+                *policy_fit.check_bindings(policy, dedicated, labels or {}),
+                *policy_fit.check_settings(policy, dedicated, labels or {}),
+            ),
         )
 
 

@@ -1,14 +1,25 @@
 """Whether the configuration allows the policy to take effect."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
+from webhook.api.request import Operation
 from webhook.audit.command_words import word
 from webhook.doctor.availability import drops_renewals
 from webhook.doctor.configuration import Entry
 from webhook.doctor.diagnosis import Diagnosis
 from webhook.doctor.namespaces import may_select, selects
-from webhook.policy.model import Policy
+from webhook.policy.entries import operations_of, settings_of
+from webhook.policy.model import LeasePolicy, Policy, with_settings
 from webhook.rules.mode import Mode
+
+Labels = Mapping[str, Mapping[str, str]]
+"""Those of the known namespaces, by name."""
+
+AHEAD: Final = "renew-time-in-future"
+BACKWARDS: Final = "renew-time-backwards"
+SECONDS_NOT_SENT: Final = 86_400
+"""The match condition sends a renewal that moves renewTime ahead by more than this, and no other for its renewTime."""
 
 
 def check_kill_switch(policy: Policy) -> Iterable[Diagnosis]:
@@ -22,12 +33,10 @@ def check_kill_switch(policy: Policy) -> Iterable[Diagnosis]:
         )
 
 
-def check_bindings(
-    policy: Policy, entries: Sequence[Entry], labels: Mapping[str, Mapping[str, str]]
-) -> Iterable[Diagnosis]:
-    """The renewals of every bound lease are reviewed; `labels` are those of the known namespaces."""
+def check_bindings(policy: Policy, entries: Sequence[Entry], labels: Labels) -> Iterable[Diagnosis]:
+    """The renewals of every bound lease are reviewed."""
     for namespace, lease in sorted(policy.bindings):
-        if not any(_sees_renewals(entry, namespace, labels.get(namespace)) for entry in entries):
+        if not _sees_renewals(entries, [namespace], labels):
             yield Diagnosis(
                 "binding-without-renewals",
                 f"policy: binding {namespace}/{lease}",
@@ -38,8 +47,52 @@ def check_bindings(
             )
 
 
-def _sees_renewals(entry: Entry, namespace: str, labels: Mapping[str, str] | None) -> bool:
-    webhook, selector = entry.webhook, entry.webhook.namespace_selector
-    if not webhook.reviews("leases", "UPDATE") or drops_renewals(webhook):
-        return False
+def check_settings(policy: Policy, entries: Sequence[Entry], labels: Labels) -> Iterable[Diagnosis]:
+    """What the policy denies of plain renewals is reviewed in some namespace."""
+    places: list[tuple[str, LeasePolicy, Iterable[str], Sequence[str]]] = [
+        ("rules", policy.default, (AHEAD, BACKWARDS), ())
+    ]
+    for position, override in enumerate(policy.document.overrides):
+        if Operation.UPDATE in operations_of(override):
+            settings = settings_of(override.rules)
+            place, rules = f"overrides[{position}].rules", dict.fromkeys(rule for rule, _ in settings)
+            places.append((place, with_settings(policy.default, settings), rules, override.namespaces))
+    for place, lease_policy, rules, namespaces in places:
+        if not _sees_renewals(entries, namespaces, labels):
+            yield from (_without_effect(place, *one) for one in _of_renewals(lease_policy) if one[0] in rules)
+
+
+def _of_renewals(policy: LeasePolicy) -> Iterator[tuple[str, str, str]]:
+    """(rule, setting, what happens) of each setting that denies plain renewals."""
+    longest = policy.limits.renew_time_in_future.deny_above_seconds
+    if policy.modes[AHEAD] is Mode.DENY and longest < SECONDS_NOT_SENT:
+        yield AHEAD, f"deny_above_seconds: {longest}", "one that moves renewTime ahead by up to 24 hours is stored"
+    if policy.modes[BACKWARDS] is Mode.DENY:
+        yield BACKWARDS, "mode: deny", "one that moves renewTime back is stored"
+
+
+def _without_effect(place: str, rule: str, setting: str, stored: str) -> Diagnosis:
+    return Diagnosis(
+        "setting-without-renewals",
+        f"policy: {place}.{rule}: {{{setting}}}",
+        f"plain renewals are not reviewed: {stored}, and only other writes are denied.",
+        "add the component bindings and label the namespaces with lease-webhook/renewals=reviewed, or remove the"
+        " setting: docs/renewals.md.",
+    )
+
+
+def _sees_renewals(entries: Sequence[Entry], namespaces: Sequence[str], labels: Labels) -> bool:
+    """Whether plain renewals may be reviewed in one of these namespaces, which may be globs; without a list: in any."""
+    return any(
+        entry.webhook.reviews("leases", "UPDATE")
+        and not drops_renewals(entry.webhook)
+        and (not namespaces or any(_may_select(entry, one, labels.get(one)) for one in namespaces))
+        for entry in entries
+    )
+
+
+def _may_select(entry: Entry, namespace: str, labels: Mapping[str, str] | None) -> bool:
+    selector = entry.webhook.namespace_selector
+    if "*" in namespace or "?" in namespace:
+        return True
     return may_select(selector, namespace) if labels is None else selects(selector, namespace, labels)
