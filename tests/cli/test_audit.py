@@ -219,3 +219,10 @@ def test_noise_is_never_a_traceback(noise: bytes, seed: int) -> None:
         file.flush()
         for command in (["audit", file.name], ["why", "--input", file.name], ["audit", "--format", "sarif", file.name]):
             assert main(command) in {0, 1, 2}
+
+
+def test_a_name_that_no_api_server_stores_is_shown_in_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.json").write_text(json.dumps(make_lease(put("metadata.name", "x" * 100_000))))
+    _, out, _ = run(capsys, str(tmp_path / "x.json"))
+    assert "Lease shop/xxx" in out
+    assert len(out) < 10_000

@@ -235,6 +235,15 @@ def test_a_key_that_appears_twice_in_a_manifest_is_unreadable(run: Run) -> None:
     assert "'leaseDurationSeconds' appears twice" in out
 
 
+def test_a_long_key_that_appears_twice_is_shown_in_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    key = "x" * 100_000
+    (tmp_path / "x.json").write_text(f'{{"kind":"Lease","{key}":1,"{key}":2}}')
+    assert main(["check", str(tmp_path / "x.json")]) == 2
+    out = capsys.readouterr().out
+    assert "xxx...' appears twice" in " ".join(out.split())
+    assert len(out) < 1000
+
+
 def test_directories_are_searched_and_indexes_left_out(run: Run) -> None:
     Path("sub/deep").mkdir(parents=True)
     write("sub/b.yaml", make_lease())

@@ -401,3 +401,13 @@ def test_no_value_of_a_field_is_too_odd(field: str, value: object) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sys.stdin", stdin)
         assert main(["doctor"]) in {0, 1}
+
+
+@pytest.mark.parametrize("timeout", [2, 30], ids=["safe", "not safe"])
+def test_a_name_that_no_api_server_stores_is_shown_in_part(
+    timeout: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = document(timeoutSeconds=timeout, name="x" * 100_000)
+    whole["metadata"]["name"] = "y" * 100_000
+    assert main(["doctor", written(tmp_path / "x.yaml", whole)]) == int(timeout > 2)
+    assert len(capsys.readouterr().out) < 2000

@@ -1,11 +1,12 @@
 """What an audit prints: text and JSON lines as findings come, or one document at the end."""
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from msgspec import Struct, field
 
 from webhook import __version__
-from webhook.api.text import escape
+from webhook.api.text import cut, escape
 from webhook.audit.finding import RANK, Finding
 from webhook.audit.rules import NOT_APPLICABLE
 from webhook.cli import json_text
@@ -19,6 +20,9 @@ from webhook.reports.model import Finding as ReportFinding
 from webhook.reports.model import Subject as ReportSubject
 from webhook.reports.sarif import sarif
 from webhook.rules.registry import RULES
+
+_LONGEST_NAME: Final = 400
+"""More than a kind, a namespace and a name that an API server stored."""
 
 
 class Printer(Struct):
@@ -35,7 +39,7 @@ class Printer(Struct):
             yield json_text.line(finding)
         elif finding.is_at_least(self.fail_on):
             color = self.paint.red if finding.severity is Severity.ERROR else self.paint.yellow
-            who = escape(f"{finding.kind} {finding.namespace}/{finding.name}")
+            who = escape(cut(f"{finding.kind} {finding.namespace}/{finding.name}", _LONGEST_NAME))
             yield f"{color(f'{finding.severity.value:<8}')} {self.paint.bold(who)}  {finding.check}"
             yield indent(escape(finding.message), 9)
             # Not wrapped: it is there to be copied.

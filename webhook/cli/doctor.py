@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from webhook.api.decoder_messages import located, reworded
+from webhook.api.formats import LONGEST_NAME
 from webhook.api.text import cut, escape
 from webhook.cli import json_text, object_stream
 from webhook.cli.arguments import files, format_option, policy_option, server
@@ -156,7 +157,7 @@ def _print(reports: Sequence[Report], choices: Sequence[str]) -> int:
     if total:
         print(f"{paint.red('not safe')}: {_count(total, 'finding', 'findings')}; {examined}")
         return FINDINGS
-    names = ", ".join(escape(report.webhook) for report in entries)
+    names = ", ".join(_name(report.webhook) for report in entries)
     print(f"{paint.green('safe')}: {examined}{f' ({names})' if names else ''}")
     for choice in choices:
         print(f"chosen: {escape(choice)} reviewed")
@@ -188,7 +189,11 @@ def _subject(file: str, report: Report) -> Subject:
 
 
 def _title(report: Report) -> str:
-    return escape(f"{report.subject}, {report.webhook}" if report.webhook else report.subject)
+    return ", ".join(_name(one) for one in (report.subject, report.webhook) if one)
+
+
+def _name(name: str) -> str:
+    return escape(cut(name, LONGEST_NAME))
 
 
 def _count(number: int, singular: str, plural: str) -> str:

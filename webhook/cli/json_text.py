@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from webhook.api.text import cut
 from webhook.cli.kubernetes_yaml import flattened
 
 _BLANKS: Final = re.compile(r"[ \t\r\n]*")
@@ -76,7 +77,7 @@ def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> Object:
     found = dict(pairs)
     if len(found) < len(pairs):
         (key, _), *_ = Counter(key for key, _ in pairs).most_common(1)
-        raise _RepeatedKeyError(f"key {key!r} appears twice")
+        raise _RepeatedKeyError(f"key {cut(key)!r} appears twice")
     return found
 
 
