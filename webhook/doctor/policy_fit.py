@@ -49,14 +49,13 @@ def check_bindings(policy: Policy, entries: Sequence[Entry], labels: Labels) -> 
 
 def check_settings(policy: Policy, entries: Sequence[Entry], labels: Labels) -> Iterable[Diagnosis]:
     """What the policy denies of plain renewals is reviewed in some namespace."""
-    places: list[tuple[str, LeasePolicy, Iterable[str], Sequence[str]]] = [
-        ("rules", policy.default, (AHEAD, BACKWARDS), ())
-    ]
+    places: list[tuple[str, LeasePolicy, set[str], Sequence[str]]] = [("rules", policy.default, {AHEAD, BACKWARDS}, ())]
     for position, override in enumerate(policy.document.overrides):
         if Operation.UPDATE in operations_of(override):
             settings = settings_of(override.rules)
-            place, rules = f"overrides[{position}].rules", dict.fromkeys(rule for rule, _ in settings)
-            places.append((place, with_settings(policy.default, settings), rules, override.namespaces))
+            rules = {rule for rule, _ in settings}
+            changed = with_settings(policy.default, settings)
+            places.append((f"overrides[{position}].rules", changed, rules, override.namespaces))
     for place, lease_policy, rules, namespaces in places:
         if not _sees_renewals(entries, namespaces, labels):
             yield from (_without_effect(place, *one) for one in _of_renewals(lease_policy) if one[0] in rules)
