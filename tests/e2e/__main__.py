@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     minutes = (dt.datetime.now(dt.UTC) - begin).total_seconds() / 60
     table = render(rows)
     print(table)
-    if not options.only and len(rows) > 1:
+    if not options.only and len(rows) == len(VERSIONS):
         RESULTS.write_text(_report(binaries, table, minutes))
     failures = [
         f"FAILED {version} {name}: {row.claim}: {row.seen}"
