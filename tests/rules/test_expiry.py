@@ -132,15 +132,20 @@ def test_the_stamp_of_a_write_is_that_of_the_one_owner(owners: list[dict[str, ob
     ("before", "expected"),
     [
         pytest.param({}, NOW, id="the same manager with the same stamp"),
-        pytest.param({"time": micro_time.canonical_seconds(NOW - 2 * SECOND)}, NOW - SECOND, id="an earlier stamp"),
-        pytest.param({"manager": "b"}, NOW - SECOND, id="another manager"),
-        pytest.param({"fieldsV1": {"f:spec": {"f:acquireTime": {}}}}, NOW - SECOND, id="an owner of another field"),
+        pytest.param({"time": micro_time.canonical_seconds(NOW)}, NOW + DAY, id="an earlier stamp"),
+        pytest.param({"manager": "b"}, NOW + DAY, id="another manager"),
+        pytest.param({"fieldsV1": {"f:spec": {"f:acquireTime": {}}}}, NOW + DAY, id="an owner of another field"),
     ],
 )
-def test_an_owner_that_was_there_before_with_its_stamp_proves_nothing(before: Document, expected: int) -> None:
-    owner = make_entry("renewTime", time=micro_time.canonical_seconds(NOW - SECOND))
+def test_an_owner_that_was_there_before_with_its_stamp_dates_nothing_ahead(before: Document, expected: int) -> None:
+    owner = make_entry("renewTime", time=micro_time.canonical_seconds(NOW + DAY))
     entries, old = (entries_of(Raw(to_bytes([one]))) for one in (owner, owner | before))
     assert stamp_of_write(entries, old, RENEW_TIME, NOW + 999_999) == expected
+
+
+def test_two_writes_of_one_manager_in_one_second_have_one_stamp() -> None:
+    entries = entries_of(Raw(to_bytes([make_entry("renewTime", time=micro_time.canonical_seconds(NOW))])))
+    assert stamp_of_write(entries, entries, RENEW_TIME, NOW + DAY) == NOW
 
 
 def test_an_unheld_lease_rests_on_nothing() -> None:

@@ -366,10 +366,10 @@ TEXTS = [
         (
             "spec.holderIdentity: Forbidden: this write clears the holder of a live lease, which only "
             '"checkout-6d5f9c-x2x8p_1f0e" may do, not pod "other-1"; delete the pod of '
-            '"checkout-6d5f9c-x2x8p_1f0e", or wait 11 s'
+            '"checkout-6d5f9c-x2x8p_1f0e", or wait 15 s'
         ),
         (
-            'lease "shop/checkout" was released on behalf of "checkout-6d5f9c-x2x8p_1f0e" 11 s before expiry: '
+            'lease "shop/checkout" was released on behalf of "checkout-6d5f9c-x2x8p_1f0e" 15 s before expiry: '
             "there may be two leaders"
         ),
         id="a release by another pod",
@@ -380,10 +380,10 @@ TEXTS = [
         (
             "spec.holderIdentity: Forbidden: this write clears the holder of a live lease, which only "
             '"checkout-6d5f9c-x2x8p_1f0e" may do, not "system:serviceaccount:guest:intruder" of another '
-            'namespace; delete the pod of "checkout-6d5f9c-x2x8p_1f0e", or wait 11 s'
+            'namespace; delete the pod of "checkout-6d5f9c-x2x8p_1f0e", or wait 15 s'
         ),
         (
-            'lease "shop/checkout" was released on behalf of "checkout-6d5f9c-x2x8p_1f0e" 11 s before expiry: '
+            'lease "shop/checkout" was released on behalf of "checkout-6d5f9c-x2x8p_1f0e" 15 s before expiry: '
             "there may be two leaders"
         ),
         id="a release from another namespace",

@@ -52,14 +52,15 @@ def seen_at(entries: Iterable[Entry]) -> int | None:
 def stamp_of_write(entries: Iterable[Entry], before: Iterable[Entry], field: tuple[str, ...], now: int) -> int:
     """When a write that set `field` was made: the stamp of the field's one owner in object.
 
-    `now`, in whole seconds, is used if the field has no owner or several, if the owner has no stamp, if it is
-    `ancient-changes`, whose time a client can choose, and if it owned the field with this stamp `before`, in oldObject.
+    `now`, in whole seconds, is used if the field has no owner or several, if the owner has no stamp, and if it is
+    `ancient-changes`, whose time a client can choose. If the owner had the field with this stamp `before`, in
+    oldObject, then the write has no stamp, or that of another one in the same second: the earlier of stamp and `now` is used.
     """
     owners = [entry for entry in entries if entry.owns(*field)]
     if len(owners) != 1 or owners[0].is_fold or (stamp := owners[0].stamp) is None:
         return whole_seconds(now)
     was_there = any(one.stamp == stamp and one.key == owners[0].key and one.owns(*field) for one in before)
-    return whole_seconds(now) if was_there else stamp
+    return min(stamp, whole_seconds(now)) if was_there else stamp
 
 
 class Expiry(Struct, frozen=True, gc=False):
