@@ -54,7 +54,8 @@ def stamp_of_write(entries: Iterable[Entry], before: Iterable[Entry], field: tup
 
     `now`, in whole seconds, is used if the field has no owner or several, if the owner has no stamp, and if it is
     `ancient-changes`, whose time a client can choose. If the owner had the field with this stamp `before`, in
-    oldObject, then the write has no stamp, or that of another one in the same second: the earlier of stamp and `now` is used.
+    oldObject, the write has no stamp of its own, or that of another write of the same second: the earlier of the stamp
+    and `now` is used.
     """
     owners = [entry for entry in entries if entry.owns(*field)]
     if len(owners) != 1 or owners[0].is_fold or (stamp := owners[0].stamp) is None:
