@@ -23,7 +23,7 @@ from tests.rules.findings import (
 )
 from webhook.api import micro_time
 from webhook.api.managed_fields import Entry, entries_of
-from webhook.rules.expiry import RENEW_TIME, Expiry, expiry_of, stamp_of_write, tolerance_of
+from webhook.rules.expiry import HOLDER, RENEW_TIME, Expiry, expiry_of, stamp_of_write, tolerance_of
 from webhook.rules.times import DAY, SECOND
 
 
@@ -146,6 +146,12 @@ def test_an_owner_that_was_there_before_with_its_stamp_dates_nothing_ahead(befor
 def test_two_writes_of_one_manager_in_one_second_have_one_stamp() -> None:
     entries = entries_of(Raw(to_bytes([make_entry("renewTime", time=micro_time.canonical_seconds(NOW))])))
     assert stamp_of_write(entries, entries, RENEW_TIME, NOW + DAY) == NOW
+
+
+def test_a_clock_that_is_behind_does_not_date_a_new_holder_before_the_last_renewal() -> None:
+    owner = make_entry("holderIdentity", "renewTime", time=micro_time.canonical_seconds(NOW))
+    entries = entries_of(Raw(to_bytes([owner])))
+    assert stamp_of_write(entries, entries, HOLDER, NOW - DAY) == NOW
 
 
 def test_an_unheld_lease_rests_on_nothing() -> None:

@@ -49,19 +49,21 @@ def seen_at(entries: Iterable[Entry]) -> int | None:
     return min((stamp for stamp in stamps if stamp is not None), default=None)
 
 
-def stamp_of_write(entries: Iterable[Entry], before: Iterable[Entry], field: tuple[str, ...], now: int) -> int:
+def stamp_of_write(entries: Iterable[Entry], before: Sequence[Entry], field: tuple[str, ...], now: int) -> int:
     """When a write that set `field` was made: the stamp of the field's one owner in object.
 
     `now`, in whole seconds, is used if the field has no owner or several, if the owner has no stamp, and if it is
     `ancient-changes`, whose time a client can choose. If the owner had the field with this stamp `before`, in
     oldObject, the write has no stamp of its own, or that of another write of the same second: the earlier of the stamp
-    and `now` is used.
+    and `now` is used. Only `now` may be wrong then, so a new holder is not dated before the last renewal was seen.
     """
     owners = [entry for entry in entries if entry.owns(*field)]
     if len(owners) != 1 or owners[0].is_fold or (stamp := owners[0].stamp) is None:
         return whole_seconds(now)
-    was_there = any(one.stamp == stamp and one.key == owners[0].key and one.owns(*field) for one in before)
-    return min(stamp, whole_seconds(now)) if was_there else stamp
+    if not any(one.stamp == stamp and one.key == owners[0].key and one.owns(*field) for one in before):
+        return stamp
+    seen = None if field == RENEW_TIME else seen_at(before)
+    return min(stamp, whole_seconds(now) if seen is None else max(whole_seconds(now), seen))
 
 
 class Expiry(Struct, frozen=True, gc=False):
