@@ -31,7 +31,7 @@ run: $(READY) certs ## make certificates and serve on https://127.0.0.1:8443
 certs: $(READY) ## make or renew the certificates in certs/
 	@$(BIN)/lease-webhook certs
 
-test: $(READY) ## the tests (under five minutes with all that is set up)
+test: $(READY) ## the tests (four to six minutes on two cores, setup included)
 	$(BIN)/pytest --numprocesses=2 --dist=worksteal --cov --cov-report=term
 
 model: $(READY) ## search deeper for traces that break a law (five minutes)

@@ -68,7 +68,7 @@ def cache_directory() -> Path:
 def all_binaries(*beginnings: str) -> list[Binaries]:
     """Everything that the run needs, one entry for each Kubernetes version that begins like one of these, newest first.
 
-    "" begins them all. Raises MissingToolchainError where anything would have to be built and there is no Go.
+    "" selects every version. Raises MissingToolchainError if something must be built and Go is not installed.
     """
     assets = os.environ.get("KUBEBUILDER_ASSETS")
     if assets:

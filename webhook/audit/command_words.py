@@ -21,6 +21,11 @@ def word(text: str) -> str:
     return NO_NAME if text.startswith("-") else quoted(text)
 
 
+def certs(directory: object) -> str:
+    """`lease-webhook certs DIRECTORY`; the path is not cut, because a part of it would be another path."""
+    return f"lease-webhook certs {shlex.quote(escape(str(directory)))}"
+
+
 def kubectl(namespace: str) -> str:
     """`kubectl -n shop`."""
     return f"kubectl -n {word(namespace)}"

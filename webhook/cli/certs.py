@@ -2,7 +2,6 @@
 
 import base64
 import datetime as dt
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ import click
 from msgspec import Struct
 
 from webhook.api.text import escape
+from webhook.audit import command_words
 from webhook.certificates.inspect import Certificate, Unusable, inspect, read_pair
 from webhook.certificates.issue import (
     CA_CERTIFICATE,
@@ -189,7 +189,7 @@ def _print_state(
     for text in problems:
         print(f"{paint.red('unusable')}: {escape(text)}")
     if certificate and state == RENEW_SOON:
-        print(f"{paint.yellow('renew soon')}: {_life(certificate, now)}; run `{_again(directory)}`")
+        print(f"{paint.yellow('renew soon')}: {_life(certificate, now)}; run `{command_words.certs(directory)}`")
     elif certificate and state == GOOD:
         print(f"{paint.green('good')}: {_life(certificate, now)}, for {escape(', '.join(sorted(certificate.names)))}")
 
@@ -212,15 +212,11 @@ def _print_bundle(directory: Path) -> int:
     try:
         pem = path.read_bytes()
     except OSError as error:
-        raise Failure(f"{path}: {error.strerror}; make it with `{_again(directory)}`") from error
+        raise Failure(f"{path}: {error.strerror}; make it with `{command_words.certs(directory)}`") from error
     if b"-----BEGIN CERTIFICATE-----" not in pem:
         raise Failure(f"{path} contains no PEM certificate")
     print(base64.b64encode(pem).decode("ascii"))
     return GOOD
-
-
-def _again(directory: Path) -> str:
-    return f"lease-webhook certs {shlex.quote(escape(str(directory)))}"
 
 
 def _life(certificate: Certificate, now: dt.datetime) -> str:

@@ -1,13 +1,13 @@
 """`lease-webhook install`: print the objects of an installation; nothing is applied."""
 
 import json
-import shlex
 from importlib.resources import files as package_files
 from pathlib import Path
 from typing import Final
 
 import click
 
+from webhook.audit import command_words
 from webhook.cli.arguments import directories, files
 from webhook.cli.evaluation import load_policy
 from webhook.cli.failure import Failure
@@ -76,5 +76,5 @@ def _pair(directory: Path) -> dict[str, bytes]:
     try:
         return {name: (directory / name).read_bytes() for name in _PAIR}
     except OSError as error:
-        command = f"lease-webhook certs {shlex.quote(str(directory))}"
+        command = command_words.certs(directory)
         raise Failure(f"{error.filename}: {error.strerror}; `{command}` makes the certificate") from error

@@ -65,8 +65,8 @@ def _of_create(change: LeaseChange) -> str | None:
 def _was_stored(metadata: ObjectMeta) -> bool:
     """Whether the resourceVersion is one of a stored object, with which no API server creates another one.
 
-    It does with 0 and, in a POST, with what is no number (Create in `pkg/storage/etcd3/store.go` of apiserver): whoever
-    sends those creates an object.
+    It does create one with 0 and, by a POST, with text that does not parse as a number (Create in
+    `pkg/storage/etcd3/store.go` of apiserver).
     """
     version = metadata.resource_version or ""
     return version.isascii() and version.isdigit() and len(version) <= LONGEST_VERSION and int(version) > 0

@@ -23,7 +23,7 @@ OF_APPLICATION: Final[Mapping[int, str]] = {404: "path", 405: "method", 413: "bo
 """By the status with which the Flask application refuses a request; OTHER for any other status."""
 
 OF_REVIEW: Final[Mapping[int, str]] = {413: "body-size", 415: "media-type"}
-"""By the status with which a body is refused that is no review; BODY for any other status."""
+"""By the status of the response to a body that cannot be decoded as a review; BODY for any other status."""
 
 ALL: Final = tuple(dict.fromkeys((*OF_CONNECTION.values(), *OF_APPLICATION.values(), *OF_REVIEW.values(), BODY, OTHER)))
 """Each kind once."""

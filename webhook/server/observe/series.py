@@ -30,10 +30,7 @@ Series = tuple[dict[str, str], frozenset[tuple[str, str]]]
 """The labels of one series, and the same as a key."""
 
 _UPDATES: Final = {
-    Resource.LEASES: (
-        *(Event.UNTOUCHED, Event.RENEWAL, Event.RELEASE, Event.CLAIM, Event.TAKEOVER, Event.STEAL, Event.EDIT),
-        Event.DELETE,
-    ),
+    Resource.LEASES: tuple(event for event in Event if event not in {Event.CREATE, Event.UPDATE}),
     Resource.LEASECANDIDATES: (Event.UNTOUCHED, Event.UPDATE),
 }
 
