@@ -3,26 +3,38 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DEV := $(VENV)/.ready-dev
+# Images set this variable for Python; without bytecode every process of the tests would compile all modules again.
+export PYTHONDONTWRITEBYTECODE :=
+TOOL := $(BIN)/python -m tools
+# Where the package `tools` is.
+export PYTHONPATH := $(CURDIR)/.ci
 LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe \
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check static docs model fuzz page mutation evidence e2e fence cluster image record record-attacks record-incidents bench reading hour faults fmt certs manifests derived version package krew sbom audit dist lock clean
+.PHONY: help setup run test coverage outputs check static docs model fuzz page mutation evidence e2e fuzz-leases fence cluster image record record-attacks record-incidents bench reading hour faults fmt certs manifests derived version package krew sbom audit dist lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
-$(READY): requirements-dev.txt pyproject.toml
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes
+
+$(READY): requirements-test.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; try make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
 	@# Most modules of these packages are never imported, and those that are get compiled then: half the time.
-	$(BIN)/pip install --quiet --no-compile --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	$(INSTALL) --no-compile -r requirements-test.txt
 	@# The warning is about folders named as the package; ours are the package.
 	PYTHONWARNINGS="ignore:Editable installation" \
 		$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-setup: $(READY) ## a virtual environment with the locked packages
+$(DEV): $(READY) requirements-dev.txt
+	$(INSTALL) --no-compile -r requirements-dev.txt
+	@touch $@
+
+setup: $(DEV) ## a virtual environment with the locked packages
 
 run: $(READY) certs ## make certificates and serve on https://127.0.0.1:8443
 	@echo 'An example of a timeline: $(BIN)/lease-webhook timeline --example -o timeline.html; open it in a browser'
@@ -31,74 +43,83 @@ run: $(READY) certs ## make certificates and serve on https://127.0.0.1:8443
 certs: $(READY) ## make or renew the certificates in certs/
 	@$(BIN)/lease-webhook certs
 
-test: $(READY) ## the tests (four to six minutes on two cores, setup included)
-	$(BIN)/pytest --numprocesses=2 --dist=worksteal --cov --cov-report=term
+test: $(READY) ## the tests (three to five minutes on two cores, setup included)
+	$(BIN)/pytest --numprocesses=2 --dist=worksteal
+
+coverage: $(DEV) ## branch coverage of all but the server and the commands, which must be 100 % (two minutes)
+	$(BIN)/pytest --numprocesses=2 --dist=worksteal -m "not deep and not uncounted" --cov --cov-report=term
 
 model: $(READY) ## search deeper for traces that break a law (five minutes)
 	LEASE_MODEL_DEPTH=1 $(BIN)/pytest -m "deep or not deep" tests/model
 
 fuzz: $(READY) ## 200,000 streams of bytes against the HTTP of the server (four minutes); SHORT=1: 20,000
-	$(BIN)/python -m tests.server.fuzz --count $(if $(SHORT),20000,200000) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m tests.lab.fuzz --count $(if $(SHORT),20000,200000) $(if $(SEED),--seed $(SEED))
 
 page: $(READY) ## the page of a timeline in a browser, two minutes (Debian's chromium; npm, once)
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r tests/page/requirements.txt
+	$(INSTALL) -r tests/page/requirements.txt
 	$(BIN)/pytest --override-ini=addopts=--strict-markers $(if $(ONLY),-k "$(ONLY)") tests/page
 
-mutation: $(READY) ## change the rules in two thousand ways and list the changes that no test notices (ten minutes)
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-mutation.txt
+mutation: $(DEV) ## change the rules in two thousand ways and list the changes that no test notices (ten minutes)
+	$(INSTALL) -r requirements-mutation.txt
 	$(BIN)/mutmut run --max-children 2
 	$(BIN)/mutmut results
 
-check: static test ## everything a reviewer would check
+check: static test coverage ## everything a reviewer would check
 
 evidence: $(READY) ## forge stamps through the API server's field manager, three minutes (Go); SHORT=1: less than one
-	$(BIN)/python -m tests.evidence $(if $(SHORT),--short) $(if $(SEEDS),--seeds $(SEEDS)) \
+	$(BIN)/python -m tests.lab.evidence $(if $(SHORT),--short) $(if $(SEEDS),--seeds $(SEEDS)) \
 		$(if $(COUNT),--count $(COUNT)) $(if $(ONLY),--only $(ONLY)) $(if $(SHORT)$(ONLY),,--results)
 
 e2e: $(READY) ## on real API servers with real clients (Go builds them once; then 13 minutes)
-	$(BIN)/python -m tests.e2e $(E2E)
+	$(BIN)/python -m tests.lab.e2e $(E2E)
+
+fuzz-leases: $(READY) ## random lists, times and sizes against live leases on real API servers: FUZZ="--seed 1 --steals 1000"
+	$(BIN)/python -m tests.lab.e2e.fuzz_leases $(FUZZ)
 
 fence: $(READY) ## old leaders against a fence, on real API servers, into docs/fence-figures.md (15 minutes)
-	$(BIN)/python -m tests.e2e.fence $(FENCE)
+	$(BIN)/python -m tests.lab.e2e.fence $(FENCE)
 
 cluster: $(READY) ## real pods: on KUBECONFIG with IMAGE=, or as root on a node of its own (15 to 30 minutes); SHORT=1: 5 minutes
-	$(BIN)/python -m tests.cluster $(if $(SHORT),--short) $(if $(IMAGE),--image=$(IMAGE)) $(CLUSTER)
+	$(BIN)/python -m tests.lab.cluster $(if $(SHORT),--short) $(if $(IMAGE),--image=$(IMAGE)) $(CLUSTER)
 
 image: $(READY) ## build the image twice by buildah without a daemon and compare (root, Debian)
-	$(BIN)/python -m tests.cluster.image
+	$(BIN)/python -m tests.lab.cluster.image
 
 record: $(READY) ## record the reviews of real clients again: make record KUBERNETES=v1.36
-	$(BIN)/python -m tests.e2e.record --kubernetes=$(KUBERNETES) $(if $(INTO),--into=$(INTO))
+	$(BIN)/python -m tests.lab.e2e.record --kubernetes=$(KUBERNETES) $(if $(INTO),--into=$(INTO))
 
 record-attacks: $(READY) ## play the standing attacks again and keep their reviews: make record-attacks KUBERNETES=v1.36
-	$(BIN)/python -m tests.e2e.record_attacks --kubernetes=$(KUBERNETES) $(if $(ONLY),--only $(ONLY))
+	$(BIN)/python -m tests.lab.e2e.record_attacks --kubernetes=$(KUBERNETES) $(if $(ONLY),--only $(ONLY))
 
 record-incidents: $(READY) ## play incidents of elections and keep a watch and an audit log of each (3 minutes): KUBERNETES=v1.37
-	$(BIN)/python -m tests.e2e.incidents $(if $(KUBERNETES),--kubernetes=$(KUBERNETES)) $(if $(ONLY),--only $(ONLY)) \
+	$(BIN)/python -m tests.lab.e2e.incidents $(if $(KUBERNETES),--kubernetes=$(KUBERNETES)) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(INTO),--into=$(INTO))
 
-static: $(READY) ## format, lint, types and layers
+outputs: $(READY) ## compare the output of every command on every recorded input with the stored one; UPDATE=1 stores it
+	$(BIN)/python -m tests.lab.outputs $(if $(UPDATE),--update) $(if $(ONLY),--only "$(ONLY)")
+
+static: $(DEV) ## format, lint, types and layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 bench: $(READY) ## what a review costs beside peers, 20 minutes; SHORT=1: 4 minutes
-	$(BIN)/python -m tests.bench $(if $(SHORT),--short) $(foreach table,$(ONLY),--only $(table))
+	$(BIN)/python -m tests.lab.bench $(if $(SHORT),--short) $(foreach table,$(ONLY),--only $(table))
 
 reading: $(READY) ## what the commands cost for large inputs, into docs/figures.md (three minutes)
-	$(BIN)/python -m tests.cli.reading_costs
+	$(BIN)/python -m tests.lab.reading_costs
 
 hour: $(READY) ## the live timeline over an hour of 1,000 renewals a second, into docs/figures.md (ten minutes)
 	$(BIN)/python -m tests.live.hour $(HOUR)
 
 faults: $(READY) ## break things under load, 15 minutes; SHORT=1: 4 minutes
-	$(BIN)/python -m tests.faults $(if $(SHORT),--short) $(foreach fault,$(ONLY),--only $(fault))
+	$(BIN)/python -m tests.lab.faults $(if $(SHORT),--short) $(foreach fault,$(ONLY),--only $(fault))
 
 docs: $(READY) ## write what the pages take from the code: rule pages, tables, output of commands
-	$(BIN)/python -m tests.docs
+	$(TOOL).docs
 
-fmt: $(READY) ## format the code and fix what ruff can fix
+fmt: $(DEV) ## format the code and fix what ruff can fix
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
@@ -106,46 +127,47 @@ manifests: $(READY) certs ## examine every overlay with its components, and try 
 	$(BIN)/pytest --override-ini=addopts=--strict-markers tests/rendered
 
 derived: $(READY) certs ## bring the Helm chart and `lease-webhook install` up to date with deploy/
-	$(BIN)/python -m tests.rendered.pieces
+	$(TOOL).rendered.pieces
 
 # Who publishes: the repository's address, such as URL=https://git.example/platform/lease-webhook, for links and Krew.
 URL ?=
-RELEASE := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-release.txt
+RELEASE := $(INSTALL) -r requirements-release.txt
 
 version: $(READY) ## the version, if all that names it agrees; TAG= must name it too
-	@$(BIN)/python -m tests.release.version $(if $(TAG),--tag=$(TAG))
+	@$(TOOL).release.version $(if $(TAG),--tag=$(TAG))
 
-package: $(READY) ## build wheel and source distribution; try them with every supported Python here, pipx and uvx
+package: $(DEV) ## build wheel and source distribution; try them with every supported Python here, pipx and uvx
 	$(RELEASE)
-	$(BIN)/python -m tests.release.package $(if $(URL),--url=$(URL))
+	$(TOOL).release.package $(if $(URL),--url=$(URL))
 
 krew: package ## the kubectl plugin for Krew: archives and manifest in dist/; needs URL=
 	$(if $(URL),,$(error make krew needs URL=, the address of the repository))
-	$(BIN)/python -m tests.release.krew --url=$(URL)
+	$(TOOL).release.krew --url=$(URL)
 
 sbom: $(READY) ## what the server and the image of `make image` consist of, as CycloneDX in dist/
 	$(RELEASE)
 	@mkdir -p dist
 	$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --of JSON \
 		--output-file dist/lease-webhook.cdx.json requirements.txt
-	$(BIN)/python -m tests.release.image_sbom $(if $(ARCHIVE),--archive=$(ARCHIVE))
+	$(TOOL).release.image_sbom $(if $(ARCHIVE),--archive=$(ARCHIVE))
 
 audit: $(READY) ## known vulnerabilities of every locked package that runs in production; REQUIRED=1: never skip
 	$(RELEASE)
-	$(BIN)/python -m tests.release.advisories $(if $(REQUIRED),--required)
+	$(TOOL).release.advisories $(if $(REQUIRED),--required)
 
 dist: package sbom $(if $(URL),krew) ## what a release consists of, in dist/, with checksums; IMAGE= names the image in the manifests
-	$(BIN)/python -m tests.rendered.chart dist
+	$(TOOL).rendered.chart dist
 	for certificate in cert-manager openshift; do $(BIN)/lease-webhook install --certificate $$certificate \
 		$(if $(IMAGE),--image $(IMAGE)) > dist/install-$$certificate.yaml || exit 1; done
 	cd dist && rm -f SHA256SUMS && sha256sum * > SHA256SUMS
 
-lock: $(READY) ## pin the packages again, by hash
+lock: $(DEV) ## pin the packages again, by hash
 	$(LOCK) --output-file requirements.txt requirements.in
+	$(LOCK) --output-file requirements-test.txt requirements-test.in
 	$(LOCK) --output-file requirements-dev.txt requirements-dev.in
 	$(LOCK) --output-file requirements-mutation.txt requirements-mutation.in
 	$(LOCK) --output-file requirements-release.txt requirements-release.in
-	$(LOCK) --output-file tests/bench/requirements.txt tests/bench/requirements.in
+	$(LOCK) --output-file tests/lab/bench/requirements.txt tests/lab/bench/requirements.in
 	$(LOCK) --output-file tests/page/requirements.txt tests/page/requirements.in
 
 clean: ## remove the virtual environment and caches, never certificates

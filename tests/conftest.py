@@ -6,8 +6,6 @@ Coverage is measured by examples alone, so it does not depend on what is drawn.
 """
 
 import os
-import sys
-from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 
@@ -27,36 +25,19 @@ UNCOUNTED: Final = {
     "model",
     "server",
     "test_any_bytes.py",
+    "test_match_condition.py",
     "test_recordings.py",
     "test_review_rows.py",
 }
-"""Folders and modules whose tests run without coverage."""
+"""Folders and modules that `make coverage` leaves out: what runs the same lines for many inputs, and what asks a server
+in another process. Tracing makes a test up to five times slower."""
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out of coverage what runs the same lines for many inputs, and what asks a server in another process.
-
-    Tracing makes a test up to five times slower.
-    """
+    """Mark what is left out of coverage, property tests as well."""
     here = Path(__file__).parent
     for item in items:
         folder = item.path.relative_to(here).parts[0]
         if folder in UNCOUNTED or is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker(pytest.mark.uncounted)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    """Run what is left out of coverage without tracing.
-
-    The mark `no_cover` of pytest-cov stops one of two collectors that it starts in a process of pytest-xdist, and the
-    other goes on: the test is as slow as if it were measured.
-    """
-    if item.get_closest_marker("uncounted") is None:
-        return (yield)
-    trace = sys.gettrace()
-    sys.settrace(None)
-    try:
-        return (yield)
-    finally:
-        sys.settrace(trace)

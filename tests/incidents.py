@@ -10,11 +10,11 @@ from msgspec import Struct
 
 from tests.factories import Document
 from tests.history.observing import observe_all
-from webhook.cli.moment import moment
+from tests.inputs.reading import read
+from webhook.api.times import SECOND
+from webhook.cli.options import moment
 from webhook.explanation.account import Account, account_of
-from webhook.history.cluster_history import ClusterHistory
-from webhook.observations.reader import read
-from webhook.rules.times import SECOND
+from webhook.history.follow import Follower
 
 FOLDER: Final = Path(__file__).parent / "data" / "incidents"
 WATCH, AUDIT_LOG = "leases.json.gz", "audit.log.gz"
@@ -41,7 +41,7 @@ class Incident(Struct, frozen=True):
         data = gzip.decompress(self.file(source).read_bytes())
         if until is not None:
             data = _watch_until(data, until) if source == WATCH else _log_until(data, until)
-        cluster = ClusterHistory()
+        cluster = Follower()
         observe_all(cluster, read(source, [data]))
         assert cluster.until is not None
         return account_of(cluster, cluster.leases[self.key], until or cluster.until)

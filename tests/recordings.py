@@ -8,7 +8,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from tests.factories import Document, to_bytes
-from webhook.cli.moment import moment
+from webhook.cli.options import moment
 
 FOLDER: Final = Path(__file__).parent / "data" / "recordings"
 EXPECTED: Final = Path(__file__).parent / "data" / "expected-of-recordings.json"

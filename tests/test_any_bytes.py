@@ -13,7 +13,7 @@ from tests.recordings import recordings
 from tests.review_rows import WHEN
 from webhook.policy.model import Policy
 from webhook.policy_file import load
-from webhook.server.respond import respond
+from webhook.server.reviewer import respond
 
 POLICIES = [load(name) for name in ("observe", "standard", "strict")]
 BODIES = [one.body for one in recordings() if len(one.body) < 20_000]

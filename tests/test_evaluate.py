@@ -5,15 +5,14 @@ from typing import Any
 
 import pytest
 
-from tests.factories import NOW, Document, Tweak, changed, drop, make_lease, make_review, put, to_bytes
+from tests.factories import NOW, Document, Tweak, changed, drop, make_candidate, make_lease, make_review, put, to_bytes
 from tests.rules.findings import RIVAL, SECOND, by_service_account, by_user, take, update, written
 from webhook.api.review import decode
 from webhook.evaluate import evaluate
 from webhook.policy.model import Policy
 from webhook.policy.parse import parse
-from webhook.rules.mode import Mode
-from webhook.verdict.encode import encode
-from webhook.verdict.model import Verdict
+from webhook.rules.rule import Mode
+from webhook.verdict import Verdict, encode
 
 
 def policy(text: str = "", preset: str = "standard") -> Policy:
@@ -360,3 +359,19 @@ def test_an_answer_stays_small(under: Policy) -> None:
     owners = [{"apiVersion": "", "kind": "", "name": f"{'<' * 5000}{number}", "uid": ""} for number in range(300)]
     request = decode(to_bytes(make_review(put("request.object.metadata.ownerReferences", owners))))
     assert len(encode(evaluate(request, under, NOW), request)) < 65_536
+
+
+def test_a_binding_holds_for_the_candidates_that_name_its_lease() -> None:
+    bound = policy("bindings:\n- {namespace: shop, lease: checkout, writers: [shop/checkout], holder: ['*']}\n")
+    stranger = by_service_account("guest", "intruder")
+    for review, denied in (
+        (make_review(stranger, new=make_candidate()), True),
+        (make_review(stranger, old=make_candidate()), True),
+        (make_review(stranger, new=make_candidate(put("spec.leaseName", "other"))), False),
+        (
+            make_review(stranger, new=make_candidate(put("metadata.name", "checkout"), put("spec.leaseName", "a"))),
+            False,
+        ),
+        (make_review(stranger, old=make_candidate(put("metadata.name", "checkout"), drop("spec"))), False),
+    ):
+        assert ("identity-binding=deny" in annotations(evaluated(review, bound)).get("rules", "")) is denied

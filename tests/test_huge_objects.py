@@ -24,8 +24,8 @@ from tests.factories import (
 )
 from webhook.api.field import FieldError, invalid
 from webhook.policy_file import load
-from webhook.rules.finding import MOST_FINDINGS, first_findings
-from webhook.server.respond import respond
+from webhook.rules.rule import MAX_FINDINGS, first_findings
+from webhook.server.reviewer import respond
 
 MANY: Final = 2000
 LONG: Final = 30_000
@@ -97,8 +97,8 @@ def test_a_rule_is_asked_for_so_many_findings_and_no_more() -> None:
             asked += 1
             yield invalid("metadata.labels", "-", "must be better")
 
-    assert len(first_findings(errors())) == MOST_FINDINGS
-    assert asked == MOST_FINDINGS
+    assert len(first_findings(errors())) == MAX_FINDINGS
+    assert asked == MAX_FINDINGS
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from webhook.policy.parse import parse
 from webhook.policy_file import LARGEST, PolicyFile, PolicyFileError, load
-from webhook.rules.mode import Mode
+from webhook.rules.rule import Mode
 
 DATA = Path(__file__).parent / "data" / "policies"
 HEAD = "apiVersion: lease-webhook/v1\n"

@@ -10,7 +10,7 @@ from tests.factories import to_bytes
 from tests.review_rows import FOLDER, WHEN, Case, PolicyCase, base, cases, policy_cases
 from webhook.cli.main import main
 from webhook.policy_file import load
-from webhook.server.respond import ReviewResponse, respond
+from webhook.server.reviewer import ReviewResponse, respond
 
 POLICY = load("standard")
 

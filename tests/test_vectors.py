@@ -25,8 +25,8 @@ from tests.factories import (
     to_bytes,
 )
 from webhook.policy_file import load
-from webhook.server.respond import respond
-from webhook.verdict.model import Verdict
+from webhook.server.reviewer import respond
+from webhook.verdict import Verdict
 
 STANDARD: Final = load("standard")
 YEAR: Final = 365 * 86_400_000_000

@@ -1,26 +1,22 @@
-"""A request, a policy and a moment give a verdict: every finding is collected, then one decision is made."""
+"""A request, a policy and a moment give a verdict: all rules are evaluated, then one decision is made."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Sequence
 from typing import Final
 
-from msgspec.structs import replace
-
-from webhook.api.request import AdmissionRequest, Operation
-from webhook.policy.model import LeasePolicy, Policy
-from webhook.rules.change import UNKNOWN_USER, change_made_by
-from webhook.rules.events import Event
-from webhook.rules.fast_renewal import is_fast_renewal
-from webhook.rules.finding import Finding, Weakened
-from webhook.rules.mode import Mode
-from webhook.rules.registry import OBJECT_TYPES, RULES_BY_OCCASION
-from webhook.rules.rule import Rule
-from webhook.verdict.compose import contradicts, decide, not_evaluated, nothing_found, switched_off
-from webhook.verdict.model import Verdict
+from webhook.api.field import ErrorType
+from webhook.api.request import DECODED_VERSIONS, GROUP, KIND_OF, AdmissionRequest, Operation
+from webhook.api.text import escape, quote, truncate
+from webhook.policy.model import Policy
+from webhook.rules.change import change_made_by
+from webhook.rules.registry import CHECKS_BY_OCCASION, TYPES
+from webhook.rules.rule import MAX_FINDINGS, Finding, Mode, Rule
+from webhook.verdict import Downgraded, Result, Verdict, causes, facts, message, once, warnings
 
 # Members of an enumeration are looked up at each use.
 _CONNECT: Final = Operation.CONNECT
 _OFF: Final = Mode.OFF
-_RENEWAL: Final = Event.RENEWAL
+_WARN: Final = Mode.WARN
+_DENY: Final = Mode.DENY
 
 
 def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, writer_known: bool = True) -> Verdict:
@@ -34,63 +30,106 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, writer_know
 
     """
     if policy.mode is _OFF:
-        return switched_off(request, policy)
+        return Verdict(request.uid, allowed=True, audit_annotations=(("policy", f"{_name(policy)} off"),))
     if request.contradiction:
-        return contradicts(request, policy)
+        return _contradicts(request, policy)
     if request.operation is _CONNECT or request.sub_resource or not request.is_ours:
-        return not_evaluated(request, policy)
-    lease_policy = policy.for_lease(request.namespace, request.name, request.operation)
+        return _not_evaluated(request, policy)
     if request.object_errors:
-        wrong = (Finding(error, rule=OBJECT_TYPES, parity=True) for error in request.object_errors)
-        return decide(request, policy, "", [_at(Mode.DENY, finding, policy) for finding in wrong])
-    limits, binding = lease_policy.limits, lease_policy.binding
-    if is_fast_renewal(request, now, limits, binding):
-        return nothing_found(request, policy, _RENEWAL)
-    change = change_made_by(request, now, limits, binding)
+        return _decide(request, policy, "", [_result(one, TYPES, _DENY, policy) for one in TYPES.check(request)])
+    lease_policy = policy.for_lease(request.namespace, request.name, request.operation)
+    binding = policy.bindings.get((request.namespace, request.lease_name)) if policy.bindings else None
+    change = change_made_by(request, now, lease_policy.limits, binding)
     event = change.event
-    found = [
-        (rule, finding)
-        for rule in RULES_BY_OCCASION[request.resource, request.operation, event]
-        for finding in rule.check(change)
-    ]
-    counting = _counting(found, request, policy, lease_policy, now, writer_known=writer_known) if found else []
-    return decide(request, policy, event, counting) if counting else nothing_found(request, policy, event)
-
-
-def _counting(
-    found: Iterable[tuple[Rule, Finding]],
-    request: AdmissionRequest,
-    policy: Policy,
-    lease_policy: LeasePolicy,
-    now: int,
-    *,
-    writer_known: bool,
-) -> list[Finding]:
-    """The findings that count, each with its mode: the lower of its tier, its rule's mode and the policy's cap."""
-    counting = []
-    exempt: Container[str] | None = None
-    for rule, finding in found:
-        if rule.about_writer and not writer_known:
+    exempt = policy.exempt_rules(change.user, request.namespace, request.name, request.operation, now)
+    modes = lease_policy.modes
+    results: list[Result] = []
+    for check, rule in CHECKS_BY_OCCASION[request.resource, request.operation, event]:
+        if (exempt and rule.id in exempt) or (not writer_known and rule.about_writer):
             continue
-        level = min(finding.tier, lease_policy.modes[rule.id])
-        if level is Mode.OFF:
-            continue
-        if not rule.parity and not rule.never_exempt:
-            if exempt is None:
-                writer = request.user or UNKNOWN_USER
-                exempt = policy.exempt_rules(writer, request.namespace, request.name, request.operation, now)
-            if rule.id in exempt:
-                continue
-        counting.append(_at(level, replace(finding, rule=rule.id, parity=rule.parity), policy))
-    return counting
+        if findings := check(change):
+            mode = modes[rule.id]
+            results += [_result(finding, rule, mode, policy) for finding in findings if mode]
+    if not results:
+        annotations = (("event", event), ("policy", _name(policy)))
+        return Verdict(request.uid, allowed=True, audit_annotations=annotations, event=event)
+    return _decide(request, policy, event, results)
 
 
-def _at(level: Mode, finding: Finding, policy: Policy) -> Finding:
-    """The finding with the mode that the policy leaves of its level."""
-    mode, weakened = min(level, policy.mode), None
-    if level is Mode.DENY:
+def _result(finding: Finding, rule: Rule, mode: Mode, policy: Policy) -> Result:
+    """Give a finding the mode that counts: the lowest of its tier, its rule's mode and the policy's cap."""
+    level = min(finding.tier, mode)
+    mode, downgraded = min(level, policy.mode), None
+    if level is _DENY:
         if finding.without_stamps and not policy.enforce_without_stamps:
-            mode, weakened = min(Mode.WARN, policy.mode), Weakened.WITHOUT_STAMPS
-        elif mode is not Mode.DENY:
-            weakened = Weakened.BY_CAP
-    return replace(finding, mode=mode, weakened=weakened)
+            mode, downgraded = min(_WARN, policy.mode), Downgraded.WITHOUT_STAMPS
+        elif mode is not _DENY:
+            downgraded = Downgraded.BY_CAP
+    return Result(rule.id, rule.parity, mode, finding.error, finding.happened, finding.fact, downgraded)
+
+
+def _decide(request: AdmissionRequest, policy: Policy, event: str, results: Sequence[Result]) -> Verdict:
+    """Decide by all findings: 403 if a denying one is Forbidden by a rule of ours, else 422."""
+    annotations = [("event", event)] if event else []
+    annotations.append(("rules", ",".join(once(f"{one.rule}={one.mode.word}" for one in results))))
+    would_deny = once(one.rule for one in results if one.downgraded)
+    if would_deny:
+        annotations.append(("would-deny", ",".join(would_deny)))
+    annotations.append(("policy", _name(policy)))
+    found = facts(results)
+    denying = [fact for fact in found if fact.decisive.mode is _DENY][:MAX_FINDINGS]
+    warned = warnings((fact for fact in found if fact.decisive.mode is not _DENY), policy, admitted=not denying)
+    denied = causes(denying, policy)
+    code, reason, text = 200, "", ""
+    if denied:
+        is_ours = (one.error.type is ErrorType.FORBIDDEN and not one.parity for one in results if one.mode is _DENY)
+        code, reason = (403, "Forbidden") if any(is_ours) else (422, "Invalid")
+        text = message(denied)
+        if code == 422:
+            text = f"{request.kind}.{request.group} {quote(request.name)} is invalid: {text}"
+    if len(results) > MAX_FINDINGS:
+        # The sort is stable: it only makes sure that what decided is among the first.
+        results = sorted(results, key=lambda one: -one.mode)[:MAX_FINDINGS]
+    return Verdict(
+        request.uid, not denied, code, reason, text, denied, warned, tuple(annotations), tuple(results), event
+    )
+
+
+def _contradicts(request: AdmissionRequest, policy: Policy) -> Verdict:
+    """Deny with 400 a request that contradicts itself: no rule is involved, and no exemption applies."""
+    return Verdict(
+        request.uid,
+        allowed=False,
+        code=400,
+        reason="BadRequest",
+        message=f"{request.contradiction} (lease webhook)",
+        audit_annotations=(("policy", _name(policy)),),
+    )
+
+
+def _not_evaluated(request: AdmissionRequest, policy: Policy) -> Verdict:
+    """Allow with a warning what we do not know: a typo in a webhook configuration must not stop a cluster."""
+    # Each may be as long as a review.
+    name, below = request.resource[:61], request.sub_resource[:61]
+    resource = escape(truncate(f"{name}/{below}" if below else name, 60))
+    known = DECODED_VERSIONS.get(request.resource)  # type: ignore[call-overload]
+    if request.operation is _CONNECT:
+        what = f"CONNECT to {resource} is not evaluated"
+    elif request.sub_resource:
+        what = f"subresource {resource} is not evaluated"
+    elif known and request.group == GROUP:
+        version = quote(truncate(request.version, 30))
+        what = f"version {version} of {resource} is not evaluated; the known versions are {', '.join(known)}"
+    else:
+        group = quote(truncate(request.group, 60))
+        what = f"{resource} of group {group} is not evaluated; the known resources are {' and '.join(KIND_OF)}"
+    return Verdict(
+        request.uid,
+        allowed=True,
+        warnings=(f"lease webhook: {what}; narrow the rules of the webhook configuration",),
+        audit_annotations=(("policy", _name(policy)),),
+    )
+
+
+def _name(policy: Policy) -> str:
+    return f"{policy.preset} {policy.digest}"

@@ -1,19 +1,44 @@
-"""Objects as YAML for kubectl and for people."""
+"""YAML for kubectl and for people: objects, and the names and comments of a policy that is written line by line."""
 
+import json
+import re
 from collections.abc import Iterable
 from typing import Any, Final
 
 import yaml
 
-WIDEST: Final = 4096
+from webhook.api.text import escape, truncate
+
+_MAX_COMMENT: Final = 400
+_WIDTH: Final = 4096
 """Columns, so many that no expression is folded."""
+_PLAIN: Final = re.compile(r"[A-Za-z](?:[A-Za-z0-9./-]*[A-Za-z0-9])?")
+_WORDS: Final = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})
+"""Words that YAML 1.1 does not read as text."""
 
 
 def stream(objects: Iterable[dict[str, Any]]) -> str:
     """The objects as a stream of documents, keys in their order; the same objects give the same text."""
     return "".join(
-        f"---\n{yaml.dump(one, Dumper=_Dumper, sort_keys=False, width=WIDEST, allow_unicode=False)}" for one in objects
+        f"---\n{yaml.dump(one, Dumper=_Dumper, sort_keys=False, width=_WIDTH, allow_unicode=False)}" for one in objects
     )
+
+
+def scalar(text: str) -> str:
+    """Return one text as a scalar, in double quotes unless it is a plain name; the text has no control characters."""
+    if _PLAIN.fullmatch(text) and text.lower() not in _WORDS:
+        return text
+    return json.dumps(text, ensure_ascii=False)
+
+
+def flow(texts: Iterable[str]) -> str:
+    """Return texts as a list on one line."""
+    return f"[{', '.join(map(scalar, texts))}]"
+
+
+def comment(text: str) -> str:
+    """Return a text as a comment of one line, whatever it contains."""
+    return f"# {escape(truncate(text, _MAX_COMMENT))}"
 
 
 class _Dumper(yaml.SafeDumper):

@@ -10,20 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.factories import NOW, UID, Document, changed, make_lease, make_review, put, to_bytes
-from webhook.api import bulk
-from webhook.api.bulk import (
-    LARGEST_REQUEST,
-    MOST_ENTRIES,
-    MOST_TOKENS,
-    MOST_TOKENS_OF_ENTRIES,
+from webhook.api import review
+from webhook.api.request import MAX_REQUEST
+from webhook.api.review import (
+    MAX_JSON,
+    MAX_STORED,
+    MAX_STORED_ENTRIES,
+    MAX_TOKENS,
+    MAX_TOKENS_OF_ENTRIES,
     OPENING,
-    has_too_many_values,
+    ReviewError,
+    decode,
+    is_more_than,
     is_utf8,
     may_be_a_review,
 )
-from webhook.api.review import ReviewError, decode
 from webhook.policy_file import load
-from webhook.server.respond import respond
+from webhook.server.reviewer import respond
 
 SIZE: Final = 5 * 1024 * 1024
 """Bytes of each body: more than any form may have, and enough to show what grows."""
@@ -86,45 +89,45 @@ def test_memory_is_bounded(body: Callable[[], bytes]) -> None:
 
 
 def test_many_values_get_a_verdict() -> None:
-    body = numbered("request.object.metadata.labels", '"%06d":""') + b" " * LARGEST_REQUEST
+    body = numbered("request.object.metadata.labels", '"%06d":""') + b" " * MAX_REQUEST
     assert decode(body).contradiction == ""
     many = filled("request.object.x", b"[", b"{},", b"{}]")
-    assert decode(many).contradiction == "the review has more values than two stored objects can have"
+    assert decode(many).contradiction == "the review holds more than two stored objects can have"
     assert decode(many).uid == UID
 
 
 @pytest.mark.parametrize("place", ["request.object", "request.oldObject"])
 def test_a_large_review_has_no_more_entries_than_an_object_that_is_stored(place: str) -> None:
     for count, contradiction in (
-        (MOST_ENTRIES, ""),
-        (MOST_ENTRIES + 1, "managedFields hold more than a stored object can have"),
+        (MAX_STORED_ENTRIES, ""),
+        (MAX_STORED_ENTRIES + 1, "managedFields hold more than a stored object can have"),
     ):
         review = make_review(old=make_lease(), new=make_lease())
         body = to_bytes(changed(review, put(f"{place}.metadata.managedFields", [{}] * count)))
-        assert decode(body + b" " * LARGEST_REQUEST).contradiction == contradiction
+        assert decode(body + b" " * MAX_REQUEST).contradiction == contradiction
 
 
 @pytest.mark.parametrize(
     ("entry", "contradiction"),
     [
         pytest.param(
-            lambda: {"fieldsV1": {f"f:{number}": {} for number in range(MOST_TOKENS_OF_ENTRIES // 3)}},
+            lambda: {"fieldsV1": {f"f:{number}": {} for number in range(MAX_TOKENS_OF_ENTRIES // 3)}},
             "managedFields hold more than a stored object can have",
             id="a quarter of a million fields",
         ),
-        pytest.param(lambda: {"manager": "{" * MOST_TOKENS_OF_ENTRIES}, "", id="as many braces in a text"),
+        pytest.param(lambda: {"manager": "{" * MAX_TOKENS_OF_ENTRIES}, "", id="as many braces in a text"),
     ],
 )
 def test_a_large_review_has_no_more_fields_of_entries_than_an_object_that_is_stored(
     entry: Callable[[], Document], contradiction: str
 ) -> None:
     review = make_review(put("request.object.metadata.managedFields", [entry()]), old=make_lease(), new=make_lease())
-    assert decode(to_bytes(review) + b" " * LARGEST_REQUEST).contradiction == contradiction
+    assert decode(to_bytes(review) + b" " * MAX_REQUEST).contradiction == contradiction
 
 
 def test_managed_fields_that_are_not_a_list_have_no_entries() -> None:
     review = make_review(put("request.object.metadata.managedFields", {}), old=make_lease(), new=make_lease())
-    assert decode(to_bytes(review) + b" " * LARGEST_REQUEST).contradiction == ""
+    assert decode(to_bytes(review) + b" " * MAX_REQUEST).contradiction == ""
 
 
 @pytest.mark.parametrize(
@@ -137,9 +140,9 @@ def test_managed_fields_that_are_not_a_list_have_no_entries() -> None:
     ],
 )
 def test_tokens_are_strings_and_commas(value: bytes, fits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk, "MOST_TOKENS", 3000)
+    monkeypatch.setattr(review, "MAX_TOKENS", 3000)
     body = b"[" + b",".join([value] * 2000) + b"]"
-    assert has_too_many_values(body) is not fits
+    assert is_more_than(body, 1) is not fits
 
 
 @pytest.mark.parametrize(
@@ -147,22 +150,22 @@ def test_tokens_are_strings_and_commas(value: bytes, fits: bool, monkeypatch: py
 )
 def test_what_stands_in_a_string_does_not_count(inside: bytes) -> None:
     body = b'["' + inside * (SIZE // len(inside)) + b'"]'
-    assert not has_too_many_values(body)
+    assert not is_more_than(body, 2)
 
 
 def test_half_a_string_ends_the_count() -> None:
-    assert not has_too_many_values(b'"a",' * 100 + b'"' + b"," * SIZE)
+    assert not is_more_than(b'"a",' * 100 + b'"' + b"," * SIZE, 1)
 
 
 @pytest.mark.parametrize(
     ("size", "beginning", "may"),
     [
-        pytest.param(LARGEST_REQUEST, b" ", True, id="any form up to the size of a request"),
-        pytest.param(LARGEST_REQUEST + 1, b" ", False, id="white space before a larger one"),
-        pytest.param(LARGEST_REQUEST + 1, b'{"kind":"Adm', True, id="the beginning of an API server's form"),
-        pytest.param(LARGEST_REQUEST + 1, OPENING + b'beta1","request":', True, id="v1beta1"),
-        pytest.param(LARGEST_REQUEST + 1, b'{"apiVersion":"admission.k8s.io/v1"', False, id="keys in another order"),
-        pytest.param(LARGEST_REQUEST + 1, b"", True, id="nothing yet"),
+        pytest.param(MAX_REQUEST, b" ", True, id="any form up to the size of a request"),
+        pytest.param(MAX_REQUEST + 1, b" ", False, id="white space before a larger one"),
+        pytest.param(MAX_REQUEST + 1, b'{"kind":"Adm', True, id="the beginning of an API server's form"),
+        pytest.param(MAX_REQUEST + 1, OPENING + b'beta1","request":', True, id="v1beta1"),
+        pytest.param(MAX_REQUEST + 1, b'{"apiVersion":"admission.k8s.io/v1"', False, id="keys in another order"),
+        pytest.param(MAX_REQUEST + 1, b"", True, id="nothing yet"),
     ],
 )
 def test_only_an_api_servers_form_may_be_large(size: int, beginning: bytes, may: bool) -> None:
@@ -171,9 +174,9 @@ def test_only_an_api_servers_form_may_be_large(size: int, beginning: bytes, may:
 
 def test_a_large_review_of_another_form_is_refused() -> None:
     with pytest.raises(ReviewError) as caught:
-        decode(b" " * LARGEST_REQUEST + REVIEW)
+        decode(b" " * MAX_REQUEST + REVIEW)
     assert caught.value.status == 413
-    assert decode(REVIEW + b" " * LARGEST_REQUEST).uid == UID
+    assert decode(REVIEW + b" " * MAX_REQUEST).uid == UID
     assert decode(json.dumps(make_review(), indent=2).encode()).uid == UID
 
 
@@ -188,6 +191,30 @@ def test_utf8_as_python_reads_it(tail: bytes) -> None:
         assert is_utf8(body)
 
 
+@pytest.mark.parametrize(
+    ("text", "objects"),
+    [
+        pytest.param(b"\\u003c" * MAX_STORED, 1, id="every byte in etcd is an escape here"),
+        pytest.param(b"\\u003c" * (MAX_STORED + 1), 2, id="one more"),
+        pytest.param(b"\\\\" * MAX_STORED, 1, id="every byte in etcd is a backslash"),
+        pytest.param(b'\\\\\\"' * (MAX_STORED // 2 + 1), 2, id="a backslash and a quote, and one pair more"),
+        pytest.param(b'{"apiVersion":"a","kind":"b","name":"c","uid":"d"},' * (MAX_STORED // 14), 1, id="owners"),
+        pytest.param(b" " * MAX_JSON, 1, id="as long as one object"),
+        pytest.param(b" " * (MAX_JSON + 1), 2, id="longer"),
+    ],
+)
+def test_a_stored_object_has_a_largest_json(text: bytes, objects: int) -> None:
+    assert [is_more_than(text, count) for count in (1, 2)] == [objects > 1, False]
+
+
+@pytest.mark.parametrize("place", ["object", "oldObject", "options"])
+def test_no_part_of_a_large_review_is_larger_than_a_stored_object(place: str) -> None:
+    body = to_bytes(make_review(put(f"request.{place}.x", "@@"), old=make_lease(), new=make_lease()))
+    assert decode(body.replace(b"@@", b"a" * (MAX_JSON - 5000))).contradiction == ""
+    contradiction = decode(body.replace(b"@@", b"a" * MAX_JSON)).contradiction
+    assert contradiction == "the review holds more than two stored objects can have"
+
+
 def test_a_tokens_limit_that_stored_objects_do_not_reach() -> None:
     finalizers = 1_500_000 // 3
-    assert 2 * (2 * finalizers) <= MOST_TOKENS
+    assert 2 * finalizers <= MAX_TOKENS

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta, Struct
 
-from webhook.api import decoder_messages
-from webhook.api.decoder_messages import PLACE, TRAILING, TRUNCATED, located, reworded
+from webhook.api import field
+from webhook.api.field import PLACE, TRAILING, TRUNCATED, located, reworded
 
 
 class Inner(Struct, forbid_unknown_fields=True):
@@ -78,10 +78,10 @@ def test_the_words(value: object, form: Any, words: str) -> None:
 @pytest.mark.parametrize(
     ("value", "pattern", "name"),
     [
-        pytest.param({"word": "a", "x": 1}, decoder_messages.UNKNOWN_FIELD, "x", id="unknown"),
-        pytest.param({"word": "a", "x\ny": 1}, decoder_messages.UNKNOWN_FIELD, "x\ny", id="unknown, of two lines"),
-        pytest.param({}, decoder_messages.MISSING_FIELD, "word", id="missing"),
-        pytest.param({"word": "it's `c`"}, decoder_messages.UNKNOWN_VALUE, '"it\'s `c`"', id="a word"),
+        pytest.param({"word": "a", "x": 1}, field.UNKNOWN_FIELD, "x", id="unknown"),
+        pytest.param({"word": "a", "x\ny": 1}, field.UNKNOWN_FIELD, "x\ny", id="unknown, of two lines"),
+        pytest.param({}, field.MISSING_FIELD, "word", id="missing"),
+        pytest.param({"word": "it's `c`"}, field.UNKNOWN_VALUE, '"it\'s `c`"', id="a word"),
     ],
 )
 def test_names_are_found(value: object, pattern: Any, name: str) -> None:
@@ -92,7 +92,7 @@ def test_names_are_found(value: object, pattern: Any, name: str) -> None:
 def test_oversized_numbers(text: str) -> None:
     with pytest.raises(msgspec.ValidationError) as refused:
         msgspec.json.decode(text, type=int)
-    assert located(refused.value)[0] in decoder_messages.OVERSIZED_NUMBERS
+    assert located(refused.value)[0] in field.OVERSIZED_NUMBERS
 
 
 @given(st.text())

@@ -6,7 +6,8 @@ import pytest
 from msgspec import Raw
 
 from tests.factories import make_entry, to_bytes
-from webhook.api.managed_fields import MOST_ENTRIES, Entry, entries_of, nest_too_deeply
+from webhook.api import managed_fields
+from webhook.api.managed_fields import MAX_ENTRIES, Entry, entries_of, nest_too_deeply
 
 
 def entry(fields: Any = None, **changes: Any) -> Entry:
@@ -29,21 +30,21 @@ def entry(fields: Any = None, **changes: Any) -> Entry:
 )
 def test_a_field_is_owned_where_it_is_a_member_of_the_set(value: Any, owned: bool) -> None:
     assert entry({"f:spec": {"f:renewTime": value}}).owns_renew_time is owned
-    assert entry({"f:spec": {"f:renewTime": value}}).owns("f:spec", "f:holderIdentity") is False
+    assert "f:holderIdentity" not in entry({"f:spec": {"f:renewTime": value}}).owned.spec
 
 
 @pytest.mark.parametrize("fields", [None, {}, {"f:spec": None}, {"f:spec": []}, {"f:metadata": {}}])
 def test_an_entry_that_says_nothing_of_spec_owns_nothing_there(fields: Any) -> None:
     made = entry(fields)
     assert made.owns_renew_time is False
-    assert list(made.members("f:spec")) == []
-    assert list(made.fields_with_owners_below()) == []
+    assert not made.owned.spec
+    assert made.owned.below == ()
 
 
 def test_owners_below_fields_of_spec_are_named() -> None:
     made = entry({"f:spec": {"f:a": {}, "f:b": {".": {}}, "f:c": {"f:x": {}}, "f:d": {".": {}, "k:{}": {}}, "f:e": 5}})
-    assert list(made.fields_with_owners_below()) == ["c", "d"]
-    assert list(made.members("f:spec")) == ["f:a", "f:b", "f:d"]
+    assert made.owned.below == ("c", "d")
+    assert made.owned.spec == {"f:a", "f:b", "f:d"}
 
 
 def test_the_key_of_an_entry_is_that_of_the_api_server() -> None:
@@ -65,8 +66,8 @@ def test_a_list_that_is_not_utf_8_has_no_entries() -> None:
 
 
 def test_a_list_of_more_entries_than_a_write_can_have_has_none() -> None:
-    assert len(entries_of(Raw(b"[" + b",".join([b"{}"] * MOST_ENTRIES) + b"]"))) == MOST_ENTRIES
-    assert entries_of(Raw(b"[" + b",".join([b"{}"] * (MOST_ENTRIES + 1)) + b"]")) == []
+    assert len(entries_of(Raw(b"[" + b",".join([b"{}"] * MAX_ENTRIES) + b"]"))) == MAX_ENTRIES
+    assert entries_of(Raw(b"[" + b",".join([b"{}"] * (MAX_ENTRIES + 1)) + b"]")) == []
 
 
 @pytest.mark.parametrize(("levels", "too_deep"), [(3, False), (32, False), (33, True), (5000, True)])
@@ -76,3 +77,10 @@ def test_depth_counts_lists_and_objects_from_the_list_itself(levels: int, too_de
     assert nest_too_deeply(entries) is too_deep
     mixed = entries_of(Raw(b'[{"fieldsV1":{"a":[[{"b":' + b"[" * 30 + b"]" * 30 + b"}]]}}]"))
     assert nest_too_deeply(mixed) is True
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    for number in range(managed_fields._MAX_TEXTS + 2):
+        assert entry({"f:spec": {f"f:{number}": {}}}).owned.spec == {f"f:{number}"}
+    long = "x" * managed_fields._MAX_REMEMBERED
+    assert entry({"f:spec": {f"f:{long}": {}}}).owned.spec == {f"f:{long}"}

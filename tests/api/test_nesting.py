@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.factories import NOW, Document, changed, make_entry, make_lease, make_review, put, to_bytes
-from webhook.api import nesting
+from webhook.api import managed_fields
+from webhook.api.request import AdmissionRequest
 from webhook.api.review import ReviewError, decode
 from webhook.policy.model import Policy
 from webhook.policy_file import load
-from webhook.server.respond import respond
+from webhook.server.reviewer import respond
 
 STRICT: Policy = load("strict")
 
@@ -83,6 +84,27 @@ def test_a_review_of_wrong_types_may_nest_deeply_as_well() -> None:
     assert "request.name has a type" in decode(body).contradiction
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(b"[" * 500_000, id="lists without an end"),
+        pytest.param(
+            b"[" * (managed_fields.MAX_REVIEW_LEVELS + 1) + b"]" * (managed_fields.MAX_REVIEW_LEVELS + 1),
+            id="more levels than Go reads",
+        ),
+        pytest.param(b"[[]],", id="more brackets than two objects have"),
+    ],
+)
+def test_what_no_api_server_sends_is_not_cut(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(managed_fields, "MAX_REVIEW_TOKENS", 30_000)
+    body = with_entry(steal(), deep_entry(2000)).replace(
+        b'"request":{', b'"request":{"x":[%b0],' % (text * 10_000)[:60_000]
+    )
+    assert managed_fields.truncate_review(body) == body
+    with pytest.raises(ReviewError, match="nested too deeply"):
+        decode(body)
+
+
 # ---- the cut --------------------------------------------------------------------------------------------------------
 
 JSON = st.recursive(
@@ -112,8 +134,8 @@ def test_a_list_is_cut_at_the_deepest_level_and_otherwise_kept(
     document: object, levels: int, separators: tuple[str, str]
 ) -> None:
     text = json.dumps([nested(levels, document)], separators=separators).encode()
-    after = nesting.cut_list(text)
-    assert json.loads(after) == cut(json.loads(text), nesting.DEEPEST)
+    after = managed_fields.truncate_list(text)
+    assert json.loads(after) == cut(json.loads(text), managed_fields.MAX_LEVELS)
 
 
 @given(document=JSON, levels=st.integers(0, 40))
@@ -124,18 +146,26 @@ def test_only_the_two_lists_of_a_review_are_cut(document: object, levels: int) -
         "metadata": metadata,
         "request": {"object": {"metadata": metadata, "spec": deep}, "old": {"metadata": metadata}},
     }
-    after = json.loads(nesting.cut_review(json.dumps(body).encode()))
+    after = json.loads(managed_fields.truncate_review(json.dumps(body).encode()))
     expected = json.loads(json.dumps(body))
-    expected["request"]["object"]["metadata"]["managedFields"] = cut([deep], nesting.DEEPEST)
+    expected["request"]["object"]["metadata"]["managedFields"] = cut([deep], managed_fields.MAX_LEVELS)
     assert after == expected
 
 
 @given(st.binary(max_size=60) | st.text('"\\{}[]a', max_size=60).map(str.encode))
 def test_anything_else_stays_or_stays_broken(text: bytes) -> None:
-    assert nesting.cut_list(text) == text or text.count(b"{") + text.count(b"[") > nesting.DEEPEST
+    assert managed_fields.truncate_list(text) == text or text.count(b"{") + text.count(b"[") > managed_fields.MAX_LEVELS
 
 
 def test_a_text_without_an_end_is_looked_at_once() -> None:
     """A string that does not end, or many that could begin at each quote, must not be searched from each position."""
     for text in (b'"' + b'\\"' * 500_000, b'"' + b"a" * 1_000_000, b'\\"' * 500_000, b"{" * 200_000):
-        assert len(nesting.cut_list(text)) <= len(text)
+        assert len(managed_fields.truncate_list(text)) <= len(text)
+
+
+def test_a_body_that_was_not_cut_is_cut_before_its_objects_are_measured() -> None:
+    """The decoder counts the levels of the stack too, so what could be decoded once may be too deep later."""
+    body = with_entry(steal(), deep_entry(9990))
+    new, old = AdmissionRequest("uid", body=body).sizes
+    assert (new, old) == decode(body).sizes
+    assert 0 < old < new < 10_000

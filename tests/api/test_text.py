@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.api.text import LONGEST_VALUE, escape, quote
+from webhook.api.text import MAX_VALUE, escape, quote
 
 
 @pytest.mark.parametrize(
@@ -34,4 +34,4 @@ def test_a_visible_text_stands_as_it_is(text: str) -> None:
 
 
 def test_a_value_is_cut() -> None:
-    assert quote("a" * (LONGEST_VALUE + 1)) == f'"{"a" * LONGEST_VALUE}..."'
+    assert quote("a" * (MAX_VALUE + 1)) == f'"{"a" * MAX_VALUE}..."'

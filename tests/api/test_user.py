@@ -3,7 +3,7 @@
 import pytest
 from msgspec import Raw
 
-from webhook.api.user import UserInfo, user_of
+from webhook.api.request import UserInfo, user_of
 
 
 @pytest.mark.parametrize("text", ["null", "5", '"x"', "[]", '{"username":5}', '{"extra":{"a":5}}'])

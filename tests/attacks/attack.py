@@ -2,7 +2,7 @@
 
 A file in `known/` is one attack. `variants` are rows of values; a text that is `$name` is replaced by the row's value,
 and `${name}` inside a longer text by the same as text. Instants are `now`, `now+90s` or `now-10y` (s, m, h, d, y; the
-writer's clock), or written out.
+writer's clock), or written out; in protobuf also the first second of a year such as `year 20000`.
 """
 
 import re
@@ -44,7 +44,10 @@ class Deep(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Invented(Struct, frozen=True, forbid_unknown_fields=True):
-    """Entries of managedFields that the writer adds; in `manager` and in `fields` a `#` is the entry's number."""
+    """Entries of managedFields that the writer adds; in `manager` and in `fields` a `#` is the entry's number.
+
+    `padding` is the length of the key of one more label that the entry owns.
+    """
 
     manager: str
     count: int = 1
@@ -54,6 +57,7 @@ class Invented(Struct, frozen=True, forbid_unknown_fields=True):
     subresource: str = ""
     fields: dict[str, Any] = {}
     deep: Deep | None = None
+    padding: int = 0
 
 
 class Changed(Struct, frozen=True, forbid_unknown_fields=True):

@@ -13,7 +13,7 @@ from tests.model.api_server import Lease, User, Write, review, service_account
 from tests.model.managed_fields import APPLY, SECOND, Entry
 from tests.model.recordings import as_entry, as_lease
 from webhook.policy.model import Policy
-from webhook.server.respond import respond
+from webhook.server.reviewer import respond
 
 START: Final = 1_800_000_000 * SECOND
 BETWEEN_WRITES: Final = SECOND // 10
@@ -26,6 +26,7 @@ ACTORS: Final[Mapping[str, User]] = {
     "neighbor": service_account("shop", "mallory-0", "mallory-0"),
     "stranger": service_account("other", "mallory-0", "mallory-0"),
     "namesake": service_account("other", "checkout-0", "checkout-0"),
+    "shorter": service_account("shop", "checkout", "checkout"),
     "person": User("mallory", ("people", "system:authenticated")),
     "admin": User("admin", ("system:masters", "system:authenticated")),
 }

@@ -35,7 +35,7 @@ class World(Protocol):
         """The stored object, deep places shortened."""
 
     def send(self, by: str, method: str, manager: str, body: Document | None, /) -> Outcome:
-        """One write; `method` is create, put, merge, apply or delete."""
+        """One write; `method` is create, put, protobuf, merge, apply or delete."""
 
     def wait(self, seconds: float) -> None:
         """Let time pass."""

@@ -16,6 +16,7 @@ HOLDERS: Final = {
     "neighbor": "mallory-0_1",
     "stranger": "mallory-0_1",
     "namesake": "checkout-0_8c1",
+    "shorter": "checkout_1",
     "person": "mallory_1",
     "admin": "admin_1",
 }
@@ -24,6 +25,7 @@ MANAGERS: Final = {"keeper": "checkout", "successor": "checkout", "admin": "kube
 """Names of field managers; everybody else calls itself `mallory`."""
 
 _INSTANT: Final = re.compile(r"now(?:([+-])(\d+)([smhdy]))?")
+_YEAR: Final = "year "
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "y": 365 * 86_400}
 _OUTER_LEVELS: Final = 3
 """managedFields, the entry, fieldsV1."""
@@ -46,10 +48,14 @@ class Clock:
 
     def micro_time(self, text: str) -> str:
         """A MicroTime as the API server prints it."""
+        if text.startswith(_YEAR):
+            return f"{int(text.removeprefix(_YEAR)):04}-01-01T00:00:00.000000Z"
         return f"{self.moment(text):%Y-%m-%dT%H:%M:%S.%fZ}"
 
     def time(self, text: str) -> str:
         """An entry time: whole seconds."""
+        if text.startswith(_YEAR):
+            return f"{int(text.removeprefix(_YEAR)):04}-01-01T00:00:00Z"
         return f"{self.moment(text):%Y-%m-%dT%H:%M:%SZ}"
 
 
@@ -91,7 +97,7 @@ def body_of(step: Step, stored: Document, clock: Clock) -> Document:
         metadata["managedFields"] = _forged(step.managed_fields, stored, clock)
     if step.method == "merge":
         return {"metadata": metadata, "spec": spec} if metadata else {"spec": spec}
-    if step.method in ("put", "create"):
+    if step.method in ("put", "protobuf", "create"):
         whole = copy.deepcopy(stored)
         whole["metadata"].pop("managedFields", None)
         return merged(whole, {"metadata": metadata, "spec": spec})
@@ -183,9 +189,13 @@ def _invented(entry: Invented, number: int, clock: Clock) -> Document:
         "time": clock.time(entry.time) if entry.time else None,
         "subresource": entry.subresource or None,
         "fieldsType": "FieldsV1",
-        "fieldsV1": _deepened(json.loads(text), entry.deep) if entry.deep else json.loads(text),
+        "fieldsV1": _padded(_deepened(json.loads(text), entry.deep) if entry.deep else json.loads(text), entry.padding),
     }
     return {key: value for key, value in sent.items() if value is not None}
+
+
+def _padded(fields: Document, length: int) -> Document:
+    return merged(fields, {"f:metadata": {"f:labels": {f"f:{'a' * length}": {}}}}) if length else fields
 
 
 def _deepened(fields: Document, deep: Deep) -> Document:

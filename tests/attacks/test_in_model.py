@@ -26,7 +26,7 @@ def test_a_played_attack_ends_as_its_file_says(attack: Attack, preset: str) -> N
 
 # ---- the model against the real API server --------------------------------------------------------------------------
 
-CLOCKS: Final = (0, -SECOND, SECOND)
+CLOCKS: Final = (0, -SECOND, SECOND, -2 * SECOND, -3 * SECOND)
 """The writer's clock and the API server's, against the moment when the review was received."""
 
 

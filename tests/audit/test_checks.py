@@ -5,15 +5,14 @@ from collections.abc import Sequence
 import pytest
 
 from tests.factories import NOW, Document, Tweak, drop, make_candidate, make_entry, make_lease, put, to_bytes
-from tests.observations.events import make_event
-from webhook.audit.finding import Finding
-from webhook.audit.ownership import homes_of
-from webhook.audit.rules import NOT_APPLICABLE, STORED_RULES
-from webhook.audit.stock import Stock, subject_of
-from webhook.history.lease_history import LeaseHistory
-from webhook.observations.observation import Observation
-from webhook.observations.reader import read
-from webhook.reports.model import Severity
+from tests.inputs.events import make_event
+from tests.inputs.reading import read
+from webhook.audit.inventory import Inventory, subject_of
+from webhook.audit.leases import homes_of
+from webhook.audit.subject import NOT_APPLICABLE, STORED_RULES
+from webhook.history.follow import Bounds, LeaseHistory
+from webhook.inputs.items import Observation
+from webhook.reports.model import Finding, Severity
 from webhook.rules.registry import RULES
 
 SECOND = 1_000_000
@@ -23,17 +22,15 @@ HOUR = "2025-11-20T13:00:00Z"
 
 def audited(*documents: Document, now: int = NOW + 4 * SECOND, interval: float | None = None) -> list[Finding]:
     """What an audit finds in objects as they are stored."""
-    stock = Stock(now)
+    inventory = Inventory(now)
     found: list[Finding] = []
     for document in documents:
         for item in read("in", [to_bytes(document)]):
             assert isinstance(item, Observation)
             assert item.object is not None
-            subject = subject_of(
-                item.object, item.namespace, item.name, now, interval=interval, source=str(item.source)
-            )
-            found += stock.add(subject)
-    return [*found, *stock.rest()]
+            subject = subject_of(item.object, item.namespace, item.name, now, interval=interval, source=str(item.place))
+            found += inventory.add(subject)
+    return [*found, *inventory.rest()]
 
 
 def marked(found: Sequence[Finding]) -> list[tuple[str, str]]:
@@ -259,10 +256,18 @@ def test_without_any_managed_fields_nothing_is_said_of_stamps() -> None:
     assert checks(found) == {"lease-without-stamps": "warning"}
 
 
+def test_a_lease_that_was_created_empty_is_named_before_it_is_held() -> None:
+    empty = make_lease(drop("spec"), drop("metadata.managedFields"))
+    (found,) = [one for one in audited(empty, node_lease()) if one.check == "lease-without-stamps"]
+    assert "kubectl -n shop apply --server-side" in found.fix
+    labeled = make_lease(drop("spec"), put("metadata.managedFields", [make_entry()]))
+    assert "lease-without-stamps" not in checks(audited(labeled, node_lease()))
+
+
 def test_candidates_that_cannot_agree_elect_nobody() -> None:
     other = make_candidate(put("metadata.name", "b"), put("spec.strategy", "example.com/x"))
     (found,) = audited(make_candidate(), other)
-    assert (found.check, found.severity, found.kind) == (
+    assert (found.check, found.severity, found.subject.kind) == (
         "candidate-strategy-conflict",
         Severity.ERROR,
         "LeaseCandidate",
@@ -278,12 +283,12 @@ def test_a_candidate_of_no_lease() -> None:
     }
 
 
-def orphans(stock: Stock, document: Document) -> dict[str, str]:
+def orphans(inventory: Inventory, document: Document) -> dict[str, str]:
     for item in read("in", [to_bytes(document)]):
         assert isinstance(item, Observation)
         assert item.object is not None
-        list(stock.add(subject_of(item.object, item.namespace, item.name, stock.now)))
-    return checks(list(stock.rest()))
+        list(inventory.add(subject_of(item.object, item.namespace, item.name, inventory.now)))
+    return checks(list(inventory.rest()))
 
 
 HELD = make_lease(SLOW)
@@ -333,8 +338,8 @@ POD = "checkout-6d5f9c-x2x8p"
     ],
 )
 def test_orphans(pods: set[str], nodes: set[str], document: Document, after: int, expected: dict[str, str]) -> None:
-    stock = Stock(NOW + after * SECOND, pods={"shop": pods} if pods else {}, nodes=nodes)
-    assert orphans(stock, document) == expected
+    inventory = Inventory(NOW + after * SECOND, pods={"shop": pods} if pods else {}, nodes=nodes)
+    assert orphans(inventory, document) == expected
 
 
 SYSTEM = put("metadata.namespace", "kube-system")
@@ -355,12 +360,12 @@ SYSTEM = put("metadata.namespace", "kube-system")
 def test_leases_of_others_in_kube_system(
     name: str, pods: dict[str, set[str]], homes: tuple[str, ...], whose: str | None
 ) -> None:
-    stock = Stock(NOW, pods=pods)
+    inventory = Inventory(NOW, pods=pods)
     (item,) = read("in", [to_bytes(make_lease(SLOW, SYSTEM, put("metadata.name", name)))])
     assert isinstance(item, Observation)
     assert item.object is not None
-    found = list(stock.add(subject_of(item.object, "kube-system", name, NOW, homes=frozenset(homes))))
-    found += [one for one in stock.rest() if one.check != "holder-gone"]
+    found = list(inventory.add(subject_of(item.object, "kube-system", name, NOW, homes=frozenset(homes))))
+    found += [one for one in inventory.rest() if one.check != "holder-gone"]
     if whose is None:
         assert found == []
     else:
@@ -381,18 +386,16 @@ def test_the_home_of_a_lease_is_that_of_its_writers(user: str, home: set[str]) -
     history = LeaseHistory("kube-system", "checkout")
     for item in read("in", [to_bytes(make_event(put("user.username", user)))]):
         if isinstance(item, Observation):
-            history.observe(item)
+            history.feed(item, Bounds())
     assert homes_of(history) == home
 
 
 def test_every_finding_has_a_reason_a_repair_and_a_fingerprint() -> None:
     (found,) = audited(make_lease(put("spec.leaseTransitions", 2**31 - 1), SLOW))
-    assert found.message.startswith(
-        "no one else can take this lease until it is repaired: leaseTransitions is 2147483647"
-    )
-    assert found.repair == 'kubectl -n shop patch lease checkout --type=merge -p \'{"spec":{"leaseTransitions":0}}\''
-    assert (found.fingerprint, found.source) == ("Lease/shop/checkout/transitions-jump", "in#1")
-    assert [found.is_at_least(one) for one in (Severity.INFO, Severity.WARNING, Severity.ERROR)] == [True] * 3
+    assert found.message.startswith("no one else can take this lease until it is fixed: leaseTransitions is 2147483647")
+    assert found.fix == 'kubectl -n shop patch lease checkout --type=merge -p \'{"spec":{"leaseTransitions":0}}\''
+    assert (found.fingerprint, found.place) == ("Lease/shop/checkout/transitions-jump", "in#1")
+    assert [found.severity.is_at_least(one) for one in (Severity.INFO, Severity.WARNING, Severity.ERROR)] == [True] * 3
 
 
 def test_every_rule_is_applied_or_named_as_not_applicable() -> None:

@@ -12,7 +12,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webhook.certificates.inspect import LARGEST_FILE, Certificate, Unusable, inspect, inspect_chain, read_pair
+from webhook.certificates.inspect import MAX_FILE, Certificate, Unusable, inspect, inspect_chain, read_pair
 from webhook.certificates.issue import (
     Authority,
     create_authority,
@@ -141,7 +141,7 @@ def take_the_key_of_the_ca(directory: Path) -> None:
         pytest.param(write("tls.crt", b"x"), "tls.crt contains no certificate in PEM", id="a certificate that is none"),
         pytest.param(write("tls.key", b"x"), "tls.key is not a private key", id="a key that is none"),
         pytest.param(write("ca.crt", b"x"), "ca.crt contains no certificate in PEM", id="a CA that is none"),
-        pytest.param(write("tls.crt", b"x" * (LARGEST_FILE + 1)), "is larger than", id="a large file"),
+        pytest.param(write("tls.crt", b"x" * (MAX_FILE + 1)), "is larger than", id="a large file"),
         pytest.param(lambda at: (at / "tls.key").unlink(), "tls.key: No such file", id="no key"),
         pytest.param(lambda at: (at / "..data").symlink_to("gone"), "tls.crt: No such file", id="a dangling link"),
     ],

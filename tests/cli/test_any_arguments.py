@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from tests.cli.test_cases import LIVE, SHOP, TAKEN
 from tests.factories import make_lease, make_review, to_bytes
-from webhook.cli.commands import PROGRAM
-from webhook.cli.lazy_group import LazyGroup
+from webhook.cli.commands import PROGRAM, LazyGroup
 from webhook.cli.main import main
 
 HARMLESS = (

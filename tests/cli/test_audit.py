@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.cli.test_observed import Install, fake
 from tests.factories import Document, drop, make_candidate, make_lease, put, to_bytes
 from tests.history.fake_server import FakeServer, together
-from webhook.audit.rules import NOT_APPLICABLE
+from tests.inputs.test_files import Install, fake
+from webhook.audit.subject import NOT_APPLICABLE
 from webhook.cli.main import main
 
 __all__ = ["fake"]
@@ -84,7 +84,7 @@ def test_json_lines_and_the_baseline_that_they_are(tmp_path: Path, capsys: pytes
         ("a.example.com", "scaffold-name", "warning"),
         ("a.example.com", "timing-tight", "info"),
     }
-    assert lines(out)[0].keys() == {"kind", "namespace", "name", "check", "severity", "message", "repair", "source"}
+    assert lines(out)[0].keys() == {"kind", "namespace", "name", "check", "severity", "message", "fix", "source"}
     known = tmp_path / "known.jsonl"
     known.write_text(out.replace("frozen", "other", 1))
     code, out, _ = run(capsys, path, "--now", NOW, "--baseline", str(known))

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.docs.pages import DOCS, section, table
 from tests.factories import Document, drop, make_candidate, make_entry, make_lease, put
 from tests.history.fake_server import FakeServer, together
-from webhook.audit.rules import STORED_RULES
+from tools.docs.pages import DOCS, section, table
+from webhook.audit.subject import STORED_RULES
 from webhook.cli.main import main
 
 DATA = Path(__file__).parent.parent / "data"
@@ -124,7 +124,7 @@ def test_names_are_words_of_the_commands(check: str, tmp_path: Path, capsys: pyt
     dump = tmp_path / "dump.json"
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": renamed}))
     main(["audit", str(dump), "--now", NOW, "--format", "json"])
-    repairs = [json.loads(line)["repair"] for line in capsys.readouterr().out.splitlines()]
+    repairs = [json.loads(line)["fix"] for line in capsys.readouterr().out.splitlines()]
     named = [word for repair in repairs if "reboot" in repair for word in shlex.split(repair) if "reboot" in word]
     # A sentence may follow a command.
     assert all(word.rstrip(",").removesuffix(";").endswith(HOSTILE) for word in named)

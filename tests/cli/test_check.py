@@ -28,7 +28,7 @@ from tests.factories import (
 )
 from tests.recordings import FOLDER
 from webhook.cli.main import main
-from webhook.rules.election.candidate_strategy_conflict import ID
+from webhook.rules.election.candidates import CONFLICT
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -237,7 +237,7 @@ def test_a_key_that_appears_twice_in_a_manifest_is_unreadable(run: Run) -> None:
 
 def test_a_long_key_that_appears_twice_is_shown_in_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     key = "x" * 100_000
-    (tmp_path / "x.json").write_text(f'{{"kind":"Lease","{key}":1,"{key}":2}}')
+    (tmp_path / "x.json").write_text(f'{{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","{key}":1,"{key}":2}}')
     assert main(["check", str(tmp_path / "x.json")]) == 2
     out = capsys.readouterr().out
     assert "xxx...' appears twice" in " ".join(out.split())
@@ -314,9 +314,12 @@ def test_only_files_are_opened(run: Run) -> None:
 
 
 def test_a_device_without_an_end_is_given_up(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.cli.documents.LARGEST", 1024**2)
+    monkeypatch.setattr("webhook.inputs.documents.MAX_LIST", 1024**2)
     code, out, _ = run("/dev/zero", "--format", "json")
-    assert (code, lines(out)) == (2, [{"source": "/dev/zero#1", "error": "a document of more than 1 MiB"}])
+    assert (code, lines(out)) == (
+        2,
+        [{"source": "/dev/zero#1", "error": "a document of more than 1 MiB; the rest is not read"}],
+    )
 
 
 def test_a_path_that_cannot_be_costs_only_itself(run: Run) -> None:
@@ -363,10 +366,10 @@ def test_candidates_of_a_list_that_cannot_agree_are_noted(order: int, run: Run) 
 
     gone = candidate("gone", "example.com/a", "2025-11-20T09:00:00.000000Z")
     write("live.yaml", *[gone, candidate("b", "example.com/b")][::order])
-    assert ID not in run("live.yaml")[1]
+    assert CONFLICT not in run("live.yaml")[1]
     write("live.yaml", *[gone, candidate("b", "example.com/b"), candidate("c", "example.com/a")][::order])
     code, out, _ = run("live.yaml")
-    assert (code, out.count(f"note: {ID}")) == (0, 1)
+    assert (code, out.count(f"note: {CONFLICT}")) == (0, 1)
 
 
 def test_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -388,7 +391,7 @@ def test_nothing_to_judge_is_said(run: Run) -> None:
         pytest.param(b"# only a comment\n", "empty", id="a comment"),
         pytest.param(b"\xff\xfe", "not UTF-8", id="another encoding"),
         pytest.param(b"- 1\n", "not a Kubernetes object", id="a list"),
-        pytest.param(b'{"kind": "Lease",', "line 1, column 18", id="truncated JSON"),
+        pytest.param(b'{"kind": "Lease",', "line 1: not JSON: cut off", id="truncated JSON"),
         pytest.param(b"[" * 200_000, "nested too deeply", id="deep JSON"),
         pytest.param(b"a: " + b"[" * 1500, "nested deeper than 200 levels", id="deep YAML"),
         pytest.param(b"a: &a [*a]\n", "recursive", id="an alias of itself"),

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from tests.cli.test_cases import LIVE, SHOP, TAKEN
-from tests.docs.pages import examples
+from tools.docs.pages import examples
 
 ROOT: Final = Path(__file__).parents[2]
 BIN: Final = Path(sys.executable).parent

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from webhook.cli.arguments import PRESETS
-from webhook.cli.commands import COMPLETE, PROGRAM
-from webhook.cli.completion import complete_for_kubectl
+from webhook.cli.commands import COMPLETE, PROGRAM, complete_for_kubectl
 from webhook.cli.main import main
-from webhook.policy import schema_types
+from webhook.cli.options import PRESETS
+from webhook.policy import schema
 
 BIN = Path(sys.executable).parent
 
@@ -57,7 +56,7 @@ def test_all_commands_are_offered_without_importing_them(
 
 
 def test_the_presets_are_those_of_policies() -> None:
-    assert set(PRESETS) == set(schema_types.PRESETS)
+    assert set(PRESETS) == set(schema.PRESETS)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

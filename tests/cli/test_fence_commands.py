@@ -1,9 +1,7 @@
 """`export fence`, `suggest fence` and `doctor` on fences, as people type them."""
 
 import io
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -65,38 +63,12 @@ def test_refusals(capsys: pytest.CaptureFixture[str], arguments: list[str], word
     assert err.count("\n") == 1
 
 
-def test_a_proposal_from_roles(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["--writer", "shop/operator", "--lease", "shop/operator"]
-    code, out, _ = run(capsys, "suggest", "fence", str(DATA / "rbac.yaml"), *arguments)
-    assert code == 0
-    assert [entry["resources"] for entry in yaml.safe_load(out)["fences"]] == [
-        ["deployments.apps", "widgets.example.com"]
-    ]
-    assert out in (DATA.parents[2] / "docs" / "fence.md").read_text(encoding="utf-8")
-
-
-def test_a_proposal_from_an_audit_log(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    def event(pod: str, resource: str, group: str) -> dict[str, Any]:
-        extra = {"authentication.kubernetes.io/pod-name": [pod]}
-        return {
-            "kind": "Event",
-            "apiVersion": "audit.k8s.io/v1",
-            "stage": "ResponseComplete",
-            "verb": "update",
-            "user": {"username": "system:serviceaccount:shop:operator", "extra": extra},
-            "objectRef": {"resource": resource, "apiGroup": group, "namespace": "shop", "name": "operator"},
-            "responseStatus": {"code": 200},
-        }
-
-    events = [event("a", "leases", "coordination.k8s.io"), event("a", "configmaps", ""), event("b", "secrets", "")]
-    log = tmp_path / "audit.log"
-    log.write_text("".join(json.dumps(one) + "\n" for one in events))
+def test_a_proposal_from_an_audit_log(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    log = DATA / "audit.log"
     code, out, _ = run(capsys, "suggest", "fence", str(log), "--writer", "shop/operator")
     assert code == 0
     (entry,) = yaml.safe_load(out)["fences"]
-    assert (entry["lease"], entry["resources"]) == ("shop/operator", ["configmaps"])
+    assert (entry["lease"], entry["resources"]) == ("shop/operator", ["configmaps", "deployments.apps"])
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(log.read_bytes())))
     assert run(capsys, "suggest", "fence", "-", "--writer", "shop/operator")[1] == out
 
@@ -104,13 +76,13 @@ def test_a_proposal_from_an_audit_log(
 @pytest.mark.parametrize(
     ("content", "arguments", "words"),
     [
-        pytest.param(b"{}\n{", [], "not JSON: line 2", id="a line that is cut off"),
-        pytest.param(b"{", [], "not YAML: line 2", id="broken JSON"),
-        pytest.param(b"a: [", [], "not YAML", id="broken YAML"),
+        pytest.param(b"{}\n{", [], "#2: line 2: not JSON", id="a line that is cut off"),
+        pytest.param(b"{", [], "#1: line 1: not JSON", id="broken JSON"),
+        pytest.param(b"a: [", [], "#1: line 2, column 1: did not", id="broken YAML"),
         pytest.param(b"\xff", [], "not UTF-8", id="bytes"),
         pytest.param(b"", [], "give --lease", id="empty"),
         pytest.param(b"a: b", ["--lease", "shop/operator"], "nothing to fence", id="nothing of use"),
-        pytest.param(b"[" * 3000, ["--lease", "shop/operator"], "nested deeper than 200 levels", id="deep"),
+        pytest.param(b"[" * 3000, ["--lease", "shop/operator"], "nested too deeply", id="deep"),
     ],
 )
 def test_bad_inputs(

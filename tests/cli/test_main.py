@@ -15,8 +15,8 @@ import pytest
 from webhook import __version__
 from webhook.cli import commands
 from webhook.cli import main as program
-from webhook.cli.failure import Failure
-from webhook.cli.lazy_group import LazyGroup
+from webhook.cli.commands import LazyGroup
+from webhook.cli.terminal import Failure
 
 
 def run(monkeypatch: pytest.MonkeyPatch, error: BaseException | None = None) -> int:
@@ -28,7 +28,7 @@ def run(monkeypatch: pytest.MonkeyPatch, error: BaseException | None = None) -> 
             raise error
         return 7
 
-    monkeypatch.setitem(commands.PROGRAM.commands, "try", command)
+    monkeypatch.setitem(commands.PROGRAM.listing, "try", command)
     return program.main(["try"])
 
 
@@ -83,7 +83,7 @@ def test_no_command_is_wrong_usage_and_shows_the_help(group: list[str], capsys: 
             ["rules", "--format", "\x1b[2J"],
             (
                 "lease-webhook rules: Invalid value for '--format': '\\x1b[2J' is not one of "
-                "'text', 'json', 'markdown'. (see lease-webhook rules --help)\n"
+                "'text', 'json'. (see lease-webhook rules --help)\n"
             ),
         ),
     ],
@@ -132,7 +132,7 @@ def test_a_reader_that_leaves_early_gives_no_error() -> None:
     os.close(reader)
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "webhook", "rules", "--format", "markdown"],
+            [sys.executable, "-m", "webhook", "rules", "--format", "json"],
             stdout=writer,
             stderr=subprocess.PIPE,
             timeout=60,

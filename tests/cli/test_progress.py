@@ -5,7 +5,7 @@ import itertools
 
 import pytest
 
-from webhook.cli.progress import Progress
+from webhook.cli.reading import Progress
 
 
 class Terminal(io.StringIO):

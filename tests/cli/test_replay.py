@@ -10,7 +10,7 @@ import pytest
 from tests.factories import RENEWED, Document, changed, make_candidate, make_lease, make_review, put, to_bytes
 from tests.recordings import FOLDER
 from webhook.cli.main import main
-from webhook.rules.election.candidate_strategy_conflict import ID
+from webhook.rules.election.candidates import CONFLICT
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -137,7 +137,7 @@ def test_an_index_above_the_directory_counts_too(run: Run) -> None:
         pytest.param("{", "not JSON", id="half a line"),
         pytest.param('{"file": "a\\u0000b", "received": "2026-01-01T00:00:00Z"}', "null", id="a name with NUL"),
         pytest.param('{"file": "1.json", "received": "soon"}', "RFC 3339", id="no time"),
-        pytest.param("[" * 3000, "nested too deeply", id="deep"),
+        pytest.param("[" * 3000, "not an object", id="deep"),
         pytest.param("\x80", "not JSON", id="no UTF-8"),
     ],
 )
@@ -178,7 +178,7 @@ def test_candidates_that_cannot_agree_are_noted_once(run: Run) -> None:
     )
     code, out, _ = run("recorded", "--format", "json")
     assert code == 0
-    assert [[finding["rule"] for finding in line["findings"]] for line in lines(out)] == [[], [ID], [], [], []]
+    assert [[finding["rule"] for finding in line["findings"]] for line in lines(out)] == [[], [CONFLICT], [], [], []]
     assert "note: candidate-strategy-conflict: spec.strategy" in run("recorded")[1]
 
 

@@ -13,7 +13,7 @@ from tests.doctor.shipped import BASE
 from tests.factories import HOLDER, Document, drop, make_lease, make_review, put, to_bytes
 from tests.reports.test_reports import VALIDATOR
 from webhook.cli.main import main
-from webhook.cli.report_format import REQUEST, UNKNOWN_FIELD
+from webhook.cli.report import REQUEST, UNKNOWN_FIELD
 
 BARE = (drop("metadata.uid"), drop("metadata.resourceVersion"), drop("metadata.creationTimestamp"))
 

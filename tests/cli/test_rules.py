@@ -8,7 +8,7 @@ import pytest
 import webhook
 from webhook.cli.main import main
 from webhook.cli.rules import described
-from webhook.policy.schema_types import RULE_IDS
+from webhook.policy.schema import RULE_IDS
 from webhook.rules.registry import RULES
 
 

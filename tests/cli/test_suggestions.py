@@ -1,4 +1,4 @@
-"""`suggest bindings`, `suggest rbac` and `suggest exemptions` as people type them."""
+"""`suggest bindings` and `suggest exemptions` as people type them."""
 
 import gzip
 import json
@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from tests.factories import make_lease, make_review, put
-from tests.observations.events import make_event
+from tests.inputs.events import make_event
 from tests.recordings import FOLDER
-from webhook.cli import input_progress
+from webhook.cli import reading
 from webhook.cli.main import main
 
 CLIENT = str(FOLDER / "1.36.3" / "client-go")
@@ -49,20 +49,6 @@ def test_the_binding_of_a_real_elector(capsys: pytest.CaptureFixture[str]) -> No
     ]
 
 
-def test_the_roles_of_a_gzipped_log(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = run(capsys, "rbac", str(log), "--writer", "shop/checkout")
-    assert (code, err) == (0, "")
-    role, _ = yaml.safe_load_all(out)
-    assert role["rules"] == [
-        {
-            "apiGroups": ["coordination.k8s.io"],
-            "resources": ["leases"],
-            "resourceNames": ["checkout"],
-            "verbs": ["get", "update"],
-        }
-    ]
-
-
 def test_exemptions_end_in_a_month(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     review = make_review(
         new=make_lease(put("spec.holderIdentity", "a\u200bb")), old=make_lease(put("spec.holderIdentity", ""))
@@ -74,7 +60,7 @@ def test_exemptions_end_in_a_month(capsys: pytest.CaptureFixture[str], tmp_path:
     code, out, _ = run(capsys, "exemptions", str(path), "--policy", str(policy))
     assert code == 0
     (entry,) = yaml.safe_load(out)["exempt"]
-    assert (entry["rules"], entry["owner"]) == (["holder-identity-mismatch"], "name who answers for this")
+    assert (entry["rules"], entry["owner"]) == (["holder-identity-mismatch"], "TODO: owner")
     assert timedelta(29) <= entry["until"] - datetime.now(UTC).date() <= timedelta(30)
     _, out, _ = run(capsys, "exemptions", str(path), "--policy", str(policy), "--owner", "kim", "--until", "2031-01-31")
     (entry,) = yaml.safe_load(out)["exempt"]
@@ -84,10 +70,7 @@ def test_exemptions_end_in_a_month(capsys: pytest.CaptureFixture[str], tmp_path:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["rbac", CLIENT, "--writer", "checkout"], "--writer must be a service account as namespace/name"),
-        (["rbac", CLIENT, "--writer", "shop/checkout"], "no request of service account shop/checkout about leases"),
-        (["rbac", "tests/data/leases/seeded.json"], "no request of any service account about leases"),
-        (["rbac", "gone.log"], "gone.log#1: No such file"),
+        (["bindings", "gone.log"], "gone.log#1: No such file"),
         (["bindings", CLIENT, "--lease", "operator"], "--lease must be namespace/name"),
         (["bindings", CLIENT, "--lease", "shop/operator"], "nothing was seen of lease shop/operator"),
         (["bindings", "docs/examples/bound.yaml"], "no lease and no candidate is in the input"),
@@ -107,7 +90,7 @@ def test_refusals(arguments: list[str], words: str, capsys: pytest.CaptureFixtur
 def test_what_cannot_be_read_is_said_and_the_rest_counts(
     log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(input_progress, "NAMED", 1)
+    monkeypatch.setattr(reading, "NAMED", 1)
     broken = log.parent / "broken.json"
     broken.write_text('{"kind": 5}\n{"kind": "Lease"}\n')
     code, out, err = run(capsys, "bindings", str(broken), str(log))
@@ -120,6 +103,6 @@ def test_hostile_names_give_no_control_characters(log: Path, capsys: pytest.Capt
     hostile = log.parent / "hostile.log"
     evil = make_event(put("user.username", "a\x1b[2J\nb"), put("responseObject.spec.holderIdentity", "\x1b]0;x\x07"))
     hostile.write_text(json.dumps(evil))
-    for what in ("bindings", "exemptions", "rbac"):
+    for what in ("bindings", "exemptions"):
         _, out, err = run(capsys, what, str(hostile), str(log))
         assert (out + err).replace("\n", "").isprintable()

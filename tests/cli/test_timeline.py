@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.cli.test_observed import Install, fake
 from tests.factories import make_lease
 from tests.history.fake_server import FakeServer, together
+from tests.inputs.test_files import Install, fake
 from webhook.cli.main import main
 from webhook.cli.timeline import EXAMPLE, EXAMPLE_FILES
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_observed import Install, fake
 from tests.doctor.shipped import document
 from tests.factories import make_lease, put
 from tests.history.fake_server import FakeServer, together
-from webhook.api.formats import LONGEST_NAME
+from tests.inputs.test_files import Install, fake
+from webhook.api.formats import MAX_NAME
 from webhook.cli.main import main
 
 __all__ = ["fake"]
@@ -142,7 +142,7 @@ def test_a_name_without_a_namespace(watched: str, tmp_path: Path, capsys: pytest
     other.write_text(json.dumps(make_lease(put("metadata.name", "db"), put("metadata.namespace", "mall"))))
     code, _, err = run(capsys, "db", "--input", watched, "--input", str(other))
     assert code == 2
-    assert "db is in several namespaces: shop, mall" in err
+    assert "db is in several namespaces: mall, shop" in err
     assert run(capsys, "db", "-n", "mall", "--input", watched, "--input", str(other))[1].startswith("mall/db ")
 
 
@@ -154,7 +154,7 @@ def test_what_cannot_be_read_is_said_and_the_rest_is_used(
     code, out, err = run(capsys, "shop/db", "--input", str(broken), "--input", watched)
     assert code == 0
     assert out.startswith("shop/db  live")
-    assert err.count("an item of the list is not an object") == 5
+    assert err.count("not a Kubernetes object") == 5
     assert "2 more could not be read" in err
 
 
@@ -195,7 +195,7 @@ def test_kubectl_is_run_and_asked_for_the_pod(fake: Install, capsys: pytest.Capt
 def test_a_holder_that_is_no_pod_reaches_no_kubectl(
     fake: Install, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("tests.cli.test_observed.make_lease", lambda: make_lease(put("spec.holderIdentity", "--x=y_1")))
+    monkeypatch.setattr("tests.inputs.test_files.make_lease", lambda: make_lease(put("spec.holderIdentity", "--x=y_1")))
     log = fake()
     code, out, _ = run(capsys, "shop/checkout")
     assert code == 0
@@ -250,7 +250,7 @@ def test_the_labels_of_metrics_are_plain_and_bounded(tmp_path: Path, capsys: pyt
     lease = make_lease(put("metadata.namespace", 'sh\u202eo"p\\'), put("metadata.name", "db\x07\n" + "x" * 10_000))
     (tmp_path / "x.json").write_text(json.dumps(lease))
     _, out, _ = run(capsys, "--input", str(tmp_path), "--metrics")
-    name = "db\\\\x07\\\\n" + "x" * (LONGEST_NAME - 4) + "..."
+    name = "db\\\\x07\\\\n" + "x" * (MAX_NAME - 4) + "..."
     assert f'lease_held{{lease="{name}",namespace="sh\\\\u202eo\\"p\\\\"}} ' in out
 
 
@@ -262,8 +262,6 @@ def test_metrics_need_what_the_server_brings(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    for name in ("webhook.cli.lease_metrics", "webhook.cli.audit_gauge"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     given = {"FILE": watched, "OUT": str(tmp_path / "out")}
     assert main([given.get(word, word) for word in words]) == 2

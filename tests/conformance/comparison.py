@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from tests.conformance.reviews import Case, review_of, text_of
-from webhook.api import micro_time
+from webhook.api import times
 from webhook.api.review import ReviewError, decode
 from webhook.evaluate import evaluate
 from webhook.policy.model import Policy
@@ -165,14 +165,12 @@ def times_must_be_readable(case: Case, theirs: set[Error]) -> set[Error]:
     for field in fields:
         if new.get(field) is None or new[field] == old.get(field):
             continue
-        micros = micro_time.parse(new[field])
-        if not micro_time.FIRST_READABLE <= micros < micro_time.AFTER_LAST_READABLE:
-            year, limit = (
-                ("10000", "up to 9999-12-31T23:59:59.999999Z")
-                if micros > 0
-                else ("-0001", "from 0000-01-01T00:00:00.000000Z")
+        micros = times.parse(new[field])
+        if not times.FIRST_READABLE <= micros < times.AFTER_LAST_READABLE:
+            detail = (
+                "must be a time of the years 0000 to 9999 in UTC with six fraction digits, such as"
+                ' "2026-01-31T12:00:00.000000Z"; JSON clients cannot decode any other'
             )
-            detail = f"is year {year} in UTC, which JSON clients cannot decode; write a time {limit}"
             found.add(("FieldValueInvalid", f"spec.{field}", detail))
     return theirs | found
 

@@ -11,13 +11,12 @@ from tests.doctor.shipped import NOW
 from webhook.api.request import GROUP, KIND_OF, Operation, Resource
 from webhook.certificates.issue import service_names
 from webhook.cli.serve import command
+from webhook.doctor.checks import LISTED_VERSIONS
 from webhook.doctor.configuration import Configuration, read
-from webhook.doctor.contract import LISTED_VERSIONS
 from webhook.doctor.examine import examine
 from webhook.policy.parse import parse
 from webhook.review_paths import REVIEW_PATH
-from webhook.server.http.guards import Guards
-from webhook.server.settings import GRACEFUL_SECONDS, STUCK_WORKER_SECONDS
+from webhook.server.settings import GRACEFUL_SECONDS, STUCK_WORKER_SECONDS, Guards
 
 NAMESPACE = "lease-webhook"
 EXCLUDED = ["kube-system", "kube-node-lease", "kube-public", NAMESPACE]
@@ -44,7 +43,7 @@ def test_the_files_are_numbered_in_the_order_of_use() -> None:
 
 def test_the_doctor_misses_only_the_bundle_that_an_overlay_adds() -> None:
     reports = list(examine([configuration()], lambda _: None, None, NOW))
-    assert [one.check for report in reports for one in report.diagnoses] == ["ca-bundle-missing"]
+    assert [one.check for report in reports for one in report.findings] == ["ca-bundle-missing"]
 
 
 def test_rules_name_every_resource_version_and_operation_that_the_code_judges() -> None:

@@ -10,16 +10,15 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.deploy.sources import DEPLOY, base_object, documents
 from tests.factories import NOW, make_lease, to_bytes
+from tests.inputs.reading import read
 from webhook.certificates.issue import LEAF_DAYS, service_names
-from webhook.cli.lease_metrics import exposition
+from webhook.cli.why import exposition
 from webhook.doctor.certificate import FILLED_IN_LATER, SOON
-from webhook.doctor.scope import CHOICES
+from webhook.doctor.checks import CHOICES
 from webhook.explanation.account import account_of
-from webhook.history.cluster_history import ClusterHistory
-from webhook.history.lease_history import LeaseHistory
-from webhook.observations.observation import Observation
-from webhook.observations.reader import read
-from webhook.server.observe.metrics import Metrics
+from webhook.history.follow import Bounds, Follower, LeaseHistory
+from webhook.inputs.items import Observation
+from webhook.server.metrics import Metrics
 
 MONITORING = DEPLOY / "components" / "monitoring"
 API_SERVER = {
@@ -33,20 +32,18 @@ API_SERVER = {
 def our_metrics() -> dict[str, set[str]]:
     """Every series of the code with its labels."""
     found: dict[str, set[str]] = {}
-    for one in vars(Metrics()).values():
-        kind = getattr(one, "_type", None)
-        if kind is not None:
-            suffix = {"counter": "_total", "histogram": "_bucket"}.get(kind, "")
-            found[f"{one._name}{suffix}"] = set(one._labelnames) | ({"le"} if kind == "histogram" else set())
-    return {**found, "lease_webhook_build_info": {"version"}}
+    for one in vars(Metrics())["_registry"]._collector_to_names:
+        suffix = {"counter": "_total", "histogram": "_bucket"}.get(one._type, "")
+        found[f"{one._name}{suffix}"] = set(one._labelnames) | ({"le"} if one._type == "histogram" else set())
+    return found
 
 
 def lease_metrics() -> dict[str, set[str]]:
     """Every series of `why --metrics` with its labels."""
     history = LeaseHistory("shop", "checkout")
-    cluster = ClusterHistory(leases={("shop", "checkout"): history})
+    cluster = Follower(leases={("shop", "checkout"): history})
     (held,) = (one for one in read("in", [to_bytes(make_lease())]) if isinstance(one, Observation))
-    history.observe(held)
+    history.feed(held, Bounds())
     found: dict[str, set[str]] = {}
     for family in text_string_to_metric_families(exposition([account_of(cluster, history, NOW)])):
         for sample in family.samples:

@@ -3,11 +3,11 @@
 import re
 
 from tests.deploy.sources import DEPLOY, base_object, documents
-from tests.docs.pages import DOCS, README, ROOT, section, table
 from tests.factories import make_review, put, to_bytes
+from tools.docs.pages import DOCS, README, ROOT, section, table
 from webhook.policy.parse import parse
 from webhook.policy_file import load
-from webhook.server.respond import respond
+from webhook.server.reviewer import respond
 
 INSTALL = DOCS / "install.md"
 SECURITY = ROOT / "SECURITY.md"

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from tests.docs.commands import WIDTH, printed, runs_here
-from tests.docs.pages import README, ROOT, Example, examples, pages
+from tools.docs.commands import WIDTH, printed, runs_here
+from tools.docs.pages import README, ROOT, Example, examples, pages
 
 EXAMPLES = [
     pytest.param(example, id=f"{example.page.name}: {example.command[-60:]}")

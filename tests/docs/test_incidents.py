@@ -1,6 +1,6 @@
 """docs/incidents.md says what `why` says."""
 
-from tests.docs.incident_page import PAGE, page
+from tools.docs.incident_page import PAGE, page
 
 
 def test_the_page_is_as_the_recordings_and_the_code_say() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import DOCS, README, ROOT, anchors, pages, prose
+from tools.docs.pages import DOCS, README, ROOT, anchors, pages, prose
 
 PAGES = [pytest.param(page, id=str(page.relative_to(ROOT))) for page in pages()]
 _LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")

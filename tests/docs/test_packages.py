@@ -2,7 +2,7 @@
 
 import tomllib
 
-from tests.docs.pages import DOCS, ROOT, section, table
+from tools.docs.pages import DOCS, ROOT, section, table
 
 NOT_LISTED = {"__init__", "__main__"}
 

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from tests.docs.pages import DOCS
-from tests.docs.pictures import COMMANDS, FOLDER, pictures
+from tools.docs.pages import DOCS
+from tools.docs.pictures import COMMANDS, FOLDER, pictures
 
 PAGE = DOCS / "election-explained.md"
 

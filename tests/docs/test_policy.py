@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from tests.docs.pages import DOCS, section
 from tests.policy.files import UPDATE
+from tools.docs.pages import DOCS, section
 from webhook.policy.error import PolicyError
 from webhook.policy.lint import notes
 from webhook.policy.parse import parse

@@ -5,11 +5,10 @@ import re
 import click
 from prometheus_client import CollectorRegistry
 
-from tests.docs.pages import DOCS, section, table
+from tools.docs.pages import DOCS, section, table
 from webhook.cli.serve import command
-from webhook.server.http.guards import Guards
-from webhook.server.observe.metrics import Metrics
-from webhook.server.settings import Options
+from webhook.server.metrics import Metrics
+from webhook.server.settings import Guards, Options
 
 FLAGS = section(DOCS / "settings.md", "Flags of serve")
 GUARDS = section(DOCS / "settings.md", "Guards")
@@ -50,11 +49,11 @@ def test_metrics_and_labels() -> None:
 def test_guards_of_production() -> None:
     guards = Guards()
     assert (guards.handshake_seconds, guards.request_seconds, guards.keep_alive_seconds) == (5, 5, 120)
-    assert (guards.largest_head, guards.largest_body) == (64 * 1024, 20 * 1024 * 1024)
-    assert (guards.largest_bytes_in_flight, Options().certificate_poll_seconds) == (64 * 1024 * 1024, 10)
+    assert (guards.max_head, guards.max_body) == (64 * 1024, 20 * 1024 * 1024)
+    assert (guards.max_bytes_in_flight, Options().certificate_poll_seconds) == (64 * 1024 * 1024, 10)
     written = {row[0]: row[1] for row in table(GUARDS, "guard")}
     assert written["TLS handshake"] == written["a whole request, however slowly it arrives"] == "5 s"
     assert written["idle time after the handshake or a response"] == "120 s"
     assert (written["head of a request"], written["body"]) == ("64 KiB", "20 MiB")
     assert written["bodies being received, for each worker"] == "64 MiB"
-    assert written["connections, for each worker"] == str(guards.largest_connections)
+    assert written["connections, for each worker"] == str(guards.max_connections)

@@ -7,11 +7,10 @@ import tomllib
 
 import pytest
 
-from tests.docs.man_page import man_page
-from tests.docs.pages import ROOT
-from tests.docs.shared_files import FOLDER, shared_files
-from webhook.cli.commands import PROGRAM
-from webhook.cli.lazy_group import LazyGroup
+from tools.docs.man_page import man_page
+from tools.docs.pages import ROOT
+from tools.docs.shared_files import FOLDER, shared_files
+from webhook.cli.commands import PROGRAM, LazyGroup
 
 DEPLOY = FOLDER.parent
 FILES = [pytest.param(path, text, id=path) for path, text in shared_files().items()]

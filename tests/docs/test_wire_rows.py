@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.docs.pages import ROOT, table_lines
+from tools.docs.pages import ROOT, table_lines
 
 DATA = ROOT / "tests" / "data"
 FILES = sorted([*(DATA / "transport").glob("*.json"), *(DATA / "reviews").glob("*.json")])

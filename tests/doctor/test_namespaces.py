@@ -6,9 +6,8 @@ import msgspec
 import pytest
 
 from tests.doctor.shipped import NAME, entry
-from webhook.doctor.configuration import Selector
-from webhook.doctor.namespaces import is_opt_in, may_select
-from webhook.doctor.scope import check_namespaces
+from webhook.doctor.checks import check_namespaces
+from webhook.doctor.configuration import Selector, is_opt_in, may_select
 
 
 def selector(**fields: Any) -> Selector:

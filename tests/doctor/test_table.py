@@ -27,12 +27,14 @@ def test_finds_exactly_what_the_file_says(path: Path, capsys: pytest.CaptureFixt
     assert set(_CHECK.findall(output)) == wanted
     assert code == (1 if wanted else 0)
     # Each finding says what can happen and what to change.
-    assert output.count("      risk: ") == output.count("      change: ") == len(_CHECK.findall(output))
+    assert output.count("      risk: ") == output.count("      fix: ") == len(_CHECK.findall(output))
 
 
 def test_every_check_of_the_doctor_has_a_file() -> None:
     sources = "".join(path.read_text() for path in (DATA.parents[2] / "webhook" / "doctor").glob("*.py"))
-    named = set(re.findall(r'Diagnosis\(\s*f?"(?!fence-)([a-z0-9-]+)"', sources))  # test_fences has those of fences
+    named = set(
+        re.findall(r'(?:danger|finding)\(\s*f?"(?!fence-)([a-z0-9-]+)"', sources)
+    )  # test_fences has those of fences
     # The date moves: what ends soon is made by test_certificate.
     assert named - {"certificate-ends-soon"} <= {check for path in FILES for check in expected(path)}
     assert {"control-plane-in-scope", "node-leases-in-scope", "malformed"} <= {

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.evidence.field_manager import Entry, Lease
-from tests.evidence.history import Forgery, History, Step
-from tests.evidence.laws import (
+from tests.lab.evidence.field_manager import Entry, Lease
+from tests.lab.evidence.history import Forgery, History, Step
+from tests.lab.evidence.laws import (
     CALLED_TAMPERED,
     FROZEN,
     HONEST_REFUSED,
@@ -17,9 +17,9 @@ from tests.evidence.laws import (
     WEAKENED,
     broken_law,
 )
-from tests.evidence.records import SECOND, Record, Write
-from tests.evidence.reduction import reduced
-from tests.evidence.reviews import ATTACKER, TAMPERED, WITHOUT_STAMPS, Outcome, elector
+from tests.lab.evidence.records import SECOND, Record, Write
+from tests.lab.evidence.reduction import reduced
+from tests.lab.evidence.reviews import ATTACKER, TAMPERED, WITHOUT_STAMPS, Outcome, elector
 
 START = 1_767_225_600 * SECOND
 DENIED = Outcome(200, allowed=False, denied_by=frozenset({"takeover-before-expiry"}))

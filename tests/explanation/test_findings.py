@@ -5,13 +5,13 @@ import shlex
 import pytest
 
 from tests.explanation.test_accounts import account, shop, text
-from tests.history.fake_server import FakeServer
+from tests.history.fake_server import FakeServer, together
 from tests.history.test_elections import cluster_of, of_log, of_watch
 from tests.history.test_refusal import POLICY, RIGHTS, WEBHOOK
 from webhook.audit.command_words import word
 from webhook.explanation.account import account_of
-from webhook.explanation.commands import pod_of_holder, rights
-from webhook.observations.observation import Writer
+from webhook.explanation.causes import pod_of_holder, rights
+from webhook.inputs.items import Writer
 
 
 def messages(one: FakeServer) -> dict[str, str]:
@@ -47,6 +47,7 @@ def test_refusals_are_listed_by_writer() -> None:
     for name, user in (("db-1", "system:serviceaccount:shop:db"), ("job", "system:serviceaccount:shop:job")):
         other = server.elector(name, "shop/db", user=user)
         for _ in range(2):
+            server.wait(0.001)
             other.fail(403, RIGHTS)
     server.elector("db-1", "shop/db").fail(422, "no")
     found = [one.message for one in account(of_log(server), server.now).findings if one.check == "write-refused"]
@@ -99,7 +100,7 @@ def test_a_watch_does_not_know_who_deleted_a_lease() -> None:
     one = account(of_watch(server), server.now)
     (found,) = (found for found in one.findings if found.check == "lease-deleted")
     assert found.message.startswith("the lease was deleted at 11:07:00Z while db-0_1 held it")
-    assert found.repair == "lease-webhook why shop/db --input AUDIT-LOG"
+    assert found.fix == "lease-webhook why shop/db --input AUDIT-LOG"
 
 
 def test_a_lease_that_is_not_held_when_it_is_deleted() -> None:
@@ -130,7 +131,7 @@ def test_an_audit_log_in_which_all_clients_fell_silent() -> None:
         one.renew()
     said = text(account(of_log(server), server.now))
     assert "Clients did not reach the API server: both other leases" in said
-    assert "it received no request from the holder until the end of that time" in said
+    assert "the log shows no request from the holder until the end of that time" in said
     assert "kubectl cluster-info" in said
 
 
@@ -149,7 +150,7 @@ def test_a_coordinated_election(ends: str) -> None:
     assert "the API server chose a_1\n" in said
     after = {
         "expires": "after a_1 let it expire; no one led for up to 20 s",
-        "is released": "after a_1 released it; no one led for 20 s",
+        "is released": "after a_1 released it; no one led for up to 20 s",
         "is taken away": "in place of a_1",
     }
     assert f"the API server chose b_1 {after[ends]}" in said
@@ -179,7 +180,7 @@ def test_a_stored_object_that_breaks_a_rule_comes_first() -> None:
     one = account(cluster_of(server.dump()), server.now)
     assert one.findings[0].severity.value == "error"
     assert one.advice.sentence.endswith(".")
-    assert one.advice.command == one.findings[0].repair
+    assert one.advice.command == one.findings[0].fix
 
 
 @pytest.mark.parametrize("name", ["--server=http://x_1", "a;reboot_1", "$(reboot)_1", "A_1", "\x1b[2J_1", "_1", "-a_1"])
@@ -208,3 +209,20 @@ def test_a_name_is_one_word_of_a_command(name: str, expected: str) -> None:
 def test_names_are_quoted_for_a_shell() -> None:
     assert "--as='a;b'" in rights("update", "shop", "db", Writer("a;b"))
     assert "--as" not in rights("update", "shop", "db", Writer())
+
+
+def test_a_client_that_renews_less_often_than_the_lease_lasts() -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db", retry=20).lead(400)
+    server.wait(100)
+    assert "it renews every 20 s, and the lease lasts 15 s" in text(account(of_watch(server), server.now))
+
+
+def test_a_holder_that_stops_renewing_a_lease_that_nobody_can_take() -> None:
+    server, (db, mail, _) = shop()
+    together(40, db, mail)
+    db.renew(leaseTransitions=2**31 - 1)
+    together(60, mail)
+    (late,) = (found for found in account(of_watch(server), server.now).findings if found.check == "renewal-late")
+    assert "has not renewed since 11:07:20Z" in late.message
+    assert "although it renewed every 2 s before. " in late.message

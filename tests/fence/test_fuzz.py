@@ -5,13 +5,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.factories import to_bytes
 from tests.policy.fences.made import FENCE, fence
 from tests.policy.files import text
-from webhook.doctor.fence_documents import fence_documents
+from webhook.doctor.documents import fence_documents
 from webhook.doctor.fences import examine_fences
-from webhook.fence.audited import from_audit, written_by
 from webhook.fence.manifests import manifests, yaml_text
-from webhook.fence.rights import from_rights
+from webhook.fence.suggestion import from_audit, written_by
+from webhook.inputs.documents import Document, documents
 from webhook.policy.error import PolicyError
 from webhook.policy.parse import parse
 
@@ -48,8 +49,6 @@ def test_the_doctor_reads_any_objects(objects: list[dict[str, Any]]) -> None:
 
 @given(OBJECTS)
 def test_proposals_read_any_objects(objects: list[dict[str, Any]]) -> None:
-    from_rights(objects, "shop", "operator")
-    kinds = ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
-    from_rights([{**one, "kind": kind} for one in objects for kind in kinds], "shop", "operator")
     events = [{**one, "kind": "Event", "apiVersion": "audit.k8s.io/v1"} for one in objects]
-    from_audit(written_by(events, ""), "shop/operator")
+    read = documents("audit.log", map(to_bytes, events))
+    from_audit(written_by((one for one in read if isinstance(one, Document)), ""), "shop/operator")

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from tests.factories import Document
-from webhook.api.micro_time import canonical, canonical_seconds
+from webhook.api.times import canonical, canonical_seconds
 
 SECOND = 1_000_000
 START = 1_795_000_000 * SECOND

@@ -1,43 +1,42 @@
 """What a history says of elections whose truth is known, from a watch, from an audit log, and from a dump."""
 
 from collections.abc import Callable
-from itertools import zip_longest
 
 import pytest
 
 from tests.factories import make_lease, make_review, put, to_bytes
 from tests.history.fake_server import SECOND, START, FakeServer, together
 from tests.history.observing import observe_all
-from webhook.history.cluster_history import ClusterHistory
-from webhook.history.lease_history import LeaseHistory
-from webhook.history.renewals import Company
-from webhook.history.standing import State
-from webhook.history.tenure import Handover
-from webhook.observations.observation import Foreign, Observation
-from webhook.observations.reader import read
+from tests.inputs.reading import read
+from webhook.history import follow
+from webhook.history.events import Handover
+from webhook.history.follow import Bounds, Follower, LeaseHistory
+from webhook.history.renewals import OtherLeases
+from webhook.history.status import State
+from webhook.inputs.items import Foreign, Observation
 
 LEASE = ("shop", "db")
 
 
-def cluster_of(data: bytes) -> ClusterHistory:
-    cluster = ClusterHistory()
+def cluster_of(data: bytes) -> Follower:
+    cluster = Follower()
     observe_all(cluster, read("in", [data]))
     return cluster
 
 
-def of_watch(server: FakeServer) -> ClusterHistory:
+def of_watch(server: FakeServer) -> Follower:
     return cluster_of(server.watch())
 
 
-def of_log(server: FakeServer) -> ClusterHistory:
+def of_log(server: FakeServer) -> Follower:
     return cluster_of(server.audit_log())
 
 
-def of_metadata(server: FakeServer) -> ClusterHistory:
+def of_metadata(server: FakeServer) -> Follower:
     return cluster_of(server.audit_log(metadata_only=True))
 
 
-View = Callable[[FakeServer], ClusterHistory]
+View = Callable[[FakeServer], Follower]
 BOTH = pytest.mark.parametrize("view", [of_watch, of_log], ids=["watch", "audit log"])
 ANY = pytest.mark.parametrize("view", [of_watch, of_log, of_metadata], ids=["watch", "audit log", "metadata"])
 
@@ -109,7 +108,7 @@ def test_a_lease_that_was_deleted_and_made_again(view: View) -> None:
     server.wait(4)
     cluster = view(server)
     assert cluster.leases[LEASE].is_deleted
-    assert cluster.leases[LEASE].standing(server.now) is None
+    assert cluster.leases[LEASE].status(server.now) is None
     server.elector("b", "shop/db").lead(4)
     history = view(server).leases[LEASE]
     assert steps(history)[1] == ("b_1", Handover.DELETED, 4.0 if view is of_log else pytest.approx(4.0, abs=1))
@@ -186,7 +185,7 @@ def test_all_leases_were_late_when_the_server_was_away(view: View) -> None:
     server.wait(12)
     together(20, a, b, c)
     cluster = view(server)
-    assert cluster.company_of(cluster.leases[LEASE], start, start + 12 * SECOND) == Company(late=2, on_time=0)
+    assert cluster.others_of(cluster.leases[LEASE], start, start + 12 * SECOND) == OtherLeases(late=2, on_time=0)
 
 
 @BOTH
@@ -198,8 +197,8 @@ def test_one_lease_was_late_when_its_client_was(view: View) -> None:
     together(12, b, c)
     together(20, a, b, c)
     cluster = view(server)
-    company = cluster.company_of(cluster.leases[LEASE], start, start + 12 * SECOND)
-    assert company == Company(late=0, on_time=2)
+    company = cluster.others_of(cluster.leases[LEASE], start, start + 12 * SECOND)
+    assert company == OtherLeases(late=0, on_time=2)
     assert company.is_known
     assert not company.all_were_late
 
@@ -217,8 +216,8 @@ def test_leases_that_cannot_tell_are_not_asked() -> None:
     server.elector("once", "shop/once").lead(2)
     cluster = of_log(server)
     # One is renewed too rarely to be missed, one was not there before.
-    assert cluster.company_of(cluster.leases[LEASE], start, start + 12 * SECOND) == Company()
-    assert not Company().is_known
+    assert cluster.others_of(cluster.leases[LEASE], start, start + 12 * SECOND) == OtherLeases()
+    assert not OtherLeases().is_known
 
 
 def test_a_lease_that_stopped_for_good_was_late_too() -> None:
@@ -229,7 +228,7 @@ def test_a_lease_that_stopped_for_good_was_late_too() -> None:
     server.wait(20)
     server.elector("c", "shop/db").take()
     cluster = of_log(server)
-    assert cluster.company_of(cluster.leases[LEASE], start, server.now) == Company(late=1)
+    assert cluster.others_of(cluster.leases[LEASE], start, server.now) == OtherLeases(late=1)
 
 
 def test_a_dump_says_who_stopped_together() -> None:
@@ -244,11 +243,11 @@ def test_a_dump_says_who_stopped_together() -> None:
     free.release()
     cluster = cluster_of(server.dump())
     history = cluster.leases[LEASE]
-    last = history.standing(server.now)
+    last = history.status(server.now)
     assert last is not None
     assert last.last_renewal is not None
     assert cluster.until is None
-    assert cluster.stopped_with(history, last.last_renewal, server.now) == Company(late=1, on_time=1)
+    assert cluster.stopped_with(history, last.last_renewal, server.now) == OtherLeases(late=1, on_time=1)
 
 
 def test_what_others_did_is_known_anew_after_an_observation() -> None:
@@ -258,13 +257,13 @@ def test_what_others_did_is_known_anew_after_an_observation() -> None:
     cluster = cluster_of(server.dump())
     history = cluster.leases[LEASE]
     since = server.now - 60 * SECOND
-    assert cluster.stopped_with(history, since, server.now) == Company()
+    assert cluster.stopped_with(history, since, server.now) == OtherLeases()
     other = FakeServer(now=server.now)
     other.elector("b", "shop/mail").take()
     for item in read("in", [other.dump()]):
-        cluster.observe(item)
-    assert cluster.stopped_with(history, since, server.now) == Company(on_time=1)
-    assert cluster.stopped_with(history, since, server.now + SECOND) == Company(on_time=1)
+        cluster.feed(item)
+    assert cluster.stopped_with(history, since, server.now) == OtherLeases(on_time=1)
+    assert cluster.stopped_with(history, since, server.now + SECOND) == OtherLeases(on_time=1)
 
 
 def test_writers_of_the_log_are_known_by_name() -> None:
@@ -278,16 +277,13 @@ def test_writers_of_the_log_are_known_by_name() -> None:
     assert not history.tenure.has_several_writers
 
 
-def of_watch_before_log(server: FakeServer) -> ClusterHistory:
-    """Each line of the log comes after the watch has shown a later state."""
-    watched, logged = [*read("watch", [server.watch()])], [*read("log", [server.audit_log()])]
-    cluster = ClusterHistory()
-    for shown, line in zip_longest(watched, [None, *logged]):
-        observe_all(cluster, (one for one in (shown, line) if one))
+def of_both(server: FakeServer) -> Follower:
+    cluster = Follower()
+    observe_all(cluster, read("watch", [server.watch()]), read("log", [server.audit_log()]))
     return cluster
 
 
-WITH_LOG = pytest.mark.parametrize("view", [of_log, of_watch_before_log], ids=["audit log", "watch, then audit log"])
+WITH_LOG = pytest.mark.parametrize("view", [of_log, of_both], ids=["audit log", "watch and audit log"])
 
 
 @WITH_LOG
@@ -337,7 +333,7 @@ def test_a_log_without_objects_takes_the_writer_for_the_holder() -> None:
     server.elector("b", "shop/db").lead(10)
     history = of_metadata(server).leases[LEASE]
     assert steps(history) == [("a", Handover.CREATED, None), ("b", Handover.UNKNOWN, 16.0)]
-    assert history.standing(server.now) is None
+    assert history.status(server.now) is None
     assert all(one.is_writer for one in history.tenures)
 
 
@@ -398,7 +394,7 @@ def test_a_lease_of_wrong_types_has_no_standing() -> None:
     server.elector("a", "shop/db").lead(4)
     server.leases["shop/db"]["spec"]["leaseDurationSeconds"] = "15"
     history = cluster_of(server.dump()).leases[LEASE]
-    assert history.standing(server.now) is None
+    assert history.status(server.now) is None
 
 
 def test_the_end_of_a_log_is_the_last_line_of_whatever() -> None:
@@ -426,11 +422,11 @@ def test_candidates_are_followed() -> None:
 
 
 def test_what_is_no_lease_is_passed_over() -> None:
-    cluster = ClusterHistory()
+    cluster = Follower()
     (pod,) = read("in", [b'{"kind":"Pod","apiVersion":"v1"}'])
     assert isinstance(pod, Foreign)
-    cluster.observe(pod)
-    assert cluster == ClusterHistory()
+    cluster.feed(pod)
+    assert cluster == Follower()
 
 
 def test_changes_are_counted_without_the_first_holder() -> None:
@@ -450,7 +446,7 @@ def test_a_stream_without_stamps_goes_by_the_clocks_of_its_clients() -> None:
         one["metadata"]["managedFields"] = []
     history = of_watch(server).leases[LEASE]
     assert steps(history)[1] == ("b_1", Handover.EXPIRED, 16.0)
-    standing = history.standing(server.now)
+    standing = history.status(server.now)
     assert standing is not None
     assert (standing.state, standing.from_stamps) == (State.LIVE, False)
 
@@ -497,7 +493,7 @@ def test_a_holder_that_was_never_seen_renews() -> None:
     server.write("shop/db", {"holderIdentity": "a", "renewTime": None}, "kubectl-create", "admin", "")
     for item in read("in", [server.watch()]):
         assert isinstance(item, Observation)
-        history.observe(item)
+        history.feed(item, Bounds())
     assert [one.holder for one in history.tenures] == ["a"]
 
 
@@ -540,3 +536,16 @@ def test_a_list_after_a_watch_and_one_without_any_time() -> None:
     server.leases["shop/db"]["metadata"]["managedFields"] = []
     cluster = cluster_of(server.watch() + server.dump())
     assert (cluster.until, cluster.has_managed_fields) == (None, True)
+
+
+def test_the_states_before_the_first_event_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow, "MAX_STATES", 2)
+    server = FakeServer()
+    for name in ("a", "b", "c"):
+        server.elector(name, f"shop/{name}").take()
+        server.wait(10)
+    bounds = Bounds()
+    for number, item in enumerate(read("in", [server.dump()])):
+        assert isinstance(item, Observation)
+        bounds.seen(item, START + (3 - number) * SECOND)
+    assert bounds.begins(server.now) == START + 2 * SECOND

@@ -2,8 +2,8 @@
 
 import pytest
 
-from webhook.history.refusal import By, Refusal, refusal_of
-from webhook.observations.observation import Act, Answer, Observation, Origin, Source, Writer
+from webhook.history.events import By, Refusal
+from webhook.inputs.items import Act, Answer, InputKind, Observation, Place, Writer
 
 RIGHTS = (
     'leases.coordination.k8s.io "db" is forbidden: User "system:serviceaccount:shop:db" cannot update resource '
@@ -18,8 +18,8 @@ POLICY = (
 
 def seen(code: int, message: str = "", took: int = 0) -> Observation:
     return Observation(
-        source=Source("audit.log", 1),
-        origin=Origin.AUDIT_LOG,
+        place=Place("audit.log", 1),
+        input_kind=InputKind.AUDIT_LOG,
         act=Act.UPDATED,
         kind="Lease",
         namespace="shop",
@@ -30,7 +30,7 @@ def seen(code: int, message: str = "", took: int = 0) -> Observation:
 
 
 def refusal(code: int, message: str = "", took: int = 0) -> Refusal:
-    found = refusal_of(seen(code, message, took))
+    found = Refusal.of(seen(code, message, took))
     assert found is not None
     return found
 
@@ -66,7 +66,7 @@ def test_what_the_server_could_not_do_has_failed(code: int) -> None:
 
 
 def test_what_was_stored_in_time_is_not_remembered() -> None:
-    assert refusal_of(seen(200)) is None
+    assert Refusal.of(seen(200)) is None
     assert refusal(200, took=4_000_000).received == 6_000_000
 
 

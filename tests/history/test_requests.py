@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from tests.history.fake_server import SECOND, FakeServer
 from tests.history.test_elections import LEASE, of_log, of_watch
+from webhook.history.events import Handover, Tenure
 from webhook.history.renewals import Renewals
-from webhook.history.tenure import Handover, Tenure
 
 
 def lost() -> FakeServer:

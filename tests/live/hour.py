@@ -16,7 +16,7 @@ from typing import IO, Any, Final
 
 import msgspec
 
-from tests.cli.reading_costs import Row, publish
+from tests.lab.reading_costs import Row, publish
 
 LEASES: Final = 1_000
 SECONDS: Final = 3_600

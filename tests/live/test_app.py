@@ -9,11 +9,10 @@ import pytest
 from flask.testing import FlaskClient
 
 from tests.history.fake_server import FakeServer
-from webhook.live import events
-from webhook.live.app import make_app
-from webhook.live.events import MOST_LISTENERS, Listeners
+from tests.inputs.reading import read
+from webhook.live import app
+from webhook.live.app import MAX_LISTENERS, Listeners, make_app
 from webhook.live.feed import Feed
-from webhook.observations.reader import read
 
 TOKEN = "a-token-of-32-characters-or-more"
 PAGE = f"/{TOKEN}/"
@@ -120,7 +119,7 @@ def test_the_first_events_are_all_lanes_and_the_status(client: FlaskClient, feed
     found = stream(client)
     name, data = parsed(next(found))
     assert (name, [lane["id"] for lane in data["lanes"]]) == ("lanes", ["Lease/shop/db"])
-    feed.say("kubectl runs again")
+    feed.show_status("kubectl runs again")
     messages = dict(parsed(next(found)) for _ in range(2))
     assert messages["status"] == {"text": "kubectl runs again"}
     assert messages["clock"]["ends"] >= data["ends"]
@@ -154,7 +153,7 @@ def test_the_end_is_said_and_ends_the_events(client: FlaskClient, feed: Feed) ->
 
 
 def test_so_many_pages_may_listen_and_one_that_goes_makes_room(client: FlaskClient) -> None:
-    responses = [client.get(EVENTS) for _ in range(MOST_LISTENERS)]
+    responses = [client.get(EVENTS) for _ in range(MAX_LISTENERS)]
     assert {one.status_code for one in responses} == {200}
     refused = client.get(EVENTS)
     assert refused.status_code == 503
@@ -176,5 +175,5 @@ def test_texts_of_a_cluster_stay_within_their_event(server: FakeServer) -> None:
 
 @pytest.fixture(autouse=True)
 def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "LONGEST_PAUSE", 0.01)
-    monkeypatch.setattr(events, "SHORTEST_PAUSE", 0.0)
+    monkeypatch.setattr(app, "MAX_PAUSE", 0.01)
+    monkeypatch.setattr(app, "MIN_PAUSE", 0.0)

@@ -6,12 +6,12 @@ import pytest
 
 from tests.factories import drop, make_lease
 from tests.history.fake_server import SECOND, START, FakeServer, together
+from tests.inputs.reading import read
+from webhook.inputs.items import Item
 from webhook.live import feed as feed_module
 from webhook.live.feed import Feed
-from webhook.observations.observation import Item
-from webhook.observations.reader import read
 from webhook.timeline.model import MarkKind, SpanKind
-from webhook.timeline.page_data import page_data
+from webhook.timeline.page import page_data
 
 
 class Clock:
@@ -137,7 +137,7 @@ def test_a_cause_comes_once_more_when_the_other_leases_have_said_theirs(clock: C
 
 
 def test_a_search_for_causes_ends_after_a_moment(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feed_module, "_LONGEST_SEARCH", -1.0)
+    monkeypatch.setattr(feed_module, "_MAX_SEARCH", -1.0)
     server, feed = FakeServer(), Feed("x")
     together(30, server.elector("a", "shop/db"), server.elector("m", "shop/mail"))
     seen(feed, server, clock)
@@ -220,7 +220,7 @@ def test_broken_parts_of_a_stream_are_passed_over(clock: Clock) -> None:
 
 
 def test_memory_is_bounded_however_many_renewals_come(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feed_module, "MOST_TICKS", 400)
+    monkeypatch.setattr(feed_module, "MAX_TICKS", 400)
     server, feed = FakeServer(), Feed("x")
     elector = server.elector("a", "shop/db")
     sizes = []
@@ -238,7 +238,7 @@ def test_waiting_ends_with_a_change_or_with_the_end(clock: Clock) -> None:
     feed = Feed("x")
     version = feed.version
     feed.wait(version, 0.0)
-    feed.say("something")
+    feed.show_status("something")
     feed.wait(version, 60.0)
     feed.end("the end")
     feed.wait(feed.version, 60.0)

@@ -153,7 +153,7 @@ def test_more_signals_while_it_ends_leave_no_kubectl(served: Served, tmp_path: P
 def test_clients_that_neither_send_nor_read_are_not_waited_for(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(timeline_server, "LONGEST_WAIT", 0.2)
+    monkeypatch.setattr(timeline_server, "MAX_WAIT", 0.2)
     closed = threading.Event()
 
     class Endless:
@@ -214,7 +214,7 @@ def test_a_broken_part_of_an_input_is_named_on_one_line(tmp_path: Path, capsys: 
     file = tmp_path / "a\x1b[2J.json"
     file.write_text("{]")
     timeline_server._read(Feed("a file"), [str(file)])
-    assert capsys.readouterr().err.startswith(f"{tmp_path}/a\\x1b[2J.json#1: not JSON")
+    assert capsys.readouterr().err.startswith(f"{tmp_path}/a\\x1b[2J.json#1: line 1, column 2: not JSON")
 
 
 def test_without_kubectl_the_page_says_why(tmp_path: Path) -> None:

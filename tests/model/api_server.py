@@ -1,6 +1,7 @@
 """A model kube-apiserver for one Lease: what it stores, and the review it would send.
 
-Which managedFields it keeps is in `managed_fields.py`. A list that was emptied stays empty until the next apply. All
+Which managedFields it keeps is in `managed_fields.py`. A list that was emptied stays empty until the next apply. What
+is too large for etcd loses its list (isTooLargeError in `pkg/endpoints/handlers` of apiserver); an apply fails. All
 instants are microseconds since 1970.
 """
 
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 
 from tests import factories
 from tests.deep_json import written_out
+from tests.lab.e2e import protobuf
 from tests.model.managed_fields import (
     APPLY,
     BEFORE_FIRST_APPLY,
@@ -31,6 +33,7 @@ from tests.model.managed_fields import (
     in_order,
     whole,
 )
+from webhook.api.times import canonical
 
 NAMESPACE: Final = "shop"
 NAME: Final = "checkout"
@@ -39,6 +42,9 @@ UNSTORED: Final = 0
 TIMES: Final = frozenset({"acquired", "renewed"})
 KEEPS_THE_STORED_LIST: Final = 37
 """Since this minor version of Kubernetes the stored managedFields stay if those that were sent cannot be used."""
+
+ETCD_LIMIT: Final = 1_572_864
+"""Bytes of a request that etcd takes by default."""
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -154,7 +160,21 @@ def _updated(old: Lease, write: Write, clock: int) -> Lease:
     entries = after_update(sent, write.manager, set_now, frozenset(before.keys() - after.keys()), clock)
     if before == after and differs_in_times_only(entries, old.entries):
         entries = old.entries
-    return replace(new, entries=entries)
+    new = replace(new, entries=entries)
+    return replace(new, entries=()) if stored_size(new) > ETCD_LIMIT else new
+
+
+def stored_size(lease: Lease) -> int:
+    """The bytes of the request that stores a large lease; 0 for a small one."""
+    return len(protobuf.lease(document(lease))) + _AROUND if _may_be_large(lease) else 0
+
+
+_AROUND: Final = 200
+"""About what etcd's key and transaction take, and the fields that the encoder of the tests leaves out."""
+
+
+def _may_be_large(lease: Lease) -> bool:
+    return sum(len(field) for entry in lease.entries for field in entry.fields) > ETCD_LIMIT // 2
 
 
 def _applied(old: Lease, write: Write, clock: int) -> Lease:
@@ -270,5 +290,4 @@ def document(lease: Lease) -> dict[str, Any]:
 
 def micro_time(instant: int) -> str:
     """A metav1.MicroTime as the API server prints it."""
-    seconds, fraction = divmod(instant, SECOND)
-    return f"{datetime.fromtimestamp(seconds, UTC):%FT%T}.{fraction:06d}Z"
+    return canonical(instant)

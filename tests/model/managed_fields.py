@@ -9,11 +9,12 @@ entry times whole seconds of the server's clock.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
+
+from webhook.api.times import canonical_seconds
 
 SECOND: Final = 1_000_000
 UPDATE: Final = "Update"
@@ -154,7 +155,7 @@ def _capped(entries: list[Entry]) -> list[Entry]:
 
 def entry_document(entry: Entry) -> dict[str, Any]:
     """An entry as the API server prints it, deep places as one text."""
-    time = {} if entry.time is None else {"time": f"{datetime.fromtimestamp(entry.time // SECOND, UTC):%FT%TZ}"}
+    time = {} if entry.time is None else {"time": canonical_seconds(entry.time)}
     subresource = {"subresource": entry.subresource} if entry.subresource else {}
     return {
         "manager": entry.manager,

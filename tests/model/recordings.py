@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec.structs import replace
 
+from tests.lab.e2e.protobuf import micros
 from tests.model.api_server import TIMES, Lease, Owner, Spec
-from tests.model.managed_fields import SECOND, WIRE_NAMES, Entry, fields_of
+from tests.model.managed_fields import WIRE_NAMES, Entry, fields_of
 
 RECORDINGS = Path(__file__).parents[1] / "data" / "recordings" / "1.36.3"
 FORGED = frozenset({"kubectl-foreign-managed-fields", "kubectl-managed-fields", "kubectl-more-unusual"})
@@ -69,8 +69,3 @@ def as_entry(document: dict[str, Any]) -> Entry:
     fields = fields_of(document.get("fieldsV1", {}))
     subresource = document.get("subresource", "")
     return Entry(document["manager"], document["operation"], time, fields, document["apiVersion"], subresource)
-
-
-def micros(text: str) -> int:
-    moment = datetime.fromisoformat(text)
-    return int(moment.timestamp()) * SECOND + moment.microsecond

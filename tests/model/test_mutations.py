@@ -35,7 +35,12 @@ def listed() -> set[attacker.Trace]:
 
 def without(monkeypatch: pytest.MonkeyPatch, *ids: str) -> None:
     monkeypatch.setattr(
-        evaluation, "RULES_BY_OCCASION", by_occasion(rule for rule in RULES.values() if rule.id not in ids)
+        evaluation,
+        "CHECKS_BY_OCCASION",
+        {
+            occasion: tuple((rule.check, rule) for rule in rules)
+            for occasion, rules in by_occasion(rule for rule in RULES.values() if rule.id not in ids).items()
+        },
     )
 
 
@@ -67,8 +72,8 @@ def test_with_the_latest_owner_of_renew_time_believed_there_are_more_threats(
 
 
 def test_with_a_fold_believed_one_write_takes_a_live_lease(monkeypatch: pytest.MonkeyPatch) -> None:
-    def any_owner(entries: Sequence[Entry], _before: Sequence[Entry], field: tuple[str, ...], now: int) -> int:
-        stamps = (entry.stamp for entry in entries if entry.owns(*field))
+    def any_owner(entries: Sequence[Entry], _before: Sequence[Entry], field: str, now: int) -> int:
+        stamps = (entry.stamp for entry in entries if field in entry.owned.spec)
         return min((stamp for stamp in stamps if stamp is not None), default=now)
 
     without(monkeypatch, "renewal-stamp-tampered")
@@ -82,7 +87,7 @@ def test_with_a_fold_believed_one_write_takes_a_live_lease(monkeypatch: pytest.M
 def test_with_an_owner_of_before_believed_two_writes_take_a_live_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     believed = expiry.stamp_of_write
 
-    def any_stamp(entries: Sequence[Entry], _before: Sequence[Entry], field: tuple[str, ...], now: int) -> int:
+    def any_stamp(entries: Sequence[Entry], _before: Sequence[Entry], field: str, now: int) -> int:
         return believed(entries, (), field, now)
 
     steps = (

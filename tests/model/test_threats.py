@@ -3,12 +3,12 @@
 import pytest
 from msgspec.structs import replace
 
-from tests.docs.pages import DOCS, section, table_lines
 from tests.model import world
 from tests.model.arsenal import ATTACKS, TAKE
 from tests.model.attacker import ATTACKERS, rendered, scene, threat_table, threats
 from tests.model.depth import MORE
 from tests.model.world import DAY
+from tools.docs.pages import DOCS, section, table_lines
 
 USUAL_DEPTH = 2
 EACH_ATTACKER = [pytest.param(name, id=name) for name in ATTACKERS]

@@ -20,8 +20,8 @@ from webhook import evaluate as judging
 from webhook.api.review import decode
 from webhook.policy.model import Policy
 from webhook.policy.parse import parse
-from webhook.rules.mode import Mode
-from webhook.verdict.model import Verdict
+from webhook.rules.rule import Mode
+from webhook.verdict import Verdict
 
 START: Final = 1_800_000_000 * SECOND
 DAY: Final = 86_400 * SECOND
@@ -271,7 +271,9 @@ def _check_elector(world: World, one: Elector, outcome: Outcome) -> bool:
         what = "a takeover after the server-observed duration" if due else "the API server's own election"
         _must_be_allowed(what, outcome, (STANDARD, STRICT))
         return _is_early(world, before)
-    _must_be_allowed("an early takeover by an elector of the same namespace", outcome, (STANDARD,))
+    if after is not None and after.spec.preferred in {None, before.spec.preferred}:
+        # An old copy may bring preferredHolder back, which only the API server may set.
+        _must_be_allowed("an early takeover by an elector of the same namespace", outcome, (STANDARD,))
     if _is_plainly_early(world, before, outcome.clock):
         if outcome.verdicts[STRICT].allowed:
             raise _broken("strict must deny a steal", outcome)

@@ -7,7 +7,7 @@ from base64 import b64encode
 from pathlib import Path
 from typing import Any, Final
 
-from tests.e2e.toolchain import cache_directory
+from tests.lab.e2e.toolchain import cache_directory
 
 PACKAGE: Final = "axe-core"
 VERSION: Final = "4.14.1"

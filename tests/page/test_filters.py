@@ -3,6 +3,7 @@
 from tests.page.conftest import Open
 from tests.page.opened import Opened
 from tests.timeline.election_samples import sample_timeline
+from webhook.explanation.words import length
 from webhook.timeline.model import MarkKind
 from webhook.timeline.summary import longest_gap
 
@@ -105,8 +106,10 @@ def test_the_lease_with_the_longest_time_without_a_leader_comes_first(opened: Op
     assert page.lanes[0] == longest.name
     gap = longest_gap(longest, timeline.ends)
     assert gap is not None
-    assert gap.least < gap.most
-    assert f"{longest.namespace}/{longest.name}, {gap.in_words}, from" in page.text("#overall")
+    assert gap.is_bound
+    said = page.text("#overall")
+    assert f" {longest.namespace}/{longest.name}, " in said
+    assert f"to {length(gap.length)}, from" in said
 
 
 def test_leases_to_which_nothing_happened_can_be_left_out(opened: Open) -> None:

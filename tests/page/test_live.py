@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from tests.page.opened import SETTLED
 from tests.timeline.election_samples import SECOND, sample_timeline
 from webhook.timeline.model import SpanKind, Timeline
-from webhook.timeline.page import content_security_policy, render
-from webhook.timeline.page_data import page_data
+from webhook.timeline.page import content_security_policy, page_data, render
 
 EVENTS = "/token/events"
 

@@ -228,7 +228,7 @@ def test_a_row_leads_to_its_place_in_the_lanes(opened: Open) -> None:
     assert page.text("#details").startswith(name)
 
 
-def test_what_was_thinned_and_read_is_said(opened: Open) -> None:
+def test_what_was_merged_and_read_is_said(opened: Open) -> None:
     timeline = sample_timeline(3)
     page = opened(Timeline(timeline.begins, timeline.ends, timeline.lanes, ("7 renewals are counted",), ("a.json",), 0))
     assert "7 renewals are counted" in page.text("#about")

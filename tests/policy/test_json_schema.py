@@ -11,27 +11,26 @@ from msgspec import to_builtins
 from tests.policy.compiler.test_bindings import BINDING
 from tests.policy.fences.made import FENCE
 from tests.policy.files import ENTRY, text
-from webhook.policy import yaml_text
+from webhook.policy import document
+from webhook.policy.document import preset
 from webhook.policy.error import PolicyError
-from webhook.policy.json_schema import schema, schema_text
 from webhook.policy.parse import parse
-from webhook.policy.presets import preset
-from webhook.policy.schema_types import PRESETS, RULE_IDS
+from webhook.policy.schema import PRESETS, RULE_IDS, json_schema, json_schema_text
 
-VALIDATOR = jsonschema.Draft202012Validator(schema(), format_checker=jsonschema.FormatChecker())
+VALIDATOR = jsonschema.Draft202012Validator(json_schema(), format_checker=jsonschema.FormatChecker())
 
 
 def test_the_file_is_current() -> None:
     """`lease-webhook policy schema > webhook/policy/policy.schema.json` updates it."""
-    assert files("webhook.policy").joinpath("policy.schema.json").read_text(encoding="utf-8") == schema_text()
+    assert files("webhook.policy").joinpath("policy.schema.json").read_text(encoding="utf-8") == json_schema_text()
 
 
-def test_it_is_a_schema() -> None:
-    jsonschema.Draft202012Validator.check_schema(json.loads(schema_text()))
+def test_it_is_a_json_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(json.loads(json_schema_text()))
 
 
 def test_every_rule_of_single_writes_is_explained() -> None:
-    rules = schema()["$defs"]["Rules"]["properties"]
+    rules = json_schema()["$defs"]["Rules"]["properties"]
     assert set(rules) == set(RULE_IDS)
     assert rules["strategy-writer"]["description"].startswith("spec.strategy ")
 
@@ -81,7 +80,7 @@ def test_presets_are_valid(name: str) -> None:
     ],
 )
 def test_schema_and_parser_agree(keys: dict[str, Any], good: bool) -> None:
-    value = yaml_text.read(text(**keys))
+    value = document.read(text(**keys))
     assert VALIDATOR.is_valid(value) is good
     if good:
         parse(text(**keys))

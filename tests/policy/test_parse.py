@@ -2,15 +2,15 @@
 
 import pytest
 
-from webhook.policy import size
+from webhook.policy import parse as parser
+from webhook.policy.document import MAX_CHARACTERS
 from webhook.policy.error import PolicyError
 from webhook.policy.parse import parse
-from webhook.policy.yaml_text import MOST_CHARACTERS
 
 HEAD = "apiVersion: lease-webhook/v1\n"
 EXEMPT = HEAD + "exempt:\n- {owner: a, reason: b, "
 BINDING = HEAD + "bindings:\n- {namespace: shop, lease: db, writers: [shop/db], "
-ALIKE = "\n".join(f"- {{namespaces: ['*-{number}-*'], rules: {{}}}}" for number in range(65))
+GLOBS = "\n".join(f"- {{namespaces: ['*-{number}-*'], rules: {{}}}}" for number in range(501))
 
 
 def refusal(text: str) -> str:
@@ -56,7 +56,7 @@ def refusal(text: str) -> str:
             id="a key that is no word",
         ),
         pytest.param("[" * 40, "line 1: nested deeper than 16 levels", id="deep"),
-        pytest.param(" " * (MOST_CHARACTERS + 1), f"the file is larger than {MOST_CHARACTERS} characters", id="large"),
+        pytest.param(" " * (MAX_CHARACTERS + 1), f"the file is larger than {MAX_CHARACTERS} characters", id="large"),
         pytest.param("mode: deny", "line 1: apiVersion: must be set", id="no apiVersion"),
         pytest.param(
             "apiVersion: lease-webhook/v2",
@@ -272,9 +272,9 @@ def refusal(text: str) -> str:
         ),
         pytest.param(HEAD + "overrides: [{leases: [a]}]", "line 2: overrides[0].rules: must be set", id="no rules"),
         pytest.param(
-            HEAD + "overrides:\n" + ALIKE,
-            "line 67: overrides[64]: more than 64 globs begin and end like one of these; use names, or one glob",
-            id="too many globs alike",
+            HEAD + "overrides:\n" + GLOBS,
+            "line 503: overrides[500]: more than 500 globs would be matched for one lease; use names, or one glob",
+            id="too many globs",
         ),
         pytest.param(BINDING + "holder: []}", "line 3: bindings[0].holder: must have at least 1 entry", id="no holder"),
         pytest.param(
@@ -323,23 +323,24 @@ def test_words(text: str, words: str) -> None:
         ),
         pytest.param("overrides: [{namespaces: [a, b], leases: [c, d], rules: {}}]", "overrides[0]", id="overrides"),
         pytest.param(
-            "exempt: [{owner: a, reason: b, users: [u], rules: [foreign-release, duration-too-long], "
-            "operations: [CREATE, UPDATE]}]",
+            "exempt: [{owner: a, reason: b, users: [u, v], rules: [foreign-release, duration-too-long]}]",
             "exempt[0]",
-            id="exempt from rules on operations",
+            id="exempt from rules",
         ),
         pytest.param(
-            "overrides: [{operations: [CREATE], rules: {}}, {rules: {}}]", "overrides[1]", id="overrides by operation"
+            "overrides: [{operations: [CREATE], rules: {}}, {operations: [CREATE, UPDATE, DELETE], rules: {}}]",
+            "overrides[1]",
+            id="overrides by operation",
         ),
     ],
 )
 def test_too_many_combinations(keys: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(size, "MOST_COMBINATIONS", 3)
+    monkeypatch.setattr(parser, "MAX_COMBINATIONS", 3)
     words = (
         f"line 2: {path}: more than 3 combinations of requester, namespace, lease, rule and operation so far; use globs"
     )
     assert refusal(HEAD + keys) == words
-    monkeypatch.setattr(size, "MOST_COMBINATIONS", 4)
+    monkeypatch.setattr(parser, "MAX_COMBINATIONS", 4)
     assert parse(HEAD + keys).preset == "standard"
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from webhook.policy.error import PolicyError
 from webhook.policy.model import Policy
 from webhook.policy.parse import parse
-from webhook.policy.schema_types import RULE_IDS
+from webhook.policy.schema import RULE_IDS
 
 WORDS = st.sampled_from(
     [

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.release.advisories import Audit, outcome, read
+from tools.release.advisories import Audit, outcome, read
 
 CLEAN = {"name": "flask", "version": "3.1.3", "vulns": []}
 UNKNOWN = {"name": "click", "skip_reason": "Dependency not found on PyPI and could not be audited: click (8.5.1)"}

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from tests.deploy.sources import DEPLOY
-from tests.release.image_contents import Package, contents, of_files
+from tools.release.image_contents import Package, contents, of_files
 
 STANZA = b"""Package: libssl3
 Status: install ok installed

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.release.krew import PLATFORMS, SOURCE, archive, as_yaml, locked, manifest
-from tests.release.package import project
+from tools.release.krew import PLATFORMS, SOURCE, archive, as_yaml, locked, manifest
+from tools.release.package import project
 
 URL = "https://git.example/platform/lease-webhook"
 CHECKSUMS = {platform: f"{number:064x}" for number, platform in enumerate(PLATFORMS)}

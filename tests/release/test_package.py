@@ -2,7 +2,7 @@
 
 import tomllib
 
-from tests.release.package import ROOT
+from tools.release.package import ROOT
 
 PACKAGE = ROOT / "webhook"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.release.package import ROOT, project, supported
-from tests.release.urls import add_urls, with_absolute_links
+from tools.release.package import ROOT, project, supported
+from tools.release.urls import add_urls, with_absolute_links
 
 URL = "https://git.example/platform/lease-webhook"
 

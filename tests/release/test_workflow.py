@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.release.package import ROOT
-from tests.release.version import problems, versions
+from tools.release.package import ROOT
+from tools.release.version import problems, versions
 
 WORKFLOW: dict[str, Any] = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())
 RUNS = [step["run"] for job in WORKFLOW["jobs"].values() for step in job["steps"] if "run" in step]

@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from tests.e2e.toolchain import promtool
-from webhook.server.observe.metrics import Metrics
+from tests.lab.e2e.toolchain import promtool
+from webhook.server.metrics import Metrics
 
 EVENT = 60
 """The minute in which something happens."""

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.e2e.toolchain import promtool
+from tests.lab.e2e.toolchain import promtool
 from tests.rendered.prometheus import EVENT, MINUTES, Series, born, constant, firing, scraped_around
-from tests.rendered.rendering import ROOT, composed, objects, one, render
+from tools.rendered.rendering import ROOT, composed, objects, one, render
 from webhook.policy.parse import parse
-from webhook.server.observe.metrics import Metrics
+from webhook.server.metrics import Metrics
 
 ENTRY = 'name="leases.lease-webhook.svc"'
 FAIL_OPEN = f'apiserver_admission_webhook_fail_open_count{{{ENTRY},type="validating",instance="a"}}'
@@ -35,15 +35,21 @@ def rules(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 def first_events() -> dict[str, tuple[str, Series]]:
     """For each event: the alert that it fires, and the series."""
     ours: dict[str, tuple[str, Callable[[Metrics], object]]] = {
-        "a bug": ("LeaseWebhookIncident", lambda metrics: metrics.failed("bug")),
-        "a review without time": ("LeaseWebhookIncident", lambda metrics: metrics.failed("no-time")),
-        "a refused policy": ("LeaseWebhookReloadFails", lambda metrics: metrics.reloaded("policy", "failure")),
+        "a bug": ("LeaseWebhookIncident", lambda metrics: metrics.count("incidents", "bug")),
+        "a review without time": (
+            "LeaseWebhookIncident",
+            lambda metrics: metrics.count("incidents", "deadline-exceeded"),
+        ),
+        "a refused policy": ("LeaseWebhookReloadFails", lambda metrics: metrics.count("reloads", "policy", "failure")),
         "a refused certificate": (
             "LeaseWebhookReloadFails",
-            lambda metrics: metrics.reloaded("certificate", "failure"),
+            lambda metrics: metrics.count("reloads", "certificate", "failure"),
         ),
-        "a request that is answered 503": ("LeaseWebhookSheds", lambda metrics: metrics.shed()),
-        "a body that no API server sends": ("LeaseWebhookMalformedBody", lambda metrics: metrics.refused("body")),
+        "a request that is answered 503": ("LeaseWebhookSheds", lambda metrics: metrics.count("shed")),
+        "a body that no API server sends": (
+            "LeaseWebhookMalformedBody",
+            lambda metrics: metrics.count("malformed", "body"),
+        ),
     }
     return {
         **{event: (alert, scraped_around(happens)) for event, (alert, happens) in ours.items()},
@@ -72,8 +78,8 @@ def test_increase_alone_misses_a_series_that_appears_with_its_first_event(
 
 
 def measured_outages() -> list[int]:
-    """Writes that failed open in three minutes without us, as tests/e2e saw them."""
-    text = (ROOT / "tests" / "e2e" / "RESULTS.md").read_text()
+    """Writes that failed open in three minutes without us, as tests/lab/e2e saw them."""
+    text = (ROOT / "tests" / "lab" / "e2e" / "RESULTS.md").read_text()
     return sorted({int(count) for count in re.findall(r"(\d+) writes failed open", text)} - {0})
 
 

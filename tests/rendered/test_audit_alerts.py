@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.toolchain import promtool
+from tests.lab.e2e.toolchain import promtool
 from tests.rendered.prometheus import EVENT, MINUTES, Series, constant, evaluated, firing
-from tests.rendered.rendering import ROOT, composed, objects, one, render
 from tests.rendered.test_alerts import WEEK
+from tools.rendered.rendering import ROOT, composed, objects, one, render
 
 FINDINGS, MISSING = "LeaseAuditFindings", "LeaseAuditMissing"
 QUARTER = 15

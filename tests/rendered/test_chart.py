@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.rendered.chart import CHART, SOURCES, chart_objects, helm
-from tests.rendered.rendering import DEPLOY, Object, composed, objects, one, render
+from tools.rendered.chart import CHART, SOURCES, chart_objects, helm
+from tools.rendered.rendering import DEPLOY, Object, composed, objects, one, render
 
 NAMES = {
     "observe": "observe",

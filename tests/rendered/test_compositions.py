@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.rendered.rendering import DEPLOY, Object, objects, render
+from tools.rendered.rendering import DEPLOY, Object, objects, render
 from webhook.doctor.configuration import read
 from webhook.doctor.examine import examine
 from webhook.policy.parse import parse
@@ -105,7 +105,7 @@ def test_doctor_calls_each_safe(cases: list[Case]) -> None:
     for case in cases:
         rules = parse(case.policy) if case.policy else None
         reports = examine([read(case.configuration)], lambda _: None, rules, NOW)
-        assert [one.check for report in reports for one in report.diagnoses] == [], case.components
+        assert [one.check for report in reports for one in report.findings] == [], case.components
 
 
 def test_each_component_brings_its_own_entry_and_nothing_else(cases: list[Case]) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.docs.pages import DOCS, README, section
-from tests.rendered.rendering import DEPLOY, ROOT, composed, objects, one, render
+from tools.docs.pages import DOCS, README, section
+from tools.rendered.rendering import DEPLOY, ROOT, composed, objects, one, render
 
 INSTALL = DOCS / "install.md"
 

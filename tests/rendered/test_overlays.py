@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.rendered.rendering import DEPLOY, ROOT, composed, objects, one, render
+from tools.rendered.rendering import DEPLOY, ROOT, composed, objects, one, render
 from webhook.cli.main import main
 
 OVERLAYS = ("self-signed", "cert-manager", "openshift", "local")

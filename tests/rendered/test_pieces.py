@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.rendered.pieces import INSTALL, text
-from tests.rendered.rendering import ROOT, Object, composed, objects, render
+from tools.rendered.pieces import INSTALL, text
+from tools.rendered.rendering import ROOT, Object, composed, objects, render
 from webhook.cli.main import main
 from webhook.install import compose
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft4Validator
 
 from webhook.reports.junit import junit
-from webhook.reports.model import Check, Finding, Location, Report, Severity, Subject
+from webhook.reports.model import Check, Examination, Finding, Location, Report, Severity
 from webhook.reports.sarif import sarif, uri
 
 SCHEMA: Final = Path(__file__).parents[1] / "data" / "sarif-schema-2.1.0.json"
@@ -21,9 +21,9 @@ VALIDATOR: Final = Draft4Validator(json.loads(SCHEMA.read_text()), format_checke
 DENIED = Finding("lease-duration", Severity.ERROR, "must be greater than 0", "write 15")
 WARNED = Finding("takeover-before-expiry", Severity.WARNING, "two may lead")
 NOTED = Finding("lease-without-stamps", Severity.INFO, "no stamps")
-GOOD = Subject("Lease shop/a", Location("a.yaml", 3))
-BAD = Subject("Lease shop/b", Location("a.yaml", 9), (DENIED, WARNED, NOTED))
-BROKEN = Subject("", Location("b c.yaml"), (), "line 1: not YAML")
+GOOD = Examination("Lease shop/a", Location("a.yaml", 3))
+BAD = Examination("Lease shop/b", Location("a.yaml", 9), (DENIED, WARNED, NOTED))
+BROKEN = Examination("", Location("b c.yaml"), (), "line 1: not YAML")
 REPORT = Report("check", (GOOD, BAD, BROKEN), (Check("lease-duration", "A duration must be positive.", "Or else."),))
 
 
@@ -57,14 +57,14 @@ def test_sarif_describes_the_rules_that_were_broken() -> None:
 
 
 def test_a_fingerprint_does_not_depend_on_lines_and_numbers() -> None:
-    def fingerprints(*subjects: Subject) -> list[str]:
+    def fingerprints(*subjects: Examination) -> list[str]:
         return [result["partialFingerprints"]["finding/v1"] for result in results(Report("check", subjects))]
 
     later = Finding("lease-duration", Severity.ERROR, "must be greater than 0, is -7")
     first, second = fingerprints(BAD, BAD)[0], fingerprints(BAD, BAD)[3]
     assert first != second
-    assert fingerprints(Subject(BAD.name, Location("a.yaml", 77), (later,))) == [first]
-    assert fingerprints(Subject("Lease shop/c", BAD.location, (DENIED,))) != [first]
+    assert fingerprints(Examination(BAD.name, Location("a.yaml", 77), (later,))) == [first]
+    assert fingerprints(Examination("Lease shop/c", BAD.location, (DENIED,))) != [first]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_junit_has_a_suite_for_each_file_and_a_case_for_each_subject() -> None:
     ("fail_on", "failed"), [(Severity.ERROR, []), (Severity.WARNING, ["warned"]), (Severity.INFO, ["warned", "noted"])]
 )
 def test_a_threshold_decides_what_fails(fail_on: Severity, failed: list[str]) -> None:
-    subjects = (Subject("warned", Location("a"), (WARNED,)), Subject("noted", Location("a"), (NOTED,)))
+    subjects = (Examination("warned", Location("a"), (WARNED,)), Examination("noted", Location("a"), (NOTED,)))
     suites = ET.fromstring(junit(Report("audit", subjects), fail_on))
     assert [case.get("name") for case in suites.iter("testcase") if case.find("failure") is not None] == failed
     assert suites.get("failures") == str(len(failed))
@@ -127,7 +127,7 @@ HOSTILE = st.text(
 )
 FINDINGS = st.builds(Finding, HOSTILE, st.sampled_from(Severity), HOSTILE, HOSTILE)
 SUBJECTS = st.builds(
-    Subject,
+    Examination,
     HOSTILE,
     st.builds(Location, HOSTILE, st.integers(0, 9)),
     st.lists(FINDINGS, max_size=3).map(tuple),
@@ -136,7 +136,7 @@ SUBJECTS = st.builds(
 
 
 @given(st.lists(SUBJECTS, max_size=4).map(tuple), st.builds(Check, HOSTILE, HOSTILE, HOSTILE))
-def test_hostile_text_gives_valid_documents(subjects: tuple[Subject, ...], check: Check) -> None:
+def test_hostile_text_gives_valid_documents(subjects: tuple[Examination, ...], check: Check) -> None:
     report = Report("check", subjects, (check,))
     suites = ET.fromstring(junit(report).encode())
     assert len(list(suites.iter("testcase"))) == len(subjects)

@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from tests.factories import NOW, Document, Tweak, changed, make_candidate, make_lease, make_review, put, to_bytes
-from webhook.api import micro_time
+from webhook.api import times
 from webhook.api.field import ErrorType, FieldError
 from webhook.api.review import decode
-from webhook.rules.binding import Binding
 from webhook.rules.change import CandidateChange, LeaseChange, change_made_by
-from webhook.rules.finding import Finding
+from webhook.rules.holders import Binding
 from webhook.rules.limits import DEFAULT_LIMITS, Limits
-from webhook.rules.mode import Mode
 from webhook.rules.registry import RULES, RULES_BY_OCCASION
+from webhook.rules.rule import Finding, Mode
 
 SECOND = 1_000_000
 HOUR = 3600 * SECOND
@@ -75,7 +74,7 @@ def printed(review: Document) -> list[str]:
 
 def at(offset: int) -> str:
     """A MicroTime this many microseconds from NOW."""
-    return micro_time.canonical(NOW + offset)
+    return times.canonical(NOW + offset)
 
 
 def written(*tweaks: Tweak, at: str) -> Tweak:

@@ -14,8 +14,7 @@ from tests.factories import (
 )
 from tests.rules.findings import RIVAL, change_of, take, update, written
 from webhook.api.objects import LeaseCandidateSpec
-from webhook.rules.change import CandidateChange, LeaseChange
-from webhook.rules.events import Event, is_candidate_untouched
+from webhook.rules.change import CandidateChange, Event, LeaseChange, is_candidate_untouched
 
 RENEW = "spec.renewTime"
 DURATION = "spec.leaseDurationSeconds"
@@ -133,7 +132,7 @@ def test_create_and_delete_of_a_candidate() -> None:
 def test_facts_are_worked_out_once_and_readable_on_the_class() -> None:
     change = change_of(make_review(new=make_lease()))
     assert change.new_entries is change.new_entries
-    assert type(change).new_entries.__doc__ == "Entries of managedFields in object."
+    assert type(change).user.__doc__ == "The writer; empty if the review names none."
 
 
 EMPTY = LeaseCandidateSpec(lease_name="", binary_version="", emulation_version="", strategy="", preferred_strategies=[])

@@ -6,6 +6,7 @@ from msgspec import Raw
 from tests.factories import (
     NOW,
     Document,
+    Tweak,
     drop,
     make_entry,
     make_lease,
@@ -21,10 +22,17 @@ from tests.rules.findings import (
     update,
     written,
 )
-from webhook.api import micro_time
-from webhook.api.managed_fields import Entry, entries_of
-from webhook.rules.expiry import HOLDER, RENEW_TIME, Expiry, expiry_of, stamp_of_write, tolerance_of
-from webhook.rules.times import DAY, SECOND
+from webhook.api import times
+from webhook.api.managed_fields import HOLDER, RENEW_TIME, Entry, entries_of
+from webhook.api.review import decode
+from webhook.api.times import DAY, SECOND
+from webhook.evaluate import evaluate
+from webhook.policy.parse import parse
+from webhook.rules.change import Event
+from webhook.rules.expiry import Expiry, expiry_of, stamp_of_write, tolerance_of
+from webhook.rules.rule import Mode
+
+TIME = "metadata.managedFields[0].time"
 
 
 @pytest.mark.parametrize(
@@ -45,7 +53,7 @@ def test_tolerance(duration: int | None, tolerance: int) -> None:
 
 
 def stamped(at: int, *fields: str) -> Entry:
-    entry = make_entry(*(fields or ("renewTime",)), time=micro_time.canonical_seconds(at))
+    entry = make_entry(*(fields or ("renewTime",)), time=times.canonical_seconds(at))
     return entries_of(Raw(to_bytes([entry])))[0]
 
 
@@ -58,7 +66,7 @@ def expiry_at(
     held: bool = True,
 ) -> Expiry:
     return expiry_of(
-        held=held,
+        holder="pod-a" if held else "",
         duration_seconds=duration,
         renew_time=renew_time,
         entries=entries,
@@ -124,7 +132,7 @@ def test_renew_time_ahead_of_the_clock_counts_as_now() -> None:
     ],
 )
 def test_the_stamp_of_a_write_is_that_of_the_one_owner(owners: list[dict[str, object]], expected: int) -> None:
-    made = [make_entry("renewTime", time=micro_time.canonical_seconds(NOW - SECOND)) | owner for owner in owners]
+    made = [make_entry("renewTime", time=times.canonical_seconds(NOW - SECOND)) | owner for owner in owners]
     assert stamp_of_write(entries_of(Raw(to_bytes(made))), (), RENEW_TIME, NOW + 999_999) == expected
 
 
@@ -132,24 +140,24 @@ def test_the_stamp_of_a_write_is_that_of_the_one_owner(owners: list[dict[str, ob
     ("before", "expected"),
     [
         pytest.param({}, NOW, id="the same manager with the same stamp"),
-        pytest.param({"time": micro_time.canonical_seconds(NOW)}, NOW + DAY, id="an earlier stamp"),
+        pytest.param({"time": times.canonical_seconds(NOW)}, NOW + DAY, id="an earlier stamp"),
         pytest.param({"manager": "b"}, NOW + DAY, id="another manager"),
         pytest.param({"fieldsV1": {"f:spec": {"f:acquireTime": {}}}}, NOW + DAY, id="an owner of another field"),
     ],
 )
 def test_an_owner_that_was_there_before_with_its_stamp_dates_nothing_ahead(before: Document, expected: int) -> None:
-    owner = make_entry("renewTime", time=micro_time.canonical_seconds(NOW + DAY))
+    owner = make_entry("renewTime", time=times.canonical_seconds(NOW + DAY))
     entries, old = (entries_of(Raw(to_bytes([one]))) for one in (owner, owner | before))
     assert stamp_of_write(entries, old, RENEW_TIME, NOW + 999_999) == expected
 
 
 def test_two_writes_of_one_manager_in_one_second_have_one_stamp() -> None:
-    entries = entries_of(Raw(to_bytes([make_entry("renewTime", time=micro_time.canonical_seconds(NOW))])))
+    entries = entries_of(Raw(to_bytes([make_entry("renewTime", time=times.canonical_seconds(NOW))])))
     assert stamp_of_write(entries, entries, RENEW_TIME, NOW + DAY) == NOW
 
 
 def test_a_clock_that_is_behind_does_not_date_a_new_holder_before_the_last_renewal() -> None:
-    owner = make_entry("holderIdentity", "renewTime", time=micro_time.canonical_seconds(NOW))
+    owner = make_entry("holderIdentity", "renewTime", time=times.canonical_seconds(NOW))
     entries = entries_of(Raw(to_bytes([owner])))
     assert stamp_of_write(entries, entries, HOLDER, NOW - DAY) == NOW
 
@@ -160,22 +168,27 @@ def test_an_unheld_lease_rests_on_nothing() -> None:
     )
 
 
-def test_a_time_before_the_readable_years_has_expired() -> None:
-    ages_ago = micro_time.FIRST_READABLE - SECOND
-    forever = 2**31 - 1
-    first = micro_time.FIRST_READABLE
-    assert not expiry_at(renew_time=first, now=first + SECOND, written_at=first + SECOND).expired
-    assert expiry_at(renew_time=ages_ago, now=ages_ago + SECOND, written_at=ages_ago + SECOND, duration=forever).expired
+@pytest.mark.parametrize("time", ["20000-01-01T00:00:00.000000Z", "-0400-01-01T00:00:00.000000Z", "noise"])
+@pytest.mark.parametrize(
+    ("stamps", "mode"),
+    [pytest.param([], Mode.DENY, id="stamped"), pytest.param([drop(TIME)], Mode.WARN, id="not stamped")],
+)
+def test_a_stored_renew_time_that_nobody_can_read_is_not_one_that_has_passed(
+    time: str, stamps: list[Tweak], mode: Mode
+) -> None:
+    stolen = update(written(take(RIVAL), at="2025-11-20T12:00:01Z"), old=[put("spec.renewTime", time), *stamps])
+    verdict = evaluate(decode(to_bytes(stolen)), parse("apiVersion: lease-webhook/v1\npreset: strict\n"), NOW)
+    assert verdict.event is Event.STEAL
+    assert {one.mode for one in verdict.findings if one.rule == "takeover-before-expiry"} == {mode}
+
+
+def test_a_lease_that_nobody_can_read_expires_by_its_stamp() -> None:
+    expiry = expiry_at(stamped(NOW), renew_time=times.AFTER_LAST_READABLE, written_at=NOW + 15 * SECOND)
+    assert (expiry.expired, expiry.from_stamps) == (True, True)
 
 
 def test_a_lease_without_a_duration_has_expired() -> None:
     assert expiry_at(stamped(NOW), duration=None).expired
-
-
-ENTRIES = "metadata.managedFields"
-
-
-TIME = f"{ENTRIES}[0].time"
 
 
 INTRUDER = by_service_account("guest", "intruder", "intruder-0")

@@ -4,14 +4,15 @@ import pytest
 from msgspec.structs import replace
 
 from webhook.api.request import Operation
-from webhook.rules.events import Event
-from webhook.rules.mode import Mode
+from webhook.rules.change import Event
 from webhook.rules.registry import OFFLINE_RULES, RULES, RULES_BY_OCCASION, BadRegistryError, by_occasion, checked
+from webhook.rules.rule import Mode
 
 SAMPLE = next(iter(RULES.values()))
 ON_RENEWAL = {
     "time-unreadable",
     "renewal-stamp-tampered",
+    "lease-too-large",
     "renew-time-in-future",
     "duration-too-long",
     "duration-shortened",
@@ -20,8 +21,14 @@ ON_RENEWAL = {
     "owner-reference-added",
     "apiserver-lease-writer",
 }
-"""The rules marked R, and two about metadata that may ride on a renewal: only they may speak on one."""
-ON_UNTOUCHED = {"time-unreadable", "renewal-stamp-tampered", "owner-reference-added", "apiserver-lease-writer"}
+"""The rules marked R, and three about metadata that may ride on a renewal: only they may speak on one."""
+ON_UNTOUCHED = {
+    "time-unreadable",
+    "renewal-stamp-tampered",
+    "lease-too-large",
+    "owner-reference-added",
+    "apiserver-lease-writer",
+}
 
 
 def test_two_rules_of_one_name_are_refused() -> None:

@@ -8,8 +8,9 @@ from msgspec import Raw
 from tests.factories import Tweak, drop, make_entry, put, to_bytes
 from tests.rules.findings import change_of, update
 from webhook.api.managed_fields import entries_of
-from webhook.api.spec_fields import spec_fields
-from webhook.rules.set_fields import SetFields
+from webhook.api.objects import Lease
+from webhook.api.request import AdmissionRequest
+from webhook.rules.change import SetFields
 
 POD = {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "1"}
 
@@ -103,17 +104,21 @@ def test_who_owns_it(fields: Any, owned: bool) -> None:
     assert SetFields().any_owned_by(entry) is False
 
 
-def test_specs_that_are_absent_are_empty() -> None:
-    assert spec_fields(b'{"request":{"object":{"spec":null},"oldObject":null}}') == ({}, {})
-    assert spec_fields(b'{"request":{}}') == ({}, {})
-
-
-def test_what_an_operation_has_no_use_for_may_be_anything() -> None:
-    assert spec_fields(b'{"request":{"object":{"spec":{"a":1}},"oldObject":0.5}}') == ({"a": 1}, {})
-    assert spec_fields(b'{"request":{"object":{"spec":[]},"oldObject":[]}}') == ({}, {})
+@pytest.mark.parametrize(
+    ("new", "old", "names"),
+    [
+        pytest.param(b'{"spec":null}', b"null", set(), id="absent"),
+        pytest.param(b'{"spec":{"a":1}}', b"0.5", {"f:a"}, id="beside what the operation has no use for"),
+        pytest.param(b'{"spec":[]}', b"[]", set(), id="lists"),
+        pytest.param(b'{"spec":{"a":1,"b":[2]}}', b'{"spec":{"a":1}}', {"f:b"}, id="one of two"),
+    ],
+)
+def test_the_spec_of_any_object_is_compared(new: bytes, old: bytes, names: set[str]) -> None:
+    body = b'{"request":{"object":%b,"oldObject":%b}}' % (new, old)
+    assert AdmissionRequest("u", old=Lease(), body=body).set_in_spec == names
 
 
 def test_a_spec_beside_lists_that_nest_too_deeply_is_read() -> None:
     deep = b'[{"fieldsV1":' + b'{"f:a":' * 5000 + b"{}" + b"}" * 5000 + b"}]"
-    review = b'{"request":{"object":{"metadata":{"managedFields":' + deep + b'},"spec":{"a":1}}}}'
-    assert spec_fields(review) == ({"a": 1}, {})
+    body = b'{"request":{"object":{"metadata":{"managedFields":' + deep + b'},"spec":{"a":1}}}}'
+    assert AdmissionRequest("u", body=body).set_in_spec == {"f:a"}

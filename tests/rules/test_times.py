@@ -5,7 +5,7 @@ import pytest
 from tests.rules.findings import (
     SECOND,
 )
-from webhook.rules.times import span
+from webhook.api.times import span
 
 
 @pytest.mark.parametrize(

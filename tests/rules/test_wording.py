@@ -9,6 +9,9 @@ from tests.factories import (
     NOW,
     Document,
     drop,
+    make_candidate,
+    make_lease,
+    make_review,
     put,
 )
 from tests.rules.findings import (
@@ -26,9 +29,9 @@ from tests.rules.findings import (
     update,
     written,
 )
-from webhook.rules.binding import Binding
+from webhook.rules.holders import Binding
 from webhook.rules.registry import RULES
-from webhook.rules.statement import Statement
+from webhook.rules.rule import Statement
 
 POD = "checkout-6d5f9c-x2x8p"
 INTRUDER = by_service_account("guest", "intruder", "intruder-0")
@@ -51,41 +54,22 @@ TEXTS = [
         "time-unreadable",
         update(put("spec.renewTime", YEAR_10000)),
         (
-            'spec.renewTime: Invalid value: "10000-01-01T00:59:59.999999Z": is year 10000 in UTC, which JSON '
-            "clients cannot decode; write a time up to 9999-12-31T23:59:59.999999Z"
+            'spec.renewTime: Invalid value: "10000-01-01T00:59:59.999999Z": must be a time of the years 0000 to 9999 '
+            'in UTC with six fraction digits, such as "2026-01-31T12:00:00.000000Z"; JSON clients cannot decode any '
+            "other"
         ),
-        "spec.renewTime is year 10000 in UTC: JSON clients can no longer decode the object",
+        "spec.renewTime is no time of the years 0000 to 9999: JSON clients cannot decode it",
         id="a time that is year 10000 in UTC",
     ),
     pytest.param(
         "time-unreadable",
-        update(put("spec.acquireTime", "-0001-12-31T23:59:59.999999Z")),
+        update(put("metadata.managedFields[0].time", "20000-01-01T00:00:00Z")),
         (
-            'spec.acquireTime: Invalid value: "-0001-12-31T23:59:59.999999Z": is year -0001 in UTC, which '
-            "JSON clients cannot decode; write a time from 0000-01-01T00:00:00.000000Z"
+            'metadata.managedFields[0].time: Invalid value: "20000-01-01T00:00:00Z": must be a time of the years 0000 '
+            'to 9999 in UTC, such as "2026-01-31T12:00:00Z"; JSON clients cannot decode any other'
         ),
-        "spec.acquireTime is year -0001 in UTC: JSON clients can no longer decode the object",
-        id="a time before year 0",
-    ),
-    pytest.param(
-        "time-unreadable",
-        update(put("metadata.managedFields[0].time", "10000-01-01T00:00:00Z")),
-        (
-            'metadata.managedFields[0].time: Invalid value: "10000-01-01T00:00:00Z": is year 10000 in UTC, '
-            "which JSON clients cannot decode; write a time up to 9999-12-31T23:59:59Z"
-        ),
-        ("metadata.managedFields[0].time is year 10000 in UTC: JSON clients can no longer decode the object"),
+        "metadata.managedFields[0].time is no time of the years 0000 to 9999: JSON clients cannot decode it",
         id="the time of an entry",
-    ),
-    pytest.param(
-        "time-unreadable",
-        update(put("spec.renewTime", "yesterday")),
-        (
-            'spec.renewTime: Invalid value: "yesterday": must be a time with six fraction digits and a zone, '
-            'such as "2026-01-31T12:00:00.000000Z"'
-        ),
-        "spec.renewTime is not a time that clients can decode",
-        id="not a time",
     ),
     pytest.param(
         "renewal-stamp-tampered",
@@ -98,6 +82,16 @@ TEXTS = [
         ),
         ('this write empties managedFields and with it the time of the last renewal (12:00:00Z by manager "checkout")'),
         id="managedFields emptied",
+    ),
+    pytest.param(
+        "lease-too-large",
+        update(put("metadata.annotations", {"a": "b" * 300_000})),
+        (
+            "metadata: Forbidden: must not grow beyond 262144 bytes, from 693 to 300716: etcd refuses objects that are "
+            "too large; write fewer or shorter labels, owners, finalizers and entries of managedFields"
+        ),
+        "the lease grew from 693 to 300716 bytes: etcd refuses objects that are too large",
+        id="a lease that grows",
     ),
     pytest.param(
         "takeover-before-expiry",
@@ -162,10 +156,31 @@ TEXTS = [
         (
             "metadata.managedFields: Forbidden: the API server has no record of the last renewal of this "
             "lease, so its holder's own clock decides; `kubectl apply --server-side` of apiVersion, kind, "
-            "name and namespace only brings a record back (it stamps now, so a takeover waits one duration)"
+            "name, namespace and a label brings a record back (it stamps now, so a takeover waits one duration)"
         ),
         "no API server record of the last renewal: the holder's own clock decided; repair: PAGE",
         id="a steal of a lease without stamps",
+    ),
+    pytest.param(
+        "lease-without-stamps",
+        update(take(RIVAL), old=[drop("metadata.managedFields"), put("spec.holderIdentity", "")]),
+        (
+            "metadata.managedFields: Forbidden: the API server keeps no record of this lease, so one write can take it "
+            "from its new holder; `kubectl apply --server-side` of apiVersion, kind, name, namespace and a label "
+            "brings a record back (it stamps now, so a takeover waits one duration)"
+        ),
+        "the API server keeps no record of this lease: one write can take it; fix: PAGE",
+        id="a claim of a lease without stamps",
+    ),
+    pytest.param(
+        "lease-created-empty",
+        make_review(new=make_lease(drop("metadata.managedFields"), put("spec", {}), put("metadata.labels", {}))),
+        (
+            "metadata.managedFields: Forbidden: the API server keeps no record of the renewals of a lease that is "
+            "created empty, so one write could take it from a live holder; create it with a label"
+        ),
+        "a lease was created empty: no renewal of it will have an API server's stamp; fix: PAGE",
+        id="a lease that is created empty",
     ),
     pytest.param(
         "renew-time-in-future",
@@ -529,6 +544,17 @@ TEXTS = [
         ),
         'the garbage collector deletes this lease if "Deployment" "checkout" does not exist, held or not',
         id="an owner added",
+    ),
+    pytest.param(
+        "candidate-across-namespaces",
+        make_review(by_service_account("guest", "intruder"), new=make_candidate()),
+        (
+            'spec.leaseName: Forbidden: "system:serviceaccount:guest:intruder" belongs to another namespace; the API '
+            'server may make this candidate the holder of lease "checkout"; bind that lease'
+        ),
+        '"system:serviceaccount:guest:intruder" of another namespace wrote a candidate of lease "shop/checkout": it '
+        "may become the leader",
+        id="a candidate by another namespace",
     ),
     pytest.param(
         "ping-time-writer",

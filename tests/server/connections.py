@@ -5,26 +5,19 @@ import functools
 import json
 import re
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any, ParamSpec
 
 from tests.factories import make_lease, make_review
-from webhook.policy_file import load
-from webhook.server.flask_app import make_app
+from webhook.policy_file import PolicyFile
 from webhook.server.http.connection import Connection
-from webhook.server.http.guards import Guards
-from webhook.server.http.known_heads import KnownHeads
 from webhook.server.http.message import Head, HttpResponse
-from webhook.server.http.port import Handlers, Port
-from webhook.server.http.turns import PAUSE_SECONDS
-from webhook.server.observe.metrics import Metrics
-from webhook.server.review_port import ReviewPort
-from webhook.server.reviewer import Reviewer
+from webhook.server.http.port import PAUSE_SECONDS, Port
+from webhook.server.settings import Guards, Options
+from webhook.server.worker import WorkerServices
 
 BODY = json.dumps(make_review(new=make_lease())).encode()
 PLAIN = (b"Host: localhost", b"Content-Type: application/json", b"Content-Length: %d" % len(BODY))
-METRICS = Metrics()
-REVIEWER = Reviewer(load(None))
-APP = make_app(REVIEWER)
 
 P = ParamSpec("P")
 
@@ -75,25 +68,20 @@ class Wire(asyncio.Transport):
         self.reads = True
 
 
-class NothingKnown(KnownHeads):
-    """Forgets at once."""
-
-    def remember(self, data: bytes, head: Head) -> None:
-        """Do nothing."""
+def services(**options: Any) -> WorkerServices:
+    """What a worker serves, by the function that production calls, but for its certificate."""
+    return WorkerServices(Options(**options), Path(), PolicyFile(None))
 
 
-def port(
-    respond: Callable[[Head, bytes, float], HttpResponse] | None = None,
-    *,
-    names: frozenset[str] = frozenset(),
-    guards: Guards | None = None,
-    knows: bool = True,
-) -> Port:
+def uncounted(_counter: str, *_labels: str) -> None:
+    """Do nothing."""
+
+
+def port(respond: Callable[[Head, bytes, float], HttpResponse] | None = None, **options: Any) -> Port:
     """The reviews' port, or one that responds by `respond`."""
-    handlers = Handlers(respond) if respond else ReviewPort(REVIEWER, APP, names).handlers()
-    made = Port(handlers, guards or Guards(), METRICS)
-    if not knows:
-        made.known_heads = NothingKnown()
+    made = services(**options).ports[0]
+    if respond:
+        made = Port(respond, options.get("guards", Guards()), uncounted)
     return made
 
 
@@ -103,9 +91,9 @@ def connect(to: Port) -> tuple[Connection, Wire]:
     return connection, wire
 
 
-async def settled(to: Port, connection: Connection) -> None:
-    """When nothing waits for its turn, nor for Flask."""
-    while to.turns or connection._response is not None:
+async def settled(to: Port, connection: Connection | None = None) -> None:
+    """When nothing waits for its turn, nor this connection for a response."""
+    while to.round_robin or (connection is not None and connection._response is not None):
         await asyncio.sleep(PAUSE_SECONDS)
 
 

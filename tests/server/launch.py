@@ -12,9 +12,8 @@ import msgspec
 from webhook.policy.model import Policy
 from webhook.server import logs, reviewer
 from webhook.server.gunicorn_app import serve
-from webhook.server.http.guards import Guards
-from webhook.server.respond import ReviewResponse, respond
-from webhook.server.settings import Options
+from webhook.server.reviewer import ReviewResponse, respond
+from webhook.server.settings import Guards, Options
 
 SLOW_SECONDS = 0.5
 
@@ -39,6 +38,6 @@ if __name__ == "__main__":
     # The workers are forks, so they inherit it.
     setattr(reviewer, "respond", BEHAVIORS[options.pop("review", "normal")])  # noqa: B010 - types forbid it
     options["client_names"] = tuple(options.get("client_names", ()))
-    setattr(logs, "LINES_WAITING", options.pop("lines_waiting", logs.LINES_WAITING))  # noqa: B010
+    setattr(logs, "MAX_LINES_WAITING", options.pop("lines_waiting", logs.MAX_LINES_WAITING))  # noqa: B010
     guards = Guards(**options.pop("guards", {}))
     serve(Options(guards=guards, **options))

@@ -11,23 +11,22 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
-from tests.server.connections import METRICS, Wire
-from webhook.server.http import state, turns
+from tests.server.connections import Wire, uncounted
+from webhook.server.http import port as shared
 from webhook.server.http.connection import Connection
-from webhook.server.http.guards import Guards
 from webhook.server.http.message import Head, HttpResponse, RefusedError
-from webhook.server.http.port import Handlers, Port
-from webhook.server.http.state import State
+from webhook.server.http.port import Port, State
 from webhook.server.logs import LOG
+from webhook.server.settings import Guards
 
-ROWS: Final = re.findall(r"^\| (\w+) \| (\w+) \|", state.__doc__ or "", re.MULTILINE)[1:]
+ROWS: Final = re.findall(r"^ *\| (\w+) \| (\w+) \|", State.__doc__ or "", re.MULTILINE)[1:]
 LISTED: Final = {
     (before, State[after])
     for name, after in ROWS
     for before in (State if name == "any" else [State[name]])
     if before is not State.CLOSED
 }
-GUARDS: Final = Guards(largest_body=3000, largest_head=600, largest_bytes_in_flight=5000, largest_connections=3)
+GUARDS: Final = Guards(max_body=3000, max_head=600, max_bytes_in_flight=5000, max_connections=3)
 _HEAD: Final = re.compile(rb"HTTP/1\.1 (\d{3}) [^\r]*\r\n(?:(?!\r\n)[^\r]*\r\n)*?\r\n")
 _LENGTH: Final = re.compile(rb"content-length: (\d+)\r\n")
 _EMPTY_LINE: Final = re.compile(rb"\n\r?(?=\n)")
@@ -97,8 +96,7 @@ class Driven:
 
     def __init__(self) -> None:
         self.later: list[asyncio.Future[HttpResponse]] = []
-        handlers = Handlers(self._respond, self._accept, self._accept_body)
-        self.port = Port(handlers, GUARDS, METRICS)
+        self.port = Port(self._respond, GUARDS, uncounted, self._accept, self._accept_body)
         self.changes: set[tuple[State, State]] = set()
         self.wires: list[StrictWire] = []
         self.connections: list[Watched] = []
@@ -121,8 +119,8 @@ class Driven:
     async def serve(self) -> None:
         for _ in range(3):
             await asyncio.sleep(0)
-        while self.port.turns:
-            await asyncio.sleep(turns.PAUSE_SECONDS)
+        while self.port.round_robin:
+            await asyncio.sleep(shared.PAUSE_SECONDS)
 
     def finish(self, error: Exception | None = None) -> None:
         for one in self.later:
@@ -157,22 +155,21 @@ class Driven:
     async def end(self) -> None:
         """Let time pass until all is closed, and check what must hold whatever happened."""
         await self.serve()
-        self.finish()
         for _ in range(MOST_EXPIRIES):
             self.expire()
             await self.serve()
         assert all(wire.closed for wire in self.wires), "a connection stays open"
+        self.finish()
         self.lose()
         await self.serve()
-        assert len(set(self._answered)) == len(self._answered), "two responses to one request"
-        assert self.changes <= LISTED
-        assert all(one.done() for one in self.later)
         for one in self.later:
             with suppress(asyncio.CancelledError):
                 one.exception()
         self.later.clear()
+        assert len(set(self._answered)) == len(self._answered), "two responses to one request"
+        assert self.changes <= LISTED
         port = self.port
-        assert (port.bytes_in_flight, port.connections, port._weight, len(port.turns)) == (0, 0, 0, 0)
+        assert (port.bytes_in_flight, port.connections, port._weight, len(port.round_robin)) == (0, 0, 0, 0)
         assert not self.made, "a connection is kept"
 
     def _numbered(self, body: bytes) -> HttpResponse:
@@ -199,13 +196,13 @@ class Driven:
 @contextmanager
 def quiet() -> Iterator[None]:
     """Without pauses, which are for other connections, and without a line for each bug that a play puts in."""
-    pause, level = turns.PAUSE_SECONDS, LOG.level
-    turns.PAUSE_SECONDS = 0.0  # type: ignore[misc]
+    pause, level = shared.PAUSE_SECONDS, LOG.level
+    shared.PAUSE_SECONDS = 0.0  # type: ignore[misc]
     LOG.setLevel(logging.CRITICAL + 1)
     try:
         yield
     finally:
-        turns.PAUSE_SECONDS = pause  # type: ignore[misc]
+        shared.PAUSE_SECONDS = pause  # type: ignore[misc]
         LOG.setLevel(level)
 
 
@@ -226,14 +223,15 @@ async def run(play: Play) -> Driven:
 
 
 async def heard_in_pieces(pieces: list[bytes]) -> list[bytes]:
-    """What one client hears that sends these pieces, if every response is made at once.
+    """What one client hears that sends these pieces.
 
     For which of several reasons the last request is refused depends on the pieces.
     """
     driven = Driven()
     for piece in pieces:
         driven.send(piece)
-        while driven.port.turns or driven.connections[0]._response is not None:
+        await driven.serve()
+        while driven.port.round_robin or driven.connections[0]._response is not None:
             driven.finish()
             await driven.serve()
     heard = driven.wires[0].heard()
@@ -249,11 +247,13 @@ def message(path: str, body: bytes = b"", *headers: bytes, method: str = "POST",
 FAST: Final = message("/fast", b"body")
 LATER: Final = message("/later", b"body")
 CHUNKED_LATER: Final = message("/later", b"1\r\nx\r\n0\r\n\r\n", b"Transfer-Encoding: chunked", length=False)
+CHUNKED: Final = message("/fast", b"1\r\nx\r\n0\r\n\r\n", b"Transfer-Encoding: chunked", length=False)
 MESSAGES: Final = [
     FAST,
-    message("/fast", b"3\r\nabc\r\n0\r\nTrailer: x\r\n\r\n", b"Transfer-Encoding: chunked", length=False),
     LATER,
     CHUNKED_LATER,
+    message("/fast", b"3\r\nabc\r\n0\r\nTrailer: x\r\n\r\n", b"Transfer-Encoding: chunked", length=False),
+    CHUNKED,
     message("/bug"),
     message("/no", b"body"),
     message("/fast", b"!" * 20),
@@ -275,11 +275,11 @@ MESSAGES: Final = [
 ACTIONS: Final[list[Callable[[Driven], object]]] = [
     Driven.serve,
     Driven.serve,
-    Driven.finish,
-    lambda driven: driven.finish(RuntimeError("put in by a test")),
     Driven.expire,
     Driven.pause,
     Driven.resume,
+    Driven.finish,
+    lambda driven: driven.finish(RuntimeError("put in by a test")),
     Driven.connect,
     Driven.lose_and_connect,
     lambda driven: driven.port.drain(0.0),

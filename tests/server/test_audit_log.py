@@ -12,9 +12,9 @@ from tests.rules.findings import RIVAL, by_user, take, update, written
 from tests.server.harness import make_certificates, running
 from webhook.policy.model import Policy
 from webhook.policy.parse import parse
-from webhook.server.observe.audit_log import SECONDS_BETWEEN_LINES, AuditLog, LogThrottleByKey
-from webhook.server.respond import respond
-from webhook.server.reviewer import Reviewed
+from webhook.server.logs import LogThrottle
+from webhook.server.observers import SECONDS_BETWEEN_LINES, AuditLog
+from webhook.server.reviewer import ReviewRecord, respond
 
 NOW = 1_763_640_004_000_000
 AUDIT = parse("apiVersion: lease-webhook/v1\npreset: strict\nmode: audit\n")
@@ -45,7 +45,7 @@ class Logged:
 
     def see(self, review: Document, policy: Policy = AUDIT) -> None:
         body = to_bytes(review)
-        self._log.responded(Reviewed(respond(body, policy, NOW), body, {}, 0.001))
+        self._log.record(ReviewRecord(respond(body, policy, NOW), body, {}, 0.001))
 
     def lines(self, message: str = "audited") -> list[dict[str, Any]]:
         return [getattr(record, "fields") for record in self._caplog.records if record.message == message]  # noqa: B009 - `extra` puts it there
@@ -155,17 +155,17 @@ def test_a_flood_of_names_is_bounded_and_said_once_a_minute(caplog: pytest.LogCa
 
 
 def test_long_names_take_no_memory() -> None:
-    lines = LogThrottleByKey(60, 100)
+    lines = LogThrottle(60, 100)
     for number in range(10_000):
-        lines.admit(hash(("x" * 10_000, str(number))), float(number) / 1000)
+        lines.admit(float(number) / 1000, hash(("x" * 10_000, str(number))))
     assert len(lines._lines) == 100
     assert sum(sys.getsizeof(item) for pair in lines._lines.items() for item in pair) < 20_000
     assert lines.lost == 9_900
 
 
 def test_the_oldest_makes_room_first() -> None:
-    lines = LogThrottleByKey(60, 2)
-    assert [lines.admit(key, now) for key, now in ((1, 0), (2, 10), (1, 60), (3, 65), (3, 70), (1, 80))] == [
+    lines = LogThrottle(60, 2)
+    assert [lines.admit(now, key) for key, now in ((1, 0), (2, 10), (1, 60), (3, 65), (3, 70), (1, 80))] == [
         0,
         0,
         0,

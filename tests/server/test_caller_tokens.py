@@ -231,9 +231,9 @@ def test_a_verified_token_is_remembered_until_it_ends(tokens: CallerTokens, monk
 
 
 def test_only_so_many_tokens_are_remembered(tokens: CallerTokens) -> None:
-    for number in range(caller_tokens.MOST_VERIFIED + 5):
+    for number in range(caller_tokens.MAX_VERIFIED + 5):
         tokens.accept(bearing(f"Bearer {signed(claims() | {'jti': str(number)})}"))
-    assert len(tokens._verified) == caller_tokens.MOST_VERIFIED
+    assert len(tokens._verified) == caller_tokens.MAX_VERIFIED
 
 
 def test_keys_change_and_a_removed_one_counts_no_more(tokens: CallerTokens, file: Path) -> None:
@@ -250,20 +250,20 @@ def test_keys_change_and_a_removed_one_counts_no_more(tokens: CallerTokens, file
 def test_the_last_good_keys_stay(tokens: CallerTokens, file: Path) -> None:
     good = file.read_text()
     file.write_text("{}")
-    assert (tokens.poll(), bool(tokens.problem)) == ("failure", True)
+    assert (tokens.poll(), bool(tokens.error)) == ("failure", True)
     assert tokens.poll() is None
     file.unlink()
-    assert (tokens.poll(), tokens.problem) == ("failure", f"{file}: No such file or directory")
+    assert (tokens.poll(), tokens.error) == ("failure", f"{file}: No such file or directory")
     tokens.accept(bearing(f"Bearer {signed(claims())}"))
     file.write_text(good)
-    assert (tokens.poll(), tokens.problem) == ("success", "")
+    assert (tokens.poll(), tokens.error) == ("success", "")
     assert tokens.poll() is None
 
 
 def test_a_pipe_in_place_of_the_keys_is_refused_and_not_waited_for(tokens: CallerTokens, file: Path) -> None:
     file.unlink()
     os.mkfifo(file)
-    assert (tokens.poll(), tokens.problem) == ("failure", f"{file}: not a file")
+    assert (tokens.poll(), tokens.error) == ("failure", f"{file}: not a file")
 
 
 def key_sets(below: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:

@@ -11,9 +11,8 @@ from tests.factories import UID, make_lease, make_review, put
 from tests.server.harness import make_certificates, running, wait_until
 from webhook.cli.main import main
 from webhook.policy_file import load
-from webhook.server.observe.capture import INDEX, Capture
-from webhook.server.respond import ReviewResponse, respond
-from webhook.server.reviewer import Reviewed
+from webhook.server.observers import INDEX, Capture
+from webhook.server.reviewer import ReviewRecord, ReviewResponse, respond
 
 REVIEW = json.dumps(make_review(new=make_lease())).encode()
 DENIED = json.dumps(make_review(new=make_lease(put("spec.leaseDurationSeconds", -1)))).encode()
@@ -53,11 +52,11 @@ def test_reviews_over_tls_are_kept_and_replay_reads_them(tmp_path: Path) -> None
 
 
 def test_the_ring_is_bounded_and_drops_the_oldest(tmp_path: Path) -> None:
-    capture = Capture(tmp_path, most_reviews=20)
+    capture = Capture(tmp_path, max_reviews=20)
     capture.start()
     bodies = [REVIEW.replace(UID.encode(), f"uid-{number:032}".encode()) for number in range(100)]
     for body in bodies:
-        capture.responded(Reviewed(reply(body), body, HEAD, 0.0))
+        capture.record(ReviewRecord(reply(body), body, HEAD, 0.0))
     capture.stop()
     left = entries(tmp_path)
     assert 0 < len(left) <= 21
@@ -68,7 +67,7 @@ def test_the_ring_is_bounded_and_drops_the_oldest(tmp_path: Path) -> None:
 def test_secrets_in_headers_are_left_out(tmp_path: Path) -> None:
     capture = Capture(tmp_path)
     capture.start()
-    capture.responded(Reviewed(reply(REVIEW), REVIEW, HEAD, 0.0))
+    capture.record(ReviewRecord(reply(REVIEW), REVIEW, HEAD, 0.0))
     capture.stop()
     assert entries(tmp_path)[0]["headers"] == {"Content-Type": "application/json"}
 
@@ -77,13 +76,13 @@ def test_a_stuck_disk_costs_reviews_and_never_waits(tmp_path: Path) -> None:
     stuck = threading.Event()
 
     class StuckCapture(Capture):
-        def _write(self, taken: Any) -> None:  # noqa: ARG002 - it stands in for the disk
+        def _write(self, *_captured: Any) -> None:
             stuck.wait(10)
 
     capture = StuckCapture(tmp_path)
     capture.start()
     for _ in range(1000):
-        capture.responded(Reviewed(reply(REVIEW), REVIEW, HEAD, 0.0))
+        capture.record(ReviewRecord(reply(REVIEW), REVIEW, HEAD, 0.0))
     assert capture.dropped >= 700
     stuck.set()
     capture.stop()
@@ -107,10 +106,10 @@ def test_no_line_of_the_index_ends_the_writing(index: bytes, tmp_path: Path) -> 
     kept = tmp_path / "kept"
     kept.mkdir()
     (kept / INDEX).write_bytes(index)
-    capture = Capture(kept, most_reviews=20)
+    capture = Capture(kept, max_reviews=20)
     capture.start()
     for _ in range(5):
-        capture.responded(Reviewed(reply(REVIEW), REVIEW, HEAD, 0.0))
+        capture.record(ReviewRecord(reply(REVIEW), REVIEW, HEAD, 0.0))
     capture.stop()
     names = [path.name for path in kept.glob("2*.json")]
     lines = (kept / INDEX).read_bytes().splitlines()
@@ -120,10 +119,10 @@ def test_no_line_of_the_index_ends_the_writing(index: bytes, tmp_path: Path) -> 
 
 def test_what_is_captured_is_private(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
-    capture = Capture(kept, most_reviews=2)
+    capture = Capture(kept, max_reviews=2)
     capture.start()
     for _ in range(5):
-        capture.responded(Reviewed(reply(REVIEW), REVIEW, HEAD, 0.0))
+        capture.record(ReviewRecord(reply(REVIEW), REVIEW, HEAD, 0.0))
     capture.stop()
     assert kept.stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in kept.iterdir()} == {0o600}
@@ -137,7 +136,7 @@ def test_a_link_in_the_directory_is_not_written_through(tmp_path: Path) -> None:
     (kept / INDEX).symlink_to(precious)
     capture = Capture(kept)
     capture.start()
-    capture.responded(Reviewed(reply(REVIEW), REVIEW, HEAD, 0.0))
+    capture.record(ReviewRecord(reply(REVIEW), REVIEW, HEAD, 0.0))
     capture.stop()
     assert (precious.read_bytes(), capture.dropped) == (b"kept\n", 1)
 
@@ -146,7 +145,7 @@ def test_a_review_that_cannot_be_indexed_leaves_no_file(tmp_path: Path) -> None:
     (tmp_path / INDEX).mkdir()
     capture = Capture(tmp_path)
     capture.start()
-    capture.responded(Reviewed(reply(REVIEW), REVIEW, HEAD, 0.0))
+    capture.record(ReviewRecord(reply(REVIEW), REVIEW, HEAD, 0.0))
     capture.stop()
     assert capture.dropped == 1
     assert list(tmp_path.glob("*.json")) == []
@@ -156,6 +155,6 @@ def test_a_full_disk_is_reported_and_counted(tmp_path: Path) -> None:
     capture = Capture(tmp_path / "kept")
     capture.start()
     (tmp_path / "kept").rmdir()
-    capture.responded(Reviewed(reply(REVIEW), REVIEW, HEAD, 0.0))
+    capture.record(ReviewRecord(reply(REVIEW), REVIEW, HEAD, 0.0))
     capture.stop()
     assert capture.dropped == 1

@@ -66,7 +66,7 @@ def test_a_pair_that_met_a_full_memory_is_taken_later(
     certificates.start()
     new = save_pair(tmp_path / "tls", NOW + dt.timedelta(minutes=30))
 
-    def full(*_: object) -> int:
+    def full(*_: object, **__: object) -> int:
         raise FULL
 
     with monkeypatch.context() as patch:

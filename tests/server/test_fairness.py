@@ -8,7 +8,6 @@ import pytest
 
 from tests.server.connections import (
     BODY,
-    METRICS,
     PLAIN,
     REVIEW,
     Wire,
@@ -16,20 +15,20 @@ from tests.server.connections import (
     in_a_loop,
     port,
     request,
+    services,
     settled,
     statuses,
+    uncounted,
 )
-from webhook.api.bulk import LARGEST_REQUEST, OPENING
-from webhook.server import review_port
-from webhook.server.health_port import HealthPort, Readiness
-from webhook.server.http import memory, turns
-from webhook.server.http.guards import WIDE_CONNECTION, WIDE_READ, Guards
+from webhook.api.request import MAX_REQUEST
+from webhook.api.review import OPENING
+from webhook.server import metrics
+from webhook.server.http import port as shared
+from webhook.server.http.connection import WIDE_CONNECTION, WIDE_READ
 from webhook.server.http.message import Head, HttpResponse
-from webhook.server.http.port import Handlers, Port
-from webhook.server.http.state import RESPONDING
-from webhook.server.http.turns import PAUSE_SECONDS, STEP
-from webhook.server.observe import metrics
-from webhook.server.observe.metrics import Metrics
+from webhook.server.http.port import PAUSE_SECONDS, STEP, Port
+from webhook.server.settings import Guards
+from webhook.server.worker import MAX_ON_LOOP
 
 SMALLEST: Final = b"GET /x HTTP/1.1\r\nHost:\r\n\r\n"
 
@@ -43,7 +42,7 @@ def responses(wire: Wire) -> int:
 
 
 async def all_turns(one: Port) -> None:
-    while one.turns:
+    while one.round_robin:
         await asyncio.sleep(PAUSE_SECONDS)
 
 
@@ -56,7 +55,7 @@ async def test_pipelined_requests_wait_for_the_turns_of_others() -> None:
     other, other_wire = connect(one)
     other.data_received(SMALLEST)
     assert responses(other_wire) == 1
-    while one.turns:
+    while one.round_robin:
         before = responses(wire)
         await asyncio.sleep(2 * PAUSE_SECONDS)
         assert responses(wire) > before
@@ -68,7 +67,7 @@ async def test_pipelined_requests_wait_for_the_turns_of_others() -> None:
 
 @in_a_loop
 async def test_between_two_turns_the_worker_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "PAUSE_SECONDS", 60)
+    monkeypatch.setattr(shared, "PAUSE_SECONDS", 60)
     one = port(not_found)
     connection, wire = connect(one)
     connection.data_received(SMALLEST * 5000)
@@ -113,68 +112,37 @@ async def test_a_connection_has_one_turn_at_a_time_however_often_its_client_stop
     for _ in range(100):
         connection.pause_writing()
         connection.resume_writing()
-    assert len(one.turns) == 1
+    assert len(one.round_robin) == 1
     await all_turns(one)
     assert responses(wire) == 500
 
 
 @in_a_loop
-async def test_what_flask_answers_keeps_its_place_among_reviews() -> None:
+async def test_what_is_not_a_review_keeps_its_place_among_reviews() -> None:
     one = port()
     connection, wire = connect(one)
     connection.data_received(SMALLEST + REVIEW + SMALLEST + SMALLEST + REVIEW)
-    assert connection.state is RESPONDING
-    assert not wire.reads
     connection.data_received(REVIEW + SMALLEST)
-    await settled(one, connection)
+    await all_turns(one)
     assert statuses(wire.written) == [404, 200, 404, 404, 200, 200, 404]
     assert wire.reads
     connection.connection_lost(None)
 
 
 @in_a_loop
-async def test_more_requests_than_wait_for_flask_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(review_port, "MOST_WAITING", 3)
+async def test_a_body_counts_as_in_flight_until_it_is_answered() -> None:
     one = port()
-    connections = [connect(one) for _ in range(5)]
-    for connection, _ in connections:
-        connection.data_received(SMALLEST)
-    for connection, _ in connections:
-        await settled(one, connection)
-    assert [statuses(wire.written) for _, wire in connections] == [[404]] * 3 + [[503]] * 2
-    late, wire = connect(one)
-    late.data_received(SMALLEST)
-    await settled(one, late)
-    assert statuses(wire.written) == [404]
-
-
-@in_a_loop
-async def test_a_body_counts_as_in_flight_until_flask_has_answered() -> None:
-    one = port()
+    body = request(b"POST /x HTTP/1.1", b"Host: x", b"Content-Length: 5", body=b"12345")
     connection, wire = connect(one)
-    connection.data_received(request(b"POST /x HTTP/1.1", b"Host: x", b"Content-Length: 5", body=b"12345"))
-    assert one.bytes_in_flight == 5
-    await settled(one, connection)
+    connection.data_received(body[:-1])
+    assert one.bytes_in_flight == 4
+    connection.data_received(body[-1:])
     assert one.bytes_in_flight == 0
     assert statuses(wire.written) == [404]
     gone, _ = connect(one)
-    gone.data_received(request(b"POST /x HTTP/1.1", b"Host: x", b"Content-Length: 5", body=b"12345"))
+    gone.data_received(body[:-1])
     gone.connection_lost(None)
     assert one.bytes_in_flight == 0
-
-
-@in_a_loop
-async def test_a_response_that_takes_too_long_is_a_503() -> None:
-    never: asyncio.Future[HttpResponse] = asyncio.get_running_loop().create_future()
-    one = Port(Handlers(lambda _head, _body, _began: never), Guards(), METRICS)
-    connection, wire = connect(one)
-    connection.data_received(SMALLEST + SMALLEST)
-    one.close_expired(connection.expires)
-    assert statuses(wire.written) == [503]
-    assert wire.closed
-    assert never.cancelled()
-    await asyncio.sleep(0)
-    assert statuses(wire.written) == [503]
 
 
 @pytest.mark.parametrize(
@@ -193,7 +161,7 @@ async def test_a_request_that_takes_long_to_parse_waits_for_the_turns_of_others(
     connection, _ = connect(one)
     head = b"\r\n".join([b"POST /validate HTTP/1.1", *begin, b""])
     connection.data_received(head + (b"\r\n" if b"chunked" in head else b"") + more)
-    assert one.turns
+    assert one.round_robin
     await all_turns(one)
     connection.connection_lost(None)
 
@@ -222,7 +190,7 @@ async def test_a_connection_that_ends_or_does_not_read_gets_no_more_turns() -> N
     for _ in range(5):
         await asyncio.sleep(0)
     assert (responses(gone_wire), responses(slow_wire)) == before
-    assert not one.turns
+    assert not one.round_robin
     slow.resume_writing()
     await all_turns(one)
     assert responses(slow_wire) == 200
@@ -240,8 +208,8 @@ async def test_a_body_of_any_size_is_read(size: int, chunked: bool) -> None:
     one = port()
     connection, wire = connect(one)
     connection.data_received(data)
-    assert chunked or not one.turns, "a body with a length is read in one go"
-    await all_turns(one)
+    assert chunked or not one.round_robin, "a body with a length is read in one go"
+    await settled(one, connection)
     assert wire.written.startswith(b"HTTP/1.1 200")
 
 
@@ -278,9 +246,57 @@ async def test_the_smallest_chunks_cost_little_more_than_what_they_hold() -> Non
 async def test_a_large_body_of_another_form_is_refused_with_its_first_bytes() -> None:
     for first, status in ((b"{ ", b"413"), (OPENING, b""), (OPENING[:5], b"")):
         connection, wire = connect(port())
-        size = b"Content-Length: %d" % (LARGEST_REQUEST + 1)
+        size = b"Content-Length: %d" % (MAX_REQUEST + 1)
         connection.data_received(request(b"POST /validate HTTP/1.1", *PLAIN[:2], size, body=first))
         assert wire.written[9:12] == status
+
+
+LARGE: Final = request(
+    b"POST /validate HTTP/1.1", *PLAIN[:2], b"Content-Length: %d" % (2 * MAX_ON_LOOP), body=BODY.ljust(2 * MAX_ON_LOOP)
+)
+
+
+@in_a_loop
+async def test_others_do_not_wait_for_a_large_review() -> None:
+    one = port()
+    connection, wire = connect(one)
+    connection.data_received(LARGE + REVIEW)
+    assert (wire.written, wire.reads, one.bytes_in_flight) == (b"", False, 2 * MAX_ON_LOOP)
+    other, other_wire = connect(one)
+    other.data_received(REVIEW)
+    assert statuses(other_wire.written) == [200]
+    await settled(one, connection)
+    assert wire.written == other_wire.written * 2
+    assert (wire.reads, one.bytes_in_flight) == (True, 0)
+
+
+@in_a_loop
+async def test_a_large_review_of_a_client_that_has_gone_is_not_evaluated() -> None:
+    one = port()
+    connections = [connect(one) for _ in range(20)]
+    for connection, _ in connections:
+        connection.data_received(LARGE)
+    waiting = [connection._response for connection, _ in connections]
+    for connection, _ in connections:
+        connection.connection_lost(None)
+    await asyncio.wait([response for response in waiting if response])
+    assert sum(response is not None and response.cancelled() for response in waiting) == len(waiting)
+    assert one.bytes_in_flight == 0
+
+
+@in_a_loop
+async def test_a_response_that_takes_too_long_is_a_503() -> None:
+    never: asyncio.Future[HttpResponse] = asyncio.get_running_loop().create_future()
+    one = Port(lambda _head, _body, _began: never, Guards(), uncounted)
+    connection, wire = connect(one)
+    connection.data_received(SMALLEST + SMALLEST)
+    one.close_expired(connection.expires)
+    assert statuses(wire.written) == [503]
+    assert wire.closed
+    connection.connection_lost(None)
+    await asyncio.sleep(0)
+    assert never.cancelled()
+    assert statuses(wire.written) == [503]
 
 
 @in_a_loop
@@ -289,7 +305,7 @@ async def test_a_large_body_in_chunks_is_refused_when_it_gets_large() -> None:
     connection, wire = connect(one)
     connection.data_received(request(b"POST /validate HTTP/1.1", *PLAIN[:2], b"Transfer-Encoding: chunked", body=b""))
     piece = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
-    for _ in range(LARGEST_REQUEST // 0x10000):
+    for _ in range(MAX_REQUEST // 0x10000):
         connection.data_received(piece)
         await all_turns(one)
     assert wire.written == b""
@@ -300,7 +316,7 @@ async def test_a_large_body_in_chunks_is_refused_when_it_gets_large() -> None:
 
 @in_a_loop
 async def test_of_too_many_connections_the_longest_idle_is_closed() -> None:
-    one = port(guards=Guards(largest_connections=3))
+    one = port(guards=Guards(max_connections=3))
     busy, busy_wire = connect(one)
     busy.data_received(REVIEW[:100])
     old, old_wire = connect(one)
@@ -317,7 +333,7 @@ async def test_of_too_many_connections_the_longest_idle_is_closed() -> None:
 
 @in_a_loop
 async def test_a_connection_with_wide_buffers_counts_for_several() -> None:
-    one = port(guards=Guards(largest_connections=WIDE_CONNECTION + 1))
+    one = port(guards=Guards(max_connections=WIDE_CONNECTION + 1))
     idle, idle_wire = connect(one)
     wide, wide_wire = connect(one)
     body = BODY + b" " * WIDE_READ
@@ -327,20 +343,22 @@ async def test_a_connection_with_wide_buffers_counts_for_several() -> None:
     assert (idle_wire.closed, wide_wire.closed, new_wire.closed) == (True, False, False)
     wide.connection_lost(None)
     assert one.has_freed_much
-    one.give_back()
+    one.trim_memory()
     assert not one.has_freed_much
     idle.connection_lost(None)
 
 
-def test_memory_is_given_back_only_where_the_c_library_can(monkeypatch: pytest.MonkeyPatch) -> None:
-    memory.give_back()
-    monkeypatch.setattr(memory, "_malloc_trim", lambda: None)
-    memory.give_back()
+def test_memory_is_trimmed_only_where_the_c_library_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    for trim in (shared._malloc_trim(), None):
+        monkeypatch.setattr(shared, "_malloc_trim", lambda trim=trim: trim)
+        one = port()
+        one.has_freed_much = True
+        one.trim_memory()
+        assert not one.has_freed_much
 
 
 @in_a_loop
 async def test_scrapes_of_one_second_get_one_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    counts = Metrics()
     made = 0
 
     def page() -> bytes:
@@ -348,15 +366,16 @@ async def test_scrapes_of_one_second_get_one_page(monkeypatch: pytest.MonkeyPatc
         made += 1
         return b"page"
 
+    health = services()
+    counts, one = health._metrics, health.ports[1]
     monkeypatch.setattr(counts, "_exposition", page)
-    monkeypatch.setattr(metrics, "SHOWN_SECONDS", 60)
-    one = port(HealthPort(lambda: Readiness([], []), counts.exposition).respond)
+    monkeypatch.setattr(metrics, "MAX_CACHE_SECONDS", 60)
     connection, wire = connect(one)
     connection.data_received(b"GET /metrics HTTP/1.1\r\nHost:\r\n\r\n" * 5)
     await all_turns(one)
     assert wire.written.count(b"page") == 5
     assert made == 1
-    monkeypatch.setattr(metrics, "SHOWN_SECONDS", 0)
+    monkeypatch.setattr(metrics, "MAX_CACHE_SECONDS", 0)
     assert counts.exposition() == b"page"
     assert made == 2
     connection.connection_lost(None)

@@ -1,14 +1,22 @@
 """The Flask application: the same bytes as the fast path, for every route, and under a WSGI server."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from flask.testing import FlaskClient
 
-from tests.server.connections import APP, REVIEW, REVIEWER, heard, in_a_loop, port, request, statuses
+from tests.server.connections import REVIEW, heard, in_a_loop, port, request, statuses
 from tests.server.test_reviewer import DENIED
-from webhook.server.flask_app import create_app, make_app
+from webhook.policy_file import load
+from webhook.server.flask_app import call, create_app, make_app
 from webhook.server.http.message import Head, HttpResponse
-from webhook.server.review_port import ReviewPort, call
+from webhook.server.reviewer import Reviewer
 
+ROOT = Path(__file__).parents[2]
+REVIEWER = Reviewer(load(None))
+APP = make_app(REVIEWER, lambda _kind: None)
 BODY = REVIEW.partition(b"\r\n\r\n")[2]
 JSON = {b"content-type": b"application/json", b"host": b"localhost"}
 PATHS = ["/validate", "/validate-coordination-k8s-io-v1-lease"]
@@ -31,9 +39,9 @@ def client() -> FlaskClient:
 @pytest.mark.parametrize("headers", [JSON, {}, JSON | {b"content-encoding": b"gzip"}], ids=["JSON", "no type", "gzip"])
 def test_the_fast_path_is_what_flask_responds(path: str, body: bytes, headers: dict[bytes, bytes]) -> None:
     head = Head(b"POST", path.encode(), b"timeout=10s", headers, len(body))
-    fast = ReviewPort(REVIEWER, APP, frozenset()).respond(head, body, 1e9)
-    assert isinstance(fast, HttpResponse)
+    fast = port().respond(head, body, 1e9)
     slow = call(APP, head, body)
+    assert isinstance(fast, HttpResponse)
     assert (fast.status, fast.body, fast.content_type, fast.headers) == (
         slow.status,
         slow.body,
@@ -96,8 +104,26 @@ def test_probes_and_metrics_under_another_server(client: FlaskClient) -> None:
     assert client.post("/livez").status_code == 405
 
 
+SEND = """
+import asyncio, sys
+from tests.server.connections import heard, port, request
+
+async def send():
+    for line in (b"GET /validate", b"POST /x", b"POST /validate", b"POST /validat%65"):
+        written, _ = await heard(port(), [request(line + b" HTTP/1.1")])
+        print(written[9:12].decode(), "flask" in sys.modules)
+
+asyncio.run(send())
+"""
+
+
+def test_only_a_review_with_an_escaped_path_imports_flask() -> None:
+    lines = subprocess.run([sys.executable, "-c", SEND], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert lines.split() == ["405", "False", "404", "False", "200", "False", "200", "True"]
+
+
 def test_a_bug_in_flask_is_a_500_without_a_trace() -> None:
-    app = make_app(REVIEWER)
+    app = make_app(REVIEWER, lambda _kind: None)
 
     def bug() -> str:
         raise RuntimeError("put in by a test")

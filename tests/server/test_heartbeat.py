@@ -18,9 +18,9 @@ def test_the_master_hears_of_the_worker_at_each_tick_whatever_the_clock_does(
     def fails(now: float) -> None:
         raise RuntimeError(f"put in by a test at {now}")
 
+    services: Any = SimpleNamespace(run_due=fails)
     worker = ReviewWorker.__new__(ReviewWorker)
     worker.notify = lambda: beats.append(1)
-    services: Any = SimpleNamespace(ports=[SimpleNamespace(close_expired=fails)] * 2, run_due=fails)
     moved = time.time() + jump
     monkeypatch.setattr("time.time", lambda: moved)
     for _ in range(30):

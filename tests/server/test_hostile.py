@@ -70,7 +70,7 @@ def test_good_clients_beside_stalled_and_silent_ones(server: Server) -> None:
         answered = traffic.answered
         wait_until(lambda: traffic.answered > answered + 50, "good answers after that")
     assert traffic.lost == fresh.lost == fresh.handshakes_failed == []
-    # Seconds are generous: other suites share the machine. `tests/faults` prints the real figures.
+    # Seconds are generous: other suites share the machine. `tests/lab/faults` prints the real figures.
     assert max(traffic.slowest, fresh.slowest) < 2
     for one in silent:
         one.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(REVIEW) + REVIEW)
@@ -126,7 +126,7 @@ def test_a_client_that_does_not_read_is_dropped(server: Server) -> None:
 
 def test_bytes_in_flight_are_bounded(tmp_path: Path) -> None:
     make_certificates(tmp_path)
-    guards = {"largest_bytes_in_flight": 200_000, "request_seconds": 20.0}
+    guards = {"max_bytes_in_flight": 200_000, "request_seconds": 20.0}
     with running(tmp_path, guards=guards) as server:
         holder = secure(server)
         holder.sendall(HEAD + b"Content-Length: 199000\r\n\r\n" + b" " * 198_000)

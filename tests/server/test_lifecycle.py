@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.factories import UID
 from tests.server.harness import Server, make_certificates, running, wait_until
+from tests.server.test_reviewer import DENIED
 from tests.server.traffic import HEADERS, REVIEW, Traffic
 from webhook.server.settings import GRACEFUL_SECONDS
 
@@ -48,6 +50,18 @@ def test_sigterm_answers_one_more_request_on_an_idle_connection(tls_dir: Path) -
         assert (answer.status, answer.getheader("connection")) == (200, "close")
         answer.read()
         connection.close()
+
+
+def test_sigterm_loses_no_line_about_a_denial(tls_dir: Path) -> None:
+    uids = [f"{number}" for number in range(500)]
+    with running(tls_dir, workers=1) as server:
+        connection = server.connect()
+        for uid in uids:
+            connection.request("POST", "/validate", DENIED.replace(UID.encode(), uid.encode()), HEADERS)
+            connection.getresponse().read()
+        connection.close()
+        assert server.stop() == 0
+    assert [line["uid"] for line in server.said("denied")] == uids
 
 
 def test_an_idle_connection_does_not_hold_the_exit(tls_dir: Path) -> None:

@@ -19,7 +19,7 @@ UNKNOWN_PATH = request(b"GET /nothing HTTP/1.1", b"Host: localhost", body=b"")
         pytest.param(REVIEW[:-10], id="a part of a body"),
         pytest.param(b"POST /validate HTTP/1.1\r\nHost", id="a part of a head"),
         pytest.param(b"nonsense\r\n\r\n", id="no HTTP"),
-        pytest.param(UNKNOWN_PATH, id="a response by Flask"),
+        pytest.param(UNKNOWN_PATH, id="another path"),
     ],
 )
 @in_a_loop
@@ -28,7 +28,7 @@ async def test_a_lost_connection_is_freed_at_once(data: bytes) -> None:
     connection, wire = connect(reviews)
     if data:
         connection.data_received(data)
-    await settled(reviews, connection)
+    await settled(reviews)
     lost = weakref.ref(connection)
     gc.collect()
     gc.disable()

@@ -13,12 +13,10 @@ from tests.factories import drop, make_lease, make_review, put, to_bytes
 from tests.server.harness import make_certificates, running
 from webhook.policy.parse import parse
 from webhook.policy_file import load
+from webhook.server import metrics
 from webhook.server.certificate_reload import CertificateReloader
-from webhook.server.http import refusal_kinds
-from webhook.server.observe import metrics, multiprocess
-from webhook.server.observe.metrics import BUCKETS, Metrics
-from webhook.server.respond import respond
-from webhook.server.reviewer import Reviewed
+from webhook.server.metrics import BUCKETS, KINDS_OF_REFUSAL, Metrics
+from webhook.server.reviewer import ReviewRecord, respond
 
 ROOT = Path(__file__).parents[2]
 RECORDINGS = sorted((ROOT / "tests" / "data" / "recordings").rglob("*.json"))
@@ -39,7 +37,7 @@ def test_many_observations_at_once_are_what_observe_makes_of_them() -> None:
     first = Histogram("d", "text", buckets=BUCKETS, registry=one_by_one)
     for duration in DURATIONS:
         first.observe(duration)
-    multiprocess.observe_all(Histogram("d", "text", buckets=BUCKETS, registry=together), DURATIONS)
+    metrics._observe_all(Histogram("d", "text", buckets=BUCKETS, registry=together), DURATIONS)
     assert exposed(one_by_one) == exposed(together)
 
 
@@ -55,7 +53,7 @@ def counted(shown: Metrics) -> dict[str, float]:
 def test_every_response_is_shown() -> None:
     counts, policy = Metrics(), load(None)
     for body in (ALLOWED, DENIED, ALLOWED):
-        counts.responded(Reviewed(respond(body, policy, NOW), body, {}, 0.001))
+        counts.record(ReviewRecord(respond(body, policy, NOW), body, {}, 0.001))
     labels = 'event="create",operation="CREATE",resource="leases",verdict='
     assert {series: value for series, value in counted(counts).items() if value} == {
         f'lease_webhook_reviews_total{{{labels}"allowed"}}': 2,
@@ -65,11 +63,11 @@ def test_every_response_is_shown() -> None:
 
 
 def test_what_waits_is_bounded_without_a_flush(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics, "MOST_TO_ADD", 5)
+    monkeypatch.setattr(metrics, "MAX_REVIEWS_WAITING", 5)
     counts, response = Metrics(), respond(ALLOWED, load(None), NOW)
     for _ in range(12):
-        counts.responded(Reviewed(response, ALLOWED, {}, 0.001))
-        assert len(counts._to_add) < 5
+        counts.record(ReviewRecord(response, ALLOWED, {}, 0.001))
+        assert len(counts._reviews_waiting) < 5
     assert counted(counts)["lease_webhook_review_duration_seconds_count"] == 12
 
 
@@ -80,7 +78,7 @@ def test_a_name_that_a_client_invented_is_no_label() -> None:
             put("request.resource.resource", "x" * 50), put("request.kind.kind", "X"), drop("request.kind.group")
         )
     )
-    counts.responded(Reviewed(respond(body, load(None), NOW), body, {}, 0.001))
+    counts.record(ReviewRecord(respond(body, load(None), NOW), body, {}, 0.001))
     assert [series for series in counted(counts) if "xxx" in series] == []
 
 
@@ -104,25 +102,25 @@ def test_recorded_reviews_and_refused_requests_add_no_series() -> None:
     begun = series(counts)
     for recording in RECORDINGS:
         body = recording.read_bytes()
-        counts.responded(Reviewed(respond(body, policy, NOW), body, {}, 0.001))
+        counts.record(ReviewRecord(respond(body, policy, NOW), body, {}, 0.001))
     for body in (b"", b"{}", b"[1]", b'{"kind":"AdmissionReview"}'):
-        counts.responded(Reviewed(respond(body, policy, NOW), body, {}, 0.001))
-    for kind in refusal_kinds.ALL:
-        counts.refused(kind)
-    for kind in ("bug", "no-time"):
-        counts.failed(kind)
+        counts.record(ReviewRecord(respond(body, policy, NOW), body, {}, 0.001))
+    for kind in KINDS_OF_REFUSAL:
+        counts.count("malformed", kind)
+    for kind in ("bug", "deadline-exceeded"):
+        counts.count("incidents", kind)
     for what, result in product(("certificate", "policy"), ("success", "failure")):
-        counts.reloaded(what, result)
+        counts.count("reloads", what, result)
     for what in ("log", "capture"):
-        counts.lost(what, 3)
+        counts.show_dropped(what, 3)
     assert series(counts) == begun
 
 
 def test_the_kinds_of_refused_requests_are_those_of_the_page() -> None:
     (line,) = re.findall(r".*lease_webhook_malformed_total. \| .class.*", (ROOT / "docs" / "operate.md").read_text())
     kinds = {"framing", "head-size", "slow", "method", "expectation", "client", "bug"}
-    assert {*refusal_kinds.ALL} == kinds | {"path", "media-type", "body-size", "body", "other"}
-    assert {*re.findall(r"`([a-z-]+)`", line.rpartition(":")[2])} == {*refusal_kinds.ALL}
+    assert {*KINDS_OF_REFUSAL} == kinds | {"path", "media-type", "body-size", "body", "other"}
+    assert {*re.findall(r"`([a-z-]+)`", line.rpartition(":")[2])} == {*KINDS_OF_REFUSAL}
 
 
 def test_the_kill_switch_is_a_label_of_the_policy() -> None:

@@ -12,12 +12,10 @@ import pytest
 from tests.factories import make_lease, make_review, put
 from webhook.policy.model import Policy
 from webhook.policy_file import load
-from webhook.server import reviewer
+from webhook.server import logs, reviewer
 from webhook.server.logs import JsonFormatter, LogThrottle, StdoutHandler
-from webhook.server.observe.review_log import ReviewLog
-from webhook.server.respond import ReviewResponse, respond
-from webhook.server.review_path import budget, unsupported
-from webhook.server.reviewer import Observer, Reviewed, Reviewer
+from webhook.server.observers import ReviewLog
+from webhook.server.reviewer import Observer, Reviewer, ReviewRecord, ReviewResponse, budget, respond, unsupported
 
 STANDARD = load(None)
 JSON = {b"content-type": b"application/json"}
@@ -83,41 +81,30 @@ def test_no_time_left_before_and_after(caplog: pytest.LogCaptureFixture, monkeyp
 
     monkeypatch.setattr(reviewer, "respond", late)
     assert review(REVIEW, b"timeout=1s")[0] == 500
-    assert [record.message for record in caplog.records] == ["no time left for this review"] * 2
+    assert [record.message for record in caplog.records] == ["deadline exceeded"] * 2
     assert not any(record.exc_info for record in caplog.records)
 
 
 def test_an_observer_that_fails_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    class Broken(ReviewLog):
-        def responded(self, review: Reviewed) -> None:
-            raise ValueError(f"broken by {len(review.body)} bytes")
+    def broken(record: ReviewRecord) -> None:
+        raise ValueError(f"broken by {len(record.body)} bytes")
 
-        def failed(self, kind: str) -> None:
-            raise ValueError(f"broken by {kind}")
+    seen: list[tuple[int, str]] = []
 
-    class Counting(ReviewLog):
-        reviews = 0
-        failures = 0
+    def keep(record: ReviewRecord) -> None:
+        seen.append((record.response.status, record.response.incident))
 
-        def responded(self, review: Reviewed) -> None:
-            self.reviews += review.response.status == 200
-
-        def failed(self, kind: str) -> None:
-            self.failures += kind == "no-time"
-
-    counting = Counting()
-    assert review(REVIEW, b"", JSON, Broken(), counting) == review(REVIEW)
+    assert review(REVIEW, b"", JSON, broken, keep) == review(REVIEW)
     assert "a verdict could not be recorded" in caplog.text
-    assert review(REVIEW, b"", JSON, Broken(), counting, late=20)[0] == 500
-    assert "a failure could not be recorded" in caplog.text
-    assert (counting.reviews, counting.failures) == (1, 1)
+    assert review(REVIEW, b"", JSON, broken, keep, late=20)[0] == 500
+    assert seen == [(200, ""), (500, "deadline-exceeded")]
 
 
 def test_only_denials_and_warnings_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    review(REVIEW, b"", JSON, ReviewLog())
+    review(REVIEW, b"", JSON, ReviewLog().record)
     assert caplog.records == []
-    review(DENIED, b"", JSON, ReviewLog())
+    review(DENIED, b"", JSON, ReviewLog().record)
     line = json.loads(JsonFormatter().format(caplog.records[0]))
     assert (line["level"], line["message"], line["namespace"], line["name"]) == (
         "warning",
@@ -134,7 +121,7 @@ def test_a_body_that_no_api_server_sends_is_logged_with_its_user_once_a_second(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     deep = REVIEW.replace(b'"object":', b'"x":' + b"[" * 5000 + b"]" * 5000 + b',"object":', 1)
-    log = ReviewLog()
+    log = ReviewLog().record
     assert [review(deep, b"", JSON, log)[0] for _ in range(3)] == [400, 400, 400]
     (record,) = caplog.records
     line = json.loads(JsonFormatter().format(record))
@@ -184,3 +171,39 @@ def test_the_handler_drops_what_the_pipe_does_not_take(tmp_path: Any) -> None:
 def test_a_throttle_counts_what_it_drops() -> None:
     throttle = LogThrottle(10)
     assert [throttle.admit(now) for now in (0, 1, 2, 11, 12)] == [0, None, None, 2, None]
+
+
+def lines_of(reader: int) -> list[str]:
+    return [json.loads(line)["message"] for line in os.read(reader, 1 << 16).splitlines()]
+
+
+def test_lines_about_verdicts_wait_for_a_flush_and_keep_their_order() -> None:
+    reader, writer = os.pipe()
+    outlet = StdoutHandler(writer)
+    assert not outlet.add_later(logging.INFO, "no thread writes", {})
+    outlet.start()
+    outlet.add_later(logging.INFO, "first", {})
+    outlet.emit(logging.makeLogRecord({"msg": "second"}))
+    assert lines_of(reader) == ["first", "second"]
+    outlet.add_later(logging.WARNING, "third", {"name": "a"})
+    outlet.flush()
+    assert lines_of(reader) == ["third"]
+    outlet.add_later(logging.INFO, "last", {})
+    outlet.stop()
+    assert lines_of(reader) == ["last"]
+    os.close(reader)
+    os.close(writer)
+
+
+def test_as_many_lines_wait_as_the_bound_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logs, "MAX_LINES_WAITING", 3)
+    reader, writer = os.pipe()
+    outlet = StdoutHandler(writer)
+    outlet.start()
+    for number in range(5):
+        outlet.add_later(logging.INFO, str(number), {})
+    assert outlet.dropped == 2
+    outlet.stop()
+    assert lines_of(reader) == ["0", "1", "2"]
+    os.close(reader)
+    os.close(writer)

@@ -15,7 +15,7 @@ from tests.review_rows import Case, cases
 from tests.server.harness import Server, make_certificates, running
 from webhook.policy_file import load
 from webhook.rules.registry import RULES
-from webhook.server.respond import ReviewResponse, respond
+from webhook.server.reviewer import ReviewResponse, respond
 
 POLICY = load("standard")
 

@@ -172,7 +172,7 @@ def test_a_policy_file_that_changes(tmp_path: Path) -> None:
         policy.write_text("apiVersion: lease-webhook/v1\npreset: strict\n")
         assert server.wait_for_line("policy in use", 2)[1]["preset"] == "strict"
         policy.write_text("preset: nonsense\n")
-        server.wait_for_line("policy file rejected; the last good policy stays in use")
+        server.wait_for_line("policy rejected; the last good one stays in use")
         status, page = server.probe("/readyz")
         assert (status, page.splitlines()[0]) == (200, "ok"), "every replica mounts the same file"
         assert page.splitlines()[1].startswith("warning: policy: ")

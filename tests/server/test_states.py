@@ -1,4 +1,4 @@
-"""The table in `state.py` is what happens: no other change of state occurs, and each that it lists does.
+"""The table of `State` is what happens: no other change of state occurs, and each that it lists does.
 
 Many more plays, which are drawn in another way, are those of `make fuzz`.
 """
@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.server import fuzz
+from tests.lab import fuzz
 from tests.server.connections import in_a_loop
 from tests.server.plays import (
     ACTIONS,
+    CHUNKED,
     CHUNKED_LATER,
     FAST,
     LATER,
@@ -27,7 +28,7 @@ from tests.server.plays import (
     quiet,
     run,
 )
-from webhook.server.http.state import State
+from webhook.server.http.port import State
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -66,9 +67,9 @@ async def test_whatever_happens_a_port_keeps_its_promises(play: Play) -> None:
 
 EVERY: list[Play] = [
     [FAST[:10], FAST[10:60], FAST[60:]],
+    [FAST[:10], Driven.expire, Driven.expire, Driven.expire],
     [LATER, Driven.finish, Driven.serve],
     [LATER, Driven.expire],
-    [FAST[:10], Driven.expire, Driven.expire, Driven.expire],
     [FAST[:-1], Driven.expire, Driven.expire],
     [message("/fast", b"", b"Connection: close")],
 ]
@@ -93,17 +94,18 @@ async def test_how_bytes_are_cut_into_reads_changes_no_response(data: bytes, cut
 
 @in_a_loop
 async def test_a_request_after_chunks_is_answered_wherever_the_reads_end() -> None:
-    data = CHUNKED_LATER + FAST
+    data = CHUNKED + FAST
     whole = await heard_in_pieces([data])
-    assert whole == [b"1 later", b"2 body"]
+    assert whole == [b"1 x", b"2 body"]
     for at in range(len(data) - 2):
         assert await heard_in_pieces([data[:at], data[at : at + 2], data[at + 2 :]]) == whole
 
 
 @in_a_loop
-async def test_a_line_without_a_version_is_refused_wherever_the_reads_end() -> None:
-    for at in range(len(b"GET /fast\r\n")):
-        assert await heard_in_pieces([b"GET /fast\r\n"[:at], b"GET /fast\r\n"[at:]]) == [REFUSED]
+async def test_a_request_after_a_late_response_is_answered_wherever_the_reads_end() -> None:
+    data = CHUNKED_LATER + FAST
+    for at in range(len(data) - 2):
+        assert await heard_in_pieces([data[:at], data[at : at + 2], data[at + 2 :]]) == [b"1 later", b"2 body"]
 
 
 @in_a_loop
@@ -117,6 +119,12 @@ async def test_a_response_that_is_made_after_its_connection_was_aborted_is_not_w
     await driven.serve()
     assert driven.wires[0].written == b""
     await driven.end()
+
+
+@in_a_loop
+async def test_a_line_without_a_version_is_refused_wherever_the_reads_end() -> None:
+    for at in range(len(b"GET /fast\r\n")):
+        assert await heard_in_pieces([b"GET /fast\r\n"[:at], b"GET /fast\r\n"[at:]]) == [REFUSED]
 
 
 def test_the_long_run_finds_nothing_in_its_first_plays() -> None:

@@ -13,8 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.recordings import recordings
 from tests.server.connections import REVIEW
-from tests.server.harness import PATIENCE, client_context, make_certificates, wait_until
+from tests.server.harness import PATIENCE, client_context, make_certificates, running, wait_until
+from webhook.api.request import MAX_REQUEST
+from webhook.api.review import OPENING
+from webhook.server.settings import Guards
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "flask.md").read_text()
 BODY = REVIEW.partition(b"\r\n\r\n")[2]
@@ -79,6 +83,46 @@ def test_reviews_are_evaluated_by_the_policy_of_the_variable(service: tuple[int,
 )
 def test_the_other_routes(service: tuple[int, Path], method: str, path: str, status: int) -> None:
     assert ask(service, method, path)[0] == status
+
+
+def test_every_recorded_review_gets_the_bytes_of_our_own_server(service: tuple[int, Path], tmp_path: Path) -> None:
+    make_certificates(tmp_path)
+    with running(tmp_path, policy="strict") as ours:
+        for recording in recordings():
+            # Some texts say how long ago something was.
+            same = (
+                ask(service, "POST", "/validate?timeout=10s", recording.body) == ours.post(recording.body)
+                for _ in range(3)
+            )
+            assert any(same), recording.file
+
+
+@pytest.mark.parametrize(
+    ("size", "beginning", "status"),
+    [
+        pytest.param(MAX_REQUEST, b"{ ", 400, id="any form up to the size of a request"),
+        pytest.param(MAX_REQUEST + 1, b"{ ", 413, id="another form"),
+        pytest.param(MAX_REQUEST + 1, OPENING, 400, id="the form of an API server"),
+    ],
+)
+def test_sizes_are_limited_as_on_our_own_server(
+    service: tuple[int, Path], tmp_path: Path, size: int, beginning: bytes, status: int
+) -> None:
+    assert ask(service, "POST", "/validate", beginning.ljust(size))[0] == status
+    make_certificates(tmp_path)
+    with running(tmp_path) as ours:
+        assert ours.post(beginning.ljust(size), "/validate")[0] == status
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_is_sent(service: tuple[int, Path]) -> None:
+    port, directory = service
+    context = client_context(directory / "ca.crt")
+    connection = http.client.HTTPSConnection("localhost", port, timeout=PATIENCE, context=context)
+    connection.putrequest("POST", "/validate")
+    connection.putheader("Content-Length", str(Guards().max_body + 1))
+    connection.endheaders()
+    assert connection.getresponse().status == 413
+    connection.close()
 
 
 def _answers(port: int, directory: Path) -> bool:

@@ -3,17 +3,14 @@
 from typing import Any
 
 from tests.factories import NOW, Document, Tweak, make_review, put, to_bytes
-from tests.observations.events import make_event
-from webhook.observations.observation import Item, Observation, Source
-from webhook.observations.values_of import observe
-
-SOURCE = Source("in", 1)
+from tests.inputs.events import make_event
+from tests.inputs.reading import read
+from webhook.inputs.items import Item, LogEnd, Observation
 
 
 def item(document: Document, received: int | None = None) -> Item:
     """What the reader makes of a document that says something of leases."""
-    found = observe(to_bytes(document), b"", SOURCE, received)
-    assert found is not None
+    (found,) = (one for one in read("in", [to_bytes(document)], received) if not isinstance(one, LogEnd))
     return found
 
 

@@ -5,18 +5,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.factories import HOLDER, KEEPER, NOW, Document, Tweak, drop, make_entry, make_lease, make_user, put
-from tests.observations.events import make_event, watched
+from tests.inputs.events import make_event, watched
 from tests.suggestions.seen import annotated, audited, item, reviewed
 from webhook.evaluate import evaluate
-from webhook.observations.observation import Item, LogEnd, Observation
+from webhook.inputs.items import Item, LogEnd, Observation
 from webhook.policy.model import Policy
 from webhook.policy.parse import parse
-from webhook.rules.binding import Binding
-from webhook.rules.mode import Mode
+from webhook.rules.holders import Binding
+from webhook.rules.rule import Mode
 from webhook.suggestions import bindings as module
-from webhook.suggestions import lease_use
+from webhook.suggestions import evidence
 from webhook.suggestions.bindings import Bindings
-from webhook.suggestions.suspicion import Suspicions
+from webhook.suggestions.evidence import Suspicions
 
 LONG_AGO = "2025-11-20T10:00:00Z"
 INTRUDER = "system:serviceaccount:other:intruder"
@@ -231,7 +231,7 @@ def test_a_refused_steal_is_called_an_attack() -> None:
 @pytest.mark.parametrize(
     ("tweak", "said"),
     [
-        (put("user.username", "k*m"), "left out: k*m on shop/checkout: a policy cannot say this name"),
+        (put("user.username", "k*m"), "left out: k*m on shop/checkout: this user name cannot be expressed in a policy"),
         (put("objectRef.name", "a b"), "no binding for shop/a b: no lease can have this name"),
         (put("objectRef.namespace", "a.b"), "no binding for a.b/checkout: no lease can have this name"),
     ],
@@ -245,12 +245,12 @@ def test_a_name_that_a_policy_cannot_say_is_left_out(tweak: Tweak, said: str) ->
 def test_a_holder_that_a_policy_cannot_say_is_left_out() -> None:
     text = suggested(written("kim", "", "a*"), written("kim", "", "b"))
     assert only(text).holders == ("b",)
-    assert "left out: holder a* of shop/checkout: a policy cannot say it" in comments(text)
+    assert "left out: holder a* of shop/checkout: it cannot be expressed in a policy" in comments(text)
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_LEASES", 2)
-    monkeypatch.setattr(lease_use, "MOST_HOLDERS", 1)
+    monkeypatch.setattr(evidence, "MAX_HOLDERS", 1)
     text = suggested(*(audited("update", name=name) for name in "abca"))
     assert [name for _, name in bound(text)] == ["a", "b"]
     assert "not seen: 1 writes to more than 2 leases" in comments(text)

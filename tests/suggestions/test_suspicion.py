@@ -3,13 +3,13 @@
 import pytest
 
 from tests.factories import NOW, Tweak, make_entry, make_lease, make_review, put
-from tests.observations.events import make_event
+from tests.inputs.events import make_event
 from tests.recordings import FOLDER
 from tests.suggestions.seen import annotated, audited, item, reviewed
-from webhook.cli.observed import observe_all
-from webhook.observations.observation import Item, Observation, Origin
-from webhook.suggestions.evidence import Evidence, Extent
-from webhook.suggestions.suspicion import TOOK, Suspicions, denied_by, strict
+from webhook.api.times import DAY
+from webhook.cli.reading import observe_all
+from webhook.inputs.items import InputKind, Item, LogEnd, Observation
+from webhook.suggestions.evidence import TOOK, Coverage, Evidence, Suspicions, denied_by, strict
 
 
 def suspicions(*items: Item) -> list[tuple[str, ...]]:
@@ -53,11 +53,11 @@ def test_a_steal_shows_in_a_log_beside_a_watch_of_the_same_writes() -> None:
     directory = FOLDER.parent / "incidents" / "lease-stolen"
     follower = Suspicions(NOW)
     found = [
-        (one.origin, one.writer.name if one.writer else "")
+        (one.input_kind, one.writer.name if one.writer else "")
         for one in observe_all([str(directory)])
         if isinstance(one, Observation) and one.namespace == "invoices" and follower.of(one)
     ]
-    assert found == [(Origin.WATCH, ""), (Origin.AUDIT_LOG, "invoices/migration")]
+    assert found == [(InputKind.AUDIT_LOG, "invoices/migration")]
 
 
 def test_a_review_is_evaluated_when_it_was_made() -> None:
@@ -85,7 +85,7 @@ def test_evidence_adds_up() -> None:
 
 
 def test_an_input_of_objects_has_no_times() -> None:
-    extent = Extent()
+    extent = Coverage()
     extent.observe(item(make_lease()))
     extent.observe(item({"kind": "Pod", "apiVersion": "v1"}))
     assert [*extent.blind_spots()] == [
@@ -93,3 +93,13 @@ def test_an_input_of_objects_has_no_times() -> None:
         "when it happened: the input has no times",
     ]
     assert extent.all.text("object") == "1 object, in a list of objects"
+
+
+def test_an_input_of_a_week_is_long_enough() -> None:
+    extent = Coverage()
+    extent.observe(LogEnd(NOW))
+    extent.observe(LogEnd(NOW + 6 * DAY))
+    (too_short,) = extent.blind_spots()
+    assert "in 6 d 0 h, from 2025-11-20T12:00:00Z to 2025-11-26T12:00:00Z" in too_short
+    extent.observe(LogEnd(NOW + 7 * DAY))
+    assert [*extent.blind_spots()] == []

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from tests.history.observing import observe_all
-from webhook.api.micro_time import parse
-from webhook.cli.in_time_order import in_order_of_time
-from webhook.cli.observed import inputs
-from webhook.rules.times import SECOND
-from webhook.timeline.builder import TimelineBuilder
+from webhook.api.times import SECOND, parse
+from webhook.history.merge import Merged
+from webhook.inputs.files import inputs
+from webhook.timeline.lanes import TimelineBuilder
 from webhook.timeline.model import Lane, MarkKind, SpanKind, Timeline
-from webhook.timeline.page_data import page_data
+from webhook.timeline.page import page_data
 from webhook.timeline.summary import gaps
 
 FOLDER = Path("tests/data/incidents")
@@ -51,10 +50,10 @@ MARKED = {
 @cache
 def timeline_of(incident: str, files: tuple[str, ...]) -> Timeline:
     builder = TimelineBuilder(LATEST)
-    items = in_order_of_time(inputs([str(FOLDER / incident / file) for file in files]), LATEST)
+    items = Merged(inputs([str(FOLDER / incident / file) for file in files]), LATEST)
     observe_all(builder, items)
-    assert builder.reach.until is not None
-    return builder.timeline(builder.reach.until)
+    assert builder.bounds.until is not None
+    return builder.timeline(builder.bounds.until)
 
 
 def truth_of(incident: str) -> dict[str, Any]:

@@ -8,16 +8,23 @@ from hypothesis import strategies as st
 
 from tests.history.fake_server import SECOND, START, FakeServer
 from tests.history.observing import observe_all
-from webhook.history.tenure import Handover, Tenure
-from webhook.observations.reader import read
-from webhook.timeline.builder import TimelineBuilder
-from webhook.timeline.clipping import clipped
-from webhook.timeline.marks import MarkRecord, aggregated, runs
+from tests.inputs.reading import read
+from webhook.history.events import Handover, Tenure
+from webhook.timeline.downsampling import (
+    MAX_BUCKETS,
+    MarkRecord,
+    SpanRecord,
+    TickRecord,
+    aggregated,
+    clipped,
+    fitted,
+    merged,
+    merged_buckets,
+    runs,
+)
+from webhook.timeline.lanes import TimelineBuilder
 from webhook.timeline.model import Bucket, Lane, Mark, MarkKind, Span, SpanKind, Ticks, Timeline
-from webhook.timeline.page_data import page_data
-from webhook.timeline.spans import SpanRecord, merged
-from webhook.timeline.thinning import fitted
-from webhook.timeline.ticks import MOST_BUCKETS, TickRecord, folded
+from webhook.timeline.page import page_data
 
 LATEST = START + 365 * 24 * 3600 * SECOND
 
@@ -58,8 +65,8 @@ def played(steps: list[tuple[str, str, int]]) -> FakeServer:
 def timeline_of(text: bytes) -> Timeline:
     builder = TimelineBuilder(LATEST)
     observe_all(builder, read("in", [text]))
-    assert builder.reach.until is not None
-    return builder.timeline(builder.reach.until)
+    assert builder.bounds.until is not None
+    return builder.timeline(builder.bounds.until)
 
 
 def assert_lawful(spans: tuple[Span, ...]) -> None:
@@ -94,7 +101,7 @@ MOMENTS = st.lists(st.integers(0, 10**9), max_size=200).map(sorted)
 @given(MOMENTS, st.integers(1, 50), st.integers(1, 20))
 def test_folding_keeps_the_count_the_order_and_the_ends(moments: list[int], most: int, earlier: int) -> None:
     buckets = [Bucket(-10 * number, -10 * number + 5, number) for number in range(earlier, 0, -1)]
-    found = folded(buckets, moments, most)
+    found = merged_buckets(buckets, moments, most)
     assert len(found) <= max(most, 1)
     assert sum(one.count for one in found) == sum(one.count for one in buckets) + len(moments)
     assert all(before.ends <= after.begins for before, after in pairwise(found))
@@ -109,7 +116,7 @@ def test_renewals_are_all_counted_however_few_are_kept(moments: list[int], most:
     ticks = record.ticks
     assert ticks.count == len(moments)
     assert len(ticks.moments) <= most
-    assert len(ticks.buckets) <= MOST_BUCKETS
+    assert len(ticks.buckets) <= MAX_BUCKETS
 
 
 KINDS = st.sampled_from([MarkKind.STEAL, MarkKind.DENIED, MarkKind.EDIT])

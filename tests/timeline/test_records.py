@@ -4,24 +4,22 @@ import json
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
 from tests.factories import changed, make_lease, put
 from tests.history.fake_server import SECOND, START, FakeServer
 from tests.history.observing import observe_all
-from webhook.api.managed_fields import Entry
-from webhook.api.micro_time import canonical, canonical_seconds
+from tests.inputs.reading import read
+from webhook.api.managed_fields import Entry, entries_of
 from webhook.api.objects import LeaseSpec
-from webhook.history.tenure import Handover, Tenure
-from webhook.live.presence import Presence
-from webhook.observations.observation import Act, Fenced, LogEnd, Observation, Origin, Source, Writer
-from webhook.observations.reader import read
-from webhook.timeline.builder import TimelineBuilder
-from webhook.timeline.edits import edit_of
-from webhook.timeline.forged import is_plain_renewal
+from webhook.api.times import canonical, canonical_seconds
+from webhook.history.events import Handover, Tenure, edit_of
+from webhook.history.forged import is_plain_renewal
+from webhook.inputs.items import Act, Fenced, InputKind, LogEnd, Observation, Place, Writer
+from webhook.live.feed import Presence
+from webhook.timeline.downsampling import SpanRecord, merged, merged_buckets
+from webhook.timeline.lanes import TimelineBuilder
 from webhook.timeline.model import Bucket, Lane, MarkKind, Span, SpanKind, Timeline
-from webhook.timeline.reach import Reach
-from webhook.timeline.spans import SpanRecord, merged
-from webhook.timeline.ticks import folded
 
 LATEST = START + 3600 * SECOND
 
@@ -83,7 +81,7 @@ def built(*values: dict[str, Any]) -> Timeline:
     builder = TimelineBuilder(LATEST)
     text = b"".join(json.dumps(value, separators=(",", ":")).encode() + b"\n" for value in values)
     observe_all(builder, read("in", [text]))
-    return builder.timeline(builder.reach.until or LATEST)
+    return builder.timeline(builder.bounds.until or LATEST)
 
 
 def the_candidate(timeline: Timeline) -> Lane:
@@ -104,8 +102,8 @@ def test_the_life_of_a_candidate() -> None:
         event("update", candidate(2, pingTime=canonical(at(3))), 3),
         event("update", candidate(4, pingTime=canonical(at(3)), binaryVersion="1.38.0"), 4),
         event("update", None, 5, 403),
+        event("update", None, 5.5),
         event("delete", None, 6),
-        event("update", None, 7),
     )
     one = the_candidate(timeline)
     created, pinged, edit, denied, deleted = one.marks
@@ -171,7 +169,7 @@ def test_a_review_of_a_candidate_says_what_it_was_before() -> None:
 
 
 def test_leases_beyond_the_most_are_counted() -> None:
-    builder = TimelineBuilder(LATEST, most_lanes=1)
+    builder = TimelineBuilder(LATEST, max_lanes=1)
     server = FakeServer()
     for name in "abc":
         server.elector(name, f"shop/{name}").take()
@@ -187,11 +185,16 @@ def test_leases_beyond_the_most_are_counted() -> None:
 
 def test_leases_that_were_only_asked_for_have_no_lane() -> None:
     """Anyone may ask for any name: names that no lease has would take the place of real ones."""
-    builder = TimelineBuilder(LATEST, most_lanes=1)
+    builder = TimelineBuilder(LATEST, max_lanes=1)
     for name in ("typo", "guess"):
         builder.observe(
             Observation(
-                source=Source("in", 1), origin=Origin.AUDIT_LOG, act=Act.READ, kind="Lease", namespace="shop", name=name
+                place=Place("in", 1),
+                input_kind=InputKind.AUDIT_LOG,
+                act=Act.READ,
+                kind="Lease",
+                namespace="shop",
+                name=name,
             )
         )
     assert builder.is_empty
@@ -226,7 +229,7 @@ def test_a_log_without_leases_that_ends_reaches_its_end() -> None:
     builder = TimelineBuilder(LATEST)
     builder.observe(LogEnd(at(5)))
     builder.observe(LogEnd(LATEST + SECOND))
-    assert builder.reach.until == LATEST
+    assert builder.bounds.until == LATEST
     assert builder.is_empty
 
 
@@ -234,20 +237,25 @@ def test_a_request_for_many_leases_says_nothing_of_one() -> None:
     builder = TimelineBuilder(LATEST)
     builder.observe(
         Observation(
-            source=Source("in", 1), origin=Origin.AUDIT_LOG, act=Act.COLLECTION, kind="Lease", namespace="shop", name=""
+            place=Place("in", 1),
+            input_kind=InputKind.AUDIT_LOG,
+            act=Act.COLLECTION,
+            kind="Lease",
+            namespace="shop",
+            name="",
         )
     )
     assert builder.is_empty
 
 
 def test_fences_of_many_leases_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.timeline.fenced.MOST_FENCES", 2)
+    monkeypatch.setattr("webhook.timeline.lanes.MAX_FENCES", 2)
     builder = TimelineBuilder(LATEST)
     for number in range(5):
         for name in (f"lease-{number}", ""):
             builder.observe(
                 Fenced(
-                    source=Source("in", number),
+                    place=Place("in", number),
                     at=at(number),
                     fence=f"fence-{number}",
                     namespace="shop" if name else "",
@@ -356,15 +364,9 @@ def test_many_inputs_about_one_lease_are_remembered_one_by_one() -> None:
     for number, item in enumerate(read("in", [server.watch()])):
         assert isinstance(item, Observation)
         renamed = {name: getattr(item, name) for name in item.__struct_fields__}
-        builder.observe(Observation(**{**renamed, "source": Source(f"file-{number}", 1)}))
+        builder.observe(Observation(**{**renamed, "place": Place(f"file-{number}", 1)}))
     (lane,) = builder.timeline(at(30)).lanes
     assert lane.ticks.count == 15
-
-
-def test_a_reach_of_what_has_no_time_is_nothing() -> None:
-    reach = Reach()
-    reach.seen(Act.STORED, Origin.DUMP, None)
-    assert (reach.until, reach.begins(7)) == (None, 7)
 
 
 def test_spans_that_do_not_exist_cannot_be_late() -> None:
@@ -383,7 +385,7 @@ def test_spans_that_do_not_exist_cannot_be_late() -> None:
 def test_few_spans_and_few_renewals_stay_as_they_are() -> None:
     spans = [Span(SpanKind.HELD, 0, 1), Span(SpanKind.HELD, 1, 2)]
     assert merged(spans, 2) == spans
-    assert folded([], [1, 2], 2) == [Bucket(1, 1, 1), Bucket(2, 2, 1)]
+    assert merged_buckets([], [1, 2], 2) == [Bucket(1, 1, 1), Bucket(2, 2, 1)]
 
 
 OWNED: dict[str, Any] = {"f:spec": {"f:renewTime": {}, "f:holderIdentity": {}}}
@@ -391,7 +393,14 @@ OTHER: dict[str, Any] = {"f:metadata": {"f:labels": {"f:a": {}}}}
 
 
 def entry(manager: str, second: int, fields: dict[str, Any] = OWNED) -> Entry:
-    return Entry(manager, "Update", "coordination.k8s.io/v1", "", f"2026-01-01T00:00:{second:02d}Z", fields)
+    document = {
+        "manager": manager,
+        "operation": "Update",
+        "apiVersion": "coordination.k8s.io/v1",
+        "time": f"2026-01-01T00:00:{second:02d}Z",
+        "fieldsV1": fields,
+    }
+    return entries_of(Raw(json.dumps([document]).encode()))[0]
 
 
 OLD = [entry("operator", 1), entry("kubectl", 1, OTHER)]
@@ -413,12 +422,12 @@ def test_a_plain_renewal_dates_one_owner_again(new: list[Entry], is_plain: bool)
 
 
 def test_so_many_objects_of_a_watch_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.live.presence.MOST_OBJECTS", 2)
+    monkeypatch.setattr("webhook.live.feed.MAX_OBJECTS", 2)
     presence = Presence()
 
     def seen(name: str, act: Act = Act.STORED) -> None:
         item = Observation(
-            source=Source("watch", 1), origin=Origin.WATCH, act=act, kind="Lease", namespace="shop", name=name
+            place=Place("watch", 1), input_kind=InputKind.WATCH, act=act, kind="Lease", namespace="shop", name=name
         )
         presence.seen("watch", item)
 

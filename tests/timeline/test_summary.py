@@ -1,6 +1,7 @@
 """The sentences about one lane: who led, and the longest time without a leader with its reason."""
 
 import pytest
+from msgspec.structs import replace
 
 from tests.timeline.election_samples import NOON, SECOND
 from webhook.timeline.model import Bucket, Lane, Mark, MarkKind, Span, SpanKind, Ticks
@@ -20,10 +21,10 @@ def lane(*spans: Span, ticks: Ticks = RENEWALS, marks: tuple[Mark, ...] = (TAKEN
 
 def test_an_expired_lease_had_no_leader_since_its_last_renewal_at_most() -> None:
     assert longest_gap(lane(FIRST, OVERDUE, SECOND_HOLDER), END) == Gap(
-        NOON + 60 * SECOND, NOON + 77 * SECOND, "a", expired=True, next_holder="b", least=5 * SECOND, most=17 * SECOND
+        NOON + 60 * SECOND, NOON + 77 * SECOND, "a", expired=True, next_holder="b", is_bound=True
     )
     assert summary(lane(FIRST, OVERDUE, SECOND_HOLDER), END) == (
-        "a led, then b from 12:01:17Z. Longest time without a leader: 5 s to 17 s; "
+        "a led, then b from 12:01:17Z. Longest time without a leader: up to 17 s; "
         "a renewed it last at 12:01:00Z, and b took it at 12:01:17Z."
     )
 
@@ -58,7 +59,7 @@ def test_times_have_tenths_as_lengths_have() -> None:
     )
 
 
-def test_without_a_last_renewal_there_is_no_most() -> None:
+def test_without_a_last_renewal_the_time_is_exact() -> None:
     (gap,) = gaps(lane(OVERDUE, SECOND_HOLDER, ticks=Ticks()), END)
     assert gap.in_words == "2 s"
 
@@ -77,7 +78,7 @@ def test_overdue_and_then_deleted_is_one_time_without_a_leader() -> None:
     deleted = Span(SpanKind.LEADERLESS, NOON + 77 * SECOND, None)
     (gap,) = gaps(lane(FIRST, OVERDUE, deleted), END)
     assert (gap.begins, gap.ends, gap.is_open) == (NOON + 60 * SECOND, END, True)
-    assert "No one has led for 8 min 48 s to 9 min 0 s: a renewed it last at 12:01:00Z" in summary(
+    assert "No one has led for up to 9 min 0 s: a renewed it last at 12:01:00Z" in summary(
         lane(FIRST, OVERDUE, deleted), END
     )
 
@@ -85,7 +86,7 @@ def test_overdue_and_then_deleted_is_one_time_without_a_leader() -> None:
 def test_a_holder_that_renews_late_keeps_it() -> None:
     again = Span(SpanKind.HELD, NOON + 77 * SECOND, None, "a")
     assert summary(lane(FIRST, OVERDUE, again), END) == (
-        "a led. Longest time without a leader: up to 7 s; a renewed it last at 12:01:00Z, and again at 12:01:17Z."
+        "a led. Longest time without a leader: up to 17 s; a renewed it last at 12:01:00Z, and again at 12:01:17Z."
     )
 
 
@@ -130,3 +131,11 @@ def test_steals_are_named() -> None:
 def test_a_candidate_is_no_leader() -> None:
     offered = Lane("LeaseCandidate", "shop", "a", None, (Span(SpanKind.OFFERED, NOON, None, "a"),))
     assert summary(offered, END) == "A candidate from 12:00:00Z."
+
+
+def test_one_moment_is_not_a_history() -> None:
+    one = lane(FIRST)
+    assert summary(one, END) == "a led. It always had a leader."
+    assert summary(replace(one, is_moment=True), END).endswith(
+        "The input shows one moment only, not what happened before."
+    )

@@ -8,11 +8,12 @@ import pytest
 
 from tests.history.fake_server import SECOND, START, FakeServer, together
 from tests.history.observing import observe_all
-from webhook.cli.in_time_order import in_order_of_time
-from webhook.cli.observed import Input
-from webhook.observations.reader import read
+from tests.inputs.reading import read
+from webhook.history.merge import Merged
+from webhook.inputs.files import Input
 from webhook.rules.registry import RULES
-from webhook.timeline.builder import TimelineBuilder
+from webhook.timeline.downsampling import MAX_MARKS
+from webhook.timeline.lanes import TimelineBuilder
 from webhook.timeline.model import Lane, Mark, MarkKind, SpanKind, Timeline
 
 LATEST = START + 365 * 24 * 3600 * SECOND
@@ -24,9 +25,9 @@ def timeline_of(*texts: bytes) -> Timeline:
     names = [f"in-{number}" for number in range(len(texts))]
     inputs = [Input(name, partial(read, name, [text])) for name, text in zip(names, texts, strict=True)]
     builder = TimelineBuilder(LATEST)
-    observe_all(builder, in_order_of_time(inputs, LATEST))
-    assert builder.reach.until is not None
-    return builder.timeline(builder.reach.until)
+    observe_all(builder, Merged(inputs, LATEST))
+    assert builder.bounds.until is not None
+    return builder.timeline(builder.bounds.until)
 
 
 def of_watch(server: FakeServer) -> Timeline:
@@ -353,9 +354,9 @@ def test_a_fenced_write_without_a_lease_is_placed_by_its_fence_or_counted() -> N
     server = FakeServer()
     server.elector("a", "shop/db").lead(10)
     missing = f"{DENIED}failed to configure binding: no params found (fence db)"
-    fence_event(server, missing)
-    fence_event(server, DENIED + HELD)
-    fence_event(server, missing)
+    for message in (missing, DENIED + HELD, missing):
+        server.wait(1)
+        fence_event(server, message)
     timeline = of_log(server)
     (lane,) = timeline.lanes
     assert [mark.kind for mark in lane.marks].count(MarkKind.FENCED) == 2
@@ -394,7 +395,7 @@ def test_a_dump_shows_what_is_held_and_what_is_overdue() -> None:
     together(40, m)
     builder = TimelineBuilder(LATEST)
     observe_all(builder, read("dump", [server.dump()]))
-    assert builder.reach.until is None
+    assert builder.bounds.until is None
     db, mail = builder.timeline(server.now).lanes
     assert spans(db) == [("held", "a_1", 0.0, 35.0), ("overdue", "a_1", 35.0, None)]
     assert spans(mail) == [("held", "m_1", 0.0, None)]
@@ -413,3 +414,24 @@ def test_a_stamp_of_the_future_moves_nothing_beyond_the_present() -> None:
     assert timeline.ends <= LATEST
     assert all((span.ends or 0) <= LATEST for lane in timeline.lanes for span in lane.spans)
     assert timeline.lanes[0].spans[-1].kind is SpanKind.HELD
+
+
+def test_an_edit_of_a_lease_that_nobody_holds_is_no_mark() -> None:
+    server = FakeServer()
+    server.write("shop/db", {"leaseTransitions": 1}, "kubectl-create", "alice", "")
+    server.wait(2)
+    server.write("shop/db", {"leaseTransitions": 5}, "kubectl-patch", "alice", "")
+    (lane,) = of_log(server).lanes
+    assert [kind for kind, _ in marks(lane)] == ["created"]
+
+
+def test_of_more_marks_than_are_kept_the_oldest_are_counted() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.take()
+    for _ in range(MAX_MARKS + 1):
+        server.wait(0.002)
+        a.fail(403, "no")
+    (lane,) = of_log(server).lanes
+    assert sum(mark.count for mark in lane.marks if mark.kind is MarkKind.DENIED) == MAX_MARKS + 1
+    assert any(mark.count > 1 for mark in lane.marks)

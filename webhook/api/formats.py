@@ -12,9 +12,9 @@ from typing import Final
 Messages = tuple[str, ...]
 Format = Callable[[str], Messages]
 
-RIGHT: Final[Messages] = ()
-LONGEST_NAME: Final = 253
-LONGEST_LABEL: Final = 63
+VALID: Final[Messages] = ()
+MAX_NAME: Final = 253
+MAX_LABEL: Final = 63
 EMPTY: Final = "must be non-empty"
 
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -36,9 +36,9 @@ _WITH_DOTS: Final = f"must consist of alphanumeric characters, '-', '_' or '.', 
 
 def dns_label(value: str) -> Messages:
     """A DNS-1123 label, the form of a namespace's name."""
-    if len(value) <= LONGEST_LABEL and _is_label(value):
-        return RIGHT
-    found = _too_long(value, LONGEST_LABEL, "characters")
+    if len(value) <= MAX_LABEL and _is_label(value):
+        return VALID
+    found = _too_long(value, MAX_LABEL, "characters")
     if _is_subdomain(value):
         return (*found, "must not contain dots") if "." in value else found
     words = (
@@ -49,7 +49,7 @@ def dns_label(value: str) -> Messages:
 
 def dns_subdomain(value: str, unit: str = "characters") -> Messages:
     """A DNS-1123 subdomain, the form of a Lease's name; `unit` names what the length counts."""
-    found = _too_long(value, LONGEST_NAME, unit)
+    found = _too_long(value, MAX_NAME, unit)
     if _is_subdomain(value):
         return found
     words = (
@@ -67,7 +67,7 @@ def dns_subdomain_prefix(value: str) -> Messages:
 
 def config_map_key(value: str) -> Messages:
     """A key of a ConfigMap, the form of a LeaseCandidate's name, whole or generated."""
-    found = _too_long(value, LONGEST_NAME, "characters")
+    found = _too_long(value, MAX_NAME, "characters")
     if not _CONFIG_KEY_PATTERN.fullmatch(value):
         words = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
         found = (*found, _unlike(words, _CONFIG_KEY, "key.name", "KEY_NAME", "key-name"))
@@ -84,23 +84,23 @@ def path_segment(value: str) -> Messages:
 def path_segment_prefix(value: str) -> Messages:
     """The beginning of a generated name that fits into one segment of a URL's path."""
     if "/" not in value and "%" not in value:
-        return RIGHT
+        return VALID
     return tuple(f"may not contain '{mark}'" for mark in "/%" if mark in value)
 
 
 def qualified_name(value: str) -> Messages:
     """A name with an optional DNS subdomain before a slash, the form of label keys, finalizers and strategies."""
-    if len(value) <= LONGEST_LABEL and _QUALIFIED_PATTERN.fullmatch(value):
-        return RIGHT
+    if len(value) <= MAX_LABEL and _QUALIFIED_PATTERN.fullmatch(value):
+        return VALID
     prefix, slash, name = value.rpartition("/")
     if "/" in prefix:
         words = _unlike(f"a valid label key {_WITH_DOTS}", _KEY, "MyName", "my.name", "123-abc")
         return (f"{words} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",)
-    found = RIGHT
+    found = VALID
     if slash:
         wrong_prefix = dns_subdomain(prefix, "bytes") if prefix else (EMPTY,)
         found = tuple(f"prefix part {message}" for message in wrong_prefix)
-    wrong_name = _too_long(name, LONGEST_LABEL, "bytes") if name else (EMPTY,)
+    wrong_name = _too_long(name, MAX_LABEL, "bytes") if name else (EMPTY,)
     if not _KEY_PATTERN.fullmatch(name):
         wrong_name = (*wrong_name, _unlike(_WITH_DOTS, _KEY, "MyName", "my.name", "123-abc"))
     return (*found, *(f"name part {message}" for message in wrong_name))
@@ -114,7 +114,7 @@ def annotation_key(value: str) -> Messages:
 
 def label_value(value: str) -> Messages:
     """The value of a label; it may be empty."""
-    found = _too_long(value, LONGEST_LABEL, "bytes")
+    found = _too_long(value, MAX_LABEL, "bytes")
     if _LABEL_VALUE_PATTERN.fullmatch(value):
         return found
     words = f"a valid label must be an empty string or {_WITH_DOTS.removeprefix('must ')}"
@@ -141,7 +141,7 @@ def _is_label(value: str) -> bool:
 
 
 def _too_long(value: str, longest: int, unit: str) -> Messages:
-    return (f"must be no more than {longest} {unit}",) if byte_length(value) > longest else RIGHT
+    return (f"must be no more than {longest} {unit}",) if byte_length(value) > longest else VALID
 
 
 def _unlike(words: str, pattern: str, *examples: str) -> str:

@@ -4,9 +4,13 @@ Times stay text here: a webhook is shown years -0001 and 10000, which rules must
 Explicit null and an absent key are one value, as in Go, so every field may be None.
 """
 
-from typing import Annotated, Final
+from functools import cache
+from typing import Annotated, Any, Final, cast, get_args
 
-from msgspec import Meta, Raw, Struct, field
+import msgspec
+from msgspec import Meta, Raw, Struct, UnsetType, field
+
+from webhook.api.field import located
 
 Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
@@ -113,3 +117,114 @@ class LeaseCandidate(Struct, frozen=True, gc=False, rename="camel"):
 
 FORMS: Final[dict[str, type[Lease] | type[LeaseCandidate]]] = {"Lease": Lease, "LeaseCandidate": LeaseCandidate}
 """By kind."""
+
+
+def _sound(form: type[Struct], changed: dict[str, tuple[Any, Any]], *, strict: bool) -> Any:  # noqa: ANN401 - a class
+    fields = [(name, kind, default) for name, (kind, default) in changed.items()]
+    return msgspec.defstruct(
+        f"Sound{form.__name__}",
+        fields,
+        bases=(form,),
+        frozen=True,
+        gc=False,
+        rename="camel",
+        forbid_unknown_fields=strict,
+    )
+
+
+def _sound_spec(form: type[Struct]) -> Any:  # noqa: ANN401 - a class
+    # Defaults are not decoded, and null is refused.
+    changed = {one.name: (get_args(one.type)[0], None) for one in msgspec.structs.fields(form)}
+    return _sound(form, changed, strict=True)
+
+
+def _sound_object(form: type[Struct], spec: Any) -> Any:  # noqa: ANN401 - classes
+    names = {"metadata_or_none": "metadata", "spec_or_none": "spec"}
+    kinds = {"metadata_or_none": (ObjectMeta, NO_METADATA), "spec_or_none": (spec, spec())}
+    return _sound(
+        form, {name: (kind, field(default=one, name=names[name])) for name, (kind, one) in kinds.items()}, strict=False
+    )
+
+
+SoundLeaseSpec: Final = _sound_spec(LeaseSpec)
+SoundCandidateSpec: Final = _sound_spec(LeaseCandidateSpec)
+SoundLease: Final = _sound_object(Lease, SoundLeaseSpec)
+SoundCandidate: Final = _sound_object(LeaseCandidate, SoundCandidateSpec)
+"""The objects of a sound review: no field of spec is unknown and none is null, so what is None was absent."""
+
+
+class WrongTypesError(ValueError):
+    """Values of wrong types: `problems` are (problem, path) in msgspec's words, the first one of each field."""
+
+    def __init__(self, problems: list[tuple[str, str]]) -> None:
+        super().__init__(*problems[0])
+        self.problems = problems
+
+
+_FOREIGN: Final = {
+    "v1alpha1": "spec.strategy",
+    "v1alpha2": "spec.preferredStrategies",
+    "v1beta1": "spec.preferredStrategies",
+}
+"""The field of a LeaseCandidate that each version does not have: an unknown field there, whatever its type."""
+
+_INNER: Final[dict[tuple[type[Struct], str], type[Struct]]] = {
+    (Lease, "metadata"): ObjectMeta,
+    (Lease, "spec"): LeaseSpec,
+    (LeaseCandidate, "metadata"): ObjectMeta,
+    (LeaseCandidate, "spec"): LeaseCandidateSpec,
+}
+_decoders: Final = {kind: msgspec.json.Decoder(form) for kind, form in FORMS.items()}
+
+
+def decode_object(kind: str, document: Raw | bytes, version: str = "") -> Lease | LeaseCandidate:
+    """Decode a Lease or LeaseCandidate; `version` may be "" if it is not known.
+
+    Raises:
+        WrongTypesError: values have wrong types.
+        msgspec.DecodeError: the text is not JSON.
+        RecursionError: it nests too deeply.
+
+    """
+    try:
+        return _decoders[kind].decode(document)
+    except msgspec.ValidationError as error:
+        first = located(error)
+    foreign = _FOREIGN.get(version, "") if kind == "LeaseCandidate" else ""
+    problems: list[tuple[str, str]] = []
+    found = _by_pieces(FORMS[kind], bytes(document), "", foreign, problems) if first[1] else None
+    # If a key appears twice, the decoder refuses the first one, although only the last one counts.
+    if found is None or problems or not (foreign and first[1].startswith(foreign)):
+        raise WrongTypesError(problems or [first])
+    return cast("Lease | LeaseCandidate", found)
+
+
+def _by_pieces(form: type[Struct], document: bytes, path: str, foreign: str, problems: list[tuple[str, str]]) -> Any:  # noqa: ANN401 - of that form
+    """Decode each field by itself, because a decoder stops at the first wrong type; the `foreign` field is left out."""
+    pieces, decoders = _plan(form)
+    known = pieces.decode(document)
+    values = {}
+    for field_, (name, decoder) in decoders.items():
+        piece = getattr(known, field_)
+        if not isinstance(piece, Raw) or f"{path}{name}" == foreign:
+            continue
+        text, inner = bytes(piece), _INNER.get((form, name))
+        if inner and text.startswith(b"{"):
+            values[field_] = _by_pieces(inner, text, f"{path}{name}.", foreign, problems)
+            continue
+        try:
+            values[field_] = decoder.decode(text)
+        except msgspec.ValidationError as error:
+            problem, inside = located(error)
+            dot = "." if inside and not inside.startswith("[") else ""
+            problems.append((problem, f"{path}{name}{dot}{inside}"))
+    return form(**values)
+
+
+@cache
+def _plan(form: type[Struct]) -> tuple[msgspec.json.Decoder[Any], dict[str, tuple[str, msgspec.json.Decoder[Any]]]]:
+    """What decodes a form into its fields as bytes, and by field its name in JSON and its decoder."""
+    fields = msgspec.structs.fields(form)
+    pieces = [(one.name, Raw | UnsetType, field(default=msgspec.UNSET, name=one.encode_name)) for one in fields]
+    made = msgspec.defstruct(f"{form.__name__}Pieces", pieces)
+    return msgspec.json.Decoder(made), {one.name: (one.encode_name, msgspec.json.Decoder(one.type)) for one in fields}

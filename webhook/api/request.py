@@ -1,16 +1,55 @@
-"""The request inside an AdmissionReview, as a frozen value."""
+"""The request inside an AdmissionReview, as a frozen value: what is written, how, and by whom."""
 
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Final
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import astuple
 
-from webhook.api.cached import cached
 from webhook.api.field import FieldError
-from webhook.api.objects import Lease, LeaseCandidate
-from webhook.api.user import NO_USER, UserInfo, user_of
+from webhook.api.formats import MAX_NAME
+from webhook.api.managed_fields import truncate_review
+from webhook.api.objects import (
+    Lease,
+    LeaseCandidate,
+    LeaseCandidateSpec,
+    LeaseSpec,
+    SoundCandidate,
+    SoundLease,
+)
 
 GROUP: Final = "coordination.k8s.io"
+NO_USER: Final = Raw(b"null")
+NO_OBJECT: Final = Raw(b"null")
+
+MAX_REQUEST: Final = 3 * 1024 * 1024
+"""Bytes of a write that an API server takes (kubernetes/apiserver `pkg/server/config.go`, MaxRequestBodyBytes)."""
+
+if TYPE_CHECKING:
+    cached = cached_property
+else:
+
+    class cached:  # noqa: N801 - used as a decorator, like `property`
+        """`functools.cached_property` without its lock.
+
+        Before Python 3.12 the lock costs more than most of these properties do, and one review belongs to one thread.
+        """
+
+        def __init__(self, compute: Callable[[Any], Any]) -> None:
+            self._compute = compute
+            self.__doc__ = compute.__doc__
+
+        def __set_name__(self, owner: type, name: str) -> None:
+            self._name = name
+
+        def __get__(self, instance: object | None, owner: type) -> Any:  # noqa: ANN401 - of the computation
+            if instance is None:
+                return self
+            value = instance.__dict__[self._name] = self._compute(instance)
+            return value
 
 
 class Operation(StrEnum):
@@ -29,20 +68,14 @@ class Resource(StrEnum):
     LEASECANDIDATES = "leasecandidates"
 
 
+_LEASES: Final = Resource.LEASES.value
 KIND_OF: Final = {Resource.LEASES: "Lease", Resource.LEASECANDIDATES: "LeaseCandidate"}
 DECODED_VERSIONS: Final = {
     Resource.LEASES: ("v1", "v1beta1"),
     Resource.LEASECANDIDATES: ("v1beta1", "v1alpha2", "v1alpha1"),
 }
 """The versions that this webhook decodes and evaluates, for Leases more than API servers still serve."""
-
-
-def decodes(group: str | None, version: str | None, resource: str) -> bool:
-    """Whether this webhook decodes the resource in this version."""
-    return group == GROUP and version in _VERSIONS.get(resource, ())
-
-
-_VERSIONS: Final = {resource.value: versions for resource, versions in DECODED_VERSIONS.items()}
+VERSIONS: Final = {resource.value: versions for resource, versions in DECODED_VERSIONS.items()}
 
 
 class Options(Struct, frozen=True, gc=False, rename="camel"):
@@ -58,6 +91,63 @@ class Options(Struct, frozen=True, gc=False, rename="camel"):
 
 
 NO_OPTIONS = Options()
+
+
+class UserInfo(Struct, frozen=True, gc=False):
+    """Who writes, as the API server's authenticator says."""
+
+    username: str = ""
+    groups: tuple[str, ...] = ()
+    extra: dict[str, tuple[str, ...]] = {}
+
+    @property
+    def pod_name(self) -> str:
+        """The pod that the writer's token is bound to, or "" if there is none; a longer text is ignored."""
+        names = self.extra.get("authentication.kubernetes.io/pod-name")
+        return names[0] if names and len(names[0]) <= MAX_NAME else ""
+
+    @property
+    def service_account(self) -> tuple[str, str] | None:
+        """(namespace, name) of a service account, else None."""
+        prefix, _, rest = self.username.partition("system:serviceaccount:")
+        namespace, colon, name = rest.partition(":")
+        return (namespace, name) if not prefix and colon else None
+
+
+class _Nullable(Struct, frozen=True, gc=False):
+    username: str | None = None
+    groups: tuple[str, ...] | None = None
+    extra: dict[str, tuple[str, ...] | None] | None = None
+
+
+_user: Final[msgspec.json.Decoder[_Nullable | None]] = msgspec.json.Decoder(_Nullable | None)
+
+
+def user_of(user_info: Raw) -> UserInfo | None:
+    """Return the writer; None for null and anything unreadable, for which rules about the writer report a finding.
+
+    No authenticator names a writer in more than MAX_REQUEST bytes, so that is unreadable as well.
+    """
+    if memoryview(user_info).nbytes > MAX_REQUEST:
+        return None
+    text = bytes(user_info)
+    return _remembered(text) if len(text) <= _MAX_REMEMBERED else _user_of(text)
+
+
+def _user_of(user_info: bytes) -> UserInfo | None:
+    try:
+        user = _user.decode(user_info)
+    except msgspec.ValidationError:
+        return None
+    if user is None:
+        return None
+    extra = {key: values or () for key, values in user.extra.items()} if user.extra else {}
+    return UserInfo(user.username or "", user.groups or (), extra)
+
+
+_MAX_REMEMBERED: Final = 1024
+# Each client writes often, and the API server says the same of it each time.
+_remembered: Final = lru_cache(maxsize=256)(_user_of)
 
 
 class AdmissionRequest(Struct, frozen=True, dict=True):
@@ -93,6 +183,83 @@ class AdmissionRequest(Struct, frozen=True, dict=True):
         return user_of(self.user_info)
 
     @property
+    def lease_name(self) -> str:
+        """The lease that the write is about: its own name, or the one that a candidate names."""
+        objects = (self.new, self.old)
+        named = [one.spec.lease_name for one in objects if isinstance(one, LeaseCandidate) and one.spec.lease_name]
+        return self.name if self.resource == _LEASES else named[0] if named else ""
+
+    @property
     def is_ours(self) -> bool:
-        """Whether the request is about a resource, in a version, that this webhook decodes."""
-        return self.group == GROUP and self.version in _VERSIONS.get(self.resource, ())
+        """True if the request is about a resource, in a version, that this webhook decodes."""
+        return self.group == GROUP and self.version in VERSIONS.get(self.resource, ())
+
+    @cached
+    def _raw(self) -> tuple[Raw, Raw]:
+        try:
+            request = _review.decode(self.body or b'{"request":{}}').request
+        except RecursionError:
+            request = _review.decode(truncate_review(self.body)).request
+        return request.object, request.old_object
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The bytes of object and of oldObject as the review carries them; at least as many as etcd stores.
+
+        Containers that nest too deeply were removed from the body of a review before.
+        """
+        new, old = self._raw
+        return len(memoryview(new)), len(memoryview(old))
+
+    @property
+    def specs(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """`spec` of object and of oldObject as JSON values; empty if there is none, or it is not an object.
+
+        Of an object that its operation does not use, the type was not checked.
+        """
+        new, old = self._raw
+        return _spec_of(new), {} if self.old is None else _spec_of(old)
+
+    @cached
+    def set_in_spec(self) -> frozenset[str]:
+        """The fields of spec that the write added or changed, as managedFields spells them.
+
+        A null is set: it is the zero time, which is owned. So is a field that is not known here. Of a request without a
+        body only fields that are known count, and null is absent.
+        """
+        new, old = self.new, self.old
+        if new is not None and (not self.body or isinstance(new, SoundLease | SoundCandidate)):
+            before = astuple((old or type(new)()).spec)
+            triples = zip(_FIELDS[isinstance(new, Lease)], astuple(new.spec), before, strict=True)
+            return frozenset([name for name, value, known in triples if value is not None and value != known])
+        spec, known = self.specs
+        return frozenset([f"f:{name}" for name, value in spec.items() if name not in known or known[name] != value])
+
+
+_FIELDS: Final = tuple(
+    tuple(f"f:{name}" for name in spec.__struct_encode_fields__) for spec in (LeaseCandidateSpec, LeaseSpec)
+)
+
+
+class _Request(Struct, frozen=True, gc=False, rename="camel"):
+    object: Raw = NO_OBJECT
+    old_object: Raw = NO_OBJECT
+
+
+class _Review(Struct, frozen=True, gc=False):
+    request: _Request
+
+
+class _Object(Struct, frozen=True, gc=False):
+    spec: dict[str, Any] | None = None
+
+
+_review: Final = msgspec.json.Decoder(_Review)
+_object: Final = msgspec.json.Decoder(_Object)
+
+
+def _spec_of(document: Raw) -> dict[str, Any]:
+    try:
+        return _object.decode(document).spec or {}
+    except msgspec.ValidationError:
+        return {}

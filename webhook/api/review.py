@@ -2,34 +2,92 @@
 
 There are two ways to refuse: a review without a readable uid is a `ReviewError` (an HTTP 4xx, so that failurePolicy
 decides); a review with a uid whose request contradicts itself is a request with `contradiction` set.
-Typed structs refuse what is odd, and only a review that they refuse is decoded piece by piece.
+One typed decoder reads every review that is sound: it has the JSON types of the API, no field of spec that is not known
+here, and no null in spec. Only what it refuses is decoded piece by piece, with the same result for a sound review.
+
+No body costs more than a second or 256 MiB. An API server takes requests of 3 MiB and stores objects of 1.5 MiB. Its
+reviews grow beyond twice that only because Go writes `<`, `>`, `&` and control characters as six bytes. So a review may
+be long, but it cannot have many values.
 """
 
+import codecs
 import re
-from typing import Final
+from typing import Final, cast
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
+from msgspec.structs import replace
 
-from webhook.api import nesting
-from webhook.api.bulk import (
-    LARGEST_REQUEST,
-    MOST_ENTRIES,
-    has_too_many_fields,
-    has_too_many_values,
-    is_utf8,
-    may_be_a_review,
+from webhook.api.field import OVERSIZED_NUMBERS, FieldError, located, reworded, type_invalid
+from webhook.api.managed_fields import count_of, truncate_review
+from webhook.api.objects import (
+    NO_METADATA,
+    Lease,
+    LeaseCandidate,
+    SoundCandidate,
+    SoundLease,
+    WrongTypesError,
+    decode_object,
 )
-from webhook.api.fast_decode import lease_update
-from webhook.api.loose_review import contradicting, identified
-from webhook.api.managed_fields import count_of
-from webhook.api.request import AdmissionRequest
-from webhook.api.review_error import ReviewError, not_a_review
-from webhook.api.surrogates import without_lone_surrogates
-from webhook.api.typed_request import typed_request
-from webhook.api.wire import REVIEW_VERSIONS, WireReview
+from webhook.api.request import (
+    GROUP,
+    KIND_OF,
+    MAX_REQUEST,
+    NO_OBJECT,
+    NO_OPTIONS,
+    NO_USER,
+    VERSIONS,
+    AdmissionRequest,
+    Operation,
+    Options,
+)
 
-_review: Final = msgspec.json.Decoder(WireReview)
+REVIEW_VERSIONS: Final = frozenset({"admission.k8s.io/v1", "admission.k8s.io/v1beta1"})
+MAX_UID: Final = 256
+NULL: Final = Raw(b"null")
+_ABSENT: Final = Raw(b"")
+
+OPENING: Final = b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1'
+"""How an API server begins a review, v1 or v1beta1: it writes the fields in this order and without white space."""
+
+MAX_TOKENS: Final = 1_500_000
+"""Strings, commas and opening brackets of one object. A stored object of 1.5 MiB has fewer: an owner reference of
+one-letter texts, which has most of them for its size, takes 14 bytes in etcd and has 13."""
+
+MAX_STORED_ENTRIES: Final = 50_000
+"""Entries of managedFields of one object. A stored object of 1.5 MiB has fewer: an entry that an API server keeps takes
+35 bytes in etcd, for operation, fieldsType, a manager of its own and a set of fields."""
+
+MAX_TOKENS_OF_ENTRIES: Final = 800_000
+"""The same as MAX_TOKENS for managedFields of one object. A stored object has fewer: a field takes 8 bytes in etcd and
+has three, an entry takes 35 and has 13."""
+
+MAX_STORED: Final = 1_572_864
+"""Bytes of an object in etcd (`--max-request-bytes`), and so the most escapes that its JSON can have."""
+
+MAX_JSON: Final = 4 * MAX_STORED
+"""Bytes of an object as JSON in which each escape counts as one. A stored object has fewer: an owner reference of
+one-letter texts, which grows most, takes 14 bytes in etcd and 51 here."""
+
+_ESCAPE: Final = 6
+"""Bytes of the longest escape, such as `\\u003c`."""
+
+_PIECE: Final = 1024 * 1024
+_TOKENS_A_STEP: Final = 1000
+_TOKENS: Final = re.compile(rb'(?:[^",{\[]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"|[,{\[])){%d}' % _TOKENS_A_STEP, re.DOTALL)
+
+
+class ReviewError(Exception):
+    """The body is not a review that can be answered.
+
+    `status` is the HTTP status, `text` one plain line; `user` is the writer of a body that no API server sends.
+    """
+
+    def __init__(self, status: int, text: str, user: str = "") -> None:
+        super().__init__(text)
+        self.status = status
+        self.text = text
+        self.user = user
 
 
 def decode(body: bytes) -> AdmissionRequest:
@@ -41,66 +99,407 @@ def decode(body: bytes) -> AdmissionRequest:
     """
     if not body.isascii() and not is_utf8(body):
         raise ReviewError(400, "the body is not UTF-8")
-    if len(body) > LARGEST_REQUEST:
-        return _decode_large(body)
-    return lease_update(body) or _decode_any(body)
-
-
-def _decode_large(body: bytes) -> AdmissionRequest:
-    """Without the fast path, which copies a wrong literal into an error however long it is."""
-    if not may_be_a_review(len(body), body):
+    is_large = len(body) > MAX_REQUEST
+    # The decoder of sound reviews copies a wrong literal into an error however long it is, so no large body gets there.
+    if not is_large and (sound := _decode_sound(body)):
+        return _request(sound, body)
+    if is_large and not may_be_a_review(len(body), body):
         raise ReviewError(413, "a body of this size must begin as an API server begins a review")
-    if has_too_many_values(body):
-        return contradicting(body, "the review has more values than two stored objects can have")
-    request = _decode_any(body)
-    if any(one is not None and _is_too_long(one.metadata.managed_fields) for one in (request.new, request.old)):
-        return contradicting(body, "managedFields hold more than a stored object can have")
+    if is_large and is_more_than(body, 2):
+        return _contradicting(body, _TOO_MUCH)
+    request = _decode_pieces(body)
+    objects = (one for one in (request.new, request.old) if one is not None) if is_large else ()
+    if any(_has_too_many_fields(one.metadata.managed_fields) for one in objects):
+        return _contradicting(body, "managedFields hold more than a stored object can have")
     return request
 
 
-def _is_too_long(managed_fields: Raw) -> bool:
-    return count_of(managed_fields) > MOST_ENTRIES or has_too_many_fields(bytes(managed_fields))
+_TOO_MUCH: Final = "the review holds more than two stored objects can have"
 
 
-def _decode_any(body: bytes) -> AdmissionRequest:
+def _contradicting(body: bytes, contradiction: str) -> AdmissionRequest:
+    return replace(identified(body), contradiction=contradiction)
+
+
+def _decode_sound(body: bytes) -> "_Review | None":
+    """The review if it is sound, with typed objects."""
+    is_candidate = body.find(b'"LeaseCandidate"', 0, _HEAD) >= 0
     try:
-        review = _review.decode(body)
-    except msgspec.ValidationError:
-        return contradicting(body)
-    except msgspec.DecodeError:
-        return _decode_without_lone_surrogates(body)
-    except RecursionError:
-        return _decode_cut(body)
-    if review.kind != "AdmissionReview" or review.api_version not in REVIEW_VERSIONS:
-        raise not_a_review()
-    return typed_request(review.request, review.api_version, body)
+        review = (_candidate if is_candidate else _lease).decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    kind = review.request.kind
+    return review if kind is not None and (kind.kind == "LeaseCandidate") is is_candidate else None
 
 
-def _decode_cut(body: bytes) -> AdmissionRequest:
-    """The request of a review whose managedFields nest too deeply; nothing else in a Lease nests freely."""
-    cut = nesting.cut_review(body)
-    if len(cut) == len(body):
-        raise ReviewError(400, "the body is nested too deeply", user=_user_of(body))
-    return decode(cut)
-
-
-def _user_of(body: bytes) -> str:
-    """Who sent a body that nests too deeply to be read: no API server sends one, so an operator wants to know."""
-    named = _USERNAME.search(body)
-    return named[1].decode() if named else ""
+def _decode_pieces(body: bytes) -> AdmissionRequest:
+    """Decode a review as it is, else without what nests too deeply, else with what Go reads for lone surrogates."""
+    surrogates = ""
+    while True:
+        try:
+            review = _review.decode(body)
+            break
+        except msgspec.ValidationError as error:
+            field = ".".join(located(error)[1].split(".")[:2])
+            contradiction = surrogates or f"{field} has a type that no API server sends"
+            return replace(_undecoded(body), contradiction=contradiction)
+        except msgspec.DecodeError:
+            # An API server never sends a lone surrogate, so it is a contradiction; the rest is read as Go reads it.
+            replaced = without_lone_surrogates(body) if len(body) <= MAX_REQUEST else None
+            if replaced is None:
+                raise ReviewError(400, "the body is not JSON") from None
+            body, surrogates = replaced, "the review contains an escaped lone surrogate, which no API server sends"
+        except RecursionError:
+            # Only managedFields nest freely in a Lease. Operators want to know who sends what nests elsewhere.
+            truncated = truncate_review(body)
+            if len(truncated) == len(body):
+                named = _USERNAME.search(body)
+                raise ReviewError(400, "the body is nested too deeply", named[1].decode() if named else "") from None
+            body = truncated
+    parts = review.request.object, review.request.old_object, review.request.options
+    if len(body) > MAX_REQUEST and any(is_more_than(bytes(part), 1) for part in parts):
+        return _contradicting(body, _TOO_MUCH)
+    request = _request(review, body)
+    return replace(request, contradiction=surrogates) if surrogates else request
 
 
 _USERNAME: Final = re.compile(rb'"userInfo"\s*:\s*\{\s*"username"\s*:\s*"([^"\\]{1,256})"')
 
 
-def _decode_without_lone_surrogates(body: bytes) -> AdmissionRequest:
-    """An API server never sends one, so it is a contradiction; the rest is read as Go reads it."""
-    replaced = without_lone_surrogates(body) if len(body) <= LARGEST_REQUEST else None
-    if replaced is None:
-        raise ReviewError(400, "the body is not JSON")
-    return msgspec.structs.replace(
-        decode(replaced), contradiction="the review contains an escaped lone surrogate, which no API server sends"
+def _not_a_review() -> ReviewError:
+    return ReviewError(400, "the body is not an AdmissionReview of admission.k8s.io/v1 or v1beta1")
+
+
+def _checked(uid: object) -> str:
+    """The uid of a request, which the response must repeat."""
+    if not isinstance(uid, str) or not uid:
+        raise ReviewError(400, "the request has no uid")
+    if len(uid) > MAX_UID:
+        raise ReviewError(400, f"the uid of the request is longer than {MAX_UID} characters")
+    return uid
+
+
+# ---- what a body may cost -------------------------------------------------------------------------------------------
+
+
+def may_be_a_review(size: int, beginning: bytes | bytearray) -> bool:
+    """Return true if a body of so many bytes that begins like this may be a review.
+
+    A body of up to MAX_REQUEST may have any form. A longer one begins as an API server writes it; of a beginning
+    that is shorter than OPENING only that part is compared.
+    """
+    return size <= MAX_REQUEST or OPENING.startswith(bytes(beginning[: len(OPENING)]))
+
+
+def is_more_than(text: bytes, objects: int) -> bool:
+    """Return true if a text is longer, or has more escapes or tokens, than so many stored objects can have as JSON."""
+    # A run of backslashes is made of escaped ones, and one of another character if it is odd.
+    escapes = text.count(b"\\") - text.count(b"\\\\")
+    return (
+        escapes > objects * MAX_STORED
+        or len(text) - (_ESCAPE - 1) * escapes > objects * MAX_JSON
+        or _has_more_tokens(text, objects * MAX_TOKENS)
     )
 
 
-__all__ = ["REVIEW_VERSIONS", "ReviewError", "decode", "identified"]
+def _has_too_many_fields(managed_fields: Raw) -> bool:
+    if count_of(managed_fields) > MAX_STORED_ENTRIES:
+        return True
+    return _has_more_tokens(bytes(managed_fields), MAX_TOKENS_OF_ENTRIES)
+
+
+def _has_more_tokens(text: bytes, most: int) -> bool:
+    """Nothing is allocated for a token, and the count ends at the limit; what stands in strings does not count."""
+    if text.count(b",") + text.count(b"{") + text.count(b"[") + text.count(b'"') // 2 <= most:
+        return False
+    end, left = 0, most // _TOKENS_A_STEP
+    while left and (found := _TOKENS.match(text, end)):
+        end, left = found.end(), left - 1
+    return not left
+
+
+def is_utf8(body: bytes) -> bool:
+    """Return true for UTF-8; it is decoded in pieces, because one rare character makes a text four times as large."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        for start in range(0, len(body), _PIECE):
+            decoder.decode(body[start : start + _PIECE])
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+_HEX: Final = rb"[0-9a-fA-F]{2}"
+_UP_TO_A_LONE_SURROGATE: Final = re.compile(
+    rb"(?:[^\\]++|\\u[dD][89abAB]" + _HEX + rb"\\u[dD][c-fC-F]" + _HEX + rb"|\\u(?![dD][89a-fA-F])|\\[^u])*+"
+    rb"(?=\\u[dD][89a-fA-F]" + _HEX + rb")"
+)
+_REPLACEMENT: Final = b"\\ufffd"
+"""As long as what it replaces, so that all offsets stay the same."""
+
+
+def without_lone_surrogates(document: bytes) -> bytes | None:
+    """Return the document with U+FFFD for each escaped half of a surrogate pair, as Go reads it; None without one."""
+    replaced, end = bytearray(document), 0
+    while found := _UP_TO_A_LONE_SURROGATE.match(document, end):
+        start = found.end()
+        end = start + len(_REPLACEMENT)
+        replaced[start:end] = _REPLACEMENT
+    return bytes(replaced) if end else None
+
+
+# ---- the wire form --------------------------------------------------------------------------------------------------
+
+
+class _Kind(Struct, frozen=True, gc=False):
+    group: str | None = None
+    version: str | None = None
+    kind: str | None = None
+
+
+class _Resource(Struct, frozen=True, gc=False):
+    group: str | None = None
+    version: str | None = None
+    resource: str | None = None
+
+
+class _Request(Struct, frozen=True, gc=False, rename="camel"):
+    uid: str
+    kind: _Kind | None = None
+    resource: _Resource | None = None
+    sub_resource: str | None = None
+    name: str | None = None
+    namespace: str | None = None
+    operation: str | None = None
+    user_info: Raw = NO_USER
+    object: Raw = NO_OBJECT
+    old_object: Raw = NO_OBJECT
+    options: Raw = NULL
+
+
+class _Review(Struct, frozen=True, gc=False, rename="camel"):
+    request: _Request
+    api_version: str | None = None
+    kind: str | None = None
+
+
+def _sound_decoder(form: type[Struct]) -> msgspec.json.Decoder[_Review]:
+    # What is replaced moves to the end. The decoder looks for fields in this order, which is that of the wire.
+    fields = [("object", form | None, None), ("old_object", form | None, None), ("options", Raw, NULL)]
+    request = msgspec.defstruct("SoundRequest", fields, bases=(_Request,), frozen=True, gc=False, rename="camel")
+    review = [("request", request)]
+    return msgspec.json.Decoder(
+        msgspec.defstruct("SoundReview", review, bases=(_Review,), frozen=True, gc=False, rename="camel")
+    )
+
+
+_lease: Final = _sound_decoder(SoundLease)
+_candidate: Final = _sound_decoder(SoundCandidate)
+_review: Final = msgspec.json.Decoder(_Review)
+_options: Final = msgspec.json.Decoder(Options | None)
+_HEAD: Final = 400
+"""Bytes in which an API server names the kind."""
+
+_OPERATIONS: Final = {operation.value: operation for operation in Operation}
+_CREATE, _DELETE, _CONNECT = Operation.CREATE, Operation.DELETE, Operation.CONNECT
+_USUAL_OPTIONS: Final = frozenset(
+    b'{"kind":"%bOptions","apiVersion":"meta.k8s.io/v1"}' % verb for verb in (b"Create", b"Update", b"Delete")
+)
+"""Empty options, as an API server writes them."""
+
+_VERSION_LEFT_OUT: Final = frozenset({None, "", "/", f"{GROUP}/"})
+"""An apiVersion without a version, for which the API server takes that of the request."""
+
+
+def _request(review: _Review, body: bytes) -> AdmissionRequest:
+    """The request with typed objects, or with what contradicts itself."""
+    if review.kind != "AdmissionReview" or review.api_version not in REVIEW_VERSIONS:
+        raise _not_a_review()
+    wire, api_version = review.request, review.api_version
+    uid, resource, kind = _checked(wire.uid), wire.resource, wire.kind
+    operation = _OPERATIONS.get(wire.operation or "")
+    if operation is None:
+        contradiction = "request.operation must be CREATE, UPDATE, DELETE or CONNECT"
+        return AdmissionRequest(uid, api_version=api_version, contradiction=contradiction)
+    if resource is None or kind is None or not resource.resource or not kind.kind:
+        contradiction = "request.resource and request.kind must be set"
+        return AdmissionRequest(uid, api_version=api_version, contradiction=contradiction)
+    new = old = None
+    options, contradiction = NO_OPTIONS, ""
+    errors: list[FieldError] = []
+    # Neither resource has subresources or CONNECT, so the rest of such a request is not evaluated.
+    if operation is not _CONNECT and not wire.sub_resource:
+        contradiction = _resource_against_kind(resource, kind)
+        if not contradiction and resource.group == GROUP and resource.version in VERSIONS.get(resource.resource, ()):
+            new, old, options, contradiction = _content(wire, kind.kind, resource.version or "", operation, errors)
+    subject = old if new is None else new
+    metadata = NO_METADATA if subject is None else subject.metadata
+    return AdmissionRequest(
+        uid,
+        operation,
+        resource.resource,
+        kind.kind,
+        resource.version or "",
+        resource.group or "",
+        wire.sub_resource or "",
+        wire.namespace or metadata.namespace or "",
+        wire.name or metadata.name or "",
+        wire.user_info,
+        new,
+        old,
+        options,
+        tuple(errors),
+        contradiction or _objects_against_request(wire, kind.kind, f"{GROUP}/{resource.version}", new, old),
+        api_version,
+        body,
+    )
+
+
+Content = Lease | LeaseCandidate | None
+
+
+def _content(
+    wire: _Request, kind: str, version: str, operation: Operation, errors: list[FieldError]
+) -> tuple[Content, Content, Options, str]:
+    """Both objects, the options, and which object is missing."""
+    new = old = None
+    missing = ""
+    if operation is not _DELETE:
+        new = _object(wire.object, kind, version, "", errors)
+        if new is None and not errors:
+            missing = f"{operation} needs request.object"
+    if operation is not _CREATE:
+        old = _object(wire.old_object, kind, version, "oldObject", errors)
+        if old is None and not errors:
+            missing = missing or f"{operation} needs request.oldObject"
+    options = NO_OPTIONS if bytes(wire.options) in _USUAL_OPTIONS else _read_options(wire.options, errors)
+    return new, old, options, missing
+
+
+def _resource_against_kind(resource: _Resource, kind: _Kind) -> str:
+    """What is contradictory about this resource and this kind in one request, or ""."""
+    ours = _KINDS.get(resource.resource or "") if resource.group == GROUP else None
+    if ours is None and not (kind.group == GROUP and kind.kind in _KINDS.values()):
+        return ""
+    if ours != kind.kind or resource.group != kind.group or resource.version != kind.version:
+        return "request.resource and request.kind must name the same thing"
+    return ""
+
+
+_KINDS: Final = {resource.value: kind for resource, kind in KIND_OF.items()}
+
+
+def _objects_against_request(wire: _Request, kind: str, api_version: str, new: Content, old: Content) -> str:
+    """How the objects contradict the request, or ""; what an object leaves out is taken from the request."""
+    for role, document in (("object", new), ("oldObject", old)):
+        if document is None:
+            continue
+        if document.kind and document.kind != kind:
+            return f"{role}.kind must be the kind that the request names"
+        if document.api_version != api_version and document.api_version not in _VERSION_LEFT_OUT:
+            return f"{role}.apiVersion must be the group and version that the request names"
+        if document is old and new is not None:
+            continue
+        metadata = document.metadata
+        if wire.namespace and metadata.namespace and metadata.namespace != wire.namespace:
+            return f"{role}.metadata.namespace must be the namespace that the request names"
+        if wire.name and metadata.name and metadata.name != wire.name:
+            return f"{role}.metadata.name must be the name that the request names"
+    return ""
+
+
+def _object(value: object, kind: str, version: str, role: str, errors: list[FieldError]) -> Content:
+    """The typed object, or None: without an error for null, with an error for each field of a wrong type."""
+    if not isinstance(value, Raw):
+        return cast("Content", value)
+    if bytes(memoryview(value)[:1]) != b"{":
+        return None
+    try:
+        return decode_object(kind, value, version)
+    except WrongTypesError as error:
+        errors.extend(_type_error(problem, path, role) for problem, path in error.problems)
+        return None
+
+
+def _type_error(problem: str, path: str, role: str) -> FieldError:
+    if problem in OVERSIZED_NUMBERS:
+        raise ReviewError(400, "the body has a number that no API server sends")
+    return type_invalid(f"{role}.{path}".strip(".") or "object", reworded(problem))
+
+
+def _read_options(raw: Raw, errors: list[FieldError]) -> Options:
+    try:
+        options = _options.decode(raw)
+    except msgspec.ValidationError as error:
+        errors.append(_type_error(*located(error), "options"))
+        return NO_OPTIONS
+    return NO_OPTIONS if options is None or options == NO_OPTIONS else options
+
+
+# ---- a review of which only the uid is read -------------------------------------------------------------------------
+
+
+class _OnlyUid(Struct, frozen=True, gc=False):
+    uid: Raw = _ABSENT
+
+
+class _LooseReview(Struct, frozen=True, gc=False, rename="camel"):
+    kind: Raw = _ABSENT
+    api_version: Raw = _ABSENT
+    request: Raw = _ABSENT
+
+
+_loose_review: Final = msgspec.json.Decoder(_LooseReview)
+_loose_request: Final = msgspec.json.Decoder(_OnlyUid)
+_string: Final = msgspec.json.Decoder(str)
+_BEGINNING: Final = re.compile(
+    rb'\{"kind":"AdmissionReview","apiVersion":"(?P<version>admission\.k8s\.io/v1(?:beta1)?)",'
+    rb'"request":\{"uid":(?P<uid>"[!#-\[\]-~]{1,256}")'
+)
+"""How an API server begins a review, up to a uid without escapes."""
+
+
+def identified(body: bytes) -> AdmissionRequest:
+    """Return the request with its uid and the review's apiVersion only, for a response that needs nothing else.
+
+    What an API server sends is read as far as its uid, so the size, depth and content of the rest do not matter.
+
+    Raises:
+        ReviewError: the body is not JSON, not an AdmissionReview, or has no usable uid.
+
+    """
+    found = _BEGINNING.match(body)
+    if found:
+        return AdmissionRequest(_string.decode(found["uid"]), api_version=found["version"].decode())
+    return _undecoded(body)
+
+
+def _undecoded(body: bytes) -> AdmissionRequest:
+    try:
+        review = _loose_review.decode(body)
+    except msgspec.ValidationError:
+        raise _not_a_review() from None
+    except msgspec.DecodeError:
+        raise ReviewError(400, "the body is not JSON") from None
+    except RecursionError:
+        truncated = truncate_review(body)
+        if len(truncated) == len(body):
+            raise ReviewError(400, "the body is nested too deeply") from None
+        return _undecoded(truncated)
+    api_version = _text(review.api_version)
+    if _text(review.kind) != "AdmissionReview" or api_version not in REVIEW_VERSIONS:
+        raise _not_a_review()
+    try:
+        uid = _text(_loose_request.decode(review.request).uid)
+    except msgspec.DecodeError:
+        raise ReviewError(400, "the review has no request") from None
+    return AdmissionRequest(_checked(uid), api_version=api_version)
+
+
+def _text(raw: Raw) -> str:
+    """A string; "" for anything else."""
+    try:
+        return _string.decode(raw)
+    except msgspec.DecodeError:
+        return ""

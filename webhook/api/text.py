@@ -1,13 +1,17 @@
-"""Text that people read: values quoted, cut and made harmless before they reach a terminal, a log or a header."""
+"""Text that people read: values quoted, truncated and made harmless before they reach a terminal, a log or a header."""
 
 import json
 import re
 import unicodedata
 from bisect import bisect_right
+from collections.abc import Callable
 from typing import Final
 
-LONGEST_VALUE: Final = 128
+MAX_VALUE: Final = 128
 """Characters of a bad value that are shown; kubectl prints messages raw, and a value may hold megabytes."""
+
+Text = str | Callable[[], str]
+"""A text, or what makes it: many findings are counted and few are read."""
 
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
@@ -18,6 +22,11 @@ _BLANK_LETTERS: Final = re.compile(
 empty braille pattern. Two holders that differ in one of them look equal."""
 
 
+def made(text: Text) -> str:
+    """Return the text."""
+    return text if isinstance(text, str) else text()
+
+
 def escape(text: str) -> str:
     """Show control, invisible and unpaired characters as escapes, so that one line stays one honest line."""
     if text.isascii() and text.isprintable():
@@ -26,35 +35,38 @@ def escape(text: str) -> str:
 
 
 def escape_lines(text: str) -> str:
-    """The text escaped but for its line breaks: legal in XML 1.0 (https://www.w3.org/TR/xml/#charsets) and in JSON."""
+    """Return the text escaped but for its line breaks.
+
+    It is valid in XML 1.0 (https://www.w3.org/TR/xml/#charsets) and in JSON.
+    """
     return "\n".join(map(escape, text.split("\n")))
 
 
-def cut(text: str, longest: int = LONGEST_VALUE) -> str:
-    """The text, or its first `longest` characters and an ellipsis."""
-    return text if len(text) <= longest else text[:longest] + "..."
+def truncate(text: str, most: int = MAX_VALUE) -> str:
+    """Return the text, or its first `most` characters and an ellipsis."""
+    return text if len(text) <= most else text[:most] + "..."
 
 
 def quote(value: object) -> str:
-    """A bad value as the API server prints one: strings in double quotes, numbers bare, everything cut and escaped."""
+    """Return a bad value as the API server prints one: strings in quotes, numbers bare, all truncated and escaped."""
     if value is None:
         return "null"
     if isinstance(value, str):
-        shown = cut(value).replace("\\", "\\\\").replace('"', '\\"')
+        shown = truncate(value).replace("\\", "\\\\").replace('"', '\\"')
         return f'"{escape(shown)}"'
     if isinstance(value, int) and not isinstance(value, bool):
-        return cut(str(value))
-    return escape(cut(json.dumps(value, ensure_ascii=False, default=str)))
+        return truncate(str(value))
+    return escape(truncate(json.dumps(value, ensure_ascii=False, default=str)))
 
 
-def quote_within(text: str, longest: int) -> str:
-    """The text in quotes, cut so that all of it takes at most `longest` characters, if quotes and ellipsis fit."""
+def quote_within(text: str, most: int) -> str:
+    """Return the text in quotes, truncated to at most `most` characters in all, if quotes and ellipsis fit."""
     shown = quote(text)
-    if len(shown) <= longest:
+    if len(shown) <= most:
         return shown
     # The more is kept the longer it gets, and of many names each is quoted, so the number is not counted down.
-    some = range(1, min(longest, LONGEST_VALUE))
-    kept = bisect_right(some, longest, key=lambda number: len(quote(f"{text[:number]}...")))
+    some = range(1, min(most, MAX_VALUE))
+    kept = bisect_right(some, most, key=lambda number: len(quote(f"{text[:number]}...")))
     return quote(f"{text[:kept]}...")
 
 

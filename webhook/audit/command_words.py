@@ -4,7 +4,7 @@ import re
 import shlex
 from typing import Final
 
-from webhook.api.text import cut, escape
+from webhook.api.text import escape, truncate
 
 _LONGEST: Final = 253
 NO_NAME: Final = "NAME"
@@ -13,7 +13,7 @@ _PLACES: Final = re.compile(r"\{(kubectl|name|lease)\}")
 
 def quoted(text: str) -> str:
     """A text within a word that begins otherwise, such as `--as=TEXT`, whatever is in it."""
-    return shlex.quote(escape(cut(text, _LONGEST)))
+    return shlex.quote(escape(truncate(text, _LONGEST)))
 
 
 def word(text: str) -> str:
@@ -31,11 +31,11 @@ def kubectl(namespace: str) -> str:
     return f"kubectl -n {word(namespace)}"
 
 
-def filled(repair: str, namespace: str, name: str, lease: str = "") -> str:
+def filled(fix: str, namespace: str, name: str, lease: str = "") -> str:
     """A command with its names.
 
     `{kubectl}` stands for the command with the namespace, `{name}` for the name, `{lease}` for that of another lease.
     """
     names = {"kubectl": kubectl(namespace), "name": word(name), "lease": word(lease)}
     # In one pass: a name may contain what stands for another one.
-    return _PLACES.sub(lambda place: names[place[1]], repair)
+    return _PLACES.sub(lambda place: names[place[1]], fix)

@@ -4,20 +4,20 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook.api.managed_fields import Entry, nest_too_deeply
-from webhook.api.micro_time import canonical_seconds
-from webhook.api.text import cut, quote
-from webhook.audit.finding import Finding
+from webhook.api.text import quote, truncate
+from webhook.api.times import SECOND, canonical_seconds, span
 from webhook.audit.subject import Subject
-from webhook.reports.model import Severity
+from webhook.reports.model import Finding, Severity
 from webhook.rules.expiry import BOUND
 from webhook.rules.time_ahead import is_time_zone
-from webhook.rules.times import SECOND, span
 
-CURE: Final = (
-    "`kubectl apply --server-side` of a manifest with apiVersion, kind, name and namespace only makes the API server "
-    "stamp it again (another can take it one duration later)"
+FIX: Final = (
+    '{kubectl} get lease {name} -o go-template=\'{"apiVersion":"{{.apiVersion}}","kind":"{{.kind}}","metadata":{"name":'
+    '"{{.metadata.name}}","namespace":"{{.metadata.namespace}}","labels":{"stamped":"yes"}}}\''
+    " | {kubectl} apply --server-side -f -   # if it is held, another can take it one duration later"
 )
-_EMPTY: Final = '{kubectl} patch lease {name} --type=merge -p \'{"metadata":{"managedFields":[{}]}}\', then '
+"""Makes the API server keep managedFields; an apply without a field does not, if the lease has none either."""
+_EMPTY: Final = '{kubectl} patch lease {name} --type=merge -p \'{"metadata":{"managedFields":[{}]}}\' && '
 
 
 def forged_stamps(subject: Subject) -> Iterator[Finding]:
@@ -25,40 +25,45 @@ def forged_stamps(subject: Subject) -> Iterator[Finding]:
     for entry in subject.entries:
         problem = _problem(entry, subject.now)
         if problem:
-            who = quote(cut(entry.manager or "", 40))
+            who = quote(truncate(entry.manager or "", 40))
             message = f"managedFields were written by hand: the entry of manager {who} {problem}"
-            yield subject.finding("renewal-stamp-tampered", Severity.ERROR, message, _EMPTY + CURE)
+            yield subject.finding("renewal-stamp-tampered", Severity.ERROR, message, _EMPTY + FIX)
             return
     if nest_too_deeply(subject.entries):
         message = "managedFields were written by hand: they nest deeper than any API server makes them"
-        yield subject.finding("renewal-stamp-tampered", Severity.ERROR, message, _EMPTY + CURE)
+        yield subject.finding("renewal-stamp-tampered", Severity.ERROR, message, _EMPTY + FIX)
 
 
 def _problem(entry: Entry, now: int) -> str:
     if entry.stamp is not None and entry.stamp > now + BOUND:
         return f"is dated {canonical_seconds(entry.stamp)}, {span(entry.stamp - now)} ahead"
-    planted = next(entry.fields_with_owners_below(), None) if entry.fields else None
-    return f"owns something below {quote(cut(planted, 40))} of spec, where nothing can be" if planted else ""
+    planted = next(iter(entry.owned.below), None)
+    return f"owns something below {quote(truncate(planted, 40))} of spec, where nothing can be" if planted else ""
 
 
-def has_no_stamp(subject: Subject) -> bool:
-    """Whether a held lease has no record of its last renewal that an API server made."""
-    return bool(subject.lease.holder_identity and subject.lease.renew_time) and not any(
-        entry.owns_renew_time and entry.stamp is not None for entry in subject.entries
-    )
+def missing_stamp(subject: Subject) -> Finding | None:
+    """Return the finding about a lease without managedFields, or about a held one without a stamp of its last renewal.
 
-
-def missing_stamp(subject: Subject) -> Finding:
-    """The finding about such a lease."""
-    message = "the API server has no record of the last renewal, so only the holder's own clock says whether it leads"
-    return subject.finding("lease-without-stamps", Severity.WARNING, message, CURE)
+    The first also before it is held: an API server keeps none for a lease that was created empty.
+    """
+    if any(entry.owns_renew_time and entry.stamp is not None for entry in subject.entries):
+        return None
+    if subject.lease.holder_identity and subject.lease.renew_time:
+        message = (
+            "the API server has no record of the last renewal, so only the holder's own clock says whether it leads"
+        )
+    elif not subject.entries:
+        message = "the API server keeps no managedFields of it, so one write will be able to take it from a live holder"
+    else:
+        return None
+    return subject.finding("lease-without-stamps", Severity.WARNING, message, FIX)
 
 
 def wrong_clock(subject: Subject) -> Iterator[Finding]:
     """A holder whose clock is not the API server's."""
-    standing = subject.stands
+    standing = subject.status
     off = standing.ahead
-    if off is None or abs(off) <= 2 * SECOND or standing.frozen:
+    if off is None or abs(off) <= 2 * SECOND or standing.block:
         return
     # Whoever compares renewTime with another clock errs by the difference.
     limit = min(60, standing.duration or 60) * SECOND
@@ -68,5 +73,5 @@ def wrong_clock(subject: Subject) -> Iterator[Finding]:
     message = f"the holder's clock is {span(abs(off))} {direction} the API server's"
     if zone:
         message += "; whole hours: its client writes local time as UTC"
-    repair = "update the client, which writes local time" if zone else "set the clock of the holder's node (NTP)"
-    yield subject.finding("holder-clock", severity, message, repair)
+    fix = "update the client, which writes local time" if zone else "set the clock of the holder's node (NTP)"
+    yield subject.finding("holder-clock", severity, message, fix)

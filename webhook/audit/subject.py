@@ -1,16 +1,34 @@
-"""One stored object as the checks see it."""
+"""One stored object as the checks see it, and the webhook's own rules that need no second state to compare with."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from msgspec import Struct
 
 from webhook.api.managed_fields import Entry
 from webhook.api.objects import Lease, LeaseCandidate, LeaseSpec
+from webhook.api.request import GROUP, AdmissionRequest, Operation, Resource
 from webhook.audit.command_words import filled
-from webhook.audit.finding import Finding
-from webhook.history.standing import Standing
-from webhook.reports.model import Severity
-from webhook.rules.well_known import IDENTITY_LABEL, KUBE_SYSTEM, NODE_LEASES
+from webhook.history.status import LeaseStatus
+from webhook.reports.model import Finding, ObjectName, Severity
+from webhook.rules.change import IDENTITY_LABEL, KUBE_SYSTEM, NODE_LEASES, change_made_by
+from webhook.rules.registry import RULES
+from webhook.rules.rule import Mode, Rule
+
+STORED_RULES: Final[dict[str, Rule]] = {
+    id_: rule for id_, rule in RULES.items() if rule.stored and Operation.CREATE in rule.operations
+}
+"""Rules that a stored object alone can break."""
+
+OWN_CHECKS: Final = frozenset({"renewal-stamp-tampered", "lease-without-stamps"})
+"""Rules about two states, some violations of which are still visible in a stored object."""
+
+NOT_APPLICABLE: Final = tuple(sorted(RULES.keys() - STORED_RULES.keys() - OWN_CHECKS))
+"""Rules that compare two states, or are about the writer: no stored object can break them."""
+
+_BY_RESOURCE: Final = {
+    resource.value: tuple(rule for rule in STORED_RULES.values() if resource in rule.resources) for resource in Resource
+}
 
 
 class Subject(Struct, frozen=True):
@@ -26,7 +44,7 @@ class Subject(Struct, frozen=True):
     object: Lease | LeaseCandidate
     entries: Sequence[Entry]
     now: int
-    standing: Standing | None = None
+    standing: LeaseStatus | None = None
     interval: float | None = None
     source: str = ""
     homes: frozenset[str] = frozenset()
@@ -38,23 +56,51 @@ class Subject(Struct, frozen=True):
         return self.object.spec
 
     @property
-    def stands(self) -> Standing:
+    def status(self) -> LeaseStatus:
         """The state of a Lease."""
         assert self.standing is not None
         return self.standing
 
     @property
     def is_heartbeat(self) -> bool:
-        """Whether it shows that a node or an API server runs: no one else would ever take such a lease."""
+        """True if it shows that a node or an API server runs: no one else would ever take such a lease."""
         return self.namespace == NODE_LEASES or self.is_apiserver_identity
 
     @property
     def is_apiserver_identity(self) -> bool:
-        """Whether it is the identity of an API server."""
+        """True if it is the identity of an API server."""
         labels = self.object.metadata.labels or {}
         return self.namespace == KUBE_SYSTEM and IDENTITY_LABEL in labels
 
-    def finding(self, check: str, severity: Severity, message: str, repair: str, lease: str = "") -> Finding:
-        """A finding about this object; its names are filled into the repair, see `filled`."""
-        command = filled(repair, self.namespace, self.name, lease)
-        return Finding(self.kind, self.namespace, self.name, check, severity, message, command, self.source)
+    def finding(self, check: str, severity: Severity, message: str, fix: str, lease: str = "") -> Finding:
+        """Return a finding about this object; its names are filled into the fix, see `filled`."""
+        command = filled(fix, self.namespace, self.name, lease)
+        subject = ObjectName(self.kind, self.namespace, self.name)
+        return Finding(check, severity, message, command, self.source, subject)
+
+
+def broken_rules(subject: Subject) -> Iterator[Finding]:
+    """Yield what the rules find in a stored object, evaluated as if it were being created."""
+    resource = f"{subject.kind.lower()}s"
+    request = AdmissionRequest(
+        uid="stored",
+        operation=Operation.CREATE,
+        resource=resource,
+        kind=subject.kind,
+        version=(subject.object.api_version or "").partition("/")[2],
+        group=GROUP,
+        namespace=subject.namespace,
+        name=subject.name,
+        new=subject.object,
+    )
+    change = change_made_by(request, subject.now)
+    block = subject.standing.block if subject.standing else None
+    knows_clock = subject.standing is not None and subject.standing.ahead is not None
+    for rule in _BY_RESOURCE[resource]:
+        if block and block.rule == rule.id:
+            continue
+        if rule.id == "renew-time-in-future" and knows_clock:
+            continue  # the check holder-clock reports it, measured by the API server's clock
+        for found in rule.check(change):
+            severity = Severity.ERROR if found.tier is Mode.DENY else Severity.WARNING
+            yield subject.finding(rule.id, severity, str(found.error), rule.stored)

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from webhook.certificates.issue import CA_CERTIFICATE, LEAF_CERTIFICATE, LEAF_KEY
 
-LARGEST_FILE: Final = 256 * 1024
+MAX_FILE: Final = 256 * 1024
 """Bytes of one PEM file: parsing a crafted one of megabytes costs seconds (CVE-2024-12401)."""
 
 RENEW_AFTER: Final = 2 / 3
@@ -200,11 +200,11 @@ def _read(path: Path) -> tuple[bytes, int]:
     """The content of a file and its mode."""
     try:
         with path.open("rb") as file:
-            content, mode = file.read(LARGEST_FILE + 1), os.fstat(file.fileno()).st_mode & 0o777
+            content, mode = file.read(MAX_FILE + 1), os.fstat(file.fileno()).st_mode & 0o777
     except OSError as error:
         raise Unusable(f"{path.name}: {error.strerror} ({path})") from error
-    if len(content) > LARGEST_FILE:
-        raise Unusable(f"{path.name} is larger than {LARGEST_FILE} bytes ({path})")
+    if len(content) > MAX_FILE:
+        raise Unusable(f"{path.name} is larger than {MAX_FILE} bytes ({path})")
     return content, mode
 
 

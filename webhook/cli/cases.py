@@ -8,24 +8,24 @@ import msgspec
 import yaml
 from msgspec import UNSET, Struct, UnsetType
 
-from webhook.api.decoder_messages import MISSING_FIELD, UNKNOWN_FIELD, located, reworded
+from webhook.api.field import MISSING_FIELD, UNKNOWN_FIELD, located, reworded
 from webhook.api.text import quote
-from webhook.cli import kubernetes_yaml
-from webhook.cli.sources import Document, Unreadable
-from webhook.cli.sources import Origin as At
-from webhook.cli.walk import below, is_directory
+from webhook.inputs import yaml_reader
+from webhook.inputs.documents import Value
+from webhook.inputs.files import files_below, is_directory
+from webhook.inputs.items import Place, Unreadable
 from webhook.policy.error import nearest
 
 SUFFIXES: Final = (".test.yaml", ".test.yml")
-"""How the names of such files end; one that is named on the command line may have another name."""
+"""Suffixes of such files; one that is named on the command line may have another name."""
 
 ModeWord = Literal["deny", "warn", "audit"]
 
 
 class Expectation(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a verdict is to be; what is left out is not compared.
+    """The expected verdict; what is left out is not compared.
 
-    `rules` names every rule that denies or warns, with its mode; those of mode audit may be named too.
+    `rules` names every rule that denies or warns, with its mode; those of mode `audit` may be named too.
     """
 
     allowed: bool
@@ -59,9 +59,9 @@ class CaseText(Circumstances, frozen=True, forbid_unknown_fields=True, kw_only=T
     """One case as it is written: a review, or objects; each is the path of a file, or stands there itself."""
 
     name: str
-    review: str | Document | None = None
-    old: str | Document | None = None
-    new: str | Document | None = None
+    review: str | Value | None = None
+    old: str | Value | None = None
+    new: str | Value | None = None
     expect: Expectation | None = None
 
 
@@ -74,7 +74,7 @@ class FileText(Circumstances, frozen=True, forbid_unknown_fields=True, kw_only=T
 class Case(Struct, frozen=True):
     """One case, and where it stands: file, number from 1, line; the circumstances are complete."""
 
-    at: At
+    place: Place
     text: CaseText
     circumstances: Circumstances
 
@@ -82,55 +82,46 @@ class Case(Struct, frozen=True):
 _KEYS: Final = [field.name for struct in (FileText, CaseText, Expectation) for field in msgspec.structs.fields(struct)]
 
 
-class CaseFile(Struct, frozen=True):
-    """The cases of one file, and its text, which `--update` changes."""
-
-    path: str
-    text: str
-    cases: tuple[Case, ...]
-
-
-def case_files(paths: Sequence[str]) -> Iterator[CaseFile | Unreadable]:
-    """The files that are named, and those below directories whose names end in SUFFIXES."""
+def case_files(paths: Sequence[str]) -> Iterator[tuple[Case, ...] | Unreadable]:
+    """Yield the files that are named, and those below directories whose names end in SUFFIXES."""
     for path in paths:
         if not is_directory(Path(path)):
             yield _read(path)
             continue
-        for found in below(Path(path), (".yaml", ".yml")):
+        for found in files_below(Path(path), (".yaml", ".yml")):
             if found.error:
-                yield Unreadable(At(str(found.path)), found.error)
+                yield Unreadable(Place(str(found.path), line=1, is_only=True), found.error)
             elif not found.skipped and found.path.name.endswith(SUFFIXES):
                 yield _read(str(found.path))
 
 
-def _read(path: str) -> CaseFile | Unreadable:
+def _read(path: str) -> tuple[Case, ...] | Unreadable:
     try:
         text = Path(path).read_bytes().decode()
-        file = msgspec.convert(kubernetes_yaml.parse(text), FileText)
-        lines = [node.start_mark.line + 1 for node in case_nodes(text)]
+        file = msgspec.convert(yaml_reader.read(text), FileText)
+        lines = _lines_of_cases(text)
     except OSError as error:
-        return Unreadable(At(path), error.strerror or str(error))
+        return Unreadable(Place(path, line=1, is_only=True), error.strerror or str(error))
     except UnicodeDecodeError:
-        return Unreadable(At(path), "not UTF-8")
+        return Unreadable(Place(path, line=1, is_only=True), "not UTF-8")
     except (RecursionError, yaml.YAMLError):
-        return Unreadable(At(path), "nested too deeply")
+        return Unreadable(Place(path, line=1, is_only=True), "nested too deeply")
     except msgspec.ValidationError as error:
-        return Unreadable(At(path), _problem(error))
+        return Unreadable(Place(path, line=1, is_only=True), _problem(error))
     except ValueError as error:
-        return Unreadable(At(path), str(error))
+        return Unreadable(Place(path, line=1, is_only=True), str(error))
     alone = len(file.cases) == 1
-    cases = (
-        Case(At(path, number, alone, line), text, text.or_else(file))
+    return tuple(
+        Case(Place(path, number, line, is_only=alone), text, text.or_else(file))
         for number, (text, line) in enumerate(zip(file.cases, lines, strict=True), 1)
     )
-    return CaseFile(path, text, tuple(cases))
 
 
-def case_nodes(text: str) -> list[yaml.MappingNode]:
-    """The nodes of the cases, with their places in the text; the text has been read before."""
+def _lines_of_cases(text: str) -> list[int]:
+    """Return the first line of each case; the text has been read before, since PyYAML's composer bounds no nesting."""
     root: Any = yaml.compose(text, Loader=yaml.SafeLoader)
     (cases,) = (value for key, value in root.value if key.value == "cases")
-    return list(cases.value)
+    return [node.start_mark.line + 1 for node in cases.value]
 
 
 def _problem(error: msgspec.ValidationError) -> str:

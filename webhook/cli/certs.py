@@ -26,11 +26,9 @@ from webhook.certificates.issue import (
     save_leaf,
     service_names,
 )
-from webhook.cli import json_text
-from webhook.cli.arguments import days, directories, format_option, life
-from webhook.cli.failure import Failure
-from webhook.cli.lazy_group import Command
-from webhook.cli.terminal import paint_for
+from webhook.cli.options import Command, days, directories, format_option, life
+from webhook.cli.terminal import Failure, json_line, paint_for
+from webhook.explanation.words import count
 
 DEFAULT_NAME: Final = "lease-webhook"
 """Of the Service, and of its namespace."""
@@ -56,6 +54,8 @@ Examples:
   lease-webhook certs --check --within 14d && echo good
   lease-webhook certs --ca-bundle     # the line for clientConfig.caBundle
 """
+_DAYS: Final = f"days that the serving certificate is valid (default: {LEAF_DAYS})"
+_WITHIN: Final = "with --check: renew if the certificate ends within this time, such as 14d"
 
 
 @click.command("certs", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
@@ -63,39 +63,28 @@ Examples:
 @click.option("--service", metavar="NAME", help=f"name of the Service (default: {DEFAULT_NAME})")
 @click.option("--namespace", metavar="N", help=f"its namespace (default: {DEFAULT_NAME})")
 @click.option("--san", "more_names", multiple=True, metavar="NAME", help="one more DNS name or IP address")
-@click.option(
-    "--days",
-    type=days,
-    metavar="N",
-    default=LEAF_DAYS,
-    help=f"days that the serving certificate is valid (default: {LEAF_DAYS})",
-)
+@click.option("--days", type=days, metavar="N", default=LEAF_DAYS, help=_DAYS)
 @click.option("--new-ca", is_flag=True, help="replace the CA: API servers need the new caBundle first")
 @click.option("--check", is_flag=True, help="say whether the files are good and have the given names; write nothing")
 @click.option("--ca-bundle", is_flag=True, help="print ca.crt in base64; write nothing")
-@click.option(
-    "--within",
-    type=life,
-    metavar="TIME",
-    help="with --check: renew if the certificate ends within this time, such as 14d",
-)
+@click.option("--within", type=life, metavar="TIME", help=_WITHIN)
 @format_option("with --check: json prints one line")
-def command(*, directory: str, check: bool, ca_bundle: bool, within: float | None, output: str, **given: Any) -> int:  # noqa: ANN401 - what `Wanted` names and types
+def command(*, directory: str, check: bool, ca_bundle: bool, within: float | None, output: str, **given: Any) -> int:  # noqa: ANN401 - what `CertificateSpec` names and types
     """Do what the flags say; raises Failure."""
     if check and ca_bundle:
         raise Failure("--check and --ca-bundle exclude each other")
     if not check and (within is not None or output == "json"):
         raise Failure("--within and --format belong to --check")
-    wanted = Wanted(Path(directory), **given)
+    spec = CertificateSpec(Path(directory), **given)
     if check:
-        return _check(wanted, within, output)
+        return _check(spec, within, output)
     if ca_bundle:
-        return _print_bundle(wanted.directory)
-    return _make(wanted)
+        return _print_bundle(spec.directory)
+    return _make(spec)
 
 
-class Wanted(Struct, frozen=True):
-    """What certificates to make, or to find."""
+class CertificateSpec(Struct, frozen=True):
+    """The certificates to make, or to check."""
 
     directory: Path
     service: str | None
@@ -107,27 +96,24 @@ class Wanted(Struct, frozen=True):
     @property
     def names(self) -> list[str]:
         """Every name to sign."""
-        return [
-            *service_names(self.service or DEFAULT_NAME, self.namespace or DEFAULT_NAME),
-            *self.more_names,
-        ]
+        return [*service_names(self.service or DEFAULT_NAME, self.namespace or DEFAULT_NAME), *self.more_names]
 
     @property
     def names_given(self) -> frozenset[str]:
-        """The names to look for: of the Service, the one that API servers check."""
+        """The names that must be there: of the Service, the one that API servers check."""
         given = set(self.more_names)
         if self.service or self.namespace:
             given.add(f"{self.service or DEFAULT_NAME}.{self.namespace or DEFAULT_NAME}.svc")
         return frozenset(given)
 
 
-def _make(wanted: Wanted) -> int:
-    directory, names = wanted.directory, wanted.names
+def _make(spec: CertificateSpec) -> int:
+    directory, names = spec.directory, spec.names
     now = dt.datetime.now(dt.UTC)
     try:
         directory.mkdir(mode=0o755, parents=True, exist_ok=True)
-        authority, done = _authority(directory, now, replace=wanted.new_ca)
-        leaf = issue_leaf(authority, names, wanted.days, now)
+        authority, done = _authority(directory, now, replace=spec.new_ca)
+        leaf = issue_leaf(authority, names, spec.days, now)
         save_leaf(directory, leaf)
     except OSError as error:
         raise Failure(f"{directory}: {error.strerror}") from error
@@ -138,13 +124,13 @@ def _make(wanted: Wanted) -> int:
     until = _day(leaf.certificate.not_valid_after_utc)
     print(f"certificate  {paint.green('made')}: {directory / LEAF_CERTIFICATE}, until {until}")
     print(f"names        {', '.join(dict.fromkeys(names))}")
-    if authority.certificate.not_valid_after_utc < now + dt.timedelta(days=wanted.days):
-        print(f"{paint.yellow('soon')}: the CA ends before {wanted.days:g} days are over; plan --new-ca")
+    if authority.certificate.not_valid_after_utc < now + dt.timedelta(days=spec.days):
+        print(f"{paint.yellow('soon')}: the CA ends before {spec.days:g} days are over; plan --new-ca")
     return GOOD
 
 
 def _authority(directory: Path, now: dt.datetime, *, replace: bool) -> tuple[Authority, str]:
-    """The CA to sign with, and what was done about it. An existing CA is replaced only on request."""
+    """Return the CA to sign with, and what was done about it. An existing CA is replaced only on request."""
     there = [name for name in (CA_CERTIFICATE, CA_KEY) if (directory / name).exists()]
     if there and not replace:
         if len(there) == 1:
@@ -159,17 +145,17 @@ def _authority(directory: Path, now: dt.datetime, *, replace: bool) -> tuple[Aut
     return authority, "replaced; update caBundle" if there else "made"
 
 
-def _check(wanted: Wanted, within: float | None, output: str) -> int:
-    directory = wanted.directory
+def _check(spec: CertificateSpec, within: float | None, output: str) -> int:
+    directory = spec.directory
     now = dt.datetime.now(dt.UTC)
     try:
-        certificate = inspect(read_pair(directory), now, wanted.names_given)
+        certificate = inspect(read_pair(directory), now, spec.names_given)
         problems = certificate.problems
     except Unusable as problem:
         certificate, problems = None, (str(problem),)
     state = _state(certificate, problems, now, within)
     if output == "json":
-        print(json_text.line(_as_json(directory, state, certificate, problems)))
+        print(json_line(_as_json(directory, state, certificate, problems)))
     else:
         _print_state(directory, state, certificate, problems, now)
     return state
@@ -202,8 +188,8 @@ def _as_json(
         "state": {GOOD: "good", RENEW_SOON: "renew soon", UNUSABLE: "unusable"}[state],
         "problems": problems,
         "names": sorted(certificate.names) if certificate else [],
-        "notBefore": certificate and _second(certificate.not_before),
-        "notAfter": certificate and _second(certificate.not_after),
+        "notBefore": certificate and f"{certificate.not_before:%Y-%m-%dT%H:%M:%SZ}",
+        "notAfter": certificate and f"{certificate.not_after:%Y-%m-%dT%H:%M:%SZ}",
     }
 
 
@@ -220,13 +206,9 @@ def _print_bundle(directory: Path) -> int:
 
 
 def _life(certificate: Certificate, now: dt.datetime) -> str:
-    days = (certificate.not_after - now) / dt.timedelta(days=1)
-    return f"valid until {_day(certificate.not_after)} ({days:.0f} {'day' if round(days) == 1 else 'days'})"
+    left = round((certificate.not_after - now) / dt.timedelta(days=1))
+    return f"valid until {_day(certificate.not_after)} ({count(left, 'day')})"
 
 
 def _day(moment: dt.datetime) -> str:
     return f"{moment:%Y-%m-%d}"
-
-
-def _second(moment: dt.datetime) -> str:
-    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"

@@ -7,17 +7,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.api.review import ReviewError
-from webhook.cli.arguments import count, files, format_option, policy_option
-from webhook.cli.candidate_sets import CandidateSets
-from webhook.cli.evaluation import Evaluation, evaluate_review, load_policy
-from webhook.cli.failure import Failure
-from webhook.cli.lazy_group import Command
+from webhook.cli.evaluation import CandidateSets, Evaluation, evaluate_review, load_policy
 from webhook.cli.manifest import Key, Writer, key_of, review_of
-from webhook.cli.moment import moment
-from webhook.cli.outcome_printer import FORMATS, OutcomePrinter
-from webhook.cli.report import Outcome, Tally
-from webhook.cli.sources import Document, Foreign, Item, Manifest, Review, Skipped, Unreadable, read
+from webhook.cli.options import Command, count, files, format_option, moment, policy_option
+from webhook.cli.report import FORMATS, Outcome, Printer, Tally
+from webhook.cli.terminal import Failure
 from webhook.cli.unknown_fields import unknown_fields
+from webhook.inputs.documents import Value
+from webhook.inputs.files import submitted
+from webhook.inputs.items import Foreign, Unreadable
+from webhook.inputs.kinds import Manifest, Review, Submitted
 from webhook.policy.model import Policy
 
 _DESCRIPTION = """\
@@ -43,39 +42,22 @@ Examples:
   kubectl get leases -A -o json --show-managed-fields | lease-webhook check -
 """
 
+_OLD = "what is stored now; bare manifests are evaluated as updates of it"
+_IGNORE = "leave out what matches, by name or by path below a directory; may be repeated"
+_SKIP = "skip files that are not Kubernetes objects even if they are named, for a list of changed files"
+_NOW = "evaluate at this time; else at the latest time in managedFields, else now"
+
 
 @click.command("check", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, shell_complete=files)
-@click.option(
-    "--old",
-    metavar="PATH",
-    help="what is stored now; bare manifests are evaluated as updates of it",
-    shell_complete=files,
-)
-@click.option(
-    "--ignore",
-    metavar="GLOB",
-    multiple=True,
-    help="leave out what matches, by name or by path below a directory; may be repeated",
-)
-@click.option(
-    "--skip-foreign",
-    is_flag=True,
-    help="skip files that are not Kubernetes objects even if they are named, for a list of changed files",
-)
-@click.option(
-    "--require",
-    metavar="N",
-    type=count,
-    default=None,
-    help="fail if fewer than N documents are evaluated (exit code 2)",
-)
+@click.option("--old", metavar="PATH", help=_OLD, shell_complete=files)
+@click.option("--ignore", metavar="GLOB", multiple=True, help=_IGNORE)
+@click.option("--skip-foreign", is_flag=True, help=_SKIP)
+@click.option("--require", metavar="N", type=count, help="fail if fewer than N documents are evaluated (exit code 2)")
 @policy_option("observe, standard (default), strict, or a policy file")
 @click.option("--user", metavar="NAME", help="who writes the bare manifests")
 @click.option("--group", "groups", metavar="G", multiple=True, help="a group of --user; may be repeated")
-@click.option(
-    "--now", metavar="RFC3339", help="evaluate at this time; else at the latest time in managedFields, else now"
-)
+@click.option("--now", metavar="RFC3339", help=_NOW)
 @format_option("json prints one line per document", FORMATS)
 def command(
     *,
@@ -93,18 +75,12 @@ def command(
     """Evaluate everything and print the result."""
     if groups and not user:
         raise Failure("--group needs --user: a group alone writes nothing")
-    circumstances = Circumstances(
-        load_policy(policy), moment(now) if now else None, Writer(user, groups) if user else None
-    )
+    writer = Writer(user, groups) if user else None
+    circumstances = _Circumstances(load_policy(policy), moment(now) if now else None, writer)
     tally = Tally()
-    printer = OutcomePrinter("check", output, "documents")
-    for outcome in printer.watch(
-        _outcomes(
-            read(paths, ignore, foreign=Foreign.SKIPPED if skip_foreign else Foreign.SKIPPED_BELOW_DIRECTORIES),
-            old,
-            circumstances,
-        )
-    ):
+    printer = Printer("check", output, "documents")
+    items = submitted(paths, ignore, skip_found=True, skip_named=skip_foreign)
+    for outcome in printer.watch(_outcomes(items, old, circumstances)):
         tally.count(outcome)
         printer.show(outcome)
     printer.finish(tally.lines(), tally)
@@ -113,18 +89,18 @@ def command(
     return tally.exit_code
 
 
-class Circumstances(Struct, frozen=True):
-    """Under which policy, when and by whom manifests are written; `now` is None for the latest time in them."""
+class _Circumstances(Struct, frozen=True):
+    """The policy, the time and the writer of manifests; `now` is None for the latest time in them."""
 
     policy: Policy
     now: int | None
     writer: Writer | None
 
 
-def _outcomes(items: Iterator[Item], old: str | None, circumstances: Circumstances) -> Iterator[Outcome]:
-    stored: dict[Key, Document] = {}
+def _outcomes(items: Iterator[Submitted], old: str | None, circumstances: _Circumstances) -> Iterator[Outcome]:
+    stored: dict[Key, Value] = {}
     unreadable = False
-    for item in read([old]) if old else ():
+    for item in submitted([old]) if old else ():
         if isinstance(item, Manifest):
             stored[key_of(item.document)] = item.document
         elif isinstance(item, Unreadable):
@@ -139,15 +115,15 @@ def _outcomes(items: Iterator[Item], old: str | None, circumstances: Circumstanc
         yield candidates.follow(outcome, circumstances.policy) if isinstance(outcome, Evaluation) else outcome
 
 
-def _outcome(item: Item, circumstances: Circumstances, stored: dict[Key, Document]) -> Outcome:
+def _outcome(item: Submitted, circumstances: _Circumstances, stored: dict[Key, Value]) -> Outcome:
     policy, now, writer = circumstances.policy, circumstances.now, circumstances.writer
-    if isinstance(item, Unreadable | Skipped):
+    if isinstance(item, Unreadable | Foreign):
         return item
     try:
         if isinstance(item, Review):
-            return evaluate_review(item.origin, item.body, policy, now)
+            return evaluate_review(item.place, item.body, policy, now)
         body = review_of(item.document, stored.get(key_of(item.document)), writer)
-        evaluation = evaluate_review(item.origin, body, policy, now, writer_known=writer is not None)
+        evaluation = evaluate_review(item.place, body, policy, now, writer_known=writer is not None)
     except (ReviewError, ValueError) as error:
-        return Unreadable(item.origin, str(error))
+        return Unreadable(item.place, str(error))
     return replace(evaluation, unknown_fields=unknown_fields(item.document))

@@ -1,47 +1,107 @@
-"""The commands of `lease-webhook`, and how one of them is run.
+"""The commands of `lease-webhook`, shell completion, and how one command is run.
 
-A command is a module with a `command`, listed here with its summary. The lists are in the order of `--help`.
+A command is a module with a `command`, listed here with its summary and imported when it is used. The lists are in the
+order of `--help`.
 """
 
 import io
 import os
 import sys
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, Final, NamedTuple
 
 import click
+from click.shell_completion import CompletionItem, ShellComplete, get_completion_class, shell_complete
 
 from webhook.api.text import escape
-from webhook.cli.lazy_group import SETTINGS, Lazy, LazyGroup
+from webhook.cli.options import Command
+from webhook.cli.terminal import Failure
+from webhook.inputs import InputError
 
-POLICY: Final = LazyGroup(
+COMPLETE: Final = "_LEASE_WEBHOOK_COMPLETE"
+"""The environment variable through which the shell requests completions; click defines its values."""
+_SETTINGS: Final[dict[str, Any]] = {"max_content_width": 100, "help_option_names": ["-h", "--help"]}
+
+
+class Lazy(NamedTuple):
+    """A command that is not imported yet: its module, its line in the list, and its name in the module."""
+
+    module: str
+    summary: str
+    attribute: str = "command"
+
+
+class LazyGroup(Command, click.Group):
+    """A group that knows its commands by name and summary, and imports one when it runs or explains itself."""
+
+    def __init__(self, name: str, listing: Mapping[str, Lazy | click.Command], summary: str, **settings: Any) -> None:  # noqa: ANN401 - those of click
+        super().__init__(name, short_help=summary, **settings)
+        self.listing = dict(listing)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the names, in the order of the listing."""
+        return [*self.listing]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        """Return the command of that name, imported if need be; None if there is none."""
+        found = self.listing.get(cmd_name)
+        if not isinstance(found, Lazy):
+            return found
+        command = getattr(import_module(f"webhook.cli.{found.module}"), found.attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is named first; the error about a mistyped one brings the names that are near it."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.NoSuchCommand as error:
+            raise click.NoSuchCommand(error.command_name, possibilities=self.list_commands(ctx), ctx=ctx) from None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+        """List the commands without importing one."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self._summary(name)) for name in self.listing])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands and options that begin so, without importing a command."""
+        names = [name for name in self.listing if name.startswith(incomplete)]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [*(CompletionItem(name, help=self._summary(name)) for name in names), *options]
+
+    def _summary(self, name: str) -> str:
+        found = self.listing[name]
+        return found.summary if isinstance(found, Lazy) else found.short_help or ""
+
+
+_POLICY: Final = LazyGroup(
     "policy",
     {
-        "check": Lazy("webhook.cli.policy_check", "check policy files"),
-        "show": Lazy("webhook.cli.policy_show", "show the modes and numbers that apply to a lease, and why"),
-        "schema": Lazy("webhook.cli.policy_schema", "print the JSON Schema of policy files, for editors"),
+        "check": Lazy("policy", "check policy files", "check"),
+        "show": Lazy("policy", "show the modes and numbers that apply to a lease, and why", "show"),
+        "schema": Lazy("policy", "print the JSON Schema of policy files, for editors", "schema"),
     },
     "check or show policy files",
     help="A policy file says how strict the rules are, for whom, and who may write which lease.",
 )
 
-SUGGEST: Final = LazyGroup(
+_SUGGEST: Final = LazyGroup(
     "suggest",
     {
-        "bindings": Lazy(
-            "webhook.cli.suggest_bindings", "print bindings: who may write which lease, from what was seen"
-        ),
-        "rbac": Lazy("webhook.cli.suggest_rbac", "print the smallest Roles for what was seen"),
-        "exemptions": Lazy("webhook.cli.suggest_exemptions", "print the narrowest exemptions for what was denied"),
-        "fence": Lazy("webhook.cli.suggest_fence", "print a fence for the resources of an operator"),
+        "bindings": Lazy("suggest", "print bindings: who may write which lease, from what was seen", "bindings"),
+        "exemptions": Lazy("suggest", "print the narrowest exemptions for what was denied", "exemptions"),
+        "fence": Lazy("suggest", "print a fence for the resources of an operator", "fence"),
     },
-    "propose roles and parts of a policy file",
-    help="Reads what happened in a cluster, or its roles, and prints a proposal with the evidence. Nothing is applied.",
+    "propose parts of a policy file",
+    help="Reads what happened in a cluster and prints a proposal with the evidence. Nothing is applied.",
 )
 
-EXPORT: Final = LazyGroup(
+_EXPORT: Final = LazyGroup(
     "export",
-    {"fence": Lazy("webhook.cli.export_fence", "print policies that let only the holder of a lease write")},
+    {"fence": Lazy("export_fence", "print policies that let only the holder of a lease write")},
     "print objects for the API server",
     help="Prints objects for the API server. Nothing is applied: read them, then pipe them to kubectl.",
 )
@@ -49,25 +109,25 @@ EXPORT: Final = LazyGroup(
 PROGRAM: Final = LazyGroup(
     "lease-webhook",
     {
-        "serve": Lazy("webhook.cli.serve", "answer the API server over TLS"),
-        "check": Lazy("webhook.cli.check", "evaluate files: reviews and manifests"),
-        "replay": Lazy("webhook.cli.replay", "evaluate recorded reviews again; compare two policies"),
-        "test": Lazy("webhook.cli.test", "compare verdicts with the expected ones in test files"),
-        "make-review": Lazy("webhook.cli.make_review", "make an AdmissionReview from manifests and a user"),
-        "rules": Lazy("webhook.cli.rules", "list the rules, or explain one"),
-        "policy": POLICY,
-        "suggest": SUGGEST,
-        "export": EXPORT,
-        "install": Lazy("webhook.cli.install", "print the objects of an installation"),
-        "certs": Lazy("webhook.cli.certs", "make, renew or check certificates"),
-        "audit": Lazy("webhook.cli.audit", "find what is wrong with stored leases"),
-        "why": Lazy("webhook.cli.why", "show who leads, and why the leader changed"),
-        "timeline": Lazy("webhook.cli.timeline", "draw who held which lease when"),
-        "doctor": Lazy("webhook.cli.doctor", "check whether webhook configurations are safe for leases"),
-        "completion": Lazy("webhook.cli.completion", "print the shell completion of this program"),
+        "serve": Lazy("serve", "answer the API server over TLS"),
+        "check": Lazy("check", "evaluate files: reviews and manifests"),
+        "replay": Lazy("replay", "evaluate recorded reviews again; compare two policies"),
+        "test": Lazy("test", "compare verdicts with the expected ones in test files"),
+        "make-review": Lazy("make_review", "make an AdmissionReview from manifests and a user"),
+        "rules": Lazy("rules", "list the rules, or explain one"),
+        "policy": _POLICY,
+        "suggest": _SUGGEST,
+        "export": _EXPORT,
+        "install": Lazy("install", "print the objects of an installation"),
+        "certs": Lazy("certs", "make, renew or check certificates"),
+        "audit": Lazy("audit", "find what is wrong with stored leases"),
+        "why": Lazy("why", "show who leads, and why the leader changed"),
+        "timeline": Lazy("timeline", "draw who held which lease when"),
+        "doctor": Lazy("doctor", "check whether webhook configurations are safe for leases"),
+        "completion": Lazy("commands", "print the shell completion of this program", "completion"),
     },
     "",
-    context_settings=SETTINGS,
+    context_settings=_SETTINGS,
     help="Validates Kubernetes Leases and LeaseCandidates, as an admission webhook and in files and pipelines, and "
     "shows what happened to them.",
     epilog="""\
@@ -81,17 +141,14 @@ Color only on a terminal; NO_COLOR turns it off.
 )
 click.version_option(package_name="lease-webhook", prog_name="lease-webhook", message="%(prog)s %(version)s")(PROGRAM)
 
-COMPLETE: Final = "_LEASE_WEBHOOK_COMPLETE"
-"""The environment variable through which the shell requests completions; click defines its values."""
-
 
 def run(argv: Sequence[str], name: str) -> int:
     """Run one command and return its exit code; `argv` is without the program's name, which is `name`."""
-    _never_fail_to_print()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # never fail to print a character
     try:
         if instruction := os.environ.get(COMPLETE):
-            from click.shell_completion import shell_complete  # noqa: PLC0415 - for the shell only
-
             return shell_complete(PROGRAM, {}, name, COMPLETE, instruction)
         with PROGRAM.make_context(name, [*argv]) as context:
             code: int = PROGRAM.invoke(context)
@@ -102,6 +159,8 @@ def run(argv: Sequence[str], name: str) -> int:
         return without_arguments.exit_code
     except click.ClickException as problem:
         return _complain(problem, name)
+    except InputError as problem:
+        return _complain(Failure(str(problem)), name)
     finally:
         # If the output cannot be written, the exit code must not be that of a success.
         sys.stdout.flush()
@@ -109,7 +168,7 @@ def run(argv: Sequence[str], name: str) -> int:
 
 
 def _complain(problem: click.ClickException, name: str) -> int:
-    """Print on standard error why a command cannot continue; gives the exit code."""
+    """Print on standard error why a command cannot continue; return the exit code."""
     command = problem.ctx.command_path if isinstance(problem, click.UsageError) and problem.ctx else ""
     text = problem.format_message()
     if isinstance(problem, click.NoSuchOption | click.NoSuchCommand) and problem.possibilities:
@@ -119,8 +178,40 @@ def _complain(problem: click.ClickException, name: str) -> int:
     return problem.exit_code
 
 
-def _never_fail_to_print() -> None:
-    """A terminal that cannot show a character gets its escape."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+@click.command(
+    "completion",
+    cls=Command,
+    help="Prints a script that makes a shell complete commands, options, rules, presets and files.",
+    epilog="""\
+Examples:
+  source <(lease-webhook completion bash)     # in ~/.bashrc; bash 4.4 or newer
+  source <(lease-webhook completion zsh)      # in ~/.zshrc, after compinit
+  lease-webhook completion fish > ~/.config/fish/completions/lease-webhook.fish
+""",
+)
+@click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
+def completion(shell: str) -> int:
+    """Print the script for one shell."""
+    completion_class = get_completion_class(shell)
+    assert completion_class is not None
+    source = completion_class(PROGRAM, {}, "lease-webhook", COMPLETE)
+    print(source.source_template % source.source_vars())
+    return 0
+
+
+NO_FILES: Final = ":4"
+FILES: Final = ":0"
+"""The last line that kubectl's completion reads: whether to complete files (cobra's ShellCompDirective)."""
+
+
+def complete_for_kubectl() -> None:
+    """Run the console script `kubectl_complete-lease`: its last argument is the word being typed.
+
+    https://pkg.go.dev/k8s.io/kubectl/pkg/cmd/plugin
+    """
+    *before, incomplete = sys.argv[1:] or [""]
+    items = ShellComplete(PROGRAM, {}, "kubectl lease", COMPLETE).get_completions(before, incomplete)
+    for item in items:
+        if item.type == "plain":
+            print(item.value, item.help or "", sep="\t")
+    print(NO_FILES if items and all(item.type == "plain" for item in items) else FILES)

@@ -7,30 +7,27 @@ from typing import Final
 
 import click
 import msgspec
+from msgspec.structs import replace
 
-from webhook.api.decoder_messages import located, reworded
-from webhook.api.formats import LONGEST_NAME
-from webhook.api.text import cut, escape
-from webhook.cli import json_text, object_stream
-from webhook.cli.arguments import files, format_option, policy_option, server
-from webhook.cli.failure import Failure
-from webhook.cli.lazy_group import Command
-from webhook.cli.report_format import REPORTS, document
-from webhook.cli.terminal import indent, paint_for
-from webhook.doctor import configuration, fence_documents, fences, handshake, surroundings
-from webhook.doctor.certificate import Served
-from webhook.doctor.configuration import Configuration, Webhook
-from webhook.doctor.diagnosis import Diagnosis
-from webhook.doctor.documents import Document, webhook_configurations
-from webhook.doctor.examine import Report, examine
-from webhook.doctor.handshake import Unreachable
+from webhook.api.field import located, reworded
+from webhook.api.formats import MAX_NAME
+from webhook.api.text import escape, truncate
+from webhook.cli.options import Command, files, format_option, policy_option, server
+from webhook.cli.report import FORMATS, REPORTS, print_report
+from webhook.cli.terminal import Failure, indent, json_line, paint_for
+from webhook.doctor import configuration, documents, fences
+from webhook.doctor.certificate import ServingCertificate, Unreachable, inspect_endpoint
+from webhook.doctor.configuration import Configuration, Webhook, danger
+from webhook.doctor.documents import Document
+from webhook.doctor.examine import Report, examine, examine_leases
+from webhook.explanation.words import count
+from webhook.inputs.files import objects
 from webhook.policy.error import PolicyError
 from webhook.policy.model import Policy
 from webhook.policy.parse import parse
 from webhook.policy_file import PolicyFileError, load
-from webhook.reports.model import Finding, Location, Severity, Subject
+from webhook.reports.model import Examination, Finding, Location
 
-_KINDS: Final = (*surroundings.KINDS, *fence_documents.KINDS)
 SAFE: Final = 0
 FINDINGS: Final = 1
 
@@ -59,37 +56,38 @@ Examples:
 @click.argument("file", default="-", metavar="[FILE]", shell_complete=files)
 @policy_option("the policy that should be in force, or a preset's name", metavar="FILE")
 @click.option("--endpoint", type=server, metavar="HOST:PORT", help="a running webhook to check as well")
-@format_option("json prints one line", ("text", "json", *REPORTS))
+@format_option("json prints one line", FORMATS)
 def command(*, file: str, policy: str | None, endpoint: tuple[str, int] | None, output: str) -> int:
     """Examine one text; raises Failure."""
     now = dt.datetime.now(dt.UTC)
     found = list(_objects(file))
-    around = fence_documents.fence_documents(found)
+    around = documents.fence_documents(found)
     configurations, reports = _configurations(
         found, required=not (around.has_own_fences or (policy and around.has_fences))
     )
     in_force = _policy(policy, found, configurations)
     reports += fences.examine_fences(around, in_force.fences if in_force else ())
+    reports += examine_leases(around.leases.values())
 
-    def served_at(webhook: Webhook) -> Served | None:
+    def served_at(webhook: Webhook) -> ServingCertificate | None:
         if endpoint is None:
-            return surroundings.served_in(found, webhook)
+            return documents.served_in(found, webhook)
         host, port = endpoint
-        return handshake.inspect_endpoint(host, port, webhook.client_config)
+        return inspect_endpoint(host, port, webhook.client_config)
 
-    labels = surroundings.namespace_labels(found)
+    labels = documents.namespace_labels(found)
     unreachable: Unreachable | None = None
     try:
         examined = list(examine(configurations, served_at, in_force, now, labels)) if configurations else []
     except Unreachable as problem:
         # The configuration can be wrong as well, and may be the reason why the endpoint does not answer.
         unreachable = problem
-        examined = list(examine(configurations, lambda one: surroundings.served_in(found, one), in_force, now, labels))
+        examined = list(examine(configurations, lambda one: documents.served_in(found, one), in_force, now, labels))
     choices = [choice for one in configurations for choice in one.choices]
     reports += examined
     if output in REPORTS:
-        print(document("doctor", [_subject(file, report) for report in reports], output))
-        code = FINDINGS if any(report.diagnoses for report in reports) else SAFE
+        print_report("doctor", [_result(file, report) for report in reports], output)
+        code = FINDINGS if any(report.findings for report in reports) else SAFE
     else:
         code = (_print_json if output == "json" else _print)(reports, choices)
     if unreachable:
@@ -98,13 +96,13 @@ def command(*, file: str, policy: str | None, endpoint: tuple[str, int] | None, 
 
 
 def _configurations(found: Sequence[Document], *, required: bool) -> tuple[list[Configuration], list[Report]]:
-    """The configurations, and a report for each document that the API server would refuse."""
-    documents = webhook_configurations(found)
-    if not documents and required:
+    """Return the configurations, and a report for each document that the API server would refuse."""
+    found = documents.webhook_configurations(found)
+    if not found and required:
         raise Failure("no ValidatingWebhookConfiguration in it; see `lease-webhook doctor --help` for where to get one")
     configurations: list[Configuration] = []
     refused: list[Report] = []
-    for one in documents:
+    for one in found:
         try:
             configurations.append(configuration.read(one))
         except msgspec.ValidationError as error:
@@ -112,9 +110,9 @@ def _configurations(found: Sequence[Document], *, required: bool) -> tuple[list[
     return configurations, refused
 
 
-def _malformed(error: msgspec.ValidationError) -> Diagnosis:
+def _malformed(error: msgspec.ValidationError) -> Finding:
     problem, path = located(error)
-    return Diagnosis(
+    return danger(
         "malformed",
         f"{path or 'the document'}: {reworded(problem) or problem}",
         "the API server rejects this document, and an existing configuration stays unchanged.",
@@ -125,13 +123,13 @@ def _malformed(error: msgspec.ValidationError) -> Diagnosis:
 def _policy(
     name_or_path: str | None, found: Sequence[Document], configurations: Sequence[Configuration]
 ) -> Policy | None:
-    """The named policy, else the one in the same documents as the configurations."""
+    """Return the named policy, else the one in the same documents as the configurations."""
     try:
         if name_or_path is not None:
             return load(name_or_path)
         webhooks = (webhook for one in configurations for webhook in one.webhooks or ())
         services = (webhook.client_config.service for webhook in webhooks)
-        text = surroundings.policy_text(found, (service.namespace for service in services if service))
+        text = documents.policy_text(found, (service.namespace for service in services if service))
         return None if text is None else parse(text)
     except (PolicyFileError, PolicyError) as error:
         raise Failure(f"policy: {error}") from error
@@ -140,22 +138,22 @@ def _policy(
 def _print(reports: Sequence[Report], choices: Sequence[str]) -> int:
     paint = paint_for(sys.stdout)
     for report in reports:
-        if not report.diagnoses:
+        if not report.findings:
             continue
         print(paint.bold(_title(report)))
-        for diagnosis in report.diagnoses:
-            print(f"  {paint.red(diagnosis.check)}  {escape(cut(diagnosis.place, 200))}")
-            print(indent(f"risk: {escape(diagnosis.risk)}", 6))
-            print(indent(f"change: {escape(diagnosis.cure)}", 6))
+        for finding in report.findings:
+            print(f"  {paint.red(finding.check)}  {escape(truncate(finding.place, 200))}")
+            print(indent(f"risk: {escape(finding.message)}", 6))
+            print(indent(f"fix: {escape(finding.fix)}", 6))
         print()
     entries = [report for report in reports if report.webhook]
     fenced = sum(report.is_fence for report in reports)
-    total = sum(len(report.diagnoses) for report in reports)
-    examined = f"{_count(len(entries), 'webhook entry', 'webhook entries')} that leases can reach"
+    total = sum(len(report.findings) for report in reports)
+    examined = f"{count(len(entries), 'webhook entry', 'webhook entries')} that leases can reach"
     if fenced:
-        examined = f"{_count(fenced, 'fence', 'fences')}, {examined}"
+        examined = f"{count(fenced, 'fence')}, {examined}"
     if total:
-        print(f"{paint.red('not safe')}: {_count(total, 'finding', 'findings')}; {examined}")
+        print(f"{paint.red('not safe')}: {count(total, 'finding')}; {examined}")
         return FINDINGS
     names = ", ".join(_name(report.webhook) for report in entries)
     print(f"{paint.green('safe')}: {examined}{f' ({names})' if names else ''}")
@@ -165,27 +163,24 @@ def _print(reports: Sequence[Report], choices: Sequence[str]) -> int:
 
 
 def _print_json(reports: Sequence[Report], choices: Sequence[str]) -> int:
-    is_safe = not any(report.diagnoses for report in reports)
+    is_safe = not any(report.findings for report in reports)
     entries = [
         {
             "configuration": report.subject,
             "webhook": report.webhook,
             "findings": [
-                {"check": one.check, "place": one.place, "risk": one.risk, "change": one.cure}
-                for one in report.diagnoses
+                {"check": one.check, "place": one.place, "risk": one.message, "fix": one.fix} for one in report.findings
             ],
         }
         for report in reports
     ]
-    print(json_text.line({"safe": is_safe, "entries": entries, "chosen": choices}))
+    print(json_line({"safe": is_safe, "entries": entries, "chosen": choices}))
     return SAFE if is_safe else FINDINGS
 
 
-def _subject(file: str, report: Report) -> Subject:
-    diagnoses = (
-        Finding(one.check, Severity.ERROR, f"{cut(one.place, 200)}: {one.risk}", one.cure) for one in report.diagnoses
-    )
-    return Subject(_title(report), Location(file), tuple(diagnoses))
+def _result(file: str, report: Report) -> Examination:
+    findings = (replace(one, message=f"{truncate(one.place, 200)}: {one.message}") for one in report.findings)
+    return Examination(_title(report), Location(file), tuple(findings))
 
 
 def _title(report: Report) -> str:
@@ -193,13 +188,9 @@ def _title(report: Report) -> str:
 
 
 def _name(name: str) -> str:
-    return escape(cut(name, LONGEST_NAME))
-
-
-def _count(number: int, singular: str, plural: str) -> str:
-    return f"{number} {singular if number == 1 else plural}"
+    return escape(truncate(name, MAX_NAME))
 
 
 def _objects(path: str) -> Iterator[Document]:
-    """What the examination needs of a file; raises Failure."""
-    return (one for one in object_stream.read(path) if one.get("kind") in _KINDS or "serverVersion" in one)
+    """Return the objects of a file that are examined; raises Failure."""
+    return (one for one in objects(path) if one.get("kind") in documents.KINDS or "serverVersion" in one)

@@ -2,32 +2,36 @@
 
 import time
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from webhook.api.field import not_supported
+from webhook.api.objects import LeaseCandidate
 from webhook.api.request import DECODED_VERSIONS, GROUP, KIND_OF, AdmissionRequest, Resource
 from webhook.api.review import ReviewError, decode
-from webhook.cli.failure import Failure
-from webhook.cli.sources import Origin
+from webhook.cli.terminal import Failure
 from webhook.evaluate import evaluate
+from webhook.inputs.items import Place
 from webhook.policy.model import Policy
 from webhook.policy_file import PolicyFileError, load
 from webhook.rules.change import change_made_by
-from webhook.rules.mode import Mode
+from webhook.rules.election.candidates import CONFLICT, candidates_agree_on_a_strategy
+from webhook.rules.rule import Mode
 from webhook.rules.tampering import stamp_of_writer
-from webhook.verdict.model import Cause, Verdict
+from webhook.verdict import Cause, Result, Verdict
 
 
 class Evaluation(Struct, frozen=True):
-    """A document with its verdict; `now` is the moment of the evaluation, in microseconds since 1970."""
+    """A document with its verdict; `now` is the time of the evaluation, in microseconds since 1970.
 
-    origin: Origin
+    `unknown_fields` has a text for each field of a manifest that the API does not have.
+    """
+
+    place: Place
     request: AdmissionRequest
     verdict: Verdict
     now: int
     unknown_fields: tuple[str, ...] = ()
-    """A text for each field of a manifest that the API does not have."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -36,12 +40,7 @@ class Evaluation(Struct, frozen=True):
 
 
 def load_policy(name: str | None) -> Policy:
-    """The policy of `--policy`: a preset's name, a file, or the default.
-
-    Raises:
-        Failure: there is no such policy, or it is wrong.
-
-    """
+    """Return the policy of `--policy`: a preset's name, a file, or the default; raises Failure if it is wrong."""
     try:
         return load(name)
     except PolicyFileError as error:
@@ -49,12 +48,12 @@ def load_policy(name: str | None) -> Policy:
 
 
 def evaluate_review(
-    origin: Origin, body: bytes, policy: Policy, now: int | None = None, *, writer_known: bool = True
+    place: Place, body: bytes, policy: Policy, now: int | None = None, *, writer_known: bool = True
 ) -> Evaluation:
     """Evaluate the bytes of one review.
 
     Args:
-        origin: where the review stands.
+        place: the position of the review in the input.
         body: its bytes.
         policy: how strict to be.
         now: microseconds since 1970; None takes the latest time that an API server stamped into it, else the clock.
@@ -66,17 +65,18 @@ def evaluate_review(
     """
     try:
         request = decode(body)
-        at = _moment_of(request) if now is None else now
+        at = _received_at(request) if now is None else now
         verdict = evaluate(request, policy, at, writer_known=writer_known)
     except RecursionError:
         raise ReviewError(400, "nested too deeply") from None
-    if policy.mode is Mode.DENY and _is_unknown_version(request):
+    is_unknown_version = request.group == GROUP and request.resource in KIND_OF and not request.is_ours
+    if policy.mode is Mode.DENY and is_unknown_version:
         verdict = _deny_version(request, verdict)
-    return Evaluation(origin, request, verdict, at)
+    return Evaluation(place, request, verdict, at)
 
 
-def _moment_of(request: AdmissionRequest) -> int:
-    """When an API server received the write, as far as it shows; a stamp of the future is a forged one."""
+def _received_at(request: AdmissionRequest) -> int:
+    """Return when an API server received the write, as far as it shows; a stamp of the future is a forged one."""
     clock = time.time_ns() // 1000
     if not request.is_ours or (request.new is None and request.old is None):
         return clock
@@ -92,21 +92,45 @@ def _moment_of(request: AdmissionRequest) -> int:
     return clock
 
 
-def _is_unknown_version(request: AdmissionRequest) -> bool:
-    return request.group == GROUP and request.resource in KIND_OF and not request.is_ours
-
-
 def _deny_version(request: AdmissionRequest, verdict: Verdict) -> Verdict:
-    """`serve` admits an unknown version: a typo in its configuration must not stop a cluster. `check` denies it."""
+    """Deny an unknown version, which `serve` admits: a typo in its configuration must not stop a cluster."""
     known = tuple(f"{GROUP}/{version}" for version in DECODED_VERSIONS[Resource(request.resource)])
     error = not_supported("apiVersion", f"{GROUP}/{request.version}", known)
     text = f"{error.body} (lease webhook)"
-    return replace(
-        verdict,
-        allowed=False,
-        code=422,
-        reason="Invalid",
-        message=f"{error.field}: {text}",
-        causes=(Cause(error.type.value, text, error.field),),
-        warnings=(),
-    )
+    cause = Cause(error.type.value, text, error.field)
+    message = f"{error.field}: {text}"
+    return replace(verdict, allowed=False, code=422, reason="Invalid", message=message, causes=(cause,), warnings=())
+
+
+class CandidateSets(Struct):
+    """The candidates that are stored after each write of a list or a replay, by namespace and leaseName.
+
+    `latest` is the latest time so far: objects in a list have no order in time.
+    """
+
+    stored: dict[tuple[str, str], dict[str, LeaseCandidate]] = field(default_factory=dict)
+    in_conflict: set[tuple[str, str]] = field(default_factory=set)
+    latest: int = 0
+
+    def follow(self, evaluation: Evaluation, policy: Policy) -> Evaluation:
+        """Add one write; its verdict gets a finding if this write makes the candidates of a lease disagree."""
+        request = evaluation.request
+        candidate = request.new or request.old
+        if not isinstance(candidate, LeaseCandidate):
+            return evaluation
+        lease = (request.namespace, candidate.spec.lease_name or "")
+        self.latest = max(self.latest, evaluation.now)
+        candidates = self.stored.setdefault(lease, {})
+        if isinstance(request.new, LeaseCandidate):
+            candidates[request.name] = request.new
+        else:
+            candidates.pop(request.name, None)
+        modes = policy.for_lease(request.namespace, request.name, request.operation).modes
+        mode = min(Mode.AUDIT, policy.mode, modes[CONFLICT])
+        found = list(candidates_agree_on_a_strategy(candidates.values(), self.latest)) if mode else []
+        is_new = bool(found) and lease not in self.in_conflict
+        (self.in_conflict.add if found else self.in_conflict.discard)(lease)
+        if not is_new:
+            return evaluation
+        extra = tuple(Result(CONFLICT, parity=False, mode=mode, error=finding.error) for finding in found)
+        return replace(evaluation, verdict=replace(evaluation.verdict, findings=evaluation.verdict.findings + extra))

@@ -7,15 +7,14 @@ import click
 from msgspec.structs import asdict
 
 from webhook.api.text import escape, quote
-from webhook.cli.arguments import files
 from webhook.cli.evaluation import load_policy
-from webhook.cli.failure import Failure
-from webhook.cli.lazy_group import Command
+from webhook.cli.options import Command, files
+from webhook.cli.terminal import Failure
 from webhook.fence.manifests import yaml_text
 from webhook.policy.error import PolicyError, nearest
-from webhook.policy.fences.model import Fence
+from webhook.policy.fences import Fence
 from webhook.policy.parse import parse
-from webhook.policy.schema_types import API_VERSION
+from webhook.policy.schema import API_VERSION
 
 _DESCRIPTION: Final = """\
 Prints a ValidatingAdmissionPolicy and its binding for each fence of a policy file, or for one fence that is given by
@@ -46,7 +45,7 @@ _LISTS: Final = ("writers", "resources", "holder", "operations", "namespaces")
 """Keys whose flags may be repeated, and take several values with commas between them."""
 
 Flags = dict[str, Any]
-"""What was given: a value, or a tuple of values, for each key of a fence."""
+"""The given flags: a value, or a tuple of values, for each key of a fence."""
 
 
 @click.command("fence", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)

@@ -8,10 +8,9 @@ from typing import Final
 import click
 
 from webhook.audit import command_words
-from webhook.cli.arguments import directories, files
 from webhook.cli.evaluation import load_policy
-from webhook.cli.failure import Failure
-from webhook.cli.lazy_group import Command
+from webhook.cli.options import Command, directories, files
+from webhook.cli.terminal import Failure
 from webhook.install import compose
 from webhook.yaml_writer import stream
 
@@ -72,7 +71,7 @@ def command(*, certificate: str, component: tuple[str, ...], image: str, policy:
 
 
 def _pair(directory: Path) -> dict[str, bytes]:
-    """The files of the Secret."""
+    """Return the files of the Secret."""
     try:
         return {name: (directory / name).read_bytes() for name in _PAIR}
     except OSError as error:

@@ -12,7 +12,7 @@ PLUGIN = "kubectl lease"
 
 BROKEN_PIPE = 141
 INTERRUPTED = 130
-"""What a shell reports for a program that SIGPIPE or SIGINT ended."""
+"""Exit codes that a shell reports for a program that SIGPIPE or SIGINT ended."""
 
 
 def script() -> None:
@@ -50,7 +50,7 @@ def main(argv: "list[str] | None" = None) -> int:
 
 
 def _abandon_output() -> None:
-    """The reader (`head`, a pager) has exited, or the disk is full: Python would report it again at exit."""
+    """Write to nowhere: the reader (`head`) has exited, or the disk is full, and Python would report it again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

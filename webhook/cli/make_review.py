@@ -8,14 +8,15 @@ from typing import Final
 
 import click
 
-from webhook.api.micro_time import canonical_seconds
 from webhook.api.request import KIND_OF
-from webhook.cli.arguments import files
-from webhook.cli.failure import Failure
-from webhook.cli.lazy_group import Command
+from webhook.api.times import canonical_seconds
 from webhook.cli.manifest import Writer, key_of, request_of, review, stamped
-from webhook.cli.moment import moment
-from webhook.cli.sources import Document, Manifest, Unreadable, read
+from webhook.cli.options import Command, files, moment
+from webhook.cli.terminal import Failure
+from webhook.inputs.documents import Value
+from webhook.inputs.files import submitted
+from webhook.inputs.items import Unreadable
+from webhook.inputs.kinds import Manifest
 
 _DESCRIPTION: Final = """\
 Prints the AdmissionReview that an API server would send for a write: the creation of NEW, with --old an update to NEW,
@@ -68,45 +69,40 @@ def command(
     return 0
 
 
-def _only(path: str) -> Document:
-    """The one Lease or LeaseCandidate of a file."""
-    items = list(read([path]))
+def _only(path: str) -> Value:
+    """Return the one Lease or LeaseCandidate of a file."""
+    items = list(submitted([path]))
     for item in items:
         if isinstance(item, Unreadable):
-            raise Failure(f"{item.origin.short}: {item.error}")
+            raise Failure(f"{item.place.short}: {item.error}")
     found = [item.document for item in items if isinstance(item, Manifest)]
     if len(found) != 1:
         raise Failure(f"{path}: one {' or '.join(KIND_OF.values())} is needed, {len(found)} found")
     return found[0]
 
 
-def _name(document: Document) -> str:
+def _name(document: Value) -> str:
     kind, namespace, name = key_of(document)
     return f"{kind} {namespace}/{name}"
 
 
-def _filled(document: Document, now: int) -> Document:
-    """The document with the fields of the API server."""
+def _filled(document: Value, now: int) -> Value:
+    """Return the document with the fields of the API server."""
     if not isinstance(document.get("metadata"), dict):
         return document
     uid = _uid("/".join(key_of(document)))
     return {**document, "metadata": {"uid": uid, "creationTimestamp": canonical_seconds(now), **document["metadata"]}}
 
 
-def _complete(request: Document, *, dry_run: bool) -> Document:
-    options: Document = {"kind": f"{request['operation'].capitalize()}Options", "apiVersion": "meta.k8s.io/v1"}
+def _complete(request: Value, *, dry_run: bool) -> Value:
+    options: Value = {"kind": f"{request['operation'].capitalize()}Options", "apiVersion": "meta.k8s.io/v1"}
     if dry_run:
         options["dryRun"] = ["All"]
-    request = {
-        **request,
-        "requestKind": request["kind"],
-        "requestResource": request["resource"],
-        "dryRun": dry_run,
-        "options": options,
-    }
+    request = {**request, "requestKind": request["kind"], "requestResource": request["resource"]}
+    request |= {"dryRun": dry_run, "options": options}
     return {**request, "uid": _uid(json.dumps(request, sort_keys=True))}
 
 
 def _uid(text: str) -> str:
-    """A UUID that is the same for the same text, so that the same arguments make the same review."""
+    """Return a UUID that is the same for the same text, so that the same arguments make the same review."""
     return str(uuid.UUID(bytes=hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16], version=4))

@@ -4,32 +4,32 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.api.micro_time import canonical_seconds
 from webhook.api.request import GROUP
-from webhook.cli.failure import Failure
-from webhook.cli.moment import moment
-from webhook.cli.sources import Document, encoded
+from webhook.api.times import canonical_seconds
+from webhook.cli.options import moment
+from webhook.cli.terminal import Failure
+from webhook.inputs.documents import Value, encoded
 
 DEFAULT_NAMESPACE: Final = "default"
-"""Where kubectl puts a manifest that names no namespace, unless the context says otherwise."""
+"""The namespace of a manifest that names no namespace, unless the context says otherwise."""
 
 MANAGER: Final = "lease-webhook-test"
 """The one field manager of a stamped manifest, as all replicas of an elector have one."""
 
 _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 _STORED: Final = ("uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields")
-"""What a manifest leaves out and the API server fills in from the stored object."""
+"""Fields that a manifest leaves out and the API server fills in from the stored object."""
 
 Key = tuple[str, str, str]
 
 
 class Writer(Struct, frozen=True):
-    """Who would write; groups that every authenticator adds are added here."""
+    """The writer of a manifest; groups that every authenticator adds are added here."""
 
     name: str
     groups: tuple[str, ...] = ()
 
-    def user_info(self) -> Document:
+    def user_info(self) -> Value:
         """`request.userInfo`."""
         groups = [*self.groups]
         if self.name.startswith(_SERVICE_ACCOUNT):
@@ -40,14 +40,14 @@ class Writer(Struct, frozen=True):
         return {"username": self.name, "groups": list(dict.fromkeys([*groups, "system:authenticated"]))}
 
 
-def key_of(document: Document) -> Key:
+def key_of(document: Value) -> Key:
     """(kind, namespace, name): which stored object a manifest is about."""
     metadata = _metadata(document)
     return (str(document["kind"]), str(metadata.get("namespace") or DEFAULT_NAMESPACE), str(metadata.get("name", "")))
 
 
-def review_of(new: Document | None, old: Document | None, writer: Writer | None) -> bytes:
-    """The review of creating `new`, of updating `old` to it, or of deleting `old`; without a writer it has no userInfo.
+def review_of(new: Value | None, old: Value | None, writer: Writer | None) -> bytes:
+    """Return the review of creating `new`, updating `old` to it, or deleting `old`; no writer, no userInfo.
 
     Raises:
         ValueError: the manifest is larger than any API server would take.
@@ -56,13 +56,13 @@ def review_of(new: Document | None, old: Document | None, writer: Writer | None)
     return encoded(review(request_of(new, old, writer)))
 
 
-def review(request: Document) -> Document:
-    """The AdmissionReview around a request."""
+def review(request: Value) -> Value:
+    """Return the AdmissionReview around a request."""
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 
 
-def request_of(new: Document | None, old: Document | None, writer: Writer | None) -> Document:
-    """The request of a review, with what every rule reads; at least one of the objects is given."""
+def request_of(new: Value | None, old: Value | None, writer: Writer | None) -> Value:
+    """Return the request of a review, with what every rule reads; at least one of the objects is given."""
     document = new or old
     assert document is not None
     version = str(document["apiVersion"]).partition("/")[2]
@@ -72,7 +72,7 @@ def request_of(new: Document | None, old: Document | None, writer: Writer | None
         new = _placed(new)
     if old is not None:
         old = _with_version(_placed(old), new or old) | {"apiVersion": document["apiVersion"]}
-    request: Document = {
+    request: Value = {
         "uid": "manifest",
         "kind": {"group": GROUP, "version": version, "kind": kind},
         "resource": {"group": GROUP, "version": version, "resource": f"{kind.lower()}s"},
@@ -87,8 +87,8 @@ def request_of(new: Document | None, old: Document | None, writer: Writer | None
     return request
 
 
-def stamped(document: Document, at: int | None = None) -> Document:
-    """The manifest with managedFields that date its spec: from `at` in microseconds since 1970, else from renewTime.
+def stamped(document: Value, at: int | None = None) -> Value:
+    """Return the manifest with managedFields that date its spec: `at` in microseconds since 1970, else renewTime.
 
     One that has managedFields already, or no time to take, stays as it is.
     """
@@ -98,7 +98,7 @@ def stamped(document: Document, at: int | None = None) -> Document:
     at = _renewed(spec) if at is None else at
     if at is None:
         return document
-    entry: Document = {
+    entry: Value = {
         "manager": MANAGER,
         "operation": "Update",
         "apiVersion": document.get("apiVersion"),
@@ -109,20 +109,20 @@ def stamped(document: Document, at: int | None = None) -> Document:
     return {**document, "metadata": {**metadata, "managedFields": [entry]}}
 
 
-def _metadata(document: Document) -> Document:
+def _metadata(document: Value) -> Value:
     metadata = document.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
 
 
-def _placed(document: Document) -> Document:
-    """The document with a namespace, if its metadata can hold one."""
+def _placed(document: Value) -> Value:
+    """Return the document with a namespace, if its metadata can hold one."""
     metadata = document.get("metadata")
     if not isinstance(metadata, dict) or metadata.get("namespace"):
         return document
     return {**document, "metadata": {**metadata, "namespace": DEFAULT_NAMESPACE}}
 
 
-def _stored(new: Document, old: Document) -> Document:
+def _stored(new: Value, old: Value) -> Value:
     """`new` as the API server would store it over `old`: what it leaves out of the server's own fields stays."""
     if not isinstance(new.get("metadata"), dict):
         return new
@@ -132,7 +132,7 @@ def _stored(new: Document, old: Document) -> Document:
     return {**new, "metadata": kept | _metadata(new)}
 
 
-def _with_version(old: Document, new: Document) -> Document:
+def _with_version(old: Value, new: Value) -> Value:
     """What is stored has a resourceVersion; a manifest that was written by hand may have none, and is as good."""
     metadata = old.get("metadata")
     if not isinstance(metadata, dict) or metadata.get("resourceVersion"):
@@ -141,7 +141,7 @@ def _with_version(old: Document, new: Document) -> Document:
     return {**old, "metadata": {**metadata, "resourceVersion": version}}
 
 
-def _holder(document: Document) -> object:
+def _holder(document: Value) -> object:
     spec = document.get("spec")
     return (spec.get("holderIdentity") if isinstance(spec, dict) else None) or ""
 
@@ -160,7 +160,7 @@ def _entry_without_holder(entry: object) -> object:
     return {**entry, "fieldsV1": {**fields, "f:spec": rest}}
 
 
-def _renewed(spec: Document) -> int | None:
+def _renewed(spec: Value) -> int | None:
     try:
         return moment(str(spec.get("renewTime")))
     except Failure:

@@ -1,31 +1,37 @@
 """`lease-webhook replay`: evaluates recorded reviews again, and says what another policy would change."""
 
-import collections
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from itertools import chain
 
 import click
-from msgspec import Struct
 
 from webhook.api.review import ReviewError
-from webhook.cli.arguments import files, format_option, policy_option
-from webhook.cli.candidate_sets import CandidateSets
-from webhook.cli.evaluation import Evaluation, evaluate_review, load_policy
-from webhook.cli.lazy_group import Command
-from webhook.cli.outcome_printer import FORMATS, OutcomePrinter
-from webhook.cli.received import Received
-from webhook.cli.report import DENIED, UNREADABLE, Outcome, Tally, conflicts, json_of
-from webhook.cli.report_format import REPORTS, finding_of, location, name_of
-from webhook.cli.sources import Item, Review, Skipped, Unreadable, read
+from webhook.cli.evaluation import CandidateSets, Evaluation, evaluate_review, load_policy
+from webhook.cli.options import Command, files, format_option, policy_option
+from webhook.cli.report import (
+    DENIED,
+    FORMATS,
+    REPORTS,
+    UNREADABLE,
+    Outcome,
+    Printer,
+    Tally,
+    as_json,
+    conflicts,
+    finding_of,
+    result_of,
+)
 from webhook.cli.terminal import table
+from webhook.inputs.files import Received, submitted
+from webhook.inputs.items import Foreign, Unreadable
+from webhook.inputs.kinds import Review, Submitted
 from webhook.policy.model import Policy
-from webhook.reports.model import Finding, Subject
-from webhook.rules.mode import Mode
-from webhook.verdict.model import Verdict
+from webhook.rules.rule import Mode
 
-Counts = collections.Counter[tuple[str, Mode]]
-"""How many reviews have a finding of each rule, by mode."""
+Counts = Counter[tuple[str, Mode]]
+"""The number of reviews with a finding of each rule, by mode."""
 
 _DESCRIPTION = """\
 Evaluates recorded AdmissionReviews again, each at the moment when it was received (from index.jsonl, if there is one
@@ -46,7 +52,7 @@ Example:
 
 
 class Change(StrEnum):
-    """How another policy changes the outcome of a review."""
+    """The change that another policy makes to the outcome of a review."""
 
     NEWLY_DENIED = "newly denied"
     NEWLY_WARNED = "newly warned"
@@ -54,30 +60,6 @@ class Change(StrEnum):
     NO_LONGER_WARNED = "no longer warned"
     OTHER_RULES = "other rules"
     NONE = ""
-
-
-class Pair(Struct, frozen=True):
-    """A review under two policies."""
-
-    before: Evaluation
-    after: Evaluation
-
-    @property
-    def change(self) -> Change:
-        """What the second policy changes."""
-        before, after = _level(self.before.verdict), _level(self.after.verdict)
-        if after > before:
-            return Change.NEWLY_DENIED if after is Mode.DENY else Change.NEWLY_WARNED
-        if after < before:
-            return Change.NO_LONGER_DENIED if before is Mode.DENY else Change.NO_LONGER_WARNED
-        return Change.NONE if _seen_by_writer(self.before) == _seen_by_writer(self.after) else Change.OTHER_RULES
-
-    @property
-    def new_findings(self) -> tuple[Finding, ...]:
-        """What the writer is shown under the second policy, and not under the first."""
-        shown = _seen_by_writer(self.after) - _seen_by_writer(self.before)
-        found = self.after.verdict.findings
-        return tuple(finding_of(one) for one in found if (one.rule, one.mode) in shown)
 
 
 @click.command("replay", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
@@ -88,82 +70,90 @@ class Pair(Struct, frozen=True):
 def command(*, directories: tuple[str, ...], policy: str | None, against: str | None, output: str) -> int:
     """Evaluate everything and print the result."""
     first = load_policy(policy)
+    printer = Printer("replay", output, "reviews")
     if against is None:
-        return _replay(directories, first, policy or first.preset, output)
-    return _compare(directories, (first, load_policy(against)), (policy or first.preset, against), output)
+        return _replay(directories, first, policy or first.preset, printer)
+    return _compare(directories, (first, load_policy(against)), (policy or first.preset, against), printer)
 
 
-def _replay(directories: Sequence[str], policy: Policy, name: str, output: str) -> int:
+def _replay(directories: Sequence[str], policy: Policy, name: str, printer: Printer) -> int:
     tally = Tally()
-    rules: Counts = collections.Counter()
+    rules: Counts = Counter()
     candidates = CandidateSets()
-    received = Received(directories)
-    printer = OutcomePrinter("replay", output, "reviews")
-    for item in printer.watch(chain(received.unreadable, read(directories))):
-        outcome = _evaluate(item, policy, received)
+    for (found,) in printer.watch(_outcomes(directories, policy)):
+        outcome = candidates.follow(found, policy) if isinstance(found, Evaluation) else found
+        is_shown = True
         if isinstance(outcome, Evaluation):
-            outcome = candidates.follow(outcome, policy)
             rules.update(_rules_and_modes(outcome))
+            # As text, among thousands of reviews, only those that are denied or warned about.
+            is_shown = printer.output != "text" or bool(conflicts(outcome)) or _level(outcome) > Mode.AUDIT
         tally.count(outcome)
-        if output != "text" or _concerns_people(outcome):
+        if is_shown:
             printer.show(outcome)
     printer.finish([*_counts([(name, rules)]), *tally.lines()], tally)
     return tally.exit_code
 
 
-def _concerns_people(outcome: Outcome) -> bool:
-    """Whether a review is shown as text: among thousands, only those that are denied or warned about."""
-    if not isinstance(outcome, Evaluation):
-        return True
-    return bool(conflicts(outcome)) or _level(outcome.verdict) > Mode.AUDIT
-
-
-def _compare(directories: Sequence[str], policies: tuple[Policy, Policy], names: tuple[str, str], output: str) -> int:
-    changes: collections.Counter[Change] = collections.Counter()
-    before: Counts = collections.Counter()
-    after: Counts = collections.Counter()
+def _compare(
+    directories: Sequence[str], policies: tuple[Policy, Policy], names: tuple[str, str], printer: Printer
+) -> int:
+    changes: Counter[Change] = Counter()
+    counts: tuple[Counts, Counts] = (Counter(), Counter())
     unreadable = 0
-    received = Received(directories)
-    printer = OutcomePrinter("replay", output, "reviews")
-    for item in printer.watch(chain(received.unreadable, read(directories))):
-        outcome, other = (_evaluate(item, policy, received) for policy in policies)
-        if isinstance(outcome, Unreadable):
+    for before, after in printer.watch(_outcomes(directories, *policies)):
+        if isinstance(before, Unreadable):
             unreadable += 1
-            printer.show(outcome)
-        if not isinstance(outcome, Evaluation) or not isinstance(other, Evaluation):
+            printer.show(before)
+        if not isinstance(before, Evaluation) or not isinstance(after, Evaluation):
             continue
-        pair = Pair(outcome, other)
-        changes[pair.change] += 1
-        before.update(_rules_and_modes(outcome))
-        after.update(_rules_and_modes(other))
-        _show(pair, printer)
-    printer.finish([*_counts(list(zip(names, (before, after), strict=True))), _summary(changes, names)])
+        change = _change(before, after)
+        changes[change] += 1
+        for counter, outcome in zip(counts, (before, after), strict=True):
+            counter.update(_rules_and_modes(outcome))
+        if printer.output == "json":
+            printer.show_json({**as_json(before), "against": as_json(after), "change": change.value})
+        elif printer.output in REPORTS:
+            new = _seen_by_writer(after) - _seen_by_writer(before)
+            found = (finding_of(one) for one in after.verdict.findings if (one.rule, one.mode) in new)
+            printer.results.append(result_of(after, found))
+        elif change is not Change.NONE:
+            printer.show(after, change.value)
+    summary = ", ".join(f"{changes[change]} {change.value}" for change in Change if change and changes[change])
+    total = f"{changes.total()} reviews, {names[0]} against {names[1]}: {summary or 'no change'}"
+    printer.finish([*_counts(list(zip(names, counts, strict=True))), total])
     return UNREADABLE if unreadable else DENIED if changes[Change.NEWLY_DENIED] else 0
 
 
-def _show(pair: Pair, printer: OutcomePrinter) -> None:
-    if printer.output == "json":
-        printer.show_json({**json_of(pair.before), "against": json_of(pair.after), "change": pair.change.value})
-    elif printer.output in REPORTS:
-        printer.keep(Subject(name_of(pair.after), location(pair.after.origin), pair.new_findings))
-    elif pair.change is not Change.NONE:
-        printer.show(pair.after, pair.change.value)
+def _change(before: Evaluation, after: Evaluation) -> Change:
+    """Return what the second policy changes."""
+    old, new = _level(before), _level(after)
+    if new > old:
+        return Change.NEWLY_DENIED if new is Mode.DENY else Change.NEWLY_WARNED
+    if new < old:
+        return Change.NO_LONGER_DENIED if old is Mode.DENY else Change.NO_LONGER_WARNED
+    return Change.NONE if _seen_by_writer(before) == _seen_by_writer(after) else Change.OTHER_RULES
 
 
-def _evaluate(item: Item, policy: Policy, received: Received) -> Outcome:
+def _outcomes(directories: Sequence[str], *policies: Policy) -> Iterator[list[Outcome]]:
+    """Yield the outcome of each item by each policy."""
+    received = Received(directories)
+    for item in chain(received.unreadable, submitted(directories)):
+        yield [_evaluate(item, policy, received) for policy in policies]
+
+
+def _evaluate(item: Submitted, policy: Policy, received: Received) -> Outcome:
     if not isinstance(item, Review):
         # A bare manifest was never sent, so there is nothing to replay.
-        return item if isinstance(item, Unreadable | Skipped) else Skipped(item.origin, str(item.document["kind"]))
+        return item if isinstance(item, Unreadable | Foreign) else Foreign(item.place, str(item.document["kind"]))
     try:
-        return evaluate_review(item.origin, item.body, policy, received.of(item.origin.path))
+        return evaluate_review(item.place, item.body, policy, received.of(item.place.path))
     except ReviewError as error:
-        return Unreadable(item.origin, str(error))
+        return Unreadable(item.place, str(error))
 
 
-def _level(verdict: Verdict) -> Mode:
-    if not verdict.allowed:
-        return Mode.DENY
-    return Mode.WARN if verdict.warnings else Mode.OFF
+def _level(evaluation: Evaluation) -> Mode:
+    verdict = evaluation.verdict
+    return Mode.DENY if not verdict.allowed else Mode.WARN if verdict.warnings else Mode.OFF
 
 
 def _rules_and_modes(evaluation: Evaluation) -> set[tuple[str, Mode]]:
@@ -171,12 +161,12 @@ def _rules_and_modes(evaluation: Evaluation) -> set[tuple[str, Mode]]:
 
 
 def _seen_by_writer(evaluation: Evaluation) -> set[tuple[str, Mode]]:
-    """What the writer is shown; audit findings are for the log only."""
+    """Return what the writer is shown; audit findings are for the log only."""
     return {(rule, mode) for rule, mode in _rules_and_modes(evaluation) if mode > Mode.AUDIT}
 
 
 def _counts(columns: list[tuple[str, Counts]]) -> list[str]:
-    """A table: how many reviews each rule denies, warns about or notes; of several columns, where they differ."""
+    """Return how many reviews each rule denies, warns about or notes; of several columns, where they differ."""
     rules = sorted({rule for _, counter in columns for rule, _ in counter})
     rows = [(rule, *(_count(counter, rule) for _, counter in columns)) for rule in rules]
     shown = [row for row in rows if len(columns) == 1 or len(set(row[1:])) > 1]
@@ -186,8 +176,3 @@ def _counts(columns: list[tuple[str, Counts]]) -> list[str]:
 def _count(counter: Counts, rule: str) -> str:
     found = (f"{counter[rule, mode]} {mode.word}" for mode in (Mode.DENY, Mode.WARN, Mode.AUDIT) if counter[rule, mode])
     return ", ".join(found) or "-"
-
-
-def _summary(changes: collections.Counter[Change], names: tuple[str, str]) -> str:
-    counts = ", ".join(f"{changes[change]} {change.value}" for change in Change if change and changes[change])
-    return f"{changes.total()} reviews, {names[0]} against {names[1]}: {counts or 'no change'}"

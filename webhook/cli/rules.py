@@ -3,7 +3,7 @@
 import difflib
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
 
@@ -12,31 +12,18 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from webhook.api.request import KIND_OF, Operation, Resource
-from webhook.api.review import decode
-from webhook.cli import json_text
-from webhook.cli.arguments import format_option
-from webhook.cli.failure import Failure
-from webhook.cli.lazy_group import Command
-from webhook.cli.terminal import indent, paint_for, table, width
+from webhook.cli.options import Command, format_option
+from webhook.cli.terminal import Failure, indent, json_line, paint_for, table, width
 from webhook.doctor import policy_fit
 from webhook.policy.model import LeasePolicy
-from webhook.policy.schema_types import RULE_IDS
+from webhook.policy.schema import RULE_IDS
 from webhook.policy_file import load
-from webhook.rules.election import guidance as election
-from webhook.rules.events import Event
-from webhook.rules.parity import guidance as parity
-from webhook.rules.registry import OBJECT_TYPES, OFFLINE_RULES, RULES
-from webhook.rules.rule import Guidance, Rule
+from webhook.rules.change import Event
+from webhook.rules.registry import OFFLINE_RULES, RULES, TYPES
+from webhook.rules.rule import Rule
 
 PRESETS: Final = ("standard", "strict")
 """Those with modes of their own: observe warns where strict denies, and is standard elsewhere."""
-
-GUIDANCE: Final[Mapping[str, Guidance]] = {**parity.GUIDANCE, **election.GUIDANCE}
-
-_TYPES: Final = (
-    "Every value must have the JSON type that the API says.\n\nA document of wrong types is read no further."
-)
-
 
 _NOT_SENT: Final = "; the shipped match condition keeps plain ones from the webhook, so {} has no effect on those"
 _WITHOUT_EFFECT: Final = {
@@ -46,25 +33,56 @@ _WITHOUT_EFFECT: Final = {
 
 EVERYWHERE: Final = "serve, check, replay"
 OFFLINE: Final = "check, replay"
-"""Which commands evaluate a rule."""
+"""The commands that evaluate a rule."""
 
 
-class Described(Struct, frozen=True):
-    """A rule as it is described to people; `text` begins with its summary."""
+class RuleDescription(Struct, frozen=True):
+    """A rule as it is described to people; `text` is the docstring of its check and begins with its summary."""
 
-    id: str
-    kinds: str
-    operations: str
-    text: str
-    source: str
-    file: str
-    renewals: str = ""
+    rule: Rule
     runs: str = EVERYWHERE
+
+    @property
+    def id(self) -> str:
+        """The id of the rule."""
+        return self.rule.id
+
+    @property
+    def kinds(self) -> str:
+        """The kinds of objects, with commas between them."""
+        return ", ".join(kind for resource, kind in KIND_OF.items() if resource in self.rule.resources)
+
+    @property
+    def operations(self) -> str:
+        """The operations, with commas between them."""
+        if self.runs == OFFLINE:
+            return "a set of stored candidates"
+        return ", ".join(operation for operation in Operation if operation in self.rule.operations)
+
+    @property
+    def text(self) -> str:
+        """The rule in several sentences, without the arguments of its check."""
+        return inspect.cleandoc(self.rule.check.__doc__ or "").partition("\n\nArgs:")[0]
 
     @property
     def summary(self) -> str:
         """The rule in one sentence."""
         return self.text.partition("\n")[0]
+
+    @property
+    def file(self) -> str:
+        """The file of its check."""
+        return f"{self.rule.check.__module__.replace('.', '/')}.py"
+
+    @property
+    def renewals(self) -> str:
+        """A note about renewals, "" if it is not about updates of leases."""
+        rule = self.rule
+        if self.runs == OFFLINE or Resource.LEASES not in rule.resources or Operation.UPDATE not in rule.operations:
+            return ""
+        if Event.RENEWAL not in rule.events:
+            return "not evaluated on a renewal"
+        return f"evaluated on renewals too{_WITHOUT_EFFECT.get(rule.id, '')}"
 
 
 def _rule_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
@@ -78,131 +96,78 @@ def _rule_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> 
     epilog="Example:\n  lease-webhook rules takeover-before-expiry",
 )
 @click.argument("name", required=False, metavar="[ID]", shell_complete=_rule_ids)
-@format_option("json prints one line per rule, markdown a table", ("text", "json", "markdown"))
+@format_option("json prints one line per rule")
 def command(name: str | None, output: str) -> int:
     """Print the list or one rule."""
     chosen = None if name is None else _find(name)
     if output == "json":
-        lines = [json_text.line(_as_json(rule)) for rule in ([chosen] if chosen else described().values())]
-    elif chosen:
-        lines = _explained(chosen)
+        lines = [json_line(_as_json(rule)) for rule in ([chosen] if chosen else described().values())]
     else:
-        lines = markdown() if output == "markdown" else _listed()
+        lines = _explained(chosen) if chosen else _listed()
     print("\n".join(lines))
     return 0
 
 
 @cache
-def described() -> dict[str, Described]:
-    """Every rule that a verdict or a report may name."""
+def described() -> dict[str, RuleDescription]:
+    """Return every rule that a verdict or a report may name."""
     found = [
-        *map(_of_registry, RULES.values()),
-        _without_rule(OBJECT_TYPES, _TYPES, "kubernetes/apimachinery pkg/runtime: the API server's own decoder"),
-        *map(_of_set, OFFLINE_RULES.values()),
+        *map(RuleDescription, (*RULES.values(), TYPES)),
+        *(RuleDescription(one, OFFLINE) for one in OFFLINE_RULES.values()),
     ]
-    return {rule.id: rule for rule in found}
+    return {one.id: one for one in found}
 
 
-def markdown() -> list[str]:
-    """A table of all rules, as lines of Markdown."""
-    head = ["| rule | on | summary | standard | strict |", "|---|---|---|---|---|"]
-    cells = (
-        (f"`{rule.id}`", _kinds(rule), rule.summary.replace("|", "\\|"), *_modes(rule.id))
-        for rule in described().values()
-    )
-    return head + [f"| {' | '.join(row)} |" for row in cells]
-
-
-def _kinds(rule: Described) -> str:
-    return rule.kinds if rule.runs == EVERYWHERE else f"{rule.kinds}, in {rule.runs.replace(', ', ' and ')} only"
-
-
-def _as_json(rule: Described) -> dict[str, Any]:
+def _as_json(one: RuleDescription) -> dict[str, Any]:
     return {
-        "id": rule.id,
-        "kinds": rule.kinds.split(", "),
-        "operations": rule.operations.split(", "),
-        "commands": rule.runs.split(", "),
-        "modes": dict(zip(PRESETS, _modes(rule.id), strict=True)),
-        "numbers": _limits(rule.id),
-        "summary": rule.summary,
-        "text": " ".join(rule.text.split()),
-        "source": rule.source,
-        **asdict(GUIDANCE[rule.id]),
+        "id": one.id,
+        "kinds": one.kinds.split(", "),
+        "operations": one.operations.split(", "),
+        "commands": one.runs.split(", "),
+        "modes": dict(zip(PRESETS, _modes(one.id), strict=True)),
+        "numbers": _limits(one.id),
+        "summary": one.summary,
+        "text": " ".join(one.text.split()),
+        "source": one.rule.source,
+        "why": one.rule.why,
+        "who": one.rule.who,
+        "fix": one.rule.fix,
     }
 
 
 def _listed() -> list[str]:
-    rows = [(rule.id, *_modes(rule.id), rule.summary) for rule in described().values()]
+    rows = [(one.id, *_modes(one.id), one.summary) for one in described().values()]
     note = "observe denies nothing: what strict would deny becomes a warning; the rest is as in standard."
     return [*table([("rule", *PRESETS, "summary"), *rows], by=0, columns=width()), "", *indent(note, 0).splitlines()]
 
 
-def _explained(rule: Described) -> list[str]:
+def _explained(one: RuleDescription) -> list[str]:
     paint = paint_for(sys.stdout)
-    modes = ", ".join(f"{mode} in {preset}" for mode, preset in zip(_modes(rule.id), PRESETS, strict=True))
-    facts = [("on", f"{rule.kinds}: {rule.operations}"), ("runs in", rule.runs), ("mode", modes)]
-    facts += [("numbers", text) for text in [_numbers(rule.id)] if text]
-    facts += [("renewals", rule.renewals)] if rule.renewals else []
-    if rule.id in RULE_IDS:
-        facts.append(("change it", f"in a policy file: rules: {{{rule.id}: {{mode: warn}}}}"))
+    modes = ", ".join(f"{mode} in {preset}" for mode, preset in zip(_modes(one.id), PRESETS, strict=True))
+    facts = [("on", f"{one.kinds}: {one.operations}"), ("runs in", one.runs), ("mode", modes)]
+    facts += [("numbers", text) for text in [_numbers(one.id)] if text]
+    facts += [("renewals", one.renewals)] if one.renewals else []
+    if one.id in RULE_IDS:
+        facts.append(("change it", f"in a policy file: rules: {{{one.id}: {{mode: warn}}}}"))
     lines = [
-        paint.bold(rule.id),
-        indent(rule.summary, 2),
+        paint.bold(one.id),
+        indent(one.summary, 2),
         "",
-        *table([*facts, ("source", rule.source), ("file", rule.file)], columns=width()),
+        *table([*facts, ("source", one.rule.source), ("file", one.file)], columns=width()),
     ]
-    for paragraph in filter(None, rule.text.partition("\n")[2].strip().split("\n\n")):
+    for paragraph in filter(None, one.text.partition("\n")[2].strip().split("\n\n")):
         lines += ["", indent(" ".join(paragraph.split()), 2)]
-    guidance = GUIDANCE[rule.id]
-    for title, text in (("Why", guidance.why), ("Who is affected", guidance.who), ("How to fix", guidance.fix)):
+    for title, text in (("Why", one.rule.why), ("Who is affected", one.rule.who), ("How to fix", one.rule.fix)):
         lines += ["", indent(paint.bold(title), 2), indent(text, 4)]
     return lines
 
 
-def _find(name: str) -> Described:
+def _find(name: str) -> RuleDescription:
     if name in described():
         return described()[name]
     near = difflib.get_close_matches(name, described(), n=1)
     hint = f"did you mean {near[0]}?" if near else "`lease-webhook rules` lists them"
     raise Failure(f'there is no rule "{name}"; {hint}')
-
-
-def _of_registry(rule: Rule) -> Described:
-    text = inspect.cleandoc(rule.check.__doc__ or "")
-    return Described(
-        id=rule.id,
-        kinds=", ".join(kind for resource, kind in KIND_OF.items() if resource in rule.resources),
-        operations=", ".join(operation for operation in Operation if operation in rule.operations),
-        text=text,
-        source=rule.source,
-        file=_file_of(rule.check),
-        renewals=_renewals(rule),
-    )
-
-
-def _renewals(rule: Rule) -> str:
-    if Resource.LEASES not in rule.resources or Operation.UPDATE not in rule.operations:
-        return ""
-    if Event.RENEWAL not in rule.events:
-        return "not evaluated on a renewal"
-    return f"evaluated on renewals too{_WITHOUT_EFFECT.get(rule.id, '')}"
-
-
-def _without_rule(name: str, text: str, source: str) -> Described:
-    operations = ", ".join((Operation.CREATE, Operation.UPDATE, Operation.DELETE))
-    return Described(name, ", ".join(KIND_OF.values()), operations, text, source, _file_of(decode))
-
-
-def _of_set(rule: Rule) -> Described:
-    """A rule about a set of stored candidates: its docstring names its arguments."""
-    text = inspect.cleandoc(rule.check.__doc__ or "").partition("\n\nArgs:")[0]
-    kind = KIND_OF[Resource.LEASECANDIDATES]
-    return Described(rule.id, kind, "a set of stored candidates", text, rule.source, _file_of(rule.check), runs=OFFLINE)
-
-
-def _file_of(check: Callable[..., Any]) -> str:
-    return f"{check.__module__.replace('.', '/')}.py"
 
 
 def _modes(rule: str) -> Iterator[str]:

@@ -4,9 +4,8 @@ from typing import Any, Final
 
 import click
 
-from webhook.cli.arguments import address, count, directories, files, policies
-from webhook.cli.failure import Failure, needing_the_server
-from webhook.cli.lazy_group import Command
+from webhook.cli.options import Command, address, count, directories, files, policies
+from webhook.cli.terminal import Failure, needing_the_server
 from webhook.policy_file import PolicyFileError
 from webhook.server.settings import Options
 
@@ -22,6 +21,19 @@ Example:
 """
 _CLIENT_NAME: Final = "--client-name"
 DEFAULTS: Final = Options()
+_BIND: Final = f"for reviews, TLS (default: {DEFAULTS.bind})"
+_TLS_DIR: Final = f"tls.crt, tls.key, ca.crt (default: {DEFAULTS.tls_dir})"
+_POLICY: Final = "a preset or a policy file (default: standard)"
+_WORKERS: Final = f"processes (default: {DEFAULTS.workers})"
+_HEALTH: Final = f"for /livez, /readyz and /metrics, plain (default: {DEFAULTS.health_bind})"
+_CAPTURE: Final = "keep the latest reviews in this directory, for replay (default: off)"
+_CLIENT_CA: Final = "require clients to present a certificate of this CA (default: off)"
+_NAMES: Final = "common or DNS names in client certificates that may send reviews; others get 403"
+_KEYS: Final = "require the token of an API server, signed by a key in this JSON Web Key Set (default: off)"
+_AUDIENCE: Final = (
+    "its audience: the URL in the webhook configuration, or https://NAME.NAMESPACE.svc:PORT/PATH of the Service"
+)
+_NO_AUDIT: Final = "do not log findings of mode audit; default: one line a minute for each rule, lease and user"
 
 
 class _ServeCommand(Command):
@@ -40,78 +52,18 @@ class _ServeCommand(Command):
 
 
 @click.command("serve", cls=_ServeCommand, help=_DESCRIPTION, epilog=_EPILOG)
-@click.option(
-    "--bind",
-    type=address,
-    default=DEFAULTS.bind,
-    metavar="ADDRESS",
-    help=f"for reviews, TLS (default: {DEFAULTS.bind})",
-)
-@click.option(
-    "--tls-dir",
-    default=DEFAULTS.tls_dir,
-    metavar="DIR",
-    help=f"tls.crt, tls.key, ca.crt (default: {DEFAULTS.tls_dir})",
-    shell_complete=directories,
-)
-@click.option(
-    "--policy",
-    default="",
-    metavar="NAME|FILE",
-    help="a preset or a policy file (default: standard)",
-    shell_complete=policies,
-)
-@click.option(
-    "--workers", type=count, default=DEFAULTS.workers, metavar="N", help=f"processes (default: {DEFAULTS.workers})"
-)
-@click.option(
-    "--health-bind",
-    type=address,
-    default=DEFAULTS.health_bind,
-    metavar="ADDRESS",
-    help=f"for /livez, /readyz and /metrics, plain (default: {DEFAULTS.health_bind})",
-)
-@click.option(
-    "--capture",
-    default="",
-    metavar="DIR",
-    help="keep the latest reviews in this directory, for replay (default: off)",
-    shell_complete=directories,
-)
-@click.option(
-    "--client-ca",
-    default="",
-    metavar="FILE",
-    help="require clients to present a certificate of this CA (default: off)",
-    shell_complete=files,
-)
-@click.option(
-    _CLIENT_NAME,
-    "client_names",
-    multiple=True,
-    metavar="NAME...",
-    help="common or DNS names in client certificates that may send reviews; others get 403",
-)
-@click.option(
-    "--token-keys",
-    default="",
-    metavar="FILE",
-    help="require the token of an API server, signed by a key in this JSON Web Key Set (default: off)",
-    shell_complete=files,
-)
+@click.option("--bind", type=address, default=DEFAULTS.bind, metavar="ADDRESS", help=_BIND)
+@click.option("--tls-dir", default=DEFAULTS.tls_dir, metavar="DIR", help=_TLS_DIR, shell_complete=directories)
+@click.option("--policy", default="", metavar="NAME|FILE", help=_POLICY, shell_complete=policies)
+@click.option("--workers", type=count, default=DEFAULTS.workers, metavar="N", help=_WORKERS)
+@click.option("--health-bind", type=address, default=DEFAULTS.health_bind, metavar="ADDRESS", help=_HEALTH)
+@click.option("--capture", default="", metavar="DIR", help=_CAPTURE, shell_complete=directories)
+@click.option("--client-ca", default="", metavar="FILE", help=_CLIENT_CA, shell_complete=files)
+@click.option(_CLIENT_NAME, "client_names", multiple=True, metavar="NAME...", help=_NAMES)
+@click.option("--token-keys", default="", metavar="FILE", help=_KEYS, shell_complete=files)
 @click.option("--token-issuer", default="", metavar="URL", help="who must have issued it")
-@click.option(
-    "--token-audience",
-    default="",
-    metavar="URL",
-    help="its audience: the URL in the webhook configuration, or https://NAME.NAMESPACE.svc:PORT/PATH of the Service",
-)
-@click.option(
-    "--no-audit-lines",
-    "no_audit_lines",
-    is_flag=True,
-    help="do not log findings of mode audit; default: one line a minute for each rule, lease and user",
-)
+@click.option("--token-audience", default="", metavar="URL", help=_AUDIENCE)
+@click.option("--no-audit-lines", "no_audit_lines", is_flag=True, help=_NO_AUDIT)
 def command(*, client_names: tuple[str, ...], no_audit_lines: bool, **given: Any) -> int:  # noqa: ANN401 - options that `Options` names and types
     """Serve; raises Failure if it cannot start."""
     options = Options(client_names=client_names, audit_lines=not no_audit_lines, **given)

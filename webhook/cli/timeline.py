@@ -9,24 +9,25 @@ from typing import Final
 import click
 import msgspec
 
-from webhook.cli import kubectl
-from webhook.cli.arguments import files, namespaced
-from webhook.cli.cluster_options import HIDDEN_STAMPS, cluster_options, moment_of_input
-from webhook.cli.failure import Failure
-from webhook.cli.in_time_order import in_order_of_time
-from webhook.cli.input_progress import InputProgress
-from webhook.cli.kubectl import Cluster
-from webhook.cli.lazy_group import Command
-from webhook.cli.moment import moment
-from webhook.cli.observed import inputs as inputs_of
-from webhook.cli.report import say
+from webhook.cli.options import (
+    HIDDEN_STAMPS,
+    Command,
+    cluster_options,
+    evaluation_time,
+    everywhere,
+    files,
+    moment,
+    namespaced,
+)
+from webhook.cli.reading import InputProgress, observe_all
+from webhook.cli.terminal import Failure, print_message
 from webhook.explanation.words import count
-from webhook.observations.observation import Item
+from webhook.inputs.cluster import Cluster, listed
+from webhook.inputs.items import Item
 from webhook.rules.expiry import BOUND
-from webhook.timeline.builder import TimelineBuilder
-from webhook.timeline.clipping import clipped
+from webhook.timeline.downsampling import clipped, fitted
+from webhook.timeline.lanes import TimelineBuilder
 from webhook.timeline.model import Timeline
-from webhook.timeline.thinning import fitted
 
 _DESCRIPTION = """\
 Draws who held each lease when, and what happened to it: takeovers, steals, denials, fenced writes. The page is one
@@ -51,7 +52,7 @@ Exit codes: 0 it was drawn, 2 no lease was found, or nothing could be read.
 """
 
 FORMATS: Final = ("html", "json", "chrome-trace", "svg")
-STANDARD_OUTPUT: Final = "-"
+_OUTPUT: Final = "where to write it; - is standard output"
 EXAMPLE: Final = Path(__file__).parent / "example"
 """A leader that was paused, replaced and fenced; recorded on a real API server."""
 EXAMPLE_FILES: Final = ("leases.json.gz", "audit.log.gz")
@@ -59,15 +60,7 @@ EXAMPLE_FILES: Final = ("leases.json.gz", "audit.log.gz")
 
 @click.command("timeline", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @click.argument("inputs", metavar="[FILE|DIR|-]...", nargs=-1, shell_complete=files)
-@click.option(
-    "-o",
-    "--output",
-    "place",
-    metavar="FILE",
-    default="",
-    help="where to write it; - is standard output",
-    shell_complete=files,
-)
+@click.option("-o", "--output", "place", metavar="FILE", default="", help=_OUTPUT, shell_complete=files)
 @click.option("--format", "output", type=click.Choice(FORMATS), default="html", help="html unless given")
 @click.option("--lease", "leases", metavar="NAMESPACE/NAME", multiple=True, help="only this one; may be repeated")
 @click.option("--from", "begins", metavar="RFC3339", help="draw from here")
@@ -87,10 +80,7 @@ def command(
     is_example: bool,
     is_live: bool,
     address: str | None,
-    context: str,
-    kubeconfig: str,
-    namespace: str,
-    all_namespaces: bool,
+    cluster: Cluster,
 ) -> int:
     """Read everything, then draw it."""
     if is_example:
@@ -99,7 +89,7 @@ def command(
         inputs = tuple(str(EXAMPLE / name) for name in EXAMPLE_FILES)
     wanted = [namespaced(lease, f"--lease: {lease} must be NAMESPACE/NAME") for lease in leases]
     window = (moment(begins) if begins else None, moment(ends) if ends else None)
-    cluster = Cluster(context, kubeconfig, namespace, all_namespaces or not namespace)
+    cluster = everywhere(cluster)
     if is_live:
         if place or leases or window != (None, None) or output != "html":
             raise Failure("--serve shows everything in a browser: it takes no -o, --format, --lease, --from and --to")
@@ -109,28 +99,31 @@ def command(
     if address is not None:
         raise Failure("--bind is for --serve")
     if not place and output == "html" and sys.stdout.isatty():
-        raise Failure("say where the page is to be written: -o page.html, or -o - for standard output")
+        raise Failure("specify an output file: -o page.html, or -o - for standard output")
     timeline = _selected(_read(inputs, cluster), wanted, window)
     text = drawn(timeline, output)
-    if place in {"", STANDARD_OUTPUT}:
-        _print(text)
+    if place in {"", "-"}:
+        if buffer := getattr(sys.stdout, "buffer", None):
+            buffer.write(text)  # UTF-8, whatever the encoding of the terminal is
+        else:
+            print(text.decode(), end="")
         return 0
     try:
         Path(place).write_bytes(text)
     except OSError as error:
         raise Failure(f"{place}: {error.strerror or error}") from error
-    say(f"{place}: {_summary(timeline)}")
+    print_message(f"{place}: {_summary(timeline)}")
     return 0
 
 
 def drawn(timeline: Timeline, output: str) -> bytes:
-    """A timeline in one of the formats, with a line break at its end."""
+    """Return a timeline in one of the formats, with a line break at its end."""
     if output == "json":
-        from webhook.timeline.as_json import as_json  # noqa: PLC0415 - each format is loaded when it is used
+        from webhook.timeline.json_formats import as_json  # noqa: PLC0415 - each format is loaded when it is used
 
         return msgspec.json.format(msgspec.json.encode(as_json(timeline)), indent=2) + b"\n"
     if output == "chrome-trace":
-        from webhook.timeline.chrome_trace import chrome_trace  # noqa: PLC0415
+        from webhook.timeline.json_formats import chrome_trace  # noqa: PLC0415
 
         return msgspec.json.encode(chrome_trace(timeline)) + b"\n"
     if output == "svg":
@@ -145,30 +138,21 @@ def drawn(timeline: Timeline, output: str) -> bytes:
     return render(fitted(timeline)).encode()
 
 
-def _print(text: bytes) -> None:
-    """Every format is UTF-8, whatever the terminal's encoding is."""
-    buffer = getattr(sys.stdout, "buffer", None)
-    if buffer is None:
-        print(text.decode(), end="")
-    else:
-        buffer.write(text)
-
-
 def _read(paths: Sequence[str], cluster: Cluster) -> Timeline:
     clock = time.time_ns() // 1000
     notes: list[str] = []
-    items: Iterable[Item] = in_order_of_time(inputs_of(paths), clock) if paths else kubectl.objects(cluster, notes)
+    items: Iterable[Item] = observe_all(paths) if paths else listed(cluster, notes)
     # The API server's clock may be ahead of this computer's.
     builder = TimelineBuilder(clock + BOUND)
     for item in InputProgress("objects").watch(items):
         builder.observe(item)
     for note in notes:
-        say(note)
+        print_message(note)
     if builder.is_empty:
         raise Failure("no lease is in the input")
     if not builder.has_managed_fields:
-        say(HIDDEN_STAMPS)
-    ends = moment_of_input(None, paths, builder.reach.until).at
+        print_message(HIDDEN_STAMPS)
+    ends = evaluation_time(None, paths, builder.bounds.until).at
     return builder.timeline(ends, tuple(paths) or ("kubectl get leases",), clock)
 
 

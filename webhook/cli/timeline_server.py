@@ -11,15 +11,10 @@ from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.cli import kubectl
-from webhook.cli.arguments import endpoint
-from webhook.cli.failure import Failure, needing_the_server
-from webhook.cli.in_time_order import in_order_of_time
-from webhook.cli.input_progress import InputProgress
-from webhook.cli.kubectl import Cluster
-from webhook.cli.observed import inputs
-from webhook.cli.report import say
-from webhook.rules.expiry import BOUND
+from webhook.cli.options import endpoint
+from webhook.cli.reading import InputProgress, observe_all
+from webhook.cli.terminal import Failure, needing_the_server, print_message
+from webhook.inputs.cluster import CANDIDATES, LEASES, Cluster
 
 if TYPE_CHECKING:
     from werkzeug.serving import BaseWSGIServer
@@ -30,7 +25,7 @@ DEFAULT_ADDRESS: Final = "127.0.0.1:0"
 """A free port."""
 TOKEN_BYTES: Final = 24
 _ENDING: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-LONGEST_WAIT: Final = 30.0
+MAX_WAIT: Final = 30.0
 """Seconds for which a client may neither send its request nor read what it asked for."""
 _AWAKE_EVERY: Final = 1.0
 """Seconds. A signal that comes just before a sleep begins does not end it: Python acts on it when the sleep is over."""
@@ -46,16 +41,16 @@ def serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
 
     """
     with needing_the_server("--serve"):
-        from webhook.cli.live_watch import LiveWatch  # noqa: PLC0415
         from webhook.live.app import make_app  # noqa: PLC0415
         from webhook.live.feed import Feed  # noqa: PLC0415
+        from webhook.live.watch import LiveWatch  # noqa: PLC0415
     host, _ = endpoint(address)
     token = secrets.token_urlsafe(TOKEN_BYTES)
     feed = Feed(", ".join(paths) or "kubectl get leases --watch")
     with _listening(address) as listener:
         port = listener.getsockname()[1]
         server = _server(host, port, make_app(feed, token, [host, "localhost"]), listener)
-        watches = [] if paths else [LiveWatch(feed, cluster, one) for one in (kubectl.LEASES, kubectl.CANDIDATES)]
+        watches = [] if paths else [LiveWatch(feed, cluster, one) for one in (LEASES, CANDIDATES)]
         shown = f"[{host}]" if ":" in host else host
         threading.Thread(target=server.serve_forever, name="page", daemon=True).start()
         try:
@@ -66,7 +61,7 @@ def serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
             if paths:
                 threading.Thread(target=_read, args=(feed, paths), name="input", daemon=True).start()
             print(f"http://{shown}:{port}/{token}/", flush=True)
-            say("Ctrl-C ends it")
+            print_message("Ctrl-C ends it")
             while True:
                 time.sleep(_AWAKE_EVERY)
         except KeyboardInterrupt:
@@ -85,7 +80,8 @@ def _listening(address: str) -> socket.socket:
     host, port = endpoint(address)
     try:
         if not ip_address(socket.gethostbyname(host) if ":" not in host else host).is_loopback:
-            say(f"{host} is not this computer alone: whoever knows the address can read the leases, unencrypted")
+            shown = "is not this computer alone: whoever knows the address can read the leases, unencrypted"
+            print_message(f"{host} {shown}")
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family)
     except socket.gaierror as error:
@@ -101,7 +97,7 @@ def _server(host: str, port: int, app: Any, listener: socket.socket) -> "BaseWSG
     class Quiet(WSGIRequestHandler):
         """Logs no request: its line would show the token."""
 
-        timeout = LONGEST_WAIT
+        timeout = MAX_WAIT
 
         def log(self, *_words: Any, **_more: Any) -> None:  # noqa: ANN401 - whatever would be logged
             """Nothing."""
@@ -111,7 +107,6 @@ def _server(host: str, port: int, app: Any, listener: socket.socket) -> "BaseWSG
 
 def _read(feed: "Feed", paths: Sequence[str]) -> None:
     """Read the input; a broken part of it is reported on the terminal."""
-    items = in_order_of_time(inputs(paths), time.time_ns() // 1000 + BOUND)
-    for item in InputProgress("objects", io.StringIO()).watch(items):  # the page shows how far it is
+    for item in InputProgress("objects", io.StringIO()).watch(observe_all(paths)):  # the page shows how far it is
         feed.observe(item)
     feed.stand_still("The input has ended.")

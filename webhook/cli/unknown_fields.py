@@ -6,15 +6,15 @@ from typing import Any, Final
 from msgspec.structs import fields
 
 from webhook.api.objects import LeaseCandidateSpec, LeaseSpec, ObjectMeta
-from webhook.api.text import cut, quote
-from webhook.cli.sources import Document
+from webhook.api.text import quote, truncate
+from webhook.inputs.documents import Value
 
 MOST: Final = 20
 """Warnings for one document; one with more mistakes is not a Lease or LeaseCandidate."""
 
 
-def unknown_fields(document: Document) -> tuple[str, ...]:
-    """A warning for each field of a bare Lease or LeaseCandidate that its version does not have."""
+def unknown_fields(document: Value) -> tuple[str, ...]:
+    """Return a warning for each field of a bare Lease or LeaseCandidate that its version does not have."""
     places = (
         ("", document, ("apiVersion", "kind", "metadata", "spec")),
         ("metadata.", document.get("metadata"), _names(ObjectMeta)),
@@ -44,4 +44,4 @@ def _spec_names(kind: str, api_version: str) -> tuple[str, ...]:
 def _warning(prefix: str, key: object, known: tuple[str, ...]) -> str:
     near = get_close_matches(str(key), known, 1)
     hint = f"; did you mean {quote(near[0])}?" if near else ""
-    return f"unknown field {quote(cut(f'{prefix}{key}', 100))}: the API server drops it, kubectl refuses it{hint}"
+    return f"unknown field {quote(truncate(f'{prefix}{key}', 100))}: the API server drops it, kubectl refuses it{hint}"

@@ -1,36 +1,56 @@
 """`lease-webhook why`: who leads, since when, why the leader changed, and what to do."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import click
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
-from webhook.api.text import cut, escape
-from webhook.audit.holding import pod_of
-from webhook.cli import json_text, kubectl, object_stream
-from webhook.cli.arguments import files, format_option
-from webhook.cli.cluster_options import HIDDEN_STAMPS, Moment, cluster_options, moment_of_input
-from webhook.cli.failure import Failure, needing_the_server
-from webhook.cli.input_progress import InputProgress
-from webhook.cli.kubectl import Cluster
-from webhook.cli.lazy_group import Command
-from webhook.cli.observed import observe_all
-from webhook.cli.report import say
-from webhook.cli.terminal import paint_for, table
-from webhook.cli.why_text import lines
-from webhook.doctor.on_path import OnPath, on_path
+from webhook.api.formats import MAX_NAME
+from webhook.api.text import escape, truncate
+from webhook.api.times import SECOND
+from webhook.audit.leases import pod_of
+from webhook.cli.options import (
+    HIDDEN_STAMPS,
+    Command,
+    EvaluationTime,
+    cluster_options,
+    evaluation_time,
+    everywhere,
+    files,
+    format_option,
+)
+from webhook.cli.reading import InputProgress, observe_all
+from webhook.cli.terminal import (
+    Failure,
+    Paint,
+    indent,
+    json_line,
+    needing_the_server,
+    paint_for,
+    print_message,
+    table,
+    width,
+)
+from webhook.doctor.examine import CalledWebhook, called_webhooks
 from webhook.explanation.account import Account, account_of, as_json
-from webhook.explanation.words import ago, clock, name
-from webhook.history.cluster_history import ClusterHistory
-from webhook.history.lease_history import LeaseHistory
-from webhook.history.standing import State
-from webhook.observations.observation import Item
+from webhook.explanation.findings import Explained
+from webhook.explanation.text import Line, events, facts, headline, timing
+from webhook.explanation.words import ago, clock, count, name
+from webhook.history.events import FIRST, Handover
+from webhook.history.follow import Follower, LeaseHistory
+from webhook.history.status import State
+from webhook.inputs import cluster as clusters
+from webhook.inputs.cluster import Cluster
+from webhook.inputs.files import objects
+from webhook.inputs.items import Item
+from webhook.reports.model import Finding, Severity
+from webhook.rules.change import NODE_LEASES
 
 _DESCRIPTION = """\
-Says who holds a lease and since when, when the API server saw the last renewal, how the holder changed, for how long
+Shows who holds a lease and since when, when the API server saw the last renewal, how the holder changed, for how long
 no one led, and whether the API server or the holder was the cause. Without a name it lists all leases.
 
 The input is anything that shows leases: kubectl get -o json or yaml, a watch, the audit log of the API server (also
@@ -51,19 +71,18 @@ Examples:
 Exit codes: 0 the lease was found, 2 it was not, or nothing could be read.
 """
 
-_LONGEST_LEASE: Final = 320
-"""Characters in the list, as many as legal names have at most: the longest one makes every row as long."""
+_MAX_LEASE: Final = 320
+"""Characters in the list, as many as valid names have at most: the longest one makes every row as long."""
+_MAX_WEBHOOKS: Final = 5
+_LABEL: Final = 16
+"""Columns of a label."""
+_WEBHOOKS: Final = "webhook configurations: say which of them may be called for it"
 
 
 @click.command("why", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @click.argument("lease", metavar="[NAMESPACE/NAME]", required=False)
 @click.option("--input", "inputs", metavar="FILE|DIR|-", multiple=True, help="may be repeated", shell_complete=files)
-@click.option(
-    "--webhooks",
-    metavar="FILE",
-    help="webhook configurations: say which of them may be called for it",
-    shell_complete=files,
-)
+@click.option("--webhooks", metavar="FILE", help=_WEBHOOKS, shell_complete=files)
 @click.option("--now", metavar="RFC3339", help="decide what has expired as of this time")
 @click.option("--metrics", is_flag=True, help="print gauges and counters of all leases as Prometheus reads them")
 @cluster_options
@@ -75,52 +94,46 @@ def command(
     webhooks: str | None,
     now: str | None,
     metrics: bool,
-    context: str,
-    kubeconfig: str,
-    namespace: str,
-    all_namespaces: bool,
+    cluster: Cluster,
     output: str,
 ) -> int:
-    """Read everything, then say what is known."""
-    wanted = _wanted(lease, namespace)
-    cluster = Cluster(
-        context,
-        kubeconfig,
-        namespace or (wanted.namespace if wanted and not all_namespaces else ""),
-        all_namespaces or (wanted is None and not namespace),
-    )
-    history = ClusterHistory()
-    _read(history, inputs, cluster)
-    as_of = moment_of_input(now, inputs, history.until)
-    if wanted is None:
-        _all(history, as_of, output, metrics=metrics)
+    """Read everything, then print what is known."""
+    selection = _selection(lease, cluster.namespace)
+    if selection is None:
+        cluster = everywhere(cluster)
+    elif not cluster.all_namespaces:
+        cluster = replace(cluster, namespace=cluster.namespace or selection.namespace)
+    history = _history(inputs, cluster)
+    as_of = evaluation_time(now, inputs, history.until)
+    if selection is None:
+        _print_all(history, as_of, output, metrics=metrics)
         return 0
-    one = _found(history, wanted)
+    one = _found(history, selection)
     has_pod = None if inputs else _has_pod(one, as_of, cluster)
     passed = _webhooks(one, webhooks, None if inputs else cluster)
     account = account_of(history, one, as_of.at, has_pod=has_pod)
     if metrics:
-        print(_exposition([account]), end="")
+        print(exposition([account]), end="")
     elif output == "json":
         found = None if passed is None else [asdict(each) for each in passed]
-        print(json_text.line({**as_json(account), "webhooks": found}))
+        print(json_line({**as_json(account), "webhooks": found}))
     else:
-        print("\n".join(lines(account, as_of, passed, paint_for(sys.stdout))))
+        print("\n".join(_lines(account, as_of, passed, paint_for(sys.stdout))))
     return 0
 
 
-class Wanted(Struct, frozen=True):
-    """A lease as it was named; the namespace is "" where none was."""
+class Selection(Struct, frozen=True):
+    """The lease that was named; the namespace is "" where none was."""
 
     namespace: str
     name: str
 
 
-def _wanted(lease: str | None, namespace: str) -> Wanted | None:
+def _selection(lease: str | None, namespace: str) -> Selection | None:
     if lease is None:
         return None
     before, slash, after = lease.partition("/")
-    found = Wanted(before, after) if slash else Wanted(namespace, before)
+    found = Selection(before, after) if slash else Selection(namespace, before)
     if not found.name or (slash and not before) or "/" in found.name:
         raise Failure(f"{lease} must be NAMESPACE/NAME")
     if found.name.startswith("-") or found.namespace.startswith("-"):
@@ -128,73 +141,68 @@ def _wanted(lease: str | None, namespace: str) -> Wanted | None:
     return found
 
 
-def _read(history: ClusterHistory, inputs: Sequence[str], cluster: Cluster) -> None:
+def _history(inputs: Sequence[str], cluster: Cluster) -> Follower:
+    history = Follower()
     notes: list[str] = []
-    items: Iterable[Item] = observe_all(inputs) if inputs else kubectl.objects(cluster, notes)
+    items: Iterable[Item] = observe_all(inputs) if inputs else clusters.listed(cluster, notes)
     for item in InputProgress("objects").watch(items):
-        history.observe(item)
+        history.feed(item)
     for note in notes:
-        say(note)
+        print_message(note)
     if not history.leases:
         raise Failure("no lease is in the input")
     if not history.has_managed_fields and any(one.lease for one in history.leases.values()):
-        say(HIDDEN_STAMPS)
+        print_message(HIDDEN_STAMPS)
+    return history
 
 
-def _found(history: ClusterHistory, wanted: Wanted) -> LeaseHistory:
-    if wanted.namespace:
-        found = [one] if (one := history.leases.get((wanted.namespace, wanted.name))) else []
+def _found(history: Follower, selection: Selection) -> LeaseHistory:
+    if selection.namespace:
+        found = [one] if (one := history.leases.get((selection.namespace, selection.name))) else []
     else:
-        found = [one for key, one in history.leases.items() if key[1] == wanted.name]
+        found = [one for key, one in history.leases.items() if key[1] == selection.name]
     if len(found) == 1:
         return found[0]
-    shown = f"{wanted.namespace}/{wanted.name}" if wanted.namespace else wanted.name
+    shown = f"{selection.namespace}/{selection.name}" if selection.namespace else selection.name
     if found:
-        raise Failure(f"{shown} is in several namespaces: {', '.join(one.namespace for one in found[:5])}")
+        raise Failure(f"{shown} is in several namespaces: {', '.join(sorted(one.namespace for one in found)[:5])}")
     near = sorted(
-        f"{space}/{lease}" for space, lease in history.leases if wanted.name in lease or space == wanted.namespace
+        f"{space}/{lease}" for space, lease in history.leases if selection.name in lease or space == selection.namespace
     )
     hint = f"; there are {', '.join(near[:5])}" if near else f"; {len(history.leases)} others are"
     raise Failure(f"lease {shown} is not in the input{hint}")
 
 
-def _has_pod(one: LeaseHistory, as_of: Moment, cluster: Cluster) -> bool | None:
-    standing = one.standing(as_of.at)
+def _has_pod(one: LeaseHistory, as_of: EvaluationTime, cluster: Cluster) -> bool | None:
+    standing = one.status(as_of.at)
     if standing is None or "_" not in standing.holder:
         return None
     pod = pod_of(standing.holder)
-    return kubectl.has_pod(cluster, one.namespace, pod) if pod else None
+    return clusters.has_pod(cluster, one.namespace, pod) if pod else None
 
 
-def _webhooks(one: LeaseHistory, path: str | None, cluster: Cluster | None) -> list[OnPath] | None:
-    """The webhooks on the path of its writes; None if no configurations were given and none may be read."""
+def _webhooks(one: LeaseHistory, path: str | None, cluster: Cluster | None) -> list[CalledWebhook] | None:
+    """Return the webhooks on the path of its writes; None if no configurations were given and none may be read."""
     if path is None:
-        documents = None if cluster is None else kubectl.webhook_configurations(cluster)
+        documents = None if cluster is None else clusters.webhook_configurations(cluster)
     else:
-        documents = list(object_stream.read(path))
-    return None if documents is None else list(on_path(documents, one.namespace))
+        documents = list(objects(path))
+    return None if documents is None else list(called_webhooks(documents, one.namespace))
 
 
-def _all(history: ClusterHistory, as_of: Moment, output: str, *, metrics: bool) -> None:
-    keys = sorted(history.leases)
-    accounts = (account_of(history, history.leases[key], as_of.at) for key in keys)
+def _print_all(history: Follower, as_of: EvaluationTime, output: str, *, metrics: bool) -> None:
+    accounts = (account_of(history, history.leases[key], as_of.at) for key in sorted(history.leases))
     if metrics:
-        print(_exposition(list(accounts)), end="")
+        print(exposition(list(accounts)), end="")
         return
     if output == "json":
         for account in accounts:
-            print(json_text.line(as_json(account)))
+            print(json_line(as_json(account)))
         return
     rows: list[tuple[str, ...]] = [("LEASE", "STATE", "HOLDER", "LAST RENEWED", "CAN BE TAKEN", "CHANGES", "WRONG")]
     rows += [_row(account) for account in accounts]
     print("\n".join(table(rows, 0)))
     print(as_of.text)
-
-
-def _exposition(accounts: Sequence[Account]) -> str:
-    with needing_the_server("--metrics"):
-        from webhook.cli.lease_metrics import exposition  # noqa: PLC0415
-    return exposition(accounts)
 
 
 def _row(account: Account) -> tuple[str, ...]:
@@ -203,7 +211,7 @@ def _row(account: Account) -> tuple[str, ...]:
     is_free = account.state in {State.RELEASED, State.NEVER_HELD} or (takeable is not None and takeable <= now)
     worst = account.findings[0] if account.findings and account.findings[0].severity.value != "info" else None
     return (
-        escape(cut(f"{history.namespace}/{history.name}", _LONGEST_LEASE)),
+        escape(truncate(f"{history.namespace}/{history.name}", _MAX_LEASE)),
         account.state.value,
         escape(name(account.holder)) if account.holder else "-",
         "-" if account.last_renewal is None else ago(account.last_renewal, now),
@@ -211,3 +219,127 @@ def _row(account: Account) -> tuple[str, ...]:
         str(history.changes) if history.changes else "-",
         worst.check if worst else "-",
     )
+
+
+def _lines(
+    account: Account, as_of: EvaluationTime, webhooks: Sequence[CalledWebhook] | None, paint: Paint
+) -> Iterator[str]:
+    """Yield the state, the facts, what happened, what is wrong, what to do; `webhooks` is None if not known."""
+    history = account.history
+    title = escape(f"{history.namespace}/{history.name}")
+    color = paint.green if account.state is State.LIVE else paint.red
+    yield f"{paint.bold(title)}  {color(account.state.value)}: {escape(headline(account))}{_counted(account)}"
+    yield paint.dim(as_of.text)
+    yield ""
+    yield from _block([*facts(account), *_called_webhooks(webhooks)])
+    yield from _part("What happened", list(events(account)), paint)
+    yield from _wrong(account, paint)
+    yield ""
+    yield paint.bold("What to do")
+    yield indent(escape(account.advice.sentence), 2)
+    if account.advice.command:
+        yield f"    {escape(account.advice.command)}"
+    yield from _part("How much it survives", list(timing(account)), paint)
+
+
+def _part(head: str, lines: Sequence[Line], paint: Paint) -> Iterator[str]:
+    if lines:
+        yield ""
+        yield paint.bold(head)
+        yield from _block(lines, 2)
+
+
+def _wrong(account: Account, paint: Paint) -> Iterator[str]:
+    worrying = [one for one in account.findings if one.severity.value != "info"]
+    if worrying:
+        yield ""
+        yield paint.bold("What is wrong")
+    for one in worrying:
+        mark = paint.red if one.severity.value == "error" else paint.yellow
+        yield f"  {mark(one.severity.value)}  {one.check}{_over(one)}"
+        yield indent(escape(one.message), 4)
+        if one.fix != account.advice.command:  # that is shown below
+            # Not wrapped: it is there to be copied.
+            yield f"    -> {escape(one.fix)}"
+
+
+def _counted(account: Account) -> str:
+    """Return the number of errors and warnings: ` (1 error, 2 warnings)`."""
+    found = [one.severity for one in account.findings]
+    kinds = ((found.count(Severity.ERROR), "error"), (found.count(Severity.WARNING), "warning"))
+    shown = ", ".join(count(number, what) for number, what in kinds if number)
+    return f" ({shown})" if shown else ""
+
+
+def _over(one: Finding) -> str:
+    if not isinstance(one, Explained) or one.is_over is None:
+        return ""
+    return " (over)" if one.is_over else " (ongoing)"
+
+
+def _block(lines: Iterable[Line], by: int = 0) -> Iterator[str]:
+    for line in lines:
+        wrapped = indent(escape(line.text), 0, width() - _LABEL - by).split("\n")
+        for number, text in enumerate(wrapped):
+            label = line.label if number == 0 else ""
+            yield f"{' ' * by}{label:<{_LABEL}}{text}".rstrip()
+
+
+def _called_webhooks(webhooks: Sequence[CalledWebhook] | None) -> Iterator[Line]:
+    if webhooks is None:
+        return
+    shown = [
+        f"{truncate(one.name)} ({one.kind}, failurePolicy {one.failure_policy}, {one.timeout} s"
+        f"{'' if one.sees_renewals else ', not its renewals'})"
+        for one in webhooks[:_MAX_WEBHOOKS]
+    ]
+    more = len(webhooks) - len(shown)
+    text = (
+        f"its writes wait for {', '.join(shown)}{f' and {more} more' if more else ''}" if shown else "none on the path"
+    )
+    yield Line("Webhooks", text)
+
+
+def exposition(accounts: Sequence[Account]) -> str:
+    """Return who is held, when it was renewed, how often it changed hands and how long no one led, for Prometheus.
+
+    The series of one lease are few, and the caller chooses the leases; the webhook itself has no series by lease.
+    """
+    with needing_the_server("--metrics"):
+        from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric  # noqa: PLC0415
+        from prometheus_client.registry import Collector  # noqa: PLC0415
+
+    labels = ("namespace", "lease")
+    held = GaugeMetricFamily("lease_held", "1 if the lease is held and has not expired.", labels=labels)
+    seen = "When the API server saw the last renewal."
+    renewed = GaugeMetricFamily("lease_last_renewal_timestamp_seconds", seen, labels=labels)
+    without = "Seconds without a leader between two holders, as far as seen."
+    leaderless = CounterMetricFamily("lease_leaderless_seconds", without, labels=labels)
+    changes = "Changes of the holder, by how the holder before lost it."
+    handovers = CounterMetricFamily("lease_handovers", changes, labels=(*labels, "how"))
+    silence = "The longest time without a renewal by one holder."
+    longest = GaugeMetricFamily("lease_longest_silence_seconds", silence, labels=labels)
+    for account in accounts:
+        history = account.history
+        # Prometheus escapes no more than the backslash, the quote and the line break; no API server checked the name.
+        key = [escape(truncate(one, MAX_NAME)) for one in (history.namespace, history.name)]
+        held.add_metric(key, account.standing is not None and account.standing.is_held)
+        if account.last_renewal is not None:
+            renewed.add_metric(key, account.last_renewal / SECOND)
+        leaderless.add_metric(key, history.leaderless / SECOND)
+        longest.add_metric(key, history.renewals.longest / SECOND)
+        # A node's lease never changes hands, and a cluster has thousands. Each kind is counted from 0 on, so that
+        # `increase` sees the first one too.
+        for how in () if history.namespace == NODE_LEASES else (how for how in Handover if how not in FIRST):
+            handovers.add_metric([*key, how.value], history.handovers.get(how, 0))
+
+    class Leases(Collector):
+        """Values that were counted elsewhere: they have no time of creation."""
+
+        def collect(self) -> Iterator[Metric]:
+            return iter((held, renewed, leaderless, handovers, longest))
+
+    registry = CollectorRegistry()
+    registry.register(Leases())
+    return generate_latest(registry).decode()

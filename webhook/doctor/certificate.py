@@ -1,8 +1,13 @@
-"""Whether the API server will trust what the webhook serves: caBundle, names and dates."""
+"""Checks of what the webhook serves: the caBundle, names and dates, and the handshake with a live endpoint.
+
+The handshake is the only I/O of the doctor.
+"""
 
 import base64
 import binascii
 import datetime as dt
+import socket
+import ssl
 from collections.abc import Iterable
 from typing import Final
 from urllib.parse import urlsplit
@@ -10,12 +15,15 @@ from urllib.parse import urlsplit
 from cryptography import x509
 from msgspec import Struct
 
-from webhook.certificates.inspect import LARGEST_FILE, Unusable, inspect_chain
-from webhook.doctor.configuration import ClientConfig, Entry
-from webhook.doctor.diagnosis import Diagnosis
+from webhook.certificates.inspect import MAX_FILE, Unusable, inspect_chain
+from webhook.doctor.configuration import ClientConfig, Entry, danger
+from webhook.reports.model import Finding
 
 SOON: Final = dt.timedelta(days=14)
 """As the alert in deploy/components/monitoring."""
+
+HANDSHAKE_TIMEOUT: Final = 5
+"""Seconds."""
 
 FILLED_IN_LATER: Final = ("cert-manager.io/inject-ca-from", "service.beta.openshift.io/inject-cabundle")
 """Annotations by which a controller writes the caBundle into the cluster's object."""
@@ -26,8 +34,8 @@ _UNTRUSTED: Final = (
 )
 
 
-class Served(Struct, frozen=True):
-    """What the webhook serves: its certificate chain in PEM, and where it was found.
+class ServingCertificate(Struct, frozen=True):
+    """The certificate chain that the webhook serves, in PEM, and where it was found.
 
     `distrust` is the error of a real handshake that trusted only the caBundle, "" if it succeeded, and None if there
     was no handshake and the chain itself has to be inspected.
@@ -38,14 +46,18 @@ class Served(Struct, frozen=True):
     distrust: str | None = None
 
 
-def check_bundle(entry: Entry, now: dt.datetime) -> Iterable[Diagnosis]:
+class Unreachable(Exception):  # noqa: N818 - a finding about the endpoint, shown to the user
+    """No TLS handshake was possible; the text says why."""
+
+
+def check_bundle(entry: Entry, now: dt.datetime) -> Iterable[Finding]:
     """The caBundle is present, readable and not expired."""
     place = entry.place("clientConfig.caBundle")
     bundle = entry.webhook.client_config.ca_bundle
     if bundle is None:
         annotations = entry.configuration.metadata.annotations or {}
         if not any(annotation in annotations for annotation in FILLED_IN_LATER):
-            yield Diagnosis(
+            yield danger(
                 "ca-bundle-missing",
                 place,
                 f"then only the system's roots are trusted; with a certificate of your own {_UNTRUSTED}",
@@ -54,7 +66,7 @@ def check_bundle(entry: Entry, now: dt.datetime) -> Iterable[Diagnosis]:
         return
     roots = authorities(entry.webhook.client_config)
     if not roots:
-        yield Diagnosis(
+        yield danger(
             "ca-bundle-unreadable",
             place,
             "it does not contain PEM certificates in base64; the API server rejects the configuration.",
@@ -62,7 +74,7 @@ def check_bundle(entry: Entry, now: dt.datetime) -> Iterable[Diagnosis]:
         )
     valid = [root for root in roots if root.not_valid_after_utc > now]
     if roots and not valid:
-        yield Diagnosis(
+        yield danger(
             "ca-bundle-expired",
             f"{place}, until {max(root.not_valid_after_utc for root in roots):%Y-%m-%d}",
             f"all roots in it have expired: {_UNTRUSTED}",
@@ -72,7 +84,7 @@ def check_bundle(entry: Entry, now: dt.datetime) -> Iterable[Diagnosis]:
         yield _ends_soon(place, max(root.not_valid_after_utc for root in valid), now)
 
 
-def check_served(entry: Entry, served: Served, now: dt.datetime) -> Iterable[Diagnosis]:
+def check_served(entry: Entry, served: ServingCertificate, now: dt.datetime) -> Iterable[Finding]:
     """The served certificate is one that the API server trusts for this entry."""
     config = entry.webhook.client_config
     name = server_name(config)
@@ -88,8 +100,24 @@ def check_served(entry: Entry, served: Served, now: dt.datetime) -> Iterable[Dia
         yield _ends_soon(served.origin, certificate.not_after, now)
 
 
+def inspect_endpoint(host: str, port: int, config: ClientConfig) -> ServingCertificate:
+    """Return what `host:port` serves to a client that trusts this caBundle and checks the name as the API server does.
+
+    Raises Unreachable.
+    """
+    name = server_name(config)
+    origin = f"{host}:{port}"
+    try:
+        leaf = _handshake(host, port, name, _trusting_anything())
+        return ServingCertificate(ssl.DER_cert_to_PEM_cert(leaf).encode(), origin, _distrust(host, port, config))
+    except (OSError, ValueError) as error:
+        raise Unreachable(
+            f"{origin}: no TLS handshake: {error}; without --endpoint the configuration alone is examined"
+        ) from error
+
+
 def authorities(config: ClientConfig) -> list[x509.Certificate]:
-    """The certificates in the caBundle; none if it cannot be read."""
+    """Return the certificates in the caBundle; none if it cannot be read."""
     try:
         return x509.load_pem_x509_certificates(_pem(config.ca_bundle))
     except ValueError:
@@ -97,12 +125,12 @@ def authorities(config: ClientConfig) -> list[x509.Certificate]:
 
 
 def authorities_pem(config: ClientConfig) -> str:
-    """The caBundle as text; "" if it contains no certificate."""
+    """Return the caBundle as text; "" if it contains no certificate."""
     return _pem(config.ca_bundle).decode("ascii", errors="replace") if authorities(config) else ""
 
 
 def server_name(config: ClientConfig) -> str:
-    """The name that the API server sends and checks; "" if the document contains none."""
+    """Return the name that the API server sends and checks; "" if the document contains none."""
     if config.service:
         return f"{config.service.name}.{config.service.namespace}.svc"
     return _host(config.url or "")
@@ -116,16 +144,16 @@ def _host(url: str) -> str:
 
 
 def _pem(bundle: str | None) -> bytes:
-    """PEM from base64; Go's decoder ignores line breaks. Empty if it is not base64, or too long to parse."""
+    """Return PEM from base64; Go's decoder ignores line breaks. Empty if it is not base64, or too long to parse."""
     try:
         pem = base64.b64decode("".join((bundle or "").splitlines()), validate=True)
     except (binascii.Error, ValueError):
         return b""
-    return pem if len(pem) <= LARGEST_FILE else b""
+    return pem if len(pem) <= MAX_FILE else b""
 
 
-def _untrusted(origin: str, problem: str) -> Diagnosis:
-    return Diagnosis(
+def _untrusted(origin: str, problem: str) -> Finding:
+    return danger(
         "certificate-untrusted",
         f"{origin}: {problem}",
         _UNTRUSTED,
@@ -134,10 +162,43 @@ def _untrusted(origin: str, problem: str) -> Diagnosis:
     )
 
 
-def _ends_soon(place: str, end: dt.datetime, now: dt.datetime) -> Diagnosis:
-    return Diagnosis(
+def _ends_soon(place: str, end: dt.datetime, now: dt.datetime) -> Finding:
+    return danger(
         "certificate-ends-soon",
         f"{place}, until {end:%Y-%m-%d} ({max((end - now).days, 0)} days)",
         f"after that {_UNTRUSTED}",
         "renew it (`lease-webhook certs`, or check cert-manager); a new CA needs four steps: docs/certificates.md.",
     )
+
+
+def _distrust(host: str, port: int, config: ClientConfig) -> str:
+    """Return why a client with this caBundle refuses the connection; "" if it does not."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    # Stricter than Go, which is what the API server verifies with.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    roots = authorities_pem(config)
+    if roots:
+        context.load_verify_locations(cadata=roots)
+    elif config.ca_bundle is None:
+        context.load_default_certs()
+    try:
+        _handshake(host, port, server_name(config), context)
+    except ssl.SSLCertVerificationError as error:
+        return error.verify_message
+    return ""
+
+
+def _trusting_anything() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _handshake(host: str, port: int, name: str, context: ssl.SSLContext) -> bytes:
+    """Return the leaf in DER."""
+    with (
+        socket.create_connection((host, port), timeout=HANDSHAKE_TIMEOUT) as connection,
+        context.wrap_socket(connection, server_hostname=name or host) as tls,
+    ):
+        return tls.getpeercert(binary_form=True) or b""

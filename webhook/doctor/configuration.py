@@ -1,4 +1,4 @@
-"""A webhook configuration as the API server reads it: defaults applied, everything else unchanged.
+"""A webhook configuration as the API server reads it: defaults applied, everything else unchanged; and its selectors.
 
 Source of the defaults: kubernetes `pkg/apis/admissionregistration/v1/defaults.go`.
 """
@@ -10,10 +10,14 @@ import msgspec
 from msgspec import Meta, Struct
 
 from webhook.api.request import GROUP, Resource
+from webhook.reports.model import Finding, Severity
 
 API_VERSION: Final = "admissionregistration.k8s.io/v1"
 VALIDATING: Final = "ValidatingWebhookConfiguration"
 MUTATING: Final = "MutatingWebhookConfiguration"
+
+NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
+"""The API server sets this label on every namespace, and it cannot be changed."""
 
 _CHOICE: Final = "lease-webhook/"
 
@@ -40,7 +44,7 @@ class Selector(Struct, frozen=True, rename="camel"):
 
 
 class MatchRule(Struct, frozen=True, rename="camel"):
-    """Which requests are sent to an entry."""
+    """The requests that are sent to an entry."""
 
     api_groups: tuple[str, ...] | None = None
     api_versions: tuple[str, ...] | None = None
@@ -49,14 +53,14 @@ class MatchRule(Struct, frozen=True, rename="camel"):
     scope: Literal["*", "Cluster", "Namespaced"] | None = None
 
     def matches(self, resource: str) -> bool:
-        """Whether requests for this resource of our group match, whatever their version and operation."""
+        """True if requests for this resource of our group match, whatever their version and operation."""
         names_group = {GROUP, "*"} & set(self.api_groups or ())
         names_resource = {resource, "*", "*/*"} & set(self.resources or ())
         return bool(names_group and names_resource) and self.scope != "Cluster"
 
     @property
     def is_wild(self) -> bool:
-        """Whether it matches our kinds by a wildcard in group or resource."""
+        """True if it matches our kinds by a wildcard in group or resource."""
         return "*" in (self.api_groups or ()) or bool({"*", "*/*"} & set(self.resources or ()))
 
 
@@ -107,7 +111,7 @@ class Webhook(Struct, frozen=True, rename="camel"):
 
     @property
     def fails_closed(self) -> bool:
-        """Whether a failed call denies the write, which is the default."""
+        """True if a failed call denies the write, which is the default."""
         return self.failure_policy != "Ignore"
 
     @property
@@ -116,25 +120,25 @@ class Webhook(Struct, frozen=True, rename="camel"):
         return 10 if self.timeout_seconds is None else self.timeout_seconds
 
     def versions(self, resource: str) -> frozenset[str]:
-        """The versions of a resource that the rules list."""
+        """Return the versions of a resource that the rules list."""
         return frozenset(one for rule in self._rules_for(resource) for one in rule.api_versions or ())
 
     def operations(self, resource: str) -> frozenset[str]:
-        """The operations on a resource that the rules list."""
+        """Return the operations on a resource that the rules list."""
         return frozenset(one for rule in self._rules_for(resource) for one in rule.operations or ())
 
     def reviews(self, resource: str, operation: str) -> bool:
-        """Whether a rule matches this operation on this resource."""
+        """True if a rule matches this operation on this resource."""
         return bool({operation, "*"} & self.operations(resource))
 
     @property
     def is_about_leases(self) -> bool:
-        """Whether any lease or candidate can reach it."""
+        """True if any lease or candidate can reach it."""
         return any(map(self._rules_for, Resource))
 
     @property
     def is_dedicated(self) -> bool:
-        """Whether it names our group, rather than catching leases with everything else."""
+        """True if it names our group, rather than catching leases with everything else."""
         return any(GROUP in (rule.api_groups or ()) for rule in self.rules or ())
 
     def _rules_for(self, resource: str) -> list[MatchRule]:
@@ -151,7 +155,7 @@ class Configuration(Struct, frozen=True, rename="camel"):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """What the configuration declares as intended: CHOICE of each annotation `lease-webhook/CHOICE: reviewed`."""
+        """The reviews that are declared as intended: CHOICE of each annotation `lease-webhook/CHOICE: reviewed`."""
         annotations = self.metadata.annotations or {}
         return tuple(
             key.removeprefix(_CHOICE)
@@ -168,20 +172,62 @@ class Entry(Struct, frozen=True):
     webhook: Webhook
 
     def place(self, field: str, value: object = "") -> str:
-        """A path in the document, with the value found there."""
+        """Return a path in the document, with the value found there."""
         path = f"webhooks[{self.position}].{field}"
         return f"{path}: {value}" if value != "" else path
 
+    def finding(self, check: str, field: str, value: object, risk: str, fix: str) -> Finding:
+        """Return a finding about a field."""
+        return danger(check, self.place(field, value), risk, fix)
+
     def has_chosen(self, choice: str) -> bool:
-        """Whether the configuration declares that this is intended."""
+        """True if the configuration declares that this is intended."""
         return choice in self.configuration.choices
 
 
 def read(document: Mapping[str, object]) -> Configuration:
-    """The configuration in a decoded document.
+    """Return the configuration in a decoded document.
 
     Raises:
         msgspec.ValidationError: a field has a wrong type; the text has its path.
 
     """
     return msgspec.convert(document, Configuration)
+
+
+def danger(check: str, place: str, risk: str, fix: str) -> Finding:
+    """Return a finding: a place with the value found there, the risk, and the fix, each in one or two sentences."""
+    return Finding(check, Severity.ERROR, risk, fix, place)
+
+
+def may_select(selector: Selector | None, namespace: str) -> bool:
+    """True if a namespace of this name can be selected, whatever other labels it has: those can be changed."""
+    return all(_matches(one, namespace) for one in _requirements(selector) if one.key == NAMESPACE_NAME)
+
+
+def selects(selector: Selector | None, namespace: str, labels: Mapping[str, str]) -> bool:
+    """True if a namespace with just these labels is selected."""
+    known = {**labels, NAMESPACE_NAME: namespace}
+    return all(_matches(one, known.get(one.key)) for one in _requirements(selector))
+
+
+def chosen_names(selector: Selector | None) -> frozenset[str] | None:
+    """Return the only namespaces that can be selected if the selector lists them by name, else None."""
+    listed = [one.values or () for one in _requirements(selector) if (one.key, one.operator) == (NAMESPACE_NAME, "In")]
+    return frozenset(name for name in listed[0] if may_select(selector, name)) if listed else None
+
+
+def is_opt_in(selector: Selector | None) -> bool:
+    """True if a new namespace is not selected until it is added, by name or by label."""
+    # Every namespace has a name, so to ask whether it has one selects all.
+    chosen = (one for one in _requirements(selector) if (one.key, one.operator) != (NAMESPACE_NAME, "Exists"))
+    return any(one.operator in {"In", "Exists"} for one in chosen)
+
+
+def _requirements(selector: Selector | None) -> tuple[SelectorRequirement, ...]:
+    return selector.requirements if selector else ()
+
+
+def _matches(requirement: SelectorRequirement, value: str | None) -> bool:
+    listed, is_there = value in (requirement.values or ()), value is not None
+    return {"In": listed, "NotIn": not listed, "Exists": is_there, "DoesNotExist": not is_there}[requirement.operator]

@@ -1,4 +1,4 @@
-"""Whether the fences in a cluster are those of the policy file, as far as the documents at hand show it.
+"""Compares the fences in a cluster with those of the policy file, as far as the documents show them.
 
 Each check needs its evidence among the documents: without any Lease, nothing is reported about leases.
 """
@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from webhook.audit.command_words import word
-from webhook.doctor.diagnosis import Diagnosis
+from webhook.doctor.configuration import danger
+from webhook.doctor.documents import ClusterObject, FenceDocuments
 from webhook.doctor.examine import Report
-from webhook.doctor.fence_documents import FenceDocuments, is_ours
-from webhook.doctor.surroundings import ClusterObject
 from webhook.fence.manifests import API_VERSION, BINDING, POLICY, manifests, object_name
-from webhook.policy.fences.model import Fence
+from webhook.policy.fences import Fence
+from webhook.reports.model import Finding
 
-OLDEST_MINOR: Final = 30
+MIN_MINOR: Final = 30
 """ValidatingAdmissionPolicy is generally available since Kubernetes 1.30."""
 
 _EXPORT: Final = "lease-webhook export fence POLICY --name {name} | kubectl apply --server-side --force-conflicts -f -"
@@ -23,44 +23,64 @@ _NAME: Final = "[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 
 
 def examine_fences(documents: FenceDocuments, fences: Sequence[Fence]) -> Iterator[Report]:
-    """A report for each fence of the policy file, and for each object of a fence that the file no longer has."""
+    """Yield a report for each fence of the policy file, and for each object of a fence that the file no longer has."""
     if not documents.has_fences:
         return
     wanted = {object_name(fence): fence for fence in fences}
     for name, fence in wanted.items():
         yield Report(name, "", tuple(_about(fence, documents)), is_fence=True)
     for name in sorted({*documents.policies, *documents.bindings} - set(wanted)):
-        if any(map(is_ours, documents.pair(name))):
+        if any(one.is_of_a_fence for one in documents.pair(name)):
             left_over = [_left_over(name)] if fences else []
             yield Report(name, "", (*_without_policy_file(name, documents), *left_over), is_fence=True)
 
 
-def _about(fence: Fence, documents: FenceDocuments) -> Iterator[Diagnosis]:
+def _about(fence: Fence, documents: FenceDocuments) -> Iterator[Finding]:
     name = object_name(fence)
     for manifest in manifests(fence):
         applied = (documents.policies if manifest["kind"] == POLICY else documents.bindings).get(name)
         if applied is None:
-            yield _not_applied(manifest["kind"], fence)
+            yield danger(
+                "fence-not-applied",
+                f"{manifest['kind']} {name}",
+                "the policy file has this fence, but the cluster does not: no write is denied.",
+                _EXPORT.format(name=word(fence.name)),
+            )
             continue
         if applied.api_version != API_VERSION:
-            yield _old_api(applied)
+            yield danger(
+                "fence-api-old",
+                f"{applied.kind} apiVersion: {applied.api_version}",
+                "before v1 the API may be switched off, and fields are missing.",
+                f"use {API_VERSION}, which every API server since 1.{MIN_MINOR} serves.",
+            )
         difference = _difference(manifest["spec"], applied.spec)
         if difference:
-            yield _drift(f"{manifest['kind']} {difference}", fence)
-    if documents.minor is not None and documents.minor < OLDEST_MINOR:
-        yield _old_server(documents.minor)
+            yield danger(
+                "fence-drift",
+                f"{manifest['kind']} {difference}",
+                "the fence in the cluster differs from the one in the policy file.",
+                _EXPORT.format(name=word(fence.name)),
+            )
+    if documents.minor is not None and documents.minor < MIN_MINOR:
+        yield danger(
+            "fence-server-too-old",
+            f"serverVersion: 1.{documents.minor}",
+            "ValidatingAdmissionPolicy is not generally available there, and tokens may not contain their node's name.",
+            f"upgrade to 1.{MIN_MINOR} or newer before you rely on a fence.",
+        )
     yield from _about_the_lease(fence, documents)
     yield from _about_tokens(fence, documents)
     yield from _about_resources(fence, documents)
 
 
-def _about_the_lease(fence: Fence, documents: FenceDocuments) -> Iterator[Diagnosis]:
+def _about_the_lease(fence: Fence, documents: FenceDocuments) -> Iterator[Finding]:
     if not documents.leases:
         return
     lease = documents.leases.get((fence.namespace, fence.lease))
     if lease is None:
         effect = "every write of its writers is denied." if fence.denies_if_lease_is_missing else "no write is denied."
-        yield Diagnosis(
+        yield danger(
             "fence-lease-missing",
             f"lease {fence.lease_text}",
             f"there is no lease of this name: {effect}",
@@ -73,7 +93,7 @@ def _about_the_lease(fence: Fence, documents: FenceDocuments) -> Iterator[Diagno
     pods = [one for one in documents.pods.values() if _is_pod_of(one, fence, holder)]
     known = any(namespace == fence.writers[0][0] for namespace, _ in documents.pods)
     if not pods and (known or not _has_form(fence, holder)):
-        yield Diagnosis(
+        yield danger(
             "fence-holder-unmatched",
             f"lease {fence.lease_text}, holderIdentity: {holder}",
             "this holder matches no template of the fence for any pod, so writes of the leader itself are denied.",
@@ -82,7 +102,7 @@ def _about_the_lease(fence: Fence, documents: FenceDocuments) -> Iterator[Diagno
     for pod in pods:
         account = (pod.metadata.namespace, str(pod.spec.get("serviceAccountName") or "default"))
         if account not in fence.writers:
-            yield Diagnosis(
+            yield danger(
                 "fence-writer-elsewhere",
                 f"pod {'/'.join(pod.place)}, serviceAccountName: {account[1]}",
                 "this pod holds the lease, and its service account is not a writer of the fence: its writes are not"
@@ -91,14 +111,14 @@ def _about_the_lease(fence: Fence, documents: FenceDocuments) -> Iterator[Diagno
             )
 
 
-def _about_tokens(fence: Fence, documents: FenceDocuments) -> Iterator[Diagnosis]:
+def _about_tokens(fence: Fence, documents: FenceDocuments) -> Iterator[Finding]:
     for secret in documents.secrets:
         account = (secret.metadata.annotations or {}).get("kubernetes.io/service-account.name", "")
         if (
             secret.type == "kubernetes.io/service-account-token"
             and (secret.metadata.namespace, account) in fence.writers
         ):
-            yield Diagnosis(
+            yield danger(
                 "fence-token-without-pod",
                 f"Secret {'/'.join(secret.place)}",
                 "its token is not bound to a pod: writes with it are denied while the lease is held, even if the holder"
@@ -107,10 +127,10 @@ def _about_tokens(fence: Fence, documents: FenceDocuments) -> Iterator[Diagnosis
             )
 
 
-def _about_resources(fence: Fence, documents: FenceDocuments) -> Iterator[Diagnosis]:
+def _about_resources(fence: Fence, documents: FenceDocuments) -> Iterator[Finding]:
     for one in fence.resources:
         if one.group in documents.served and one.path not in documents.served[one.group]:
-            yield Diagnosis(
+            yield danger(
                 "fence-resource-not-served",
                 f"resources: {one}",
                 "the API server does not serve this resource, so the fence never sees it.",
@@ -118,11 +138,11 @@ def _about_resources(fence: Fence, documents: FenceDocuments) -> Iterator[Diagno
             )
 
 
-def _without_policy_file(name: str, documents: FenceDocuments) -> Iterator[Diagnosis]:
-    """What the objects of a fence show by themselves."""
+def _without_policy_file(name: str, documents: FenceDocuments) -> Iterator[Finding]:
+    """Check the objects of a fence by themselves."""
     policy, binding = documents.policies.get(name), documents.bindings.get(name)
     if policy is None or binding is None:
-        yield Diagnosis(
+        yield danger(
             "fence-incomplete",
             f"{POLICY if binding else BINDING} {name}",
             "it does not exist, and its counterpart alone denies nothing.",
@@ -132,7 +152,7 @@ def _without_policy_file(name: str, documents: FenceDocuments) -> Iterator[Diagn
     actions = binding.spec.get("validationActions")
     denies = isinstance(actions, list) and "Deny" in actions
     if denies and policy.spec.get("failurePolicy") == "Ignore":
-        yield Diagnosis(
+        yield danger(
             "fence-fails-open",
             f"{POLICY} spec.failurePolicy: Ignore",
             "if the expressions cannot be evaluated, writes of an old leader are admitted.",
@@ -140,48 +160,12 @@ def _without_policy_file(name: str, documents: FenceDocuments) -> Iterator[Diagn
         )
 
 
-def _not_applied(kind: str, fence: Fence) -> Diagnosis:
-    return Diagnosis(
-        "fence-not-applied",
-        f"{kind} {object_name(fence)}",
-        "the policy file has this fence, but the cluster does not: no write is denied.",
-        _EXPORT.format(name=word(fence.name)),
-    )
-
-
-def _left_over(name: str) -> Diagnosis:
-    return Diagnosis(
+def _left_over(name: str) -> Finding:
+    return danger(
         "fence-left-over",
         f"{POLICY} {name}",
         "lease-webhook made it, and the policy file no longer has it: writes of its writers are still fenced.",
         f"kubectl delete validatingadmissionpolicybinding,validatingadmissionpolicy {word(name)}",
-    )
-
-
-def _drift(place: str, fence: Fence) -> Diagnosis:
-    return Diagnosis(
-        "fence-drift",
-        place,
-        "the fence in the cluster differs from the one in the policy file.",
-        _EXPORT.format(name=word(fence.name)),
-    )
-
-
-def _old_api(applied: ClusterObject) -> Diagnosis:
-    return Diagnosis(
-        "fence-api-old",
-        f"{applied.kind} apiVersion: {applied.api_version}",
-        "before v1 the API may be switched off, and fields are missing.",
-        f"use {API_VERSION}, which every API server since 1.{OLDEST_MINOR} serves.",
-    )
-
-
-def _old_server(minor: int) -> Diagnosis:
-    return Diagnosis(
-        "fence-server-too-old",
-        f"serverVersion: 1.{minor}",
-        "ValidatingAdmissionPolicy is not generally available there, and tokens may not contain their node's name.",
-        f"upgrade to 1.{OLDEST_MINOR} or newer before you rely on a fence.",
     )
 
 
@@ -192,7 +176,7 @@ def _is_pod_of(pod: ClusterObject, fence: Fence, holder: str) -> bool:
 
 
 def _has_form(fence: Fence, holder: str) -> bool:
-    """Whether the name of some pod or node would make a template match."""
+    """True if the name of some pod or node would make a template match."""
     return any(
         re.fullmatch(
             f"{re.escape(one.before)}{_NAME}{re.escape(one.after)}{'.*' if one.open else ''}", holder, re.DOTALL
@@ -202,7 +186,7 @@ def _has_form(fence: Fence, holder: str) -> bool:
 
 
 def _difference(wanted: object, found: object, path: str = "spec") -> str:
-    """The first place at which two values differ, with the value found there; "" if they are equal."""
+    """Return the first place at which two values differ, with the value found there; "" if they are equal."""
     if isinstance(wanted, dict) and isinstance(found, dict):
         pairs = [(f"{path}.{key}", wanted.get(key), found.get(key)) for key in sorted({*wanted, *found})]
     elif isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):

@@ -1,26 +1,31 @@
 """Everything known about one lease, ready to be shown: the state, the facts, what happened, what to do."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from msgspec import Struct
 
-from webhook.api.micro_time import canonical
-from webhook.audit.finding import RANK, Finding
-from webhook.audit.ownership import foreign_in_kube_system, homes_of
-from webhook.audit.stock import LEASE_CHECKS, subject_of
-from webhook.explanation.advice import advice
-from webhook.explanation.cause import Blame, Cause, cause_of, snapshot_cause
-from webhook.explanation.explained import Explained
-from webhook.explanation.incidents import incidents
-from webhook.explanation.next_step import Advice
-from webhook.history.cluster_history import ClusterHistory
-from webhook.history.lease_history import LeaseHistory
-from webhook.history.renewals import received_within
-from webhook.history.standing import Standing, State
-from webhook.history.tenure import Tenure
+from webhook.api.times import SECOND, canonical
+from webhook.audit.command_words import filled, kubectl, word
+from webhook.audit.inventory import LEASE_CHECKS, subject_of
+from webhook.audit.leases import foreign_in_kube_system, homes_of
+from webhook.explanation.causes import (
+    Advice,
+    Blame,
+    Cause,
+    cause_of,
+    next_step,
+    pod_of_holder,
+    snapshot_cause,
+)
+from webhook.explanation.findings import Explained, incidents
+from webhook.explanation.words import name
+from webhook.history.events import Handover, Tenure
+from webhook.history.follow import Follower, LeaseHistory
+from webhook.history.status import LeaseStatus, State
 from webhook.history.timing import Timing, timing_of
-from webhook.observations.observation import Origin
-from webhook.rules.times import SECOND
+from webhook.inputs.items import InputKind
+from webhook.reports.model import Finding, Severity
 
 MOST_TENURES: Final = 20
 
@@ -31,7 +36,7 @@ class Account(Struct, frozen=True):
     history: LeaseHistory
     now: int
     state: State
-    standing: Standing | None
+    standing: LeaseStatus | None
     findings: tuple[Finding, ...]
     cause: Cause | None
     has_pod: bool | None
@@ -76,7 +81,7 @@ def interval_of(history: LeaseHistory) -> float | None:
     return None if usual is None else usual / SECOND
 
 
-def account_of(cluster: ClusterHistory, history: LeaseHistory, now: int, *, has_pod: bool | None = None) -> Account:
+def account_of(cluster: Follower, history: LeaseHistory, now: int, *, has_pod: bool | None = None) -> Account:
     """Everything that is known of one lease.
 
     Args:
@@ -86,7 +91,7 @@ def account_of(cluster: ClusterHistory, history: LeaseHistory, now: int, *, has_
         has_pod: whether the pod that the holder names exists; None if it was not checked.
 
     """
-    standing = history.standing(now)
+    standing = history.status(now)
     state = standing.state if standing else State.UNKNOWN
     cause = _ongoing(cluster, history, standing, now)
     findings: list[Finding] = list(incidents(cluster, history, now, cause))
@@ -96,7 +101,7 @@ def account_of(cluster: ClusterHistory, history: LeaseHistory, now: int, *, has_
         stored = (one for check in LEASE_CHECKS for one in check(subject))
         findings += [one for one in stored if one.check != "shared-lease" or "lease-shared" not in known]
         findings += foreign_in_kube_system(subject, homes_of(history))
-    findings.sort(key=lambda one: -RANK[one.severity])
+    findings.sort(key=lambda one: list(Severity).index(one.severity))
     return Account(
         history,
         now,
@@ -109,14 +114,14 @@ def account_of(cluster: ClusterHistory, history: LeaseHistory, now: int, *, has_
     )
 
 
-def _ongoing(cluster: ClusterHistory, history: LeaseHistory, standing: Standing | None, now: int) -> Cause | None:
+def _ongoing(cluster: Follower, history: LeaseHistory, standing: LeaseStatus | None, now: int) -> Cause | None:
     """Why the holder does not renew now."""
     if standing is None or standing.state is not State.EXPIRED or standing.last_renewal is None:
         return None
     start = standing.last_renewal
-    if history.origin is not Origin.DUMP and cluster.until is not None:
+    if history.kind is not InputKind.DUMP and cluster.until is not None:
         end = min(now, cluster.until)
-        cause = cause_of(cluster, history, start, end, received_within(history.tenure, start, end))
+        cause = cause_of(cluster, history, history.tenure, start, end)
         if cause.blame is not Blame.UNKNOWN:
             return cause
     # A watch in which every lease stopped ends with the last renewal.
@@ -159,7 +164,7 @@ def as_json(account: Account) -> dict[str, Any]:
                 "is_over": one.is_over if isinstance(one, Explained) else None,
                 "cause": (one.cause if isinstance(one, Explained) else "") or None,
                 "message": one.message,
-                "repair": one.repair,
+                "fix": one.fix,
             }
             for one in account.findings
         ],
@@ -205,3 +210,81 @@ def _time(at: int | None) -> str | None:
 
 def _seconds(micros: int | None) -> float | None:
     return None if micros is None else micros / SECOND
+
+
+_LOST: Final = frozenset({"leader-lost", "renewal-late"})
+
+
+def advice(
+    history: LeaseHistory,
+    standing: LeaseStatus | None,
+    state: State,
+    findings: Sequence[Finding],
+    cause: Cause | None,
+    *,
+    has_pod: bool | None,
+) -> Advice:
+    """What a person on call should do about a lease."""
+    where = kubectl(history.namespace)
+    if history.is_deleted:
+        sentence = "The lease was deleted; a program that still runs creates it again:"
+        return Advice(sentence, f"{where} get lease {word(history.name)} --watch")
+    if standing is None:
+        sentence = "Only its writes were seen, not the lease:"
+        return Advice(sentence, f"{where} get lease {word(history.name)} -o yaml --show-managed-fields")
+    if state is State.FROZEN and standing.block:
+        repair = filled(standing.block.repair, history.namespace, history.name)
+        return Advice("Repair it, or no other replica can follow the holder:", repair)
+    worst = findings[0] if findings and findings[0].severity is Severity.ERROR else None
+    if worst is not None:
+        return _of(worst)
+    if state is State.EXPIRED:
+        return _expired(history, standing, cause, has_pod=has_pod)
+    if state in {State.RELEASED, State.NEVER_HELD}:
+        asks = "" if history.readers.counts else "; if none runs, the lease stays free"
+        return Advice(f"Any replica may take the lease at once{asks}:", f"{where} get pods")
+    known = [one for one in findings if isinstance(one, Explained) and one.severity is Severity.WARNING]
+    lost = [one for one in known if one.check in _LOST]
+    if known:
+        return _of((lost or known)[-1])
+    if state is State.UNKNOWN:
+        sentence = "The lease does not say when it expires, so its own client decides:"
+        return Advice(sentence, pod_of_holder(history.namespace, standing.holder))
+    wrong = next((one for one in findings if one.severity is Severity.WARNING), None)
+    if wrong is not None:
+        return Advice(f"The lease is held and renewed, but: {wrong.message}.", wrong.fix)
+    return _nothing(history)
+
+
+def _nothing(history: LeaseHistory) -> Advice:
+    tenure = history.tenure
+    if history.is_moment:
+        return Advice(
+            "Nothing now: the lease is held. What happened before is not in a list, but in a watch or an audit log."
+        )
+    before = history.tenures[-2] if len(history.tenures) > 1 else None
+    if tenure is not None and tenure.began is Handover.RELEASED and before is not None and before.is_own_release:
+        return Advice("Nothing: the last change of leader was an orderly handover, and the lease is held and renewed.")
+    return Advice("Nothing: the lease is held and renewed.")
+
+
+def _of(finding: Finding) -> Advice:
+    if isinstance(finding, Explained):
+        return Advice(finding.advice, finding.fix)
+    return Advice(_sentence(finding.message), finding.fix)
+
+
+def _expired(history: LeaseHistory, standing: LeaseStatus, cause: Cause | None, *, has_pod: bool | None) -> Advice:
+    where, holder = kubectl(history.namespace), name(standing.holder)
+    if cause is not None and cause.blame in {Blame.SERVER, Blame.NETWORK, Blame.REFUSED}:
+        return next_step(cause, history, history.tenure or Tenure(standing.holder, 0, Handover.SEEN))
+    if has_pod is False:
+        sentence = f"The pod of {holder} is gone, and no other replica took the lease:"
+        return Advice(sentence, f"{where} get pods,deployments")
+    sentence = f"Find out whether {holder} still runs, and why no other replica takes over:"
+    pods, pod = f"{where} get pods", pod_of_holder(history.namespace, standing.holder)
+    return Advice(sentence, pods if pod == pods else f"{pods}; {pod}")
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

@@ -1,22 +1,23 @@
 """An account as lines of text: a headline, facts with labels, what happened, findings, and what to do."""
 
 from collections.abc import Iterator
+from itertools import chain, groupby
 from typing import Final
 
 from msgspec import Struct
 
+from webhook.api.times import SECOND
 from webhook.explanation.account import Account, interval_of
-from webhook.explanation.cause import Blame, sentence_of
-from webhook.explanation.words import ago, clock, length, name, writer
-from webhook.history.standing import Standing, State
-from webhook.history.tenure import Handover, Tenure
-from webhook.history.timing import proposal_for
-from webhook.rules.times import SECOND
-from webhook.rules.well_known import NODE_LEASES
+from webhook.explanation.causes import Blame, sentence_of
+from webhook.explanation.words import ago, clock, count, length, name, writer
+from webhook.history.events import API_SERVER, Handover, Refusal, Tenure
+from webhook.history.follow import LeaseHistory
+from webhook.history.status import LeaseStatus, State
+from webhook.history.timing import deadline_of, proposal_for
+from webhook.inputs.items import Fenced, Writer
+from webhook.rules.change import NODE_LEASES
 
 MOST_WAITING: Final = 4
-API_SERVER: Final = "system:apiserver"
-"""Who writes the holder in a coordinated election."""
 
 
 class Line(Struct, frozen=True):
@@ -43,10 +44,10 @@ def headline(account: Account) -> str:
         return f"no one leads: it was released{_since(standing.last_renewal, now)}"
     if account.state is State.NEVER_HELD:
         return "no one leads: the lease was never held"
-    if account.state is State.FROZEN and standing.frozen:
-        until = standing.frozen.until
+    if account.state is State.FROZEN and standing.block:
+        until = standing.block.until
         end = "it is repaired" if until is None else clock(until, now)
-        return f"{holder} keeps it until {end}: {standing.frozen.reason}"
+        return f"{holder} keeps it until {end}: {standing.block.reason}"
     return f"{holder} holds it, but the lease does not say until when"
 
 
@@ -69,7 +70,7 @@ def facts(account: Account) -> Iterator[Line]:
         )
     if standing is not None:
         yield from _takeable(standing, now)
-        if standing.ahead is not None and abs(standing.ahead) > 2 * SECOND and standing.frozen is None:
+        if standing.ahead is not None and abs(standing.ahead) > 2 * SECOND and standing.block is None:
             direction = "ahead of" if standing.ahead > 0 else "behind"
             yield Line("Clock", f"the holder's is {length(abs(standing.ahead))} {direction} the API server's")
         if not standing.from_stamps and standing.last_renewal is not None:
@@ -124,8 +125,10 @@ def timing(account: Account) -> Iterator[Line]:
 def _waiting(account: Account) -> Iterator[str]:
     """Who asked for the lease while the present holder had it, other than the holder."""
     tenure = account.tenure
+    names = {pod for before in account.history.tenures for pod in before.pods if before.heard_again is None}
     for one, at in account.history.readers.latest.items():
-        if one != API_SERVER and (tenure is None or (at >= tenure.since and one not in tenure.pods)):
+        is_other = one != API_SERVER and not one.startswith("kube-system/") and one not in names
+        if is_other and (tenure is None or (at >= tenure.since and one not in tenure.pods)):
             yield name(one)
 
 
@@ -152,11 +155,11 @@ def _by(account: Account) -> str:
     return f", {', '.join(who)}" if who else ""
 
 
-def _takeable(standing: Standing, now: int) -> Iterator[Line]:
+def _takeable(standing: LeaseStatus, now: int) -> Iterator[Line]:
     at = standing.takeable_at
     if standing.state in {State.RELEASED, State.NEVER_HELD}:
         yield Line("Can be taken", "now")
-    elif standing.frozen is not None:
+    elif standing.block is not None:
         yield Line(
             "Can be taken", "never, unless it is repaired" if at is None else f"{clock(at, now)}, {ago(at, now)}"
         )
@@ -179,35 +182,155 @@ def _why(account: Account) -> str:
     return f"{evidence}: the API server was available, so look at {name(account.holder)}"
 
 
-def handover(tenure: Tenure) -> str:
-    """How a holder came to hold the lease, as a clause."""
+def handover(tenure: Tenure, before: Tenure | None = None) -> str:
+    """Say how a holder came to hold the lease, as a clause; `before` is the one that held it then."""
     holder = name(tenure.holder)
-    if tenure.taken_by is not None and tenure.taken_by.user == API_SERVER and tenure.began is not Handover.SEEN:
-        return _chosen(tenure)
+    previous = name(tenure.previous) if tenure.previous else "the holder before"
+    gap = "" if tenure.leaderless is None else f"; no one led for up to {length(tenure.leaderless)}"
+    if tenure.is_chosen and tenure.began is not Handover.SEEN:
+        return f"the API server chose {holder}{_CHOSEN.get(tenure.began, '').format(previous)}{gap}"
     who = f" ({writer(tenure.taken_by)})" if tenure.taken_by else ""
-    gap = "" if tenure.leaderless is None else f"; no one led for {length(tenure.leaderless)}"
+    took, other = f"{holder} took it", tenure.foreign_taker if tenure.began in _FOREIGN else ""
+    if other:
+        took, who = f"{name(other)} wrote {holder} into it", ""
     unheld = "" if tenure.leaderless is None else f"; the lease had no holder for {length(tenure.leaderless)}"
-    before = name(tenure.previous) if tenure.previous else "the holder before"
+    again = f"{name(other)} created it again with the holder {holder}" if other else f"{holder} created it again"
     texts = {
         Handover.SEEN: f"{holder} held it at the start of the data{who}",
         Handover.CREATED: f"{holder} created it{who}",
-        Handover.CLAIMED: f"{holder} took it; no one had held it{who}{gap}",
-        Handover.RELEASED: f"{holder} took it after {before} released it, an orderly handover{who}{gap}",
-        Handover.EXPIRED: f"{holder} took it after {before} let it expire{who}; no one led for up to "
-        f"{length(tenure.leaderless or 0)}",
-        Handover.STOLEN: f"{holder} took it from {before}, which still held it{who}: two may have led",
-        Handover.DELETED: f"{holder} created it again after it was deleted{who}{unheld}",
+        Handover.CLAIMED: f"{took}; no one had held it{who}{gap}",
+        Handover.RELEASED: f"{took} after {previous} released it{who}{gap}",
+        Handover.EXPIRED: f"{took} after {previous} let it expire{who}{gap}",
+        Handover.PREFERRED: f"{took} after {previous} had been asked to step down (preferredHolder){who}{gap}",
+        Handover.STOLEN: f"{took} from {previous}, which still held it{who}: two may have led",
+        Handover.DELETED: f"{again} after it was deleted{who}{unheld}",
         Handover.UNKNOWN: f"{holder} held it{who}{gap}",
     }
+    if tenure.began is Handover.RELEASED and before is not None and before.is_own_release is not None:
+        if before.is_own_release:
+            return f"{took} after {previous} released it, an orderly handover{who}{gap}"
+        return f"{took} after {remover(before)} removed {previous} as the holder{who}: two may have led"
     return texts[tenure.began]
 
 
-def _chosen(tenure: Tenure) -> str:
-    """A coordinated election: the API server writes the holder."""
-    before = name(tenure.previous)
-    ends = {
-        Handover.EXPIRED: f" after {before} let it expire; no one led for up to {length(tenure.leaderless or 0)}",
-        Handover.RELEASED: f" after {before} released it; no one led for {length(tenure.leaderless or 0)}",
-        Handover.STOLEN: f" in place of {before}",
-    }
-    return f"the API server chose {name(tenure.holder)}{ends.get(tenure.began, '')}"
+_FOREIGN: Final = frozenset({Handover.STOLEN, Handover.DELETED})
+"""Ways in which another one than the holder itself may have written the holder."""
+
+
+def remover(tenure: Tenure) -> str:
+    """Say who removed a holder."""
+    who = tenure.released_by
+    return writer(who) if who and who.user else f"field manager {name(tenure.released_manager)}"
+
+
+_CHOSEN: Final = {
+    Handover.EXPIRED: " after {} let it expire",
+    Handover.PREFERRED: " after it had asked {} to step down (preferredHolder)",
+    Handover.RELEASED: " after {} released it",
+    Handover.STOLEN: " in place of {}",
+}
+"""A coordinated election: the API server writes the holder."""
+
+
+MOST_EVENTS: Final = 16
+
+
+def events(account: Account) -> Iterator[Line]:
+    """The latest events, oldest first."""
+    history, now = account.history, account.now
+    found = sorted(_events(history), key=lambda one: one[0])
+    if len(found) == 1 and history.tenure and history.tenure.is_cut:
+        return  # the headline says as much
+    for at, text in found[-MOST_EVENTS:]:
+        yield Line(clock(at, now), text)
+    if history.changes > 1:
+        changes, spent = count(history.changes, "change"), length(history.leaderless)
+        yield Line("", f"{changes} of holder; no one led for up to {spent} in all")
+
+
+def _events(history: LeaseHistory) -> Iterator[tuple[int, str]]:
+    tenures = list(history.tenures)
+    for before, tenure, after in zip(chain([None], tenures), tenures, chain(tenures[1:], [None]), strict=False):
+        yield tenure.since, handover(tenure, before)
+        yield from _end(history, tenure, after)
+    yield from _silences(history)
+    yield from ((one.at, f"{one.text}{_by_writer(one.writer)}") for one in history.edits)
+    yield from _refusals(history)
+    yield from _fenced(history)
+
+
+def _end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterator[tuple[int, str]]:
+    holder, duration = name(tenure.holder), _duration(history)
+    if tenure.heard_again is not None:
+        yield (
+            tenure.heard_again,
+            (f"the API server is again receiving requests from pod {name(tenure.pods[-1])}, the former holder"),
+        )
+    if tenure.has_several_writers:
+        for at, other in tenure.joined:
+            yield at, f"{writer(other)} renews it too, under the same identity"
+    if tenure.until is None:
+        return
+    if tenure.is_deleted:
+        by = f"{writer(tenure.deleted_by)} deleted the lease" if tenure.deleted_by else "the lease was deleted"
+        yield tenure.until, f"{by} while {holder} held it"
+    elif tenure is history.tenure or (after is not None and after.began is Handover.RELEASED):
+        is_foreign = tenure.is_own_release is False
+        yield (
+            tenure.until,
+            f"{remover(tenure)} removed {holder} as the holder" if is_foreign else f"{holder} released it",
+        )
+    elif after is not None and after.began is Handover.EXPIRED and tenure.last_renewal is not None and duration:
+        expired = tenure.last_renewal + duration * SECOND
+        if expired <= after.since:
+            yield expired, f"the lease expired, {duration} s after the last renewal by {holder}"
+
+
+def _by_writer(who: Writer | None) -> str:
+    return f" by {writer(who)}" if who and who.user else ""
+
+
+def _silences(history: LeaseHistory) -> Iterator[tuple[int, str]]:
+    duration = _duration(history)
+    if duration is None:
+        return
+    for silence in history.renewals.silences:
+        if silence.length >= deadline_of(duration):
+            if silence.length >= duration * SECOND:
+                yield silence.start + duration * SECOND, "the lease expired, and no one took it"
+            yield silence.start, f"the holder did not renew it for {length(silence.length)}"
+            yield silence.end, "the holder renewed it again"
+
+
+def _duration(history: LeaseHistory) -> int | None:
+    """Seconds; None if the lease does not say, or was released."""
+    duration = history.lease.spec.lease_duration_seconds if history.lease else None
+    return duration if duration and duration > 1 else None
+
+
+def _fenced(history: LeaseHistory) -> Iterator[tuple[int, str]]:
+    """Runs of refused writes of one writer."""
+
+    def kind(one: Fenced) -> tuple[str, str]:
+        return one.fence, writer(one.writer)
+
+    for (fence, who), run in groupby(history.fenced, kind):
+        several = list(run)
+        what = f"{count(len(several), 'write')} by {who} without the lease, such as: {several[0].target}"
+        yield several[0].at, f"fence {name(fence)} refused {what}"
+
+
+def _refusals(history: LeaseHistory) -> Iterator[tuple[int, str]]:
+    """Runs of the same answer to the same writer."""
+
+    def kind(one: Refusal) -> tuple[int, str, str]:
+        return one.code, writer(one.writer), one.name
+
+    wanted = (one for one in history.refusals if one.is_denied or one.has_failed)
+    for (code, who, by), run in groupby(wanted, kind):
+        several = list(run)
+        what = "failed" if several[0].has_failed else "was refused" if len(several) == 1 else "were refused"
+        seconds = several[-1].at - several[0].received
+        within = f" within {length(seconds)}" if len(several) > 1 and seconds >= SECOND else ""
+        refused_by = f" by {several[0].by.value} {by}" if by else ""
+        yield several[0].at, f"{count(len(several), 'write')} by {who} {what} with {code}{refused_by}{within}"

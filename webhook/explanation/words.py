@@ -2,10 +2,9 @@
 
 from typing import Final
 
-from webhook.api.micro_time import canonical_seconds
 from webhook.api.text import quote_within
-from webhook.observations.observation import Writer
-from webhook.rules.times import DAY, SECOND, span
+from webhook.api.times import DAY, SECOND, canonical_seconds, span
+from webhook.inputs.items import Writer
 
 LONGEST_NAME: Final = 80
 
@@ -43,6 +42,6 @@ def writer(one: Writer) -> str:
     return f"{name(one.name)} from pod {name(one.pod)}" if one.pod else name(one.name)
 
 
-def count(number: int, what: str) -> str:
+def count(number: int, what: str, plural: str = "") -> str:
     """`1 lease`, `2 leases`."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    return f"{number} {what if number == 1 else plural or f'{what}s'}"

@@ -10,39 +10,35 @@ cost. So the check for the usual allowed write uses no variable and comes first 
 
 from typing import Final
 
-from webhook.policy.fences.holder_template import HolderTemplate
-from webhook.policy.fences.model import Fence
-from webhook.rules.writer_identity import LONGEST_HOSTNAME
+from webhook.policy.fences import Fence, HolderTemplate
+from webhook.rules.holders import MAX_HOSTNAME
 
-LONGEST_SHOWN: Final = 128
+MAX_SHOWN: Final = 128
 """Characters of a holder identity that a message shows; the identity may have a megabyte."""
 
-_CLAIMS: Final = {
-    "pod": "authentication.kubernetes.io/pod-name",
-    "node": "authentication.kubernetes.io/node-name",
-}
+_CLAIMS: Final = {claim: f"authentication.kubernetes.io/{claim}-name" for claim in ("pod", "node")}
 _HOLDER: Final = 'params.?spec.?holderIdentity.orValue("")'
 _ESCAPES: Final = {"\\": "\\\\", '"': '\\"'}
 
 
 def literal(text: str) -> str:
-    """The text as a CEL string literal, in printable ASCII."""
+    """Return the text as a CEL string literal, in printable ASCII."""
     return f'"{"".join(map(_escaped, text))}"'
 
 
 def writer_condition(fence: Fence) -> str:
-    """Whether the request comes from one of the fenced writers."""
+    """Return whether the request comes from one of the fenced writers."""
     names = ", ".join(literal(name) for name in fence.usernames)
     return f"request.userInfo.username in [{names}]"
 
 
 def variables(fence: Fence) -> tuple[tuple[str, str], ...]:
-    """(name, expression), each using only those before it."""
+    """Return (name, expression), each using only those before it."""
     claims = [claim for claim in _CLAIMS if claim == "pod" or any(claim == one.claim for one in fence.holders)]
     found = [(claim, _claim(_CLAIMS[claim])) for claim in claims]
     if any(one.claim == "pod" for one in fence.holders):
-        cut = f'variables.pod.find("^.{{0,{LONGEST_HOSTNAME - 1}}}[^.-]")'
-        found.append(("host", f"size(variables.pod) > {LONGEST_HOSTNAME} ? {cut} : variables.pod"))
+        cut = f'variables.pod.find("^.{{0,{MAX_HOSTNAME - 1}}}[^.-]")'
+        found.append(("host", f"size(variables.pod) > {MAX_HOSTNAME} ? {cut} : variables.pod"))
     found += [
         ("holder", _HOLDER),
         ("leads", "\n|| ".join(_fits(one) for one in fence.holders)),
@@ -53,27 +49,27 @@ def variables(fence: Fence) -> tuple[tuple[str, str], ...]:
 
 
 def validation(fence: Fence) -> str:
-    """Whether the write is allowed."""
+    """Return whether the write is allowed."""
     return f"{_allowed(fence)}\n|| variables.leads"
 
 
 def message(fence: Fence) -> str:
-    """The message if its expression fails."""
+    """Return the message if its expression fails."""
     return f"only the holder of lease {fence.lease_text} may write this (fence {fence.name})"
 
 
 def message_expression(fence: Fence) -> str:
-    """Which pod wrote, who holds the lease since which transition, and what to do; empty for an allowed write."""
+    """Return which pod wrote, who holds the lease since which transition, and a fix; empty for an allowed write."""
     unbound = literal("; write with the token that is mounted into the holder's pod")
     stale = literal("; only the holder may write: stop this work, or acquire the lease first")
-    cure = f'(variables.pod == "" ? {unbound} : {stale})'
-    terms = ("variables.lease", literal(", and this write comes from "), "variables.writer", cure)
+    fix = f'(variables.pod == "" ? {unbound} : {stale})'
+    terms = ("variables.lease", literal(", and this write comes from "), "variables.writer", fix)
     text = " + ".join((*terms, literal(f" (fence {fence.name})")))
     return f'{_allowed(fence)}\n? ""\n: {text}'
 
 
 def _allowed(fence: Fence) -> str:
-    """Whether the lease may be unheld and is, or its holder is the writer's pod by its full name, or its node."""
+    """True if the lease may be unheld and is, or its holder is the writer's pod by its full name, or its node."""
     unheld = [f'{_HOLDER} == ""'] if fence.when_unheld == "allow" else []
     return "\n|| ".join([*unheld, *(_fits_claim(one) for one in fence.holders)])
 
@@ -99,19 +95,14 @@ def _fits(template: HolderTemplate) -> str:
 
 
 def _fits_name(template: HolderTemplate, holder: str, name: str) -> str:
-    identity = " + ".join(
-        [
-            *([literal(template.before)] if template.before else []),
-            name,
-            *([literal(template.after)] if template.after else []),
-        ]
-    )
+    parts = [template.before and literal(template.before), name, template.after and literal(template.after)]
+    identity = " + ".join(filter(None, parts))
     return f"{holder}.startsWith({identity})" if template.open else f"{holder} == {identity}"
 
 
 def _lease_text(fence: Fence) -> str:
     shown = (
-        f'size(variables.holder) <= {LONGEST_SHOWN} && variables.holder.matches("^[!-~]+$")'
+        f'size(variables.holder) <= {MAX_SHOWN} && variables.holder.matches("^[!-~]+$")'
         ' ? variables.holder : "a holder whose name cannot be shown"'
     )
     transition = "string(params.?spec.?leaseTransitions.orValue(0))"

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from webhook import __version__
 from webhook.fence import expressions
-from webhook.policy.fences.model import Fence
+from webhook.policy.fences import Fence
 from webhook.yaml_writer import stream
 
 API_VERSION: Final = "admissionregistration.k8s.io/v1"
@@ -29,7 +29,7 @@ Manifest = dict[str, Any]
 
 
 def manifests(fence: Fence) -> list[Manifest]:
-    """The policy and its binding."""
+    """Return the policy and its binding."""
     return [
         {"apiVersion": API_VERSION, "kind": POLICY, "metadata": _metadata(fence), "spec": _policy(fence)},
         {"apiVersion": API_VERSION, "kind": BINDING, "metadata": _metadata(fence), "spec": _binding(fence)},
@@ -37,12 +37,12 @@ def manifests(fence: Fence) -> list[Manifest]:
 
 
 def yaml_text(fences: Iterable[Fence]) -> str:
-    """The objects of all fences as a stream of YAML documents; the same fences give the same text."""
+    """Return the objects of all fences as a stream of YAML documents; the same fences give the same text."""
     return stream(one for fence in fences for one in manifests(fence))
 
 
 def object_name(fence: Fence) -> str:
-    """The name of both objects."""
+    """Return the name of both objects."""
     return PREFIX + fence.name
 
 
@@ -99,13 +99,7 @@ def _rules(fence: Fence) -> list[Manifest]:
     groups: dict[str, list[str]] = {}
     for one in fence.resources:
         groups.setdefault(one.group, []).append(one.path)
+    common = {"operations": [*fence.operations], "scope": "*"}
     return [
-        {
-            "apiGroups": [group],
-            "apiVersions": ["*"],
-            "resources": paths,
-            "operations": [*fence.operations],
-            "scope": "*",
-        }
-        for group, paths in groups.items()
+        {"apiGroups": [group], "apiVersions": ["*"], "resources": paths} | common for group, paths in groups.items()
     ]

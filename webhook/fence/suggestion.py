@@ -1,25 +1,28 @@
-"""Which resources to fence, suggested from what a service account may write, or from what it wrote."""
+"""A fence suggested from the audit log of an API server: what the leader wrote, and its followers did not."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-import yaml
 from msgspec import Struct, field
 
+from webhook.api.request import GROUP
 from webhook.api.text import escape
+from webhook.inputs.audit_event import AuditEvent, decoded
+from webhook.inputs.documents import Document
 from webhook.policy.error import PolicyError
-from webhook.policy.fences.resource import FencedResource, read, why_not
-from webhook.policy.fences.schema_types import OPERATIONS
+from webhook.policy.fences import FencedResource, read_resource, why_not_fenced
+from webhook.policy.schema import FENCED_OPERATIONS
+from webhook.yaml_writer import scalar
 
-OPERATION_OF_VERB: Final[Mapping[str, str]] = {
+_OPERATION_OF_VERB: Final[Mapping[str, str]] = {
     "create": "CREATE",
     "update": "UPDATE",
     "patch": "UPDATE",
     "delete": "DELETE",
     "deletecollection": "DELETE",
 }
-"""The verbs of RBAC and of audit events that write. A patch that is a server-side apply may create as well."""
+"""The verbs of audit events that write. A patch that is a server-side apply may create as well."""
 
 _OWN_STATE: Final = {
     FencedResource("", "pods", "status"): "followers report the conditions of their own pods",
@@ -28,33 +31,75 @@ _OWN_STATE: Final = {
 
 
 class Suggestion(Struct):
-    """What was found: evidence for each resource, why others are left out, and what was not seen."""
+    """The result: evidence for each resource, why others are left out, and what was not seen."""
 
     evidence: dict[FencedResource, str] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     unseen: list[str] = field(default_factory=list)
 
 
-def reason_to_leave_out(resource: FencedResource) -> str:
-    """Why a fence must not cover this resource although the writer writes it; "" if it may be suggested."""
-    reason = _OWN_STATE.get(resource) or why_not(resource)
-    if reason:
-        return reason
-    try:
-        read(str(resource), "")
-    except PolicyError as error:
-        return error.problem
-    return ""
+def written_by(documents: Iterable[Document], username: str) -> list[AuditEvent]:
+    """Return the stored writes of one user, oldest first; what is not an audit event is skipped."""
+    found = []
+    for one in documents:
+        if one.kind != "Event" or not one.api_version.startswith("audit.k8s.io/"):
+            continue
+        try:
+            event = decoded(one.data)
+        except (ValueError, RecursionError):
+            continue
+        is_stored = event.stage == "ResponseComplete" and 200 <= event.response_status.code < 300
+        if event.user.username == username and event.verb in _OPERATION_OF_VERB and is_stored:
+            found.append(event)
+    return sorted(found, key=lambda event: event.request_received_timestamp)
+
+
+def leases_of(events: Iterable[AuditEvent]) -> list[str]:
+    """Return the leases that were written, as namespace/name, the most often written first."""
+    counts = Counter(f"{event.object_ref.namespace}/{event.object_ref.name}" for event in events if _is_lease(event))
+    return [lease for lease, _ in counts.most_common()]
+
+
+def from_audit(events: Iterable[AuditEvent], lease: str) -> Suggestion:
+    """Return what only the leader wrote. The leader is the pod whose write of the lease was stored last."""
+    leader = ""
+    verbs: dict[FencedResource, set[str]] = {}
+    leading: dict[FencedResource, Counter[str]] = {}
+    following: dict[FencedResource, Counter[str]] = {}
+    before = 0
+    for event in events:
+        reference = event.object_ref
+        if _is_lease(event) and f"{reference.namespace}/{reference.name}" == lease:
+            leader = event.pod
+        resource = FencedResource(reference.api_group, reference.resource, reference.subresource)
+        verbs.setdefault(resource, set()).add(event.verb)
+        if not leader:
+            before += 1
+        counts = leading if event.pod == leader else following
+        if leader:
+            counts.setdefault(resource, Counter())[event.pod] += 1
+    found = Suggestion()
+    for resource, written in verbs.items():
+        others = following.get(resource)
+        if reason := _reason_to_leave_out(resource):
+            found.left_out[str(resource)] = reason
+        elif others:
+            text = f"written without the lease: {tally(others)}; add it if those writes were mistakes"
+            found.left_out[str(resource)] = text
+        elif resource in leading:
+            found.evidence[resource] = f"{_operations_text(written)}; {tally(leading[resource])} as the leader"
+    if before:
+        found.unseen.append(f"who led during the first {before} writes, before the first write of the lease")
+    return found
 
 
 def policy_text(name: str, lease: str, writer: str, found: Suggestion) -> str:
-    """The fence as an entry of a policy file, with the evidence and what was left out as comments.
+    """Return the fence as an entry of a policy file, with the evidence and what was left out as comments.
 
-    Names come from a cluster, and one of RBAC may hold a line break: each line stays one line.
+    Names come from a cluster and may hold a line break: each line stays one line.
     """
-    lines = ["fences:", f"- name: {_scalar(name)}", f"  lease: {_scalar(lease)}", f"  writers: [{_scalar(writer)}]"]
-    lines.append("  mode: warn    # first; deny once nothing is warned about for a week")
-    lines.append("  resources:")
+    lines = ["fences:", f"- name: {scalar(name)}", f"  lease: {scalar(lease)}", f"  writers: [{scalar(writer)}]"]
+    lines += ["  mode: warn    # first; deny once nothing is warned about for a week", "  resources:"]
     width = max(len(str(one)) for one in found.evidence)
     lines += [f"  - {one!s:<{width}}  # {found.evidence[one]}" for one in sorted(found.evidence)]
     lines += [f"# left out: {name}: {reason}" for name, reason in sorted(found.left_out.items())]
@@ -62,19 +107,30 @@ def policy_text(name: str, lease: str, writer: str, found: Suggestion) -> str:
     return "".join(f"{escape(line.rstrip())}\n" for line in lines)
 
 
-def operations_in_words(verbs: Iterable[str]) -> str:
-    """Operations in the order of the API server's own list."""
-    found = {OPERATION_OF_VERB[verb] for verb in verbs}
-    return ", ".join(one for one in OPERATIONS if one in found)
+def _reason_to_leave_out(resource: FencedResource) -> str:
+    """Return why a fence must not cover this resource although the writer writes it; "" if it may be suggested."""
+    if reason := _OWN_STATE.get(resource) or why_not_fenced(resource):
+        return reason
+    try:
+        read_resource(str(resource), "")
+    except PolicyError as error:
+        return error.problem
+    return ""
 
 
-def tally(counts: Mapping[str, int] | Counter[str]) -> str:
-    """`3 by op-a, 1 by op-b`, the most frequent first, at most four of them."""
-    shown: Sequence[tuple[str, int]] = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+def _is_lease(event: AuditEvent) -> bool:
+    reference = event.object_ref
+    return reference.api_group == GROUP and reference.resource == "leases" and bool(reference.name)
+
+
+def _operations_text(verbs: Iterable[str]) -> str:
+    """Return operations in the order of the API server's own list."""
+    found = {_OPERATION_OF_VERB[verb] for verb in verbs}
+    return ", ".join(one for one in FENCED_OPERATIONS if one in found)
+
+
+def tally(counts: Mapping[str, int]) -> str:
+    """Return `3 by op-a, 1 by op-b`, the most frequent first, at most four of them."""
+    shown = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
     text = ", ".join(f"{number} by {name}" for name, number in shown[:4])
     return text if len(shown) <= 4 else f"{text}, and {len(shown) - 4} more"
-
-
-def _scalar(text: str) -> str:
-    """One plain or quoted YAML scalar on one line."""
-    return yaml.safe_dump(text, default_flow_style=True, width=1 << 30).removesuffix("...\n").strip()

@@ -8,8 +8,9 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from webhook.history.tenure import Tenure
-from webhook.rules.times import SECOND
+from webhook.api.times import MINUTE, SECOND
+from webhook.history.events import Tenure
+from webhook.history.status import LeaseStatus
 
 _KEPT: Final = 200
 """Intervals and silences that are kept: a stream may be of any length."""
@@ -17,6 +18,10 @@ _PAIRS: Final = 5
 """Pairs of intervals that must be alike."""
 FEWEST: Final = 3
 """Intervals that must be known before one of them can be called usual."""
+
+
+_TOGETHER: Final = MINUTE
+"""Leases that were last renewed within this time before one stopped with it."""
 
 
 class Silence(Struct, frozen=True):
@@ -50,19 +55,20 @@ class Renewals(Struct):
     silences: deque[Silence] = field(default_factory=lambda: deque(maxlen=_KEPT))
     _usual: int | None = None
 
-    def add(self, at: int, tenure: Tenure | None = None) -> int:
-        """Take in one renewal after another, those of `tenure`; gives the microseconds between them."""
+    def add(self, at: int, tenure: Tenure | None = None) -> int | None:
+        """Take in one renewal after another, those of `tenure`; return the microseconds of a silence before it."""
         assert self.last is not None
-        gap, usual = max(0, at - self.last), self.usual
+        gap, usual, is_silence = max(0, at - self.last), self.usual, False
         self.latest.append(gap)
         if usual is not None and gap > 1.5 * usual + SECOND:
+            is_silence = True
             self.silences.append(Silence(self.last, at, received_within(tenure, self.last, at)))
         else:
             self.intervals.append(gap)
             self._usual = None
         self.restart(at)
         self.count += 1
-        return gap
+        return gap if is_silence else None
 
     def restart(self, at: int) -> None:
         """A replica holds it from now on: the time since the last renewal is not an interval."""
@@ -114,7 +120,7 @@ def received_within(tenure: Tenure | None, start: int, end: int) -> int | None:
     return None if tenure is None else tenure.requests_between(start, end - (end - start) // 4)
 
 
-class Company(Struct, frozen=True):
+class OtherLeases(Struct, frozen=True):
     """What the other leases did while one was silent; `is_sample` if only some of them were compared."""
 
     late: int = 0
@@ -132,7 +138,7 @@ class Company(Struct, frozen=True):
         return self.late > self.on_time
 
 
-def company(others: Iterable[Renewals], start: int, end: int) -> Company:
+def other_leases(others: Iterable[Renewals], start: int, end: int) -> OtherLeases:
     """How many other leases were late, and how many were renewed as usual, between two instants.
 
     Only leases that had been renewed before count, if often enough that a renewal would be missed within that time.
@@ -152,4 +158,33 @@ def company(others: Iterable[Renewals], start: int, end: int) -> Company:
             late += 1
         else:
             on_time += 1
-    return Company(late, on_time)
+    return OtherLeases(late, on_time)
+
+
+class LastRenewals(Struct, frozen=True):
+    """Of the held leases at `now`, in order: last renewals, and these less half a duration; microseconds since 1970."""
+
+    now: int
+    last: tuple[int, ...]
+    going_on: tuple[int, ...]
+
+    @classmethod
+    def of(cls, statuses: Iterable[LeaseStatus | None], now: int) -> "LastRenewals":
+        """Of leases that are held, and say for how long."""
+        found = [
+            (one.last_renewal, max(0, one.duration) * SECOND // 2)
+            for one in statuses
+            if one and one.holder and one.last_renewal is not None and one.duration is not None
+        ]
+        return cls(now, tuple(sorted(at for at, _ in found)), tuple(sorted(at - half for at, half in found)))
+
+    def counted(self, since: int) -> tuple[int, int]:
+        """How many stopped with one that was last renewed at `since`, and how many went on."""
+        on_time = len(self.going_on) - bisect_right(self.going_on, since)
+        return len(self.last) - bisect_right(self.last, since - _TOGETHER) - on_time, on_time
+
+    def others(self, since: int, itself: "LastRenewals") -> OtherLeases:
+        """The same without `itself`."""
+        late, on_time = self.counted(since)
+        own_late, own_on_time = itself.counted(since)
+        return OtherLeases(late - own_late, on_time - own_on_time)

@@ -2,12 +2,15 @@
 
 The arithmetic is OpenShift's, the only published one. Source: openshift/library-go
 `pkg/config/leaderelection/leaderelection.go`, whose 137/107/26 s it gives for an outage of 78 s. How long a client
-tries to renew before it gives up (its deadline) cannot be seen from outside; that of client-go's defaults is assumed.
+tries to renew before it gives up (its deadline) cannot be seen from outside; that of client-go's defaults is assumed:
+it begins with the first try after the last renewal, one retry period later (client-go `tools/leaderelection`, `renew`).
 """
 
 from typing import Final
 
 from msgspec import Struct
+
+from webhook.api.times import SECOND
 
 DEFAULT_RETRY: Final = 2.0
 """client-go's retry period in seconds, if no renewals were seen."""
@@ -97,3 +100,18 @@ def proposal_for(outage: int) -> Proposal:
     retry = -(-outage // 3)
     deadline = 4 * retry + _SLACK
     return Proposal(deadline + _SKEW, deadline, retry)
+
+
+def deadline_of(duration: int | None) -> int:
+    """Microseconds after the last renewal before which no client stops; `duration` is that of the lease in seconds."""
+    return int(timing_of(_known(duration), None).deadline * SECOND)
+
+
+def goes_on_for(duration: int | None) -> int:
+    """Microseconds after the last renewal for which most clients lead at most."""
+    found = timing_of(_known(duration), None)
+    return int((found.deadline + found.retry) * SECOND)
+
+
+def _known(duration: int | None) -> int:
+    return duration if duration and duration > 1 else DEFAULT_DURATION

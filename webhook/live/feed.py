@@ -6,34 +6,73 @@ Memory is bounded: renewals, marks and spans of a lease are limited, and changes
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from statistics import median_low
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from webhook.api.objects import Lease
-from webhook.history.cluster_history import Key
-from webhook.history.moments import written_at
-from webhook.live.presence import Presence
-from webhook.observations.observation import Act, Item, Observation
-from webhook.rules.expiry import BOUND, LARGEST_TOLERANCE
-from webhook.timeline.builder import TimelineBuilder
+from webhook.history.follow import Key
+from webhook.history.status import written_at
+from webhook.inputs.items import Act, InputKind, Item, Observation, Place
+from webhook.rules.expiry import BOUND, MAX_TOLERANCE
+from webhook.timeline.lanes import TimelineBuilder
 from webhook.timeline.model import Timeline
 
-MOST_TICKS: Final = 100_000
+MAX_OBJECTS: Final = 50_000
+
+_Name = tuple[str, str, str]
+"""Kind, namespace, name."""
+MAX_TICKS: Final = 100_000
 """Renewals of all leases together that are drawn one by one."""
 _MEASURED: Final = 64
 """Leases by whose writes the clocks are compared, each by its latest writes: one with forged stamps is outvoted."""
 _DELAYS: Final = 8
-_LONGEST_SEARCH: Final = 0.2
+_MAX_SEARCH: Final = 0.2
 """Seconds in which causes are sought for one message."""
 _EVERY: Final = 16
 """After the first delays that were measured, one change of so many is measured."""
 
 
+class Presence(Struct):
+    """The objects that each watch has shown, and those since it last began: the difference was deleted meanwhile."""
+
+    _present: dict[str, set[_Name]] = field(default_factory=dict)
+    _seen: dict[str, set[_Name]] = field(default_factory=dict)
+
+    def began(self, watch: str) -> None:
+        """Note that the watch lists all objects from here on."""
+        self._seen[watch] = set()
+
+    def seen(self, watch: str, item: Observation) -> None:
+        """Note that the watch showed an object."""
+        name = (item.kind, item.namespace, item.name)
+        for names in (self._present.setdefault(watch, set()), self._seen.setdefault(watch, set())):
+            if item.act is Act.DELETED:
+                names.discard(name)
+            elif len(names) < MAX_OBJECTS:
+                names.add(name)
+
+    def gone(self, watch: str) -> Iterator[Observation]:
+        """End the list: yield objects that were there before and are not in it, as deletions."""
+        seen, present = self._seen.get(watch, set()), self._present.get(watch, set())
+        if len(seen) >= MAX_OBJECTS:
+            return
+        for kind, namespace, name in sorted(present - seen):
+            yield Observation(
+                place=Place(watch, 0),
+                input_kind=InputKind.WATCH,
+                act=Act.DELETED,
+                kind=kind,
+                namespace=namespace,
+                name=name,
+            )
+        self._present[watch] = set(seen)
+
+
 class Change(Struct, frozen=True):
-    """What is new since a version: lanes, if any changed, the moment by the API server's clock, and what to say."""
+    """The changes since a version: lanes, if any changed, the moment by the API server's clock, and what to say."""
 
     version: int
     timeline: Timeline
@@ -47,7 +86,7 @@ class Feed:
     def __init__(self, source: str) -> None:
         self._source = source
         self._changed = threading.Condition()
-        self._builder = TimelineBuilder(_now() + BOUND, most_ticks=MOST_TICKS)
+        self._builder = TimelineBuilder(_now() + BOUND, max_ticks=MAX_TICKS)
         self._presence = Presence()
         self._version = 1
         self._versions: dict[Key, int] = {}
@@ -75,31 +114,31 @@ class Feed:
             self._note_changes()
 
     def began(self, watch: str) -> None:
-        """A watch begins, perhaps again: at first it lists every object that there is."""
+        """Note that a watch begins, perhaps again: at first it lists every object that there is."""
         with self._changed:
             self._presence.began(watch)
 
     def listed(self, watch: str) -> None:
-        """A watch has listed every object: what it showed before and does not show now was deleted meanwhile."""
+        """Note that a watch has listed every object: what it showed before and not now was deleted meanwhile."""
         with self._changed:
             for observation in self._presence.gone(watch):
                 self._builder.observe(observation)
             self._note_changes()
 
-    def say(self, status: str) -> None:
-        """What the page says about the connection to the cluster."""
+    def show_status(self, status: str) -> None:
+        """Set what the page says about the connection to the cluster."""
         with self._changed:
             self._status = status
             self._next_version()
 
     def stand_still(self, status: str) -> None:
-        """The input has ended: what it says goes no further than its last moment."""
+        """End the input: what it says goes no further than its last moment."""
         with self._changed:
             self._stands_still = True
-        self.say(status)
+        self.show_status(status)
 
     def end(self, why: str) -> None:
-        """The input has ended: no more changes follow."""
+        """End the timeline: no more changes follow."""
         with self._changed:
             self._has_ended = True
             self._status = why
@@ -111,7 +150,7 @@ class Feed:
             self._changed.wait_for(lambda: self._version > version or self._has_ended, seconds)
 
     def since(self, version: int) -> Change:
-        """What has changed since a version; 0 is before everything."""
+        """Return what has changed since a version; 0 is before everything."""
         with self._changed:
             ends = self._ends()
             self._note_overdue(ends)
@@ -124,13 +163,11 @@ class Feed:
     def _explain(self, keys: Iterable[Key], ends: int) -> None:
         """Seek causes for a limited time; leases that remain, or are undecided, follow with the next change."""
         began = time.monotonic()
-        left = [
-            key for key in keys if time.monotonic() - began > _LONGEST_SEARCH or not self._builder.explain(key, ends)
-        ]
+        left = [key for key in keys if time.monotonic() - began > _MAX_SEARCH or not self._builder.explain(key, ends)]
         self._versions.update(dict.fromkeys(left, self._version + 1))
 
     def _measure(self, item: Observation) -> None:
-        """How late this computer learns of a write: the difference of the clocks, plus the latency."""
+        """Measure how late this computer learns of a write: the difference of the clocks, plus the latency."""
         key = (item.namespace, item.name)
         is_wanted = key in self._delays or len(self._delays) < _MEASURED or self._version % _EVERY == 0
         if not is_wanted or item.act is not Act.UPDATED or not isinstance(item.object, Lease):
@@ -145,13 +182,13 @@ class Feed:
 
     def _ends(self) -> int:
         """Now, by the API server's clock as far as it can be known."""
-        if self._stands_still and self._builder.reach.until is not None:
-            return self._builder.reach.until
-        until = self._builder.reach.until or 0
+        if self._stands_still and self._builder.bounds.until is not None:
+            return self._builder.bounds.until
+        until = self._builder.bounds.until or 0
         if not self._delays:
             return max(_now(), until)
         now = _now() - median_low(map(min, self._delays.values()))
-        return max(now, min(until, now + LARGEST_TOLERANCE))
+        return max(now, min(until, now + MAX_TOLERANCE))
 
     def _note_changes(self) -> None:
         changed, self._builder.changed = self._builder.changed, set()
@@ -160,7 +197,7 @@ class Feed:
             self._versions.update(dict.fromkeys(changed, self._version))
 
     def _note_overdue(self, ends: int) -> None:
-        """A lease that is not renewed changes as well, without an observation."""
+        """Count a lease that is not renewed as changed, without an observation."""
         overdue = self._builder.overdue_between(self._shown_until, ends)
         self._shown_until = ends
         if overdue:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from webhook.api.text import cut, escape, quote
+from webhook.api.text import escape, quote, truncate
 
 LONGEST_NAME: Final = 64
 """Characters of a mistyped name that are compared; no valid name is longer."""
@@ -29,7 +29,7 @@ class PolicyError(Exception):
 
     def __str__(self) -> str:
         place = [f"line {self.line}"] if self.line else []
-        return ": ".join([*place, *filter(None, [escape(cut(self.path))]), self.problem])
+        return ": ".join([*place, *filter(None, [escape(truncate(self.path))]), self.problem])
 
 
 def steps_of(path: str) -> list[str]:

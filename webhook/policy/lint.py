@@ -6,14 +6,28 @@ from typing import Final
 from msgspec import UNSET
 
 from webhook.api.request import Operation
-from webhook.policy.entries import ANYWHERE, operations_of, rules_of, settings_of, until_of, users_of
-from webhook.policy.explain import on
-from webhook.policy.fences.lint import fence_notes
-from webhook.policy.model import MODE, OPERATIONS, Policy, Setting, Value
-from webhook.policy.schema_types import OFFLINE, Exemption, Override, Rules
-from webhook.rules.binding import POD
-from webhook.rules.mode import Mode
+from webhook.policy.explain import operations_text
+from webhook.policy.fences import overlaps
+from webhook.policy.model import Policy
+from webhook.policy.schema import (
+    ANYWHERE,
+    MODE,
+    OFFLINE,
+    OPERATIONS,
+    Exemption,
+    Override,
+    Rules,
+    Setting,
+    Value,
+    operations_of,
+    rules_of,
+    settings_of,
+    until_of,
+    users_of,
+)
+from webhook.rules.holders import POD
 from webhook.rules.registry import RULES
+from webhook.rules.rule import Mode
 
 SOON: Final = 14 * 86_400 * 1_000_000
 """Microseconds before its end at which an exemption is reported: two weeks."""
@@ -38,7 +52,7 @@ def notes(policy: Policy, now: int) -> list[str]:
         *_about_rules(policy),
         *_about_exemptions(policy, now),
         *_about_bindings(policy),
-        *fence_notes(policy.fences, policy.bindings),
+        *_about_fences(policy),
     ]
 
 
@@ -71,7 +85,7 @@ def _about_rules(policy: Policy) -> Iterator[str]:
 def _about_operations(path: str, entry: Exemption | Override, rules: Iterable[str]) -> Iterator[str]:
     for rule in rules:
         if rule in RULES and RULES[rule].operations.isdisjoint(operations_of(entry)):
-            yield f"{path}: rule {rule} is never evaluated {on(entry)}, so naming it has no effect"
+            yield f"{path}: rule {rule} is never evaluated {operations_text(entry)}, so naming it has no effect"
 
 
 def _about_setting(setting: Setting, value: Value, policy: Policy) -> Iterator[str]:
@@ -129,3 +143,22 @@ def _about_bindings(policy: Policy) -> Iterator[str]:
             yield f"{path}.holder: `*` matches every holder, so only the writer is checked"
         elif binding.require_pod and not any(POD in template for template in binding.holder):
             yield f"{path}.require_pod: no holder has ${{pod}}, so it has no effect"
+
+
+def _about_fences(policy: Policy) -> Iterator[str]:
+    for position, fence in enumerate(policy.fences):
+        path = f"fences[{position}] ({fence.name})"
+        if (fence.namespace, fence.lease) not in policy.bindings:
+            yield (
+                f"{path}: lease {fence.lease_text} has no binding: anyone with write access to it can move the fence; "
+                "add it to bindings"
+            )
+        if any(template.claim == "node" for template in fence.holders):
+            yield f"{path}.holder: ${{node}} cannot distinguish two pods on the same node"
+        if fence.mode != "deny" and fence.missing_lease == "deny":
+            yield f"{path}: mode {fence.mode} denies nothing, even if the lease does not exist"
+    for earlier, later in overlaps(policy.fences):
+        yield (
+            f"fences[{earlier}] and fences[{later}] cover the same writes for two leases: "
+            "a pod must hold both leases to write"
+        )

@@ -1,40 +1,30 @@
-"""A compiled policy: resolved, frozen, with fast lookups."""
+"""A compiled policy: resolved, frozen, with lookups whose cost does not depend on the length of the file."""
 
+import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.api.request import Operation
-from webhook.api.user import UserInfo
-from webhook.policy.fences.model import Fence
-from webhook.policy.index import LeaseIndex
-from webhook.policy.schema_types import EXEMPTIBLE, PolicyDocument
-from webhook.rules.binding import Binding
+from webhook.api.request import Operation, UserInfo
+from webhook.policy.fences import Fence
+from webhook.policy.schema import ANYWHERE, MODE, PolicyDocument, Setting, Value
+from webhook.rules import holders
+from webhook.rules.holders import Binding
 from webhook.rules.limits import DEFAULT_LIMITS, Limits
-from webhook.rules.mode import Mode
+from webhook.rules.rule import Mode
 
-FOREVER: Final = 1 << 63
-"""An `until` in microseconds that no clock reaches."""
-
-MODE: Final = "mode"
-
-ALL: Final = "*"
-"""Stands for every rule, or every operation, of an exemption."""
-
-OPERATIONS: Final = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
-"""What a policy may name; CONNECT changes nothing and is not evaluated."""
-
-_ALL_RULES: Final = frozenset(EXEMPTIBLE)
-_NO_RULE: Final[frozenset[str]] = frozenset()
+T = TypeVar("T")
+MAX_ENTRIES: Final = 500
+"""Entries of one bucket of a `LeaseIndex`, all of which a lookup matches: 500 globs take less than 0.1 ms."""
 
 
 class LeasePolicy(Struct, frozen=True):
     """What applies to one lease: a mode for each rule id, the numbers, and the identity binding if there is one.
 
     The modes do not include the policy's cap and exemptions: a rule that would deny has `DENY` here even under the
-    preset observe, whose cap is `WARN`.
+    `observe` preset, whose cap is `WARN`.
     """
 
     modes: Mapping[str, Mode]
@@ -42,36 +32,74 @@ class LeasePolicy(Struct, frozen=True):
     binding: Binding | None = None
 
 
-Setting = tuple[str, str]
-"""(rule id, "mode" or the name of a number)."""
-
-Value = Mode | int
-
-
-class Decided(Struct, frozen=True):
+class ModeDecision(Struct, frozen=True):
     """One setting, and the override that decided it, as its position in the file (counted from 0)."""
 
     override: int
     value: Value
 
 
-Settings = Mapping[Setting, Decided]
+class ExemptRules(Struct, frozen=True):
+    """The rules and operations of one exemption; `until` is exclusive, in microseconds since 1970."""
+
+    rules: frozenset[str]
+    operations: tuple[Operation, ...]
+    until: int
 
 
-Exempted = Mapping[tuple[str, str], int]
-"""Until when (exclusive, microseconds since 1970) each (rule or ALL, operation or ALL) is exempt."""
+class TooManyEntriesError(Exception):
+    """More than `MAX_ENTRIES` entries would have to be matched."""
+
+
+_Glob = tuple[re.Pattern[str] | None, re.Pattern[str] | None, T]
+
+
+class LeaseIndex(Generic[T]):
+    """Values by (namespace glob, lease glob); filled by `put`, then only read.
+
+    Entries that give the namespace, the name, both or neither without a wildcard are in one dict, by what they give; a
+    lookup matches the globs of the four buckets that can apply. Without a cache: a client that may create leases
+    controls the names.
+    """
+
+    def __init__(self) -> None:
+        self._buckets: dict[tuple[str | None, str | None], list[_Glob[T]]] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing was put."""
+        return not self._buckets
+
+    def put(self, namespace: str, lease: str, value: T) -> None:
+        """Add a value; raises TooManyEntriesError."""
+        key = (_literal(namespace), _literal(lease))
+        bucket = self._buckets.setdefault(key, [])
+        if len(bucket) == MAX_ENTRIES:
+            raise TooManyEntriesError
+        bucket.append((_pattern(namespace), _pattern(lease), value))
+
+    def find(self, namespace: str, name: str) -> list[T]:
+        """Return the values whose globs match this lease, in no particular order."""
+        found: list[T] = []
+        for key in ((namespace, name), (namespace, None), (None, name), (None, None)):
+            for in_namespace, is_lease, value in self._buckets.get(key, ()):
+                if (in_namespace is None or in_namespace.match(namespace)) and (
+                    is_lease is None or is_lease.match(name)
+                ):
+                    found.append(value)
+        return found
 
 
 class Exemptions(Struct, frozen=True):
     """What a requester is exempt from on which leases."""
 
-    users: Mapping[str, LeaseIndex[Exempted]]
-    groups: Mapping[str, LeaseIndex[Exempted]]
-    anyone: LeaseIndex[Exempted]
+    users: Mapping[str, LeaseIndex[ExemptRules]]
+    groups: Mapping[str, LeaseIndex[ExemptRules]]
+    anyone: LeaseIndex[ExemptRules]
 
 
 class Policy(Struct, frozen=True):
-    """A policy file and its preset, ready for lookups whose cost does not depend on the length of the file.
+    """A policy file and its preset, ready for lookups.
 
     `mode` is the cap for every finding, field rules included: the lower of the file's and the preset's (observe: WARN);
     `OFF` allows everything. A finding that only the cap keeps from denying is one that "would deny".
@@ -88,14 +116,14 @@ class Policy(Struct, frozen=True):
     enforce_without_stamps: bool
     default: LeasePolicy
     bound: LeasePolicy
-    overrides: Mapping[Operation, LeaseIndex[Settings]]
+    overrides: Mapping[Operation, LeaseIndex[Mapping[Setting, ModeDecision]]]
     bindings: Mapping[tuple[str, str], Binding]
     exemptions: Exemptions
     docs_url: str = ""
     fences: tuple[Fence, ...] = ()
 
     def for_lease(self, namespace: str, name: str, operation: Operation) -> LeasePolicy:
-        """Modes, numbers and binding for a write to one lease (for a candidate: of its own namespace and name).
+        """Return modes, numbers and binding for a write to one lease (for a candidate: of its own namespace and name).
 
         The operation is one of `OPERATIONS`.
         """
@@ -107,44 +135,41 @@ class Policy(Struct, frozen=True):
         if binding is None and not settings:
             return self.default
         base = self.default if binding is None else self.bound
-        changed = with_settings(base, {setting: decided.value for setting, decided in settings.items()})
+        changed = with_settings(base, {setting: decision.value for setting, decision in settings.items()})
         return replace(changed, binding=binding)
 
-    def overridden(self, namespace: str, name: str, operation: Operation) -> dict[Setting, Decided]:
-        """The settings that overrides decide for a write to one lease; of several, the last one in the file."""
-        settings: dict[Setting, Decided] = {}
+    def overridden(self, namespace: str, name: str, operation: Operation) -> dict[Setting, ModeDecision]:
+        """Return the settings that overrides decide for a write to one lease; of several, the last in the file."""
+        settings: dict[Setting, ModeDecision] = {}
         for found in self.overrides[operation].find(namespace, name):
-            settings = later_wins(settings, found)
+            for setting, decision in found.items():
+                if setting not in settings or settings[setting].override < decision.override:
+                    settings[setting] = decision
         return settings
 
     def exempt_rules(self, user: UserInfo, namespace: str, name: str, operation: Operation, now: int) -> frozenset[str]:
-        """The ids of the rules that this writer is exempt from for such a write; `now` in microseconds since 1970."""
+        """Return the ids of the rules that this writer is exempt from for such a write; `now` in microseconds."""
         exemptions = self.exemptions
+        if (
+            user.username not in exemptions.users
+            and exemptions.groups.keys().isdisjoint(user.groups)
+            and exemptions.anyone.is_empty
+        ):
+            return frozenset()
         indexes = [exemptions.anyone]
         if user.username in exemptions.users:
             indexes.append(exemptions.users[user.username])
         indexes.extend(exemptions.groups[group] for group in user.groups if group in exemptions.groups)
-        exempt = _NO_RULE
+        exempt: frozenset[str] = frozenset()
         for index in indexes:
-            for exempted in index.find(namespace, name):
-                rules = {rule for (rule, on), until in exempted.items() if now < until and on in (ALL, operation)}
-                if ALL in rules:
-                    return _ALL_RULES
-                exempt |= rules
+            for one in index.find(namespace, name):
+                if now < one.until and operation in one.operations:
+                    exempt |= one.rules
         return exempt
 
 
-def later_wins(earlier: Settings, later: Settings) -> dict[Setting, Decided]:
-    """Both combined; if both have a setting, the override further down in the file counts."""
-    merged = dict(earlier)
-    for setting, decided in later.items():
-        if setting not in merged or merged[setting].override <= decided.override:
-            merged[setting] = decided
-    return merged
-
-
 def with_settings(policy: LeasePolicy, settings: Mapping[Setting, Value]) -> LeasePolicy:
-    """The policy with some modes and numbers set."""
+    """Return the policy with some modes and numbers set."""
     modes = dict(policy.modes)
     limits = policy.limits
     for (rule, name), value in settings.items():
@@ -154,3 +179,12 @@ def with_settings(policy: LeasePolicy, settings: Mapping[Setting, Value]) -> Lea
             field = rule.replace("-", "_")
             limits = replace(limits, **{field: replace(getattr(limits, field), **{name: value})})
     return LeasePolicy(modes, limits, policy.binding)
+
+
+def _literal(pattern: str) -> str | None:
+    return pattern if holders.is_literal(pattern) else None
+
+
+def _pattern(pattern: str) -> re.Pattern[str] | None:
+    """Return what is left to match of a glob once its bucket is found, None if nothing is."""
+    return None if pattern == ANYWHERE or holders.is_literal(pattern) else holders.compiled(pattern)

@@ -1,16 +1,25 @@
-"""What a command found: the subjects that it examined, each with its findings. Every format is written from this."""
+"""Findings of the commands, and the results of a run, from which every format is written."""
 
 from enum import StrEnum
+from typing import Final
 
 from msgspec import Struct
 
 
 class Severity(StrEnum):
-    """How bad a finding is: an error is refused or broken, a warning should be looked at, an info can wait."""
+    """The severity of a finding: an error is refused or broken, a warning should be looked at, an info can wait."""
 
     ERROR = "error"
     WARNING = "warning"
     INFO = "info"
+
+    def is_at_least(self, threshold: "Severity") -> bool:
+        """True if it is this severe or worse."""
+        return _ORDER.index(self) <= _ORDER.index(threshold)
+
+
+_ORDER: Final = tuple(Severity)
+"""The worst first."""
 
 
 class Location(Struct, frozen=True):
@@ -20,17 +29,39 @@ class Location(Struct, frozen=True):
     line: int = 0
 
 
+class ObjectName(Struct, frozen=True):
+    """The kind, namespace and name of an object; "" for what is not known or does not apply."""
+
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+
 class Finding(Struct, frozen=True):
-    """Something that is wrong with a subject: the id of the check that found it, and what to do about it."""
+    """Something that is wrong, as every command but the webhook itself reports it.
+
+    `check` is a kebab-case id, on which other programs may match. `message` says what is wrong, `fix` what to change or
+    to run. `place` is where it is: a field path with its value, or the input that the subject was read from.
+    """
 
     check: str
     severity: Severity
     message: str
-    repair: str = ""
+    fix: str = ""
+    place: str = ""
+    subject: ObjectName = ObjectName()
+
+    @property
+    def fingerprint(self) -> str:
+        """An id of the finding that is the same in another run: it contains no times and no counts."""
+        return "/".join((self.subject.kind, self.subject.namespace, self.subject.name, self.check))
 
 
-class Subject(Struct, frozen=True):
-    """Something that was examined: an object, a review, a test case. `error` says why it could not be examined."""
+class Examination(Struct, frozen=True):
+    """The findings about one object, review or test case. `error` says why it could not be examined."""
 
     name: str
     location: Location
@@ -39,7 +70,7 @@ class Subject(Struct, frozen=True):
 
 
 class Check(Struct, frozen=True):
-    """What a check is about: its summary in one sentence, and the rest of its text."""
+    """The subject of a check: its summary in one sentence, and the rest of its text."""
 
     id: str
     summary: str
@@ -47,8 +78,8 @@ class Check(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """All that a command examined, good subjects too, and a description of the checks that it made."""
+    """Everything that a command examined, also what has no findings, and a description of its checks."""
 
     command: str
-    subjects: tuple[Subject, ...]
+    results: tuple[Examination, ...]
     checks: tuple[Check, ...] = ()

@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from webhook.api.text import escape, escape_lines
-from webhook.reports.model import Check, Finding, Report, Severity, Subject
+from webhook.reports.model import Check, Examination, Finding, Report, Severity
 
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 UNREADABLE: Final = Check("unreadable", "What is examined must be readable.")
@@ -20,8 +20,8 @@ Object = dict[str, Any]
 
 
 def sarif(report: Report, version: str) -> str:
-    """The report as JSON; `version` is that of this program."""
-    found = [(subject, finding) for subject in report.subjects for finding in _findings(subject)]
+    """Return the report as JSON; `version` is that of this program."""
+    found = [(result, finding) for result in report.results for finding in _findings(result)]
     ids = list(dict.fromkeys(finding.check for _, finding in found))
     checks = {check.id: check for check in (*report.checks, UNREADABLE)}
     seen: Counter[str] = Counter()
@@ -34,16 +34,16 @@ def sarif(report: Report, version: str) -> str:
             }
         },
         "automationDetails": {"id": f"lease-webhook/{report.command}/"},
-        "invocations": [{"executionSuccessful": not any(subject.error for subject in report.subjects)}],
+        "invocations": [{"executionSuccessful": not any(result.error for result in report.results)}],
         "columnKind": "utf16CodeUnits",
-        "results": [_result(subject, finding, ids.index(finding.check), seen) for subject, finding in found],
+        "results": [_result(result, finding, ids.index(finding.check), seen) for result, finding in found],
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
 
 
-def _findings(subject: Subject) -> tuple[Finding, ...]:
-    unreadable = (Finding(UNREADABLE.id, Severity.ERROR, subject.error),) if subject.error else ()
-    return (*unreadable, *subject.findings)
+def _findings(result: Examination) -> tuple[Finding, ...]:
+    unreadable = (Finding(UNREADABLE.id, Severity.ERROR, result.error),) if result.error else ()
+    return (*unreadable, *result.findings)
 
 
 def _rule(check: Check) -> Object:
@@ -51,32 +51,32 @@ def _rule(check: Check) -> Object:
     return {"id": escape(check.id), "shortDescription": {"text": escape_lines(check.summary)}, **text}
 
 
-def _result(subject: Subject, finding: Finding, index: int, seen: Counter[str]) -> Object:
-    name = f"{subject.name}: " if subject.name else ""
-    repair = f"\n{finding.repair}" if finding.repair else ""
-    line = {"region": {"startLine": subject.location.line}} if subject.location.line else {}
+def _result(result: Examination, finding: Finding, index: int, seen: Counter[str]) -> Object:
+    name = f"{result.name}: " if result.name else ""
+    fix = f"\n{finding.fix}" if finding.fix else ""
+    line = {"region": {"startLine": result.location.line}} if result.location.line else {}
     return {
         "ruleId": escape(finding.check),
         "ruleIndex": index,
         "level": _LEVELS[finding.severity],
-        "message": {"text": escape_lines(f"{name}{finding.message}{repair}")},
-        "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri(subject.location.path)}, **line}}],
-        "partialFingerprints": {"finding/v1": _fingerprint(subject, finding, seen)},
+        "message": {"text": escape_lines(f"{name}{finding.message}{fix}")},
+        "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri(result.location.path)}, **line}}],
+        "partialFingerprints": {"finding/v1": _fingerprint(result, finding, seen)},
     }
 
 
 def uri(path: str) -> str:
-    """A path as a relative reference, or as a file: URI if it is absolute; standard input is `-`."""
+    """Return a path as a relative reference, or as a file: URI if it is absolute; standard input is `-`."""
     quoted = quote(path.encode("utf-8", "surrogatepass"))
     return f"file://{quoted}" if path.startswith("/") else quoted.removeprefix("./")
 
 
-def _fingerprint(subject: Subject, finding: Finding, seen: Counter[str]) -> str:
-    """The same for the same problem in the next run, whatever stands above it; the n-th of the same kind has number n.
+def _fingerprint(result: Examination, finding: Finding, seen: Counter[str]) -> str:
+    """Return the same text for the same problem in the next run, whatever stands above it; the n-th has number n.
 
     The message is left out: it holds times and numbers that differ from run to run.
     """
-    key = "\0".join((finding.check, subject.location.path, subject.name))
+    key = "\0".join((finding.check, result.location.path, result.name))
     digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     seen[digest] += 1
     return f"{digest}:{seen[digest]}"

@@ -1,11 +1,12 @@
-"""One write as the rules see it: the request, both objects, the event, and what the stamps prove."""
+"""One write as the rules see it: the request, both objects, the event, what it set, and what the stamps prove."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Final, cast
 
 from msgspec import Struct
 
-from webhook.api.cached import cached
-from webhook.api.managed_fields import Entry, entries_of
+from webhook.api.managed_fields import HOLDER, RENEW_TIME, Entry, entries_of
 from webhook.api.objects import (
     NO_CANDIDATE_SPEC,
     NO_ENTRIES,
@@ -16,16 +17,188 @@ from webhook.api.objects import (
     LeaseCandidateSpec,
     LeaseSpec,
     ObjectMeta,
+    OwnerReference,
 )
-from webhook.api.request import AdmissionRequest, Operation, Resource
-from webhook.api.spec_fields import spec_fields
-from webhook.api.user import UserInfo
-from webhook.rules.binding import Binding
-from webhook.rules.events import Event, is_candidate_untouched, is_lease_untouched, is_renewal
-from webhook.rules.expiry import HOLDER, RENEW_TIME, Expiry, expiry_of, stamp_of_write, whole_seconds
+from webhook.api.request import AdmissionRequest, Operation, Resource, UserInfo, cached, user_of
+from webhook.api.times import normalized, unknown_as_latest
+from webhook.rules.expiry import Expiry, expiry_of, stamp_of_write, whole_seconds
+from webhook.rules.holders import Binding
 from webhook.rules.limits import DEFAULT_LIMITS, Limits
-from webhook.rules.set_fields import SetFields, set_fields
-from webhook.rules.times import instant, normalized
+
+NODE_LEASES: Final = "kube-node-lease"
+"""The namespace in which each kubelet renews a lease that is named after its node."""
+
+KUBE_SYSTEM: Final = "kube-system"
+"""The namespace of the control plane."""
+
+IDENTITY_LABEL: Final = "apiserver.kubernetes.io/identity"
+"""A label of the leases in kube-system by which API servers show that they run."""
+
+NODES: Final = "system:nodes"
+"""The group of all kubelets."""
+
+CLEANUP_CONTROLLERS: Final = frozenset(
+    {
+        "system:serviceaccount:kube-system:generic-garbage-collector",
+        "system:serviceaccount:kube-system:namespace-controller",
+        "system:kube-controller-manager",
+    }
+)
+"""Users that delete objects because their namespace or owner is deleted."""
+
+FIRST_CANDIDATE_VERSION: Final = "v1alpha1"
+"""The only LeaseCandidate version with a list of strategies in order of preference (Kubernetes 1.31).
+
+In it binaryVersion is optional.
+"""
+
+
+class Event(StrEnum):
+    """Exactly one of these fits any write; TAKEOVER is of an expired lease, STEAL of a live one.
+
+    DELETE is also an UPDATE that removes the last finalizer of a deleted lease.
+    """
+
+    CREATE = "create"
+    DELETE = "delete"
+    UNTOUCHED = "untouched"
+    UPDATE = "update"
+    RENEWAL = "renewal"
+    RELEASE = "release"
+    CLAIM = "claim"
+    TAKEOVER = "takeover"
+    STEAL = "steal"
+    EDIT = "edit"
+
+
+def same_time(one: str | None, other: str | None) -> bool:
+    """True if two times are one value."""
+    return one == other or normalized(one) == normalized(other)
+
+
+def is_lease_untouched(old: LeaseSpec, new: LeaseSpec) -> bool:
+    """True if a write with the same holder and renewTime leaves the rest of the spec of a Lease as it is, too."""
+    return (
+        new.lease_duration_seconds == old.lease_duration_seconds
+        and new.lease_transitions == old.lease_transitions
+        and (new.strategy or "") == (old.strategy or "")
+        and (new.preferred_holder or "") == (old.preferred_holder or "")
+        and same_time(new.acquire_time, old.acquire_time)
+    )
+
+
+def is_untouched(old: LeaseSpec, new: LeaseSpec) -> bool:
+    """True if a write leaves the spec of a Lease as it is."""
+    return (
+        (old.holder_identity or "") == (new.holder_identity or "")
+        and same_time(old.renew_time, new.renew_time)
+        and is_lease_untouched(old, new)
+    )
+
+
+def is_renewal(old: LeaseSpec, new: LeaseSpec) -> bool:
+    """True if a changed spec with the same holder is what a holder writes to stay: times and duration, nothing else.
+
+    The caller has seen that renewTime is not removed.
+    Clearing strategy and preferredHolder belongs to it, because client-go rebuilds the whole spec.
+    """
+    return (
+        (
+            new.lease_transitions == old.lease_transitions
+            or (old.lease_transitions is None and new.lease_transitions == 0)
+        )
+        and (not new.strategy or new.strategy == old.strategy)
+        and (not new.preferred_holder or new.preferred_holder == old.preferred_holder)
+        and (new.lease_duration_seconds is not None or old.lease_duration_seconds is None)
+    )
+
+
+def is_candidate_untouched(old: LeaseCandidateSpec, new: LeaseCandidateSpec) -> bool:
+    """True if a write leaves the spec of a LeaseCandidate as it is."""
+    return (
+        (new.lease_name or "") == (old.lease_name or "")
+        and (new.binary_version or "") == (old.binary_version or "")
+        and (new.emulation_version or "") == (old.emulation_version or "")
+        and (new.strategy or "") == (old.strategy or "")
+        and (new.preferred_strategies or []) == (old.preferred_strategies or [])
+        and same_time(new.renew_time, old.renew_time)
+        and same_time(new.ping_time, old.ping_time)
+    )
+
+
+_NOTHING: Final[frozenset[str]] = frozenset()
+
+
+class SetFields(Struct, frozen=True):
+    """What a write set; names are as managedFields spells them, with `f:`, values of finalizers and uids are bare."""
+
+    spec: frozenset[str] = _NOTHING
+    metadata: frozenset[str] = _NOTHING
+    labels: frozenset[str] = _NOTHING
+    annotations: frozenset[str] = _NOTHING
+    finalizers: frozenset[str] = _NOTHING
+    owners: frozenset[str] = _NOTHING
+
+    def __bool__(self) -> bool:
+        return any((self.spec, self.metadata, self.labels, self.annotations, self.finalizers, self.owners))
+
+    def owners_among(self, entries: Iterable[Entry]) -> list[Entry]:
+        """The entries that own something that this write set: its writer's, or a fold."""
+        return [entry for entry in entries if self.any_owned_by(entry)]
+
+    def any_owned_by(self, entry: Entry) -> bool:
+        """True if an entry owns something that this write set; the work is linear in the entry's size."""
+        owned = entry.owned
+        # Most writes set fields of spec only, and a list may have many entries: each test for emptiness saves a walk.
+        return bool(
+            not self.spec.isdisjoint(owned.spec)
+            or (self.labels and not self.labels.isdisjoint(owned.labels))
+            or (self.annotations and not self.annotations.isdisjoint(owned.annotations))
+            or (self.metadata and not self.metadata.isdisjoint(owned.metadata))
+            or (self.finalizers and not self.finalizers.isdisjoint(owned.finalizers))
+            or (self.owners and not self.owners.isdisjoint(owned.owners))
+        )
+
+
+def set_fields(spec: frozenset[str], new: ObjectMeta, old: ObjectMeta) -> SetFields:
+    """Return what a write set; `spec` are fields of spec, as managedFields spells them."""
+    renamed = new.generate_name is not None and new.generate_name != old.generate_name
+    return SetFields(
+        spec=spec,
+        metadata=frozenset({"f:generateName"}) if renamed else _NOTHING,
+        labels=_set(new.labels, old.labels),
+        annotations=_set(new.annotations, old.annotations),
+        finalizers=_NOTHING
+        if new.finalizers == old.finalizers
+        else frozenset(_texts(new.finalizers)) - frozenset(_texts(old.finalizers)),
+        owners=_NOTHING if new.owner_references == old.owner_references else frozenset(_changed_owners(new, old)),
+    )
+
+
+def _set(new: Mapping[str, object] | None, old: Mapping[str, object] | None) -> frozenset[str]:
+    if not new or new == old:
+        return _NOTHING
+    old = old or {}
+    return frozenset([f"f:{name}" for name, value in new.items() if name not in old or old[name] != value])
+
+
+def _changed_owners(new: ObjectMeta, old: ObjectMeta) -> Iterator[str]:
+    """Uids whose references are not exactly those of before: an item is atomic, and several may bear one uid."""
+    before, after = _by_uid(old.owner_references), _by_uid(new.owner_references)
+    return (uid for uid, references in after.items() if references != before.get(uid))
+
+
+def _by_uid(references: Iterable[OwnerReference | None] | None) -> dict[str, list[OwnerReference]]:
+    by_uid: dict[str, list[OwnerReference]] = {}
+    for reference in references or ():
+        if reference is not None:
+            by_uid.setdefault(reference.uid or "", []).append(reference)
+    return by_uid
+
+
+def _texts(items: Iterable[str | None] | None) -> Iterator[str]:
+    return (item or "" for item in items or ())
+
 
 UNKNOWN_USER = UserInfo()
 
@@ -44,26 +217,18 @@ class Change(Struct, frozen=True, dict=True):
     old_metadata: ObjectMeta = NO_METADATA
     new_renew_time: int | str | None = None
     old_renew_time: int | str | None = None
+    new_entries: Sequence[Entry] = ()
+    old_entries: Sequence[Entry] = ()
 
     @cached
     def user(self) -> UserInfo:
         """The writer; empty if the review names none."""
-        return self.request.user or UNKNOWN_USER
+        return user_of(self.request.user_info) or UNKNOWN_USER
 
     @property
     def is_create(self) -> bool:
-        """Whether the object comes into being."""
+        """True if the object comes into being."""
         return self.request.operation is Operation.CREATE
-
-    @cached
-    def new_entries(self) -> Sequence[Entry]:
-        """Entries of managedFields in object."""
-        return _entries(self.new_metadata)
-
-    @cached
-    def old_entries(self) -> Sequence[Entry]:
-        """Entries of managedFields in oldObject."""
-        return _entries(self.old_metadata)
 
     @cached
     def renewed_at(self) -> int:
@@ -73,8 +238,7 @@ class Change(Struct, frozen=True, dict=True):
     @cached
     def was_set(self) -> SetFields:
         """What this write added or changed."""
-        new, old = spec_fields(self.request.body)
-        return set_fields(new, old, self.new_metadata, self.old_metadata)
+        return set_fields(self.request.set_in_spec, self.new_metadata, self.old_metadata)
 
 
 class LeaseChange(Change, frozen=True, dict=True):
@@ -105,8 +269,13 @@ class LeaseChange(Change, frozen=True, dict=True):
         return Event.TAKEOVER if self.expiry.expired else Event.STEAL
 
     @property
+    def renews(self) -> bool:
+        """True if the write sets renewTime to another value."""
+        return self.new_spec.renew_time is not None and self.new_spec.renew_time != self.old_spec.renew_time
+
+    @property
     def _completes_deletion(self) -> bool:
-        """Whether an UPDATE removes the last finalizer of a lease that was deleted before.
+        """True if an UPDATE removes the last finalizer of a lease that was deleted before.
 
         The API server then deletes it without a review of a DELETE (ShouldDeleteDuringUpdate in
         `pkg/registry/generic/registry/store.go` of apiserver); its holder may have changed since the DELETE.
@@ -116,19 +285,19 @@ class LeaseChange(Change, frozen=True, dict=True):
 
     @cached
     def expiry(self) -> Expiry:
-        """Whether the old lease had expired at this write."""
+        """True if the old lease had expired at this write."""
         if self.new_holder != self.old_holder and self.new_spec.holder_identity is not None:
             written_at = stamp_of_write(self.new_entries, self.old_entries, HOLDER, self.now)
         else:
             # A removed field has no owner, so whoever claims to own it was invented.
             written_at = whole_seconds(self.now)
         return expiry_of(
-            held=bool(self.old_holder),
-            duration_seconds=self.old_spec.lease_duration_seconds,
-            renew_time=instant(self.old_renew_time),
-            entries=self.old_entries,
-            written_at=written_at,
-            now=self.now,
+            self.old_holder,
+            self.old_spec.lease_duration_seconds,
+            unknown_as_latest(self.old_renew_time),
+            self.old_entries,
+            written_at,
+            self.now,
         )
 
 
@@ -165,6 +334,8 @@ def change_made_by(
             old_metadata,
             normalized(new_spec.renew_time),
             normalized(old_spec.renew_time),
+            _entries(new_metadata),
+            _entries(old_metadata),
             new_spec,
             old_spec,
             new_spec.holder_identity or "",
@@ -181,9 +352,17 @@ def change_made_by(
         old_metadata,
         normalized(new_candidate.renew_time),
         normalized(old_candidate.renew_time),
+        _entries(new_metadata),
+        _entries(old_metadata),
         new_candidate,
         old_candidate,
     )
+
+
+def change_between(old: Lease | None, new: Lease, now: int) -> LeaseChange:
+    """Return the change between two states of a Lease that were seen, outside of a review; its writer is not known."""
+    operation = Operation.CREATE if old is None else Operation.UPDATE
+    return cast("LeaseChange", change_made_by(AdmissionRequest("", operation, "leases", new=new, old=old), now))
 
 
 def _entries(metadata: ObjectMeta) -> Sequence[Entry]:

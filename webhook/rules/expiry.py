@@ -14,25 +14,23 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.api import micro_time
-from webhook.api.managed_fields import Entry
-from webhook.rules.times import SECOND
+from webhook.api.managed_fields import RENEW_TIME, Entry
+from webhook.api.times import SECOND
 
-LARGEST_TOLERANCE: Final = 2 * SECOND
+MAX_TOLERANCE: Final = 2 * SECOND
 """How far the clocks of several API servers may differ before a verdict could."""
 
 BOUND: Final = 60 * SECOND
 """How far ahead of the moment of a write a stamp may be and still count: clocks of API servers differ and step."""
 
-HOLDER: Final = ("f:spec", "f:holderIdentity")
-RENEW_TIME: Final = ("f:spec", "f:renewTime")
+HOLDER: Final = "f:holderIdentity"
 
 
 def tolerance_of(duration_seconds: int | None) -> int:
     """What several API servers' clocks may differ by: two seconds, for short leases a fifth of the duration."""
     if duration_seconds is None or duration_seconds <= 0:
-        return LARGEST_TOLERANCE
-    return min(LARGEST_TOLERANCE, duration_seconds * SECOND // 5)
+        return MAX_TOLERANCE
+    return min(MAX_TOLERANCE, duration_seconds * SECOND // 5)
 
 
 def whole_seconds(now: int) -> int:
@@ -45,11 +43,14 @@ def seen_at(entries: Iterable[Entry]) -> int | None:
 
     A renewal leaves one owner. A manager that owns it later too, by an apply of the same value, did not renew.
     """
-    stamps = (entry.stamp for entry in entries if entry.owns_renew_time)
-    return min((stamp for stamp in stamps if stamp is not None), default=None)
+    seen = None
+    for entry in entries:
+        if entry.owns_renew_time and (stamp := entry.stamp) is not None and (seen is None or stamp < seen):
+            seen = stamp
+    return seen
 
 
-def stamp_of_write(entries: Iterable[Entry], before: Sequence[Entry], field: tuple[str, ...], now: int) -> int:
+def stamp_of_write(entries: Iterable[Entry], before: Sequence[Entry], field: str, now: int) -> int:
     """When a write that set `field` was made: the stamp of the field's one owner in object.
 
     `now`, in whole seconds, is used if the field has no owner or several, if the owner has no stamp, and if it is
@@ -57,17 +58,25 @@ def stamp_of_write(entries: Iterable[Entry], before: Sequence[Entry], field: tup
     oldObject, the write has no stamp of its own, or that of another write of the same second: the earlier of the stamp
     and `now` is used. Only `now` may be wrong then, so a new holder is not dated before the last renewal was seen.
     """
-    owners = [entry for entry in entries if entry.owns(*field)]
-    if len(owners) != 1 or owners[0].is_fold or (stamp := owners[0].stamp) is None:
+    owner = None
+    for entry in entries:
+        if field in entry.owned.spec:
+            if owner is not None:
+                return whole_seconds(now)
+            owner = entry
+    if owner is None or owner.is_fold or (stamp := owner.stamp) is None:
         return whole_seconds(now)
-    if not any(one.stamp == stamp and one.key == owners[0].key and one.owns(*field) for one in before):
+    for one in before:
+        if one.stamp == stamp and one.key == owner.key and field in one.owned.spec:
+            break
+    else:
         return stamp
     seen = None if field == RENEW_TIME else seen_at(before)
     return min(stamp, whole_seconds(now) if seen is None else max(whole_seconds(now), seen))
 
 
 class Expiry(Struct, frozen=True, gc=False):
-    """Whether the old lease had expired when this write was made, and what that rests on.
+    """True if the old lease had expired when this write was made, and what that rests on.
 
     `from_stamps` is false if there is no usable stamp of the last renewal: then the holder's own renewTime is used,
     and a denial must weaken to a warning.
@@ -94,26 +103,25 @@ class Expiry(Struct, frozen=True, gc=False):
 
 
 def expiry_of(
-    *,
-    held: bool,
+    holder: str,
     duration_seconds: int | None,
     renew_time: int | None,
     entries: Sequence[Entry],
     written_at: int,
     now: int,
 ) -> Expiry:
-    """Whether the old lease had expired.
+    """True if the old lease had expired.
 
     Args:
-        held: whether it has a holder.
+        holder: its holderIdentity.
         duration_seconds: its leaseDurationSeconds.
-        renew_time: its renewTime.
+        renew_time: its renewTime; one that is unknown is later than `now`, so only stamps let the lease expire.
         entries: its managedFields.
         written_at: the moment of this write, see `stamp_of_write`.
         now: the caller's clock, used only if `seen_at` is missing or unusable.
 
     """
-    if not held or renew_time is None:
+    if not holder or renew_time is None:
         return Expiry(
             expired=True, seen_at=None, written_at=written_at, duration_seconds=duration_seconds, from_stamps=True
         )
@@ -121,16 +129,7 @@ def expiry_of(
     from_stamps = seen is not None and seen <= written_at + BOUND
     if seen is None or not from_stamps:
         seen = min(renew_time, now)
-    # A renewTime before year 0 and an absent duration count as expired, stamps or not.
     expired = (
-        renew_time < micro_time.FIRST_READABLE
-        or duration_seconds is None
-        or written_at - seen + tolerance_of(duration_seconds) >= duration_seconds * SECOND
+        duration_seconds is None or written_at - seen + tolerance_of(duration_seconds) >= duration_seconds * SECOND
     )
-    return Expiry(
-        expired=expired,
-        seen_at=seen,
-        written_at=written_at,
-        duration_seconds=duration_seconds,
-        from_stamps=from_stamps,
-    )
+    return Expiry(expired, seen, written_at, duration_seconds, from_stamps)

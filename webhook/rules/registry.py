@@ -5,35 +5,23 @@ from itertools import product
 from typing import Final
 
 from webhook.api.request import Operation, Resource
+from webhook.rules.change import Event
 from webhook.rules.election import (
     acquire_time,
-    apiserver_lease,
-    candidate_strategy_conflict,
-    candidate_writes,
+    candidates,
     coordinated,
     deletion,
     duration,
     holder_identity,
-    identity_binding,
-    missing_stamps,
-    node_lease,
-    owner_references,
     release,
     renew_time,
     renewal_stamp,
+    system_leases,
     takeover,
     transitions,
     unreadable_time,
 )
-from webhook.rules.events import Event
-from webhook.rules.parity import (
-    candidate_fields,
-    candidate_versions,
-    lease_fields,
-    object_metadata,
-    object_name,
-    request_options,
-)
+from webhook.rules.parity import metadata, spec
 from webhook.rules.rule import Rule
 
 
@@ -60,8 +48,8 @@ def checked(rules: Iterable[Rule]) -> dict[str, Rule]:
     return by_id
 
 
-OBJECT_TYPES: Final = "object-types"
-"""The id under which a wrong JSON type is reported: the document does not decode, so no rule could run."""
+TYPES: Final = metadata.TYPES
+OBJECT_TYPES: Final = TYPES.id
 
 Occasion = tuple[str, Operation, Event]
 
@@ -81,15 +69,12 @@ def by_occasion(rules: Iterable[Rule]) -> Mapping[Occasion, tuple[Rule, ...]]:
 
 RULES: dict[str, Rule] = checked(
     (
-        *object_name.RULES,
-        *object_metadata.RULES,
-        *lease_fields.RULES,
-        *candidate_fields.RULES,
-        *candidate_versions.RULES,
-        *request_options.RULES,
+        *metadata.NAME_RULES,
+        *metadata.RULES,
+        *spec.RULES,
+        *metadata.OPTION_RULES,
         *unreadable_time.RULES,
         *renewal_stamp.RULES,
-        *missing_stamps.RULES,
         *takeover.RULES,
         *renew_time.RULES,
         *duration.RULES,
@@ -98,16 +83,17 @@ RULES: dict[str, Rule] = checked(
         *coordinated.RULES,
         *release.RULES,
         *holder_identity.RULES,
-        *identity_binding.RULES,
-        *node_lease.RULES,
-        *apiserver_lease.RULES,
+        *system_leases.RULES,
         *deletion.RULES,
-        *owner_references.RULES,
-        *candidate_writes.RULES,
+        *candidates.RULES,
     )
 )
 
-OFFLINE_RULES: dict[str, Rule] = checked(candidate_strategy_conflict.RULES)
+OFFLINE_RULES: dict[str, Rule] = checked(candidates.OFFLINE_RULES)
 """Rules about a set of stored objects, which only reports evaluate: their check takes other arguments."""
 
 RULES_BY_OCCASION: Mapping[Occasion, tuple[Rule, ...]] = by_occasion(RULES.values())
+
+CHECKS_BY_OCCASION: Final = {
+    occasion: tuple((rule.check, rule) for rule in rules) for occasion, rules in RULES_BY_OCCASION.items()
+}

@@ -1,4 +1,4 @@
-"""Tokens by which an API server proves to a webhook who it is (KEP-6060, Kubernetes 1.37), verified without a call.
+"""Tokens that authenticate the API server to a webhook (KEP-6060, Kubernetes 1.37), verified without a call.
 
 A token is a JWT that the API server signed with its key for service accounts. It is bound to a webhook configuration
 and states for which API groups its bearer sends reviews.
@@ -6,6 +6,7 @@ and states for which API groups its bearer sends reviews.
 
 import json
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,14 +23,12 @@ ALGORITHMS: Final = ("RS256", "RS384", "RS512", "ES256", "ES384", "ES512")
 """Only asymmetric ones: what verifies must not be able to sign."""
 LEEWAY_SECONDS: Final = 30
 """By how much the clocks of API server and webhook may differ."""
-LARGEST_FILE: Final = 1024 * 1024
-LARGEST_TOKEN: Final = 8 * 1024
+MAX_FILE: Final = 1024 * 1024
+MAX_TOKEN: Final = 8 * 1024
 """Bytes; those of an API server have less than two thousand. PyJWT looks at each byte, and a head may have 64 KiB."""
-MOST_VERIFIED: Final = 64
+MAX_VERIFIED: Final = 64
 """Tokens that are remembered, so that a signature is not verified for each review. An API server has one at a time."""
 CHALLENGE: Final = b"www-authenticate: Bearer\r\n"
-_CLAIMS: Final = "kubernetes.io"
-_EVERY_GROUP: Final = "*"
 _CHECKS: Final[Checks] = {"require": ["aud", "exp", "iat", "iss", "sub"]}
 _REFUSED: Final = "not an API server's token"
 _REASONS: Final[dict[type[Exception], str]] = {
@@ -51,31 +50,29 @@ class CallerTokens:
     def __init__(self, file: Path, issuer: str, audience: str) -> None:
         """Read the keys; raises KeysError."""
         self._file = file
-        self._issuer = issuer
-        self._audience = audience
+        self._decode = partial(jwt.decode, options=_CHECKS, audience=audience, issuer=issuer, leeway=LEEWAY_SECONDS)
         self._content = self._read()
         self._keys = _keys(self._content)
         self._verified: dict[bytes, float] = {}
-        self.problem = ""
+        self.error = ""
 
     def poll(self) -> str | None:
-        """Take changed keys; the last good ones stay if the file is bad, and `problem` says so.
+        """Take changed keys; the last good ones stay if the file is bad, and `error` says so.
 
         Gives "success" or "failure" if something has changed, a bad file that is good again too, else None.
         """
-        before = self.problem
+        before = self.error
         try:
             content = self._read()
-            self.problem = ""
-            if content == self._content:
-                return "success" if before else None
-            self._keys = _keys(content)
-            self._content = content
+            self.error = ""
+            if content != self._content:
+                self._keys, self._content = _keys(content), content
+                self._verified.clear()  # a token whose key was removed is no longer valid
+            elif not before:
+                return None
         except KeysError as error:
-            self.problem = str(error)
-            return "failure" if self.problem != before else None
-        # A token whose key was removed is no longer valid.
-        self._verified.clear()
+            self.error = str(error)
+            return "failure" if self.error != before else None
         return "success"
 
     def accept(self, head: Head) -> None:
@@ -85,33 +82,25 @@ class CallerTokens:
             raise RefusedError(401, "a token of the API server is needed", CHALLENGE)
         if time.time() < self._verified.get(token, 0):
             return
-        if len(token) > LARGEST_TOKEN:
+        if len(token) > MAX_TOKEN:
             raise RefusedError(401, _REFUSED, CHALLENGE)
         ends = self._verify(token)
-        if len(self._verified) >= MOST_VERIFIED:
+        if len(self._verified) >= MAX_VERIFIED:
             del self._verified[next(iter(self._verified))]
         self._verified[token] = ends
 
     def _verify(self, token: bytes) -> float:
-        """When a token ends, in Unix seconds; raises RefusedError."""
+        """Return the expiry of a token, in Unix seconds; raises RefusedError."""
         try:
             key = self._keys.get(str(jwt.get_unverified_header(token).get("kid", "")))
             if key is None:
                 raise RefusedError(401, "the token is signed by an unknown key", CHALLENGE)
-            claims = jwt.decode(
-                token,
-                key,
-                [key.algorithm_name],
-                _CHECKS,
-                audience=self._audience,
-                issuer=self._issuer,
-                leeway=LEEWAY_SECONDS,
-            )
+            claims = self._decode(token, key, [key.algorithm_name])
             ends = float(claims["exp"])
         except (jwt.PyJWTError, ValueError, OverflowError, RecursionError) as error:
             reason = _REASONS.get(type(error), _REFUSED)
             raise RefusedError(401, reason, CHALLENGE) from error
-        if not _is_bound(claims.get(_CLAIMS)):
+        if not _is_bound(claims.get("kubernetes.io")):
             raise RefusedError(403, "the token is not bound to a webhook configuration for this API group")
         return ends
 
@@ -120,7 +109,7 @@ class CallerTokens:
             if self._file.exists() and not self._file.is_file():
                 raise KeysError(f"{self._file}: not a file")  # to open a pipe would wait for a writer
             with self._file.open("rb") as file:
-                return file.read(LARGEST_FILE)
+                return file.read(MAX_FILE)
         except OSError as error:
             raise KeysError(f"{self._file}: {error.strerror}") from error
 
@@ -133,24 +122,21 @@ def _keys(content: bytes) -> dict[str, jwt.PyJWK]:
         raise KeysError(f"not a JSON Web Key Set, as `kubectl get --raw /openid/v1/jwks` prints it: {error}") from error
     if any(isinstance(key.key, RSAPrivateKey | EllipticCurvePrivateKey) for key in listed):
         raise KeysError("the key set has a private key, with which tokens can be signed; give it public keys only")
-    keys = {str(key.key_id): key for key in listed if _verifies(key)}
+    keys = {
+        key.key_id: key
+        for key in listed
+        if isinstance(key.key_id, str) and key.key_id and key.algorithm_name in ALGORITHMS
+        if key.public_key_use in (None, "sig")
+    }
     if not keys:
         raise KeysError(f"the key set has no key with an id for {', '.join(ALGORITHMS)}")
     return keys
 
 
-def _verifies(key: jwt.PyJWK) -> bool:
-    """Whether a token can name a key, and the key is one for signatures that may be verified by."""
-    is_named = isinstance(key.key_id, str) and key.key_id != ""
-    return is_named and key.algorithm_name in ALGORITHMS and key.public_key_use in (None, "sig")
-
-
 def _is_bound(claims: Any) -> bool:  # noqa: ANN401 - whatever the token says
-    """Whether the private claims name a validating webhook configuration, and our API group or all."""
-    if not isinstance(claims, dict):
+    """Return whether the private claims name a validating webhook configuration, and our API group or all."""
+    try:
+        groups = claims["attestations"]["admissionReviewAPIGroups"]
+        return bool(claims["validatingwebhookconfiguration"]["uid"]) and not {GROUP, "*"}.isdisjoint(groups)
+    except (KeyError, TypeError, IndexError):
         return False
-    bound, attestations = claims.get("validatingwebhookconfiguration"), claims.get("attestations")
-    if not isinstance(bound, dict) or not bound.get("uid") or not isinstance(attestations, dict):
-        return False
-    groups = attestations.get("admissionReviewAPIGroups")
-    return isinstance(groups, list) and (GROUP in groups or _EVERY_GROUP in groups)

@@ -4,23 +4,23 @@ import datetime as dt
 import os
 import ssl
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from webhook.certificates.inspect import LARGEST_FILE, Certificate, Pair, Unusable, inspect, read_pair
+from webhook.certificates.inspect import MAX_FILE, Certificate, Pair, Unusable, inspect, read_pair
 from webhook.server.logs import LOG
 
-LAST_GOOD: Final = "last-good.pem"
 WARN_BEFORE_EXPIRY: Final = dt.timedelta(hours=24)
 _TIME_BETWEEN_LINES: Final = dt.timedelta(hours=1)
 
 
 class CertificateReloader:
-    """The pair that serves, and the newest good one in the directory.
+    """The serving certificate, replaced by each newer good one in the directory.
 
-    A candidate is looked at, built into a context of its own, and only then serves: a live context is never touched,
-    because a pair that does not match destroys the key inside one. The last good pair also lies in `memory`, so that
-    a worker which starts while the directory is broken has something to serve.
+    A candidate is inspected and loaded into a new context before it is used: a live context is never touched, because a
+    pair that does not match destroys the key inside one. The last good pair is also in `memory`, so that a worker which
+    starts while the directory is broken has something to serve.
     """
 
     def __init__(
@@ -32,6 +32,7 @@ class CertificateReloader:
     ) -> None:
         self._directory = directory
         self._memory = memory
+        self._last_good = memory / "last-good.pem"
         self._client_ca = client_ca
         self._on_reload = on_reload
         self._tried: tuple[Pair, bytes] | None = None
@@ -42,26 +43,24 @@ class CertificateReloader:
         self._context: ssl.SSLContext | None = None
 
     def start(self) -> None:
-        """Take what is in the directory, else the last good pair; raises Unusable if nothing can serve.
+        """Load what is in the directory, else the last good pair; raises Unusable if nothing can serve.
 
         A pair that loads but has problems (it expired, say) serves all the same, and readiness says so: a process that
         refused to start would come back later than one that waits for better files.
         """
         self.poll()
-        if self._context is None and (self._memory / LAST_GOOD).exists():
-            last_good = self._memory / LAST_GOOD
-            pem = last_good.read_bytes()
-            self._context = _context(last_good, self._client_ca_pem())
+        if self._context is None and self._last_good.exists():
+            pem = self._last_good.read_bytes()
+            self._context = _context(self._last_good, self._client_ca_pem())
             self.current = inspect(Pair(chain=pem, key=pem), _now())
         if self._context is None and self._tried is not None:
-            pair, client_ca = self._tried
-            self._serve(pair, client_ca, inspect(pair, _now()))
+            self._serve(*self._tried, inspect(self._tried[0], _now()))
         if self._context is None:
             raise Unusable(self._problem)
         self._started = True
 
     def poll(self) -> None:
-        """Read the directory once; keep the pair that serves unless there is a better one."""
+        """Read the directory once; keep the serving pair unless there is a better one."""
         try:
             tried = (read_pair(self._directory), self._client_ca_pem())
             self._watch_expiry()
@@ -85,16 +84,15 @@ class CertificateReloader:
             LOG.info("serving a certificate", extra={"fields": {"not_after": f"{certificate.not_after:%FT%TZ}"}})
 
     def reasons(self) -> list[str]:
-        """Why this server should get no traffic because of its certificate; empty when it may."""
+        """Return why this server should get no traffic because of its certificate; empty when it may."""
         if self.current is None:
             return ["certificate: none"]
-        reasons = [f"certificate: {problem}" for problem in self.current.problems]
-        if _now() >= self.current.not_after and not reasons:
-            reasons.append(f"certificate: expired at {self.current.not_after:%FT%TZ}")
-        return reasons
+        if _now() >= self.current.not_after and not self.current.problems:
+            return [f"certificate: expired at {self.current.not_after:%FT%TZ}"]
+        return [f"certificate: {problem}" for problem in self.current.problems]
 
     def warnings(self) -> list[str]:
-        """What an operator must fix soon, though API servers still trust what is served."""
+        """Return what an operator must fix soon, though API servers still trust the certificate."""
         if self.current is None or self.current.problems:
             return []
         warnings = [f"certificate: {self._problem}; the last good one is served"] if self._problem else []
@@ -103,7 +101,7 @@ class CertificateReloader:
         return warnings
 
     def listener_context(self) -> ssl.SSLContext:
-        """A context that only selects: each handshake gets the newest good pair, with SNI and without."""
+        """Return a context that only selects: each handshake gets the newest good pair, with SNI and without."""
         if self._context is None:
             raise Unusable("no certificate is loaded")
         listening = self._context
@@ -118,28 +116,25 @@ class CertificateReloader:
     def _serve(self, pair: Pair, client_ca: bytes, certificate: Certificate) -> None:
         """Build a context from exactly these bytes; raises ssl.SSLError and leaves everything as it was."""
         content = pair.key + b"\n" + pair.chain
-        last_good = self._memory / LAST_GOOD
-        if last_good.exists() and last_good.read_bytes() == content:
+        if self._last_good.exists() and self._last_good.read_bytes() == content:
             # Another worker has written it. A worker must start on a full disk, or gunicorn ends all of them.
-            self._context = _context(last_good, client_ca)
+            self._context = _context(self._last_good, client_ca)
             self.current = certificate
             return
         candidate = self._memory / f"candidate-{os.getpid()}.pem"
         try:
-            handle = os.open(candidate, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(handle, "wb") as file:
+            with open(candidate, "wb", opener=partial(os.open, mode=0o600)) as file:
                 file.write(content)
             self._context = _context(candidate, client_ca)
         except BaseException:
             candidate.unlink(missing_ok=True)
             raise
-        candidate.replace(last_good)
+        candidate.replace(self._last_good)
         self.current = certificate
 
     def _refuse(self, problem: str) -> None:
         if problem != self._problem:
-            there_is_one = self.current is not None or (self._memory / LAST_GOOD).exists()
-            stays = "; the last good one stays in use" if there_is_one else ""
+            stays = "; the last good one stays in use" if self.current or self._last_good.exists() else ""
             LOG.error("certificate rejected%s", stays, extra={"fields": {"problem": problem}})
             self._on_reload("failure")
         self._problem = problem
@@ -155,7 +150,7 @@ class CertificateReloader:
             return b""
         try:
             with self._client_ca.open("rb") as file:
-                pem = file.read(LARGEST_FILE)
+                pem = file.read(MAX_FILE)
         except OSError as error:
             raise Unusable(f"{self._client_ca}: {error.strerror}") from error
         if b"-----BEGIN CERTIFICATE-----" not in pem:

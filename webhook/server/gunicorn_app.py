@@ -72,13 +72,13 @@ class Application(BaseApplication):  # type: ignore[misc] # gunicorn has no type
             self.cfg.set(name, value)
 
     def load(self) -> object:
-        """What a worker serves; called in the worker."""
-        from webhook.server.worker_services import WorkerServices  # noqa: PLC0415 - brings prometheus_client, see `serve`
+        """Return what a worker serves; called in the worker."""
+        from webhook.server.worker import WorkerServices  # noqa: PLC0415 - brings prometheus_client, see `serve`
 
         return WorkerServices(self._options, self._memory, self._policy_file, self._tokens)
 
     def _read_files(self, _arbiter: Arbiter, _worker: Worker) -> None:
-        """A worker that starts later inherits what the master read, so the master reads again."""
+        """Read changed files again: a worker that starts later inherits what the master read."""
         self._policy_file.poll()
         if self._tokens:
             self._tokens.poll()
@@ -179,6 +179,6 @@ def _address(name: tuple[Any, ...]) -> str:
 
 
 def _forget(_arbiter: Arbiter, worker: Worker) -> None:
-    from webhook.server.observe.multiprocess import forget_worker  # noqa: PLC0415 - brings prometheus_client, see `serve`
+    from webhook.server.metrics import forget_worker  # noqa: PLC0415 - brings prometheus_client, see `serve`
 
     forget_worker(worker.pid)

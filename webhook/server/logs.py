@@ -1,48 +1,39 @@
-"""JSON log lines that never delay a verdict: a bounded queue, one thread that writes, a count of what was dropped."""
+"""JSON log lines that never delay a verdict: a bounded list, one thread that writes it, a count of what was dropped."""
 
-import contextlib
 import datetime as dt
 import logging
 import os
-import queue
 import select
 import threading
-from typing import Any, Final
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
-from webhook.api.text import cut, escape, escape_lines
+from webhook.api.text import escape, escape_lines, truncate
 
 LOG: Final = logging.getLogger("webhook.server")
 
-LONGEST_TEXT: Final = 1024
-"""Characters of one value in a log line; a traceback may have LONGEST_TRACEBACK."""
-LONGEST_TRACEBACK: Final = 8192
-LINES_WAITING: Final = 2000
-STANDARD_OUTPUT: Final = 1
+MAX_TEXT: Final = 1024
+"""Characters of one value in a log line; a traceback may have MAX_TRACEBACK."""
+MAX_TRACEBACK: Final = 8192
+MAX_LINES_WAITING: Final = 2000
 FLUSH_TIMEOUT_SECONDS: Final = 1.0
 
-_STOP: Final = b""
+_LEVELS: Final = {logging.INFO: "info", logging.WARNING: "warning"}
 _encode = msgspec.json.Encoder().encode
 
 
 class JsonFormatter(logging.Formatter):
-    """One record as one line. What the caller gave as `extra={"fields": {...}}` stands beside the message."""
+    """One record as one line. What the caller gave as `extra={"fields": {...}}` is added next to the message."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, without its end."""
-        moment = dt.datetime.fromtimestamp(record.created, dt.UTC)
-        line: dict[str, Any] = {
-            "time": f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z",
-            "level": record.levelname.lower(),
-            "message": _shown(record.getMessage()),
-            "pid": record.process,
-        }
-        fields = getattr(record, "fields", None)
-        if fields:
-            line.update({key: _shown(value) for key, value in fields.items()})
+        """Return the line, without its end."""
+        line = _line(record.created, record.levelname.lower(), record.getMessage(), getattr(record, "fields", {}))
         if record.exc_info:
-            line["traceback"] = escape_lines(cut(self.formatException(record.exc_info), LONGEST_TRACEBACK))
+            line["traceback"] = escape_lines(truncate(self.formatException(record.exc_info), MAX_TRACEBACK))
         return _encode(line).decode()
 
 
@@ -50,7 +41,7 @@ class StdoutHandler(logging.Handler):
     """Writes lines to a file descriptor, first by itself and, after `start`, from a thread of its own.
 
     Before `start` (in gunicorn's master, which forks and so must have no threads) a line is dropped if the pipe is
-    full; after it, lines wait in a bounded queue while the thread is stuck. `dropped` counts both. The queue handler of
+    full; after it, lines wait in a bounded list while the thread is stuck. `dropped` counts both. The queue handler of
     the standard library would wait without limit at its end, and does not count.
     """
 
@@ -59,67 +50,127 @@ class StdoutHandler(logging.Handler):
         self.setFormatter(JsonFormatter())
         self.dropped = 0
         self._descriptor = descriptor
-        self._lines: queue.Queue[bytes] | None = None
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLOUT)
         self._thread: threading.Thread | None = None
-        self._room = select.poll()
-        self._room.register(descriptor, select.POLLOUT)
+        self._waiting: list[bytes] = []
+        self._is_due = threading.Event()
+        self._is_stopping = False
+        self._guard = threading.Lock()
 
     def start(self) -> None:
-        """From now on write from a thread; call it after the fork."""
-        self._lines = queue.Queue(LINES_WAITING)
-        self._thread = threading.Thread(target=self._write_all, args=(self._lines,), name="log", daemon=True)
+        """Write from a thread from now on; call it after the fork."""
+        self._is_stopping = False
+        self._thread = threading.Thread(target=self._write_all, name="log", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
         """Let the thread write what waits, for FLUSH_TIMEOUT_SECONDS at most."""
-        if self._lines is None or self._thread is None:
-            return
-        with contextlib.suppress(queue.Full):
-            self._lines.put_nowait(_STOP)
-        self._thread.join(FLUSH_TIMEOUT_SECONDS)
-        self._lines = self._thread = None
+        if self._thread is not None:
+            self._is_stopping = True
+            self._is_due.set()
+            self._thread.join(FLUSH_TIMEOUT_SECONDS)
+            self._thread = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Hand one line on; it never waits and never raises."""
+        """Add a line and have all that wait written; it never waits and never raises."""
         try:
-            line = self.format(record).encode("utf-8", "backslashreplace") + b"\n"
-            if self._lines is not None:
-                self._lines.put_nowait(line)
-            elif self._room.poll(0):
-                _write(self._descriptor, line)
-            else:
-                self.dropped += 1
+            self._add(self.format(record).encode("utf-8", "backslashreplace") + b"\n")
         except Exception:  # noqa: BLE001 - a line that cannot be written must not cost a verdict; it is counted
             self.dropped += 1
+        self.flush()
 
-    def _write_all(self, lines: queue.Queue[bytes]) -> None:
-        while line := lines.get():
-            try:
-                _write(self._descriptor, line)
-            except OSError:
+    def add_later(self, level: int, message: str, fields: Mapping[str, object]) -> bool:
+        """Add a line without a record of `logging`, for the next `flush`; False if no thread writes. It never raises.
+
+        Waking the thread for each verdict would cost as much as a verdict.
+        """
+        if self._thread is None:
+            return False
+        try:
+            self._add(_encode(_line(time.time(), _LEVELS[level], message, fields)) + b"\n")
+        except Exception:  # noqa: BLE001 - as in emit
+            self.dropped += 1
+        return True
+
+    def flush(self) -> None:
+        """Have the lines written that wait. A worker calls it with each tick, so a crash loses those of one tick."""
+        if self._waiting:
+            self._is_due.set()
+
+    def _add(self, line: bytes) -> None:
+        with self._guard:
+            if self._thread is None:
+                if self._poll.poll(0):
+                    _write(self._descriptor, line)
+                else:
+                    self.dropped += 1
+            elif len(self._waiting) < MAX_LINES_WAITING:
+                self._waiting.append(line)
+            else:
                 self.dropped += 1
 
+    def _write_all(self) -> None:
+        is_last = False
+        while not is_last:
+            self._is_due.wait()
+            self._is_due.clear()
+            # Read before the lines are taken: what was added before `stop` is written.
+            is_last = self._is_stopping
+            with self._guard:
+                lines, self._waiting = self._waiting, []
+            try:
+                _write(self._descriptor, b"".join(lines))
+            except OSError:
+                self.dropped += len(lines)
 
-STDOUT: Final = StdoutHandler(STANDARD_OUTPUT)
-"""Where a server process logs everything; unused until a logger gets it as its handler."""
+
+STDOUT: Final = StdoutHandler(1)
+"""The handler of everything that a server process logs; unused until a logger gets it."""
+
+
+def log_verdict(level: int, message: str, fields: Mapping[str, object]) -> None:
+    """Log a line about a verdict: with the next tick of a worker of ours, at once under another WSGI server."""
+    if not STDOUT.add_later(level, message, fields):
+        LOG.log(level, message, extra={"fields": fields})
 
 
 class LogThrottle:
-    """Admits one line in each period, and counts the others for the next."""
+    """Lets one line through for each key in each period, and counts the others.
 
-    def __init__(self, seconds: float) -> None:
+    It remembers `max_keys` keys. Further ones are silent until the oldest line is a period old; `lost` counts them.
+    """
+
+    def __init__(self, seconds: float, max_keys: int = 1) -> None:
+        self.lost = 0
         self._seconds = seconds
-        self._next = 0.0
-        self._silent = 0
+        self._max_keys = max_keys
+        self._lines: OrderedDict[int, list[float]] = OrderedDict()  # when logged, how many dropped since
 
-    def admit(self, now: float) -> int | None:
-        """None if the line is dropped, else how many were dropped since the last; `now` is monotonic seconds."""
-        if now < self._next:
-            self._silent += 1
+    def admit(self, now: float, key: int = 0) -> int | None:
+        """Return how many lines of this key were dropped since its last; None to drop this one. Monotonic seconds."""
+        line = self._lines.get(key)
+        if line is not None and now < line[0] + self._seconds:
+            line[1] += 1
             return None
-        silent, self._silent = self._silent, 0
-        self._next = now + self._seconds
-        return silent
+        if line is None and len(self._lines) >= self._max_keys:
+            # The oldest line comes first, so only that one may be forgotten.
+            oldest = next(iter(self._lines))
+            if now < self._lines[oldest][0] + self._seconds:
+                self.lost += 1
+                return None
+            del self._lines[oldest]
+        self._lines[key] = [now, 0]
+        self._lines.move_to_end(key)
+        return int(line[1]) if line else 0
+
+
+def _line(created: float, level: str, message: str, fields: Mapping[str, object]) -> dict[str, object]:
+    moment = dt.datetime.fromtimestamp(created, dt.UTC)
+    line = {"time": moment, "level": level, "message": _shown(message), "pid": os.getpid()}
+    for key, value in fields.items():
+        line[key] = _shown(value)
+    return line
 
 
 def _write(descriptor: int, line: bytes) -> None:
@@ -128,6 +179,4 @@ def _write(descriptor: int, line: bytes) -> None:
 
 
 def _shown(value: object) -> object:
-    if isinstance(value, str):
-        return escape(cut(value, LONGEST_TEXT))
-    return value
+    return escape(truncate(value, MAX_TEXT)) if isinstance(value, str) else value

@@ -1,21 +1,46 @@
-"""Calls the pure function for each review: with the clock, the deadline, the handling of bugs, and observers."""
+"""From the bytes of a review to those of its response: a pure function, and its clock, deadline, bugs and observers."""
 
+import functools
+import re
 import time
 import uuid
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
 
+from webhook.api.request import AdmissionRequest
+from webhook.api.review import ReviewError, decode, identified
+from webhook.evaluate import evaluate
 from webhook.policy.model import Policy
+from webhook.rules.rule import Mode
 from webhook.server.http.message import HttpResponse
 from webhook.server.logs import LOG
-from webhook.server.respond import ReviewResponse, respond
-from webhook.server.review_path import budget, unsupported
+from webhook.verdict import Verdict, encode
 
-UNSUPPORTED_MEDIA_TYPE: Final = 415
-SERVER_ERROR: Final = 500
+DEADLINE_EXCEEDED: Final = "deadline-exceeded"
+BUG: Final = "bug"
+_JSON: Final = b"application/json"
+_DEFAULT_TIMEOUT: Final = 10
+"""Seconds that an API server waits if a webhook configuration does not say."""
+_MAX_TIMEOUT: Final = 30
+_MIN_BUDGET: Final = 0.2
+_MAX_CACHED_QUERY: Final = 64
+_TIMEOUT: Final = re.compile(rb"(?:^|[?&])timeout=([0-9]{1,12})s(?:&|$)")
 
 
-class Reviewed(NamedTuple):
+class ReviewResponse(HttpResponse, frozen=True, gc=False):
+    """200 with an AdmissionReview as JSON, or a 4xx with one line of text; and what it says, for those who record it.
+
+    `refused_user` is the writer that was named in a body which no API server sends. `incident` is BUG or
+    DEADLINE_EXCEEDED with status 500.
+    """
+
+    request: AdmissionRequest | None = None
+    verdict: Verdict | None = None
+    refused_user: str = ""
+    incident: str = ""
+
+
+class ReviewRecord(NamedTuple):
     """A response with what it answers: the request's body and headers, and the seconds since its first byte."""
 
     response: ReviewResponse
@@ -24,18 +49,26 @@ class Reviewed(NamedTuple):
     seconds: float
 
 
-class Observer(Protocol):
-    """What records each response after it was made: metrics, log, capture."""
+Observer = Callable[[ReviewRecord], None]
+"""Records each response after it was made: metrics, log, capture."""
 
-    def responded(self, review: Reviewed) -> None:
-        """A review got a response."""
 
-    def failed(self, kind: str) -> None:
-        """No verdict was reached: `kind` is bug or no-time."""
+def respond(body: bytes, policy: Policy, now: int) -> ReviewResponse:
+    """Evaluate the bytes of one review: a pure function; `now` in microseconds since 1970.
+
+    A bug raises: the caller responds with HTTP 500, so that failurePolicy decides and not we.
+    """
+    try:
+        # The kill switch must work for whatever an API server sends, so nothing but the uid is read.
+        request = identified(body) if policy.mode is Mode.OFF else decode(body)
+    except ReviewError as error:
+        return ReviewResponse(error.status, f"{error.text}\n".encode(), refused_user=error.user)
+    verdict = evaluate(request, policy, now)
+    return ReviewResponse(200, encode(verdict, request), _JSON, b"", request, verdict)
 
 
 class Reviewer:
-    """Responds to reviews, on the fast path and behind Flask, so both give the same bytes.
+    """Responds to reviews, on the hot path and behind Flask, so both give the same bytes.
 
     `policy` may be replaced at any time.
     """
@@ -45,41 +78,76 @@ class Reviewer:
         self._observers = tuple(observers)
 
     def review(self, body: bytes, query: bytes, headers: Mapping[bytes, bytes], began: float) -> HttpResponse:
-        """JSON with status 200, else one line of text.
+        """Return JSON with status 200, else one line of text; header names are in lower case.
 
         `began` is the monotonic time of the request's first byte. This never raises: a bug is a 500, so that
         failurePolicy decides. A deadline that passed before the review began is noticed at its end,
         because an evaluation is short.
         """
+        return self.record(self.evaluate(body, query, headers, began))
+
+    def evaluate(self, body: bytes, query: bytes, headers: Mapping[bytes, bytes], began: float) -> ReviewRecord:
+        """Return what `record` takes; any thread may call this."""
         try:
             problem = unsupported(headers)
             if problem:
-                response = ReviewResponse(UNSUPPORTED_MEDIA_TYPE, f"{problem}\n".encode())
+                response = ReviewResponse(415, f"{problem}\n".encode())
             else:
                 response = respond(body, self.policy, time.time_ns() // 1000)
             seconds = time.monotonic() - began
             if not problem and seconds > budget(query):
-                return self._incident("no-time", "no time left for this review", headers)
+                response = _incident(DEADLINE_EXCEEDED, "deadline exceeded", len(body))
         except Exception:  # noqa: BLE001 - whatever a bug raises, the API server gets a 500 and the log a traceback
-            return self._incident("bug", "internal error", headers, traceback=True)
-        reviewed = Reviewed(response, body, headers, seconds)
-        for observer in self._observers:
+            response, seconds = _incident(BUG, "internal error", len(body)), 0.0
+        return ReviewRecord(response, body, headers, seconds)
+
+    def record(self, record: ReviewRecord) -> HttpResponse:
+        """Show a response to the observers, and return it."""
+        for observe in self._observers:
             try:
-                observer.responded(reviewed)
+                observe(record)
             except Exception:  # noqa: BLE001 - any bug of an observer; it is logged
                 # The verdict stays: an observer must not change it.
                 LOG.exception("a verdict could not be recorded")
-        return response
+        return record.response
 
-    def _incident(
-        self, kind: str, message: str, headers: Mapping[bytes, bytes], *, traceback: bool = False
-    ) -> HttpResponse:
-        incident = uuid.uuid4().hex[:12]
-        fields = {"incident": incident, "kind": kind, "bytes": headers.get(b"content-length", b"").decode("latin-1")}
-        LOG.error(message, exc_info=traceback, extra={"fields": fields})
-        for observer in self._observers:
-            try:
-                observer.failed(kind)
-            except Exception:  # noqa: BLE001 - any bug of an observer; it is logged
-                LOG.exception("a failure could not be recorded")
-        return HttpResponse(SERVER_ERROR, f"{message}; incident {incident}\n".encode())
+
+def _incident(kind: str, message: str, size: int) -> ReviewResponse:
+    """Log an incident, with the traceback if one is being handled, and return the response that names it."""
+    incident = uuid.uuid4().hex[:12]
+    fields = {"incident": incident, "kind": kind, "bytes": size}
+    LOG.error(message, exc_info=kind == BUG, extra={"fields": fields})
+    return ReviewResponse(500, f"{message}; incident {incident}\n".encode(), incident=kind)
+
+
+def budget(query: bytes) -> float:
+    """Return the seconds for an answer, from `timeout=Ns` in the query; an invalid timeout is ignored.
+
+    The API server rounds its own time up to a whole second, so one second of it may not exist.
+    """
+    return _budget(query) if len(query) <= _MAX_CACHED_QUERY else _budget.__wrapped__(query)
+
+
+@functools.lru_cache(maxsize=64)
+def _budget(query: bytes) -> float:
+    found = _TIMEOUT.search(query)
+    granted = int(found[1]) if found else _DEFAULT_TIMEOUT
+    return max(min(granted, _MAX_TIMEOUT) - 1.0, _MIN_BUDGET)
+
+
+def unsupported(headers: Mapping[bytes, bytes]) -> str:
+    """Return why the body cannot be read as JSON in UTF-8, or ""."""
+    media = headers.get(b"content-type", b"")
+    if media == _JSON and b"content-encoding" not in headers:
+        return ""
+    coding = headers.get(b"content-encoding", b"identity").strip().lower()
+    if coding not in {b"", b"identity"}:
+        return "send the review without Content-Encoding"
+    kind, _, parameters = media.lower().partition(b";")
+    if kind.strip() != _JSON:
+        return "send the review as Content-Type: application/json"
+    for parameter in filter(None, (part.strip() for part in parameters.split(b";"))):
+        name, _, value = parameter.partition(b"=")
+        if name.strip() == b"charset" and value.strip(b' "') not in {b"utf-8", b"utf8", b"us-ascii"}:
+            return "send the review in UTF-8"
+    return ""

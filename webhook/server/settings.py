@@ -1,27 +1,56 @@
-"""Every setting of the server but the guards against clients: what an operator chooses, and gunicorn's own."""
+"""Every setting of the server: what an operator chooses, what a client may cost, and gunicorn's own."""
 
 from typing import Any, Final
 
 from msgspec import Struct
 
-from webhook.server.http.guards import Guards
-
-DEFAULT_WORKERS: Final = 2
 BACKLOG: Final = 2048
 GRACEFUL_SECONDS: Final = 20
 """From SIGTERM to the end at most: connections are drained in `Guards.drain_seconds`, usually in 3 s."""
-
 STUCK_WORKER_SECONDS: Final = 30
 """A worker whose event loop has not run for so long is replaced. A shorter pause of the machine ends none."""
 
 
+class Guards(Struct, frozen=True):
+    """Limits for clients, for each worker. Times are seconds, sizes bytes."""
+
+    handshake_seconds: float = 5
+    """From the connection to the end of the TLS handshake."""
+
+    request_seconds: float = 5
+    """From the first byte of a request to its last; a total, which dripping bytes do not extend. As long again for a
+    client to read what was written."""
+
+    keep_alive_seconds: float = 120
+    """Of silence after the handshake or a response. kube-apiserver drops idle connections after 90 s: it must be the
+    one that closes, or a request meets a connection that we are closing."""
+
+    drain_seconds: float = 3
+    """After SIGTERM, in which an idle connection still gets its next request answered."""
+
+    linger_seconds: float = 1
+    """In which a refused body is discarded, so that the client reads the refusal before the connection is reset."""
+
+    max_head: int = 64 * 1024
+    max_body: int = 20 * 1024 * 1024
+    """Two objects near etcd's limit, escaped by Go, make 19 MB. Under failurePolicy Ignore a smaller cap is a
+    bypass."""
+
+    max_bytes_in_flight: int = 64 * 1024 * 1024
+    """Of all bodies that are being read; above it a request gets 503 and Retry-After: 1."""
+
+    max_connections: int = 1024
+    """Above it the connection that has been idle longest is closed. A connection is counted after its handshake; one
+    takes 50 KiB, and 400 KiB once a large read has filled its buffers: that one counts as eight."""
+
+
 class Options(Struct, frozen=True):
-    """What an operator chooses; `""` means not set. Times are seconds."""
+    """The choices of an operator; `""` means not set. Times are seconds."""
 
     bind: str = "127.0.0.1:8443"
     tls_dir: str = "certs"
     policy: str = ""
-    workers: int = DEFAULT_WORKERS
+    workers: int = 2
     health_bind: str = "127.0.0.1:8081"
     capture: str = ""
     client_ca: str = ""
@@ -36,7 +65,7 @@ class Options(Struct, frozen=True):
 
 
 def gunicorn_settings(options: Options, memory: str) -> dict[str, Any]:
-    """Gunicorn's settings; `memory` is a directory in memory, if there is one."""
+    """Return gunicorn's settings; `memory` is a directory in memory, if there is one."""
     return {
         # First the reviews, then probes and metrics: the worker relies on this order.
         "bind": [options.bind, options.health_bind],

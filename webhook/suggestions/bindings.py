@@ -1,19 +1,92 @@
 """Bindings that would have allowed everything that was seen of leases, and nothing that looks like an attack."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from itertools import takewhile
 from typing import Final
 
 from msgspec import Struct, field
 
 from webhook.api.formats import dns_label, dns_subdomain
-from webhook.observations.observation import Act, Foreign, Item, Observation, Writer
-from webhook.rules.writer_identity import LONGEST_POD, fits_pod, host_name
-from webhook.suggestions.evidence import Extent
-from webhook.suggestions.holder_names import EVERY, templates_of
-from webhook.suggestions.lease_use import UNKNOWN, LeaseUse
-from webhook.suggestions.suspicion import READS, Suspicions
-from webhook.suggestions.writers import account_of, is_name, left_out
-from webhook.suggestions.yaml_text import comment, flow, scalar
+from webhook.inputs.items import Act, Foreign, Item, Observation, Writer
+from webhook.rules.holders import MAX_POD, POD, WILDCARDS, fits_pod, host_name
+from webhook.suggestions.evidence import READS, UNKNOWN, Coverage, LeaseUse, Suspicions, account_of, is_name, left_out
+from webhook.yaml_writer import comment, flow, scalar
+
+MOST_NAMES: Final = 8
+"""Holders that are listed one by one; of more, what they have in common is taken."""
+SHORTEST_PREFIX: Final = 3
+_STEM: Final = re.compile(r"(.+_)[0-9a-f]{4,}(?:-[0-9a-f]+)*")
+"""An identity that ends in an underscore and something random, as client-go and most others build one."""
+
+EVERY: Final = "*"
+"""The template that every holder matches: only the writer is then checked."""
+
+
+class Templates(Struct, frozen=True):
+    """Templates that cover all holders but the `unsuited`; `remarks` say what is special about them."""
+
+    templates: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    unsuited: tuple[str, ...] = ()
+
+
+def templates_of(holders: Collection[tuple[str, str | None]], pods: Collection[str]) -> Templates:
+    """The narrowest templates that a policy can say.
+
+    Args:
+        holders: (holder, pod of the writer); "" if its token names none, None if the writer is not known.
+        pods: all pods that are known to write the lease, or to run beside it.
+
+    """
+    templates: set[str] = set()
+    remarks: list[str] = []
+    others: set[str] = set()
+    for holder, pod in {*holders}:
+        template = _of_pod(holder, pods if pod is None else [pod])
+        if template:
+            templates.add(template)
+        else:
+            others.add(holder)
+    suited = {one for one in others if is_name(one) and POD not in one}
+    if any(map(_STEM.fullmatch, suited)):
+        remarks.append("what follows the underscore looks random, so any text may stand there")
+    names = {f"{found[1]}*" if (found := _STEM.fullmatch(one)) else one for one in suited}
+    if len(names) <= MOST_NAMES:
+        templates |= names
+    elif prefix := _common(suited):
+        templates.add(f"{prefix}*")
+        remarks.append(f"{len(suited)} holders do not begin with their pods; all begin with {prefix}")
+    else:
+        templates.add(EVERY)
+        remarks.append(
+            f"{len(suited)} holders have nothing in common, so {EVERY} checks the writer only: "
+            "give the elector an identity that begins with the name of its pod"
+        )
+    return Templates(tuple(sorted(templates)), tuple(remarks), tuple(sorted(others - suited)))
+
+
+def _of_pod(holder: str, pods: Container[str]) -> str:
+    """`${pod}` with what follows the pod's name, "" if the holder does not begin with a pod."""
+    for length in range(min(len(holder), MAX_POD), 0, -1):
+        pod = holder[:length]
+        if pod in pods and fits_pod(holder, pod):
+            rest = holder[length:]
+            if not rest:
+                return POD
+            if rest[0] not in WILDCARDS and is_name(rest[0]):
+                return f"{POD}{rest[0]}*"
+    return ""
+
+
+def _common(holders: Collection[str]) -> str:
+    """What all begin with, up to the last separator."""
+    pairs = zip(min(holders), max(holders), strict=False)
+    prefix = "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    while prefix and prefix[-1].isalnum():
+        prefix = prefix[:-1]
+    return prefix if len(prefix) >= SHORTEST_PREFIX else ""
+
 
 MOST_LEASES: Final = 100_000
 
@@ -29,14 +102,14 @@ class Bindings(Struct):
 
     suspicions: Suspicions
     only: tuple[str, str] | None = None
-    extent: Extent = field(default_factory=Extent)
+    coverage: Coverage = field(default_factory=Coverage)
     leases: dict[tuple[str, str], LeaseUse] = field(default_factory=dict)
     pods: dict[str, dict[str, str]] = field(default_factory=dict)
     dropped: int = 0
 
     def observe(self, item: Item) -> None:
         """Take in one item of the input."""
-        self.extent.observe(item)
+        self.coverage.observe(item)
         if isinstance(item, Foreign) and item.service_account:
             self.pods.setdefault(item.namespace, {})[item.name] = item.service_account
         if not isinstance(item, Observation) or item.kind != "Lease":
@@ -64,7 +137,7 @@ class Bindings(Struct):
             proposals.append(_Proposal(use, barred, pods, by_names.get(use.namespace, {})))
         entries = [line for one in proposals for line in one.entry()]
         remarks = [comment(text) for one in proposals for text in one.remarks()]
-        unseen = [*self.extent.blind_spots()]
+        unseen = [*self.coverage.blind_spots()]
         if self.dropped:
             unseen.append(f"{self.dropped} writes to more than {MOST_LEASES} leases")
         begin = ["apiVersion: lease-webhook/v1"]
@@ -124,7 +197,7 @@ class _Proposal:
         for user in sorted(self.use.exempt):
             yield f"{place}: {Writer(user).name} wrote it, too; bindings do not apply to it"
         for holder in self.templates.unsuited:
-            yield f"left out: holder {holder} of {place}: a policy cannot say it"
+            yield f"left out: holder {holder} of {place}: it cannot be expressed in a policy"
         yield from (f"{place}: {text}" for text in self.templates.remarks)
         if self.writers and (unseen := ", ".join(self._unseen())):
             yield f"not seen of {place}: {unseen}"
@@ -138,11 +211,11 @@ class _Proposal:
             return f"looks like an attack: {record.reasons}"
         if user in self._barred:
             return "what else it did in this namespace looks like an attack"
-        return "" if is_name(user) else "a policy cannot say this name"
+        return "" if is_name(user) else "this user name cannot be expressed in a policy"
 
     def _by_pods(self) -> Iterator[tuple[str, str]]:
         """The service accounts of the pods that the holders name: who writes is not in the input."""
-        beginnings = {one.holder[:end] for one in self._held for end in range(1, min(len(one.holder), LONGEST_POD) + 1)}
+        beginnings = {one.holder[:end] for one in self._held for end in range(1, min(len(one.holder), MAX_POD) + 1)}
         for pod in dict.fromkeys(pod for name in sorted(beginnings) for pod in self._by_names.get(name, ())):
             account = self._pods[pod]
             is_account = account_of(f"system:serviceaccount:{self.use.namespace}:{account}")

@@ -10,18 +10,28 @@ from msgspec import Struct, field
 
 from webhook.api.formats import dns_label, path_segment
 from webhook.api.request import Operation
-from webhook.observations.observation import Item, Observation
-from webhook.policy.model import OPERATIONS, Policy
-from webhook.policy.schema_types import EXEMPTIBLE
-from webhook.suggestions.evidence import Evidence, Extent
-from webhook.suggestions.suspicion import NOT_DENIED, TOOK, Suspicions, annotated, attack_of, denied_by
-from webhook.suggestions.writers import account_of, is_name, left_out
-from webhook.suggestions.yaml_text import comment, flow, scalar
+from webhook.inputs.items import Item, Observation
+from webhook.policy.model import Policy
+from webhook.policy.schema import EXEMPTIBLE, OPERATIONS
+from webhook.suggestions.evidence import (
+    NOT_DENIED,
+    TOOK,
+    Coverage,
+    Evidence,
+    Suspicions,
+    account_of,
+    annotated,
+    attack_of,
+    denied_by,
+    is_name,
+    left_out,
+)
+from webhook.yaml_writer import comment, flow, scalar
 
 MOST: Final = 100_000
 """Combinations of user, lease, rules and operation that are remembered."""
 
-OWNER: Final = "name who answers for this"
+OWNER: Final = "TODO: owner"
 
 _USER: Final = attrgetter("user")
 _OF_VERB: Final = {"create": Operation.CREATE, "delete": Operation.DELETE, "deletecollection": Operation.DELETE}
@@ -49,7 +59,7 @@ class Exemptions(Struct):
     until: date
     suspicions: Suspicions
     owner: str = OWNER
-    extent: Extent = field(default_factory=Extent)
+    coverage: Coverage = field(default_factory=Coverage)
     denials: dict[Denial, Evidence] = field(default_factory=dict)
     attackers: set[tuple[str, str]] = field(default_factory=set)
     """By user and namespace."""
@@ -58,7 +68,7 @@ class Exemptions(Struct):
 
     def observe(self, item: Item) -> None:
         """Take in one item of the input."""
-        self.extent.observe(item)
+        self.coverage.observe(item)
         if not isinstance(item, Observation):
             return
         suspicions = self.suspicions.of(item)
@@ -84,7 +94,7 @@ class Exemptions(Struct):
         lines: list[str] = []
         remarks: list[str] = []
         for user, denials in groupby(sorted(self.denials, key=_USER), key=_USER):
-            exempt: dict[tuple[str, str], Exempted] = {}
+            exempt: dict[tuple[str, str], DeniedOnLease] = {}
             for denial in denials:
                 evidence = self.denials[denial]
                 if why := self._why_not(denial):
@@ -92,12 +102,12 @@ class Exemptions(Struct):
                     what = f"{denial.operation} of {denial.namespace}/{denial.name} ({rules})"
                     remarks.append(left_out(user, what, f"{why} ({evidence.text('time')})"))
                 else:
-                    found = exempt.setdefault((denial.namespace, denial.name), Exempted())
+                    found = exempt.setdefault((denial.namespace, denial.name), DeniedOnLease())
                     found.pairs |= {(rule, denial.operation) for rule in denial.rules}
                     found.evidence.include(evidence)
             for entry in _entries(exempt):
                 lines += self._lines(user, entry)
-        unseen = [f"not seen: {text}" for text in self.extent.blind_spots()]
+        unseen = [f"not seen: {text}" for text in self.coverage.blind_spots()]
         if self.dropped:
             unseen.append(f"not seen: {self.dropped} denials beyond {MOST} combinations")
         begin = ["apiVersion: lease-webhook/v1", "exempt:" if lines else "exempt: []"]
@@ -114,7 +124,7 @@ class Exemptions(Struct):
         if (denial.user, denial.namespace) in self.attackers:
             return "what else it did in this namespace looks like an attack"
         if not is_name(denial.user):
-            return "a policy cannot say the name of this user"
+            return "this user name cannot be expressed in a policy"
         if dns_label(denial.namespace) or path_segment(denial.name) or not is_name(denial.name):
             return "no object can have this name"
         return ""
@@ -133,7 +143,7 @@ class Exemptions(Struct):
         yield f"  until: {self.until.isoformat()}"
 
 
-class Exempted(Struct):
+class DeniedOnLease(Struct):
     """What one user was denied on one lease: (rule, operation)."""
 
     pairs: set[tuple[str, Operation]] = field(default_factory=set)
@@ -150,7 +160,7 @@ class Entry(Struct):
     evidence: Evidence = field(default_factory=Evidence)
 
 
-def _entries(exempt: dict[tuple[str, str], Exempted]) -> list[Entry]:
+def _entries(exempt: dict[tuple[str, str], DeniedOnLease]) -> list[Entry]:
     """Entries that together exempt from exactly what was denied."""
     entries: dict[tuple[str, tuple[str, ...], tuple[Operation, ...]], Entry] = {}
     for (namespace, name), found in sorted(exempt.items(), key=lambda one: one[0]):

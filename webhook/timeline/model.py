@@ -121,6 +121,8 @@ class Lane(Struct, frozen=True, gc=False):
     ticks: Ticks = Ticks()
     marks: tuple[Mark, ...] = ()
     candidates: tuple["Lane", ...] = ()
+    is_moment: bool = False
+    """Only lists have shown it: nothing is known of what happened before."""
 
 
 class Timeline(Struct, frozen=True):

@@ -5,9 +5,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.explanation.leader_time import range_without_leader
+from webhook.api.times import SECOND
 from webhook.explanation.words import clock, count, length, name
-from webhook.rules.times import SECOND
 from webhook.timeline.model import Lane, MarkKind, Span, SpanKind
 
 UNLED: Final = frozenset({SpanKind.OVERDUE, SpanKind.LEADERLESS})
@@ -20,7 +19,7 @@ class Gap(Struct, frozen=True, gc=False):
 
     It begins with the last renewal before the lease expired, as its holder may have died right after, or with the
     release or deletion. `deleted` says that it was deleted then, and `expired` that its holder did not renew in time.
-    `least` and `most` are microseconds without a leader: they differ if a last renewal was seen and nothing after it.
+    `is_bound`: its length is a bound, as a holder that was cut off went on as the leader for a while.
     `holder` led before, "" if that is unknown. `next_holder` is "" and `ends` the end of the timeline if it lasts until
     then.
     """
@@ -32,8 +31,7 @@ class Gap(Struct, frozen=True, gc=False):
     next_holder: str = ""
     is_open: bool = False
     deleted: bool = False
-    least: int = 0
-    most: int = 0
+    is_bound: bool = False
 
     @property
     def length(self) -> int:
@@ -42,12 +40,8 @@ class Gap(Struct, frozen=True, gc=False):
 
     @property
     def in_words(self) -> str:
-        """How long no one led: a range, as most clients go on for a while after their last renewal."""
-        if self.least == self.most:
-            return length(self.most)
-        if not self.least:
-            return f"up to {length(self.most)}"
-        return f"{length(self.least)} to {length(self.most)}"
+        """How long no one led."""
+        return f"up to {length(self.length)}" if self.is_bound else length(self.length)
 
 
 def gaps(lane: Lane, until: int) -> tuple[Gap, ...]:
@@ -85,7 +79,8 @@ def summary(lane: Lane, until: int) -> str:
     if gap:
         sentences.append(_in_words(gap, until))
     elif len(sentences) == 1:
-        sentences.append("It always had a leader.")
+        is_moment = "The input shows one moment only, not what happened before."
+        sentences.append(is_moment if lane.is_moment else "It always had a leader.")
     return " ".join(sentences)
 
 
@@ -99,12 +94,8 @@ def _gap(lane: Lane, before: Span | None, first: Span, last: Span, until: int, a
     following = lane.spans[after] if after < len(lane.spans) else None
     next_holder = following.holder if following else ""
     ends = following.begins if following else max(begins, until if last.ends is None else last.ends)
-    least = most = ends - begins
-    if expired and begins < first.begins:
-        again = bool(holder) and next_holder == holder
-        least, most = range_without_leader(most, lane.duration_seconds, renewed_again=again)
     is_open = following is None and last.ends is None
-    return Gap(begins, ends, holder, expired, next_holder, is_open, deleted, least, most)
+    return Gap(begins, ends, holder, expired, next_holder, is_open, deleted, expired and begins < first.begins)
 
 
 def _last_renewal(lane: Lane, at: int, since: int) -> int:

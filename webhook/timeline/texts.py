@@ -1,34 +1,34 @@
-"""The texts of marks and lanes: text from a cluster, truncated, with everything invisible escaped."""
+"""The texts of marks: text from a cluster, truncated, with everything invisible escaped; and marks of answers."""
 
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from webhook.api.objects import LeaseCandidateSpec, LeaseSpec
-from webhook.api.text import cut, escape, quote
+from webhook.api.text import escape, truncate
 from webhook.explanation.words import length, writer
-from webhook.history.tenure import Tenure
-from webhook.observations.observation import Answer, Writer
+from webhook.history.events import SLOW, Tenure
+from webhook.inputs.items import Answer, Observation, Writer
+from webhook.rules.registry import RULES
+from webhook.timeline.model import Mark, MarkKind
 
-LONGEST_NAME: Final = 256
-LONGEST_TEXT: Final = 4000
+MAX_NAME: Final = 256
+MAX_TEXT: Final = 4000
 """Characters of a mark; a denial may have 12 KB."""
-_MOST_WRITERS: Final = 3
-_LONGEST_FIELD: Final = 60
-
-_LEASE_FIELDS: Final = ("lease_duration_seconds", "lease_transitions", "strategy", "preferred_holder")
-_CANDIDATE_FIELDS: Final = ("lease_name", "binary_version", "emulation_version", "strategy", "preferred_strategies")
-
-_NOTHING: Final[tuple[object, ...]] = (None, "", [])
-"""An API server stores all of them as nothing."""
+_MAX_WRITERS: Final = 3
+_MODES: Final = re.compile(r"[a-z0-9-]{1,80}=[a-z]{1,10}(?:,[a-z0-9-]{1,80}=[a-z]{1,10})*+")
+"""The annotation `rules` of lease-webhook; an API server puts the name of the webhook in front of its key."""
+_NOT_COUNTED: Final = frozenset({404, 409, 410})
+"""Conflicts and absent objects are how electors race."""
 
 
 def shown(text: str) -> str:
     """A name as it is drawn and searched for."""
-    return escape(cut(text, LONGEST_NAME))
+    return escape(truncate(text, MAX_NAME))
 
 
 def sentence(text: str) -> str:
     """The text of a mark."""
-    return escape(cut(text, LONGEST_TEXT))
+    return escape(truncate(text, MAX_TEXT))
 
 
 def by(one: Writer | None) -> str:
@@ -43,21 +43,10 @@ def writer_name(one: Writer | None) -> str:
 
 def writers_of(tenure: Tenure) -> str:
     """Who wrote as the holder; several only if several did."""
-    return shown(" and ".join(writer(one) for one in tenure.writers[-_MOST_WRITERS:]))
+    return shown(" and ".join(writer(one) for one in tenure.writers[-_MAX_WRITERS:]))
 
 
-def changed_fields(old: LeaseSpec | LeaseCandidateSpec, new: LeaseSpec | LeaseCandidateSpec) -> str:
-    """`leaseTransitions 3 -> 2147483647`: the fields that are changed beside the times and the holder; or ""."""
-    fields = _LEASE_FIELDS if isinstance(new, LeaseSpec) else _CANDIDATE_FIELDS
-    pairs = ((field, getattr(old, field, None), getattr(new, field, None)) for field in fields)
-    return ", ".join(
-        f"{_camel(field)} {_value(before)} -> {_value(after)}"
-        for field, before, after in pairs
-        if before != after and not (before in _NOTHING and after in _NOTHING)
-    )
-
-
-def refused(answer: Answer, writer: Writer | None) -> str:
+def _refused(answer: Answer, writer: Writer | None) -> str:
     """What the API server answered to a write that was not stored."""
     said = f": {answer.message}" if answer.message else ""
     took = f" after {length(answer.took)}" if answer.took >= 1_000_000 else ""
@@ -65,10 +54,48 @@ def refused(answer: Answer, writer: Writer | None) -> str:
     return sentence(f"a write{by(writer)} was answered{code}{took}{said}")
 
 
-def _value(value: object) -> str:
-    return "absent" if value is None else cut(quote(value), _LONGEST_FIELD)
+def marks_of_answer(seen: Observation, at: int, holder: str) -> Iterator[Mark]:
+    """The marks of one write.
+
+    Args:
+        seen: what was written, and how the API server answered.
+        at: when, in microseconds since 1970.
+        holder: who held the lease.
+
+    """
+    answer = seen.answer
+    if answer is None:
+        return
+    dry = " (dry run)" if seen.is_dry_run else ""
+    if not answer.is_stored:
+        if answer.code not in _NOT_COUNTED:
+            kind = MarkKind.FAILED if answer.code == 429 or answer.code >= 500 else MarkKind.DENIED
+            yield Mark(kind, at, _refused(answer, seen.writer) + dry, holder, writer_name(seen.writer))
+        return
+    if answer.took > SLOW:
+        text = f"the API server took {length(answer.took)} to answer a write{by(seen.writer)}{dry}"
+        yield Mark(MarkKind.SLOW, at, sentence(text), holder, writer_name(seen.writer))
+    modes = _annotated(answer.annotations, "/rules")
+    would_deny = _annotated(answer.annotations, "/would-deny")
+    warned = [one.partition("=")[0] for one in modes if one.endswith("=warn")]
+    event = ", ".join(_annotated(answer.annotations, "/event")) or "write"
+    if would_deny:
+        text = f"lease-webhook admitted this {event}{by(seen.writer)}, and would deny it by {_said(would_deny)}{dry}"
+        yield Mark(MarkKind.WOULD_DENY, at, sentence(text), holder, writer_name(seen.writer))
+    elif warned:
+        text = f"lease-webhook warned about this {event}{by(seen.writer)}: {_said(warned)}{dry}"
+        yield Mark(MarkKind.WARNED, at, sentence(text), holder, writer_name(seen.writer))
 
 
-def _camel(field: str) -> str:
-    first, *rest = field.split("_")
-    return first + "".join(word.capitalize() for word in rest)
+def _annotated(annotations: Mapping[str, str], suffix: str) -> list[str]:
+    """The values of all annotations of lease-webhook that end so, each once."""
+    ours = {
+        key.rpartition("/")[0] for key, text in annotations.items() if key.endswith("/rules") and _MODES.fullmatch(text)
+    }
+    found = (annotations.get(webhook + suffix, "") for webhook in sorted(ours))
+    return list(dict.fromkeys(part for text in found for part in text.split(",") if part))
+
+
+def _said(rules: Iterable[str]) -> str:
+    """The names of rules with what they say, as far as they are known."""
+    return "; ".join(f"{name} ({RULES[name].summary.rstrip('.')})" if name in RULES else name for name in rules)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.policy.files import ENTRY, UPDATE, policy
-from webhook.api.user import UserInfo
+from webhook.api.request import UserInfo
 
 RULE = "takeover-before-expiry"
 DAY = 86_400 * 1_000_000

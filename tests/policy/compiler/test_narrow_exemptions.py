@@ -11,16 +11,15 @@ from hypothesis import strategies as st
 
 from tests.policy.files import CREATE, DELETE, ENTRY, UPDATE, policy
 from tests.recordings import Recording, recordings
-from webhook.api.request import Operation
+from webhook.api.request import Operation, UserInfo
 from webhook.api.review import decode
-from webhook.api.user import UserInfo
 from webhook.evaluate import evaluate
-from webhook.policy.convert import why_never_exempt
-from webhook.policy.model import FOREVER, Policy
-from webhook.policy.schema_types import EXEMPTIBLE, RULE_IDS
-from webhook.rules import glob
+from webhook.policy.document import why_never_exempt
+from webhook.policy.model import Policy
+from webhook.policy.schema import EXEMPTIBLE, FOREVER, RULE_IDS
+from webhook.rules import holders
 from webhook.rules.registry import RULES
-from webhook.verdict.model import Verdict
+from webhook.verdict import Verdict
 
 ALL_RULES = frozenset(EXEMPTIBLE)
 TAKEOVER, PING = "takeover-before-expiry", "ping-time-writer"
@@ -152,7 +151,7 @@ def concerns(entry: dict[str, Any], user: UserInfo, namespace: str, name: str, o
 
 
 def covers(globs: list[str] | None, text: str) -> bool:
-    return not globs or any(glob.matches(pattern, text) for pattern in globs)
+    return not globs or any(holders.matches(pattern, text) for pattern in globs)
 
 
 STRICT = policy(preset="strict")

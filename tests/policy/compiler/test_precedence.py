@@ -7,7 +7,7 @@ import pytest
 from tests.policy.files import CREATE, DELETE, UPDATE, policy
 from webhook.api.request import Operation
 from webhook.rules.limits import DEFAULT_LIMITS
-from webhook.rules.mode import Mode
+from webhook.rules.rule import Mode
 
 RULE = "takeover-before-expiry"
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.policy.files import policy, text
 from webhook.policy.error import PolicyError
-from webhook.policy.fences.model import Fence
+from webhook.policy.fences import Fence
 from webhook.policy.parse import parse
 
 FENCE: dict[str, Any] = {

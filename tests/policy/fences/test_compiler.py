@@ -7,10 +7,7 @@ import pytest
 from tests.policy.fences.made import FENCE, fence, refusal
 from tests.policy.files import policy
 from webhook.policy.error import PolicyError
-from webhook.policy.fences.compiler import MOST_FENCES
-from webhook.policy.fences.holder_template import HolderTemplate
-from webhook.policy.fences.model import Fence
-from webhook.policy.fences.resource import FencedResource
+from webhook.policy.fences import MAX_FENCES, Fence, FencedResource, HolderTemplate
 from webhook.policy.parse import parse
 
 
@@ -100,6 +97,6 @@ def test_a_name_stands_once() -> None:
 
 
 def test_fences_are_bounded() -> None:
-    many = [{**FENCE, "name": f"f{number}"} for number in range(MOST_FENCES + 1)]
+    many = [{**FENCE, "name": f"f{number}"} for number in range(MAX_FENCES + 1)]
     with pytest.raises(PolicyError, match="fences: must have at most 256 entries"):
         policy(fences=many)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.policy.fences.made import FENCE, fence
 from tests.policy.files import policy
-from webhook.policy.fences.lint import overlaps
+from webhook.policy.fences import overlaps
 from webhook.policy.lint import notes
 
 NODE = {"lease": "shop/other", "holder": ["${node}_*"], "mode": "warn", "name": "other"}

@@ -7,10 +7,10 @@ import pytest
 
 from tests.factories import NOW, Document, Tweak, drop, make_candidate, put, to_bytes
 from webhook.api.objects import LeaseCandidate
-from webhook.policy.presets import preset
-from webhook.rules.election.candidate_strategy_conflict import ALPHA, ID, candidates_agree_on_a_strategy
-from webhook.rules.finding import Finding
+from webhook.policy.document import preset
+from webhook.rules.election.candidates import ALPHA, CONFLICT, candidates_agree_on_a_strategy
 from webhook.rules.registry import RULES
+from webhook.rules.rule import Finding
 
 MINUTE = 60 * 1_000_000
 OLDEST = "OldestEmulationVersion"
@@ -142,5 +142,5 @@ def test_live_for_half_an_hour(now: int, findings: int) -> None:
 
 
 def test_it_is_evaluated_on_no_single_write() -> None:
-    assert ID not in RULES
+    assert CONFLICT not in RULES
     assert preset("strict").rules.candidate_strategy_conflict.mode == "audit"

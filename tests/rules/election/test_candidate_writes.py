@@ -19,14 +19,20 @@ from tests.rules.findings import (
     SECOND,
     WARN,
     at,
+    by_service_account,
+    by_user,
     candidate_updated,
     said,
 )
+from webhook.rules.holders import Binding
 
 RENEW = "spec.renewTime"
 
 PING = "spec.pingTime"
 
+ELSEWHERE = by_service_account("guest", "intruder")
+LISTED = Binding(service_accounts=frozenset({("guest", "intruder")}), holders=("*",))
+CHANGED = put("spec.binaryVersion", "1.99.0")
 PINGED = put(PING, "2025-11-20T12:00:00.000000Z")
 
 
@@ -134,3 +140,22 @@ def test_a_candidates_time_ahead_that_is_not_new_is_kept() -> None:
         said("candidate-renew-time-in-future", candidate_updated(put("spec.binaryVersion", "1.37.0"), drop(RENEW)))
         == set()
     )
+
+
+@pytest.mark.parametrize(
+    ("review", "binding", "speaks"),
+    [
+        pytest.param(make_review(ELSEWHERE, new=make_candidate()), None, True, id="of another namespace, on CREATE"),
+        pytest.param(
+            make_review(ELSEWHERE, old=make_candidate(), new=make_candidate(CHANGED)), None, True, id="UPDATE"
+        ),
+        pytest.param(make_review(ELSEWHERE, old=make_candidate()), None, False, id="DELETE"),
+        pytest.param(make_review(ELSEWHERE, new=make_candidate()), Binding(), True, id="of a bound lease"),
+        pytest.param(make_review(ELSEWHERE, new=make_candidate()), LISTED, False, id="by a bound writer"),
+        pytest.param(make_review(by_service_account("shop", "x"), new=make_candidate()), None, False, id="of its own"),
+        pytest.param(make_review(by_user("dev"), new=make_candidate()), None, False, id="a user"),
+    ],
+)
+def test_a_candidate_by_a_service_account(review: Document, binding: Binding | None, speaks: bool) -> None:
+    expected = {(FORBIDDEN, "spec.leaseName", DENY)} if speaks else set()
+    assert said("candidate-across-namespaces", review, binding=binding) == expected

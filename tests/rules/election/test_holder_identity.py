@@ -30,6 +30,7 @@ HOLDER_FIELD = "spec.holderIdentity"
         pytest.param("a" * 4097, DENY, id="4097 bytes"),
         pytest.param("a\nb", DENY, id="a newline"),
         pytest.param("a\x1b[2Jb", DENY, id="an escape"),
+        pytest.param("a\ufffd", DENY, id="what the API server puts for bytes that are not UTF-8"),
         pytest.param("a\u202eb", WARN, id="right to left"),
         pytest.param("a\u200bb", WARN, id="zero width"),
         pytest.param("a\u2028b", WARN, id="a line separator"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.factories import Document, drop, make_lease, make_review, put
+from tests.factories import Document, Tweak, changed, drop, make_candidate, make_lease, make_review, put
 from tests.rules.findings import (
     DENY,
     FORBIDDEN,
@@ -15,7 +15,7 @@ from tests.rules.findings import (
     update,
     written,
 )
-from webhook.rules.binding import Binding
+from webhook.rules.holders import Binding
 
 POD = "checkout-6d5f9c-x2x8p"
 BOUND = Binding(
@@ -84,3 +84,34 @@ def test_a_template_without_a_pod_is_a_refusal_even_for_a_writer_without_one() -
     assert said("identity-binding", update(take(RIVAL), review=[by_user("ci")]), binding=named) == {
         (FORBIDDEN, "spec.holderIdentity", DENY)
     }
+
+
+def candidate(*tweaks: Tweak, by: Tweak, name: str = f"{POD}_1") -> Document:
+    """The UPDATE of a candidate of this name."""
+    old = make_candidate(put("metadata.name", name))
+    return make_review(by, old=old, new=changed(old, *tweaks))
+
+
+RENEWED = put("spec.renewTime", "2025-11-20T12:00:02.000000Z")
+INTRUDER = by_service_account("guest", "checkout", POD)
+
+
+@pytest.mark.parametrize(
+    ("review", "tier"),
+    [
+        pytest.param(candidate(RENEWED, by=OWN), None, id="a renewal by the bound writer"),
+        pytest.param(candidate(RENEWED, by=INTRUDER), DENY, id="a renewal by another writer"),
+        pytest.param(candidate(RENEWED, by=PODLESS), WARN, id="no pod name to compare with"),
+        pytest.param(candidate(RENEWED, by=OWN, name="mallory"), DENY, id="another name"),
+        pytest.param(candidate(put("metadata.labels.a", "1"), by=INTRUDER), None, id="a label by everyone"),
+        pytest.param(make_review(INTRUDER, new=make_candidate()), DENY, id="CREATE by another writer"),
+        pytest.param(make_review(PODLESS, old=make_candidate()), None, id="DELETE by the bound writer"),
+        pytest.param(make_review(INTRUDER, old=make_candidate()), DENY, id="DELETE by another writer"),
+        pytest.param(
+            make_review(by_user("system:kube-controller-manager"), old=make_candidate()), None, id="DELETE by a cleaner"
+        ),
+    ],
+)
+def test_candidates_of_a_bound_lease(review: Document, tier: object) -> None:
+    expected = {(FORBIDDEN, "spec.leaseName", tier)} if tier else set()
+    assert said("identity-binding", review, binding=BOUND) == expected

@@ -13,7 +13,7 @@ from tests.rules.findings import (
     said,
     update,
 )
-from webhook.rules.binding import Binding
+from webhook.rules.holders import Binding
 
 RULE = "owner-reference-added"
 DENIED = {(FORBIDDEN, "metadata.ownerReferences", DENY)}
@@ -85,3 +85,5 @@ def test_the_writers_of_a_binding_are_free() -> None:
     binding = Binding(service_accounts=frozenset({("shop", "checkout")}))
     assert said(RULE, update(owned(OWNER)), now=NOW, binding=binding) == set()
     assert said(RULE, update(owned(OWNER), review=[INTRUDER]), binding=binding) == DENIED
+    never_held = update(owned(OWNER), old=[UNHELD, drop("spec.renewTime")], review=[INTRUDER])
+    assert said(RULE, never_held, binding=binding) == DENIED

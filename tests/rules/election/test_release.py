@@ -46,6 +46,12 @@ def release(*tweaks: Tweak, at: str = "2025-11-20T12:00:04Z", by: Tweak) -> Docu
             True,
             id="by a pod of another namespace that bears the holder's name",
         ),
+        pytest.param(
+            release(by=by_service_account("shop", "checkout", POD.rpartition("-")[0])),
+            True,
+            False,
+            id="by a pod whose name begins the holder's",
+        ),
         pytest.param(release(by=by_user("dev")), False, False, id="by a user"),
         pytest.param(
             release(by=by_service_account("guest", "intruder", "x-1"), at="2025-11-20T12:00:15Z"),

@@ -242,6 +242,7 @@ HONEST_UPDATES = {
     ),
     "the first apply of a lease that nobody ever renewed": update(
         put("spec", {}),
+        put("metadata.labels.tier", "1"),
         put(ENTRIES, [owner_of("f:metadata", "f:labels", "f:tier") | {"operation": "Apply"}]),
         old=[put("spec", {}), drop(ENTRIES)],
     ),
@@ -337,6 +338,9 @@ def created(*tweaks: Tweak) -> Document:
         pytest.param(created(add(depth(33))), id="(b) 33 levels"),
         pytest.param(created(add(entry(fieldsV1=NESTED))), id="(c) an owner of something below renewTime"),
         pytest.param(created(drop(ENTRIES)), id="(k) no entries"),
+        pytest.param(
+            created(add(depth(33)), put("metadata.resourceVersion", "5")), id="(b) a PUT of a name that does not exist"
+        ),
         *(
             pytest.param(created(drop(ENTRIES), put("metadata.resourceVersion", text)), id=f"(k) of version {text!r}")
             for text in ("", "0", "00", "x", "-1", "1e3", "\u0661", "9" * 20)
@@ -361,8 +365,8 @@ def test_created_with_entries_that_no_api_server_makes(review: Document) -> None
             created(drop(ENTRIES), put("metadata.creationTimestamp", AN_HOUR_AGO)), id="a copy of a stored object"
         ),
         pytest.param(
-            make_review(new=make_lease(put(f"{ENTRIES}[0].manager", "ancient-changes"))),
-            id="a stored object, checked as if it were created",
+            make_review(drop("request.userInfo"), new=make_lease(put(f"{ENTRIES}[0].manager", "ancient-changes"))),
+            id="a manifest of a stored object, checked as if it were created",
         ),
     ],
 )

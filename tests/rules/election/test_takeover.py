@@ -19,7 +19,7 @@ from tests.rules.findings import (
     update,
     written,
 )
-from webhook.rules.events import Event
+from webhook.rules.change import Event
 
 HOLDER = "spec.holderIdentity"
 DENIED = {(FORBIDDEN, HOLDER, DENY)}
@@ -60,7 +60,7 @@ def taken(at: str, **changes: object) -> Document:
         ),
         pytest.param(
             taken("2025-11-20T12:00:04Z", old=[put("spec.renewTime", "-0001-12-31T23:00:00.000000Z")]),
-            Event.TAKEOVER,
+            Event.STEAL,
             id="of a renewTime before year 0",
         ),
         pytest.param(

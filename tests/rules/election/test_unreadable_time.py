@@ -1,6 +1,8 @@
 """Times that no client can decode: refused when written, never when already there."""
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from tests.factories import (
     Document,
@@ -11,10 +13,12 @@ from tests.factories import (
     put,
 )
 from tests.rules.findings import DENY, INVALID, candidate_updated, said, update, written
+from webhook.api import times
 
 AFTER_9999 = "10000-01-01T00:59:59.999999Z"
 BEFORE_0 = "-0001-12-31T23:00:00.000000Z"
 RENEW, ACQUIRE, PING = "spec.renewTime", "spec.acquireTime", "spec.pingTime"
+YEAR_20000 = "20000-01-01T00:00:00Z"
 ENTRY = "metadata.managedFields[0].time"
 
 
@@ -31,6 +35,13 @@ ENTRY = "metadata.managedFields[0].time"
         pytest.param(
             update(put(RENEW, AFTER_9999), old=[put(RENEW, BEFORE_0)]), RENEW, id="one unreadable time for another"
         ),
+        pytest.param(update(put(ENTRY, YEAR_20000)), ENTRY, id="an entry of year 20000"),
+        pytest.param(make_review(new=make_lease(put(ENTRY, YEAR_20000))), ENTRY, id="an entry of year 20000 on CREATE"),
+        pytest.param(candidate_updated(put(ENTRY, YEAR_20000)), ENTRY, id="an entry of year 20000 of a candidate"),
+        pytest.param(update(put(ENTRY, "-0400-01-01T00:00:00Z")), ENTRY, id="an entry of year -400"),
+        pytest.param(update(put(ENTRY, "9999-12-31T23:59:59-01:00")), ENTRY, id="an entry of year 10000 by its offset"),
+        pytest.param(update(put(ENTRY, "noise")), ENTRY, id="an entry's time that is no time at all"),
+        pytest.param(update(put(ENTRY, "2025-11-20T12:00:0xZ")), ENTRY, id="noise as long as a time"),
         pytest.param(
             update(put(ENTRY, "10000-01-01T00:59:59Z")), ENTRY, id="an entry time, in a write that changes nothing else"
         ),
@@ -75,7 +86,12 @@ def test_unreadable(review: Document, field: str) -> None:
             ),
             id="an entry that was there, renamed",
         ),
-        pytest.param(update(put(ENTRY, "noise")), id="an entry's time that is no time at all"),
+        pytest.param(update(put(ENTRY, None)), id="an entry without a time"),
+        pytest.param(update(put(ENTRY, "0001-01-01T00:00:00Z")), id="an entry with the zero time"),
+        pytest.param(
+            update(put("metadata.labels.a", "1"), old=[put(ENTRY, YEAR_20000)]),
+            id="an entry of year 20000 that was there",
+        ),
         pytest.param(candidate_updated(put(PING, None)), id="no pingTime"),
     ],
 )
@@ -83,15 +99,25 @@ def test_silent(review: Document) -> None:
     assert said("time-unreadable", review) == set()
 
 
-ENTRIES = "metadata.managedFields"
-
-
-TIME = f"{ENTRIES}[0].time"
-
-
-LABEL = put("metadata.labels.tier", "1")
-
-
-def test_an_entry_time_that_is_unreadable() -> None:
-    review = update(LABEL, put(TIME, "10000-01-01T00:00:00Z"))
-    assert said("time-unreadable", review) == {(INVALID, TIME, DENY)}
+@given(st.integers(-(2**63), 2**63 - 1))
+@example(0)
+@example(-62_135_596_800)
+@example(253_402_300_799)
+@example(253_402_300_800)
+@example(-62_167_219_200)
+@example(-62_167_219_201)
+@example(2**63 - 1)
+@example(-(2**63))
+def test_any_seconds_of_protobuf_are_readable_or_refused(seconds: int) -> None:
+    """`time.Unix` of Go counts from year 1 in 64 bits, and goes round."""
+    since_year_1 = (seconds + 62_135_596_800 + 2**63) % 2**64 - 2**63
+    micros = (since_year_1 - 62_135_596_800) * 1_000_000
+    is_readable = times.FIRST_READABLE <= micros < times.AFTER_LAST_READABLE
+    for field, text in ((RENEW, times.canonical(micros)), (ENTRY, times.canonical_seconds(micros))):
+        written_by = (
+            update(put(field, text)),
+            candidate_updated(put(field, text)),
+            make_review(new=make_lease(put(field, text))),
+        )
+        for review in written_by:
+            assert bool(said("time-unreadable", review)) is not is_readable

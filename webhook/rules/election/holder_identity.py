@@ -1,31 +1,45 @@
-"""holderIdentity of a Lease: its form, and whether it names the pod of its writer."""
+"""holderIdentity of a Lease: its form, whether it names the pod of its writer, and identity bindings.
+
+Only what a person wrote down in a binding distinguishes a holder from an impostor.
+"""
 
 import unicodedata
 from collections.abc import Iterable
 from typing import Final
 
 from webhook.api.field import forbidden, invalid
+from webhook.api.request import UserInfo
 from webhook.api.text import quote
-from webhook.rules.change import LeaseChange
-from webhook.rules.events import Event
-from webhook.rules.finding import NOTHING, Finding
-from webhook.rules.mode import Mode
-from webhook.rules.rule import LEASES, NOT_A_RENEWAL, WRITES, Rule
-from webhook.rules.statement import Statement
-from webhook.rules.writer_identity import fits_pod
+from webhook.rules.change import CLEANUP_CONTROLLERS, CandidateChange, Event, LeaseChange
+from webhook.rules.holders import POD, Binding, fits_pod, holder_matches
+from webhook.rules.rule import (
+    ANY_OPERATION,
+    BOTH,
+    LEASES,
+    NO_FINDINGS,
+    NOT_A_RENEWAL,
+    TOUCHED,
+    WRITES,
+    Attack,
+    Finding,
+    Mode,
+    Rule,
+    Statement,
+)
 
 _FIELD: Final = "spec.holderIdentity"
+_REPLACEMENT: Final = "\ufffd"
 _INVISIBLE: Final = frozenset({"Cf", "Zl", "Zp"})
 
 
 def holder_identity_is_readable(change: LeaseChange) -> Iterable[Finding]:
-    """spec.holderIdentity must be short, printable text.
+    """spec.holderIdentity must be short, printable text in UTF-8.
 
     It is shown in every `kubectl get lease` and copied into every log; the API server accepts megabytes of any text.
     """
     holder = change.new_holder
     if holder == change.old_holder or not holder:
-        return NOTHING
+        return NO_FINDINGS
     limits = change.limits.holder_identity_shape
     size = len(holder.encode())
     if size > limits.deny_above_bytes:
@@ -34,13 +48,17 @@ def holder_identity_is_readable(change: LeaseChange) -> Iterable[Finding]:
     if "Cc" in categories:
         happened = Statement("holder {0} has control characters, which break terminals and logs", (holder,))
         return (Finding(invalid(_FIELD, holder, "must not contain control characters"), happened=happened),)
+    if _REPLACEMENT in holder:
+        happened = Statement("holder {0} was not UTF-8: other holders look the same in a review", (holder,))
+        detail = "must be UTF-8, and must not contain U+FFFD, by which the API server replaces what is not"
+        return (Finding(invalid(_FIELD, holder, detail), happened=happened),)
     if categories & _INVISIBLE:
         detail = "must not contain bidirectional or invisible characters"
         happened = Statement("holder {0} has invisible characters: it may look like another holder", (holder,))
         return (Finding(invalid(_FIELD, holder, detail), tier=Mode.WARN, happened=happened),)
     if size > limits.warn_above_bytes:
         return (_too_long(holder, size, limits.warn_above_bytes, Mode.WARN),)
-    return NOTHING
+    return NO_FINDINGS
 
 
 def _too_long(holder: str, size: int, limit: int, tier: Mode) -> Finding:
@@ -58,7 +76,7 @@ def holder_identity_names_its_writer(change: LeaseChange) -> Iterable[Finding]:
     """
     pod = change.user.pod_name
     if not pod or not change.new_holder or fits_pod(change.new_holder, pod):
-        return NOTHING
+        return NO_FINDINGS
     detail = (
         f"holder {quote(change.new_holder)} must begin with the name of the writing pod, {quote(pod)}; "
         "set the elector's identity to the pod name, or lower the mode of this rule"
@@ -70,7 +88,7 @@ def holder_identity_names_its_writer(change: LeaseChange) -> Iterable[Finding]:
     return (Finding(forbidden(_FIELD, detail), happened=happened),)
 
 
-RULES = (
+_SHAPE_RULES = (
     Rule(
         id="holder-identity-shape",
         check=holder_identity_is_readable,
@@ -78,6 +96,11 @@ RULES = (
         operations=WRITES,
         events=NOT_A_RENEWAL,
         source="ours: the API server checks neither length nor characters",
+        why="The identity is shown in every `kubectl get lease` and copied into every log; the API server accepts "
+        "megabytes of any text.",
+        who="No known elector; for example, identities read from a file together with the newline at its end.",
+        fix="Use the pod's name, an underscore and a UUID; trim the value.",
+        stored="give the elector a short identity of printable characters, such as the pod's name",
     ),
     Rule(
         id="holder-identity-mismatch",
@@ -89,5 +112,85 @@ RULES = (
         standard=Mode.AUDIT,
         strict=Mode.WARN,
         source="ours: kube-vip, kwok and host-network pods use other identities, so never a denial by default",
+        why="An identity that begins with the pod's name can be traced to the pod that wrote it.",
+        who="kube-vip, kwok, and pods on the host network, whose host name is the node's.",
+        fix="Set the elector's identity from the pod's name (downward API), or turn the rule off for those leases.",
+    ),
+)
+
+
+_ASK: Final = "ask the operators of lease-webhook"
+
+
+def bound_lease_is_written_by_its_writers(change: LeaseChange | CandidateChange) -> Iterable[Finding]:
+    """A lease that the policy binds may be written only by a bound writer, under a holder identity that matches.
+
+    An empty new holder matches, so that a bound writer may release. On DELETE, and on an UPDATE that removes the last
+    finalizer of a deleted lease, only the writer counts, and the garbage collector and the namespace controller are
+    exempt. Writes that do not change spec are not evaluated. The same holds for LeaseCandidates that name the lease:
+    the API server makes one of them the holder, under the candidate's name.
+    """
+    binding = change.binding
+    if binding is None:
+        return NO_FINDINGS
+    user = change.user
+    deleted = change.event is Event.DELETE
+    if deleted and user.username in CLEANUP_CONTROLLERS:
+        return NO_FINDINGS
+    is_lease = isinstance(change, LeaseChange)
+    field, what = (_FIELD, "lease") if is_lease else ("spec.leaseName", "candidate of lease")
+    if not binding.lists(user):
+        detail = (
+            f"only the writers bound in the webhook's policy may write this {'' if is_lease else 'candidate and its '}"
+            f"lease, and {quote(user.username)} is not one of them; {_ASK}"
+        )
+        did = "deleted" if deleted else "wrote"
+        lease = f"{change.request.namespace}/{change.request.lease_name}"
+        happened = Statement(
+            f"{{0}} {did} {what} {{1}}, which the policy binds to other writers", (user.username, lease)
+        )
+        return (Finding(forbidden(field, detail), happened=happened),)
+    holder = change.new_holder if isinstance(change, LeaseChange) else change.request.name
+    if deleted or not holder:
+        return NO_FINDINGS
+    return _holder_findings(field, holder, user, binding)
+
+
+def _holder_findings(field: str, holder: str, user: UserInfo, binding: Binding) -> Iterable[Finding]:
+    pod = user.pod_name
+    if any(holder_matches(template, holder, pod) for template in binding.holders):
+        return NO_FINDINGS
+    templates = ", ".join(quote(template) for template in binding.holders)
+    if pod or not any(POD in template for template in binding.holders):
+        detail = f"the holder of this lease must match the binding {templates}, and {quote(holder)} does not; {_ASK}"
+        happened = Statement("holder {0} does not match the binding {1} of this lease", (holder, binding.holders[0]))
+        return (Finding(forbidden(field, detail), happened=happened),)
+    detail = (
+        f"{quote(user.username)} does not write from a pod, so its holder name cannot be checked "
+        f"(binding {templates}); write from a pod, or {_ASK}"
+    )
+    happened = Statement(
+        "{0} does not write from a pod, so its holder name cannot be checked (binding {1})",
+        (user.username, next(template for template in binding.holders if POD in template)),
+    )
+    tier = Mode.DENY if binding.require_pod else Mode.WARN
+    return (Finding(forbidden(field, detail), tier=tier, happened=happened),)
+
+
+RULES = (
+    *_SHAPE_RULES,
+    Rule(
+        id="identity-binding",
+        check=bound_lease_is_written_by_its_writers,
+        resources=BOTH,
+        operations=ANY_OPERATION,
+        events=TOUCHED,
+        about_writer=True,
+        source="ours: a holder identity is free text; only an explicit binding may deny a renewal",
+        why="The holder string is not an identity. The binding says who may write the lease. Other rules deny a "
+        "renewal for a value or a change that it brings; an ordinary renewal is denied by a binding only.",
+        who="Writers that are missing from the binding: a second operator, a backup tool, a person with kubectl.",
+        fix="Ask the owner of the webhook's policy to add the writer to the binding, if it belongs there.",
+        attack=Attack("wrote a lease that is bound to other writers", at_any_mode=False),
     ),
 )

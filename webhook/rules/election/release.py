@@ -5,24 +5,20 @@ from functools import partial
 
 from webhook.api.field import forbidden
 from webhook.api.text import quote
-from webhook.rules.change import LeaseChange
-from webhook.rules.events import Event
-from webhook.rules.finding import NOTHING, Finding
-from webhook.rules.mode import Mode
-from webhook.rules.rule import LEASES, UPDATE, Rule
-from webhook.rules.statement import Statement
-from webhook.rules.writer_identity import fits_pod
+from webhook.rules.change import Event, LeaseChange
+from webhook.rules.holders import names_pod
+from webhook.rules.rule import LEASES, NO_FINDINGS, UPDATE, Attack, Finding, Mode, Rule, Statement
 
 
 def live_lease_is_released_by_its_holder(change: LeaseChange) -> Iterable[Finding]:
     """A live lease may be released only by the pod that its holder identity names.
 
-    Not evaluated if the writer's token has no pod name. Holder identities are free text, so this is a hint and not a
-    proof.
+    Not evaluated if the writer's token has no pod name. After the pod's name only a character that no pod's name has,
+    such as `_`, or a uuid may follow. Holder identities are free text, so this is a hint and not a proof.
     """
     pod = change.user.pod_name
-    if not pod or change.expiry.expired or fits_pod(change.old_holder, pod):
-        return NOTHING
+    if not pod or change.expiry.expired or names_pod(change.old_holder, pod):
+        return NO_FINDINGS
     return _finding(change, f"pod {quote(pod)}")
 
 
@@ -33,7 +29,7 @@ def live_lease_is_not_released_across_namespaces(change: LeaseChange) -> Iterabl
     """
     account = change.user.service_account
     if account is None or account[0] == change.request.namespace or change.expiry.expired:
-        return NOTHING
+        return NO_FINDINGS
     return _finding(change, f"{quote(change.user.username)} of another namespace")
 
 
@@ -65,11 +61,21 @@ RULES = (
         check=live_lease_is_released_by_its_holder,
         standard=Mode.AUDIT,
         source="ours: client-go's default identity is the pod's host name, `_` and a uuid",
+        why="Releasing the lease of another pod is the first step of a steal in two writes.",
+        who="Electors whose holder identity does not begin with the pod's name, such as kube-vip and host-network "
+        "pods, or continues it with `-` or `.` and no UUID, as the name of another pod does.",
+        fix="Delete the pod instead, or wait until its lease expires. Set the elector's identity to the pod's "
+        "name, alone or with an underscore and a UUID.",
+        attack=Attack("released a lease for its holder"),
     ),
     _rule(
         id="foreign-release-across-namespaces",
         check=live_lease_is_not_released_across_namespaces,
         standard=Mode.WARN,
         source="ours: no known client releases a lease of another namespace than its own service account's",
+        why="As for `foreign-release`; the name of the writer's pod proves nothing in another namespace.",
+        who="No known client releases a lease outside of its service account's namespace.",
+        fix="Release from the holder itself.",
+        attack=Attack("released a lease for its holder"),
     ),
 )

@@ -4,15 +4,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from webhook.api.field import invalid
-from webhook.rules.change import LeaseChange
-from webhook.rules.events import Event
-from webhook.rules.finding import NOTHING, Finding
-from webhook.rules.mode import Mode
-from webhook.rules.rule import LEASES, TOUCHED, UPDATE, WRITES, Rule
-from webhook.rules.statement import Statement
+from webhook.api.times import SECOND, readable, span
+from webhook.rules.change import NODE_LEASES, Event, LeaseChange
+from webhook.rules.rule import LEASES, NO_FINDINGS, TOUCHED, UPDATE, WRITES, Attack, Finding, Mode, Rule, Statement
 from webhook.rules.time_ahead import ahead, is_ahead
-from webhook.rules.times import SECOND, readable, span
-from webhook.rules.well_known import NODE_LEASES
 
 _FIELD: Final = "spec.renewTime"
 
@@ -25,7 +20,7 @@ def renew_time_is_not_in_the_future(change: LeaseChange) -> Iterable[Finding]:
     """
     new = change.new_renew_time
     if new == change.old_renew_time or not is_ahead(new, change.now, change.limits.renew_time_in_future):
-        return NOTHING
+        return NO_FINDINGS
     return ahead(
         new,
         readable(change.old_renew_time),
@@ -38,20 +33,20 @@ def renew_time_is_not_in_the_future(change: LeaseChange) -> Iterable[Finding]:
 
 
 def moves_back(new: int | str | None, old: int | str | None) -> bool:
-    """Whether renewTime is set to an earlier time; in nearly every write it is not."""
+    """True if renewTime is set to an earlier time; in nearly every write it is not."""
     return isinstance(new, int) and isinstance(old, int) and new < old
 
 
 def renew_time_does_not_move_back(change: LeaseChange) -> Iterable[Finding]:
     """spec.renewTime must not move back by more than an hour while the holder stays."""
     if not moves_back(change.new_renew_time, change.old_renew_time):
-        return NOTHING
+        return NO_FINDINGS
     new, old = readable(change.new_renew_time), readable(change.old_renew_time)
     if new is None or old is None or change.new_holder != change.old_holder:
-        return NOTHING
+        return NO_FINDINGS
     limit = change.limits.renew_time_backwards.above_seconds
     if old - new <= limit * SECOND:
-        return NOTHING
+        return NO_FINDINGS
     detail = f"must not be more than {limit} s before the old value; check the holder's clock"
     happened = Statement(
         f"renewTime moved back by {span(old - new)}: the lease may be taken too early; check the holder's clock"
@@ -67,6 +62,13 @@ RULES = (
         operations=WRITES,
         events=TOUCHED,
         source="ours: kubernetes/kubernetes#108844; kubernetes_asyncio east of Greenwich writes up to 14 h ahead",
+        why="Clients that compare `renewTime` with their own clock wait for it, so a dead holder keeps the lease.",
+        who="kubernetes_asyncio on a machine east of Greenwich, which writes local time as UTC (up to 14 h, a "
+        "warning); machines whose clock runs ahead.",
+        fix="Correct the client's clock. If the difference is whole hours, the client writes local time as UTC: "
+        "run it with `TZ=UTC`.",
+        attack=Attack("dated a renewal far ahead, so that no one else could take the lease", at_any_mode=False),
+        stored="set the clock of the holder's node; update a client that writes local time as UTC",
     ),
     Rule(
         id="renew-time-backwards",
@@ -77,5 +79,8 @@ RULES = (
         standard=Mode.AUDIT,
         strict=Mode.WARN,
         source="ours: kubernetes/kubernetes#113081; setting a clock right may not become an outage",
+        why="A renewTime that falls makes a live lease look expired to clients that trust it.",
+        who="Machines whose clock is set back. Correcting a clock must not cause an outage, so no preset denies it.",
+        fix="Keep clocks synchronized.",
     ),
 )

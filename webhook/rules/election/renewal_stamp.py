@@ -1,75 +1,139 @@
-"""Writes that remove or forge the API server's stamps, the first step of a two-step steal."""
+"""Writes that remove or forge the API server's stamps, the first step of a two-step steal, and the size of a lease.
 
-from collections.abc import Iterable
-from typing import Final
+Where etcd refuses an update as too large, the API server removes managedFields and tries once more (isTooLargeError in
+`pkg/endpoints/handlers` of apiserver). It is the API server's own way out, and a denial would close it to an honest
+holder and to its successor permanently: it is a warning in a write that renews. `lease-too-large` keeps leases from
+getting there.
+"""
+
+from collections.abc import Container, Iterable, Iterator
+from typing import Final, Self
+
+from msgspec import Struct
 
 from webhook.api.field import forbidden
-from webhook.api.managed_fields import stamp_of
-from webhook.api.objects import ObjectMeta
+from webhook.api.managed_fields import APPLY, Owned, nest_too_deeply
+from webhook.api.objects import LeaseSpec, ObjectMeta
+from webhook.api.text import quote, truncate
+from webhook.api.times import stamp_of
 from webhook.rules.change import LeaseChange
 from webhook.rules.expiry import BOUND
-from webhook.rules.finding import NOTHING, Finding
-from webhook.rules.rule import LEASES, WRITES, Rule
-from webhook.rules.statement import Statement, literal
-from webhook.rules.tampering import Lists, tampering_of_create, tampering_of_update
-from webhook.rules.times import instant
+from webhook.rules.rule import LEASES, NO_FINDINGS, WRITES, Attack, Finding, Mode, Rule, Statement, literal
+from webhook.rules.tampering import tampering_of_create, tampering_of_update
 
 _FIELD: Final = "metadata.managedFields"
-LONGEST_VERSION: Final = 19
+MAX_VERSION_DIGITS: Final = 19
 """Digits of a resourceVersion, which is a revision of etcd: a positive signed number of 64 bits."""
 _LEAVE: Final = (
     "leave managedFields out of the request; this comes from sending back an object with edited "
     "metadata.managedFields; delete that field from your file"
 )
+_RESTORE: Final = "`kubectl apply --server-side` of apiVersion, kind, name and namespace only brings a stamp back"
 
 
 def managed_fields_are_not_tampered_with(change: LeaseChange) -> Iterable[Finding]:
     """A write may not bring managedFields that no API server would make of it.
 
     They hold the time of the last renewal, which a write may neither remove nor move. What an earlier write stored is
-    never held against a later one. Renaming and merging entries is legal. `kubectl` moving a manifest with renewTime
+    never held against a later one. Renaming and merging entries is allowed. `kubectl` moving a manifest with renewTime
     from client-side to server-side apply is refused as well, and kubectl itself calls that refusal non-fatal.
     """
     problem = _of_create(change) if change.is_create else _of_update(change)
     if problem is None:
-        return NOTHING
+        return NO_FINDINGS
     happened = Statement(f"this write {literal(problem)}")
+    if _may_lose_entries(change):
+        detail = f"this write {problem}, as the API server does if etcd refuses the object as too large; {_RESTORE}"
+        return (Finding(forbidden(_FIELD, detail), tier=Mode.WARN, happened=happened),)
     return (Finding(forbidden(_FIELD, f"this write {problem}; {_LEAVE}"), happened=happened),)
 
 
 def _of_update(change: LeaseChange) -> str | None:
-    renewed = change.new_spec.renew_time is not None and change.new_spec.renew_time != change.old_spec.renew_time
-    if not renewed and change.new_metadata.managed_fields == change.old_metadata.managed_fields:
+    if not change.renews and change.new_metadata.managed_fields == change.old_metadata.managed_fields:
         return None
-    return tampering_of_update(
-        Lists(
-            new=change.new_entries,
-            old=change.old_entries,
-            was_set=change.was_set,
-            renewed=renewed,
-            has_renew_time=change.new_spec.renew_time is not None,
-            renew_time=instant(change.new_renew_time),
-            now=change.now,
-        )
-    )
+    return tampering_of_update(change) or _owns_what_is_not_there(change)
 
 
 def _of_create(change: LeaseChange) -> str | None:
-    if _was_stored(change.new_metadata):
-        return None  # it is checked as if it were created
+    if change.request.user is None and _was_stored(change.new_metadata):
+        return None  # a manifest of a stored object, which is checked as if it were created
     if change.new_entries:
-        return tampering_of_create(change.new_entries, change.was_set)
+        return tampering_of_create(change) or _owns_what_is_not_there(change)
     return _created_without_entries(change)
 
 
-def _was_stored(metadata: ObjectMeta) -> bool:
-    """Whether the resourceVersion is one of a stored object, with which no API server creates another one.
+_SPEC: Final = frozenset(f"f:{name}" for name in LeaseSpec.__struct_encode_fields__)
+_METADATA: Final = frozenset(
+    f"f:{name}"
+    for name in (
+        "labels", "annotations", "ownerReferences", "finalizers", "generateName",
+        "deletionTimestamp", "deletionGracePeriodSeconds",
+    )
+)  # fmt: skip
 
-    It does create one with 0 and, by a POST, with text that does not parse as a number (Create in
-    `pkg/storage/etcd3/store.go` of apiserver).
+
+def _owns_what_is_not_there(change: LeaseChange) -> str | None:
+    """An apply owns what it applied, which the object has then: anything else makes the list larger for nothing."""
+    known = {entry.key: entry.owned for entry in change.old_entries if entry.operation == APPLY}
+    names: _Names | None = None
+    for entry in change.new_entries:
+        if entry.operation != APPLY or (before := known.get(entry.key, Owned())) == entry.owned:
+            continue
+        names = names or _Names.of(change)
+        absent = min(names.absent(entry.owned, before), default=None)
+        if absent is not None:
+            who, what = quote(truncate(entry.manager or "", 40)), quote(truncate(absent, 40))
+            return f"brings an entry of an apply (manager {who}) that owns {what}, which the object does not have"
+    return None
+
+
+class _Names(Struct, frozen=True):
+    """Names that the object has, gathered once: a list may have a hundred entries beside as many thousand labels."""
+
+    spec: Container[str]
+    labels: Container[str]
+    annotations: Container[str]
+    finalizers: Container[str]
+    owners: Container[str]
+
+    @classmethod
+    def of(cls, change: LeaseChange) -> Self:
+        """Every field of a Lease counts as there: an apply of null owns a field that the object does not have."""
+        metadata = change.new_metadata
+        return cls(
+            spec=_SPEC | {f"f:{name}" for name in change.request.specs[0]},
+            labels=metadata.labels or {},
+            annotations=metadata.annotations or {},
+            finalizers=frozenset(one or "" for one in metadata.finalizers or ()),
+            owners=frozenset(one.uid or "" for one in metadata.owner_references or () if one is not None),
+        )
+
+    def absent(self, new: Owned, old: Owned) -> Iterator[str]:
+        """Names that an entry owns now and did not before, and that stand for nothing in the object."""
+        gained = (
+            (name, name[2:] if is_key else name, there)
+            for mine, before, there, is_key in (
+                (new.spec, old.spec, self.spec, False),
+                (new.metadata, old.metadata, _METADATA, False),
+                (new.labels, old.labels, self.labels, True),
+                (new.annotations, old.annotations, self.annotations, True),
+                (new.finalizers, old.finalizers, self.finalizers, False),
+                (new.owners, old.owners, self.owners, False),
+            )
+            for name in mine - before
+        )
+        return (name for name, part, there in gained if name != "." and part not in there)
+
+
+def _was_stored(metadata: ObjectMeta) -> bool:
+    """True if the resourceVersion is one of a stored object.
+
+    A POST with one is refused, but a PUT to a name that does not exist creates an object with any; with 0 and, by a
+    POST, with text that does not parse as a number, too (Create in `pkg/storage/etcd3/store.go` of apiserver). So in
+    what an API server sends it says nothing.
     """
     version = metadata.resource_version or ""
-    return version.isascii() and version.isdigit() and len(version) <= LONGEST_VERSION and int(version) > 0
+    return version.isascii() and version.isdigit() and len(version) <= MAX_VERSION_DIGITS and int(version) > 0
 
 
 def _created_without_entries(change: LeaseChange) -> str | None:
@@ -81,6 +145,62 @@ def _created_without_entries(change: LeaseChange) -> str | None:
     return "creates the object without managedFields"
 
 
+MAX_BYTES: Final = 256 * 1024
+"""Bytes of JSON to which a lease may grow. Honest ones have a few thousand; etcd takes 1.5 MiB."""
+
+MAX_RENEWAL_GROWTH: Final = 2 * 1024
+"""Bytes by which a larger lease may grow in a write that renews it, besides a longer holderIdentity.
+
+The entry of a manager that is new to the lease has less than half of it, so no one can fill a lease up to `MAX_BYTES`
+to stop the next takeover. To the size that `may_lose_entries` asks for it is hundreds of renewals.
+"""
+
+MAX_GROWTH_BY_FIRST_ENTRIES: Final = 3
+"""How many times as large a lease without entries may become by the write that brings its first ones, an apply."""
+
+_MIN_BYTES_OF_FALLBACK: Final = 1024 * 1024
+"""Bytes of JSON, which are more than those of protobuf in etcd, from which on etcd may refuse a lease."""
+
+
+def lease_does_not_grow_too_large(change: LeaseChange) -> Iterable[Finding]:
+    """A lease may not grow beyond 256 KiB.
+
+    What is too large for etcd loses its managedFields, and with them the stamps. A lease that was larger before may
+    shrink or stay, and a renewal or takeover may still add the entry of its manager.
+    """
+    if len(change.request.body) <= MAX_BYTES:
+        return NO_FINDINGS
+    after, before = change.request.sizes
+    allowed = before
+    if change.renews:
+        longer = len(change.new_holder.encode()) - len(change.old_holder.encode())
+        allowed += MAX_RENEWAL_GROWTH + max(0, longer)
+    if change.new_entries and not change.old_entries:
+        # The first entries name each label, annotation, finalizer and owner once more.
+        allowed = max(allowed, MAX_GROWTH_BY_FIRST_ENTRIES * before)
+    if after <= max(MAX_BYTES, allowed):
+        return NO_FINDINGS
+    detail = (
+        f"must not grow beyond {MAX_BYTES} bytes, from {before} to {after}: etcd refuses objects that are too large; "
+        "write fewer or shorter labels, owners, finalizers and entries of managedFields"
+    )
+    happened = Statement(f"the lease grew from {before} to {after} bytes: etcd refuses objects that are too large")
+    return (Finding(forbidden("metadata", detail), happened=happened),)
+
+
+def _may_lose_entries(change: LeaseChange) -> bool:
+    """True if the API server itself may have removed managedFields from this write, which renews the lease.
+
+    Only a write that moves renewTime: it leaves a holder's own time, by which the next one is still warned of, and an
+    identity binding covers it. Any other can be repeated after the next renewal, or can remove the large entry alone.
+    The size of a list that nests too deeply is not known.
+    """
+    if not change.renews or change.new_entries:
+        return False
+    is_deep = nest_too_deeply(change.old_entries)
+    return is_deep or change.request.sizes[1] >= _MIN_BYTES_OF_FALLBACK
+
+
 RULES = (
     Rule(
         id="renewal-stamp-tampered",
@@ -88,5 +208,25 @@ RULES = (
         resources=LEASES,
         operations=WRITES,
         source="ours: a client may send any managedFields, and apimachinery's field manager keeps invented entries",
+        why="The stamps in managedFields are the only evidence of when a lease was renewed. Without them a live "
+        "lease looks expired, or an expired one live.",
+        who="Clients that send back an object whose `metadata.managedFields` was edited or comes from an older "
+        "copy: Velero restoring over an existing Lease, `kubectl replace` of a saved file, kubectl's migration "
+        "of a manifest with `renewTime` to server-side apply.",
+        fix="Delete `metadata.managedFields` from the file or the request; the API server then keeps its own.",
+        attack=Attack("forged the record of the last renewal"),
+    ),
+    Rule(
+        id="lease-too-large",
+        check=lease_does_not_grow_too_large,
+        resources=LEASES,
+        operations=WRITES,
+        source="ours: kube-apiserver drops managedFields of what etcd refuses as too large, and with them all stamps",
+        why="Where etcd refuses an object as too large, the API server removes its managedFields, and with them "
+        "all that proves when the lease was renewed. Whoever may update a lease can fill it up to that limit.",
+        who="Attackers. Leases of known clients have a few thousand bytes.",
+        attack=Attack("filled a lease so that etcd would refuse its next write"),
+        fix="Write fewer or shorter labels, owners, finalizers and entries of managedFields. A lease that is "
+        "larger than 256 KiB already can be renewed, taken over and made smaller.",
     ),
 )

@@ -5,12 +5,19 @@ from functools import partial
 from typing import Final
 
 from webhook.api.field import invalid
-from webhook.rules.change import LeaseChange
-from webhook.rules.events import Event
-from webhook.rules.finding import NOTHING, Finding
-from webhook.rules.mode import Mode
-from webhook.rules.rule import LEASES, NOT_A_RENEWAL, UPDATE, WRITES, Rule
-from webhook.rules.statement import Statement
+from webhook.rules.change import Event, LeaseChange
+from webhook.rules.rule import (
+    LEASES,
+    NO_FINDINGS,
+    NOT_A_RENEWAL,
+    UPDATE,
+    WRITES,
+    Attack,
+    Finding,
+    Mode,
+    Rule,
+    Statement,
+)
 
 _FIELD: Final = "spec.leaseTransitions"
 _TAKEN: Final = frozenset({Event.TAKEOVER, Event.STEAL})
@@ -23,11 +30,11 @@ def transitions_do_not_jump(change: LeaseChange) -> Iterable[Finding]:
     """
     new = change.new_spec.lease_transitions
     if new is None:
-        return NOTHING
+        return NO_FINDINGS
     old = change.old_spec.lease_transitions or 0
     limits = change.limits.transitions_jump
     if new <= old + 1:
-        return NOTHING
+        return NO_FINDINGS
     if new >= limits.deny_from:
         detail = (
             f"must not jump to {limits.deny_from} or more, from which the counter overflows and no one else can take "
@@ -38,7 +45,7 @@ def transitions_do_not_jump(change: LeaseChange) -> Iterable[Finding]:
         )
         return (Finding(invalid(_FIELD, new, detail), happened=happened),)
     if change.is_create or new <= old + limits.warn_jump_above:
-        return NOTHING
+        return NO_FINDINGS
     happened = Statement(f"leaseTransitions jumped from {old} to {new}; it increases by 1 with each new holder")
     detail = f"must not increase by more than {limits.warn_jump_above} from {old}; write {old + 1}"
     return (Finding(invalid(_FIELD, new, detail), tier=Mode.WARN, happened=happened),)
@@ -48,7 +55,7 @@ def transitions_do_not_decrease(change: LeaseChange) -> Iterable[Finding]:
     """spec.leaseTransitions must not decrease or be removed."""
     new, old = change.new_spec.lease_transitions, change.old_spec.lease_transitions
     if old is None or (new is not None and new >= old):
-        return NOTHING
+        return NO_FINDINGS
     what = "was removed" if new is None else f"decreased from {old} to {new}"
     happened = Statement(f"leaseTransitions {what}: changes of holder can no longer be counted")
     detail = f"must not be less than the old value {old}; keep it, or write {old + 1} with a new holder"
@@ -60,7 +67,7 @@ def transitions_count_holders(change: LeaseChange) -> Iterable[Finding]:
     rise = (change.new_spec.lease_transitions or 0) - (change.old_spec.lease_transitions or 0)
     if change.event in _TAKEN:
         if rise == 1:
-            return NOTHING
+            return NO_FINDINGS
         happened = Statement(
             "leaseTransitions did not increase by 1 with the new holder: a change of holder is not counted"
         )
@@ -72,7 +79,7 @@ def transitions_count_holders(change: LeaseChange) -> Iterable[Finding]:
         )
         error = invalid(_FIELD, change.new_spec.lease_transitions, "must not increase without a new holder")
         return (Finding(error, happened=happened),)
-    return NOTHING
+    return NO_FINDINGS
 
 
 _rule = partial(Rule, resources=LEASES, events=NOT_A_RENEWAL)
@@ -82,6 +89,12 @@ RULES = (
         check=transitions_do_not_jump,
         operations=WRITES,
         source="ours: a real counter cannot get there; client-go's MultiLock jumps by small numbers",
+        why="client-go writes the old count plus 1 as a 32-bit number. After 2147483647 it writes a negative one, "
+        "which the API server refuses: no takeover succeeds again.",
+        who="client-go's MultiLock (until 1.27), which copies a count from another object: small jumps, a warning.",
+        fix="Write the old count plus 1.",
+        attack=Attack("set a count after which no one else could take the lease", at_any_mode=False),
+        stored='{kubectl} patch lease {name} --type=merge -p \'{"spec":{"leaseTransitions":0}}\'',
     ),
     _rule(
         id="transitions-decrease",
@@ -90,6 +103,9 @@ RULES = (
         standard=Mode.AUDIT,
         strict=Mode.WARN,
         source="ours: fabric8 up to 6.0, kubert and Pekko do it, so never a denial by default",
+        why="The count says how often the lease changed hands; monitoring relies on it.",
+        who="fabric8 up to 6.0, which restarts at 0; kubert, which counts to 65535; Pekko, which removes the count.",
+        fix="Upgrade the client, or turn the rule off.",
     ),
     _rule(
         id="transitions-mismatch",
@@ -98,5 +114,8 @@ RULES = (
         standard=Mode.OFF,
         strict=Mode.AUDIT,
         source="ours: the coordinated election and every release leave the count alone, so only audited",
+        why="A count that does not follow the holder hides takeovers from monitoring.",
+        who="The coordinated election and both Python clients, which change the holder and leave the count as it is.",
+        fix="Nothing to fix in most cases: the rule is for audits.",
     ),
 )

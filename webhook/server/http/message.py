@@ -11,15 +11,33 @@ Headers = list[tuple[bytes, bytes]]
 """In the order of the wire; names in lower case."""
 
 TEXT: Final = b"text/plain; charset=utf-8"
+UNUSUAL_HEADERS: Final = frozenset({b"transfer-encoding", b"expect"})
+"""Headers about how a body is transferred; kube-apiserver never sends them."""
+HEAD_TOO_LARGE: Final = "the head of the request is too large"
+VERSIONS: Final = frozenset({"1.1", "1.0"})
+
+REFUSAL_KINDS: Final[Mapping[int, str]] = {
+    400: "framing",
+    401: "client",
+    403: "client",
+    404: "path",
+    405: "method",
+    408: "slow",
+    413: "body-size",
+    415: "media-type",
+    417: "expectation",
+    431: "head-size",
+    500: "bug",
+}
+"""Label values for refused requests, by the status of their response."""
 
 _ABSOLUTE: Final = re.compile(rb"\A[A-Za-z][-+.A-Za-z0-9]*://[^/?#]*")
-"""What an absolute-form target has before its path (RFC 9112 3.2.2)."""
-_ABOUT_UPGRADE: Final = frozenset({b"upgrade", b"connection", b"http2-settings"})
+"""The part of an absolute-form target before its path (RFC 9112 3.2.2)."""
+_UPGRADE_HEADERS: Final = frozenset({b"upgrade", b"connection", b"http2-settings"})
 _CONTINUE: Final = b"100-continue"
-UNUSUAL: Final = frozenset({b"transfer-encoding", b"expect"})
-"""Headers about how a body is transferred; kube-apiserver never sends them."""
-TOO_LARGE_HEAD: Final = "the head of the request is too large"
-VERSIONS: Final = frozenset({"1.1", "1.0"})
+_FIRST_LINES: Final = {
+    status.value: b"HTTP/1.1 %d %b\r\ncontent-type: " % (status.value, status.phrase.encode()) for status in HTTPStatus
+}
 
 
 class Head(NamedTuple):
@@ -33,7 +51,7 @@ class Head(NamedTuple):
 
     @classmethod
     def of(cls, method: bytes, target: bytes, headers: Headers) -> Self:
-        """The head; of equal names the last one counts. The parser has refused invalid lengths before."""
+        """Return the head; of equal names the last one counts. The parser has refused invalid lengths before."""
         path, _, query = _ABSOLUTE.sub(b"", target).partition(b"?")
         fields = dict(headers)
         return cls(method, path, query, fields, int(fields.get(b"content-length", 0)))
@@ -50,9 +68,9 @@ class HttpResponse(Struct, frozen=True, gc=False):
     content_type: bytes = TEXT
     headers: bytes = b""
 
-    def without_body(self) -> "HttpResponse":
-        """The same in response to HEAD."""
-        return HttpResponse(self.status, b"", self.content_type, self.headers)
+    def to(self, method: bytes) -> "HttpResponse":
+        """Return the response to a request with this method: one to HEAD has no body."""
+        return HttpResponse(self.status, b"", self.content_type, self.headers) if method == b"HEAD" else self
 
 
 class RefusedError(Exception):
@@ -64,10 +82,10 @@ class RefusedError(Exception):
         self.response = HttpResponse(status, f"{reason}\n".encode(), headers=headers)
 
 
-def check_size(target: bytes, headers: Headers, largest: int) -> None:
-    """Raise RefusedError if a head has more bytes than `largest`, approximately as sent."""
-    if len(target) + sum(len(name) + len(value) + 4 for name, value in headers) > largest:
-        raise RefusedError(431, TOO_LARGE_HEAD)
+def check_size(target: bytes, headers: Headers, max_size: int) -> None:
+    """Raise RefusedError if a head has more than `max_size` bytes, approximately as sent."""
+    if len(target) + sum(len(name) + len(value) + 4 for name, value in headers) > max_size:
+        raise RefusedError(431, HEAD_TOO_LARGE)
 
 
 def check_head(head: Head, headers: Headers, version: str) -> None:
@@ -81,7 +99,7 @@ def check_head(head: Head, headers: Headers, version: str) -> None:
     if head.method == b"CONNECT":
         # RFC 9110 10.2.1: nothing is allowed.
         raise RefusedError(405, "CONNECT is not supported", b"allow:\r\n")
-    if fields.keys().isdisjoint(UNUSUAL):
+    if fields.keys().isdisjoint(UNUSUAL_HEADERS):
         return
     coding = fields.get(b"transfer-encoding")
     if coding is not None and (coding.strip().lower() != b"chunked" or version == "1.0"):
@@ -91,19 +109,14 @@ def check_head(head: Head, headers: Headers, version: str) -> None:
 
 
 def without_upgrade(method: bytes, target: bytes, headers: Headers, version: str) -> bytes:
-    """A head as bytes, without its request for another protocol, which a server may ignore (RFC 9110 7.8)."""
+    """Return a head as bytes, without its request for another protocol, which a server may ignore (RFC 9110 7.8)."""
     first = b"%b %b HTTP/%b" % (method, target, version.encode())
-    others = (b"%b: %b" % header for header in headers if header[0] not in _ABOUT_UPGRADE)
+    others = (b"%b: %b" % header for header in headers if header[0] not in _UPGRADE_HEADERS)
     return b"\r\n".join([first, *others, b"", b""])
 
 
-_FIRST_LINES: Final = {
-    status.value: b"HTTP/1.1 %d %b\r\ncontent-type: " % (status.value, status.phrase.encode()) for status in HTTPStatus
-}
-
-
 def to_bytes(response: HttpResponse, *, close: bool) -> bytes:
-    """Head and body as one piece: one write is one TLS record."""
+    """Return head and body as one piece: one write is one TLS record."""
     body = response.body
     return b"%b%b\r\ncontent-length: %d\r\n%b%b\r\n%b" % (
         _FIRST_LINES[response.status],

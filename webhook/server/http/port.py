@@ -1,120 +1,218 @@
-"""What all connections of one port share: its functions, guards and counters, and the bytes that are being read."""
+"""The part that all connections of one port share: states, guards, known heads, round robin, and bytes in flight."""
 
 import asyncio
+import ctypes
+import enum
+import functools
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final
 
-from webhook.server.http import memory, refusal_kinds
-from webhook.server.http.guards import Guards
-from webhook.server.http.known_heads import KnownHeads
-from webhook.server.http.message import Head, HttpResponse, RefusedError
-from webhook.server.http.state import BETWEEN, READING, State
-from webhook.server.http.turns import Turns
+from webhook.server.http.message import REFUSAL_KINDS, UNUSUAL_HEADERS, Head, HttpResponse, RefusedError
 from webhook.server.logs import LOG, LogThrottle
+from webhook.server.settings import Guards
 
-RETRY: Final = b"retry-after: 1\r\n"
+if TYPE_CHECKING:
+    from webhook.server.http.connection import Connection
 
-SECONDS_BETWEEN_LINES: Final = 10
+STEP: Final = 1024
+"""Bytes that are parsed at once at most, but for a body whose length is known: 200 headers or 170 chunks."""
+MAX_TURN_BYTES: Final = 4096
+"""Bytes of a large head, or of chunks, that are parsed before other connections are served: at most 1 ms of work."""
+PAUSE_SECONDS: Final = 0.002
+"""Between two rounds. Those that wait get about half of the worker's time: a process that sleeps now and then is run
+sooner by a busy kernel once a request comes."""
+_ROUND_SECONDS: Final = 0.002
+"""Given to all connections that wait, together, before the event loop looks at the others."""
+
+_SECONDS_BETWEEN_LINES: Final = 10
 """Between two log lines about bad requests; many of them must not cause as many lines."""
 
 
-class Handlers(NamedTuple):
-    """What a port does with requests. They must not wait or block.
+class State(enum.Enum):
+    """The states of a connection.
 
-    `accept` takes a head and the names in the client's certificate, and `accept_body` the size of a body in bytes, as
-    far as it is known, and its beginning; both may raise RefusedError. `respond` takes head, body and the monotonic
-    time of the first byte; it gives a future if the response is made off the event loop.
+    | from | to | when |
+    |---|---|---|
+    | IDLE | HEAD | the first byte of a request was read |
+    | HEAD | BODY | its head is whole and accepted |
+    | BODY | IDLE | it is whole, and gets its response |
+    | IDLE | RESPONDING | its response is made in another thread |
+    | RESPONDING | IDLE | that response was written |
+    | RESPONDING | CLOSING | it took too long |
+    | HEAD | DISCARDING | it was refused; the rest of it is discarded, so that the client reads the refusal |
+    | BODY | DISCARDING | the same |
+    | DISCARDING | CLOSING | that has lasted long enough |
+    | IDLE | CLOSING | no request came, or the connection ends with its response |
+    | any | CLOSED | the transport is gone, or was aborted |
+
+    A request with a known head is read and answered without leaving IDLE. Independent of the state: a client that does
+    not read its responses is not read from, and what a read holds beyond its first request waits for the round robin.
     """
 
-    respond: Callable[[Head, bytes, float], HttpResponse | asyncio.Future[HttpResponse]]
-    accept: Callable[[Head, frozenset[str]], None] = lambda _head, _names: None
-    accept_body: Callable[[int, bytes | bytearray], None] = lambda _size, _beginning: None
+    IDLE = enum.auto()
+    HEAD = enum.auto()
+    BODY = enum.auto()
+    RESPONDING = enum.auto()
+    DISCARDING = enum.auto()
+    CLOSING = enum.auto()
+    CLOSED = enum.auto()
 
 
-class Counters(Protocol):
-    """What is counted about requests that got no response of the port's own."""
-
-    def refused(self, kind: str) -> None:
-        """A refused request; `kind` is one of refusal_kinds.OF_CONNECTION."""
-
-    def shed(self) -> None:
-        """A request that was answered 503."""
-
-    def closed_for_others(self) -> None:
-        """A connection that was closed because there were too many."""
+# As names of the module, because looking up a member of an Enum is a call into Python.
+IDLE, HEAD, BODY, RESPONDING = State.IDLE, State.HEAD, State.BODY, State.RESPONDING
+DISCARDING, CLOSING, CLOSED = State.DISCARDING, State.CLOSING, State.CLOSED
+READING: Final = (HEAD, BODY)
+"""In the middle of a request."""
 
 
-class SharedConnection(Protocol):
-    """A connection as its port sees it."""
+class KnownHeads:
+    """Heads that were answered before, so that the same bytes are not parsed and checked again.
 
-    state: State
-    weight: int
-    expires: float
+    kube-apiserver sends the same few headers with each review; only Content-Length differs. The meaning of a head
+    follows from its bytes alone, as long as they stand where a request may begin, so a table from bytes to meaning is
+    as good as the parser, at a fraction of its cost. Only heads that were answered and left the connection open get
+    into it. The bounds keep what clients can fill with heads of their own at about 4 MiB.
+    """
 
-    def expire(self) -> None:
-        """Close it in some way, since `expires` has passed."""
+    MAX_HEADS: Final = 1024
+    MAX_HEAD_BYTES: Final = 512
+    """kube-apiserver's heads have about 250 bytes; one that carries a token is not kept."""
+    MAX_FIELDS: Final = 16
 
-    def abort(self) -> None:
-        """Close it at once."""
+    def __init__(self) -> None:
+        self._heads: dict[bytes, Head] = {}
+
+    def __len__(self) -> int:
+        return len(self._heads)
+
+    def find(self, data: bytes) -> tuple[Head, bytes] | None:
+        """Return head and body of `data`, if it is one whole request, and nothing more, with a known head."""
+        begin = self._begin_of_body(data)
+        head = self._heads.get(data[:begin])
+        if head is None or len(data) != begin + head.length:
+            return None
+        return head, data[begin:]
+
+    def remember(self, data: bytes, head: Head) -> None:
+        """Remember `head`, the last one that was read from `data`, which began where a request may begin.
+
+        The sum shows that `data` was this request alone: with anything before, between or after it would be larger.
+        """
+        begin = self._begin_of_body(data)
+        is_alone = begin > 0 and len(data) == begin + head.length
+        if not is_alone or len(head.fields) > self.MAX_FIELDS or not head.fields.keys().isdisjoint(UNUSUAL_HEADERS):
+            return
+        if len(self._heads) >= self.MAX_HEADS:
+            del self._heads[next(iter(self._heads))]
+        self._heads[data[:begin]] = head
+
+    def _begin_of_body(self, data: bytes) -> int:
+        """Return where a head that is not too long has ended; 0 if none has."""
+        end = data.find(b"\r\n\r\n", 0, self.MAX_HEAD_BYTES)
+        return 0 if end < 0 else end + 4
+
+
+class RoundRobin:
+    """Reads that hold more than a request: each connection reads a little, then the others are served.
+
+    A read may be 256 KiB of pipelined requests, thousands of them. If they were answered in one go, no other connection
+    of this event loop would get a response meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: OrderedDict[Connection, None] = OrderedDict()
+        self._scheduled = False
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, connection: "Connection") -> None:
+        """Serve a connection in turns until nothing of it waits."""
+        self._waiting[connection] = None
+        if not self._scheduled:
+            self._scheduled = True
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self._serve, loop)
+
+    def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
+        # Not the loop's time, which does not advance within a round.
+        until = time.monotonic() + _ROUND_SECONDS
+        while self._waiting and time.monotonic() < until:
+            connection, _ = self._waiting.popitem(last=False)
+            if connection.take_turn():
+                self._waiting[connection] = None
+        self._scheduled = bool(self._waiting)
+        if self._scheduled:
+            loop.call_later(PAUSE_SECONDS, self._serve, loop)
 
 
 class Port:
-    """`bytes_in_flight` is kept by the connections. `idle_seconds` is how long a connection may wait for a request."""
+    """`bytes_in_flight` is kept by the connections. `idle_seconds` is how long a connection may wait for a request.
 
-    def __init__(self, handlers: Handlers, guards: Guards, counters: Counters) -> None:
-        self.handlers = handlers
-        self.accept, self.accept_body = handlers.accept, handlers.accept_body
+    What it is made with must not wait or block. `respond` takes head, body and the monotonic time of the first byte; it
+    gives a future if the response is made in another thread. `count` adds one to a counter of `metrics`, with the
+    values of its labels. `accept` takes a head and the names in the client's certificate, and `accept_body` the size of
+    a body in bytes, as far as it is known, and its beginning; both may raise RefusedError.
+    """
+
+    def __init__(
+        self,
+        respond: Callable[[Head, bytes, float], HttpResponse | asyncio.Future[HttpResponse]],
+        guards: Guards,
+        count: Callable[..., None],
+        accept: Callable[[Head, frozenset[str]], None] = lambda _head, _names: None,
+        accept_body: Callable[[int, bytes | bytearray], None] = lambda _size, _beginning: None,
+    ) -> None:
+        self.respond, self.accept, self.accept_body = respond, accept, accept_body
         self.guards = guards
         self.bytes_in_flight = 0
         self.known_heads = KnownHeads()
-        self.turns = Turns()
+        self.round_robin = RoundRobin()
         self.has_freed_much = False
         self.is_draining = False
         self.idle_seconds = guards.keep_alive_seconds
-        self._counters = counters
-        self._connections: set[SharedConnection] = set()
+        self._count = count
+        self._connections: set[Connection] = set()
         self._weight = 0
-        self._throttle = LogThrottle(SECONDS_BETWEEN_LINES)
+        self._throttle = LogThrottle(_SECONDS_BETWEEN_LINES)
 
     @property
     def connections(self) -> int:
-        """How many are open."""
+        """The number of open ones."""
         return len(self._connections)
 
     @property
     def requests_in_flight(self) -> int:
-        """How many requests have begun and are not whole."""
+        """The number of requests that have begun and are not whole."""
         return sum(one.state in READING for one in self._connections)
 
-    def may_read(self, more: int = 0) -> bool:
-        """Whether this many more bytes may be read in addition to those being read."""
-        return self.bytes_in_flight + more <= self.guards.largest_bytes_in_flight
+    def may_read(self, more: int) -> bool:
+        """Return whether this many more bytes may be read in addition to those being read."""
+        return self.bytes_in_flight + more <= self.guards.max_bytes_in_flight
 
-    def accept_size(self, size: int) -> None:
-        """Raise RefusedError if a body of this many bytes is too large."""
-        if size > self.guards.largest_body:
+    def check_body(self, size: int, more: int = 0) -> None:
+        """Raise RefusedError if a body of this size is too large, or if `more` bytes in flight would be too many."""
+        if size > self.guards.max_body:
             raise RefusedError(413, "the body is too large")
-
-    def check_bytes(self, more: int = 0) -> None:
-        """Raise RefusedError if this many more bytes would be too many."""
         if not self.may_read(more):
-            raise RefusedError(503, "too many bytes are being read", RETRY)
+            raise RefusedError(503, "too many bytes are being read", b"retry-after: 1\r\n")
 
-    def opened(self, connection: SharedConnection, weight: int) -> None:
+    def opened(self, connection: "Connection", weight: int) -> None:
         """Count a connection, or what it has grown by; above the limit the one that has been idle longest is closed."""
         self._connections.add(connection)
         connection.weight += weight
         self._weight += weight
-        while self._weight > self.guards.largest_connections and self._connections:
+        while self._weight > self.guards.max_connections and self._connections:
             # `expires` is a fixed time after the last response, or after the first byte of a request.
-            last = min(self._connections, key=lambda one: (one.state not in BETWEEN, one.expires))
+            last = min(self._connections, key=lambda one: (one.state not in (IDLE, CLOSING), one.expires))
             self.closed(last)
-            self._counters.closed_for_others()
+            self._count("connections_closed")
             last.abort()
 
-    def closed(self, connection: SharedConnection) -> None:
+    def closed(self, connection: "Connection") -> None:
         """Count a connection no more."""
         self._connections.discard(connection)
         self._weight -= connection.weight
@@ -131,26 +229,35 @@ class Port:
                 connection.abort()
 
     def drain(self, now: float) -> None:
-        """The server stops: answer one more request on each connection, then close it."""
+        """Answer one more request on each connection, then close it: the server stops."""
         self.is_draining = True
         self.idle_seconds = self.guards.drain_seconds
         for connection in self._connections:
             connection.expires = min(connection.expires, now + self.guards.drain_seconds)
 
-    def give_back(self) -> None:
-        """Return freed memory to the system, if there is much."""
+    def trim_memory(self) -> None:
+        """Return freed memory to the system if there is much; some milliseconds. glibc keeps it otherwise."""
         if self.has_freed_much:
             self.has_freed_much = False
-            memory.give_back()
+            if trim := _malloc_trim():
+                trim(ctypes.c_size_t(0))
 
     def count_refusal(self, refusal: RefusedError, client: object) -> None:
         """Count a refused request, and log it unless one was logged a moment ago."""
         status = refusal.response.status
         if status == HTTPStatus.SERVICE_UNAVAILABLE:
-            self._counters.shed()
+            self._count("shed")
         else:
-            self._counters.refused(refusal_kinds.OF_CONNECTION[status])
+            self._count("malformed", REFUSAL_KINDS[status])
         silent = self._throttle.admit(time.monotonic())
         if silent is not None:
             fields = {"status": status, "reason": refusal.reason, "client": str(client), "more_since_last_line": silent}
             LOG.warning("bad request", extra={"fields": fields})
+
+
+@functools.cache
+def _malloc_trim() -> Callable[[ctypes.c_size_t], int] | None:
+    try:
+        return ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError):
+        return None  # musl and others

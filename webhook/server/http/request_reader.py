@@ -1,12 +1,12 @@
 """Reads requests, one after the other, from the bytes of one connection. It knows no transport and no clock."""
 
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import httptools
 
 from webhook.server.http.message import (
+    HEAD_TOO_LARGE,
     NO_HEAD,
-    TOO_LARGE_HEAD,
     VERSIONS,
     Head,
     Headers,
@@ -15,43 +15,28 @@ from webhook.server.http.message import (
     check_size,
     without_upgrade,
 )
-from webhook.server.http.port import Port
-from webhook.server.http.state import BODY, HEAD, State
-from webhook.server.http.turns import BYTES_A_TURN, STEP
+from webhook.server.http.port import BODY, HEAD, MAX_TURN_BYTES, STEP, Port
+
+if TYPE_CHECKING:
+    from webhook.server.http.connection import Connection
 
 _EMPTY_LINE: Final = b"\r\n\r\n"
 _NO_VERSION: Final = "0.0"
-"""What the parser gives before the first request line has ended."""
-MUCH: Final = 1024 * 1024
-"""Bytes of a body after which memory is given back."""
-NOT_HTTP: Final = "not an HTTP/1.1 request"
-
-
-class Requests(Protocol):
-    """What a reader calls: a connection. What it raises ends the reading."""
-
-    state: State
-    client_names: frozenset[str]
-
-    def request_began(self) -> None:
-        """The first byte of a request was read; for a head that is read again as well."""
-
-    def head_accepted(self, head: Head) -> None:
-        """A head is whole, and its port accepts it."""
-
-    def request_read(self, head: Head, body: bytes, *, keep_alive: bool) -> None:
-        """A request is whole; what it holds counts as in flight until `release`."""
+"""The parser's version before the first request line has ended."""
+_MUCH: Final = 1024 * 1024
+"""Bytes of a body after which freed memory is returned to the system."""
+_NOT_HTTP: Final = "not an HTTP/1.1 request"
 
 
 class RequestReader:
     """`requests` counts those that were read to their end, `head` is that of the last one."""
 
-    def __init__(self, connection: Requests, port: Port) -> None:
+    def __init__(self, connection: "Connection", port: Port) -> None:
         self.requests = 0
         self.head = NO_HEAD
         self._connection = connection
         self._port = port
-        self._largest_head = port.guards.largest_head
+        self._max_head = port.guards.max_head
         self._parser = httptools.HttpRequestParser(self)
         self._target = b""
         self._headers: Headers = []
@@ -63,11 +48,11 @@ class RequestReader:
         self._seen = 0  # bytes since the head began, or since a little before it
 
     def read_some(self, data: bytes | memoryview) -> memoryview:
-        """Read up to the end of a request, or BYTES_A_TURN, and return the rest.
+        """Read up to the end of a request, or MAX_TURN_BYTES, and return the rest.
 
         Raises RefusedError, or what the connection or the port raised. After that the reader takes no more bytes.
         """
-        view, left = memoryview(data), BYTES_A_TURN
+        view, left = memoryview(data), MAX_TURN_BYTES
         requests = self.requests
         while view and left > 0 and self.requests == requests:
             size = self._size_of_step(view)
@@ -85,13 +70,13 @@ class RequestReader:
         self._body = b""
 
     def release(self) -> None:
-        """The body is no longer in flight."""
-        self._port.has_freed_much |= self._in_flight > MUCH
+        """Count the body as in flight no longer."""
+        self._port.has_freed_much |= self._in_flight > _MUCH
         self._port.bytes_in_flight -= self._in_flight
         self._in_flight = 0
 
     def _size_of_step(self, data: memoryview) -> int:
-        """How many bytes to parse at once, so that no step holds the end of one request and the begin of another."""
+        """Return how many bytes to parse at once: no step holds the end of one request and the begin of another."""
         if self._connection.state is BODY and self._body_size < self.head.length:
             return self.head.length - self._body_size
         # A head and a body in chunks both end with an empty line.
@@ -104,18 +89,18 @@ class RequestReader:
         while rest:
             rest = self._parse(rest)
         if self._connection.state is HEAD:
-            if self._seen > self._largest_head:
-                raise RefusedError(431, TOO_LARGE_HEAD)
+            if self._seen > self._max_head:
+                raise RefusedError(431, HEAD_TOO_LARGE)
             # Of another version the parser would wait for headers that never come; a line without one is HTTP/0.9.
             version = self._parser.get_http_version()
             if version not in VERSIONS:
                 # Empty lines may come before a request.
                 line = bytes(piece) if had_begun else bytes(piece).lstrip(b"\r\n")
                 if version != _NO_VERSION or b"\n" in line:
-                    raise RefusedError(400, NOT_HTTP)
+                    raise RefusedError(400, _NOT_HTTP)
 
     def _parse(self, piece: bytes | memoryview) -> bytes:
-        """Parse one piece; gives what must be parsed instead of a head that asks for another protocol."""
+        """Parse one piece; return what must be parsed instead of a head that asks for another protocol."""
         self._piece_size = len(piece)
         if self._connection.state is HEAD:
             self._seen += len(piece)
@@ -129,13 +114,13 @@ class RequestReader:
         except httptools.HttpParserCallbackError as error:
             raise error.__context__ or error from None
         except httptools.HttpParserError:
-            raise RefusedError(400, NOT_HTTP) from None
+            raise RefusedError(400, _NOT_HTTP) from None
         return b""
 
     # The parser's callbacks.
 
     def on_message_begin(self) -> None:
-        """A request begins."""
+        """Begin a request."""
         self._target = b""
         self._headers = []
         self._body = b""
@@ -144,34 +129,33 @@ class RequestReader:
         self._connection.request_began()
 
     def on_url(self, target: bytes) -> None:
-        """A piece of the request target."""
+        """Take a piece of the request target."""
         self._target += target
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header; after the body it is a trailer, which is counted and ignored."""
+        """Take a header; after the body it is a trailer, which is counted and ignored."""
         if self._connection.state is HEAD:
             self._headers.append((name.lower(), value))
         else:
             self._grow(len(name) + len(value))
 
     def on_headers_complete(self) -> None:
-        """The head is whole; refuse what can be refused from it."""
+        """Refuse what can be refused from the head."""
         if self._asks_for_other_protocol():
             if dict(self._headers).get(b"upgrade", b"").lower() == b"websocket":
                 raise RefusedError(400, "WebSocket is not supported")
             return
         parser, headers = self._parser, self._headers
         head = self.head = Head.of(parser.get_method(), self._target, headers)
-        if self._seen > self._largest_head:
-            check_size(self._target, headers, self._largest_head)
+        if self._seen > self._max_head:
+            check_size(self._target, headers, self._max_head)
         check_head(head, headers, parser.get_http_version())
-        self._port.accept_size(head.length)
-        self._port.check_bytes(head.length)
+        self._port.check_body(head.length, head.length)
         self._port.accept(head, self._connection.client_names)
         self._connection.head_accepted(head)
 
     def on_body(self, piece: bytes) -> None:
-        """A piece of the body."""
+        """Take a piece of the body."""
         self._grow(len(piece))
         # One piece stays as it is; more become one buffer, because small pieces cost more than what they hold.
         if not self._body:
@@ -183,7 +167,7 @@ class RequestReader:
         self._port.accept_body(max(self.head.length, self._body_size), self._body)
 
     def on_message_complete(self) -> None:
-        """The request is whole."""
+        """Hand over the whole request."""
         if self._asks_for_other_protocol():
             return
         self.requests += 1
@@ -194,8 +178,7 @@ class RequestReader:
         self._body_size += size
         self._in_flight += size
         self._port.bytes_in_flight += size
-        self._port.accept_size(self._body_size)
-        self._port.check_bytes()
+        self._port.check_body(self._body_size)
 
     def _asks_for_other_protocol(self) -> bool:
         # CONNECT does as well, but that is refused.

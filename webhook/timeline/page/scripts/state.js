@@ -1,4 +1,4 @@
-// What the person chose: filters, the window of time, the cursor, the item in focus; and who must know of a change.
+// What the person chose, what draws it again, and elements: every text becomes text, whatever is in it.
 "use strict";
 
 const data = JSON.parse(document.getElementById("data").textContent);
@@ -15,11 +15,6 @@ const view = {
   hidden: new Set(), // kinds that are not shown
   follows: true, // of the live page: the window moves with the time
 };
-
-/** The instant that is read: beneath the pointer, else the fixed one, else the end. */
-function readInstant() {
-  return view.pointer ?? view.cursor ?? book.ends;
-}
 
 const painters = { drawing: [], cursor: [] };
 let frame = 0;
@@ -39,7 +34,9 @@ function repaintCursor() {
 function paintNow() {
   cancelAnimationFrame(frame);
   frame = 0;
-  readScroll();
+  // Taken from the browser before anything is written: afterwards it would have to measure again.
+  chart.top = viewport.scrollTop;
+  chart.height = viewport.clientHeight;
   if (isWhole) for (const paint of painters.drawing) paint();
   isWhole = false;
   for (const paint of painters.cursor) paint();
@@ -58,10 +55,33 @@ function put(node, attributes, text = null) {
   if (text !== null && node.textContent !== text) node.textContent = text;
 }
 
-/** A new element with a text and a class. */
-function made(name, text = "", className = "") {
-  const one = document.createElement(name);
-  one.textContent = text;
-  if (className) one.className = className;
+const SHAPES = new Set(["svg", "g", "rect", "path", "line", "text"]);
+
+/** A new element with attributes, a text and children. */
+function made(name, attributes = {}, text = "", ...children) {
+  const one = SHAPES.has(name)
+    ? document.createElementNS("http://www.w3.org/2000/svg", name)
+    : document.createElement(name);
+  put(one, attributes);
+  one.append(...(text ? [text] : []), ...children);
   return one;
+}
+
+function button(text, act, attributes = {}) {
+  const one = made("button", { type: "button", ...attributes }, text);
+  if (act) one.addEventListener("click", act);
+  return one;
+}
+
+/** Make the children of a node those of `items`, in order; an item keeps the element of its key. */
+function sync(parent, items, enter, update, key = (one) => one.key) {
+  const old = new Map([...parent.children].map((node) => [node.key, node]));
+  items.forEach((item, index) => {
+    const node = old.get(key(item)) ?? enter(item);
+    node.key = key(item);
+    const place = parent.children[index];
+    if (place !== node) parent.insertBefore(node, place ?? null);
+    update(node, item);
+  });
+  while (parent.children.length > items.length) parent.lastChild.remove();
 }

@@ -1,20 +1,16 @@
-// Times and lengths of time as people read them. All times are microseconds; `base` is when the timeline begins.
+// Times and lengths of time as people read them, in microseconds; and the names of what is drawn.
 "use strict";
 
 const SECOND = 1e6;
 const MINUTE = 60 * SECOND;
 const DAY = 86400 * SECOND;
 
-/** The date and time of day in UTC, split: `2026-11-22` and `12:03:10.250000`. */
+/** The date and time of day in UTC, split: `2026-11-22`, `12:03:10` and `250000`. */
 function parts(at) {
   const micros = Math.round(at);
   const seconds = Math.floor(micros / SECOND);
   const text = new Date(seconds * 1000).toISOString();
-  return {
-    date: text.slice(0, -14),
-    time: text.slice(-13, -5),
-    rest: String(micros - seconds * SECOND).padStart(6, "0"),
-  };
+  return { date: text.slice(0, -14), time: text.slice(-13, -5), rest: String(micros - seconds * SECOND).padStart(6, "0") };
 }
 
 /** The time of day: `12:03:10`, with `digits` digits of the second. */
@@ -53,7 +49,7 @@ function count(number, what) {
   return number === 1 ? `1 ${what}` : `${number.toLocaleString("en")} ${what}s`;
 }
 
-/** The instant that a person typed, nearest to `near`; NaN if it is none. `12:03`, `12:03:10.5`, `2026-11-22 12:03:10`. */
+/** The instant that was typed, nearest to `near`; NaN if it is none. `12:03`, `12:03:10.5`, `2026-11-22 12:03:10`. */
 function typedInstant(book, text, near) {
   const match = /^\s*(?:(\d{4}-\d\d-\d\d)[T ])?(\d{1,2}):(\d\d)(?::(\d\d(?:\.\d+)?))?\s*Z?\s*$/.exec(text);
   if (!match || match[2] > 23 || match[3] > 59 || match[4] >= 60) return NaN;
@@ -65,7 +61,7 @@ function typedInstant(book, text, near) {
   const day = Math.floor((book.base + near) / DAY) * DAY;
   const choices = [day - DAY, day, day + DAY].map((start) => start + ofDay - book.base);
   const inside = choices.filter((at) => at >= book.from && at <= book.ends);
-  return (inside.length ? inside : choices).sort((a, b) => Math.abs(a - near) - Math.abs(b - near))[0];
+  return d3.least(inside.length ? inside : choices, (at) => Math.abs(at - near));
 }
 
 /** A name within a sentence: a long one without its middle. */
@@ -90,21 +86,17 @@ const SPAN_WORDS = {
   several: "many changes",
 };
 
-/** What a span says in one line. */
-function spanTitle(book, span) {
-  const lasted = length(endOf(book, span) - span.begins) + (span.ends === null ? " so far" : "");
-  if (span.kind === "leaderless") return `no leader for ${lasted}`;
-  if (span.kind === "overdue") return `${brief(span.holder) || "the holder"}, overdue for ${lasted}`;
-  if (span.kind === "several") return `${count(span.count, "span")} in ${lasted}, too many to draw`;
-  if (span.kind === "offered") return `${brief(span.holder || span.lane.name)} is a candidate for ${lasted}`;
-  return `held by ${brief(span.holder) || "a holder that the input does not name"} for ${lasted}`;
+function titleOf(book, item) {
+  if (item.type === "lane") return item.title;
+  if (item.type === "mark") return markTitle(item);
+  const lasted = length(lengthOf(book, item)) + (item.ends === null ? " so far" : "");
+  if (item.kind === "leaderless") return `no leader for ${lasted}`;
+  if (item.kind === "overdue") return `${brief(item.holder) || "the holder"}, overdue for ${lasted}`;
+  if (item.kind === "several") return `${count(item.count, "span")} in ${lasted}, too many to draw`;
+  if (item.kind === "offered") return `${brief(item.holder || item.lane.name)} is a candidate for ${lasted}`;
+  return `held by ${brief(item.holder) || "a holder that the input does not name"} for ${lasted}`;
 }
 
 function markTitle(mark) {
-  const words = markWords(mark.kind);
-  return mark.count > 1 ? `${words}, ${mark.count} times` : words;
-}
-
-function titleOf(book, item) {
-  return item.type === "mark" ? markTitle(item) : item.type === "span" ? spanTitle(book, item) : item.title;
+  return mark.count > 1 ? `${markWords(mark.kind)}, ${mark.count} times` : markWords(mark.kind);
 }

@@ -1,0 +1,1 @@
+"""Programs that write pages and manifests, and make a release: `make docs`, `make derived`, `make dist` and others."""

@@ -1,0 +1,46 @@
+"""`make docs`: write what the pages take from the code: rule pages, tables and the output of commands.
+
+It also draws docs/images/elections/ and writes deploy/share/: the manual page and the completions.
+"""
+
+import os
+import shutil
+
+from tools.docs.commands import WIDTH, printed, runs_here
+from tools.docs.incident_page import PAGE, page
+from tools.docs.pages import ROOT, examples, pages
+from tools.docs.pictures import FOLDER as PICTURES
+from tools.docs.pictures import pictures
+from tools.docs.rule_pages import FOLDER, rule_pages
+from tools.docs.shared_files import FOLDER as SHARE
+from tools.docs.shared_files import shared_files
+
+
+def main() -> None:
+    """Write every generated page and file, and every shown output."""
+    os.chdir(ROOT)
+    os.environ["COLUMNS"] = WIDTH
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir()
+    for name, text in rule_pages().items():
+        (FOLDER / name).write_text(text)
+    shared = shared_files()
+    shutil.rmtree(SHARE, ignore_errors=True)
+    for name, text in shared.items():
+        (SHARE / name).parent.mkdir(parents=True)
+        (SHARE / name).write_text(text)
+    shutil.rmtree(PICTURES, ignore_errors=True)
+    PICTURES.mkdir(parents=True)
+    for name, text in pictures().items():
+        (PICTURES / name).write_text(text)
+    PAGE.write_text(page())
+    for one in pages():
+        text = one.read_text()
+        for example in filter(runs_here, examples(one)):
+            command = example.text[: len(example.text) - len(example.output)]
+            text = text.replace(example.text, command + printed(example.command), 1)
+        one.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

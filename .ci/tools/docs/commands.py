@@ -1,0 +1,39 @@
+"""The commands of the pages that can be run here, and what they print."""
+
+import io
+import json
+import shlex
+import time
+from contextlib import redirect_stderr, redirect_stdout
+from typing import Final
+
+from tools.docs.pages import ROOT, Example
+from webhook.cli.main import main
+from webhook.policy_file import load
+from webhook.server.reviewer import respond
+
+WIDTH: Final = "100"
+"""Columns of the terminal that the pages show."""
+
+_COMMANDS: Final = ("lease-webhook", ".venv/bin/lease-webhook")
+
+
+def runs_here(example: Example) -> bool:
+    """Whether a command needs neither a cluster nor another program: our own, and curl to `make run`."""
+    words = shlex.split(example.command)
+    if words[0] == "curl":
+        return words[1:3] == ["-s", "--cacert"]
+    return words[0] in _COMMANDS and not {"|", ">", "<", "&&"} & set(words)
+
+
+def printed(command: str) -> str:
+    """What a command prints in the root of the repository on a terminal of WIDTH columns."""
+    words = shlex.split(command)
+    if words[0] == "curl":
+        (body,) = (word.removeprefix("@") for word in words if word.startswith("@"))
+        reply = respond((ROOT / body).read_bytes(), load(None), time.time_ns() // 1000)
+        return json.dumps(json.loads(reply.body), indent=4) + "\n"
+    out = io.StringIO()
+    with redirect_stdout(out), redirect_stderr(out):
+        main(words[1:])
+    return out.getvalue()

@@ -1,0 +1,94 @@
+"""The page docs/incidents.md: what happened in each recorded incident, and what `why` says about it."""
+
+from collections.abc import Iterator
+from textwrap import wrap
+from typing import Any, Final
+
+from tests.incidents import AUDIT_LOG, SOURCES, WATCH, Incident, incidents
+from tools.docs.pages import DOCS
+from webhook.api.text import escape
+from webhook.explanation.account import Account, as_json
+from webhook.explanation.words import length
+from webhook.reports.model import Severity
+
+PAGE: Final = DOCS / "incidents.md"
+_WIDTH: Final = 110
+_SHOWN: Final = {WATCH: "From a watch", AUDIT_LOG: "From the audit log"}
+_HEAD: Final = """<!-- Written by `make docs` from tests/data/incidents. Do not edit. -->
+# Incidents, and what `why` says about them
+
+Each incident was played on a real API server, with the default times of client-go: 15 s, 10 s and 2 s.
+The electors are client-go's; the one whose clock is wrong is that of kubernetes_asyncio.
+The column "truth" has what was done to them, and when each elector reported that it started and stopped leading.
+The other columns have what `lease-webhook why` says, from a [watch and from an audit log](why.md) recorded meanwhile.
+Both also contain three other leases, which were renewed all the time unless the API server was unavailable.
+`make record-incidents` plays and records all of them again in three minutes; the tests compare what `why` says with
+the truth.
+
+A time without a leader is given as "up to", because it is counted from the last renewal: a leader that lost only its
+connection to the API server leads until its deadline, ten seconds by default. In a coordinated election the API server
+names the holder, which starts to lead at its next attempt.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    found = incidents()
+    rows = [
+        "| incident | truth | from a watch | from the audit log |",
+        "|---|---|---|---|",
+        *(_row(one) for one in found),
+    ]
+    sections = ("\n".join(_section(one)) for one in found)
+    return "\n".join([_HEAD, *rows, "", *sections])
+
+
+def _row(one: Incident) -> str:
+    cells = [f"[{one.name}](#{one.name})", _times(one.truth), *(_in_short(one.account(source)) for source in SOURCES)]
+    return f"| {' | '.join(cells)} |"
+
+
+def _times(truth: dict[str, Any]) -> str:
+    said = [f"no one led for {gap['seconds']:.1f} s" for gap in truth["leaderless"]]
+    said += [f"two led for {both['seconds']:.1f} s" for both in truth["two_led"]]
+    return ", ".join(said) or "one leader throughout"
+
+
+def _in_short(account: Account) -> str:
+    worrying = [one for one in as_json(account)["findings"] if one["severity"] != "info"]
+    said = [f"`{one['check']}` ({one['cause']})" for one in worrying]
+    history = account.history
+    if any(one["check"] == "renewal-late" for one in worrying):
+        said.append(f"no renewal for {length(history.renewals.longest)}")
+    if history.leaderless:
+        said.append(f"no leader for up to {length(history.leaderless)}")
+    return "; ".join(said) or "nothing is wrong"
+
+
+def _section(one: Incident) -> Iterator[str]:
+    yield f"## {one.name}\n"
+    yield f"{one.truth['title']}\n"
+    events = [(done["at"], done["what"]) for done in one.truth["done"]]
+    for led in one.truth["led"]:
+        events.append((led["from"], f"{led['holder']} leads"))
+        if led["until"] and led["ended"] not in {"killed", "paused"}:
+            events.append((led["until"], f"{led['holder']} no longer leads"))
+    for at, what in sorted(events):
+        yield f"- {at[11:21]} {what}"
+    yield ""
+    for source in SOURCES:
+        yield f"{_SHOWN[source]}:\n"
+        yield from _said(one.account(source))
+
+
+def _said(account: Account) -> Iterator[str]:
+    worrying = [one for one in account.findings if one.severity is not Severity.INFO]
+    yield "```"
+    if not worrying:
+        yield "nothing is wrong"
+    for one in worrying:
+        yield from wrap(f"{one.check}: {escape(one.message)}", _WIDTH, break_long_words=False)
+    yield from wrap(f"What to do: {escape(account.advice.sentence)}", _WIDTH, break_long_words=False)
+    if account.advice.command:
+        yield f"  {escape(account.advice.command)}"
+    yield "```\n"

@@ -1,0 +1,114 @@
+"""The manual page `lease-webhook(1)`, made from the commands as click knows them."""
+
+import re
+import tomllib
+from collections.abc import Iterator
+
+import click
+
+from tools.docs.pages import ROOT
+from webhook.cli.commands import PROGRAM
+
+
+def man_page() -> str:
+    """The page in roff, for man(7) macros."""
+    top = click.Context(PROGRAM, info_name=PROGRAM.name, help_option_names=["-h", "--help"])
+    lines = [
+        '.\\" Written by `make docs` from the commands. Do not edit.',
+        f'.TH LEASE-WEBHOOK 1 {_released()} "lease-webhook {_version()}" "User Commands"',
+        ".SH NAME",
+        f"lease\\-webhook \\- {_text(_description())}",
+        ".SH SYNOPSIS",
+        *_synopsis(top),
+        ".SH DESCRIPTION",
+        *_paragraphs(PROGRAM.help),
+        ".PP",
+        "The same program is also a plugin of kubectl:",
+        '.BR "kubectl lease" .',
+        ".SH OPTIONS",
+        *_options(top),
+        ".SH COMMANDS",
+        *_commands(top),
+        ".SH NOTES",
+        *_as_laid_out(PROGRAM.epilog),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _commands(above: click.Context) -> Iterator[str]:
+    """Each command below, with those of its groups after it."""
+    assert isinstance(above.command, click.Group)
+    for name in above.command.list_commands(above):
+        command = above.command.get_command(above, name)
+        assert command is not None
+        here = click.Context(command, info_name=name, parent=above)
+        if isinstance(command, click.Group):
+            yield from _commands(here)
+            continue
+        yield f".SS {_text(here.command_path)}"
+        yield from _synopsis(here)
+        yield ".PP"
+        yield from _paragraphs(command.help)
+        yield from _options(here)
+        yield from _as_laid_out(command.epilog)
+
+
+def _synopsis(context: click.Context) -> list[str]:
+    usage = " ".join(context.command.collect_usage_pieces(context))
+    return [f".B {_text(context.command_path)}", _text(usage)]
+
+
+def _paragraphs(text: str | None) -> Iterator[str]:
+    """A help text; click wraps its paragraphs, and keeps the lines of those that begin with a backspace."""
+    for number, paragraph in enumerate(re.split(r"\n\s*\n", (text or "").strip())):
+        if number:
+            yield ".PP"
+        kept = paragraph.removeprefix("\b\n")
+        if kept is paragraph:
+            yield _text(" ".join(paragraph.split()))
+        else:
+            yield from _as_laid_out(kept)
+
+
+def _options(context: click.Context) -> Iterator[str]:
+    for parameter in context.command.get_params(context):
+        record = parameter.get_help_record(context)
+        if record and record[1] and (context.parent is None or parameter.name != "help"):
+            yield ".TP"
+            yield f".B {_text(record[0])}"
+            yield _text(" ".join(record[1].split()))
+
+
+def _as_laid_out(text: str | None) -> Iterator[str]:
+    if text:
+        yield ".PP"
+        yield ".nf"
+        yield from (_text(line) for line in text.strip("\n").splitlines())
+        yield ".fi"
+
+
+def _text(line: str) -> str:
+    """A line that roff prints as it is: hyphens that can be copied, nothing read as an escape or a request."""
+    escaped = line.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").replace("`", "\\(ga")
+    return f"\\&{escaped}" if escaped.startswith(".") else escaped
+
+
+def _project() -> dict[str, str]:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        project: dict[str, str] = tomllib.load(file)["project"]
+    return project
+
+
+def _version() -> str:
+    return _project()["version"]
+
+
+def _description() -> str:
+    return _project()["description"]
+
+
+def _released() -> str:
+    """The day of this version in the changelog."""
+    found = re.search(rf"^## \[{re.escape(_version())}\] - (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert found, "CHANGELOG.md has no section for this version"
+    return found[1]

@@ -1,0 +1,159 @@
+"""The pages of docs/rules, made from the rules, the presets and the recorded reviews."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import Final
+
+from msgspec.structs import asdict
+
+from tests.recordings import recordings
+from tools.docs.pages import DOCS
+from webhook.cli.rules import EVERYWHERE, PRESETS, RuleDescription, described
+from webhook.doctor import policy_fit
+from webhook.policy.schema import EXEMPTIBLE, RULE_IDS
+from webhook.policy_file import load
+from webhook.rules.registry import RULES
+from webhook.server.reviewer import respond
+
+FOLDER: Final = DOCS / "rules"
+_MARK: Final = "<!-- Written by `make docs` from webhook/rules. Do not edit. -->"
+_INTRODUCTION: Final = """# Rules
+
+One page for each rule: what it checks, why, who is affected, how to fix the write, how to relax the rule.
+`lease-webhook rules ID` prints most of a page in a terminal.
+
+`standard` and `strict` are [presets](../policy.md#presets).
+`observe` denies nothing: what `strict` would deny becomes a warning and an audit annotation; the rest is as in
+`standard`.
+A rule with two thresholds applies its mode above the upper one; above the lower one it only warns.
+A [stamp](../glossary.md#words) is the time that the API server writes into `metadata.managedFields` when a write
+changes `renewTime`."""
+_PARITY: Final = """## What kube-apiserver checks too
+
+Rules at parity with kube-apiserver. In a current cluster the API server refuses such a write itself, before it calls
+the webhook; the rules serve `check`, `replay` and older API servers.
+No exemption applies to them. A policy cannot set the mode of `object-types`; the cap `mode` lowers it like the
+others."""
+_ELECTION: Final = """## What kube-apiserver lets through
+
+`candidate-strategy-conflict` compares candidates with each other, which no single review shows: `serve` never
+evaluates it."""
+
+
+def rule_pages() -> dict[str, str]:
+    """Text by file name."""
+    listed = described()
+    each = {f"{rule.id}.md": "\n".join(page(rule)) + "\n" for rule in listed.values()}
+    return {"README.md": "\n".join(index(listed.values())) + "\n", **each}
+
+
+def index(rules: Iterable[RuleDescription]) -> Iterator[str]:
+    """The page that lists all rules."""
+    listed = list(rules)
+    yield from (_MARK, _INTRODUCTION, "", _PARITY, "")
+    yield from table(rule for rule in listed if is_parity(rule.id))
+    yield from ("", _ELECTION, "")
+    yield from table(rule for rule in listed if not is_parity(rule.id))
+
+
+def table(rules: Iterable[RuleDescription]) -> Iterator[str]:
+    """A table with a link to each page."""
+    yield "| rule | on | text | standard | strict |"
+    yield "|---|---|---|---|---|"
+    for rule in rules:
+        kinds = rule.kinds if rule.runs == EVERYWHERE else f"{rule.kinds}, in {rule.runs.replace(', ', ' and ')} only"
+        cells = (f"[`{rule.id}`]({rule.id}.md)", kinds, rule.summary.replace("|", "\\|"), *modes(rule.id))
+        yield f"| {' | '.join(cells)} |"
+
+
+def page(rule: RuleDescription) -> Iterator[str]:
+    """The page of one rule."""
+    yield from (_MARK, f"# {rule.id}", "", rule.summary)
+    for paragraph in filter(None, rule.text.partition("\n")[2].strip().split("\n\n")):
+        yield from ("", " ".join(paragraph.split()))
+    yield from ("", "| | |", "|---|---|", f"| evaluated on | {rule.kinds}: {rule.operations} |")
+    yield f"| evaluated by | {', '.join(f'`{command}`' for command in rule.runs.split(', '))} |"
+    both = zip(modes(rule.id), PRESETS, strict=True)
+    yield f"| mode | {', '.join(f'`{mode}` in `{preset}`' for mode, preset in both)} |"
+    if numbers(rule.id):
+        yield f"| numbers | {', '.join(f'`{name}: {value}`' for name, value in numbers(rule.id).items())} |"
+    if rule.renewals:
+        plain = ", [plain ones](../renewals.md)" if rule.id in {policy_fit.AHEAD, policy_fit.BACKWARDS} else ""
+        yield f"| renewals | {rule.renewals} ([`Event.RENEWAL`](../glossary.md#the-three-renewals){plain}) |"
+    yield f"| source | {rule.rule.source} |"
+    yield f"| code | `{rule.file}` |"
+    yield from ("", "## Why", "", rule.rule.why)
+    yield from ("", "## Who is affected", "", rule.rule.who)
+    if rule.id in texts():
+        yield from ("", "What the writer sees (from a recorded review):", "", "```", texts()[rule.id], "```")
+    yield from ("", "## How to fix", "", rule.rule.fix)
+    yield from ("", "## How to relax", "", *relaxing(rule.id))
+
+
+def relaxing(rule: str) -> Iterator[str]:
+    """What a policy can change about a rule."""
+    if rule not in RULE_IDS:
+        yield "A policy cannot change this rule. Only the [kill switch](../operate.md#kill-switch) allows such a write."
+        return
+    yield "In the [policy file](../policy.md), for every lease:"
+    yield from ("", "```yaml", "rules:", f"  {rule}: {{mode: {lower(rule)}}}")
+    yield from (f"  # {rule}: {{{name}: {value}}}" for name, value in numbers(rule).items())
+    yield "```"
+    if rule not in RULES:
+        return
+    yield from ("", "For some leases only:", "", "```yaml", "overrides:")
+    yield from (
+        "- namespaces: [legacy]",
+        '  leases: ["batch-*"]',
+        f"  rules: {{{rule}: {{mode: {lower(rule)}}}}}",
+        "```",
+    )
+    if rule in EXEMPTIBLE:
+        yield from ("", "For one writer, with an end:", "", "```yaml", "exempt:", "- service_accounts: [shop/deployer]")
+        yield from (f"  rules: [{rule}]", "  owner: shop team", "  reason: why", "  until: 2027-01-31", "```")
+    else:
+        why = "repeats a check of the API server" if is_parity(rule) else "protects every reader of the object"
+        yield from ("", f"No exemption applies: the rule {why}.")
+
+
+def lower(rule: str) -> str:
+    """A mode below the strictest of the presets."""
+    return {"deny": "warn", "warn": "audit", "audit": "off"}[list(modes(rule))[-1]]
+
+
+def is_parity(rule: str) -> bool:
+    """Whether a rule repeats the API server's own validation."""
+    return rule not in RULE_IDS or (rule in RULES and RULES[rule].parity)
+
+
+def modes(rule: str) -> list[str]:
+    """The mode in each of PRESETS."""
+    found = (load(preset).default.modes for preset in PRESETS)
+    return [each[rule].word if rule in each else "deny" for each in found]
+
+
+def numbers(rule: str) -> dict[str, int]:
+    """The numbers of a rule, with their defaults."""
+    found = getattr(load(PRESETS[0]).default.limits, rule.replace("-", "_"), None)
+    return asdict(found) if found else {}
+
+
+@cache
+def texts() -> Mapping[str, str]:
+    """For each rule that speaks in the recordings, what the writer of the first such write sees in strict."""
+    policy = load("strict")
+    found: dict[str, str] = {}
+    for recording in recordings():
+        verdict = respond(recording.body_without_exemption(), policy, recording.received).verdict
+        if verdict is None:
+            continue
+        for cause in verdict.causes:
+            named = re.search(r"\(lease webhook, rules? ([^)]*?)(?:, see [^)]*)?\)$", cause.message)
+            for rule in named[1].split(", ") if named else ():
+                found.setdefault(rule, f"{cause.field}: {cause.message}")
+    for recording in recordings():
+        verdict = respond(recording.body_without_exemption(), policy, recording.received).verdict
+        for warning in verdict.warnings if verdict else ():
+            found.setdefault(re.split(r"[ :,(]", warning, maxsplit=1)[0], f"Warning: {warning}")
+    return found

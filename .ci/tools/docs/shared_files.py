@@ -1,0 +1,29 @@
+"""What the wheel installs below `share/`: the manual page, and a completion for each shell."""
+
+import io
+from contextlib import redirect_stdout
+from typing import Final
+
+from tools.docs.man_page import man_page
+from tools.docs.pages import ROOT
+from webhook.cli.main import main
+
+FOLDER: Final = ROOT / "deploy" / "share"
+_COMPLETIONS: Final = {
+    "bash": "bash-completion/completions/lease-webhook",
+    "zsh": "zsh/site-functions/_lease-webhook",
+    "fish": "fish/vendor_completions.d/lease-webhook.fish",
+}
+
+
+def shared_files() -> dict[str, str]:
+    """Text by path below FOLDER."""
+    completions = {path: _printed(["completion", shell]) for shell, path in _COMPLETIONS.items()}
+    return {"man/man1/lease-webhook.1": man_page(), **completions}
+
+
+def _printed(arguments: list[str]) -> str:
+    out = io.StringIO()
+    with redirect_stdout(out):
+        main(arguments)
+    return out.getvalue()

@@ -1,0 +1,82 @@
+"""Helm, and the manifests that the chart is made of, copied by `make derived` from where kustomize reads them."""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.lab.e2e.toolchain import build
+from tools.rendered.rendering import DEPLOY, Object
+
+CHART = DEPLOY / "chart"
+SOURCES = {
+    "service-account.yaml": "base/10-service-account.yaml",
+    "policy.yaml": "base/20-policy.yaml",
+    "quota.yaml": "base/30-quota.yaml",
+    "deployment.yaml": "base/40-deployment.yaml",
+    "service.yaml": "base/50-service.yaml",
+    "disruption-budget.yaml": "base/60-disruption-budget.yaml",
+    "network-policy.yaml": "base/70-network-policy.yaml",
+    "webhook.yaml": "base/90-webhook.yaml",
+    "depth-policy.yaml": "depth-policy/policy.yaml",
+    "certificates.yaml": "overlays/cert-manager/certificates.yaml",
+    "openshift-service.yaml": "overlays/openshift/service.yaml",
+    "observe-policy.yaml": "components/observe/policy.yaml",
+    "observe-webhook.yaml": "components/observe/webhook.yaml",
+    "strict-webhook.yaml": "components/strict/webhook.yaml",
+    "bindings-webhook.yaml": "components/bindings/webhook.yaml",
+    "node-leases-webhook.yaml": "components/node-leases/webhook.yaml",
+    "control-plane-webhook.yaml": "components/control-plane/webhook.yaml",
+    "high-availability-deployment.yaml": "components/high-availability/deployment.yaml",
+    "high-availability-disruption-budget.yaml": "components/high-availability/disruption-budget.yaml",
+    "monitoring-service.yaml": "components/monitoring/service.yaml",
+    "service-monitor.yaml": "components/monitoring/service-monitor.yaml",
+    "prometheus-rule.yaml": "components/monitoring/prometheus-rule.yaml",
+    "monitoring-network-policy.yaml": "components/monitoring/network-policy.yaml",
+    "dashboard.json": "components/monitoring/dashboard.json",
+}
+"""Name in the chart's `files`, and where it comes from in deploy/."""
+
+
+def helm_program() -> Path:
+    """Helm, built from its Go module. Raises MissingToolchainError without Go."""
+    source = Path(__file__).parent / "go" / "helm"
+    return build(source, "helm.sh/helm/v3/cmd/helm", "helm", ("-ldflags", "-s -w"))
+
+
+def helm(*arguments: str, chart: Path = CHART) -> "subprocess.CompletedProcess[str]":
+    """One Helm command on the chart, with no cluster and no settings of the person who runs it."""
+    command, *rest = arguments
+    with tempfile.TemporaryDirectory() as home:
+        environment = {"HOME": home, "PATH": "/nonexistent"}
+        whole = [str(helm_program()), command, *rest, str(chart)]
+        return subprocess.run(whole, env=environment, capture_output=True, text=True, check=False)
+
+
+def chart_objects(values: dict[str, Any], namespace: str = "lease-webhook") -> list[Object]:
+    """What the chart renders for some values; hooks are left out."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        yaml.safe_dump(values, file)
+        file.flush()
+        done = helm("template", "--namespace", namespace, "--values", file.name, "--kube-version=1.37.0", "--no-hooks")
+    assert done.returncode == 0, done.stderr
+    return [one for one in yaml.safe_load_all(done.stdout) if one]
+
+
+def copied() -> None:
+    """Copy the manifests into the chart."""
+    target = CHART / "files"
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir()
+    for name, source in SOURCES.items():
+        shutil.copyfile(DEPLOY / source, target / name)
+
+
+if __name__ == "__main__":
+    done = helm("package", f"--destination={Path(sys.argv[1]).absolute()}")
+    print(done.stdout + done.stderr, end="")
+    sys.exit(done.returncode)

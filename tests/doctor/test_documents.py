@@ -1,0 +1,112 @@
+"""Documents in every form that kubectl and kustomize print, and in some that nobody should."""
+
+import base64
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.doctor.shipped import document, entry
+from tests.factories import drop, make_lease, put
+from webhook.doctor.documents import fence_documents, objects, policy_text, served_in, webhook_configurations
+from webhook.doctor.examine import examine_leases
+
+CONFIG = document()
+WEBHOOK = entry().webhook
+
+
+def secret(name: str = "tls", namespace: str = "lease-webhook", chain: str = "chain") -> dict[str, Any]:
+    data = {"tls.crt": base64.b64encode(chain.encode()).decode()}
+    return {"kind": "Secret", "metadata": {"name": name, "namespace": namespace}, "data": data}
+
+
+def config_map(namespace: str = "lease-webhook", **data: str) -> dict[str, Any]:
+    return {"kind": "ConfigMap", "metadata": {"name": "policy", "namespace": namespace}, "data": data}
+
+
+@pytest.mark.parametrize(
+    ("documents", "count"),
+    [
+        pytest.param([CONFIG], 1, id="alone"),
+        pytest.param([CONFIG, {"kind": "Pod"}, None, "text", 7, [CONFIG]], 1, id="among others"),
+        pytest.param([{"kind": "List", "items": [CONFIG, CONFIG]}], 2, id="a List"),
+        pytest.param(
+            [{"kind": "ValidatingWebhookConfigurationList", "items": [{"webhooks": []}]}], 1, id="a typed list"
+        ),
+        pytest.param([{"kind": "List", "items": [None, "x", CONFIG]}], 1, id="a List with odd items"),
+        pytest.param([{"kind": "List", "items": "x"}], 0, id="a List without a list"),
+        pytest.param([{"kind": "List", "items": [{"kind": "List", "items": [CONFIG]}]}], 1, id="a List in a List"),
+        pytest.param([{"kind": ["odd"], "items": []}], 0, id="an odd kind"),
+    ],
+)
+def test_finds_configurations(documents: list[object], count: int) -> None:
+    assert len(webhook_configurations(objects(documents))) == count
+
+
+def test_lists_in_lists_end() -> None:
+    endless: dict[str, Any] = {"kind": "List"}
+    endless["items"] = [endless]
+    assert list(objects([endless])) == [endless]
+
+
+@pytest.mark.parametrize(
+    ("found", "chain"),
+    [
+        pytest.param([secret()], b"chain", id="one Secret"),
+        pytest.param([], None, id="none"),
+        pytest.param([secret(namespace="other")], None, id="of another namespace"),
+        pytest.param([secret("a"), secret("b")], None, id="two: nobody knows which is mounted"),
+        pytest.param([{"kind": "Secret", "metadata": {"namespace": "lease-webhook"}}], None, id="without data"),
+        pytest.param([{**secret(), "data": {"tls.crt": "%"}}], None, id="no base64"),
+        pytest.param([{**secret(), "data": {"tls.crt": 7}}, secret()], b"chain", id="beside an odd one"),
+    ],
+)
+def test_the_certificate_that_will_be_served(found: list[dict[str, Any]], chain: bytes | None) -> None:
+    served = served_in(found, WEBHOOK)
+    assert (served and served.chain) == chain
+
+
+def test_a_url_has_no_secret() -> None:
+    assert served_in([secret()], entry(clientConfig={"url": "https://127.0.0.1/validate"}).webhook) is None
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        pytest.param([config_map(**{"policy.yaml": "x"})], "x", id="one ConfigMap"),
+        pytest.param([config_map("other", **{"policy.yaml": "x"})], None, id="of another namespace"),
+        pytest.param([config_map(**{"other.yaml": "x"})], None, id="without a policy"),
+        pytest.param([config_map(**{"policy.yaml": "x"})] * 2, None, id="two"),
+    ],
+)
+def test_the_policy_beside_it(found: list[dict[str, Any]], text: str | None) -> None:
+    assert policy_text(found, ["lease-webhook"]) == text
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(JSON | st.fixed_dictionaries({"kind": st.sampled_from(["Secret", "ConfigMap", "List"]), "items": JSON}))
+)
+def test_no_document_is_too_odd(documents: list[object]) -> None:
+    found = list(objects(documents))
+    assert webhook_configurations(found) == []
+    assert served_in(found, WEBHOOK) is None
+    assert policy_text(found, ["lease-webhook"]) is None
+
+
+def test_leases_without_managed_fields_are_named_if_others_have_some() -> None:
+    stamped, empty = make_lease(), make_lease(put("metadata.name", "empty"), drop("metadata.managedFields"))
+    around = fence_documents([stamped, empty])
+    (report,) = examine_leases(around.leases.values())
+    assert report.subject == "Lease shop/empty"
+    assert [finding.check for finding in report.findings] == ["lease-without-stamps"]
+    assert "kubectl -n shop get lease empty" in report.findings[0].fix
+    assert list(examine_leases(fence_documents([empty]).leases.values())) == []

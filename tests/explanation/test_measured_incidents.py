@@ -1,0 +1,192 @@
+"""Incidents whose truth was measured by their clients: nothing false is said, and the order of the input is no matter.
+
+Each `truth.json` says what must be claimed (`need`, one of them), what is true as well, and what would be wrong
+(`never`). Every client wrote a tick each 100 ms while its work ran, so that is known without looking at the lease.
+"""
+
+import gzip
+import json
+import random
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+from msgspec.structs import asdict
+
+from tests.factories import Document
+from tests.history.observing import Items
+from tests.incidents import instant
+from tests.inputs.reading import read
+from webhook.explanation.account import Account, account_of, as_json
+from webhook.explanation.findings import Explained
+from webhook.explanation.text import Line, events, facts, headline
+from webhook.history.follow import Follower
+from webhook.history.merge import Merged
+from webhook.inputs.items import Item, Observation
+from webhook.reports.model import Severity
+
+FOLDER: Final = Path("tests/data/measured-incidents")
+NAMES: Final = sorted(path.name for path in FOLDER.iterdir())
+LATEST: Final = 2**62
+
+EACH = pytest.mark.parametrize("name", NAMES)
+
+
+@cache
+def truth(name: str) -> Document:
+    found: Document = json.loads((FOLDER / name / "truth.json").read_text())
+    return found
+
+
+def text_of(name: str, file: str) -> bytes:
+    return gzip.decompress((FOLDER / name / file).read_bytes())
+
+
+@cache
+def watch(name: str) -> tuple[Item, ...]:
+    return tuple(read("watch", [text_of(name, "watch.jsonl.gz")]))
+
+
+@cache
+def log(name: str) -> tuple[Item, ...]:
+    return tuple(read("log", [text_of(name, "audit.jsonl.gz")]))
+
+
+@cache
+def metadata(name: str) -> tuple[Item, ...]:
+    events = [json.loads(line) for line in text_of(name, "audit.jsonl.gz").splitlines()]
+    for event in events:
+        event["level"] = "Metadata"
+        event.pop("requestObject", None)
+        event.pop("responseObject", None)
+    return tuple(read("log", [b"".join(json.dumps(event, separators=(",", ":")).encode() + b"\n" for event in events)]))
+
+
+def three_files(name: str) -> list[list[Item]]:
+    """A client stays on its connection, so all of its requests are in the log of one API server."""
+    files: list[list[Item]] = [[], [], []]
+    for item in log(name):
+        writer = item.writer if isinstance(item, Observation) else None
+        files[len((writer.pod or writer.user) if writer else "") % 3].append(item)
+    return files
+
+
+def account(name: str, *inputs: list[Item] | tuple[Item, ...]) -> Account:
+    follower = Follower()
+    for item in Merged([Items(list(items)) for items in inputs], LATEST):
+        follower.feed(item)
+    key = (truth(name)["namespace"], truth(name)["lease"])
+    return account_of(follower, follower.leases[key], follower.until or instant(truth(name)["recorded_until"]))
+
+
+SOURCES: Final[dict[str, Callable[[str], Account]]] = {
+    "watch": lambda name: account(name, watch(name)),
+    "log": lambda name: account(name, log(name)),
+    "metadata": lambda name: account(name, metadata(name)),
+    "three": lambda name: account(name, *three_files(name)),
+    "both": lambda name: account(name, watch(name), log(name)),
+}
+
+
+def said(name: str, found: Account) -> str:
+    shown: list[Line] = [*facts(found), *events(found)]
+    text = " ".join([f"{found.state} {headline(found)}", *(f"{one.label} {one.text}" for one in shown)])
+    text += " ".join(["", *(one.message for one in found.findings), str(found.advice)])
+    text = re.sub(r"\s+", " ", text)
+    return text.replace(truth(name)["namespace"], "NS").replace(truth(name)["lease"], "LEASE")
+
+
+def claims(name: str, found: Account) -> Callable[[str], bool]:
+    checks = {term for one in found.findings for term in (one.check, f"{one.check}/{_cause(one)}")}
+    text = said(name, found)
+
+    def is_claimed(term: str) -> bool:
+        kind, colon, value = term.partition(":")
+        if colon:
+            return found.state == value if kind == "state" else re.search(value, text, re.I | re.S) is not None
+        return term in checks
+
+    return is_claimed
+
+
+def _cause(found: object) -> str:
+    return found.cause if isinstance(found, Explained) else ""
+
+
+def expected(name: str, source: str) -> Document:
+    found: Document = truth(name)["expect"]["watch" if source == "watch" else "audit"]
+    return found
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@EACH
+def test_nothing_false_is_said(name: str, source: str) -> None:
+    found, expect = SOURCES[source](name), expected(name, source)
+    is_claimed = claims(name, found)
+    assert [term for term in expect.get("never", ()) if is_claimed(term)] == []
+    known = {term for kind in ("need", "half", "fine", "also") for term in expect.get(kind, ())}
+    loud = [one for one in found.findings if one.severity is not Severity.INFO]
+    assert [one.check for one in loud if not {one.check, f"{one.check}/{_cause(one)}"} & known] == []
+
+
+@pytest.mark.parametrize("source", ["watch", "log", "three", "both"])
+@EACH
+def test_what_happened_is_said(name: str, source: str) -> None:
+    found, expect = SOURCES[source](name), expected(name, source)
+    is_claimed = claims(name, found)
+    assert any(is_claimed(term) for term in (*expect.get("need", ()), *expect.get("half", ()))) or expect.get("clean")
+
+
+@EACH
+def test_the_holders_come_in_their_order(name: str) -> None:
+    stored = [holder for holder in truth(name)["holders_stored"] if holder]
+    for source in ("watch", "log", "three", "both"):
+        holders = [one.holder for one in SOURCES[source](name).history.tenures if one.holder]
+        assert _without_repetitions(holders) == _without_repetitions(stored), source
+
+
+def _without_repetitions(names: list[str]) -> list[str]:
+    return [one for number, one in enumerate(names) if not number or names[number - 1] != one]
+
+
+@EACH
+def test_a_measured_time_without_a_leader_is_within_its_bound(name: str) -> None:
+    for source in ("watch", "log"):
+        tenures = SOURCES[source](name).history.tenures
+        for gap in truth(name)["leaderless"]:
+            if gap["to"] is None or gap["seconds"] <= 1:
+                continue
+            end = instant(gap["to"])
+            stated = [
+                one.leaderless for one in tenures if one.leaderless is not None and abs(one.since - end) < 3_000_000
+            ]
+            assert all(bound >= (gap["seconds"] - 0.6) * 1_000_000 for bound in stated), (source, gap)
+
+
+def variants(items: tuple[Item, ...], seed: int) -> Iterator[list[list[Item]]]:
+    """The same input in another order, with duplicates, and as several files."""
+    chance = random.Random(seed)
+    shuffled = list(items)
+    chance.shuffle(shuffled)
+    yield [shuffled]
+    yield [[*items, *chance.sample(items, len(items) // 3)]]
+    third = len(items) // 3
+    yield [shuffled[:third], shuffled[third : 2 * third], shuffled[2 * third :]]
+
+
+@pytest.mark.parametrize("source", ["watch", "log", "metadata", "both"])
+@EACH
+def test_no_order_no_duplicate_and_no_split_changes_what_is_known(name: str, source: str) -> None:
+    items = {"watch": watch(name), "log": log(name), "metadata": metadata(name), "both": watch(name) + log(name)}[
+        source
+    ]
+    known = _conclusion(account(name, items))
+    for inputs in variants(items, len(name)):
+        assert _conclusion(account(name, *inputs)) == known
+
+
+def _conclusion(found: Account) -> Document:
+    return {**as_json(found), "tenures": [asdict(one) for one in found.history.tenures]}

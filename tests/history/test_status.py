@@ -1,0 +1,130 @@
+"""How a stored lease stands, from one healthy lease with one thing changed."""
+
+import pytest
+
+from tests.factories import NOW, Tweak, drop, make_entry, make_lease, put, to_bytes
+from webhook.api.objects import Lease
+from webhook.audit.command_words import filled
+from webhook.history.status import LeaseStatus, State, status_of, was_live, written_at
+from webhook.inputs.items import entries_of_object
+from webhook.inputs.stored import typed
+
+SECOND = 1_000_000
+
+
+def lease_of(*tweaks: Tweak) -> Lease:
+    found = typed("Lease", to_bytes(make_lease(*tweaks))).object
+    assert isinstance(found, Lease)
+    return found
+
+
+def standing(*tweaks: Tweak, after: float = 4) -> LeaseStatus:
+    lease = lease_of(*tweaks)
+    return status_of(lease, entries_of_object(lease), NOW + int(after * SECOND))
+
+
+def test_a_healthy_lease_is_live_until_its_duration_after_the_stamp() -> None:
+    found = standing()
+    assert (found.state, found.is_held, found.from_stamps, found.ahead) == (State.LIVE, True, True, 0)
+    assert (found.last_renewal, found.takeable_at, found.manager) == (NOW, NOW + 15 * SECOND, "checkout")
+    assert standing(after=15).state is State.EXPIRED
+    assert not standing(after=15).is_held
+
+
+RENEWED = "spec.renewTime"
+ENTRY = "metadata.managedFields[0]"
+
+
+@pytest.mark.parametrize(
+    ("tweaks", "state"),
+    [
+        pytest.param((put("spec.holderIdentity", ""),), State.RELEASED, id="released"),
+        pytest.param((drop("spec.holderIdentity"),), State.RELEASED, id="released by removing the holder"),
+        pytest.param((put("spec", {}),), State.NEVER_HELD, id="empty"),
+        pytest.param((put("spec", {"leaseTransitions": 3}),), State.RELEASED, id="counts holders of before"),
+        pytest.param(
+            (put("spec", {"holderIdentity": "a", "acquireTime": "2025-11-20T12:00:00.000000Z"}),),
+            State.UNKNOWN,
+            id="as Pekko writes it",
+        ),
+        pytest.param((drop("spec.leaseDurationSeconds"),), State.EXPIRED, id="no duration"),
+        pytest.param((drop(RENEWED), drop("metadata.managedFields")), State.UNKNOWN, id="no renewTime"),
+        pytest.param((put("spec.leaseDurationSeconds", -1),), State.EXPIRED, id="a negative duration"),
+        pytest.param((put("spec.leaseTransitions", 2**31 - 1),), State.FROZEN, id="transitions at the end"),
+        pytest.param((put("spec.leaseDurationSeconds", 2**31 - 1),), State.FROZEN, id="68 years"),
+        pytest.param((put(RENEWED, "2035-11-20T12:00:00.000000Z"),), State.FROZEN, id="ten years ahead"),
+        pytest.param((put(RENEWED, "10000-01-01T00:59:59.999999Z"),), State.FROZEN, id="year 10000"),
+        pytest.param((put(RENEWED, "soon"),), State.FROZEN, id="noise"),
+        pytest.param((put(f"{ENTRY}.time", "20000-01-01T00:00:00Z"),), State.FROZEN, id="an entry of year 20000"),
+        pytest.param((put(f"{ENTRY}.time", "0001-01-01T00:00:00Z"),), State.LIVE, id="an entry of the zero time"),
+        pytest.param((put(RENEWED, "2025-11-20T21:00:00.000000Z"),), State.LIVE, id="nine hours ahead"),
+    ],
+)
+def test_states(tweaks: tuple[Tweak, ...], state: State) -> None:
+    assert standing(*tweaks).state is state
+
+
+def test_a_released_lease_with_its_holder_left_in_it() -> None:
+    spec = (put("spec.leaseDurationSeconds", 1), put("spec.acquireTime", "2025-11-20T12:00:00.000000Z"))
+    found = standing(*spec)
+    assert (found.state, found.takeable_at) == (State.RELEASED, NOW)
+
+
+@pytest.mark.parametrize(
+    ("tweak", "rule", "until"),
+    [
+        (put("spec.leaseTransitions", 2**31 - 1), "transitions-jump", None),
+        (put("spec.leaseDurationSeconds", 2**31 - 1), "duration-too-long", NOW + (2**31 - 1) * SECOND),
+        (put(RENEWED, "2025-11-22T12:00:00.000000Z"), "renew-time-in-future", NOW + (2 * 86400 + 15) * SECOND),
+        (put(RENEWED, "10000-01-01T00:59:59.999999Z"), "time-unreadable", None),
+    ],
+)
+def test_a_frozen_lease_says_why_and_until_when(tweak: Tweak, rule: str, until: int | None) -> None:
+    found = standing(tweak)
+    assert found.block is not None
+    assert (found.block.rule, found.block.until, found.takeable_at) == (rule, until, until)
+    assert filled(found.block.repair, "shop", "db").startswith("kubectl -n shop patch lease db ")
+
+
+def test_a_released_lease_is_frozen_by_its_count_only() -> None:
+    released = put("spec.holderIdentity", "")
+    assert standing(released, put("spec.leaseTransitions", 2**31 - 1)).state is State.FROZEN
+    assert standing(released, put("spec.leaseDurationSeconds", 2**31 - 1)).state is State.RELEASED
+
+
+def test_the_clock_of_the_holder_is_measured_against_the_stamp() -> None:
+    assert standing(put(RENEWED, "2025-11-20T12:00:00.700000Z")).ahead == 0
+    assert standing(put(RENEWED, "2025-11-20T12:00:05.000000Z")).ahead == pytest.approx(4 * SECOND, abs=1)
+    assert standing(put(RENEWED, "2025-11-20T11:59:50.000000Z")).ahead == -10 * SECOND
+    assert standing(drop(RENEWED)).ahead is None
+
+
+def test_without_stamps_the_holders_own_clock_decides() -> None:
+    found = standing(drop("metadata.managedFields"))
+    assert (found.state, found.from_stamps, found.last_renewal, found.ahead) == (State.LIVE, False, NOW, None)
+
+
+def test_a_stamp_of_the_future_is_none() -> None:
+    entry = {**make_entry("holderIdentity", "renewTime"), "time": "2025-11-20T12:10:00Z"}
+    found = standing(put("metadata.managedFields", [entry]))
+    assert (found.state, found.from_stamps, found.last_renewal) == (State.LIVE, False, NOW)
+
+
+def test_when_a_state_was_written() -> None:
+    lease = lease_of()
+    assert written_at(lease.spec, entries_of_object(lease)) == NOW
+    assert written_at(lease.spec, ()) == NOW
+    removed = lease_of(drop("spec.holderIdentity"), drop(RENEWED))
+    assert written_at(removed.spec, entries_of_object(removed)) == NOW
+    nothing = lease_of(put("spec", {}), put("metadata.managedFields", []))
+    assert written_at(nothing.spec, ()) is None
+    # The lease was taken, and no one can say when it was renewed.
+    taken = lease_of(drop(RENEWED), put("metadata.managedFields", [make_entry("holderIdentity")]))
+    assert written_at(taken.spec, entries_of_object(taken)) == NOW
+
+
+def test_whether_a_lease_still_ran() -> None:
+    assert was_live(NOW, 15, NOW + 12 * SECOND)
+    assert not was_live(NOW, 15, NOW + 13 * SECOND)
+    assert not was_live(None, 15, NOW)
+    assert not was_live(NOW, None, NOW)

@@ -1,0 +1,200 @@
+"""Who wrote decides: releases and steals by somebody else, deletions that were none, renewals that only a log shows."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from tests.history.fake_server import FakeServer
+from tests.history.observing import Items, observe_all
+from tests.inputs.reading import read
+from webhook.explanation.account import Account, account_of
+from webhook.history.events import EventKind, Handover, Tenure
+from webhook.history.follow import Bounds, Follower, LeaseHistory
+from webhook.history.merge import STANDARD_INPUT, Merged
+from webhook.history.status import State
+from webhook.inputs.items import Item, Observation, Unreadable, Writer
+
+LEASE = ("shop", "db")
+
+
+def account(*inputs: Iterable[Item]) -> Account:
+    follower = Follower()
+    observe_all(follower, *inputs)
+    assert follower.until is not None
+    return account_of(follower, follower.leases[LEASE], follower.until)
+
+
+def watch(server: FakeServer) -> Iterable[Item]:
+    return read("watch", [server.watch()])
+
+
+def log(server: FakeServer, *, metadata_only: bool = False) -> Iterable[Item]:
+    return read("log", [server.audit_log(metadata_only=metadata_only)])
+
+
+def released_by_alice() -> FakeServer:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(20)
+    server.wait(1)
+    server.write("shop/db", {**server.leases["shop/db"]["spec"], "holderIdentity": ""}, "kubectl-patch", "alice", "")
+    return server
+
+
+def test_a_release_by_another_user_is_no_handover() -> None:
+    server = released_by_alice()
+    server.wait(1)
+    server.elector("b", "shop/db").lead(10)
+    found = account(log(server))
+    (release,) = (one for one in found.findings if one.check == "foreign-release")
+    assert "alice removed a_1 as the holder" in release.message
+    assert "b_1 took the lease 1 s later: two may have led at once" in release.message
+    assert found.history.leaderless == 0
+
+
+def test_a_release_that_nobody_follows_is_found_in_a_watch_by_its_field_manager() -> None:
+    found = account(watch(released_by_alice()))
+    (release,) = (one for one in found.findings if one.check == "foreign-release")
+    assert "field manager kubectl-patch removed a_1 as the holder" in release.message
+    assert "--input AUDIT-LOG" in release.fix
+
+
+def test_a_holder_that_is_removed_and_takes_it_back_led_throughout() -> None:
+    server = released_by_alice()
+    server.wait(1)
+    server.elector("a", "shop/db").lead(10)
+    (release,) = (one for one in account(log(server)).findings if one.check == "foreign-release")
+    assert "two may have led" not in release.message
+
+
+def test_a_steal_names_its_writer() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(20)
+    server.wait(1)
+    server.write("shop/db", {**server.leases["shop/db"]["spec"], "holderIdentity": "b_1"}, "kubectl-edit", "alice", "")
+    (steal,) = (one for one in account(log(server)).findings if one.check == "lease-stolen")
+    assert "alice wrote b_1 into the lease while a_1 still held it" in steal.message
+
+
+def test_an_update_after_a_deletion_shows_that_nothing_was_deleted() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(10)
+    server.wait(1)
+    server.logged("shop/db", "delete", "admin", "", {"kind": "Status", "apiVersion": "v1"})
+    server.wait(1)
+    a.renew()
+    for metadata_only in (False, True):
+        found = account(log(server, metadata_only=metadata_only))
+        assert not found.history.is_deleted
+        assert Handover.DELETED not in found.history.handovers
+
+
+def test_renewals_after_a_watch_has_ended_are_known_from_the_log() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(20)
+    seen = list(watch(server))
+    a.lead(60)
+    found = account(seen, log(server, metadata_only=True))
+    assert found.state is State.LIVE
+    assert found.last_renewal == server.now
+
+
+def test_a_lease_of_which_nothing_is_known_but_its_writers_follows_the_one_that_goes_on() -> None:
+    server = FakeServer()
+    a, b = server.elector("a", "shop/db"), server.elector("b", "shop/db")
+    a.lead(20)
+    server.elector("alice", "shop/db", user="alice").renew()
+    a.lead(20)
+    b.take()
+    a.renew()
+    b.lead(20)
+    history = account(log(server, metadata_only=True)).history
+    assert [one.holder for one in history.tenures] == ["a", "b"]
+
+
+def test_what_is_too_old_to_be_placed_is_counted() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(40)
+    items = list(watch(server))
+    late = [*items[5:], *items[:5]]
+    found = list(Merged([Items(late)], 2**62, max_pending=8))
+    assert [one.error for one in found if isinstance(one, Unreadable)] == [
+        "5 records are older than what was read before them, and left out: sort the input"
+    ]
+    shown = [int(one.resource_version) for one in found if isinstance(one, Observation)]
+    assert shown == sorted(shown)
+
+
+def test_standard_input_is_read_once_beside_a_file() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    inputs = [Items(list(watch(server)), STANDARD_INPUT), Items(list(log(server)))]
+    states = [one for one in Merged(inputs, 2**62) if isinstance(one, Observation)]
+    assert len(states) == 6
+    assert all(one.writer for one in states)
+
+
+def test_a_holder_that_stops_is_late_however_long_its_lease_lasts() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db", duration=3600)
+    a.lead(20)
+    for _ in server.elector("other", "shop/mail").ticks(60):
+        server.elector("other", "shop/mail").take()
+    (late,) = (one for one in account(watch(server)).findings if one.check == "renewal-late")
+    assert "for 1 min 0 s, although it renewed every 2 s before; no other replica can take the lease" in late.message
+
+
+@pytest.mark.parametrize(("manager", "is_holder"), [("operator", True), ("kubectl", False), ("", None)])
+def test_a_user_is_compared_by_field_manager_while_the_writers_of_a_holder_are_not_known(
+    manager: str, is_holder: bool | None
+) -> None:
+    assert Tenure("a_1", 0, Handover.SEEN).is_by(Writer("jane", ""), manager, "operator") is is_holder
+
+
+def test_the_holder_of_a_released_lease_is_removed() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(10)
+    server.wait(1)
+    now = a._time()
+    a.renew(leaseDurationSeconds=1, acquireTime=now, renewTime=now)
+    server.wait(1)
+    server.write("shop/db", {**server.leases["shop/db"]["spec"], "holderIdentity": ""}, "kubectl-patch", "alice", "")
+    found = account(log(server))
+    assert [(one.holder, one.released_by) for one in found.history.tenures] == [("a_1", None)]
+    assert found.state is State.RELEASED
+
+
+def test_of_two_rivals_in_a_log_without_objects_the_one_that_goes_on_leads() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(20)
+    server.wait(20)
+    server.elector("b", "shop/db").take()
+    server.wait(2)
+    since = server.now
+    server.elector("c", "shop/db").lead(60)
+    tenures = account(log(server, metadata_only=True)).history.tenures
+    assert [(one.holder, one.since) for one in tenures][1:] == [("c", since)]
+
+
+def test_a_write_of_another_user_that_only_a_log_shows_is_no_renewal() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(20)
+    renewed = account(watch(server), log(server)).history.tenures[-1].last_renewal
+    server.wait(60)
+    server.logged("shop/db", "update", "alice", "", {})
+    history = account(watch(server), log(server, metadata_only=True)).history
+    assert (history.tenures[-1].last_renewal, history.at) == (renewed, server.now)
+
+
+def test_a_deletion_that_is_shown_twice_is_one() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(20)
+    server.delete("shop/db")
+    server.events.append(server.events[-1])
+    history = LeaseHistory(*LEASE)
+    kinds = [
+        event.kind for one in watch(server) if isinstance(one, Observation) for event in history.feed(one, Bounds())
+    ]
+    assert kinds.count(EventKind.DELETED) == 1

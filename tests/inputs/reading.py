@@ -1,0 +1,13 @@
+"""Observations of bytes, as a command reads them from a file."""
+
+import io
+from collections.abc import Iterable, Iterator
+
+from webhook.inputs import files, kinds
+from webhook.inputs.items import Item
+
+
+def read(path: str, chunks: Iterable[bytes], received: int | None = None) -> Iterator[Item]:
+    """Every observation in the bytes of one input; `received` is when a review was received."""
+    file = io.BytesIO(b"".join(chunks))
+    return kinds.observations(files.read(file, path, kinds.LEASE_MARKERS), received)

@@ -1,0 +1,79 @@
+"""What an audit event says of a fence, and what only looks like one."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.factories import Tweak, put
+from tests.inputs.events import make_event
+from tests.inputs.reading import read
+from webhook.inputs.audit_event import FENCE_ANNOTATION
+from webhook.inputs.items import Fenced, Item, Observation
+
+TEXT = (
+    "lease shop/db is held by db-0_1 since transition 3, and this write comes from pod db-1; only the holder may "
+    "write: stop this work, or acquire the lease first (fence db)"
+)
+FORBIDDEN = (
+    put("objectRef", {"resource": "deployments", "namespace": "shop", "name": "web", "apiGroup": "apps"}),
+    put("verb", "patch"),
+    put("requestObject", None),
+    put("responseObject", None),
+    put("responseStatus", {"code": 403, "message": f'deployments.apps "web" is forbidden: {TEXT}'}),
+)
+
+
+def items(*tweaks: Tweak) -> list[Item]:
+    """What a log of this one event says."""
+    line = json.dumps(make_event(*FORBIDDEN, *tweaks), separators=(",", ":")).encode() + b"\n"
+    return [item for item in read("audit.log", [line]) if isinstance(item, Fenced | Observation)]
+
+
+def noted(failures: object) -> tuple[Tweak, ...]:
+    text = failures if isinstance(failures, str) else json.dumps(failures)
+    return put("responseStatus", {"code": 200}), put("annotations", {FENCE_ANNOTATION: text})
+
+
+def test_a_refused_write_names_the_lease_the_fence_and_the_writer() -> None:
+    (one,) = items()
+    assert isinstance(one, Fenced)
+    assert (one.namespace, one.name, one.fence, one.is_refused) == ("shop", "db", "db", True)
+    assert (one.target, one.writer.name) == ("patch deployments.apps shop/web", "shop/checkout")
+
+
+def test_a_subresource_is_named() -> None:
+    (one,) = items(put("objectRef.subresource", "scale"))
+    assert isinstance(one, Fenced)
+    assert one.target == "patch deployments.apps/scale shop/web"
+
+
+def test_a_noted_write_was_not_refused() -> None:
+    (one,) = items(*noted([{"message": "another policy"}, {"message": TEXT, "policy": "fence-db"}]))
+    assert isinstance(one, Fenced)
+    assert (one.name, one.is_refused) == ("db", False)
+
+
+@pytest.mark.parametrize(
+    "tweaks",
+    [
+        pytest.param((put("stage", "RequestReceived"),), id="a request that is not answered yet"),
+        pytest.param((put("responseStatus", {"code": 403, "message": "no (fence of wood)"}),), id="other words"),
+        pytest.param((put("stageTimestamp", "yesterday"),), id="a time that is none"),
+        pytest.param(noted("(fence db)"), id="an annotation that is not JSON"),
+        pytest.param(noted([{"message": 7, "policy": "(fence db)"}]), id="an annotation of another type"),
+    ],
+)
+def test_what_says_nothing_of_a_fence_is_passed_over(tweaks: tuple[Tweak, ...]) -> None:
+    assert items(*tweaks) == []
+
+
+def test_a_lease_whose_own_write_was_fenced_is_an_observation() -> None:
+    reference: dict[str, Any] = {
+        "resource": "leases",
+        "namespace": "shop",
+        "name": "db",
+        "apiGroup": "coordination.k8s.io",
+    }
+    (one,) = items(put("objectRef", reference))
+    assert isinstance(one, Observation)

@@ -1,0 +1,259 @@
+"""Files, directories, standard input and gzip as observations; kubectl as a child process."""
+
+import gzip
+import io
+import json
+import sys
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+import yaml
+
+from tests.factories import Document, make_lease, put
+from tests.inputs.events import make_event
+from tests.recordings import FOLDER
+from webhook.cli.reading import observe_all
+from webhook.inputs import InputError, cluster, files
+from webhook.inputs.cluster import Cluster
+from webhook.inputs.items import Foreign, Item, LogEnd, Observation, Unreadable
+
+
+def line(document: Document) -> str:
+    return json.dumps(document, separators=(",", ":")) + "\n"
+
+
+def names(items: list[Item]) -> list[str]:
+    return [one.name for one in items if isinstance(one, Observation)]
+
+
+def test_recorded_reviews_have_the_time_of_their_index() -> None:
+    items = list(observe_all([str(FOLDER)]))
+    assert len(items) == 316
+    assert all(isinstance(one, Observation) and one.at for one in items)
+
+
+def test_a_denied_review_was_not_stored(tmp_path: Path) -> None:
+    source = next((FOLDER / "1.36.3" / "client-go").glob("*.json"))
+    (tmp_path / "a.json").write_bytes(source.read_bytes())
+    entry = {"file": "a.json", "received": "2026-11-20T23:12:47.422117Z", "verdict": "denied"}
+    (tmp_path / "index.jsonl").write_text(json.dumps(entry))
+    (one,) = observe_all([str(tmp_path)])
+    assert isinstance(one, Observation)
+    assert not one.is_stored
+
+
+@pytest.mark.parametrize("separator", ["---\n", ""])
+def test_yaml_and_its_lists(tmp_path: Path, separator: str) -> None:
+    leases = [make_lease(put("metadata.name", name)) for name in ("a", "b")]
+    documents = (
+        [yaml.safe_dump(one) for one in leases] if separator else [yaml.safe_dump({"kind": "List", "items": leases})]
+    )
+    (tmp_path / "x.yaml").write_text(separator.join(documents))
+    assert names(list(observe_all([str(tmp_path)]))) == ["a", "b"]
+
+
+def test_broken_yaml_costs_only_itself(tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_bytes(
+        b"a: b: c\n---\n- 1\n---\n" + yaml.safe_dump(make_lease()).encode() + b"---\n\xff\n"
+    )
+    found = list(observe_all([str(tmp_path)]))
+    assert [type(one) for one in found] == [Unreadable, Unreadable, Unreadable, Observation]
+
+
+def test_rotated_and_zipped_logs_of_a_directory_come_in_the_order_of_their_events(tmp_path: Path) -> None:
+    for name, hour in (("audit.log", 12), ("audit.log.1", 11), ("audit.log.2.gz", 10)):
+        time = f"2025-11-20T{hour}:00:00.000000Z"
+        event = make_event(
+            put("requestReceivedTimestamp", time), put("stageTimestamp", time), put("objectRef.name", name)
+        )
+        text = line(event).encode()
+        (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+    (tmp_path / "empty.log").write_text("")
+    found = list(observe_all([str(tmp_path)]))
+    assert names(found) == ["audit.log.2.gz", "audit.log.1", "audit.log"]
+    assert isinstance(found[-1], LogEnd)
+
+
+def test_a_damaged_gzip_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.log.gz").write_bytes(gzip.compress(line(make_event()).encode() * 100)[:-20])
+    (tmp_path / "y.gz").write_bytes(b"\x1f\x8bnothing")
+    found = list(observe_all([str(tmp_path)]))
+    assert [one.error[:9] for one in found if isinstance(one, Unreadable)] == ["not gzip:", "not gzip:"]
+
+
+def test_a_missing_file_and_hidden_ones(tmp_path: Path) -> None:
+    (tmp_path / ".hidden.json").write_text("{}")
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG")
+    (gone,) = observe_all([str(tmp_path), str(tmp_path / "gone")])
+    assert isinstance(gone, Unreadable)
+    assert gone.error == "No such file or directory"
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(line(make_lease()).encode())))
+    assert names(list(observe_all(["-"]))) == ["checkout"]
+
+
+def test_other_kinds_are_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text('{"kind": "Pod", "apiVersion": "v1"}')
+    (one,) = observe_all([str(tmp_path)])
+    assert isinstance(one, Foreign)
+
+
+FAKE = """#!{python}
+import json, sys
+words = sys.argv[1:]
+with open({log!r}, "a") as file:
+    print(" ".join(words), file=file)
+if "leasecandidates.coordination.k8s.io" in words:
+    sys.exit({candidates!r})
+if "pod" in words:
+    print("pod/" + words[2] if words[2] == "there" else "", end="")
+    sys.exit(1 if words[2] == "forbidden" else 0)
+if "validatingwebhookconfigurations,mutatingwebhookconfigurations" in words:
+    print({webhooks!r})
+    sys.exit(0 if {webhooks!r} else 1)
+if {fails}:
+    print("no rights", file=sys.stderr)
+    sys.exit(1)
+print(json.dumps({{"kind": "List", "apiVersion": "v1", "items": [{lease}]}}))
+"""
+
+
+class Install(Protocol):
+    def __call__(self, *, fails: bool = False, candidates: str | int = 0, webhooks: str = "") -> Path: ...
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Puts a kubectl on the path that answers from memory; gives its log."""
+    log = tmp_path / "calls"
+
+    def install(*, fails: bool = False, candidates: str | int = 0, webhooks: str = "") -> Path:
+        script = tmp_path / "kubectl"
+        script.write_text(
+            FAKE.format(
+                python=sys.executable,
+                log=str(log),
+                candidates=candidates,
+                fails=fails,
+                lease=make_lease(),
+                webhooks=webhooks,
+            )
+        )
+        script.chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path))
+        return log
+
+    return install
+
+
+def test_kubectl_is_run_with_the_options_of_the_user(fake: Install) -> None:
+    log = fake()
+    notes: list[str] = []
+    chosen = Cluster(context="prod", kubeconfig="/k", all_namespaces=True)
+    assert names(list(cluster.listed(chosen, notes))) == ["checkout"]
+    assert notes == []
+    assert log.read_text().splitlines()[0] == (
+        "get leases.coordination.k8s.io --all-namespaces --output=json --show-managed-fields --chunk-size=500 "
+        "--request-timeout=60s --context=prod --kubeconfig=/k"
+    )
+
+
+def test_what_kubectl_says_is_passed_on(fake: Install, capfd: pytest.CaptureFixture[str]) -> None:
+    fake(fails=True)
+    with pytest.raises(InputError, match="ended with exit code 1"):
+        list(cluster.listed(Cluster(namespace="shop"), []))
+    assert "no rights" in capfd.readouterr().err
+
+
+def test_candidates_that_may_not_be_read_are_a_note(fake: Install) -> None:
+    notes: list[str] = []
+    fake(candidates="Error from server (Forbidden): no")
+    assert len(list(cluster.listed(Cluster(), notes))) == 1
+    assert notes == ["candidates were not read: Error from server (Forbidden): no"]
+    fake(candidates='error: the server doesn\'t have a resource type "leasecandidates"')
+    assert len(list(cluster.listed(Cluster(), notes))) == 1
+    assert len(notes) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "note"),
+    [
+        ("\n Error \x1b[31mfrom \u202eserver\x07\nmore", "Error \\x1b[31mfrom \\u202eserver\\x07"),
+        ("x" * 10_000, "x" * 200 + "..."),
+        ("\n", "no reason given"),
+    ],
+    ids=["control characters", "long", "nothing"],
+)
+def test_a_note_about_what_kubectl_said_is_one_plain_line(said: str, note: str, fake: Install) -> None:
+    notes: list[str] = []
+    fake(candidates=said)
+    list(cluster.listed(Cluster(), notes))
+    assert notes == [f"candidates were not read: {note}"]
+
+
+def test_whether_a_pod_exists(fake: Install) -> None:
+    fake()
+    assert [cluster.has_pod(Cluster(), "shop", name) for name in ("there", "gone", "forbidden")] == [True, False, None]
+
+
+def test_a_missing_kubectl_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InputError, match="kubectl cannot be run"):
+        list(cluster.listed(Cluster(), []))
+    with pytest.raises(InputError, match="kubectl cannot be run"):
+        cluster.has_pod(Cluster(), "shop", "a")
+
+
+def test_a_reader_that_stops_early_ends_kubectl(fake: Install) -> None:
+    fake()
+    items = cluster.listed(Cluster(), [])
+    next(items)
+    assert isinstance(items, Generator)
+    items.close()
+
+
+def test_many_blank_lines_come_before_a_value(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("\n" * 100 + line(make_lease()))
+    assert names(list(observe_all([str(tmp_path / "x.json")]))) == ["checkout"]
+
+
+def test_objects_are_read_up_to_a_broken_one(tmp_path: Path) -> None:
+    log, twice = tmp_path / "audit.log", tmp_path / "x.json"
+    log.write_text(line(make_event()))
+    assert [one["kind"] for one in files.objects(str(log))] == ["Event"]
+    twice.write_text('{"kind": "A"}\n{"a": 1, "a": 2}\n')
+    found = files.objects(str(twice))
+    assert next(found) == {"kind": "A"}
+    with pytest.raises(InputError, match="#2: key 'a' appears twice"):
+        next(found)
+
+
+def test_what_cannot_be_opened_below_a_directory_is_named(tmp_path: Path) -> None:
+    (tmp_path / "loop.json").symlink_to("loop.json")
+    (tmp_path / "folder.json").mkdir()
+    (tmp_path / "link.json").symlink_to("folder.json")
+    (gone,) = observe_all([str(tmp_path)])
+    assert isinstance(gone, Unreadable)
+    assert gone.place.path.endswith("loop.json")
+
+
+def test_an_index_that_cannot_be_read_costs_only_its_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = tmp_path / "index.jsonl"
+    index.write_text('{"file": 5}\n')
+    (tmp_path / "x.json").write_text(line(make_lease()))
+    assert names(list(observe_all([str(tmp_path)]))) == ["checkout"]
+    opened = Path.open
+
+    def refuse(path: Path, *words: Any, **more: Any) -> Any:
+        if path == index:
+            raise PermissionError(13, "Permission denied")
+        return opened(path, *words, **more)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    problem, found = observe_all([str(tmp_path)])
+    assert isinstance(problem, Unreadable)
+    assert (problem.error, isinstance(found, Observation)) == ("Permission denied", True)

@@ -1,0 +1,144 @@
+"""The list of leases from inside a pod, from an API server that is played by a small server with TLS."""
+
+import json
+import ssl
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.factories import make_candidate, make_lease, put
+from webhook.cli.main import main
+from webhook.inputs import InputError, cluster
+from webhook.inputs.items import Foreign, Observation
+
+LEASES = [make_lease(put("metadata.name", f"lease-{number}")) for number in range(3)]
+
+
+class ApiServer(BaseHTTPRequestHandler):
+    """Gives leases in pages of two; `candidates` is the status of the newest version of candidates."""
+
+    candidates = 404
+    leases = 200
+
+    def do_GET(self) -> None:
+        url = urlsplit(self.path)
+        assert self.headers["Authorization"] == "Bearer secret"
+        if url.path.endswith("/leases"):
+            place = int(parse_qs(url.query).get("continue", ["0"])[0])
+            following = {"continue": str(place + 2)} if place + 2 < len(LEASES) else {}
+            self.answer(self.leases, "Lease", LEASES[place : place + 2], following)
+        elif url.path.endswith("/v1beta1/leasecandidates"):
+            self.answer(self.candidates, "LeaseCandidate", [])
+        elif url.path.endswith("/leasecandidates"):
+            self.answer(200, "LeaseCandidate", [make_candidate()])
+        else:
+            pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "shop"}}
+            self.answer(200, "Pod", [pod])
+
+    def answer(self, status: int, kind: str, items: list[Any], metadata: dict[str, str] | None = None) -> None:
+        head = {"kind": f"{kind}List", "apiVersion": "coordination.k8s.io/v1", "metadata": metadata or {}}
+        body = json.dumps({**head, "items": items}).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the base class
+        """Nothing."""
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    assert main(["certs", str(tmp_path), "--san", "127.0.0.1"]) == 0
+    (tmp_path / "token").write_text("secret\n")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "tls.crt", tmp_path / "tls.key")
+    listener = HTTPServer(("127.0.0.1", 0), ApiServer)
+    listener.socket = context.wrap_socket(listener.socket, server_side=True)
+    thread = threading.Thread(target=listener.serve_forever, args=(0.01,))
+    thread.start()
+    monkeypatch.setattr(cluster, "ACCOUNT", tmp_path)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(listener.server_port))
+    yield
+    listener.shutdown()
+    thread.join()
+    listener.server_close()
+
+
+def test_pages_are_followed_and_versions_tried(server: None) -> None:
+    notes: list[str] = []
+    found = list(cluster.listed_inside(notes))
+    assert [one.name for one in found if isinstance(one, Observation)] == [
+        "lease-0",
+        "lease-1",
+        "lease-2",
+        "checkout-6d5f9c-x2x8p_1f0e",
+    ]
+    assert notes == []
+
+
+def test_candidates_that_may_not_be_read_are_a_note(server: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ApiServer, "candidates", 403)
+    notes: list[str] = []
+    assert len(list(cluster.listed_inside(notes))) == 3
+    (note,) = notes
+    assert note.startswith("candidates were not read: the API server returned 403 for /apis/")
+
+
+def test_one_namespace(server: None) -> None:
+    found = [one for one in cluster.listed_inside([], namespace="shop") if isinstance(one, Observation)]
+    assert found[0].place.path == "/apis/coordination.k8s.io/v1/namespaces/shop/leases"
+
+
+def test_pods_and_nodes_if_wanted(server: None) -> None:
+    found = list(cluster.listed_inside([], with_pods=True))
+    assert [one.name for one in found if isinstance(one, Foreign)] == ["p", "p"]
+
+
+def test_leases_that_may_not_be_read_are_a_failure(server: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ApiServer, "leases", 403)
+    with pytest.raises(InputError, match="returned 403 for /apis/"):
+        list(cluster.listed_inside([]))
+
+
+def test_outside_of_a_pod(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    with pytest.raises(InputError, match="works in a pod only"):
+        list(cluster.listed_inside([]))
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    with pytest.raises(InputError, match="service account cannot be used"):
+        list(cluster.listed_inside([]))
+
+
+def test_an_api_server_that_is_away(server: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
+    with pytest.raises(InputError, match="cannot be reached"):
+        list(cluster.listed_inside([]))
+
+
+def test_an_answer_that_is_not_http_is_shown_in_part(server: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(handler: ApiServer) -> None:
+        handler.wfile.write(b"HTTP/1.1 \x1b[31m" + b"x" * 10_000 + b"\r\n\r\n")
+
+    monkeypatch.setattr(ApiServer, "do_GET", answer)
+    with pytest.raises(InputError) as failure:
+        list(cluster.listed_inside([]))
+    assert str(failure.value).startswith("the API server cannot be reached: HTTP/1.1 \\x1b[31mxxx")
+    assert len(str(failure.value)) < 200
+
+
+def test_the_audit_of_the_cron_job(server: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    gauge = tmp_path / "leases.prom"
+    code = main(["audit", "--in-cluster", "--format", "json", "--metrics", str(gauge), "--now", "2025-11-20T12:00:04Z"])
+    found = [json.loads(line)["check"] for line in capsys.readouterr().out.splitlines()]
+    assert (code, set(found)) == (1, {"timing-tight", "candidate-without-lease"})
+    assert 'lease_audit_findings{check="timing-tight",severity="info"} 3.0' in gauge.read_text()
+    assert "lease_audit_examined 4.0" in gauge.read_text()
+    assert main(["audit", "--in-cluster", "x"]) == 2

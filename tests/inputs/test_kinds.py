@@ -1,0 +1,350 @@
+"""Dumps, watch streams, audit logs and reviews become observations with their time and writer."""
+
+import json
+import tracemalloc
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.factories import NOW, Document, drop, make_candidate, make_lease, make_review, put, to_bytes
+from tests.inputs.events import make_event, watched
+from tests.inputs.reading import read
+from webhook.api.objects import Lease, LeaseCandidate
+from webhook.history.follow import Follower
+from webhook.inputs import documents, files
+from webhook.inputs.audit_event import NO_POD, decoded
+from webhook.inputs.items import Act, Foreign, InputKind, Item, LogEnd, Observation, Place, Unreadable, Writer
+
+
+def items(*documents: Document, indent: int | None = None, size: int = 1000) -> list[Item]:
+    text = "\n".join(json.dumps(one, indent=indent, separators=None if indent else (",", ":")) for one in documents)
+    return list(read("in", cut(text.encode(), size)))
+
+
+def cut(data: bytes, size: int) -> Iterator[bytes]:
+    return (data[place : place + size] for place in range(0, len(data), size))
+
+
+def only(found: list[Item]) -> Observation:
+    (one,) = (item for item in found if not isinstance(item, LogEnd))
+    assert isinstance(one, Observation)
+    return one
+
+
+def test_a_dump_of_kubectl() -> None:
+    dump = {"apiVersion": "v1", "items": [make_lease(), make_candidate()], "kind": "List"}
+    lease, candidate = items(dump, indent=4)
+    assert isinstance(lease, Observation)
+    assert isinstance(candidate, Observation)
+    assert (lease.input_kind, lease.act, lease.kind, lease.namespace, lease.name) == (
+        InputKind.DUMP,
+        Act.STORED,
+        "Lease",
+        "shop",
+        "checkout",
+    )
+    assert (lease.latest_stamp, lease.at, lease.writer, lease.is_stored) == (NOW, None, None, True)
+    assert isinstance(lease.object, Lease)
+    assert isinstance(candidate.object, LeaseCandidate)
+    assert str(candidate.place) == "in#2"
+
+
+def test_the_items_of_a_typed_list_have_its_kind() -> None:
+    lease = make_lease(drop("kind"), drop("apiVersion"))
+    found = only(items({"kind": "LeaseList", "apiVersion": "coordination.k8s.io/v1", "items": [lease]}))
+    assert (found.kind, found.name) == ("Lease", "checkout")
+
+
+def test_an_object_without_managed_fields_says_so() -> None:
+    found = only(items(make_lease(drop("metadata.managedFields"))))
+    assert (found.has_managed_fields, found.latest_stamp, list(found.entries)) == (False, None, [])
+    assert only(items(make_lease())).has_managed_fields
+
+
+@pytest.mark.parametrize(("event", "act"), [("ADDED", Act.STORED), ("MODIFIED", Act.UPDATED), ("DELETED", Act.DELETED)])
+def test_an_event_of_a_watch(event: str, act: Act) -> None:
+    found = only(items(watched(make_lease(), event), indent=4))
+    assert (found.input_kind, found.act, found.name) == (InputKind.WATCH, act, "checkout")
+
+
+def test_a_bookmark_and_an_error_of_a_watch_say_nothing() -> None:
+    assert items(watched(make_lease(), "BOOKMARK"), watched({"kind": "Status"}, "ERROR")) == []
+
+
+def test_an_update_in_an_audit_log() -> None:
+    event, end = items(make_event())
+    assert isinstance(event, Observation)
+    assert (event.input_kind, event.act, event.at, event.is_dry_run) == (
+        InputKind.AUDIT_LOG,
+        Act.UPDATED,
+        NOW + 104_000,
+        False,
+    )
+    assert event.writer == Writer("system:serviceaccount:shop:checkout", "checkout-6d5f9c-x2x8p")
+    assert (event.verb, event.writer.name) == ("update", "shop/checkout")
+    assert event.answer is not None
+    assert (event.answer.code, event.answer.took) == (200, 4000)
+    assert event.answer.annotations == {"authorization.k8s.io/decision": "allow"}
+    assert isinstance(event.object, Lease)
+    assert end == LogEnd(NOW + 104_000)
+
+
+def test_the_object_of_an_audit_event_is_the_stored_one() -> None:
+    sent = make_lease(put("spec.holderIdentity", "as-sent"))
+    found = only(items(make_event(put("requestObject", sent))))
+    assert isinstance(found.object, Lease)
+    assert found.object.spec.holder_identity == "checkout-6d5f9c-x2x8p_1f0e"
+    found = only(items(make_event(put("requestObject", sent), drop("responseObject"))))
+    assert isinstance(found.object, Lease)
+    assert found.object.spec.holder_identity == "as-sent"
+
+
+@pytest.mark.parametrize(
+    "tweaks",
+    [
+        pytest.param((drop("requestObject"), drop("responseObject")), id="at level Metadata"),
+        pytest.param((put("verb", "patch"), drop("responseObject")), id="a patch is no object"),
+        pytest.param((put("responseStatus.code", 409), drop("responseObject")), id="refused"),
+        pytest.param((put("verb", "get"),), id="a read"),
+    ],
+)
+def test_an_audit_event_without_the_stored_object(tweaks: tuple[object, ...]) -> None:
+    found = only(items(make_event(*tweaks)))  # type: ignore[arg-type]
+    assert (found.object, found.problem) == (None, "")
+    assert (found.namespace, found.name) == ("shop", "checkout")
+
+
+@pytest.mark.parametrize("groups", [["a", "system:masters"], ["system:masters-of-none"], None])
+def test_an_administrator_is_a_member_of_system_masters(groups: list[str] | None) -> None:
+    found = only(items(make_event(put("user.groups", groups))))
+    assert found.writer is not None
+    assert found.writer.is_administrator == (groups == ["a", "system:masters"])
+    reviewed = only(items(make_review(put("request.userInfo.groups", groups))))
+    assert reviewed.writer is not None
+    assert reviewed.writer.is_administrator == (groups == ["a", "system:masters"])
+
+
+@pytest.mark.parametrize("verb", ["list", "watch", "deletecollection"])
+def test_a_request_about_many_leases_says_nothing_of_a_single_one(verb: str) -> None:
+    found = only(items(make_event(put("verb", verb), drop("objectRef.name"))))
+    assert (found.act, found.verb, found.name, found.object) == (Act.COLLECTION, verb, "", None)
+    history = Follower()
+    history.feed(found)
+    assert not history.leases
+
+
+@pytest.mark.parametrize(
+    "tweak",
+    [
+        pytest.param(put("stage", "RequestReceived"), id="another stage"),
+        pytest.param(put("verb", "proxy"), id="a verb that concerns no lease"),
+        pytest.param(put("objectRef.resource", "pods"), id="another resource"),
+        pytest.param(put("objectRef.apiGroup", "coordination.k8s.io.example"), id="another group"),
+    ],
+)
+def test_an_audit_event_that_says_nothing_of_leases(tweak: object) -> None:
+    assert items(make_event(tweak)) == [LogEnd(NOW + 104_000)]  # type: ignore[arg-type]
+
+
+def test_a_create_gives_the_name_that_the_api_server_made() -> None:
+    found = only(items(make_event(put("verb", "create"), drop("objectRef.name"))))
+    assert (found.act, found.name) == (Act.CREATED, "checkout")
+
+
+def test_a_dry_run_was_never_stored() -> None:
+    found = only(items(make_event(put("requestURI", "/apis/x?dryRun=All"))))
+    assert (found.is_dry_run, found.is_stored) == (True, False)
+
+
+def test_a_refused_write_was_never_stored() -> None:
+    assert not only(items(make_event(put("responseStatus.code", 403)))).is_stored
+
+
+def test_the_impersonated_user_is_the_writer() -> None:
+    found = only(items(make_event(put("impersonatedUser", {"username": "ci"}))))
+    assert found.writer == Writer("ci")
+    assert found.writer.name == "ci"
+
+
+def test_an_event_without_times() -> None:
+    found = only(items(make_event(put("stageTimestamp", "soon"), put("requestReceivedTimestamp", ""))))
+    assert found.at is None
+    received = only(items(make_event(drop("stageTimestamp"))))
+    assert (received.at, received.answer and received.answer.took) == (NOW + 100_000, 0)
+
+
+def test_only_lines_that_name_leases_are_decoded() -> None:
+    other = make_event(
+        put("objectRef", {"resource": "pods", "apiGroup": ""}), drop("requestObject"), drop("responseObject")
+    )
+    found = items(other, other, make_event(), other, make_event(), put_end := other)
+    numbers = [one.place.document for one in found if isinstance(one, Observation)]
+    assert numbers == [3, 5]
+    assert put_end is other
+    assert found[-1] == LogEnd(NOW + 104_000)
+
+
+def test_a_broken_line_of_a_log_costs_only_itself() -> None:
+    line = json.dumps(make_event(), separators=(",", ":"))
+    text = f"{line}\n{line[:-1]}\n{line}\n"
+    kinds = [type(one) for one in read("log", cut(text.encode(), 999))]
+    assert kinds == [Observation, Unreadable, Observation, LogEnd]
+
+
+def test_a_log_that_ends_in_the_middle_of_a_line() -> None:
+    line = json.dumps(make_event(), separators=(",", ":"))
+    assert [type(one) for one in read("log", [f"{line}\n{line[:2000]}".encode()])] == [Observation, Unreadable]
+
+
+def test_a_line_larger_than_any_request_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "MAX_DOCUMENT", 20_000)
+    monkeypatch.setattr(files, "MAX_DOCUMENT", 20_000)
+    line = json.dumps(make_event(), separators=(",", ":"))
+    text = f"{line}\n{line[:-1]}{'x' * 50_000}\n{line}\n"
+    found = list(read("log", cut(text.encode(), 1000)))
+    assert [type(one) for one in found if not isinstance(one, Unreadable)] == [Observation, Observation, LogEnd]
+    assert Unreadable(Place("log", 2, 2), "a line of more than 20 MiB") in found
+
+
+def test_a_review_brings_the_object_before_and_after() -> None:
+    new = make_lease(put("spec.renewTime", "2025-11-20T12:00:02.000000Z"))
+    found = only(items(make_review(new=new, old=make_lease())))
+    assert (found.input_kind, found.act, found.writer and found.writer.name) == (
+        InputKind.REVIEW,
+        Act.UPDATED,
+        "shop/checkout",
+    )
+    assert isinstance(found.object, Lease)
+    assert isinstance(found.old, Lease)
+    assert found.at == NOW
+    (at,) = (one.at for one in read("r", [to_bytes(make_review())], NOW + 7) if isinstance(one, Observation))
+    assert at == NOW + 7
+
+
+def test_a_review_of_a_deletion_has_the_object_before_it() -> None:
+    found = only(items(make_review(put("request.operation", "DELETE"), new=None, old=make_lease())))
+    assert (found.act, found.object is found.old) == (Act.DELETED, True)
+
+
+@pytest.mark.parametrize(
+    ("document", "error"),
+    [
+        pytest.param({"kind": "AdmissionReview"}, "AdmissionReview", id="a review of nothing"),
+        pytest.param(make_review(put("request.operation", "MAKE")), "request.operation must be", id="a contradiction"),
+        pytest.param(make_lease(put("apiVersion", "v1")), "a Lease needs apiVersion", id="no group"),
+        pytest.param({"kind": 7}, "not a Kubernetes object", id="a kind that is no text"),
+    ],
+)
+def test_what_cannot_be_read_is_named(document: Document, error: str) -> None:
+    (found,) = items(document)
+    assert isinstance(found, Unreadable)
+    assert error in found.error
+
+
+def test_what_nests_too_deeply_is_named() -> None:
+    text = json.dumps(make_lease(put("metadata.managedFields", [])))
+    deep = text.replace('"managedFields": []', '"managedFields": ' + "[" * 5000 + "]" * 5000).encode()
+    (found,) = read("in", [deep])
+    assert isinstance(found, Unreadable)
+    assert "nested too deeply" in found.error
+
+
+@pytest.mark.parametrize(
+    ("document", "kind"),
+    [
+        ({"kind": "Pod", "apiVersion": "v1"}, "Pod"),
+        ({"kind": "Lease", "apiVersion": "example.com/v1"}, "Lease"),
+        ({"a": 1}, "no kind"),
+        (make_review(put("request.subResource", "status")), "Lease"),
+        (make_review(put("request.resource.group", "x"), put("request.kind.group", "x")), "Lease"),
+    ],
+)
+def test_other_kinds_are_passed_over(document: Document, kind: str) -> None:
+    assert items(document) == [Foreign(Place("in", 1, 1), kind)]
+
+
+@pytest.mark.parametrize(
+    ("spec", "account"),
+    [({"serviceAccountName": "checkout"}, "checkout"), ({"serviceAccountName": 5}, ""), (None, ""), ([], "")],
+)
+def test_a_pod_names_its_service_account(spec: object, account: str) -> None:
+    pod = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "checkout-0", "namespace": "shop"}, "spec": spec}
+    assert items(pod) == [Foreign(Place("in", 1, 1), "Pod", "shop", "checkout-0", account)]
+
+
+def test_wrong_types_are_named_and_the_lease_is_not_lost() -> None:
+    found = only(items(make_lease(put("spec.leaseDurationSeconds", "15"))))
+    assert (found.namespace, found.name, found.object) == ("shop", "checkout", None)
+    assert found.problem == "spec.leaseDurationSeconds must be an integer, not a string"
+    assert found.entries == ()
+    nameless = only(items(make_lease(put("metadata", [7]))))
+    assert (nameless.name, nameless.problem) == ("", "metadata must be an object, not a list")
+    assert only(items(make_lease(put("metadata.name", 7)))).name == ""
+
+
+def test_wrong_types_in_a_review_are_named() -> None:
+    found = only(items(make_review(new=make_lease(put("spec.leaseTransitions", "a")))))
+    assert "spec.leaseTransitions" in found.problem
+
+
+@pytest.mark.parametrize(
+    "start",
+    [b" \n", b"\xef\xbb\xbf", b"# of yesterday\n", b"---\n", b"a: 1\n---\n", b"a: 1\n", b"- 1\n", b"{a: [1,}\n"],
+)
+def test_json_is_found_behind_what_is_none(start: bytes) -> None:
+    *_, found = read("in", [start, to_bytes(make_lease())])
+    assert isinstance(found, Observation)
+
+
+NOISE = st.sampled_from([b"{", b"}", b"[", b"]", b'"', b"\n", b"\\", b",", b":", b"null", b"1e999", b"\xff", b"Lease"])
+
+
+@given(st.data(), st.integers(1, 400))
+@settings(max_examples=150, deadline=None)
+def test_damaged_input_never_fails(data: st.DataObject, size: int) -> None:
+    kinds = [make_event(), watched(make_lease()), make_review(), {"kind": "List", "items": [make_lease()]}]
+    text = b"\n".join(to_bytes(one) for one in kinds)
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.integers(0, len(text)))
+        text = text[:place] + data.draw(NOISE | st.binary(max_size=8)) + text[place + data.draw(st.integers(0, 50)) :]
+    for item in read("in", cut(text, size)):
+        if isinstance(item, Observation):
+            assert item.latest_stamp is None or item.entries
+
+
+def test_blanks_before_the_first_value_are_not_kept() -> None:
+    """A megabyte of gzip may hold a gigabyte of them."""
+    tracemalloc.start()
+    try:
+        found = list(documents.documents("in", (b" \n" * 2048 for _ in range(500))))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found == []
+    assert peak < 100_000
+    assert [type(one) for one in read("in", [b" \n" * 100, b"\n", to_bytes(make_lease())])] == [Observation]
+
+
+def test_an_event_of_the_audit_log_knows_its_pod() -> None:
+    assert decoded(to_bytes(make_event())).pod == "checkout-6d5f9c-x2x8p"
+    assert decoded(to_bytes(make_event(drop("user.extra")))).pod == NO_POD
+
+
+def test_options_of_another_type_leave_the_verb_of_the_operation() -> None:
+    assert only(items(make_review(put("request.options.kind", 7)))).verb == "create"
+
+
+def test_options_that_are_no_object_leave_the_verb_of_the_operation() -> None:
+    found = items(make_review(put("request.options", [])))
+    assert [getattr(one, "verb", "create") for one in found] == ["create"]
+
+
+@pytest.mark.parametrize(
+    "change", [{"type": "ADDED", "object": 5}, {"type": "ADDED", "object": {"kind": 5}}, {"type": 5}]
+)
+def test_a_change_of_a_watch_without_an_object_is_named(change: Document) -> None:
+    (found,) = items(change)
+    assert isinstance(found, Unreadable)
+    assert found.error == "not a Kubernetes object"

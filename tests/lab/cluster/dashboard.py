@@ -1,0 +1,64 @@
+"""The queries of the dashboard, run by Prometheus on what it has scraped, and kept for the picture in docs/."""
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.lab.bench.results import drawing_python
+from tests.lab.cluster.monitoring import Monitoring
+from tests.lab.e2e.world import Row
+
+ROOT = Path(__file__).parents[3]
+DASHBOARD = ROOT / "deploy" / "components" / "monitoring" / "dashboard.json"
+PICTURE = ROOT / "docs" / "images" / "dashboard.svg"
+KEPT = ROOT / "build" / "dashboard-data.json"
+RATE_INTERVAL = "12s"
+"""What Grafana would put in place of $__rate_interval: four times the interval of the slowest scrape."""
+STEP = 2.0
+SCRAPED = re.compile(r"\b(lease_webhook|apiserver)_")
+"""What the pods and the API server show; other panels need the metrics of `lease-webhook why`."""
+
+
+def queried(prometheus: Monitoring, begin: float, end: float) -> Iterator[Row]:
+    """Every query of every panel between two moments, in Unix time. A row says which gave nothing."""
+    panels: list[dict[str, Any]] = []
+    empty, others, queries = [], [], 0
+    for panel in json.loads(DASHBOARD.read_text())["panels"]:
+        lines = []
+        for target in panel["targets"]:
+            expression = target["expr"].replace("$__rate_interval", RATE_INTERVAL)
+            # A query that Prometheus cannot read raises.
+            series = prometheus.query_range(expression, begin, end, STEP)
+            if not SCRAPED.search(expression):
+                others.append(panel["title"])
+                continue
+            queries += 1
+            if not series:
+                empty.append(f"{panel['title']} {target['refId']}")
+            lines += [
+                {"name": _legend(target["legendFormat"], one["metric"]), "values": one["values"]} for one in series
+            ]
+        if lines:
+            unit = panel["fieldConfig"]["defaults"]["unit"]
+            panels.append({"title": panel["title"], "unit": unit, "lines": lines})
+    KEPT.parent.mkdir(exist_ok=True)
+    KEPT.write_text(json.dumps({"begin": begin, "end": end, "panels": panels}))
+    lines_seen = sum(len(panel["lines"]) for panel in panels)
+    seen = f"no data: {', '.join(empty)}" if empty else f"{queries} queries of {len(panels)} panels: {lines_seen} lines"
+    if others:
+        seen += f"; valid, and without data because nothing ran `why --metrics`: {', '.join(others)}"
+    yield Row("the queries of the dashboard", seen, passed=queries > 0 and not empty)
+
+
+def drawn() -> None:
+    """Draw what was kept into docs/images, and keep it no longer. Needs a network the first time."""
+    subprocess.run([drawing_python(), Path(__file__).parent / "picture.py", KEPT, PICTURE], check=True)
+    KEPT.unlink()
+
+
+def _legend(text: str, labels: dict[str, str]) -> str:
+    """As Grafana writes it: a label that a line does not have is empty."""
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: labels.get(found[1], ""), text).strip()

@@ -1,0 +1,155 @@
+"""`make e2e`: prove the webhook on real API servers, print a table, write RESULTS.md. Exit 1 when anything fails."""
+
+import argparse
+import concurrent.futures
+import datetime as dt
+import os
+import platform
+import signal
+import sys
+import tempfile
+import traceback
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+from tests.lab.e2e.control_plane import ControlPlane
+from tests.lab.e2e.table import render
+from tests.lab.e2e.toolchain import KUBECTL, VERSIONS, Binaries, MissingToolchainError, all_binaries
+from tests.lab.e2e.topic_list import BY_NAME, TOPICS, Topic
+from tests.lab.e2e.world import Row, World
+
+RESULTS = Path(__file__).parent / "RESULTS.md"
+FULL = (VERSIONS[0], VERSIONS[-1])
+"""The versions on which everything runs; on the others, what must hold everywhere."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run everything, or the chosen topics. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.lab.e2e", description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=BY_NAME, help="only these topics, on every version")
+    parser.add_argument(
+        "--kubernetes", nargs="+", default=[""], help="only versions that begin so, for example v1.36 v1.31"
+    )
+    parser.add_argument("--full", nargs="*", default=FULL, help="versions that begin so run every topic, not just some")
+    parser.add_argument("--required", action="store_true", help="fail, and do not skip, where Go is missing")
+    parser.add_argument(
+        "--repeat",
+        action="store_true",
+        help="run a topic that fails once more, on a fresh control plane; the second run decides, both are shown",
+    )
+    parser.add_argument("--keep", type=Path, help="keep logs in this directory")
+    options = parser.parse_args(arguments)
+    # Ended from outside, the run still stops what it started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        binaries = all_binaries(*options.kubernetes)
+    except MissingToolchainError as missing:
+        if options.required:
+            print(f"FAILED: {missing}", file=sys.stderr)
+            return 1
+        print(f"\n*** SKIPPED, nothing was tested: {missing} ***\n", file=sys.stderr)
+        return 0
+    if not binaries:
+        print(f"FAILED: no version begins with {' or '.join(options.kubernetes)}", file=sys.stderr)
+        return 1
+    begin = dt.datetime.now(dt.UTC)
+    rows: dict[str, dict[str, list[Row]]] = {}
+    with tempfile.TemporaryDirectory(prefix="lease-webhook-e2e-") as temporary:
+        for entry in binaries:
+            directory = (options.keep or Path(temporary)) / entry.version
+            full = len(binaries) == 1 or entry.version.startswith(tuple(options.full))
+            chosen = options.only or [topic.name for topic in TOPICS if full or topic.everywhere]
+            rows[entry.version] = _prove(entry, directory.absolute(), chosen)
+            failed = [name for name, found in rows[entry.version].items() if not _passed(found)]
+            if failed and options.repeat:
+                print(
+                    f"{entry.version} {' '.join(failed)}: failed, run once more on a fresh control plane",
+                    file=sys.stderr,
+                )
+                again = _prove(entry, directory.absolute() / "repeated", failed)
+                rows[entry.version] |= {
+                    name: _repeated(rows[entry.version][name], found) for name, found in again.items()
+                }
+    minutes = (dt.datetime.now(dt.UTC) - begin).total_seconds() / 60
+    table = render(rows)
+    print(table)
+    if not options.only and len(rows) == len(VERSIONS):
+        RESULTS.write_text(_report(binaries, table, minutes))
+    failures = [
+        f"FAILED {version} {name}: {row.claim}: {row.seen}"
+        for version, topics in rows.items()
+        for name, found in topics.items()
+        for row in found
+        if not row.passed
+    ]
+    print("\n".join(failures), file=sys.stderr)
+    return 1 if failures else 0
+
+
+def _prove(binaries: Binaries, directory: Path, chosen: Collection[str]) -> dict[str, list[Row]]:
+    """The rows of each chosen topic."""
+    directory.mkdir(parents=True, exist_ok=True)
+    rows: dict[str, list[Row]] = {}
+    with ControlPlane(binaries, directory) as plane:
+        world = World(plane)
+        if "manifests" not in chosen:  # it applies the Service itself
+            world.stand_in_for_the_service()
+        for lanes in _phases([topic for topic in TOPICS if topic.name in chosen]):
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                for found in pool.map(lambda lane: {topic.name: _topic(world, topic) for topic in lane}, lanes):
+                    rows |= found
+    return rows
+
+
+def _passed(rows: Sequence[Row]) -> bool:
+    return all(row.passed for row in rows)
+
+
+def _repeated(first: Sequence[Row], second: Sequence[Row]) -> list[Row]:
+    """The rows of the second run, with what failed in the first beside them."""
+    failed = "; ".join(f"{row.claim}: {row.seen}" for row in first if not row.passed)
+    return [*second, Row("at the first attempt", failed, passed=_passed(second))]
+
+
+def _phases(topics: Sequence[Topic]) -> Iterator[list[list[Topic]]]:
+    """The lanes of each phase, in the order of the phases."""
+    for phase in sorted({topic.phase for topic in topics}):
+        lanes: dict[int, list[Topic]] = {}
+        for topic in topics:
+            if topic.phase == phase:
+                lanes.setdefault(topic.lane, []).append(topic)
+        yield list(lanes.values())
+
+
+def _topic(world: World, topic: Topic) -> list[Row]:
+    """All rows of one topic. What it raises is a failed row, so that the other topics still speak."""
+    rows: list[Row] = []
+    version = world.plane.binaries.version
+    begin = dt.datetime.now(dt.UTC)
+    try:
+        for row in topic.run(world):
+            mark = "ok" if row.passed else "FAILED"
+            print(f"{version} {topic.name} {mark}: {row.claim}: {row.seen}", file=sys.stderr, flush=True)
+            rows.append(row)
+    except Exception as error:  # noqa: BLE001 - any failure is a row, and the command fails
+        traceback.print_exc()
+        rows.append(Row("runs to its end", f"{type(error).__name__}: {error}".splitlines()[0], passed=False))
+    seconds = (dt.datetime.now(dt.UTC) - begin).total_seconds()
+    print(f"{version} {topic.name} took {seconds:.0f} s", file=sys.stderr, flush=True)
+    return rows
+
+
+def _report(binaries: Sequence[Binaries], table: str, minutes: float) -> str:
+    versions = ", ".join(f"kube-apiserver {entry.version} with client-go {entry.client_go}" for entry in binaries)
+    return (
+        "# What real API servers showed\n\n"
+        f"Made by `make e2e` on {dt.datetime.now(dt.UTC):%Y-%m-%d} in {minutes:.0f} minutes, after the builds.\n"
+        f"{versions}; kubectl {KUBECTL}, kubernetes_asyncio {binaries[0].kubernetes_asyncio}, "
+        f"Python {platform.python_version()}, {os.cpu_count()} cores.\n"
+        "Lanes ran side by side on a busy machine: compare times within a topic only.\n\n"
+        f"{table}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+"""Real election clients as processes, and what they report."""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from tests.lab.e2e.processes import Process
+from tests.lab.e2e.toolchain import Binaries
+
+ASYNCIO_PROGRAM = Path(__file__).parent / "asyncio_elector.py"
+
+
+class Elector:
+    """An election client in a process of its own, stopped when `stack` ends."""
+
+    def __init__(self, stack: ExitStack, command: Sequence[str], log: Path) -> None:
+        self.process = stack.enter_context(Process(command, log))
+
+    def events(self, event: str) -> Iterator[dict[str, Any]]:
+        """What it has reported so far, of one kind: `started`, `stopped`, `leader` or `write`."""
+        for line in self.process.log.read_text(errors="replace").splitlines():
+            if line.startswith("{") and line.endswith("}"):
+                entry = json.loads(line)
+                if entry["event"] == event:
+                    yield entry
+
+
+def client_go(
+    stack: ExitStack,
+    binaries: Binaries,
+    kubeconfig: Path,
+    *flags: str,
+    namespaces: Sequence[str],
+    lease: str,
+    identity: str,
+    mode: str = "elector",
+) -> Elector:
+    """A client-go elector (or `mode="candidate"`), one in each of `namespaces`, all in one process."""
+    command = [
+        *(str(binaries.clients), mode, f"-kubeconfig={kubeconfig}", f"-namespaces={','.join(namespaces)}"),
+        *(f"-lease={lease}", f"-identity={identity}", *flags),
+    ]
+    return Elector(stack, command, kubeconfig.with_name(f"{mode}-{namespaces[0]}-{lease}-{identity}.log"))
+
+
+def kubernetes_asyncio(
+    stack: ExitStack,
+    binaries: Binaries,
+    kubeconfig: Path,
+    *times: int,
+    namespaces: Sequence[str],
+    lease: str,
+    identity: str,
+) -> Elector:
+    """A kubernetes_asyncio elector in each of `namespaces`; `times`: lease duration, renew deadline, retry period."""
+    command = [
+        *(str(binaries.asyncio_python), str(ASYNCIO_PROGRAM), str(kubeconfig), ",".join(namespaces)),
+        *(lease, identity, *map(str, times)),
+    ]
+    return Elector(stack, command, kubeconfig.with_name(f"asyncio-{namespaces[0]}-{lease}-{identity}.log"))

@@ -1,0 +1,69 @@
+"""`make fence`: what a fence holds back, on real API servers; prints a table and writes it into the docs."""
+
+import argparse
+import datetime as dt
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.lab.e2e.fence.cost import cost_on
+from tests.lab.e2e.fence.facts import facts
+from tests.lab.e2e.fence.plane import TwoServers
+from tests.lab.e2e.fence.run import outcomes
+from tests.lab.e2e.fence.table import Section, render
+from tests.lab.e2e.fence.trial import allow_service_accounts
+from tests.lab.e2e.kubectl import Kubectl
+from tests.lab.e2e.toolchain import VERSIONS, Binaries, MissingToolchainError, all_binaries, fence_program
+
+DOCS = Path(__file__).parents[4] / "docs" / "fence-figures.md"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the faults on every version. Returns 1 when a bar is broken."""
+    parser = argparse.ArgumentParser(prog="python -m tests.lab.e2e.fence", description=__doc__)
+    parser.add_argument("--kubernetes", default="", help="versions that begin so; else the newest and the oldest")
+    parser.add_argument("--trials", type=int, default=3, help="of each fault and library")
+    parser.add_argument("--only", action="append", default=[], help="only this fault; nothing is written")
+    parser.add_argument("--dry-run", action="store_true", help="leave the page in the docs as it is")
+    parser.add_argument("--keep", type=Path, help="keep logs in this directory")
+    options = parser.parse_args(arguments)
+    # Ended from outside, the run still stops what it started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        program, everything = fence_program(), _chosen(options.kubernetes)
+    except MissingToolchainError as missing:
+        print(f"FAILED, nothing was tested: {missing}", file=sys.stderr)
+        return 1
+    begin = dt.datetime.now(dt.UTC)
+    costs = [] if options.only else [cost_on(one) for one in all_binaries(options.kubernetes)]
+    sections = []
+    with tempfile.TemporaryDirectory(prefix="lease-webhook-fence-") as temporary:
+        for binaries in everything:
+            directory = (options.keep or Path(temporary)) / binaries.version
+            directory.mkdir(parents=True, exist_ok=True)
+            with TwoServers(binaries, directory.absolute()) as plane:
+                allow_service_accounts(plane.client(plane.port))
+                plane.start_second()
+                found = tuple(outcomes(plane, program, options.trials, options.only))
+                kubectl = Kubectl(binaries.kubectl, plane.admin_kubeconfig)
+                single = () if options.only else tuple(facts(plane, plane.client(plane.port), kubectl))
+                sections.append(Section(binaries.version, found, single))
+    minutes = (dt.datetime.now(dt.UTC) - begin).total_seconds() / 60
+    text = render(sections, costs, options.trials, f"{dt.datetime.now(dt.UTC):%Y-%m-%d}", minutes, os.cpu_count() or 0)
+    print(text)
+    if not (options.only or options.kubernetes or options.dry_run):
+        DOCS.write_text(text)
+    return 0 if sections and all([*(one.passed for one in sections), *(one.passed for one in costs)]) else 1
+
+
+def _chosen(beginning: str) -> list[Binaries]:
+    if beginning:
+        return all_binaries(beginning)
+    return [*all_binaries(VERSIONS[0]), *all_binaries(VERSIONS[-1])]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

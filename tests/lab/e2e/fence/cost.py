@@ -1,0 +1,109 @@
+"""What a fence adds to a write, beside what any policy whose parameter is a Lease adds, on one API server."""
+
+import random
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import yaml
+from msgspec import Struct
+
+from tests.lab.e2e.api_client import MERGE, ApiClient
+from tests.lab.e2e.fence.plane import TwoServers
+from tests.lab.e2e.fence.trial import FIRST, Operator, allow_service_accounts
+from tests.lab.e2e.kubectl import Kubectl
+from tests.lab.e2e.quantile import quantile
+from tests.lab.e2e.toolchain import VERSIONS, Binaries
+
+ROUNDS: Final = 8
+WRITES: Final = 60
+"""Of each kind in each round."""
+MOST_ADDED: Final = 0.5
+"""Milliseconds that a fence may add to a write, p50, on a version that upstream maintains."""
+UNMAINTAINED: Final = VERSIONS[-1]
+"""Runs for the sake of LeaseCandidate v1alpha1; the bar does not apply to it."""
+
+
+class Cost(Struct, frozen=True):
+    """Milliseconds that each kind of policy adds: the median difference of neighbors in each round.
+
+    Other work on the machine only adds, so that the quietest round says the most.
+    """
+
+    version: str
+    fence: tuple[float, ...]
+    plain: tuple[float, ...]
+
+    @property
+    def added(self) -> float:
+        """By the fence, in the quietest round."""
+        return min(self.fence)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the bar holds, if it is asked."""
+        return self.added <= MOST_ADDED or self.version == UNMAINTAINED
+
+    @property
+    def row(self) -> str:
+        """In Markdown."""
+        verdict = "met" if self.added <= MOST_ADDED else "missed" if self.passed else "**FAILED**"
+        figures = (f"+{min(one):.2f} ms ({min(one):.2f}..{max(one):.2f})" for one in (self.fence, self.plain))
+        return f"| {self.version} | {' | '.join(figures)} | {verdict} |"
+
+
+def cost_on(binaries: Binaries) -> Cost:
+    """The same write by the holder's pod, without a policy, with a fence, and with a policy that allows everything."""
+    with (
+        tempfile.TemporaryDirectory(prefix="lease-webhook-fence-") as directory,
+        TwoServers(binaries, Path(directory)) as plane,
+    ):
+        allow_service_accounts(plane.client(plane.port))
+        cases = {name: _writer(plane, name) for name in ("without", "fenced", "plain")}
+        time.sleep(5)  # an API server needs a moment for new policies
+        _round(cases)
+        rounds = [_round(cases) for _ in range(ROUNDS)]
+    fence, plain = (tuple(one[name] for one in rounds) for name in ("fenced", "plain"))
+    return Cost(binaries.version, fence, plain)
+
+
+def _writer(plane: TwoServers, name: str) -> tuple[ApiClient, str]:
+    operator = Operator(plane, plane.client(plane.port), f"cost-{name}")
+    kubectl = Kubectl(plane.binaries.kubectl, plane.admin_kubeconfig)
+    if name != "without":
+        manifest = operator.manifest()
+        if name == "plain":
+            manifest = _allows_everything(manifest)
+        kubectl.must("apply", "--server-side", "-f", "-", manifest=manifest)
+        operator.wait_for_fence([plane.port])
+    spec = {"holderIdentity": f"{FIRST}_1", "leaseDurationSeconds": 3600}
+    held = {"metadata": {"name": "operator"}, "spec": spec}
+    operator.admin.send("POST", operator.lease.rpartition("/")[0], held).expect(201)
+    return plane.with_token(FIRST, operator.tokens[FIRST]), operator.log
+
+
+def _allows_everything(manifest: str) -> str:
+    """The same policy with the same match and parameter, whose only expression is `true`."""
+    documents = [one for one in yaml.safe_load_all(manifest) if one]
+    for one in documents:
+        if one["kind"] == "ValidatingAdmissionPolicy":
+            one["spec"] |= {"variables": [], "validations": [{"expression": "true"}]}
+    return yaml.safe_dump_all(documents)
+
+
+def _round(cases: Mapping[str, tuple[ApiClient, str]]) -> dict[str, float]:
+    """The median of what each case takes longer than the one without a policy, in milliseconds."""
+    times: dict[str, list[float]] = {name: [] for name in cases}
+    for number in range(WRITES):
+        for name in random.sample([*cases], len(cases)):
+            client, log = cases[name]
+            reply = client.send("PATCH", log, {"data": {"entry": str(number)}}, media=MERGE)
+            reply.expect(200)
+            times[name].append(reply.milliseconds)
+    without = times["without"]
+    return {
+        name: quantile([one - bare for one, bare in zip(taken, without, strict=True)], 0.5)
+        for name, taken in times.items()
+    }

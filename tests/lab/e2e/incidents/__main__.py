@@ -1,0 +1,83 @@
+"""`make record-incidents`: play incidents of leader election on a real API server and keep what was seen of them."""
+
+import argparse
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+from tests.lab.e2e.incidents import truth
+from tests.lab.e2e.incidents.cases import AFTERWARDS, CASES, Case
+from tests.lab.e2e.incidents.recording import Recording
+from tests.lab.e2e.incidents.scene import DURATION, Scene
+from tests.lab.e2e.incidents.stage import Plane, Stage
+from tests.lab.e2e.toolchain import VERSIONS, MissingToolchainError, all_binaries
+from tests.lab.e2e.world import PROJECT
+
+INCIDENTS: Final = PROJECT / "tests" / "data" / "incidents"
+AT_ONCE: Final = 7
+"""Incidents that are played side by side, each in a namespace of its own."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Record all of them, or the chosen ones. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.lab.e2e.incidents", description=__doc__)
+    parser.add_argument("--kubernetes", default="", help=f"a version; {VERSIONS[0]} if none is given")
+    parser.add_argument("--only", nargs="+", choices=[case.name for case in CASES], help="only these")
+    parser.add_argument("--into", type=Path, default=INCIDENTS, help="default: the project's own fixtures")
+    parser.add_argument("--keep", type=Path, help="keep logs in this directory")
+    options = parser.parse_args(arguments)
+    # Ended from outside, the run still stops what it started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        binaries = all_binaries(options.kubernetes or VERSIONS[0])[0]
+    except MissingToolchainError as missing:
+        print(f"FAILED, nothing was recorded: {missing}", file=sys.stderr)
+        return 1
+    except IndexError:
+        print(f"FAILED, no version begins with {options.kubernetes}", file=sys.stderr)
+        return 1
+    chosen = [case for case in CASES if not options.only or case.name in options.only]
+    with tempfile.TemporaryDirectory(prefix="lease-webhook-incidents-") as temporary:
+        directory = (options.keep or Path(temporary)).absolute()
+        directory.mkdir(parents=True, exist_ok=True)
+        with Plane(binaries, directory) as plane, ExitStack() as stack, Stage(plane, stack) as stage:
+            together = [case for case in chosen if not case.is_alone]
+            with ThreadPoolExecutor(AT_ONCE) as pool:
+                list(pool.map(lambda case: _record(stage, case, options.into / case.name), together))
+            for case in chosen:
+                if case.is_alone:
+                    _record(stage, case, options.into / case.name)
+    return 0
+
+
+def _record(stage: Stage, case: Case, directory: Path) -> None:
+    begin = time.time_ns() // 1000
+    with Recording(stage, case.name, case.namespace) as recording:
+        scene = Scene(stage, case.namespace, case.lease, route=case.route)
+        try:
+            case.play(scene)
+            time.sleep(AFTERWARDS)
+            end = time.time_ns() // 1000
+            led = [one for one in scene.led() if one.begins < end]
+        finally:
+            recording.end()
+            scene.end()
+    about = {
+        "incident": case.name,
+        "kubernetes": stage.plane.binaries.version,
+        "namespace": case.namespace,
+        "name": case.lease,
+        "duration_seconds": DURATION,
+    }
+    print(f"{case.name}: recorded in {(end - begin) / 1e6:.0f} s", file=sys.stderr, flush=True)
+    recording.keep(directory, about | truth.as_json(case.title, case.cause, led, scene.deeds, begin, end))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,208 @@
+"""Where the real programs come from: built once from pinned Go modules into a cache, or given by KUBEBUILDER_ASSETS."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from msgspec import Struct
+
+HERE = Path(__file__).parent
+MODULES = HERE / "go"
+VERSIONS = ("v1.37.1", "v1.36.3", "v1.35.8", "v1.34.10", "v1.31.4")
+"""The newest patch of each line whose modules are published in full; 1.31 alone serves LeaseCandidate v1alpha1."""
+KUBECTL = "v1.36.3"
+
+
+class MissingToolchainError(Exception):
+    """Neither Go nor ready-made binaries are here."""
+
+
+class Binaries(Struct, frozen=True):
+    """Paths of the programs for one Kubernetes version (`v1.36.3`), and of a Python that has kubernetes_asyncio."""
+
+    version: str
+    etcd: Path
+    apiserver: Path
+    kubectl: Path
+    clients: Path
+    asyncio_python: Path
+
+    @property
+    def minor(self) -> int:
+        """36 for `v1.36.3`."""
+        return int(self.version.split(".")[1])
+
+    @property
+    def client_go(self) -> str:
+        """The version of client-go that `clients` was built with."""
+        return _locked(
+            MODULES / "clients" / ("kubernetes-1.31.mod" if self.minor <= 31 else "go.mod"), "k8s.io/client-go "
+        )
+
+    @property
+    def kubernetes_asyncio(self) -> str:
+        """The locked version of kubernetes_asyncio."""
+        return _locked(HERE / "requirements.txt", "kubernetes-asyncio==")
+
+    @property
+    def candidate_versions(self) -> tuple[str, ...]:
+        """Versions in which this API server serves LeaseCandidates, newest first."""
+        if self.minor <= 31:
+            return ("v1alpha1",)
+        return ("v1alpha2",) if self.minor == 32 else ("v1beta1", "v1alpha2")
+
+
+def _locked(file: Path, before: str) -> str:
+    """The word that follows `before` in a lock file."""
+    return file.read_text().partition(before)[2].split()[0]
+
+
+def cache_directory() -> Path:
+    """`lease-webhook` under XDG_CACHE_HOME, or under ~/.cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lease-webhook"
+
+
+def all_binaries(*beginnings: str) -> list[Binaries]:
+    """Everything that the run needs, one entry for each Kubernetes version that begins like one of these, newest first.
+
+    "" selects every version. Raises MissingToolchainError if something must be built and Go is not installed.
+    """
+    assets = os.environ.get("KUBEBUILDER_ASSETS")
+    if assets:
+        found = _from_assets(Path(assets))
+        return [found] if found.version.startswith(beginnings) else []
+    kubectl = _build(f"kubernetes-{_line(KUBECTL)}", "k8s.io/kubernetes/cmd/kubectl", "kubectl", stamp(KUBECTL))
+    etcd = _build("etcd", "go.etcd.io/etcd/server/v3", "etcd", ())
+    return [
+        Binaries(
+            version=version,
+            etcd=etcd,
+            apiserver=_build(
+                f"kubernetes-{_line(version)}",
+                "k8s.io/kubernetes/cmd/kube-apiserver",
+                "kube-apiserver",
+                stamp(version),
+            ),
+            kubectl=kubectl,
+            clients=_clients(version),
+            asyncio_python=_asyncio_python(),
+        )
+        for version in VERSIONS
+        if version.startswith(beginnings)
+    ]
+
+
+def promtool() -> Path:
+    """Prometheus' own tool, built without service discovery, which takes most of the time and tests no rule.
+
+    Raises MissingToolchainError where it would have to be built without Go and is not on the PATH either.
+    """
+    try:
+        return _build(
+            "prometheus",
+            "github.com/prometheus/prometheus/cmd/promtool",
+            "promtool",
+            ("-tags", "remove_all_sd", "-ldflags", "-s -w"),
+        )
+    except MissingToolchainError:
+        found = shutil.which("promtool")
+        if found is None:
+            raise
+        return Path(found)
+
+
+def prometheus() -> Path:
+    """Prometheus itself, with the discovery of Kubernetes alone and without its pages for people.
+
+    Raises MissingToolchainError without Go.
+    """
+    tags = "remove_all_sd,enable_kubernetes_sd"
+    return _build(
+        "prometheus",
+        "github.com/prometheus/prometheus/cmd/prometheus",
+        "prometheus",
+        ("-tags", tags, "-ldflags", "-s -w"),
+    )
+
+
+def fence_program() -> Path:
+    """Controllers that append to a shared object, elected by client-go or by controller-runtime."""
+    return _build("fence", ".", "fence", ())
+
+
+def _from_assets(directory: Path) -> Binaries:
+    printed = _run([str(directory / "kube-apiserver"), "--version"]).strip()
+    version = printed.rpartition(" ")[2]
+    etcd, apiserver, kubectl = (directory / name for name in ("etcd", "kube-apiserver", "kubectl"))
+    return Binaries(version, etcd, apiserver, kubectl, _clients(version), _asyncio_python())
+
+
+def _clients(version: str) -> Path:
+    if int(version.split(".")[1]) <= 31:
+        return _build("clients", ".", "clients-1.31", ("-modfile=kubernetes-1.31.mod", "-tags=v1alpha1"))
+    return _build("clients", ".", "clients", ())
+
+
+def _line(version: str) -> str:
+    return ".".join(version.removeprefix("v").split(".")[:2])
+
+
+def stamp(version: str) -> tuple[str, ...]:
+    """Flags that make the program know its version, which a build from modules alone does not tell it."""
+    major, minor, _ = version.removeprefix("v").split(".")
+    package = "k8s.io/component-base/version"
+    values = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
+    return ("-ldflags", "-s -w " + " ".join(f"-X {package}.{name}={value}" for name, value in values.items()))
+
+
+def _build(module: str, package: str, name: str, flags: tuple[str, ...]) -> Path:
+    """A program of one of the modules of this folder."""
+    return build(MODULES / module, package, name, flags)
+
+
+def build(source: Path, package: str, name: str, flags: tuple[str, ...] = ()) -> Path:
+    """The program `name` of `package` in the Go module `source`, built into the cache once for its sources and flags.
+
+    Raises MissingToolchainError without Go, RuntimeError if the build fails.
+    """
+    digest = hashlib.sha256(repr((package, flags)).encode())
+    for file in sorted(path for path in source.iterdir() if path.suffix in {".go", ".mod", ".sum"}):
+        digest.update(file.name.encode() + file.read_bytes())
+    target = cache_directory() / "bin" / digest.hexdigest()[:16] / name
+    if target.exists():
+        return target
+    go = shutil.which("go")
+    if go is None:
+        raise MissingToolchainError(f"{name} must be built from Go modules, and there is no `go` on the PATH")
+    print(f"building {name} from {source.name} into {target.parent} (once)", file=sys.stderr, flush=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_suffix(".unfinished")
+    command = [go, "build", "-mod=readonly", "-buildvcs=false", *flags, "-o", str(unfinished), package]
+    _run(command, cwd=source, env={**os.environ, "CGO_ENABLED": "0"})
+    unfinished.rename(target)
+    return target
+
+
+def _asyncio_python() -> Path:
+    """A virtual environment of its own with the locked kubernetes_asyncio."""
+    lock = HERE / "requirements.txt"
+    digest = hashlib.sha256(lock.read_bytes() + sys.version.encode()).hexdigest()[:16]
+    directory = cache_directory() / "python" / digest
+    python, ready = directory / "bin" / "python", directory / "ready"
+    if not ready.exists():
+        print(f"installing kubernetes_asyncio into {directory} (once)", file=sys.stderr, flush=True)
+        _run([sys.executable, "-m", "venv", "--clear", str(directory)])
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        _run([*pip, "--require-hashes", "--only-binary", ":all:", "-r", str(lock)])
+        ready.touch()
+    return python
+
+
+def _run(command: list[str], cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
+    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}\n{done.stderr[-4000:]}")
+    return done.stdout

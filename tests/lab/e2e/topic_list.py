@@ -1,0 +1,65 @@
+"""The topics of `make e2e`, in the order of the table. A new topic is a module of `topics` and a line here."""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from tests.lab.e2e.topics import (
+    attacks_on_leases,
+    audit,
+    caller_tokens,
+    conditions,
+    cost,
+    counts,
+    depth,
+    elections,
+    fence,
+    kubectl,
+    live_timeline,
+    manifests,
+    outage,
+    rotation,
+    static_manifests,
+    suggestions,
+)
+from tests.lab.e2e.world import Row, World
+
+
+class Topic(Struct, frozen=True):
+    """One thing to prove.
+
+    Phases follow each other. Within a phase, topics of one lane follow each other, and lanes run side by side.
+    `everywhere`: also on the versions that are not run in full.
+    """
+
+    name: str
+    title: str
+    run: Callable[[World], Iterator[Row]]
+    phase: int
+    lane: int = 0
+    everywhere: bool = False
+
+
+TOPICS: Final = (
+    Topic("manifests", "Manifests", manifests.run, phase=0),
+    Topic("kubectl", "kubectl", kubectl.run, phase=2),
+    Topic("elections", "Elections", elections.run, phase=2, lane=1),
+    Topic("outage", "Our outage", outage.run, phase=1),
+    Topic("counts", "What reaches us", counts.run, phase=2),
+    Topic("conditions", "The match condition", conditions.run, phase=2, everywhere=True),
+    Topic("depth", "Depth policy", depth.run, phase=3, everywhere=True),
+    Topic("attacks", "Standing attacks", attacks_on_leases.run, phase=2, lane=2, everywhere=True),
+    Topic("fence", "A fence", fence.run, phase=2, lane=3, everywhere=True),
+    Topic("rotation", "Rotation and restart", rotation.run, phase=1, lane=1),
+    Topic("audit", "Audit log and warnings", audit.run, phase=2),
+    Topic("suggestions", "Suggestions", suggestions.run, phase=3, lane=1),
+    Topic("live-timeline", "The live timeline", live_timeline.run, phase=3, lane=4),
+    Topic("static-manifests", "Static manifests", static_manifests.run, phase=3, lane=2, everywhere=True),
+    Topic("caller-tokens", "Tokens of the API server", caller_tokens.run, phase=3, lane=3, everywhere=True),
+    Topic("cost", "Cost per write", cost.run, phase=4),
+)
+"""The outage and the rotations take three minutes, so they share a phase. The policy against depth would refuse what
+the standing attacks plant, so it comes after them, and the cost is measured alone."""
+
+BY_NAME: Final = {topic.name: topic for topic in TOPICS}

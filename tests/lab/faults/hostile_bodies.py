@@ -1,0 +1,154 @@
+"""Bodies that are made to cost time or memory, each as large as a body may be, or as large as it is worst."""
+
+from collections.abc import Callable
+from typing import Final
+
+from tests.factories import Tweak, make_candidate, make_lease, make_review, put, to_bytes
+from webhook.api.request import MAX_REQUEST
+from webhook.api.review import MAX_JSON, MAX_STORED, MAX_STORED_ENTRIES, OPENING
+
+LARGEST: Final = 20 * 1024 * 1024 - 4096
+PART: Final = MAX_JSON - 4096
+"""What an object may have at most that is evaluated."""
+OBJECT: Final = "request.object."
+METADATA: Final = "request.object.metadata."
+SPEC: Final = "request.object.spec."
+RARE: Final = "\U0001f600".encode()
+"""One character that makes the text around it four times as large in memory."""
+
+_HOLE: Final = "@@"
+
+
+def lease_with(place: str, *tweaks: Tweak) -> bytes:
+    """An UPDATE of a lease with a hole at one place."""
+    return to_bytes(make_review(put(place, _HOLE), *tweaks, old=make_lease(), new=make_lease()))
+
+
+def candidate_with(place: str) -> bytes:
+    """An UPDATE of a candidate with a hole at one place."""
+    return to_bytes(make_review(put(place, _HOLE), old=make_candidate(), new=make_candidate()))
+
+
+def filled(review: bytes, start: bytes, item: bytes, end: bytes, size: int = PART) -> bytes:
+    """The hole filled with one item again and again, up to a size."""
+    return review.replace(b'"@@"', start + item * ((size - len(review)) // len(item)) + end)
+
+
+def counted(review: bytes, start: bytes, item: bytes, end: bytes, count: int) -> bytes:
+    """The hole filled with so many items."""
+    return review.replace(b'"@@"', start + item * count + end)
+
+
+def numbered(review: bytes, item: str, count: int) -> bytes:
+    """The hole filled with an object of so many keys."""
+    return review.replace(b'"@@"', b"{%b}" % ",".join(item % number for number in range(count)).encode())
+
+
+_EIGHT_FIELDS: Final = b'{"fieldsV1":{"f:spec":{%b}}},' % b",".join(b'"f:%d":{}' % number for number in range(8))
+
+
+def twice(entry: bytes, count: int) -> bytes:
+    """So many entries of managedFields, one less in oldObject, where the object is renewed."""
+    metadata = "metadata.managedFields"
+    lease = make_lease(put(metadata, _HOLE), put("spec.renewTime", "2026-01-31T12:00:01.000000Z"))
+    first, middle, last = to_bytes(make_review(old=make_lease(put(metadata, _HOLE)), new=lease)).split(b'"@@"')
+    entries = b"[" + entry * (count - 1)
+    return first + entries + b"{}]" + middle + entries + b"{}]" + last
+
+
+BODIES: Final[dict[str, Callable[[], bytes]]] = {
+    "lists in lists without an end": lambda: OPENING + b'","request":{"uid":"u","x":' + b"[" * (LARGEST - 100),
+    "five million lists in lists": lambda: filled(lease_with(OBJECT + "x"), b"", b"[", b"", LARGEST),
+    "three million lists in lists, 3 MiB": lambda: filled(lease_with(OBJECT + "x"), b"", b"[", b"", MAX_REQUEST),
+    "managedFields of a million levels": lambda: filled(
+        lease_with(METADATA + "managedFields"), b'[{"fieldsV1":', b'{"f:a":', b"", LARGEST
+    ),
+    "managedFields of 10,000 levels, then lists": lambda: filled(
+        lease_with(METADATA + "managedFields"),
+        b'[{"fieldsV1":' + b'{"f:a":' * 10_000 + b"{}" + b"}" * 10_000 + b',"x":[',
+        b"[[]],",
+        b"0]}]",
+    ),
+    "managedFields of 10,000 levels around quotes": lambda: filled(
+        lease_with(METADATA + "managedFields"),
+        b'[{"fieldsV1":' + b'{"f:a":' * 10_000 + b'"',
+        b'\\"',
+        b'"' + b"}" * 10_000 + b"}]",
+        2 * MAX_STORED,
+    ),
+    "escapes without an end": lambda: b'{"kind":"' + b"\\n" * (LARGEST // 2),
+    "the same in an API server's form": lambda: OPENING + b'","request":{"uid":"' + b"\\n" * (LARGEST // 2 - 64),
+    "halves of pairs without an end": lambda: b'{"kind":"' + b"\\ud800" * (LARGEST // 6),
+    "halves of pairs in an API server's form": lambda: OPENING + b'","x":"' + b"\\ud800" * (LARGEST // 6 - 64),
+    "half a million halves of pairs, 3 MiB": lambda: filled(
+        lease_with(SPEC + "holderIdentity"), b'"', b"\\ud800", b'"', MAX_REQUEST
+    ),
+    "uid a number, and seven million lists": lambda: filled(lease_with("request.uid"), b'5,"x":[', b"[],", b"0]"),
+    "uid a number, and objects": lambda: filled(lease_with("request.uid"), b'5,"x":[', b'{"":{}},', b"0]"),
+    "managedFields of ten million zeros": lambda: filled(lease_with(METADATA + "managedFields"), b"[", b"0,", b"0]"),
+    "managedFields of a million zeros": lambda: counted(
+        lease_with(METADATA + "managedFields"), b"[", b"0,", b"0]", 1_000_000
+    ),
+    "managedFields of 740,000 empty entries": lambda: counted(
+        lease_with(METADATA + "managedFields"), b"[", b"{},", b"{}]", 740_000
+    ),
+    "managedFields with times": lambda: filled(
+        lease_with(METADATA + "managedFields"), b"[", b'{"time":"2026-01-31T12:00:00Z"},', b"{}]"
+    ),
+    "50,000 entries of one field, twice": lambda: twice(b'{"fieldsV1":{"f:spec":{"f:x":{}}}},', MAX_STORED_ENTRIES),
+    "27,000 entries of eight fields, twice": lambda: twice(_EIGHT_FIELDS, 27_000),
+    "50,000 entries of eight fields, twice": lambda: twice(_EIGHT_FIELDS, MAX_STORED_ENTRIES),
+    "135,000 entries of one field, 3 MiB": lambda: filled(
+        lease_with(METADATA + "managedFields"), b"[", b'{"fieldsV1":{"f:a":{}}},', b"{}]", MAX_REQUEST
+    ),
+    "1.4 million keys in extra": lambda: numbered(lease_with("request.userInfo.extra"), '"%06d":[]', 1_400_000),
+    "270,000 keys in extra, 3 MiB": lambda: numbered(lease_with("request.userInfo.extra"), '"%06d":[]', 270_000),
+    "1.5 million labels": lambda: numbered(lease_with(METADATA + "labels"), '"l%06d":""', 1_500_000),
+    "440,000 labels": lambda: numbered(lease_with(METADATA + "labels"), '"l%06d":"x"', 440_000),
+    "440,000 annotations": lambda: numbered(lease_with(METADATA + "annotations"), '"l%06d":"x"', 440_000),
+    "440,000 preconditions": lambda: numbered(lease_with("request.options.preconditions"), '"%06d":"x"', 440_000),
+    "740,000 finalizers": lambda: counted(lease_with(METADATA + "finalizers"), b"[", b'"a",', b'"a"]', 740_000),
+    "740,000 empty owners": lambda: counted(lease_with(METADATA + "ownerReferences"), b"[", b"{},", b"{}]", 740_000),
+    "110,000 owners": lambda: counted(
+        lease_with(METADATA + "ownerReferences"),
+        b"[",
+        b'{"apiVersion":"a","kind":"b","name":"c","uid":"d"},',
+        b"null]",
+        110_000,
+    ),
+    "550,000 unknown keys": lambda: numbered(lease_with(OBJECT + "unknown"), '"%06d":0', 550_000),
+    "unknown keys beside a field of another version": lambda: numbered(
+        candidate_with(SPEC + "unknown"), '"%06d":0', 550_000
+    ).replace(b'"leaseName"', b'"preferredStrategies":5,"leaseName"'),
+    "lists in lists": lambda: filled(lease_with(OBJECT + "unknown"), b"[", b"[" * 400 + b"]" * 400 + b",", b"0]"),
+    "runs of 4,299 digits, then 1e400": lambda: filled(
+        lease_with(OBJECT + "x"), b'"', b"9" * 4299 + b"a", b'","spec":{"leaseTransitions":1e400}'
+    ),
+    "a number of 20 million digits": lambda: filled(lease_with(SPEC + "leaseTransitions"), b"", b"9", b""),
+    "a holder of escaped <": lambda: filled(lease_with(SPEC + "holderIdentity"), b'"', b"\\u003c", b'"'),
+    "a holder of escaped quotes": lambda: filled(lease_with(SPEC + "holderIdentity"), b'"', b'\\"', b'"'),
+    "a holder of commas": lambda: filled(lease_with(SPEC + "holderIdentity"), b'"', b",", b'"'),
+    "a holder with a rare character": lambda: filled(lease_with(SPEC + "holderIdentity"), b'"' + RARE, b"a", b'"'),
+    "a holder of invisible characters": lambda: filled(
+        lease_with(SPEC + "holderIdentity"), b'"', "\u200b".encode(), b'"'
+    ),
+    "a label's key": lambda: filled(lease_with(METADATA + "labels"), b'{"' + RARE, b"a", b'":""}'),
+    "a label's value": lambda: filled(lease_with(METADATA + "labels"), b'{"a":"', b"a", b'-"}'),
+    "an annotation's key": lambda: filled(lease_with(METADATA + "annotations"), b'{"' + RARE, b"A", b'":""}'),
+    "a finalizer": lambda: filled(lease_with(METADATA + "finalizers"), b'["' + RARE, b"a", b'"]'),
+    "a name": lambda: filled(lease_with(METADATA + "name"), b'"' + RARE, b"a", b'"'),
+    "a time with 20 million digits": lambda: filled(
+        lease_with(SPEC + "renewTime"), b'"2026-01-31T12:00:00.', b"1", b'Z"'
+    ),
+    "a creationTimestamp with as many": lambda: filled(
+        lease_with(METADATA + "creationTimestamp"), b'"2026-01-31T12:00:00.', b"1", b'Z"'
+    ),
+    "a version of 10 million parts": lambda: filled(candidate_with(SPEC + "binaryVersion"), b'"1.0.0-', b"a.", b'a"'),
+    "a strategy": lambda: filled(candidate_with(SPEC + "strategy"), b'"', b"a.", b'/x"'),
+    "a fieldManager": lambda: filled(lease_with("request.options.fieldManager"), b'"', b"a", b'\\u0001"'),
+    "a subresource": lambda: filled(lease_with("request.subResource"), b'"' + RARE, b"a", b'"'),
+    "a user": lambda: filled(lease_with("request.userInfo.username"), b'"' + RARE, b"a", b'"'),
+    "a pod's name": lambda: filled(
+        lease_with("request.userInfo.extra"), b'{"authentication.kubernetes.io/pod-name":["', b"*", b'"]}'
+    ),
+}

@@ -1,0 +1,1 @@
+"""Stored output of every command on every recording, incident, corpus and example."""

@@ -1,0 +1,152 @@
+"""What `audit`, `why` and `suggest` cost for large inputs, beside their bars, into docs/figures.md: `make reading`.
+
+About three minutes. Times are those of the processor; exit code 1 if a bar is missed.
+"""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from tests.factories import make_lease, put
+from tests.inputs.events import make_event
+from tools.docs.pages import ROOT
+
+LEASES: Final = 100_000
+FEW: Final = 10_000
+LOG_MEGABYTES: Final = 1000
+NOW: Final = "2025-11-20T12:00:04Z"
+
+
+RESULTS: Final = Path(__file__).with_name("reading-costs.json")
+PAGE: Final = ROOT / "docs" / "figures.md"
+
+
+class Row(Struct, frozen=True):
+    """One figure and its bar."""
+
+    what: str
+    found: str
+    bar: str
+    is_met: bool
+
+
+class Cost(Struct, frozen=True):
+    """What one run took."""
+
+    seconds: float
+    mebibytes: float
+
+
+def dump(count: int) -> Iterator[str]:
+    """What kubectl prints of so many leases."""
+    item = json.dumps(make_lease(put("metadata.name", "NAME")), indent=4).replace("\n", "\n        ")
+    yield '{\n    "apiVersion": "v1",\n    "items": [\n        '
+    for number in range(count):
+        yield ("" if number == 0 else ",\n        ") + item.replace("NAME", f"checkout-{number}")
+    yield '\n    ],\n    "kind": "List",\n    "metadata": {"resourceVersion": ""}\n}\n'
+
+
+def mixed_log(megabytes: int) -> Iterator[str]:
+    """An audit log in which one event of ten is about a lease."""
+    lease = json.dumps(make_event(), separators=(",", ":")) + "\n"
+    pod = json.dumps(make_event(put("objectRef", {"resource": "pods", "apiGroup": ""})), separators=(",", ":"))
+    pod = pod.replace("coordination.k8s.io", "apps") + "\n"
+    block = pod * 9 + lease
+    for _ in range(megabytes * 1_000_000 // len(block)):
+        yield block
+
+
+def lease_log(megabytes: int) -> Iterator[str]:
+    """An audit log about nothing but leases, at level RequestResponse."""
+    block = (json.dumps(make_event(), separators=(",", ":")) + "\n") * 10
+    for _ in range(megabytes * 1_000_000 // len(block)):
+        yield block
+
+
+def measure(words: list[str]) -> Cost:
+    """Run one command."""
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen([sys.executable, "-m", "webhook", *words], stdout=output, stderr=output)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        if process.returncode not in {0, 1}:
+            raise RuntimeError(f"{' '.join(words)}: {output.read()[-500:]!r}")
+    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+def written(path: Path, content: Iterator[str], opened: Callable[..., object] = open) -> float:
+    """Write a file; gives its size in megabytes, unzipped."""
+    size = 0
+    with opened(path, "wt") as file:  # type: ignore[attr-defined]
+        for text in content:
+            file.write(text)
+            size += len(text)
+    return size / 1e6
+
+
+def rows(directory: Path) -> Iterator[Row]:
+    """Measure everything."""
+    large, few = directory / "large.json", directory / "few.json"
+    written(large, dump(LEASES))
+    written(few, dump(FEW))
+    cost = measure(["audit", str(large), "--now", NOW])
+    yield Row(f"`audit` of {LEASES:,} leases in a dump, CPU", f"{cost.seconds:.1f} s", "<= 20 s", cost.seconds <= 20)
+    yield Row("its memory", f"{cost.mebibytes:.0f} MiB", "<= 400 MiB", cost.mebibytes <= 400)
+    large.unlink()
+    one = ["why", "shop/checkout-7", "--input", str(few), "--now", NOW]
+    seconds = min(measure(one).seconds for _ in range(5))
+    yield Row(f"`why` of one lease in a dump of {FEW:,}, CPU", f"{seconds:.2f} s", "<= 1.5 s", seconds <= 1.5)
+    for what, content in (("one event of ten is about a lease", mixed_log), ("nothing but leases", lease_log)):
+        log = directory / "audit.log"
+        size = written(log, content(LOG_MEGABYTES))
+        cost = measure(["why", "--input", str(log), "--now", NOW])
+        yield _speed(f"`why` of an audit log of 1 GB, {what}", size, cost)
+        yield Row("its memory", f"{cost.mebibytes:.0f} MiB", "<= 100 MiB", cost.mebibytes <= 100)
+        log.unlink()
+    zipped = directory / "audit.log.gz"
+    size = written(zipped, mixed_log(LOG_MEGABYTES // 10), gzip.open)
+    cost = measure(["why", "--input", str(zipped), "--now", NOW])
+    yield _speed("`why` of 100 MB of it, gzipped", size, cost)
+
+
+def _speed(what: str, size: float, cost: Cost) -> Row:
+    speed = size / cost.seconds
+    return Row(f"{what}, for one core", f"{speed:.0f} MB/s", ">= 40 MB/s", speed >= 40)
+
+
+def table(measured: Iterable[Row]) -> str:
+    """The rows in Markdown."""
+    lines = (f"| {row.what} | {row.bar} | {row.found} | {'met' if row.is_met else 'missed'} |\n" for row in measured)
+    return f"| what | bar | measured |  |\n| --- | --- | --- | --- |\n{''.join(lines)}"
+
+
+def publish(measured: list[Row], results: Path, target: str) -> None:
+    """Print the table of a make target, and write it into docs/figures.md."""
+    print(table(measured))
+    results.write_bytes(msgspec.json.format(msgspec.json.encode(measured)) + b"\n")
+    start, end = f"<!-- written by make {target} -->", f"<!-- end of what make {target} writes -->"
+    before, _, rest = PAGE.read_text().partition(start)
+    _, _, after = rest.partition(end)
+    PAGE.write_text(f"{before}{start}\n{table(measured)}{end}{after}")
+
+
+def main() -> int:
+    """Measure, print the table, and write it into docs/figures.md."""
+    with tempfile.TemporaryDirectory() as name:
+        measured = [*rows(Path(name))]
+    publish(measured, RESULTS, "reading")
+    return 0 if all(row.is_met for row in measured) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,50 @@
+"""Semantic versions exactly as github.com/blang/semver/v4 `Parse` and `Compare` take them: strict and without a `v`.
+
+The `semver` package reads and compares them. Upstream keeps every number in 64 bits, so a larger one is refused here.
+"""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from semver import Version
+
+_MAX_NUMBER: Final = 2**64 - 1
+_MAX_DIGITS: Final = len(str(_MAX_NUMBER))
+_LONG_NUMBER: Final = re.compile(rf"(?:\A|\.)([0-9]{{{_MAX_DIGITS},}})(?=\.|\Z)")
+"""An identifier of a pre-release that is a number and may need more than 64 bits."""
+
+ZERO: Final = Version(0)
+"""0.0.0, which the API server takes for "not set"; build metadata does not count."""
+
+_MAX_CACHED: Final = 64
+_MAX_LENGTH: Final = 64 * 1024
+"""Characters. Upstream has no limit but that of a request. The package reads this many in some 10 ms, and rules read up
+to eight such versions of one review."""
+
+
+def parse(text: str) -> Version | None:
+    """Return the version that a text spells, or None; versions compare by precedence, so build metadata does not count.
+
+    None means: not a semantic version, a number of more than 64 bits, or too long a text.
+    """
+    # Only short ones are kept, because one may be as long as a request.
+    return _parse(text) if len(text) <= _MAX_CACHED else _parse.__wrapped__(text)
+
+
+@lru_cache(maxsize=8)  # four rules read the same two versions
+def _parse(text: str) -> Version | None:
+    if len(text) > _MAX_LENGTH:
+        return None
+    try:
+        version = Version.parse(text)
+    except ValueError:
+        return None
+    numbers = (version.major, version.minor, version.patch)
+    fits = max(numbers) <= _MAX_NUMBER and all(map(_fits, _LONG_NUMBER.findall(version.prerelease or "")))
+    return version if fits else None
+
+
+def _fits(digits: str) -> bool:
+    # Python refuses to convert thousands of digits, so they are counted first.
+    return len(digits) <= _MAX_DIGITS and int(digits) <= _MAX_NUMBER

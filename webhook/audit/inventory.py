@@ -1,0 +1,165 @@
+"""Everything that is stored, object by object: findings as soon as they are certain, the rest at the end."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Final
+
+from msgspec import Struct, field
+
+from webhook.api.objects import Lease, LeaseCandidate
+from webhook.api.text import quote, truncate
+from webhook.api.times import normalized, readable, span
+from webhook.audit import leases, stamps
+from webhook.audit.command_words import kubectl, word
+from webhook.audit.subject import Subject, broken_rules
+from webhook.history.status import State, status_of
+from webhook.inputs.items import entries_of_object
+from webhook.reports.model import Finding, ObjectName, Severity
+from webhook.rules.change import KUBE_SYSTEM, NODE_LEASES
+from webhook.rules.election.candidates import CONFLICT, LIVE, candidates_agree_on_a_strategy
+from webhook.rules.holders import MAX_HOSTNAME, host_name
+
+LEASE_CHECKS: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
+    leases.frozen,
+    broken_rules,
+    stamps.forged_stamps,
+    stamps.wrong_clock,
+    leases.expired,
+    leases.timing,
+    leases.node_without_owner,
+    leases.scaffold_name,
+    leases.several_applications,
+)
+_SEE: Final = "{kubectl} get leasecandidates -o custom-columns=N:.metadata.name,V:.spec.binaryVersion,S:.spec.strategy"
+
+
+def subject_of(
+    one: Lease | LeaseCandidate,
+    namespace: str,
+    name: str,
+    now: int,
+    *,
+    interval: float | None = None,
+    source: str = "",
+    homes: frozenset[str] = frozenset(),
+) -> Subject:
+    """Return a stored object as the checks see it."""
+    entries = entries_of_object(one)
+    if isinstance(one, Lease):
+        standing = status_of(one, entries, now)
+        return Subject("Lease", namespace, name, one, entries, now, standing, interval, source, homes)
+    return Subject("LeaseCandidate", namespace, name, one, entries, now, source=source)
+
+
+class Inventory(Struct):
+    """The objects that an audit remembers; `now` in microseconds since 1970.
+
+    `pods` and `nodes` are those of the input, by namespace, and by name; None as long as the input has none.
+    """
+
+    now: int
+    leases: dict[tuple[str, str], tuple[State, str]] = field(default_factory=dict)
+    candidates: dict[tuple[str, str], list[Subject]] = field(default_factory=dict)
+    in_kube_system: list[Subject] = field(default_factory=list)
+    without_stamps: list[Finding] = field(default_factory=list)
+    has_managed_fields: bool = False
+    pods: dict[str, set[str]] = field(default_factory=dict)
+    nodes: set[str] = field(default_factory=set)
+
+    def add(self, subject: Subject) -> Iterator[Finding]:
+        """Take in one object; yield what is certain about it without the others."""
+        if isinstance(subject.object, LeaseCandidate):
+            lease = (subject.namespace, subject.object.spec.lease_name or "")
+            self.candidates.setdefault(lease, []).append(subject)
+            yield from broken_rules(subject)
+            yield from _dead_candidate(subject)
+            return
+        standing = subject.status
+        self.leases[subject.namespace, subject.name] = (standing.state, standing.holder)
+        self.has_managed_fields = self.has_managed_fields or bool(subject.entries)
+        if subject.namespace == KUBE_SYSTEM:
+            self.in_kube_system.append(subject)
+        if missing := stamps.missing_stamp(subject):
+            self.without_stamps.append(missing)
+        for check in LEASE_CHECKS:
+            yield from check(subject)
+
+    def rest(self) -> Iterator[Finding]:
+        """Findings that need all objects."""
+        if self.has_managed_fields:
+            yield from self.without_stamps
+        for subjects in self.candidates.values():
+            yield from _conflicts(subjects, self.now)
+            for subject in subjects if self.leases else ():
+                yield from _without_lease(subject, self.leases)
+        homes: dict[str, set[str]] = {}
+        for namespace, pods in self.pods.items():
+            for pod in pods:
+                homes.setdefault(pod, set()).add(namespace)
+        for subject in self.in_kube_system:
+            pod = leases.pod_of(subject.status.holder)
+            yield from leases.foreign_in_kube_system(subject, subject.homes | homes.get(pod, set()))
+        for (namespace, name), (state, holder) in self.leases.items():
+            yield from self._orphans(namespace, name, state, holder, homes.keys())
+
+    def _orphans(
+        self, namespace: str, name: str, state: State, holder: str, known: Collection[str]
+    ) -> Iterator[Finding]:
+        subject = ObjectName("Lease", namespace, name)
+        if namespace == NODE_LEASES:
+            if self.nodes and name not in self.nodes:
+                message = f"there is no node {name}"
+                fix = f"{kubectl(namespace)} delete lease {word(name)}"
+                yield Finding("node-gone", Severity.WARNING, message, fix, subject=subject)
+            return
+        pod = leases.pod_of(holder)
+        # An elector may keep its lease in another namespace; the host name of some pods is that of a node.
+        if not pod or not known or pod in known or pod in self.nodes or _is_cut(pod, known):
+            return
+        # A holder that is not named like a pod shows nothing about a pod. If the input has no pod of the namespace, it
+        # may not cover it: then only a lease that no one renews shows that its pod is gone.
+        if not leases.names_a_pod(holder) or (namespace not in self.pods and state is State.LIVE):
+            return
+        message = f"the holder names pod {pod}, which does not exist"
+        is_live = state is State.LIVE
+        fix = "wait until the lease has expired" if is_live else f"{kubectl(namespace)} get pods"
+        severity = Severity.INFO if is_live else Severity.WARNING
+        yield Finding("holder-gone", severity, message, fix, subject=subject)
+
+
+def _dead_candidate(subject: Subject) -> Iterator[Finding]:
+    """A candidate that has not renewed itself for half an hour."""
+    assert isinstance(subject.object, LeaseCandidate)
+    renewed = readable(normalized(subject.object.spec.renew_time))
+    if renewed is None:
+        message = "the candidate was never renewed, so it is never elected"
+    elif subject.now - renewed > LIVE:
+        message = f"the candidate was last renewed {span(subject.now - renewed)} ago: its program is gone"
+    else:
+        return
+    yield subject.finding("candidate-dead", Severity.WARNING, message, "{kubectl} delete leasecandidate {name}")
+
+
+def _without_lease(subject: Subject, leases: Collection[tuple[str, str]]) -> Iterator[Finding]:
+    """A candidate of a lease that is not there, among the leases of the same input."""
+    assert isinstance(subject.object, LeaseCandidate)
+    lease = subject.object.spec.lease_name or ""
+    if lease and (subject.namespace, lease) not in leases:
+        message = (
+            f"the candidate stands for lease {quote(truncate(lease, 80))}, which does not exist: no one was elected"
+        )
+        fix = "{kubectl} get lease {lease}; is CoordinatedLeaderElection on at every API server?"
+        yield subject.finding("candidate-without-lease", Severity.WARNING, message, fix, lease)
+
+
+def _conflicts(candidates: Iterable[Subject], now: int) -> Iterator[Finding]:
+    """The candidates of one lease that cannot agree on a strategy: one finding, at the first of them."""
+    subjects = list(candidates)
+    objects = [one.object for one in subjects if isinstance(one.object, LeaseCandidate)]
+    for found in candidates_agree_on_a_strategy(objects, now):
+        fix = f"{_SEE}; give all candidates of the newest version one strategy"
+        yield subjects[0].finding(CONFLICT, Severity.ERROR, found.error.detail, fix)
+
+
+def _is_cut(pod: str, pods: Collection[str]) -> bool:
+    """True if this is the host name of a pod whose name is longer."""
+    return any(len(one) > MAX_HOSTNAME and host_name(one) == pod for one in pods)

@@ -1,0 +1,194 @@
+"""Leases that no one can take, that no one renews, whose timings are tight, or that are not where they belong."""
+
+import re
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from webhook.api.managed_fields import ANCIENT_CHANGES, APPLY, BEFORE_FIRST_APPLY, Entry
+from webhook.api.request import UserInfo
+from webhook.api.text import quote, truncate
+from webhook.api.times import DAY, HOUR, canonical_seconds, span
+from webhook.audit.subject import Subject
+from webhook.history.follow import LeaseHistory
+from webhook.history.status import State
+from webhook.history.timing import DEFAULT_DURATION, proposal_for, timing_of
+from webhook.reports.model import Finding, Severity
+from webhook.rules.change import KUBE_SYSTEM, NODE_LEASES
+
+_POD: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
+COSTLY: Final = 3600
+"""Writes an hour from which on a lease is reported; client-go's default causes 1800."""
+TIGHTEST: Final = 10
+"""Seconds of duration: no default of a known client is shorter."""
+_OUTAGE: Final = 30
+_POD_OF_DEPLOYMENT: Final = re.compile(
+    r"[a-z0-9.-]+-[bcdfghjklmnpqrstvwxz2456789]{6,10}-[bcdfghjklmnpqrstvwxz2456789]{5}"
+)
+"""Kubernetes makes such names of an alphabet without vowels. Source: apimachinery `pkg/util/rand/rand.go`."""
+
+_SCAFFOLDS: Final = re.compile(
+    r"(?:.*\.)?(?:example\.(?:com|org|net)|my\.domain|tutorial\.kubebuilder\.io)"
+    r"|controller-leader-election-helper|controller-leader|leader-election|leader-election-id|operator-lock"
+    r"|my-operator(?:-lock)?|example(?:-lease|-lock|-operator-lock)?|memcached-operator-lock"
+)
+"""Names that a generator or a tutorial proposes; two programs that keep one share a lease."""
+
+_NOT_AN_APPLICATION: Final = frozenset({ANCIENT_CHANGES, BEFORE_FIRST_APPLY, "kube-apiserver", "unknown", ""})
+_OF_THE_CONTROL_PLANE: Final = re.compile(
+    r"apiserver-.+|kube-.+|cloud-controller-manager|.*-cloud-controller-manager|cluster-autoscaler|leader-election-controller"
+    r"|cloud-provider-.+|konnectivity-.+|system:konnectivity-.+|cilium-.+|vpa-.+|.*csi.*|plndr-.+|etcd-.+"
+)
+
+
+def frozen(subject: Subject) -> Iterator[Finding]:
+    """A lease that no one else can take, for a year or more."""
+    why = subject.status.block
+    if why is None:
+        return
+    until = "until it is fixed" if why.until is None else f"until {canonical_seconds(why.until)}"
+    message = f"no one else can take this lease {until}: {why.reason}"
+    yield subject.finding(why.rule, Severity.ERROR, message, why.repair)
+
+
+def expired(subject: Subject) -> Iterator[Finding]:
+    """A lease whose holder no longer renews it."""
+    standing = subject.status
+    if standing.state is not State.EXPIRED or standing.last_renewal is None:
+        return
+    ago = subject.now - standing.last_renewal
+    holder = quote(truncate(standing.holder, 80))
+    seen = f"last renewed {canonical_seconds(standing.last_renewal)}, {span(ago)} ago, for {standing.duration or 0} s"
+    if subject.is_apiserver_identity:
+        message = f"API server {holder} no longer runs: {seen}; another API server removes the lease within an hour"
+        yield subject.finding("expired", Severity.INFO, message, "{kubectl} get lease {name} # in an hour")
+    elif subject.is_heartbeat:
+        message = f"node {holder} no longer reports: {seen}"
+        yield subject.finding("expired", Severity.WARNING, message, "kubectl describe node {name}")
+    elif ago >= DAY:
+        message = f"no one has led for a day or more: {holder} holds it, {seen}"
+        fix = "if its program is gone for good: {kubectl} delete lease {name}"
+        yield subject.finding("abandoned", Severity.WARNING, message, fix)
+    else:
+        message = f"no one leads: {holder} holds the lease and no longer renews it; {seen}"
+        fix = f"{{kubectl}} get pods; {{kubectl}} logs {pod_of(standing.holder) or 'POD'} --previous"
+        yield subject.finding("expired", Severity.WARNING, message, fix)
+
+
+def pod_of(holder: str) -> str:
+    """Return the pod that a holder names; client-go and most others write the host name, `_` and something unique.
+
+    It goes into commands, and anyone may have written the holder: "" if it is no name of a pod.
+    """
+    name = holder.rpartition("_")[0] or holder
+    return name if _POD.fullmatch(name) else ""
+
+
+def names_a_pod(holder: str) -> bool:
+    """True if a holder has the name of an elector in a pod: a host name and an underscore, or a Deployment's pod."""
+    return "_" in holder or _POD_OF_DEPLOYMENT.fullmatch(holder) is not None
+
+
+def timing(subject: Subject) -> Iterator[Finding]:
+    """An elector that a short outage of the API server, or one missed renewal, ends; or that writes too often."""
+    standing, interval = subject.status, subject.interval
+    is_election = not subject.is_heartbeat and not subject.lease.strategy
+    if standing.state is not State.LIVE or not standing.duration or standing.duration <= 1:
+        return
+    found = timing_of(standing.duration, interval)
+    proposal = proposal_for(_OUTAGE)
+    numbers = f"{proposal.duration}/{proposal.deadline}/{proposal.retry} s"
+    fix = f"for an outage of {_OUTAGE} s set duration/deadline/retry to {numbers}"
+    if interval is not None and found.missed_renewals < 1:
+        message = f"it is renewed every {interval:.1f} s and lasts {standing.duration} s: one missed renewal ends it"
+        yield subject.finding("timing-tight", Severity.WARNING, message, fix)
+    elif is_election and standing.duration < DEFAULT_DURATION:
+        severity = Severity.WARNING if standing.duration < TIGHTEST else Severity.INFO
+        message = (
+            f"it lasts {standing.duration} s: an API server that is away for more than {found.survives:.0f} s costs "
+            "the leader its lease"
+        )
+        yield subject.finding("timing-tight", severity, message, fix)
+    elif is_election and found.survives < _OUTAGE:
+        assumed = "" if found.is_seen else f", if it is renewed every {found.retry:.0f} s"
+        message = f"an API server that is away for more than {found.survives:.0f} s costs the leader its lease{assumed}"
+        yield subject.finding("timing-tight", Severity.INFO, message, fix)
+    if interval is not None and found.writes_per_hour >= COSTLY:
+        message = f"it is written {found.writes_per_hour:.0f} times an hour"
+        fix = f"raise the retry period; {standing.duration / 4:.0f} s still renews four times within a duration"
+        yield subject.finding("renewals-costly", Severity.INFO, message, fix)
+
+
+def node_without_owner(subject: Subject) -> Iterator[Finding]:
+    """A node's lease that no node owns stays when the node goes."""
+    if subject.namespace != NODE_LEASES:
+        return
+    owners = subject.object.metadata.owner_references or []
+    if not any(owner is not None and owner.kind == "Node" for owner in owners):
+        message = "no Node owns this lease, so nothing removes it when the node goes"
+        fix = "kubectl get node {name} || {kubectl} delete lease {name}"
+        yield subject.finding("node-lease-without-owner", Severity.WARNING, message, fix)
+
+
+def scaffold_name(subject: Subject) -> Iterator[Finding]:
+    """A name that a generator proposed."""
+    if _SCAFFOLDS.fullmatch(subject.name) and not subject.is_heartbeat:
+        message = (
+            "the name is one that a generator or a tutorial proposes; another program that kept it shares this lease"
+        )
+        fix = "give the elector a name of its own (LeaderElectionID), with all replicas stopped"
+        yield subject.finding("scaffold-name", Severity.WARNING, message, fix)
+
+
+def foreign_in_kube_system(subject: Subject, homes: Collection[str]) -> Iterator[Finding]:
+    """A lease in kube-system that does not belong there: platforms refuse such writes.
+
+    Args:
+        subject: the lease.
+        homes: the namespaces of its writers and of the pod that its holder names, as far as they are known; if none
+            is, the name of the lease decides.
+
+    """
+    if subject.namespace != KUBE_SYSTEM or subject.is_heartbeat:
+        return
+    tenants = sorted({*homes} - {KUBE_SYSTEM})
+    if not tenants and (homes or _OF_THE_CONTROL_PLANE.match(subject.name)):
+        return
+    whose = f"a program of namespace {truncate(tenants[0], 63)} keeps this lease there, and " if tenants else ""
+    message = f"kube-system holds the leases of the cluster itself; {whose}managed platforms refuse those of others"
+    fix = "let the program keep its lease in its own namespace (--leader-election-namespace)"
+    yield subject.finding("foreign-in-kube-system", Severity.INFO, message, fix)
+
+
+def homes_of(history: LeaseHistory) -> frozenset[str]:
+    """Return the namespaces of those who wrote a lease; the cluster's own users belong to kube-system."""
+    users = {one.user for tenure in history.tenures for one in tenure.writers}
+    accounts = (UserInfo(user).service_account for user in users)
+    own = {KUBE_SYSTEM for user in users if user.startswith("system:") and not user.startswith("system:serviceaccount")}
+    return frozenset(account[0] for account in accounts if account) | own
+
+
+def several_applications(subject: Subject) -> Iterator[Finding]:
+    """A lease whose spec several programs have written, as far as managedFields still show."""
+    if subject.is_heartbeat or subject.lease.strategy:
+        return
+    latest: dict[str, int] = {}
+    for entry in subject.entries:
+        if _is_application(entry) and entry.stamp is not None:
+            latest[entry.manager or ""] = max(entry.stamp, latest.get(entry.manager or "", 0))
+    if len(latest) < 2:
+        return
+    newest, *others = sorted(latest, key=lambda manager: (-latest[manager], manager))
+    is_recent = latest[newest] - latest[others[0]] <= HOUR
+    names = ", ".join(quote(truncate(one, 40)) for one in (newest, *others[:3]))
+    message = f"several programs have written this lease: {names}"
+    if not is_recent:
+        message += "; the others long ago, so it may be one program under a new name"
+    fix = "if they are two applications, give each a lease name of its own"
+    yield subject.finding("shared-lease", Severity.WARNING if is_recent else Severity.INFO, message, fix)
+
+
+def _is_application(entry: Entry) -> bool:
+    manager = entry.manager or ""
+    if entry.operation == APPLY or manager in _NOT_AN_APPLICATION or manager.startswith("kubectl"):
+        return False
+    return bool(entry.owned.spec)

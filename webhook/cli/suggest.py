@@ -1,0 +1,170 @@
+"""`lease-webhook suggest`: bindings, exemptions and fences that would have allowed what was seen."""
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import Final
+
+import click
+
+from webhook.api.text import escape
+from webhook.cli.evaluation import load_policy
+from webhook.cli.options import Command, files, namespaced, policy_option
+from webhook.cli.reading import InputProgress, observe_all
+from webhook.cli.terminal import Failure
+from webhook.fence.suggestion import Suggestion, from_audit, leases_of, policy_text, written_by
+from webhook.inputs.files import readable
+from webhook.inputs.items import Item, Observation
+from webhook.policy.error import PolicyError
+from webhook.policy.parse import parse
+from webhook.suggestions.bindings import Bindings
+from webhook.suggestions.evidence import Suspicions
+from webhook.suggestions.exemptions import OWNER, Exemptions
+
+_DAYS: Final = 30
+
+_BINDINGS: Final = """\
+Reads who wrote leases and prints a policy file with a binding for each of them: the writers and holder names that would
+have allowed everything that was seen. Comments say what each entry rests on and what the input does not show. A writer
+whose first write looks like an attack is not listed; a comment names it.
+
+PATH is anything that shows leases: the audit log of the API server (at level Metadata it hides the holders; add
+a list of the leases), what the webhook captured, a watch or a list of leases with their pods, whose service accounts
+are taken for the writers.
+"""
+_BINDINGS_EPILOG: Final = """\
+Exit codes:
+  0  printed
+  2  something could not be read, or wrong usage
+
+Examples:
+  lease-webhook suggest bindings /var/log/kubernetes/audit --lease shop/checkout
+  kubectl get leases,pods -n shop -o json --show-managed-fields | lease-webhook suggest bindings -
+"""
+_EXEMPTIONS: Final = """\
+Reads what was denied, or would be denied without the cap of the policy, and prints a policy file with the narrowest
+exemptions for it: one user, exact leases, only the rules and operations that were seen, and an end. For what looks like
+an attack, such as taking another's live lease, nothing is suggested; a comment names it.
+
+PATH is the audit log of the API server, in which the webhook records what it denied, or what the webhook captured,
+which is evaluated again by --policy.
+"""
+_EXEMPTIONS_EPILOG: Final = """\
+Exit codes:
+  0  printed
+  2  something could not be read, or wrong usage
+
+Examples:
+  lease-webhook suggest exemptions captured --policy strict
+  lease-webhook suggest exemptions /var/log/kubernetes/audit --owner "backup team" --until 2027-01-31
+"""
+_UNTIL: Final = f"the last day of the exemptions; {_DAYS} days from today unless given"
+_FENCE: Final = """\
+Reads what a service account wrote in an audit log of the API server, and prints a fence for a policy file. Leases,
+events and what followers wrote are left out, and it says why.
+"""
+_FENCE_EPILOG: Final = """\
+Examples:
+  lease-webhook suggest fence audit.log --writer shop/operator
+"""
+
+_paths = click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=files)
+
+
+@click.command("bindings", cls=Command, help=_BINDINGS, epilog=_BINDINGS_EPILOG)
+@_paths
+@click.option("--lease", metavar="NAMESPACE/NAME", help="this lease only")
+def bindings(*, paths: tuple[str, ...], lease: str | None) -> int:
+    """Print the bindings; raises Failure."""
+    key = None if lease is None else namespaced(lease, "--lease must be namespace/name")
+    found = Bindings(Suspicions(time.time_ns() // 1000), key)
+    exit_code = _observe_each(paths, found.observe)
+    _print_policy(found.text(), f"nothing was seen of {f'lease {lease}' if lease else 'any lease'}")
+    return exit_code
+
+
+@click.command("exemptions", cls=Command, help=_EXEMPTIONS, epilog=_EXEMPTIONS_EPILOG)
+@_paths
+@policy_option("preset or policy file by which reviews are evaluated; standard unless given")
+@click.option("--owner", metavar="TEXT", default=OWNER, help="who is responsible for the exemptions")
+@click.option("--until", metavar="DATE", help=_UNTIL)
+def exemptions(*, paths: tuple[str, ...], policy: str | None, owner: str, until: str | None) -> int:
+    """Print the exemptions; raises Failure."""
+    if not owner.strip() or not owner.isprintable():
+        raise Failure("--owner must be one line of text")
+    found = Exemptions(load_policy(policy), _last_day(until), Suspicions(time.time_ns() // 1000), owner)
+    exit_code = _observe_each(paths, found.observe)
+    nothing = "the input has no verdict of the webhook: it needs an audit log of the API server, or captured reviews"
+    _print_policy(found.text(), nothing)
+    return exit_code
+
+
+def _last_day(until: str | None) -> date:
+    if until is None:
+        return datetime.now(UTC).date() + timedelta(days=_DAYS)
+    try:
+        return date.fromisoformat(until)
+    except ValueError:
+        raise Failure(f'--until "{until}" is not a date such as 2027-01-31') from None
+
+
+def _observe_each(paths: Sequence[str], observe: Callable[[Item], None]) -> int:
+    """Observe every item as soon as it is read; raises Failure if no lease is in the input.
+
+    Returns the exit code: 2 if something could not be read, which is reported on standard error, else 0.
+    """
+    progress = InputProgress("requests and objects")
+    observations = 0
+    for item in progress.watch(observe_all(paths)):
+        observations += isinstance(item, Observation)
+        observe(item)
+    if not observations:
+        raise Failure("no lease and no candidate is in the input")
+    return 2 if progress.unreadable else 0
+
+
+def _print_policy(text: str, nothing: str) -> None:
+    """Print a policy, or raise `nothing` as Failure; one that a policy check would refuse is a bug."""
+    if not text:
+        raise Failure(nothing)
+    parse(text)
+    print(text, end="")
+
+
+@click.command("fence", cls=Command, help=_FENCE, epilog=_FENCE_EPILOG)
+@click.argument("inputs", nargs=-1, required=True, metavar="FILE...", shell_complete=files)
+@click.option("--writer", required=True, metavar="NAMESPACE/NAME", help="the service account")
+@click.option("--lease", metavar="NAMESPACE/NAME", help="its lease; default: the one that it wrote in the log")
+@click.option("--name", metavar="NAME", help="of the fence; default: from the lease")
+def fence(*, inputs: tuple[str, ...], writer: str, lease: str | None, name: str | None) -> int:
+    """Print the proposal; raises Failure."""
+    namespace, account = namespaced(writer, "--writer must be a service account as namespace/name")
+    documents = (one for path in inputs for one in readable(path))
+    events = written_by(documents, f"system:serviceaccount:{namespace}:{account}")
+    lease = lease or _only(leases_of(events))
+    found = from_audit(events, lease)
+    name = name or lease.replace("/", "-").replace(".", "-")[:57].strip("-")
+    if not found.evidence:
+        raise Failure(f"nothing to fence for {writer}{_why(found)}")
+    text = policy_text(name, lease, writer, found)
+    try:
+        parse(f"apiVersion: lease-webhook/v1\n{text}")
+    except PolicyError as error:
+        raise Failure(f"{escape(error.path)}: {error.problem}") from error
+    print(text, end="")
+    return 0
+
+
+def _only(leases: list[str]) -> str:
+    if not leases:
+        raise Failure("give --lease: no stored write of a lease by this service account is in the input")
+    if len(leases) > 1:
+        raise Failure(f"give --lease: the service account wrote {', '.join(leases[:5])}")
+    return leases[0]
+
+
+def _why(found: Suggestion) -> str:
+    reasons = [f"{name}: {reason}" for name, reason in sorted(found.left_out.items())] + found.unseen
+    if not reasons:
+        return ": no write of it is in the input"
+    return f"; {'; '.join(reasons[:5])}"

@@ -1,0 +1,310 @@
+"""Checks of one webhook that may be called for leases: what its outage does, what it reviews, and in which form."""
+
+from collections.abc import Iterable
+from typing import Final
+from urllib.parse import urlsplit
+
+from webhook.api.request import Resource
+from webhook.doctor.condition import renewal_condition
+from webhook.doctor.configuration import (
+    API_VERSION,
+    MUTATING,
+    NAMESPACE_NAME,
+    Entry,
+    Webhook,
+    danger,
+    is_opt_in,
+    may_select,
+)
+from webhook.policy.schema import OPERATIONS
+from webhook.reports.model import Finding
+from webhook.review_paths import REVIEW_PATH
+from webhook.rules.change import KUBE_SYSTEM, NODE_LEASES
+
+MAX_TIMEOUT: Final = 3
+"""Leader-election clients give up on a request after 5 s (client-go `leaderelection/resourcelock/interface.go`,
+renewDeadline / 2); etcd and the network need the rest."""
+MAX_TIMEOUT_WITH_RENEWALS: Final = 2
+"""Measured with a webhook that never answers: with 2 s, renewals succeed every 4 s and no leader loses its
+lease; with 5 s leaders lose it."""
+LISTED_VERSIONS: Final = {
+    Resource.LEASES: ("v1",),
+    Resource.LEASECANDIDATES: ("v1beta1", "v1alpha2", "v1alpha1"),
+}
+"""The versions that a configuration should list: what API servers from 1.31 on serve. One that a server does not serve
+does no harm."""
+CHOICES: Final = {KUBE_SYSTEM: "control-plane", NODE_LEASES: "node-leases"}
+"""Namespaces that may be reviewed if that is intended, and the annotation that declares it."""
+
+_RISKS: Final = {
+    KUBE_SYSTEM: "kube-controller-manager and kube-scheduler elect here. While the webhook does not answer they may"
+    " not get their lease, and without them the webhook's pods are not restored (kubernetes/kubernetes#90217).",
+    NODE_LEASES: "every kubelet renews here every 10 s. A node whose heartbeat fails for 40 s is marked NotReady, and"
+    " its pods are moved; with the webhook down that can be all nodes at once.",
+}
+
+
+def drops_renewals(webhook: Webhook) -> bool:
+    """True if plain renewals of leases never reach the webhook."""
+    return not webhook.reviews("leases", "UPDATE") or renewal_condition(webhook) is not None
+
+
+def check_timeout(entry: Entry) -> Iterable[Finding]:
+    """If the webhook never answers, a leader has time for another try."""
+    webhook = entry.webhook
+    if webhook.timeout > (MAX_TIMEOUT if drops_renewals(webhook) else MAX_TIMEOUT_WITH_RENEWALS):
+        yield entry.finding(
+            "timeout-too-long",
+            "timeoutSeconds",
+            webhook.timeout_seconds or "absent, which means 10",
+            f"leader-election clients give up on a write after 5 s. With the webhook unreachable a write waits"
+            f" {webhook.timeout} s, even with failurePolicy Ignore, and healthy leaders lose their leases"
+            " (kubernetes/kubernetes#90217).",
+            "set timeoutSeconds: 2.",
+        )
+
+
+def check_renewals(entry: Entry) -> Iterable[Finding]:
+    """The API server does not send plain renewals."""
+    webhook = entry.webhook
+    if drops_renewals(webhook):
+        return
+    if webhook.fails_closed:
+        yield entry.finding(
+            "renewals-fail-closed",
+            "matchConditions",
+            "no renewal condition, and failurePolicy Fail",
+            "every renewal needs this webhook. When it is down, each leader in scope loses its lease at its renew"
+            " deadline (10 s for most) and no successor can take it.",
+            "add the renewal condition of deploy/base/90-webhook.yaml, or set failurePolicy: Ignore.",
+        )
+    elif not (entry.has_chosen("renewals") or is_opt_in(webhook.namespace_selector)):
+        yield entry.finding(
+            "renewals-reviewed",
+            "matchConditions",
+            "no renewal condition",
+            "every renewal of every leader waits for this webhook: about one call every 2 s per leader, and while the"
+            " webhook is unreachable half of the renewals are late.",
+            "add the renewal condition of deploy/base/90-webhook.yaml. If it is intended (the `observe` component), add"
+            " the annotation lease-webhook/renewals: reviewed.",
+        )
+
+
+def check_failure_policy(entry: Entry) -> Iterable[Finding]:
+    """Only namespaces that opt in fail closed."""
+    webhook = entry.webhook
+    if webhook.fails_closed and not is_opt_in(webhook.namespace_selector):
+        yield entry.finding(
+            "fails-closed-everywhere",
+            "failurePolicy",
+            webhook.failure_policy or "absent, which means Fail",
+            "while the webhook is down no lease in any namespace can be created, taken over or deleted: failover stops"
+            " in the whole cluster, and clients that need a lease to start do not start.",
+            "set failurePolicy: Ignore; for namespaces that want it, use the `strict` component, which selects them by"
+            " the label lease-webhook/fail: closed.",
+        )
+
+
+def check_wildcards(entry: Entry) -> Iterable[Finding]:
+    """Rules name group and resources; a wildcard matches leases by accident."""
+    for number, rule in enumerate(entry.webhook.rules or ()):
+        if rule.is_wild and (rule.matches("leases") or rule.matches("leasecandidates")):
+            yield entry.finding(
+                "wildcard",
+                f"rules[{number}]",
+                f"groups {_list(rule.api_groups)}, resources {_list(rule.resources)}",
+                "a wildcard matches leases together with everything else: every renewal of every leader then waits for"
+                " this webhook, and kinds that are added to the group later are sent to it too.",
+                "name the resources: apiGroups [coordination.k8s.io], resources [leases], [leasecandidates]; in a"
+                " webhook that is not about leases, leave the group out.",
+            )
+
+
+def check_mutation(entry: Entry) -> Iterable[Finding]:
+    """No webhook changes leases."""
+    if entry.configuration.kind == MUTATING:
+        yield danger(
+            "mutates-leases",
+            f"kind: {MUTATING}",
+            "a lease that a webhook changes is not what its holder wrote: clients compare, and lose or repeat their"
+            " election. Kubernetes advises never to mutate node leases.",
+            "leave leases and leasecandidates out of its rules; register lease-webhook as a"
+            " ValidatingWebhookConfiguration.",
+        )
+
+
+def check_namespaces(entry: Entry) -> Iterable[Finding]:
+    """The control plane, the nodes and the webhook itself do not depend on the webhook."""
+    webhook = entry.webhook
+    is_careful = not webhook.fails_closed and webhook.timeout <= 2 and drops_renewals(webhook)
+    for namespace, choice in CHOICES.items():
+        if may_select(webhook.namespace_selector, namespace) and not (entry.has_chosen(choice) and is_careful):
+            yield entry.finding(
+                f"{choice}-in-scope",
+                "namespaceSelector",
+                f"selects {namespace}",
+                _RISKS[namespace],
+                f"{_exclude(namespace)} If it is intended (the `{choice}` component): failurePolicy Ignore,"
+                f" timeoutSeconds of at most 2, the renewal condition, and the annotation lease-webhook/{choice}:"
+                " reviewed.",
+            )
+    service = webhook.client_config.service
+    if service and service.namespace not in CHOICES and may_select(webhook.namespace_selector, service.namespace):
+        yield entry.finding(
+            "own-namespace-in-scope",
+            "namespaceSelector",
+            f"selects {service.namespace}",
+            "writes of leases in the webhook's own namespace wait for the webhook, so an operator or a sidecar that"
+            " elects a leader there, and is needed to restore the webhook, can wait for itself.",
+            _exclude(service.namespace),
+        )
+
+
+def check_labels(entry: Entry) -> Iterable[Finding]:
+    """The labels of a lease do not decide whether it is reviewed."""
+    selector = entry.webhook.object_selector
+    if selector and selector.requirements:
+        yield entry.finding(
+            "object-selector",
+            "objectSelector",
+            ", ".join(sorted({one.key for one in selector.requirements})),
+            "the writer of a lease also sets its labels, and so decides whether the write is reviewed.",
+            "remove objectSelector; choose by namespace, or exempt leases by name in the policy.",
+        )
+
+
+def check_api_version(entry: Entry) -> Iterable[Finding]:
+    """The configuration is of an API version that is still served."""
+    if entry.configuration.api_version != API_VERSION:
+        yield danger(
+            "api-version",
+            f"apiVersion: {entry.configuration.api_version}",
+            "no API server that serves LeaseCandidates accepts this version; in older ones its defaults were more"
+            " dangerous (timeout 30 s).",
+            f"use {API_VERSION}.",
+        )
+
+
+def check_resources(entry: Entry) -> Iterable[Finding]:
+    """Both kinds, every served version, every operation."""
+    for resource, versions in LISTED_VERSIONS.items():
+        listed = entry.webhook.versions(resource)
+        missing = [version for version in versions if version not in listed]
+        if "*" in listed:
+            yield entry.finding(
+                "version-wildcard",
+                "rules",
+                f"{resource} in any version",
+                "a version that is added later is sent in a form that the webhook does not decode and is admitted with"
+                " a warning; with the versions listed, the API server converts it to one that is known.",
+                f"list the versions: {', '.join(versions)}.",
+            )
+        elif listed and missing:
+            yield entry.finding(
+                "version-missing",
+                "rules",
+                f"{resource} without {', '.join(missing)}",
+                "an API server that serves none of the listed versions never sends this resource for review.",
+                f"list the versions: {', '.join(versions)}. One that is not served does no harm.",
+            )
+
+
+def check_conversion(entry: Entry) -> Iterable[Finding]:
+    """A version that is not listed is converted to one that is."""
+    if entry.webhook.match_policy == "Exact":
+        yield entry.finding(
+            "match-policy-exact",
+            "matchPolicy",
+            "Exact",
+            "a write in a version that is served but not listed is not reviewed: using another version evades every"
+            " rule.",
+            "set matchPolicy: Equivalent.",
+        )
+
+
+def check_side_effects(entry: Entry) -> Iterable[Finding]:
+    """A dry run is reviewed like any write."""
+    if entry.webhook.side_effects != "None":
+        yield entry.finding(
+            "side-effects",
+            "sideEffects",
+            entry.webhook.side_effects or "absent",
+            "reviews have no side effects; with Some or Unknown the API server rejects every dry run of a lease, and"
+            " without the field it rejects the configuration.",
+            "set sideEffects: None (in quotes if a tool reads it as null).",
+        )
+
+
+def check_review_versions(entry: Entry) -> Iterable[Finding]:
+    """The version of AdmissionReview with the strictest checks."""
+    versions = entry.webhook.admission_review_versions
+    if versions != ("v1",):
+        yield entry.finding(
+            "review-versions",
+            "admissionReviewVersions",
+            _list(versions),
+            "the API server uses the first version it knows; in v1beta1 it does not check whether a response belongs to"
+            " its request.",
+            "set admissionReviewVersions: [v1].",
+        )
+
+
+def check_target(entry: Entry) -> Iterable[Finding]:
+    """The call goes to a path at which reviews are answered."""
+    config = entry.webhook.client_config
+    if (config.service is None) == (config.url is None):
+        yield entry.finding(
+            "no-target",
+            "clientConfig",
+            "",
+            "the API server rejects a configuration with both or neither of service and url.",
+            "name the Service, or a url for a webhook outside the cluster.",
+        )
+        return
+    field, path = ("service.path", config.service.path or "/") if config.service else ("url", _path(config.url or ""))
+    if REVIEW_PATH.fullmatch(path) is None:
+        yield entry.finding(
+            "path-unknown",
+            f"clientConfig.{field}",
+            path,
+            "lease-webhook responds with 404 there, which counts as a failed call: every write is admitted without"
+            " review under Ignore and rejected under Fail.",
+            "use the path /validate.",
+        )
+    if config.url is not None and not config.url.startswith("https://"):
+        yield entry.finding(
+            "url-without-tls",
+            "clientConfig.url",
+            config.url,
+            "the API server calls webhooks only over TLS and rejects this configuration.",
+            "use an https:// address.",
+        )
+
+
+def check_coverage(entries: Iterable[Entry]) -> Iterable[Finding]:
+    """All entries of a configuration together match both kinds and every operation."""
+    together = list(entries)
+    for resource in Resource:
+        missing = [one for one in OPERATIONS if not any(entry.webhook.reviews(resource, one) for entry in together)]
+        if missing:
+            yield danger(
+                "operation-missing",
+                f"webhooks: {resource} without {', '.join(missing)}",
+                f"the rules for {' and '.join(missing)} of {resource} are never in force.",
+                f"operations: [{', '.join(OPERATIONS)}] for both resources.",
+            )
+
+
+def _exclude(namespace: str) -> str:
+    return f"add {namespace} to a namespaceSelector expression with key {NAMESPACE_NAME} and operator NotIn."
+
+
+def _list(values: Iterable[str] | None) -> str:
+    return f"[{', '.join(values or ())}]"
+
+
+def _path(url: str) -> str:
+    try:
+        return urlsplit(url).path or "/"
+    except ValueError:
+        return url

@@ -1,0 +1,139 @@
+"""The match condition by which the API server skips plain renewals, compared with the shipped texts; and exclusions.
+
+The texts are in `conditions/`, the one of deploy/base/90-webhook.yaml last. `make e2e` runs that on API servers with
+each kind of write, so it is verified as a whole: a text that differs is reported with the difference.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
+from typing import Final
+
+from webhook.api.text import truncate
+from webhook.doctor.configuration import Entry, MatchCondition, Webhook, chosen_names, danger
+from webhook.reports.model import Finding
+
+MAX_CHARACTERS: Final = 16 * 1024
+"""Characters of an expression that are compared; the shipped one has about 2,000."""
+
+_EVERY_WRITE: Final = "true"
+"""A condition that excludes nothing: the `observe` and `bindings` components replace the renewal condition by it."""
+_SOURCE: Final = "the condition of deploy/base/90-webhook.yaml"
+_COMMENT: Final = re.compile(r"//[^\n]*")
+_TOKEN: Final = re.compile(r'"[^"]*"|\w+|[^\w\s]')
+_LABEL: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
+_EXCLUSION: Final = re.compile(
+    r"""!request\.namespace\.startsWith\("(?P<prefix>[a-z0-9][-a-z0-9]+)"\)"""
+    rf"""|!\(request\.namespace in \[(?P<listed>"{_LABEL}"(?:, ?"{_LABEL}")*)\]\)"""
+    rf"""|request\.namespace != "(?P<name>{_LABEL})\""""
+)
+"""What needs no finding: request.namespace is always a string, so none of these errs.
+
+A prefix of one character is not among them: it can exclude every namespace, alone or with others. Neither is an
+exclusion of what cannot be the name of a namespace, because its author meant something else.
+"""
+
+_SHIPPED: Final = [
+    path.read_text(encoding="utf-8")
+    for path in sorted(files("webhook.doctor").joinpath("conditions").iterdir(), key=lambda path: path.name)
+]
+
+_Terms = Mapping[str, str]
+"""The parts between `||`: their tokens, by which they are compared, and their text."""
+
+
+def renewal_condition(webhook: Webhook) -> MatchCondition | None:
+    """Return the condition that is meant to skip plain renewals: it has half of the terms of a shipped text."""
+    for condition in webhook.match_conditions or ():
+        found = _terms(condition.expression)
+        if any(2 * len(terms.keys() & found.keys()) >= len(terms) for terms in map(_terms, _SHIPPED)):
+            return condition
+    return None
+
+
+def check_condition(entry: Entry) -> Iterable[Finding]:
+    """Check that the renewal condition is the shipped one, and that no other condition narrows what is reviewed."""
+    ours = renewal_condition(entry.webhook)
+    exclusions: list[tuple[str, ...]] = []
+    for number, condition in enumerate(entry.webhook.match_conditions or ()):
+        place = entry.place(f"matchConditions[{number}]", condition.name)
+        if condition is ours:
+            yield from _compared(place, condition.expression)
+        elif excluded := _excluded_prefixes(condition.expression):
+            exclusions.append(excluded)
+        elif condition.expression.strip() != _EVERY_WRITE:
+            yield danger(
+                "condition-unknown",
+                place,
+                "a write for which this is false is never reviewed, and the condition is not a verified one: an error"
+                " in it admits the write without review under Ignore and rejects it under Fail.",
+                f"remove it, or compare it with {_SOURCE}; exclude namespaces by namespaceSelector, and writers by an"
+                " exemption in the policy.",
+            )
+    chosen = chosen_names(entry.webhook.namespace_selector)
+    if exclusions and chosen is not None:
+        prefixes = tuple(prefix for excluded in exclusions for prefix in excluded)
+        if all(f"{name} ".startswith(prefixes) for name in chosen):
+            yield danger(
+                "condition-never-true",
+                entry.place("matchConditions", "they exclude every namespace that namespaceSelector selects"),
+                "the webhook is never called, so none of its rules is in force.",
+                "exclude namespaces by namespaceSelector alone.",
+            )
+
+
+def _compared(place: str, expression: str) -> Iterator[Finding]:
+    tokens = _tokens(expression)
+    if tokens == _tokens(_SHIPPED[-1]):
+        return
+    found, shipped = _terms(expression), _terms(_SHIPPED[-1])
+    missing = [text for term, text in shipped.items() if term not in found]
+    added = [text for term, text in found.items() if term not in shipped]
+    difference = "; ".join([*_listed("without", missing), *_listed("with", added)]) or "in another order"
+    if any(tokens == _tokens(text) for text in _SHIPPED):
+        yield danger(
+            "condition-outdated",
+            place,
+            "this is the text of an earlier version, which admits writes without review that the current one has"
+            f" reviewed: it is {difference}.",
+            f"replace it with {_SOURCE}; apply the overlay again.",
+        )
+    else:
+        yield danger(
+            "condition-changed",
+            place,
+            "each term of the verified text has one kind of write reviewed, or keeps the expression from failing, which"
+            " admits the write without review under Ignore and rejects it under Fail. This text is"
+            f" {difference}.",
+            f"copy {_SOURCE} again, as a whole; docs/renewals.md says what each term is for.",
+        )
+
+
+def _listed(word: str, terms: Sequence[str], most: int = 4) -> list[str]:
+    shown = [truncate(text, 200) for text in terms[:most]]
+    shown += [f"{len(terms) - most} more"] if len(terms) > most else []
+    return [f"{word} {', '.join(shown)}"] if terms else []
+
+
+def _terms(expression: str) -> _Terms:
+    if len(expression) > MAX_CHARACTERS:
+        return {}
+    text = " ".join(_COMMENT.sub("", expression).split())
+    return {_tokens(term): term.strip() for term in text.split("||")}
+
+
+def _tokens(expression: str) -> str:
+    """Return the expression without layout and comments; no shipped text has strings that these could be in."""
+    return " ".join(_TOKEN.findall(_COMMENT.sub("", expression)))
+
+
+def _excluded_prefixes(expression: str) -> tuple[str, ...]:
+    """Return what the names of excluded namespaces begin with; a name ends with a space. Empty if it does more."""
+    prefixes: list[str] = []
+    for part in " ".join(expression.replace("'", '"').split()).split(" && "):
+        match = _EXCLUSION.fullmatch(part)
+        if not match:
+            return ()
+        listed = (match["listed"] or f'"{match["name"]}"').replace('"', "").replace(" ", "").split(",")
+        prefixes += [match["prefix"]] if match["prefix"] else [f"{name} " for name in listed]
+    return tuple(prefixes)

@@ -1,0 +1,272 @@
+"""Why renewals failed to come, and what to look at first: a sentence, and the command to run."""
+
+from collections import Counter
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.api.times import SECOND
+from webhook.audit.command_words import kubectl, quoted, word
+from webhook.audit.leases import pod_of
+from webhook.explanation.words import count, length, name
+from webhook.history.events import By, Refusal, Tenure
+from webhook.history.follow import Follower, LeaseHistory
+from webhook.history.renewals import OtherLeases, received_within
+from webhook.inputs.items import InputKind, Writer
+
+API_SERVER_CHECKS: Final = "kubectl get --raw '/readyz?verbose'"
+WEBHOOKS: Final = (
+    "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml | lease-webhook doctor"
+)
+POLICIES: Final = "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml"
+WATCH: Final = "kubectl get leases -A -w -o json --output-watch-events --show-managed-fields > leases.json"
+
+
+def pod_of_holder(namespace: str, holder: str) -> str:
+    """What happened to the process of a holder."""
+    where, pod = kubectl(namespace), pod_of(holder)
+    if not pod:
+        return f"{where} get pods"
+    # --previous prints nothing unless a container was restarted.
+    return f"{where} describe pod {pod}; {where} logs {pod}; {where} logs {pod} --previous"
+
+
+def pod_of_writer(namespace: str, writer: Writer) -> str:
+    """Who writes."""
+    where, pod = kubectl(namespace), pod_of(writer.pod)
+    return f"{where} describe pod {pod}" if pod else f"{where} get pods"
+
+
+def rights(verb: str, namespace: str, name: str, writer: Writer) -> str:
+    """Whether a user may write a lease, and who has rights there."""
+    user = f" --as={quoted(writer.user)}" if writer.user else ""
+    lease = word(f"leases.coordination.k8s.io/{name}")
+    return f"kubectl auth can-i {verb} {lease} -n {word(namespace)}{user}"
+
+
+def audit_log(namespace: str, name: str) -> str:
+    """The same from the log that names who wrote."""
+    return f"lease-webhook why {word(f'{namespace}/{name}')} --input AUDIT-LOG"
+
+
+MIN_OTHER_WRITES: Final = 3
+_WITHOUT_EVIDENCE = "no other lease in the input shows whether the API server was unavailable"
+
+
+class Blame(StrEnum):
+    """Where to look."""
+
+    SERVER = "api-server"
+    NETWORK = "network"
+    """What all clients go through: a load balancer, or the network before the API server."""
+    CLIENT = "client"
+    CONFLICT = "conflict"
+    """Its updates conflicted with those of other writers."""
+    REFUSED = "refused"
+    """The API server, or a webhook or policy in it, refused the renewals."""
+    UNKNOWN = "unknown"
+
+
+class Cause(Struct, frozen=True):
+    """Where to look, and the evidence as a clause of a sentence; `refusal` is the last one if the writes were refused.
+
+    `is_silent` is set if an audit log shows that no request of the holder was received.
+    """
+
+    blame: Blame
+    evidence: str
+    refusal: Refusal | None = None
+    is_silent: bool = False
+    is_on_path: bool = False
+    """Only what is in the path of this lease can be the cause: a webhook or a policy."""
+    others: str = ""
+    """Who else wrote the lease often."""
+
+
+def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, start: int, end: int) -> Cause:
+    """Return why a lease was not renewed between two instants; what the API server answered counts first.
+
+    Args:
+        cluster: all leases of the input.
+        history: the lease.
+        tenure: its holder at `start`, whose renewals did not come.
+        start: its last renewal, in microseconds since 1970.
+        end: when it was renewed again, or taken.
+
+    """
+    # What was received at the end of that time only was held back until then.
+    answers = [one for one in history.refusals if start <= one.at <= end and one.received < end - (end - start) // 8]
+    own = [one for one in answers if tenure is None or tenure.is_by(one.writer)]
+    if refused := [one for one in own if one.is_denied]:
+        return Cause(Blame.REFUSED, _refusals(refused), refused[-1])
+    late = _late(cluster.others_of(history, start, end))
+    if failed := [one for one in answers if one.has_failed]:
+        return _failed(failed, cluster.others_of(history, start, end), late)
+    conflicts = sum(one.code == 409 for one in own)
+    others = _other_writers(history, start, end)
+    if conflicts:
+        also = f" ({others})" if others else ""
+        return Cause(Blame.CONFLICT, f"{count(conflicts, 'update')} of it conflicted with other writes (409){also}")
+    return _silent(cluster, history, tenure, start, end, late, others)
+
+
+def _silent(
+    cluster: Follower, history: LeaseHistory, tenure: Tenure | None, start: int, end: int, late: str, others: str
+) -> Cause:
+    """Return the cause of a silence in which nothing was refused."""
+    requests = received_within(tenure, start, end)
+    is_silent = requests == 0 and history.kind is InputKind.AUDIT_LOG
+    slow = [one for one in history.refusals if start <= one.at <= end and 200 <= one.code < 300]
+    compared = cluster.others_of(history, start, end)
+    if late:
+        if is_silent and not slow:
+            return Cause(
+                Blame.NETWORK, f"{late}, and the log shows no request from the holder until the end of that time"
+            )
+        return Cause(Blame.SERVER, late)
+    usual = history.renewals.usual
+    duration = history.lease.spec.lease_duration_seconds if history.lease else None
+    if usual and duration and usual >= duration * SECOND:
+        return Cause(Blame.CLIENT, f"it renews every {length(usual)}, and the lease lasts {duration} s")
+    if slow:
+        return Cause(Blame.SERVER, f"it took up to {length(max(one.took for one in slow))} to answer a renewal")
+    if others:
+        return Cause(Blame.UNKNOWN, f"{others}, so its updates may have conflicted", others=others)
+    if not compared.is_known:
+        return Cause(Blame.UNKNOWN, _WITHOUT_EVIDENCE)
+    on_time = "the other lease was" if compared.on_time == 1 else f"{compared.on_time} other leases were"
+    heard = ", and the log shows no request from it" if is_silent else ""
+    if requests:
+        heard = f", and the log shows {count(requests, 'request')} from it"
+    return Cause(Blame.CLIENT, f"during that time {on_time} renewed on time{heard}", is_silent=is_silent)
+
+
+def _failed(failed: Sequence[Refusal], compared: OtherLeases, late: str) -> Cause:
+    """Return the cause if the API server was unable to store writes: of this lease only, or of others, too."""
+    text = f"it answered {count(len(failed), 'request')} with {failed[-1].code}"
+    if late or not compared.on_time:
+        return Cause(Blame.SERVER, f"{text}, and {late}" if late else text)
+    on_time = "the other lease was" if compared.on_time == 1 else f"{compared.on_time} other leases were"
+    return Cause(
+        Blame.SERVER,
+        f"{text}; {on_time} renewed on time, so it is in the path of this lease only: an admission webhook or a policy",
+        is_on_path=True,
+    )
+
+
+def _other_writers(history: LeaseHistory, start: int, end: int) -> str:
+    """Say who else wrote the lease in that time without renewing it, if that was often."""
+    found = Counter(who or "an unknown writer" for at, who in history.others if start <= at <= end)
+    often = [(who, number) for who, number in found.most_common(3) if number >= MIN_OTHER_WRITES]
+    return ", ".join(f"{name(who)} wrote it {number} times in that time" for who, number in often)
+
+
+def cause_of_loss(cluster: Follower, history: LeaseHistory, before: Tenure, after: Tenure) -> Cause:
+    """Return why a holder let the lease expire before the next one took it."""
+    start = before.since if before.last_renewal is None else before.last_renewal
+    return cause_of(cluster, history, before, start, after.since)
+
+
+def snapshot_cause(cluster: Follower, history: LeaseHistory, last: int, now: int) -> Cause:
+    """The same of a dump, which has only the last renewal of each lease."""
+    others = cluster.stopped_with(history, last, now)
+    if not others.is_known:
+        return Cause(Blame.UNKNOWN, _WITHOUT_EVIDENCE)
+    if others.all_were_late:
+        return Cause(Blame.SERVER, f"{count(others.late, 'other lease')} stopped at the same time")
+    return Cause(Blame.CLIENT, f"{count(others.on_time, 'other lease')} went on being renewed after that")
+
+
+def sentence_of(cause: Cause, who: str) -> str:
+    """A cause as one sentence about a holder, who is named or described, such as `the old holder`."""
+    if cause.is_on_path:
+        return f"The API server could not store its writes: {cause.evidence}."
+    if cause.blame is Blame.SERVER:
+        return f"The API server was slow or unavailable: {cause.evidence}."
+    if cause.blame is Blame.CONFLICT:
+        return f"Its updates were in conflict: {cause.evidence}."
+    if cause.blame is Blame.NETWORK:
+        return f"Clients did not reach the API server: {cause.evidence}."
+    if cause.blame is Blame.CLIENT:
+        # Only an audit log shows whether its writes were refused.
+        suspects = "its process, CPU limit, node or network"
+        suspects += "" if cause.is_silent else ", its permissions, or a webhook or policy for this lease only"
+        return f"Most likely the cause is on {who}'s side ({suspects}): {cause.evidence}."
+    if cause.blame is Blame.REFUSED:
+        return f"Its writes were refused: {cause.evidence}."
+    if cause.others:
+        return f"Why is not known: {cause.evidence}; the audit log of the API server shows it."
+    return f"Why is not known: {cause.evidence}; give all of them (-A)."
+
+
+def _late(company: OtherLeases) -> str:
+    if not company.is_known or not company.all_were_late:
+        return ""
+    known = company.late + company.on_time
+    which = {1: "the other lease", 2: "both other leases"}.get(known, f"all {known} other leases")
+    if company.on_time:
+        which = f"{company.late} of the {known} other leases"
+    if company.is_sample:
+        which = f"{company.late} of a sample of {known} other leases"
+    verb = "was" if known == 1 else "were"
+    return f"{which} with regular renewals {verb} late at the same time"
+
+
+def _refusals(refused: list[Refusal]) -> str:
+    last = refused[-1]
+    said = f", the last one: {last.message}" if last.message else ""
+    return f"{count(len(refused), 'write')} answered with {last.code}{said}"
+
+
+class Advice(Struct, frozen=True):
+    """What to do, as one or two sentences, and the command to run; it may be empty."""
+
+    sentence: str
+    command: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.sentence} {self.command}".rstrip()
+
+
+def next_step(cause: Cause, history: LeaseHistory, tenure: Tenure) -> Advice:
+    """Where to look after a holder did not renew."""
+    if cause.is_on_path:
+        return Advice("Look for an admission webhook or a policy that applies to this lease:", WEBHOOKS)
+    if cause.blame is Blame.CONFLICT:
+        sentence = "Find out who else writes the lease, and stop it, or let it write something else:"
+        return Advice(
+            sentence, f"{kubectl(history.namespace)} get lease {word(history.name)} -o yaml --show-managed-fields"
+        )
+    if cause.blame is Blame.SERVER:
+        sentence = (
+            "Look at the API server and its etcd; a slow webhook looks the same (lease-webhook doctor). To see the API "
+            "server's own checks:"
+        )
+        return Advice(sentence, API_SERVER_CHECKS)
+    if cause.blame is Blame.NETWORK:
+        sentence = (
+            "Look at what lies between the clients and the API server, such as its load balancer. To see the address "
+            "of the API server, and the nodes:"
+        )
+        return Advice(sentence, "kubectl cluster-info; kubectl get nodes")
+    if cause.blame is Blame.REFUSED and cause.refusal is not None:
+        return after_refusal(history, cause.refusal)
+    if cause.blame is Blame.CLIENT:
+        sentence = f"To see why {name(tenure.holder)} did not renew:"
+        return Advice(sentence, pod_of_holder(history.namespace, tenure.holder))
+    return Advice("To know the cause, watch all leases the next time:", WATCH)
+
+
+def after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
+    """What to do about writes that are refused."""
+    who = name(refusal.writer.name) or "the writer"
+    if refusal.by is By.WEBHOOK:
+        return Advice(f"See why the webhook refuses the writes of {who}:", WEBHOOKS)
+    if refusal.by is By.POLICY:
+        return Advice(f"See why the policy refuses the writes of {who}:", POLICIES)
+    sentence = (
+        f"{who} needs a Role and RoleBinding that allow update on the lease. To see whether it may update it now:"
+    )
+    return Advice(sentence, rights("update", history.namespace, history.name, refusal.writer))

@@ -1,0 +1,424 @@
+"""What went wrong in the history of a lease, as findings: lost leaders, late renewals, odd writers, refused writes."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.api.times import SECOND
+from webhook.audit.command_words import kubectl, word
+from webhook.explanation.causes import (
+    Advice,
+    Blame,
+    Cause,
+    after_refusal,
+    audit_log,
+    cause_of,
+    cause_of_loss,
+    next_step,
+    pod_of_holder,
+    pod_of_writer,
+    rights,
+    sentence_of,
+)
+from webhook.explanation.words import clock, count, length, name, writer
+from webhook.history.events import By, Handover, Refusal, Tenure
+from webhook.history.follow import Follower, LeaseHistory
+from webhook.history.renewals import Silence
+from webhook.history.status import LeaseStatus
+from webhook.history.timing import deadline_of, goes_on_for, timing_of
+from webhook.inputs.items import Fenced, InputKind, Writer
+from webhook.reports.model import Finding, ObjectName, Severity
+
+
+class Explained(Finding, frozen=True, kw_only=True):
+    """`fix` is a command; `advice` is the sentence before it, which ends with a colon; `cause` may be "".
+
+    `is_over` is whether it had ended at the moment of the account; None if that is not known.
+    """
+
+    advice: str
+    cause: str = ""
+    is_over: bool | None = None
+
+
+def explained(
+    history: LeaseHistory,
+    check: str,
+    severity: Severity,
+    message: str,
+    advice: Advice,
+    cause: str = "",
+    *,
+    is_over: bool | None = None,
+) -> Explained:
+    """A finding about a lease."""
+    return Explained(
+        check=check,
+        severity=severity,
+        message=message,
+        subject=ObjectName("Lease", history.namespace, history.name),
+        fix=advice.command,
+        advice=advice.sentence,
+        cause=cause,
+        is_over=is_over,
+    )
+
+
+MIN_MISSED: Final = 5
+MIN_SILENCE: Final = 10 * SECOND
+"""A holder that has missed so many of its usual renewals, for so long, is late however long its lease lasts."""
+MAX_OF_A_KIND: Final = 10
+"""Findings of one kind: the latest ones."""
+
+
+def incidents(cluster: Follower, history: LeaseHistory, now: int, ongoing: Cause | None = None) -> Iterator[Explained]:
+    """Everything that went wrong, the latest of each kind last; `ongoing` is why the holder does not renew now."""
+    late = list(late_renewals(cluster, history))
+    lost = list(handovers(cluster, history, now))
+    yield from lost
+    yield from (_late(history, one, now) for one in late)
+    yield from _ongoing(cluster, history, now)
+    yield from writers(history, history.status(now))
+    known = [(one.silence.start, one.silence.end) for one in late if one.cause.blame is Blame.REFUSED]
+    known += _explained_by_refusals(cluster, history)
+    if ongoing is not None and ongoing.blame is Blame.REFUSED and history.tenure:
+        known.append((history.tenure.last_renewal or now, now))
+    yield from refused(history, known, now)
+    yield from fenced(history, now)
+
+
+class Late(Struct, frozen=True):
+    """A holder that renewed so late that its lease had expired, or that most clients would have given up."""
+
+    silence: Silence
+    tenure: Tenure
+    cause: Cause
+    risk: str
+
+    @property
+    def holder(self) -> str:
+        """Who renewed late."""
+        return self.tenure.holder
+
+    @property
+    def sentence(self) -> str:
+        """All of it but when it was."""
+        return f"{name(self.holder)} did not renew for {length(self.silence.length)}. {self.rest}"
+
+    @property
+    def rest(self) -> str:
+        """Why, and what it risked."""
+        return f"{sentence_of(self.cause, 'the holder')} {self.risk}."
+
+
+def late_renewals(cluster: Follower, history: LeaseHistory) -> Iterator[Late]:
+    """The latest renewals that came beyond the deadline of most clients, oldest first."""
+    duration = history.lease.spec.lease_duration_seconds if history.lease else None
+    if not duration or duration <= 1:
+        return
+    deadline = deadline_of(duration)
+    for silence in list(history.renewals.silences)[-MAX_OF_A_KIND:]:
+        if silence.length < deadline:
+            continue  # late, but in time
+        risk = (
+            f"Most clients stop leading {length(deadline)} to {length(goes_on_for(duration))} after their last "
+            f"renewal, so possibly no one led, for up to about {length(silence.length)} if the process did nothing; "
+            "the input does not show whether this one stopped"
+        )
+        if silence.length >= duration * SECOND:
+            risk += ". The lease expired, but no one took it, so the holder could renew it"
+        tenure = _tenure_at(history, silence.end)
+        cause = cause_of(cluster, history, tenure, silence.start, silence.end)
+        yield Late(silence, tenure, cause, risk)
+
+
+def _late(history: LeaseHistory, one: Late, now: int) -> Explained:
+    since = clock(one.silence.start, now)
+    message = f"{name(one.holder)} did not renew for {length(one.silence.length)}, from {since} on. {one.rest}"
+    step = next_step(one.cause, history, one.tenure)
+    ended = "The refusals have ended" if one.cause.blame is Blame.REFUSED else "The lease is renewed again"
+    advice = Advice(f"{ended}. {step.sentence}", step.command)
+    return explained(history, "renewal-late", Severity.WARNING, message, advice, one.cause.blame, is_over=True)
+
+
+def _explained_by_refusals(cluster: Follower, history: LeaseHistory) -> Iterator[tuple[int, int]]:
+    """The times before takeovers whose cause is that writes were refused."""
+    tenures = list(history.tenures)
+    for before, after in pairwise(tenures):
+        if after.began is Handover.EXPIRED and cause_of_loss(cluster, history, before, after).blame is Blame.REFUSED:
+            yield before.last_renewal or before.since, after.since
+
+
+def _tenure_at(history: LeaseHistory, at: int) -> Tenure:
+    """Who held a lease that was renewed at that instant."""
+    held = [one for one in history.tenures if one.since <= at]
+    return (held or history.tenures)[-1]
+
+
+def _ongoing(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Explained]:
+    """A holder whose renewals have stopped, although its lease has not expired."""
+    status, tenure, usual = history.status(now), history.holder, history.renewals.usual
+    until = min(now, cluster.until or 0)
+    if tenure is None or tenure.last_renewal is None or usual is None or status is None or not status.is_held:
+        return
+    silence = until - tenure.last_renewal
+    if silence <= max(MIN_MISSED * usual, MIN_SILENCE) or history.kind is InputKind.REVIEW:
+        return
+    cause = cause_of(cluster, history, tenure, tenure.last_renewal, until)
+    holds = ""
+    if status.takeable_at is not None:
+        holds = f"; no other replica can take the lease before {clock(status.takeable_at, now)}"
+    message = (
+        f"{name(tenure.holder)} has not renewed since {clock(tenure.last_renewal, now)}, for {length(silence)}, "
+        f"although it renewed every {length(usual)} before{holds}. {sentence_of(cause, 'the holder')}"
+    )
+    step = next_step(cause, history, tenure)
+    advice = Advice(f"Find out whether {name(tenure.holder)} still runs. {step.sentence}", step.command)
+    yield explained(history, "renewal-late", Severity.WARNING, message, advice, cause.blame, is_over=False)
+
+
+_OFF: Final = 2 * SECOND
+"""How far a clock must be off to be reported."""
+
+
+def handovers(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Explained]:
+    """Everything that went wrong when the holder changed, the latest last."""
+    tenures = list(history.tenures)
+    for before, after in list(pairwise(tenures))[-MAX_OF_A_KIND:]:
+        if after.began is Handover.STOLEN:
+            yield _stolen(history, before, after, now)
+        elif after.began is Handover.DELETED:
+            yield _deleted(history, before, after, now)
+        elif before.is_own_release is False:
+            yield _foreign_release(history, before, after, now)
+        elif after.began is Handover.EXPIRED:
+            yield _lost(history, before, after, cause_of_loss(cluster, history, before, after), now)
+    if tenures and tenures[-1].is_own_release is False:
+        yield _foreign_release(history, tenures[-1], None, now)
+    if history.is_deleted and tenures:
+        yield _deleted(history, tenures[-1], None, now)
+
+
+def _lost(history: LeaseHistory, before: Tenure, after: Tenure, cause: Cause, now: int) -> Explained:
+    last = before.since if before.last_renewal is None else before.last_renewal
+    message = (
+        f"{name(before.holder)} last renewed at {clock(last, now)} and let the lease expire; "
+        f"{name(after.holder)} took it at {clock(after.since, now)}: "
+        f"{without_leader(after.leaderless or 0, _duration(history))}. "
+        f"{sentence_of(cause, 'the old holder')}{_afterwards(cause, before, now)}"
+    )
+    step = next_step(cause, history, before)
+    advice = Advice(f"The lease is held now. {step.sentence}", step.command)
+    return explained(history, "leader-lost", Severity.WARNING, message, advice, cause.blame, is_over=True)
+
+
+def _afterwards(cause: Cause, before: Tenure, now: int) -> str:
+    if cause.blame is not Blame.CLIENT or before.heard_again is None or not cause.is_silent:
+        return ""
+    return (
+        f" From {clock(before.heard_again, now)} on, the API server received requests from its pod again: it had been "
+        "paused, cut off or restarted. Unless it restarted, it may have acted as leader beside the new holder until it "
+        "noticed."
+    )
+
+
+def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Explained:
+    who = before.released_by
+    by = writer(who) if who and who.user else f"field manager {name(before.released_manager)}"
+    message = f"at {clock(before.until or now, now)} {by} removed {name(before.holder)} as the holder, which still led"
+    if after is not None and after.holder != before.holder:
+        message += (
+            f"; {name(after.holder)} took the lease {length(max(0, after.since - (before.until or 0)))} later: two may "
+            "have led at once, until the old holder noticed"
+        )
+    sentence = f"Only a holder should release its lease (the `strict` preset denies this). Find out why {by} did:"
+    command = rights("update", history.namespace, history.name, who) if who and who.user else ""
+    advice = Advice(sentence, command or audit_log(history.namespace, history.name))
+    return explained(history, "foreign-release", Severity.ERROR, message, advice, "foreign-release", is_over=True)
+
+
+def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Explained:
+    duration, last = _duration(history), before.last_renewal
+    left = (
+        "" if last is None or not duration else f", {length(last + duration * SECOND - after.since)} before it expired"
+    )
+    taker, other = name(after.holder), after.foreign_taker
+    took = f"{name(other)} wrote {taker} into the lease" if other else f"{taker} took the lease"
+    message = (
+        f"at {clock(after.since, now)} {took} while {name(before.holder)} still held it{left}: two may have led at "
+        "once, until the old holder noticed"
+    )
+    if before.ahead is not None and before.ahead < -_OFF:
+        message += (
+            f". The old holder's clock is {length(-before.ahead)} behind the API server's, so the lease looked expired "
+            "to the new holder, if that compares renewTime with its own clock"
+        )
+        sentence = (
+            f"Correct the clock of the node of {name(before.holder)}; {taker} should wait until the lease has not "
+            "changed for its whole duration. To see which nodes they run on:"
+        )
+        advice = Advice(sentence, f"{kubectl(history.namespace)} get pods -o wide")
+        return explained(history, "lease-stolen", Severity.ERROR, message, advice, "clock", is_over=True)
+    if other and after.taken_by:
+        sentence = f"Find out why {name(other)} writes the holder of this lease. To see whether it may:"
+        advice = Advice(sentence, rights("update", history.namespace, history.name, after.taken_by))
+        return explained(history, "lease-stolen", Severity.ERROR, message, advice, "stolen", is_over=True)
+    sentence = (
+        f"Find out why {taker} does not wait until the lease expires (the webhook denies this in preset strict). To "
+        "see what it is:"
+    )
+    advice = Advice(sentence, pod_of_holder(history.namespace, after.holder))
+    return explained(history, "lease-stolen", Severity.ERROR, message, advice, "stolen", is_over=True)
+
+
+def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Explained:
+    who = before.deleted_by
+    by = f"{writer(who)} deleted the lease" if who and who.name else "the lease was deleted"
+    at = "" if before.until is None else f" at {clock(before.until, now)}"
+    message = f"{by}{at} while {name(before.holder)} held it"
+    if after is not None:
+        message += f"; {name(after.holder)} created it again {length(after.leaderless or 0)} later"
+    is_taken = after is not None and after.holder != before.holder
+    if is_taken:
+        deadline = timing_of(_duration(history) or 15, None).deadline
+        message += (
+            f": two may have led at once. The old holder notices only when a renewal fails; most clients then go on as "
+            f"leader for up to {deadline:.0f} s"
+        )
+    severity = Severity.ERROR if is_taken else Severity.WARNING
+    if who and who.name:
+        sentence = f"Decide whether {name(who.name)} should be allowed to delete leases. To see whether it still is:"
+        command = rights("delete", history.namespace, history.name, who)
+    else:
+        sentence = "A watch does not show who deleted it; the audit log of the API server does:"
+        command = audit_log(history.namespace, history.name)
+    is_over = None if after is None else True
+    advice = Advice(sentence, command)
+    return explained(history, "lease-deleted", severity, message, advice, "deleted", is_over=is_over)
+
+
+def _duration(history: LeaseHistory) -> int | None:
+    return history.lease.spec.lease_duration_seconds if history.lease else None
+
+
+def without_leader(gap: int, duration: int | None) -> str:
+    """Return how long no one led after a holder let the lease expire, and another took it."""
+    if gap <= goes_on_for(duration):
+        return f"no one led for up to {length(gap)}"
+    return (
+        f"no one led for up to {length(gap)} (if the old process kept running, most clients led for the first "
+        f"{length(goes_on_for(duration))} of it)"
+    )
+
+
+_SHOWN: Final = 4
+
+
+def writers(history: LeaseHistory, standing: LeaseStatus | None) -> Iterator[Explained]:
+    """Findings about several writers of one lease."""
+    several = [one for one in history.tenures if one.has_several_writers and len(one.writers) > 1]
+    if several:
+        yield _shared_identity(history, several[-1])
+    elif history.renewals.is_doubled and standing is not None and standing.holder:
+        yield _doubled(history, standing.holder)
+    yield from _applications(history, standing)
+
+
+def _shared_identity(history: LeaseHistory, tenure: Tenure) -> Explained:
+    who = " and ".join(writer(one) for one in tenure.writers[-3:])
+    message = (
+        f"one identity, {name(tenure.holder)}, is used by several processes that renew in turns: {who}; each believes "
+        "that it leads"
+    )
+    sentence = (
+        "Give every replica an identity of its own, such as the name of its pod, and restart them. To see the pods:"
+    )
+    pods = " ".join(word(one) for one in tenure.pods[-3:])
+    where = kubectl(history.namespace)
+    advice = Advice(sentence, f"{where} describe pods {pods}" if pods else f"{where} get pods")
+    is_over = tenure is not history.tenure or tenure.until is not None
+    return explained(history, "identity-shared", Severity.ERROR, message, advice, "shared-identity", is_over=is_over)
+
+
+def _doubled(history: LeaseHistory, holder: str) -> Explained:
+    intervals = list(history.renewals.latest)[-4:]
+    shown = ", ".join(f"{one / 1_000_000:.1f}" for one in intervals)
+    message = (
+        f"{name(holder)} is renewed in two rhythms (the last intervals: {shown} s), as by two processes under one "
+        "identity, each of which believes that it leads"
+    )
+    sentence = "A watch does not show who writes; the audit log of the API server does:"
+    advice = Advice(sentence, audit_log(history.namespace, history.name))
+    return explained(history, "identity-shared", Severity.WARNING, message, advice, "shared-identity")
+
+
+def _applications(history: LeaseHistory, standing: LeaseStatus | None) -> Iterator[Explained]:
+    users = {one.name: one for tenure in history.tenures for one in tenure.writers if tenure.is_confirmed}
+    if any(tenure.writers for tenure in history.tenures):
+        if len(users) < 2 or any(user.startswith("system:") for user in users):
+            return
+        kind, names = "service accounts", sorted(users)
+    else:
+        renewed = [one for one in history.tenures if one.last_renewal != one.since]
+        managers = {one.manager for one in renewed if one.until is not None and one.manager}
+        if history.tenure and history.tenure.until is None and standing and standing.manager:
+            managers.add(standing.manager)
+        if len(managers) < 2 or "kube-apiserver" in managers:
+            return
+        kind, names = "programs (by field manager)", sorted(managers)
+    shown = ", ".join(name(one) for one in names[:_SHOWN])
+    message = (
+        f"several {kind} have held this lease: {shown}. If they are two applications, only one of them works at a time "
+        "and the other one waits"
+    )
+    sentence = "If they are two applications, give each a lease name (election ID) of its own. To see what runs there:"
+    advice = Advice(sentence, f"{kubectl(history.namespace)} get pods -o wide")
+    yield explained(history, "lease-shared", Severity.WARNING, message, advice, "shared-lease")
+
+
+_REFUSED_BY: Final = {By.RIGHTS: " for lack of permission", By.OTHER: ""}
+
+
+def refused(history: LeaseHistory, known: Sequence[tuple[int, int]], now: int) -> Iterator[Explained]:
+    """Refused writes by writer, without those that already explain another finding."""
+    groups: dict[tuple[str, By, str], list[Refusal]] = {}
+    for one in history.refusals:
+        if one.is_denied and not any(start <= one.at <= end for start, end in known):
+            groups.setdefault((writer(one.writer), one.by, one.name), []).append(one)
+    for key in list(groups)[-MAX_OF_A_KIND:]:
+        yield _refused(history, groups[key], now)
+
+
+def _refused(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Explained:
+    last = group[-1]
+    by = _REFUSED_BY.get(last.by) or (f" by {last.by.value} {last.name}" if last.name else "")
+    message = (
+        f"{count(len(group), 'write')} by {writer(last.writer) or 'an unknown user'} refused with {last.code}{by}, the "
+        f"last one at {clock(last.at, now)}"
+    )
+    if last.message:
+        message += f": {last.message}"
+    holder = history.tenure
+    if last.by is By.WEBHOOK and last.writer.pod and holder and last.writer.pod not in holder.pods:
+        sentence = f"The webhook kept the lease for {name(holder.holder)}. To see what the other writer is:"
+        advice = Advice(sentence, pod_of_writer(history.namespace, last.writer))
+        return explained(history, "write-refused", Severity.WARNING, message, advice, "denied")
+    return explained(history, "write-refused", Severity.WARNING, message, after_refusal(history, last), "refused")
+
+
+def fenced(history: LeaseHistory, now: int) -> Iterator[Explained]:
+    """Writes without the lease that a fence refused, by writer."""
+    groups: dict[Writer, list[Fenced]] = {}
+    for one in history.fenced:
+        groups.setdefault(Writer(one.writer.user, one.writer.pod), []).append(one)
+    for who, group in list(groups.items())[-MAX_OF_A_KIND:]:
+        last = group[-1]
+        message = (
+            f"fence {name(last.fence)} refused {count(len(group), 'write')} by {writer(who)} that did not hold the "
+            f"lease, from {clock(group[0].at, now)} to {clock(last.at, now)}, the last one: {last.target}"
+        )
+        sentence = "The fence refused what was written without the lease. To see why the writer did not stop:"
+        advice = Advice(sentence, pod_of_writer(history.namespace, who))
+        yield explained(history, "write-fenced", Severity.WARNING, message, advice, "fenced")

@@ -1,0 +1,305 @@
+"""What the history of a lease consists of: holders one after another, refused writes, and the events that say so.
+
+All instants are microseconds since 1970 by the clocks of API servers, as far as the input shows those.
+"""
+
+import re
+from collections import deque
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct, field
+
+from webhook.api.objects import LeaseCandidateSpec, LeaseSpec
+from webhook.api.text import quote, truncate
+from webhook.api.times import SECOND, normalized
+from webhook.inputs.items import Observation, Writer
+from webhook.rules.change import is_lease_untouched, is_renewal
+from webhook.rules.holders import fits_pod
+
+API_SERVER: Final = "system:apiserver"
+"""Who writes the holder in a coordinated election."""
+MAX_WRITERS: Final = 8
+MAX_REQUESTS: Final = 64
+SLOW: Final = 1 * SECOND
+"""An answer that took longer is remembered: clients give up after a few seconds."""
+MAX_MESSAGE: Final = 400
+
+_WEBHOOK: Final = re.compile(r'admission webhook "([^"]{1,253})" denied the request')
+_POLICY: Final = re.compile(r"ValidatingAdmissionPolicy '([^']{1,253})'")
+_RIGHTS: Final = re.compile(r' is forbidden: User "[^"]*" cannot ')
+
+_MAX_FIELD: Final = 60
+_LEASE_FIELDS: Final = ("lease_duration_seconds", "lease_transitions", "strategy", "preferred_holder")
+_CANDIDATE_FIELDS: Final = ("lease_name", "binary_version", "emulation_version", "strategy", "preferred_strategies")
+_NOTHING: Final[tuple[object, ...]] = (None, "", [])
+"""An API server stores all of them as nothing."""
+
+
+class Handover(StrEnum):
+    """How a replica came to hold a lease."""
+
+    SEEN = "seen"
+    """It held the lease already when the input begins."""
+    CREATED = "created"
+    CLAIMED = "claimed"
+    """The lease existed, and no one had held it."""
+    RELEASED = "released"
+    """The previous holder released it."""
+    EXPIRED = "expired"
+    """The previous holder had not renewed it in time."""
+    STOLEN = "stolen"
+    """The previous holder still had it: two may have led."""
+    DELETED = "deleted"
+    """The lease was deleted while the previous holder had it, and created again."""
+    PREFERRED = "preferred"
+    """The previous holder was asked to step down for another one, as the API server does in a coordinated election."""
+    UNKNOWN = "unknown"
+    """The input does not show how."""
+
+
+FIRST: Final = frozenset({Handover.SEEN, Handover.CREATED})
+"""How the first holder comes to hold a lease: no one held it before, as far as is known."""
+
+
+class Tenure(Struct):
+    """One holder, from `since` to `until` (None: it still holds, as far as is known), in microseconds since 1970.
+
+    `leaderless` is how long no one led before it, at most: from the last sign of life of the holder before. It is None
+    if that was not seen. `is_writer` is set if the log hides the holder and its writer stands in.
+    """
+
+    holder: str
+    since: int
+    began: Handover
+    previous: str = ""
+    leaderless: int | None = None
+    last_renewal: int | None = None
+    until: int | None = None
+    is_writer: bool = False
+    is_cut: bool = False
+    """It began before the input does."""
+    writers: list[Writer] = field(default_factory=list)
+    """Who wrote as this holder, the last one last; see `is_confirmed`."""
+    is_confirmed: bool = False
+    """The writers are those that renewed, or whose pod the holder names: not only who wrote the holder once."""
+    switches: int = 0
+    """How often renewals came from another pod or user than the one before."""
+    joined: list[tuple[int, Writer]] = field(default_factory=list)
+    """When another pod or user first wrote under this name."""
+    taken_by: Writer | None = None
+    """Who wrote the holder into the lease."""
+    taken_manager: str = ""
+    """The field manager of that write."""
+    released_by: Writer | None = None
+    released_manager: str = ""
+    is_own_release: bool | None = None
+    """False if another writer removed the holder; None if it was not released, or if that cannot be known."""
+    asked_at: int | None = None
+    """When preferredHolder was set: the holder was asked to step down."""
+    is_deleted: bool = False
+    """It ended because the lease was deleted."""
+    deleted_by: Writer | None = None
+    manager: str = ""
+    """The field manager of its last renewal; known once it has ended."""
+    ahead: int | None = None
+    """How far its clock was ahead of the API server's, in microseconds; known once it has ended."""
+    requests: deque[int] = field(default_factory=lambda: deque(maxlen=MAX_REQUESTS))
+    """When its pods' latest requests for the lease were received, as far as an audit log shows."""
+    heard_again: int | None = None
+    """When the first request of its pods was received after another one had taken the lease."""
+
+    def begun_by(self, writer: Writer | None, manager: str = "") -> None:
+        """Remember who wrote the holder into the lease."""
+        self.taken_manager = manager
+        if writer is not None and writer.user:
+            self.taken_by = Writer(writer.user, writer.pod)
+            self.writers = [self.taken_by]
+            self.is_confirmed = bool(writer.pod) and fits_pod(self.holder, writer.pod)
+
+    def renewed_by(self, writer: Writer | None, at: int) -> None:
+        """Remember who renewed, the last one last."""
+        if writer is None or not writer.user:
+            return
+        known = Writer(writer.user, writer.pod)
+        if not self.is_confirmed:
+            self.writers = [one for one in self.writers if one == known]
+            self.is_confirmed = True
+        if self.writers and self.writers[-1] != known:
+            self.switches += 1
+            if known not in self.writers and len(self.joined) < MAX_WRITERS:
+                self.joined.append((at, known))
+        if known in self.writers:
+            self.writers.remove(known)
+        self.writers = [*self.writers, known][-MAX_WRITERS:]
+
+    def is_by(self, writer: Writer | None, manager: str = "", own_manager: str = "") -> bool | None:
+        """True if a writer is the holder, False if it is another one, None if that cannot be known."""
+        if writer is not None and writer.user:
+            known = Writer(writer.user, writer.pod)
+            if (self.is_confirmed and known in self.writers) or (writer.pod and fits_pod(self.holder, writer.pod)):
+                return True
+            if self.is_confirmed:
+                return False
+        return manager == own_manager if manager and own_manager else None
+
+    @property
+    def is_chosen(self) -> bool:
+        """True if the API server wrote the holder, as it does in a coordinated election."""
+        return self.taken_manager == "kube-apiserver" or (
+            self.taken_by is not None and self.taken_by.user == API_SERVER
+        )
+
+    @property
+    def foreign_taker(self) -> str:
+        """Who wrote the holder into the lease, if that was not itself; "" if it was, or if that is not known."""
+        if self.taken_by is not None and not (self.is_confirmed and self.taken_by in self.writers):
+            return self.taken_by.name
+        return ""
+
+    @property
+    def has_several_writers(self) -> bool:
+        """True if two processes renewed alternately under this name; one that replaced another does not count."""
+        return self.switches > 1
+
+    @property
+    def pods(self) -> list[str]:
+        """The pods that wrote under this name, the last one last."""
+        return [one.pod for one in self.writers if one.pod]
+
+    def requests_between(self, start: int, end: int) -> int | None:
+        """How many requests of its pods were received between two instants; None if that cannot be known."""
+        return sum(start < one <= end for one in self.requests) if self.pods else None
+
+
+class By(StrEnum):
+    """What in an API server refused a write."""
+
+    RIGHTS = "rights"
+    """The writer may not do this: RBAC, or another authorizer."""
+    WEBHOOK = "webhook"
+    POLICY = "policy"
+    """A ValidatingAdmissionPolicy."""
+    OTHER = "other"
+
+
+class Refusal(Struct, frozen=True):
+    """A write that was not stored, or an answer that was slow (`code` is then one of success)."""
+
+    at: int
+    code: int
+    message: str
+    took: int
+    writer: Writer
+
+    @classmethod
+    def of(cls, seen: Observation) -> "Refusal | None":
+        """What is remembered of an answer; None if the write was stored in time."""
+        answer = seen.answer
+        if answer is None or (answer.is_stored and answer.took <= SLOW):
+            return None
+        message = truncate(answer.message, MAX_MESSAGE)
+        return cls(seen.at or 0, answer.code, message, answer.took, seen.writer or Writer())
+
+    @property
+    def received(self) -> int:
+        """When the API server received it, in microseconds since 1970."""
+        return self.at - self.took
+
+    @property
+    def is_denied(self) -> bool:
+        """True if the API server did not want it, rather than being unable to store it, or asked to try again."""
+        return 400 <= self.code < 500 and self.code not in {404, 409, 429}
+
+    @property
+    def has_failed(self) -> bool:
+        """True if the API server was unable to store it."""
+        return self.code >= 500 or self.code == 429
+
+    @property
+    def by(self) -> By:
+        """What refused it, as far as the message says."""
+        if _WEBHOOK.search(self.message):
+            return By.WEBHOOK
+        if _POLICY.search(self.message):
+            return By.POLICY
+        return By.RIGHTS if _RIGHTS.search(self.message) or self.code == 401 else By.OTHER
+
+    @property
+    def name(self) -> str:
+        """The name of the webhook or policy that refused it, "" if it was neither."""
+        found = _WEBHOOK.search(self.message) or _POLICY.search(self.message)
+        return found[1] if found else ""
+
+
+class EventKind(StrEnum):
+    """What happened to a lease at one moment."""
+
+    CREATED = "created"
+    """It exists without a holder; one that is created with a holder is ACQUIRED."""
+    ACQUIRED = "acquired"
+    """A holder began, as its tenure says: it created the lease, took a released or expired one, or stole it."""
+    RENEWED = "renewed"
+    EXPIRED = "expired"
+    """The holder had not renewed it in time."""
+    RELEASED = "released"
+    DELETED = "deleted"
+    EDITED = "edited"
+    """Fields that no renewal writes were changed; `text` says which."""
+    FORGED = "forged"
+    """The write put managedFields there that no API server makes; `text` says which."""
+    SHARED = "shared"
+    """Several processes renew in turns under one identity."""
+
+
+class LeaseEvent(Struct, frozen=True, gc=False):
+    """One event; `tenure` is the holder that it is about, None if there is none.
+
+    `silence` is how long the holder had not renewed before, in microseconds, if that was longer than usual.
+    `is_dated` is false if the input does not say when it happened: then it was at `at` or later.
+    """
+
+    kind: EventKind
+    at: int
+    tenure: Tenure | None = None
+    writer: Writer | None = None
+    text: str = ""
+    silence: int | None = None
+    is_dated: bool = True
+
+
+def edit_of(old: LeaseSpec, new: LeaseSpec) -> str:
+    """What was edited, as a clause; "" if the write is a renewal, changes nothing, or changes the holder.
+
+    The event of the rules is that of `webhook.rules.change`; a changed duration counts here too, whoever renews.
+    """
+    if (old.holder_identity or "") != (new.holder_identity or ""):
+        return ""
+    before, after = normalized(old.renew_time), normalized(new.renew_time)
+    if before == after and is_lease_untouched(old, new):
+        return ""
+    is_kept = after is not None or before is None
+    if is_kept and is_renewal(old, new) and old.lease_duration_seconds == new.lease_duration_seconds:
+        return "" if before != after else "acquireTime was changed"
+    parts = [changed_fields(old, new), "" if is_kept else "renewTime was removed"]
+    return ", ".join(part for part in parts if part)
+
+
+def changed_fields(old: LeaseSpec | LeaseCandidateSpec, new: LeaseSpec | LeaseCandidateSpec) -> str:
+    """`leaseTransitions 3 -> 2147483647`: the fields that are changed beside the times and the holder; or ""."""
+    fields = _LEASE_FIELDS if isinstance(new, LeaseSpec) else _CANDIDATE_FIELDS
+    pairs = ((field, getattr(old, field, None), getattr(new, field, None)) for field in fields)
+    return ", ".join(
+        f"{_camel(field)} {_value(before)} -> {_value(after)}"
+        for field, before, after in pairs
+        if before != after and not (before in _NOTHING and after in _NOTHING)
+    )
+
+
+def _value(value: object) -> str:
+    return "absent" if value is None else truncate(quote(value), _MAX_FIELD)
+
+
+def _camel(field: str) -> str:
+    first, *rest = field.split("_")
+    return first + "".join(word.capitalize() for word in rest)

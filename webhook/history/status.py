@@ -1,0 +1,240 @@
+"""The state of a stored lease at a moment: whether it is held, when it expired, when another replica may take it.
+
+The API server's stamp of the last renewal decides, as it does for the rules; only if there is none, the holder's own
+renewTime stands in. All instants are microseconds since 1970.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from webhook.api.managed_fields import HOLDER, Entry
+from webhook.api.objects import Int32, Lease, LeaseSpec
+from webhook.api.times import SECOND, instant, is_readable, normalized, readable, span
+from webhook.rules.expiry import BOUND, seen_at, stamp_of_write, tolerance_of
+from webhook.rules.limits import DEFAULT_LIMITS
+
+MAX_TRANSITIONS: Final = 2**31 - 1
+"""client-go writes int32(transitions + 1): at this count every takeover is refused by the API server."""
+
+MAX_DURATION: Final = DEFAULT_LIMITS.duration_too_long.deny_above_seconds
+MAX_AHEAD: Final = DEFAULT_LIMITS.renew_time_in_future.deny_above_seconds * SECOND
+RELEASED_DURATION: Final = 1
+"""What clients write when they release: an API server refuses 0."""
+
+
+class State(StrEnum):
+    """The state of a lease."""
+
+    LIVE = "live"
+    EXPIRED = "expired"
+    RELEASED = "released"
+    NEVER_HELD = "never-held"
+    FROZEN = "frozen"
+    """No other holder can take it, for a year or more."""
+    UNKNOWN = "unknown"
+
+
+class TakeoverBlock(Struct, frozen=True):
+    """Why no other holder can take a lease; `until` is when one could, None for never. `rule` prevents such a write.
+
+    In `repair`, `{kubectl}` stands for the command with the namespace, and `{name}` for the name of the lease.
+    """
+
+    rule: str
+    reason: str
+    repair: str
+    until: int | None = None
+
+
+class LeaseStatus(Struct, frozen=True):
+    """A lease at one moment.
+
+    `last_renewal` is when the API server saw the last renewal, or what the holder claims if `from_stamps` is false.
+    `takeable_at` is from when another may take the lease, None for never or if that cannot be known.
+    `ahead` is how far the holder's clock is ahead of the API server's, None if it cannot be known.
+    """
+
+    state: State
+    holder: str = ""
+    duration: int | None = None
+    last_renewal: int | None = None
+    takeable_at: int | None = None
+    from_stamps: bool = False
+    manager: str = ""
+    ahead: int | None = None
+    block: TakeoverBlock | None = None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a replica leads, as far as the lease says."""
+        return self.state in {State.LIVE, State.FROZEN} and bool(self.holder)
+
+
+def status_of(lease: Lease, entries: Sequence[Entry], now: int, logged: int | None = None) -> LeaseStatus:
+    """Return the status of a lease at `now`; `logged` is a renewal after this state, which a log shows."""
+    spec = lease.spec
+    holder = spec.holder_identity or ""
+    # A field that is gone has no owner: one that claims to own it was invented.
+    stamp = None if normalized(spec.renew_time) is None else seen_at(entries)
+    # A stamp that is ahead of the moment was invented, or the input is later than the moment that was given.
+    from_stamps = stamp is not None and stamp <= now + BOUND
+    claimed = readable(normalized(spec.renew_time))
+    renewed = refined(stamp, claimed) if stamp is not None and from_stamps else claimed
+    if logged is not None and renewed is not None:
+        renewed = max(renewed, logged)
+    expires = None if renewed is None or spec.lease_duration_seconds is None else _end(renewed, spec)
+    status = LeaseStatus(
+        state=_state(spec, renewed, expires, now),
+        holder=holder,
+        duration=spec.lease_duration_seconds,
+        last_renewal=renewed,
+        takeable_at=expires if holder and not _is_release(spec) else renewed,
+        from_stamps=from_stamps,
+        manager=manager_of(entries, stamp),
+        ahead=ahead(stamp, claimed) if from_stamps else None,
+    )
+    block = _undecodable(entries) or _block(spec, expires, max(now, renewed or now) if from_stamps else now)
+    if block is None:
+        return status
+    return replace(status, state=State.FROZEN, takeable_at=block.until, block=block)
+
+
+def refined(stamp: int, claimed: int | None) -> int:
+    """A stamp, which has whole seconds, with the holder's fraction if that lies in the same second."""
+    if claimed is None:
+        return stamp
+    return min(max(claimed, stamp), stamp + SECOND - 1)
+
+
+def ahead(stamp: int | None, claimed: int | None) -> int | None:
+    """How far a client's clock is ahead of the API server's, less the uncertainty of a stamp in whole seconds."""
+    if stamp is None or claimed is None:
+        return None
+    return claimed - refined(stamp, claimed)
+
+
+def _end(renewed: int, spec: LeaseSpec) -> int:
+    assert spec.lease_duration_seconds is not None
+    return renewed + max(0, spec.lease_duration_seconds) * SECOND
+
+
+def _is_release(spec: LeaseSpec) -> bool:
+    """fabric8 since 7.5 releases without removing itself: duration 1, and both times are one."""
+    return (
+        spec.lease_duration_seconds == RELEASED_DURATION
+        and spec.renew_time is not None
+        and spec.renew_time == spec.acquire_time
+    )
+
+
+def _state(spec: LeaseSpec, renewed: int | None, expires: int | None, now: int) -> State:
+    if not spec.holder_identity:
+        was_held = renewed is not None or normalized(spec.acquire_time) is not None or bool(spec.lease_transitions)
+        return State.RELEASED if was_held else State.NEVER_HELD
+    if normalized(spec.renew_time) is None:
+        # Pekko keeps it elsewhere. Some electors take such a lease at once, others wait for its whole duration.
+        return State.UNKNOWN
+    if expires is None or now >= expires:
+        return State.RELEASED if _is_release(spec) else State.EXPIRED
+    return State.LIVE
+
+
+def _undecodable(entries: Sequence[Entry]) -> TakeoverBlock | None:
+    for entry in entries:
+        if entry.time is not None and entry.stamp is None and not is_readable(entry.time):
+            return TakeoverBlock(
+                "time-unreadable",
+                f"an entry of managedFields has the time {entry.time!r}, which clients cannot decode: they fail on the "
+                "whole object",
+                "{kubectl} get lease {name} -o json --show-managed-fields | jq 'del(.metadata.managedFields[]"
+                ' | select((.time // "") | length > 20))\' | {kubectl} replace -f -',
+            )
+    return None
+
+
+def _block(spec: LeaseSpec, expires: int | None, clock: int) -> TakeoverBlock | None:
+    renew = normalized(spec.renew_time)
+    if renew is not None and readable(renew) is None:
+        return TakeoverBlock(
+            "time-unreadable",
+            f"renewTime {spec.renew_time!r} is not a time that clients can decode: they fail on the whole object",
+            _put("renewTime", '"2026-01-31T12:00:00.000000Z"'),
+        )
+    if (spec.lease_transitions or 0) >= MAX_TRANSITIONS:
+        return TakeoverBlock(
+            "transitions-jump",
+            f"leaseTransitions is {spec.lease_transitions}: the next holder would count one more, which the API server "
+            "refuses",
+            _put("leaseTransitions", "0"),
+        )
+    ahead_by = (instant(renew) or clock) - clock
+    if spec.holder_identity and ahead_by > MAX_AHEAD:
+        until = clock + ahead_by + max(0, spec.lease_duration_seconds or 0) * SECOND
+        return TakeoverBlock(
+            "renew-time-in-future",
+            f"renewTime is {span(ahead_by)} ahead: clients that compare it with their own clock wait as long",
+            _put("renewTime", '"2026-01-31T12:00:00.000000Z"'),
+            until,
+        )
+    duration: Int32 | None = spec.lease_duration_seconds
+    if spec.holder_identity and duration is not None and duration > MAX_DURATION:
+        return TakeoverBlock(
+            "duration-too-long",
+            f"leaseDurationSeconds is {duration}: if the holder dies, it keeps the lease for {span(duration * SECOND)}",
+            _put("leaseDurationSeconds", "15"),
+            expires,
+        )
+    return None
+
+
+def _put(field: str, value: str) -> str:
+    return f'{{kubectl}} patch lease {{name}} --type=merge -p \'{{"spec":{{"{field}":{value}}}}}\''
+
+
+def manager_of(entries: Sequence[Entry], stamp: int | None) -> str:
+    """The field manager of the last renewal, "" if it is not known."""
+    owners = (entry.manager or "" for entry in entries if entry.owns_renew_time and entry.stamp == stamp)
+    return next(owners, "")
+
+
+def renewed_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
+    """When the last renewal was seen: the stamp with the fraction of the holder; else what the holder claims."""
+    claimed = readable(normalized(spec.renew_time))
+    stamp = seen_at(entries)
+    return claimed if stamp is None else refined(stamp, claimed)
+
+
+def acquired_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
+    """When the holder says that it took the lease, corrected by the error of its clock at the last renewal."""
+    acquired = readable(normalized(spec.acquire_time))
+    if acquired is None:
+        return None
+    return acquired - (ahead(seen_at(entries), readable(normalized(spec.renew_time))) or 0)
+
+
+def written_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
+    """When a state was written, as far as it shows: the stamp of its holder or of a later renewal."""
+    renewed = renewed_at(spec, entries)
+    if spec.holder_identity is None or not entries:
+        # A removed field has no owner: whatever was written last is the best guess.
+        stamps = (entry.stamp for entry in entries if not entry.is_fold)
+        return max((stamp for stamp in stamps if stamp is not None), default=renewed)
+    stamp = stamp_of_write(entries, (), HOLDER, 0)
+    return renewed if renewed is not None and renewed >= stamp else stamp or renewed
+
+
+def was_live(last: int | None, duration: int | None, at: int) -> bool:
+    """Whether a lease that was last renewed at `last` was still live when it was taken."""
+    if last is None or duration is None:
+        return False
+    return at - last + tolerance_of(duration) < duration * SECOND
+
+
+def manager_of_write(entries: Sequence[Entry], before: Sequence[Entry]) -> str:
+    """Return the field manager of a write that set the holder, from the lists after and before it; "" if unknown."""
+    owners = [one for one in entries if HOLDER in one.owned.spec]
+    return (owners[0].manager or "") if len(owners) == 1 and owners[0] not in before else ""

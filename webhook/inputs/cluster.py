@@ -1,0 +1,219 @@
+"""Lists leases of a cluster: by the user's own kubectl, with its credentials and plugins, or from inside a pod."""
+
+import http.client
+import io
+import json
+import os
+import ssl
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO, Final, cast
+from urllib.parse import quote
+
+from msgspec import Struct
+
+from webhook.api.request import DECODED_VERSIONS, GROUP, Resource
+from webhook.api.text import escape, truncate
+from webhook.inputs import InputError
+from webhook.inputs.documents import Value, documents
+from webhook.inputs.files import checked, read
+from webhook.inputs.items import Item
+from webhook.inputs.kinds import observations
+
+LEASES: Final = "leases.coordination.k8s.io"
+CANDIDATES: Final = "leasecandidates.coordination.k8s.io"
+ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+PAGE: Final = 500
+"""Objects per response: a list of all leases of a large cluster at once would be expensive for the API server."""
+
+_TIMEOUT: Final = 60
+"""Seconds that one request may take."""
+_STAMPED: Final = ("--output=json", "--show-managed-fields")
+_MAX_REASON: Final = 200
+_MAX_RESPONSE: Final = 256 * 1024 * 1024
+_NO_SUCH_KIND: Final = "the server doesn't have a resource type"
+
+
+class Cluster(Struct, frozen=True):
+    """Which cluster and namespace, as kubectl takes it; "" leaves it to kubectl's own configuration."""
+
+    context: str = ""
+    kubeconfig: str = ""
+    namespace: str = ""
+    all_namespaces: bool = False
+
+    @property
+    def options(self) -> list[str]:
+        """Options that say which cluster."""
+        words = [f"--context={self.context}"] if self.context else []
+        return words + ([f"--kubeconfig={self.kubeconfig}"] if self.kubeconfig else [])
+
+    @property
+    def scope(self) -> list[str]:
+        """The namespace to look in."""
+        if self.all_namespaces:
+            return ["--all-namespaces"]
+        return [f"--namespace={self.namespace}"] if self.namespace else []
+
+
+def listed(cluster: Cluster, notes: list[str], *, with_pods: bool = False) -> Iterator[Item]:
+    """Yield the leases and, if the cluster has candidates and the user may read them, those; raises InputError.
+
+    Args:
+        cluster: which.
+        notes: gets a line for each optional part that could not be read.
+        with_pods: pods and nodes too.
+
+    """
+    paged = f"--chunk-size={PAGE}"
+    yield from _listed(cluster, LEASES, *_STAMPED, paged)
+    for resource in ("pods", "nodes") if with_pods else ():
+        yield from _listed(cluster, resource, "--output=json", paged)
+    result = _run(cluster, "get", CANDIDATES, *cluster.scope, *_STAMPED, paged)
+    if result.returncode == 0:
+        yield from observations(read(io.BytesIO(result.stdout), "kubectl"))
+    elif not is_unknown(result.stderr.decode(errors="replace")):
+        lines = (reason(line) for line in result.stderr.splitlines() if line.strip())
+        notes.append(f"candidates were not read: {next(lines, 'no reason given')}")
+
+
+def watching(cluster: Cluster, resource: str) -> "subprocess.Popen[bytes]":
+    """Return a kubectl that lists a resource and then prints each change, until the API server ends that.
+
+    Its standard error is a pipe, which the caller reads. Raises InputError.
+    """
+    # Without a timeout, since a watch has no end.
+    words = ("get", resource, *cluster.scope, *_STAMPED, "--watch", "--output-watch-events", *cluster.options)
+    return _started(words, stderr=subprocess.PIPE)
+
+
+def is_unknown(message: str) -> bool:
+    """True if kubectl says that the cluster has no such resource."""
+    return _NO_SUCH_KIND in message
+
+
+def reason(line: bytes) -> str:
+    """Return a line that kubectl said, which may repeat whatever an API server sent."""
+    return escape(truncate(line.decode(errors="replace").strip(), _MAX_REASON))
+
+
+def has_pod(cluster: Cluster, namespace: str, name: str) -> bool | None:
+    """Return whether a pod exists; None if the user may not read pods."""
+    result = _run(cluster, "get", "pod", name, f"--namespace={namespace}", "--ignore-not-found", "--output=name")
+    return bool(result.stdout.strip()) if result.returncode == 0 else None
+
+
+def webhook_configurations(cluster: Cluster) -> list[Value] | None:
+    """Return the webhook configurations of the cluster; None if they may not be read."""
+    kinds = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
+    result = _run(cluster, "get", kinds, "--output=json")
+    if result.returncode:
+        return None
+    try:
+        return [one.value for one in checked(read(io.BytesIO(result.stdout), "kubectl"))]
+    except (InputError, ValueError, RecursionError):
+        return None
+
+
+def _listed(cluster: Cluster, resource: str, *shown: str) -> Iterator[Item]:
+    words = ("get", resource, *cluster.scope, *shown, f"--request-timeout={_TIMEOUT}s", *cluster.options)
+    # kubectl shares our standard error, because a plugin for credentials may prompt on the terminal.
+    with _started(words, stderr=None) as process:
+        try:
+            yield from observations(read(cast("BinaryIO", process.stdout), "kubectl"))
+        except BaseException:
+            process.terminate()
+            raise
+    if process.returncode:
+        raise InputError(f"kubectl get {resource} ended with exit code {process.returncode}")
+
+
+def _run(cluster: Cluster, *words: str) -> "subprocess.CompletedProcess[bytes]":
+    with _started([*words, f"--request-timeout={_TIMEOUT}s", *cluster.options], stderr=subprocess.PIPE) as process:
+        output, errors = process.communicate()
+    return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
+
+
+def _started(words: Sequence[str], stderr: int | None) -> "subprocess.Popen[bytes]":
+    try:
+        return subprocess.Popen(["kubectl", *words], stdout=subprocess.PIPE, stderr=stderr)  # noqa: S603, S607 - no shell; the user's own
+    except OSError as error:
+        instead = "kubectl get leases -A -o json --show-managed-fields"
+        problem = f"kubectl cannot be run ({error.strerror}); name a file that was written by: {instead}"
+        raise InputError(problem) from error
+
+
+def listed_inside(notes: list[str], *, namespace: str = "", with_pods: bool = False) -> Iterator[Item]:
+    """Yield the same with the service account of the pod that this runs in, whose image has no kubectl.
+
+    Args:
+        notes: gets a line for each optional part that may not be read.
+        namespace: one namespace; "" for all.
+        with_pods: pods and nodes too.
+
+    Raises:
+        InputError: this is no pod, or the API server does not list leases.
+
+    """
+    server = _Server()
+    scope = f"/namespaces/{quote(namespace)}" if namespace else ""
+    yield from server.list(f"/apis/{GROUP}/v1{scope}/leases")
+    if with_pods:
+        yield from server.list(f"/api/v1{scope}/pods")
+        yield from server.list("/api/v1/nodes")
+    for version in DECODED_VERSIONS[Resource.LEASECANDIDATES]:
+        try:
+            yield from server.list(f"/apis/{GROUP}/{version}{scope}/leasecandidates")
+        except _RefusedError as refused:
+            if refused.status == http.client.NOT_FOUND:
+                continue  # not served in this version, or not at all
+            notes.append(f"candidates were not read: {refused}")
+        return
+
+
+class _RefusedError(InputError):
+    def __init__(self, status: int, path: str) -> None:
+        super().__init__(f"the API server returned {status} for {path}")
+        self.status = status
+
+
+class _Server:
+    """The API server as a pod sees it."""
+
+    def __init__(self) -> None:
+        host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
+        if not host:
+            raise InputError("--in-cluster works in a pod only: KUBERNETES_SERVICE_HOST is not set")
+        try:
+            context = ssl.create_default_context(cafile=str(ACCOUNT / "ca.crt"))
+            self._token = (ACCOUNT / "token").read_text().strip()
+            self._connection = http.client.HTTPSConnection(host, int(port), timeout=_TIMEOUT, context=context)
+        except (OSError, ValueError) as error:
+            raise InputError(f"the pod's service account cannot be used: {error}") from error
+
+    def list(self, path: str) -> Iterator[Item]:
+        """Yield the objects of a list, page by page."""
+        following = ""
+        while True:
+            body = self._get(f"{path}?limit={PAGE}{f'&continue={quote(following)}' if following else ''}", path)
+            yield from observations(documents(path, [body], is_json=True))
+            try:
+                following = json.loads(body)["metadata"].get("continue", "")
+            except (ValueError, KeyError, AttributeError, RecursionError):
+                raise InputError(f"the API server did not return a list for {path}") from None
+            if not following:
+                return
+
+    def _get(self, target: str, path: str) -> bytes:
+        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
+        try:
+            self._connection.request("GET", target, headers=headers)
+            answer = self._connection.getresponse()
+            body = answer.read(_MAX_RESPONSE)
+        except (OSError, http.client.HTTPException) as error:
+            self._connection.close()
+            raise InputError(f"the API server cannot be reached: {escape(truncate(str(error)))}") from error
+        if answer.status != http.client.OK:
+            raise _RefusedError(answer.status, path)
+        return body

@@ -1,0 +1,384 @@
+"""Bytes become documents: JSON values one after another, documents of YAML, the events of an audit log.
+
+The bytes come in pieces of any size, each document is given as soon as its bytes are there, and a broken one costs only
+itself. msgspec says where a JSON value ends, since it names the first byte that follows.
+"""
+
+import codecs
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw, Struct
+
+from webhook.api.field import PLACE, TRAILING, TRUNCATED
+from webhook.api.request import GROUP, KIND_OF
+from webhook.api.review import OPENING, without_lone_surrogates
+from webhook.api.text import truncate
+from webhook.inputs import yaml_reader
+from webhook.inputs.items import Place, Unreadable
+from webhook.inputs.yaml_reader import YamlError
+
+MAX_DOCUMENT: Final = 20 * 1024 * 1024
+"""Bytes of one object as JSON: as many as an API server reads of one request."""
+MAX_LIST: Final = 512 * 1024 * 1024
+"""Bytes of a List, which is held while its items are read; a device or a pipe may never end."""
+
+Value = dict[str, Any]
+
+_MAX_WASTED: Final = 4 * MAX_DOCUMENT
+"""Bytes that may be read again after broken values, before the rest is skipped."""
+_MAX_GUESSED: Final = 1024 * 1024
+"""Bytes of broken JSON that may be YAML instead."""
+_MAX_INDENT: Final = 1000
+_SMALL: Final = 64 * 1024
+_LONGEST_TOKEN: Final = 12
+"""Bytes before the end of a piece in which a pair of escaped surrogates may begin."""
+_BLANK_LINES: Final = re.compile(rb"(?:[ \t\r\f\v,\x1e]*+\n)*+")
+"""What may stand between values; the comma if a List is broken, whose items are then read one by one."""
+_INDENT: Final = re.compile(rb"[ \t\r\f\v,\x1e]*+")
+_NEXT: Final = re.compile(rb'\n(?:(?=\{[ \t\r\n]{0,16}["}])|---(?=[ \t\r\n]|\Z))')
+"""Where another document begins, inside of a YAML document or a broken value; not at the braces of a template."""
+_MAX_NEXT: Final = 24
+"""Bytes of such a beginning."""
+_CONTENT: Final = re.compile(r"^[^\S\n]*+(?!\.\.\.[^\S\n]*$)[^\s#%]", re.MULTILINE)
+_OURS: Final = re.compile(r"""\bkind["']?\s{0,9}:\s{0,9}["']?(?:Lease|LeaseCandidate|AdmissionReview)(?:List)?\b""")
+"""How a broken document is recognized as one of a kind that is evaluated."""
+_AUDIT_EVENT: Final = re.compile(rb'\s*+\{"kind":"Event","apiVersion":"audit\.k8s\.io/')
+"""How an API server begins every line of its log: Go writes the fields of a struct in their order."""
+_NULL: Final = Raw(b"null")
+_NESTED: Final = "nested too deeply"
+_REVIEW_VERSION: Final = "admission.k8s.io/v1"
+
+
+class Document(Struct, frozen=True, kw_only=True):
+    """One object of an input. `kind` and `api_version` are "" if it has none; an item may take them from its List."""
+
+    place: Place
+    kind: str = ""
+    api_version: str = ""
+    text: bytes = b""
+    parsed: Value | None = None
+
+    @property
+    def data(self) -> bytes:
+        """The object in JSON, byte for byte as it was if it was JSON; raises ValueError if YAML makes it too large."""
+        return self.text if self.parsed is None else encoded(self.parsed)
+
+    @property
+    def value(self) -> Value:
+        """The object as a value; raises ValueError for a key that appears twice, as kubectl refuses it."""
+        found: Value = _strict.decode(self.text.decode()) if self.parsed is None else self.parsed
+        if self.kind and "kind" not in found:
+            return {"apiVersion": self.api_version, "kind": self.kind} | found
+        return found
+
+    @property
+    def is_ours(self) -> bool:
+        """True for a Lease or LeaseCandidate of our group."""
+        return self.kind in KIND_OF.values() and self.api_version.startswith(f"{GROUP}/")
+
+
+class LastLine(Struct, frozen=True, gc=False):
+    """The last line of an audit log, whatever it is about."""
+
+    text: bytes
+
+
+class _Envelope(Struct, frozen=True, gc=False, rename="camel"):
+    kind: str | None = None
+    api_version: str | None = None
+    items: Raw = _NULL
+
+
+def documents(path: str, pieces: Iterable[bytes], *, is_json: bool = False) -> Iterator[Document | Unreadable]:
+    """Yield every document of one input, the items of a List instead of the List.
+
+    Args:
+        path: how the input is named in what is found.
+        pieces: its bytes, in pieces of any size.
+        is_json: nothing in it is YAML, as in a .jsonl file.
+
+    """
+    return _Cutter(path, pieces, is_json=is_json).documents()
+
+
+def is_audit_log(start: bytes) -> bool:
+    """True if an input that begins so is an audit log."""
+    return _AUDIT_EVENT.match(start) is not None
+
+
+def audit_log(
+    path: str, lines: Iterable[bytes], markers: Sequence[bytes]
+) -> Iterator[Document | Unreadable | LastLine]:
+    """Yield every line that contains a marker: most events are about other things, and nothing of them is decoded.
+
+    A line without its end is a part of one that is too long.
+    """
+    last, number, is_rest = b"", 0, False
+    for line in lines:
+        number += not is_rest
+        is_long, was_long = len(line) > MAX_DOCUMENT and not line.endswith(b"\n"), is_rest
+        is_rest = is_long
+        if was_long:
+            continue
+        if line.strip():
+            last = line
+        place = Place(path, number, number)
+        if is_long:
+            yield Unreadable(place, "a line of more than 20 MiB")
+        elif any(marker in line for marker in markers):
+            if _AUDIT_EVENT.match(line):
+                yield Document(place=place, kind="Event", api_version="audit.k8s.io/v1", text=line)
+            else:
+                yield _document(place, line)
+    yield LastLine(last)
+
+
+def encoded(value: object) -> bytes:
+    """Return a value as JSON; raises ValueError if no API server would accept it, which aliases of YAML can cause."""
+    try:
+        text = json.dumps(value).encode()
+    except RecursionError:
+        raise ValueError(_NESTED) from None
+    if len(text) > MAX_DOCUMENT:
+        raise ValueError("more than 20 MiB as JSON")
+    return text
+
+
+def parsed(place: Place, value: object, *, is_foreign: bool = True) -> Document | Unreadable:
+    """Return a value that was read from YAML as a document."""
+    if not isinstance(value, dict):
+        return Unreadable(place, _NO_OBJECT, is_foreign=is_foreign)
+    kind, version = value.get("kind"), value.get("apiVersion")
+    return Document(
+        place=place,
+        kind=kind if isinstance(kind, str) else "",
+        api_version=version if isinstance(version, str) else "",
+        parsed=value,
+    )
+
+
+class _Cutter:
+    """`_text[_start:]` is what was read and not given yet; its first line has the number `_line`."""
+
+    def __init__(self, path: str, pieces: Iterable[bytes], *, is_json: bool) -> None:
+        self._path = path
+        self._pieces = iter(pieces)
+        self._is_json = is_json
+        self._text = b""
+        self._start = 0
+        self._line = 1
+        self._number = 0
+        self._wasted = 0
+
+    def documents(self) -> Iterator[Document | Unreadable]:
+        while len(self._text) < len(codecs.BOM_UTF8) and self._more():
+            pass
+        if self._text.startswith(codecs.BOM_UTF8):
+            self._start = len(codecs.BOM_UTF8)
+        while (first := self._first()) >= 0:
+            problem = ""
+            if self._text[first] in b"{[" or self._is_json:
+                self._start = first
+                end, problem = self._end_of_json()
+                if not problem:
+                    yield from self._from_json(memoryview(self._text)[self._start : end])
+                    self._advance(end)
+                    continue
+            end = self._end_of_document()
+            if end < 0:
+                is_broken = self._wasted > _MAX_WASTED
+                problem = "too much is broken" if is_broken else f"a document of more than {MAX_LIST // 1024**2} MiB"
+                yield Unreadable(self._place(), f"{problem}; the rest is not read")
+                return
+            text = self._text[self._start : end]
+            line = self._line
+            self._advance(end)
+            if problem.endswith(_NESTED) and text.startswith(OPENING):
+                # A review as an API server sent it: the decoder of reviews reads it at any depth.
+                yield Document(place=self._place(line), kind="AdmissionReview", api_version=_REVIEW_VERSION, text=text)
+            elif problem and (replaced := without_lone_surrogates(text)) and not _error_in(memoryview(replaced)):
+                yield _document(self._place(line), replaced)
+            else:
+                yield from self._from_text(text, line, problem)
+
+    def _first(self) -> int:
+        """Skip blank lines; return where the first character after them is, -1 at the end of the input."""
+        while True:
+            found = _BLANK_LINES.match(self._text, self._start)
+            assert found is not None
+            self._advance(found.end())
+            indented = _INDENT.match(self._text, self._start)
+            assert indented is not None
+            if indented.end() - self._start > _MAX_INDENT:
+                self._start = indented.end()
+            if indented.end() < len(self._text):
+                return indented.end()
+            if not self._more():
+                return -1
+
+    def _end_of_json(self) -> tuple[int, str]:
+        """Return where the value that begins here ends, or what is wrong with it."""
+        while True:
+            problem, size = _error_in(memoryview(self._text)[self._start :]), len(self._text) - self._start
+            if not problem:
+                return len(self._text), ""
+            if after := TRAILING.search(problem):
+                return self._start + int(after[1]) - 1, ""
+            place = PLACE.search(problem)
+            # An error at the end of a piece may be no more than the middle of a number or of an escape.
+            is_cut = problem == TRUNCATED or (place is not None and int(place[1]) >= size - _LONGEST_TOKEN)
+            if not is_cut or size > MAX_LIST or not self._more():
+                self._wasted += size if is_cut else 0
+                return -1, self._located(problem)
+
+    def _located(self, problem: str) -> str:
+        """A problem of msgspec with its place."""
+        found = PLACE.search(problem)
+        if found is None:
+            return f"line {self._line}: not JSON: {_CUT_OFF if problem == TRUNCATED else problem}"
+        at = self._start + int(found[1])
+        line = self._line + self._text.count(b"\n", self._start, at)
+        column = at - self._text.rfind(b"\n", 0, at)
+        what = problem[: found.start()].removeprefix("JSON is malformed: ").strip()
+        return f"line {line}, column {column}: not JSON: {what}"
+
+    def _end_of_document(self) -> int:
+        """Return where the next document begins, or the end of the input; -1 if that is too far away."""
+        place = self._start
+        while self._wasted <= _MAX_WASTED:
+            found = _NEXT.search(self._text, place)
+            if found and found.end() < len(self._text):
+                return found.start() + 1
+            place = max(0, len(self._text) - _MAX_NEXT - self._start)
+            if len(self._text) - self._start > MAX_LIST:
+                return -1
+            if not self._more():
+                return found.start() + 1 if found else len(self._text)
+        return -1
+
+    def _from_json(self, text: memoryview) -> Iterator[Document | Unreadable]:
+        """The items of a List or of an array, else the value itself."""
+        kind = version = ""
+        items = None
+        try:
+            if bytes(text[:1]) == b"[":
+                items = _items.decode(text)
+            else:
+                envelope = _envelope.decode(text)
+                if (envelope.kind or "").endswith("List") and bytes(memoryview(envelope.items)[:1]) == b"[":
+                    items = _items.decode(envelope.items)
+                    kind, version = (envelope.kind or "").removesuffix("List"), envelope.api_version or ""
+        except (ValueError, RecursionError):
+            pass  # said of the value itself
+        if items is None:
+            yield _document(self._place(), bytes(text))
+            return
+        for item in items:
+            yield _document(self._place(), bytes(item), kind, version)
+
+    def _from_text(self, data: bytes, line: int, problem: str) -> Iterator[Document | Unreadable]:
+        """The documents of what is not JSON, because of the problem, or did not look like it."""
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            yield Unreadable(self._place(line), "not UTF-8", is_foreign=True)
+            return
+        if text.startswith("---") and not text[3:4].strip():
+            text = text[3:]
+        content = _CONTENT.search(text)
+        if not content:
+            return
+        first = line + text.count("\n", 0, content.start())
+        is_foreign = not _OURS.search(text)
+        try:
+            values = yaml_reader.objects(text, line) if not problem else self._guessed(text, line, problem)
+            for value in values:
+                yield parsed(self._place(first), value, is_foreign=is_foreign)
+        except YamlError as error:
+            yield Unreadable(self._place(first), str(error), is_foreign=is_foreign)
+
+    def _guessed(self, text: str, line: int, problem: str) -> Sequence[object]:
+        """YAML has braces too; if it is none either, the error of the JSON is the better hint."""
+        try:
+            if len(text) <= _MAX_GUESSED and not self._is_json and (values := list(yaml_reader.objects(text, line))):
+                return values
+        except YamlError:
+            pass
+        raise YamlError(problem)
+
+    def _place(self, line: int = 0) -> Place:
+        self._number += 1
+        return Place(self._path, self._number, line or self._line)
+
+    def _advance(self, end: int) -> None:
+        self._line += self._text.count(b"\n", self._start, end)
+        self._start = end
+
+    def _more(self) -> bool:
+        """Read more, as much again if much is unread; False at the end of the input."""
+        parts = [self._text[self._start :]] if self._start < len(self._text) else []
+        unread, count = sum(map(len, parts)), len(parts)
+        wanted = unread // 2 if unread > _SMALL else 1
+        for piece in self._pieces:
+            parts.append(piece)
+            wanted -= len(piece)
+            if wanted <= 0:
+                break
+        self._text, self._start = b"".join(parts), 0
+        return len(parts) > count
+
+
+def _document(place: Place, text: bytes, kind: str = "", version: str = "") -> Document | Unreadable:
+    """One value as a document; `kind` and `version` are those of the items of its List."""
+    if len(text) > MAX_DOCUMENT:
+        return Unreadable(place, "more than 20 MiB")
+    try:
+        envelope = _envelope.decode(text)
+    except msgspec.ValidationError:
+        return Unreadable(place, _NO_OBJECT, is_foreign=True)
+    except (ValueError, RecursionError) as error:
+        return Unreadable(place, problem_of(error))
+    if envelope.kind is None:
+        return Document(place=place, kind=kind, api_version=envelope.api_version or version, text=text)
+    return Document(place=place, kind=envelope.kind, api_version=envelope.api_version or "", text=text)
+
+
+def problem_of(error: ValueError | RecursionError) -> str:
+    """Return in one line why a text could not be decoded."""
+    if isinstance(error, RecursionError):
+        return _NESTED
+    if isinstance(error, UnicodeDecodeError):
+        return "not UTF-8"
+    return f"not JSON: {error}" if isinstance(error, msgspec.DecodeError) else str(error)
+
+
+def _error_in(text: memoryview) -> str:
+    """Return the error of msgspec about a text; "" if it is one value."""
+    try:
+        _raw.decode(text)
+    except RecursionError:
+        return _NESTED
+    except msgspec.DecodeError as error:
+        return str(error)
+    return ""
+
+
+def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> Value:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        (key, _), *_ = Counter(key for key, _ in pairs).most_common(1)
+        raise ValueError(f"key {truncate(key)!r} appears twice")
+    return found
+
+
+_CUT_OFF: Final = "cut off, or a bracket is missing"
+_NO_OBJECT: Final = "not a Kubernetes object"
+_raw: Final = msgspec.json.Decoder(Raw)
+_items: Final = msgspec.json.Decoder(list[Raw])
+_envelope: Final = msgspec.json.Decoder(_Envelope)
+_strict: Final = json.JSONDecoder(object_pairs_hook=_without_repeated_keys)

@@ -1,0 +1,326 @@
+"""Opens inputs: files, folders, standard input, gzip or not; what is hidden, ignored or not a file is never opened."""
+
+import gzip
+import io
+import re
+import stat
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatchcase
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO, Final, NamedTuple, cast
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from webhook.api.text import quote, truncate
+from webhook.inputs import InputError, documents, kinds
+from webhook.inputs.documents import MAX_DOCUMENT, MAX_LIST, Document, LastLine, Value
+from webhook.inputs.items import Answer, Foreign, Item, Observation, Place, Unreadable
+from webhook.inputs.kinds import Submitted
+
+STANDARD_INPUT: Final = "-"
+INDEX: Final = "index.jsonl"
+"""Beside recordings: one JSON object for each file, with `file` (a path from here) and `received` (RFC 3339)."""
+SUFFIXES: Final = (".json", ".jsonl", ".yaml", ".yml")
+"""Suffixes of the files below a directory that are evaluated."""
+LOG_SUFFIXES: Final = (*SUFFIXES, ".ndjson", ".log", ".gz", *(f".{number}" for number in range(1, 100)))
+"""Suffixes of the files below a directory that are observed; logrotate numbers old logs."""
+
+_PIECE: Final = 1024 * 1024
+"""Bytes that are read at once; from a pipe, as many as are available."""
+_GZIP: Final = b"\x1f\x8b"
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_START: Final = 64
+"""Bytes that show what an input is."""
+_LIST: Final = re.compile(rb'\s*+(?:\xef\xbb\xbf)?\{.{0,2000}?"items"\s*+:\s*+\[', re.DOTALL)
+"""A file that begins as a List is read at once: it is held anyway, and joining pieces would take twice the memory."""
+
+
+class FoundFile(Struct, frozen=True):
+    """A path below a directory: a file to read, unless `skipped` or `error` says why it is not read."""
+
+    path: Path
+    skipped: str = ""
+    error: str = ""
+
+
+class Input(NamedTuple):
+    """A file or standard input; `read` gives its observations, for a file all of them at each call."""
+
+    path: str
+    read: Callable[[], Iterator[Item]]
+
+
+def read(file: BinaryIO, path: str, markers: Sequence[bytes] = (b"",)) -> Iterator[Document | Unreadable | LastLine]:
+    """Yield the documents of an open file, gzipped or not, each as soon as it is read.
+
+    Args:
+        file: an open file, pipe or socket.
+        path: how it is named in what is found.
+        markers: what the lines of an audit log must contain to be read.
+
+    """
+    try:
+        plain = _unzipped(file)
+        start = plain.peek(_START)
+        first: list[bytes] = []
+        if len(start.lstrip()) < _START:
+            # A pipe may have given a part of the first line, and blank lines before it.
+            while len(first) < _START and (line := plain.readline(_PIECE)):
+                first.append(line)
+                if line.strip():
+                    break
+            start = b"".join(first)
+        if documents.is_audit_log(start):
+            lines = iter(partial(plain.readline, MAX_DOCUMENT + 1), b"")
+            yield from documents.audit_log(path, chain(first, lines), markers)
+        else:
+            pieces = chain(first, _pieces(plain, is_list=_LIST.match(start) is not None))
+            yield from documents.documents(path, pieces, is_json=path.endswith(".jsonl"))
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        yield Unreadable(Place(path), f"not gzip: {error}")
+
+
+def read_path(path: str, markers: Sequence[bytes] = (b"",)) -> Iterator[Document | Unreadable | LastLine]:
+    """Yield the documents of a file or of standard input, as in `read`; one that cannot be opened is unreadable."""
+    if path == STANDARD_INPUT:
+        yield from read(sys.stdin.buffer, path, markers)
+        return
+    try:
+        with Path(path).open("rb", buffering=_PIECE) as file:
+            yield from read(file, path, markers)
+    except OSError as error:
+        yield Unreadable(Place(path, line=1, is_only=True), error.strerror or str(error))
+
+
+def readable(path: str) -> Iterator[Document]:
+    """Yield every document of any kind in a file or on standard input; raises InputError for one that is broken."""
+    return checked(read_path(path))
+
+
+def checked(found: Iterable[Document | Unreadable | LastLine]) -> Iterator[Document]:
+    """Yield the documents; raises InputError for one that is broken."""
+    for one in found:
+        if isinstance(one, Unreadable):
+            raise InputError(f"{one.place}: {one.error}")
+        if isinstance(one, Document):
+            yield one
+
+
+def objects(path: str) -> Iterator[Value]:
+    """Yield the values of the same; raises InputError too for a key that appears twice."""
+    for one in readable(path):
+        try:
+            yield one.value
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{one.place}: {documents.problem_of(error)}") from None
+
+
+def submitted(
+    paths: Sequence[str], ignore: Sequence[str] = (), *, skip_found: bool = False, skip_named: bool = False
+) -> Iterator[Submitted]:
+    """Yield every document under the paths as what can be evaluated, in order, each as soon as it is read.
+
+    Args:
+        paths: files, `-`, or directories, which are searched for files with SUFFIXES.
+        ignore: shell patterns of what is not read below a directory.
+        skip_found: count text below a directory that is not a Kubernetes object as foreign, not as unreadable.
+        skip_named: the same for a file that is named.
+
+    """
+    for path in paths:
+        if path == STANDARD_INPUT or not is_directory(Path(path)):
+            yield from _submitted(path, skip=skip_named)
+            continue
+        for found in files_below(Path(path), SUFFIXES, (*ignore, INDEX)):
+            place = Place(str(found.path), line=1, is_only=True)
+            if found.error:
+                yield Unreadable(place, found.error)
+            elif not found.skipped:
+                yield from _submitted(str(found.path), skip=skip_found)
+            elif found.path.name != INDEX:
+                yield Foreign(place, found.skipped)
+
+
+def _submitted(path: str, *, skip: bool) -> Iterator[Submitted]:
+    """The items of one file; the first is given once it is known whether there is a second."""
+    found = (one for one in read_path(path) if not isinstance(one, LastLine))
+    first = next(found, None) or Unreadable(Place(path, line=1), "empty", is_foreign=True)
+    second = next(found, None)
+    if second is None:
+        first = replace(first, place=replace(first.place, is_only=True))
+    for document in chain([first], [second] if second else [], found):
+        item = kinds.submitted(document)
+        is_skipped = skip and isinstance(item, Unreadable) and item.is_foreign
+        yield Foreign(item.place, "not a Kubernetes object") if is_skipped else item
+
+
+def inputs(paths: Sequence[str]) -> Iterator[Input]:
+    """Yield every file in files and directories, and standard input, in the order of names."""
+    received = Received([path for path in paths if path != STANDARD_INPUT])
+    for one in received.unreadable:
+        yield Input(one.place.path, partial(iter, (one,)))
+    for path in paths:
+        if path == STANDARD_INPUT or not is_directory(Path(path)):
+            yield Input(path, partial(_observed, path, received))
+            continue
+        for found in files_below(Path(path), LOG_SUFFIXES, (INDEX,)):
+            name, problem = str(found.path), Unreadable(Place(str(found.path)), found.error)
+            if not found.skipped:
+                yield Input(name, partial(iter, (problem,)) if found.error else partial(_observed, name, received))
+
+
+def _observed(path: str, received: "Received") -> Iterator[Item]:
+    was_denied = received.was_denied(path)
+    for item in kinds.observations(read_path(path, kinds.LEASE_MARKERS), received.of(path)):
+        yield replace(item, answer=Answer(403)) if was_denied and isinstance(item, Observation) else item
+
+
+def _unzipped(file: BinaryIO) -> io.BufferedReader:
+    # Files, pipes and standard input are this already; from a pipe it returns what is available, without waiting.
+    plain = file if isinstance(file, io.BufferedReader) else io.BufferedReader(cast("io.RawIOBase", file))
+    if plain.peek(2)[:2] != _GZIP:
+        return plain
+    return io.BufferedReader(cast("io.RawIOBase", gzip.GzipFile(fileobj=plain)), _PIECE)
+
+
+def _pieces(file: io.BufferedReader, *, is_list: bool) -> Iterator[bytes]:
+    if is_list and file.seekable():
+        yield file.read(MAX_LIST + 1)
+    while piece := file.read1(_PIECE):
+        yield piece
+
+
+class Received:
+    """The moments of all indexes that concern some directories; `unreadable` are the lines that could not be read."""
+
+    def __init__(self, directories: Sequence[str]) -> None:
+        self.unreadable: list[Unreadable] = []
+        self._moments: dict[Path, int] = {}
+        self._denied: set[Path] = set()
+        for index in _indexes(directories):
+            self._read(index)
+
+    def of(self, path: str) -> int | None:
+        """Return when a file was received, in microseconds since 1970; None without an entry."""
+        return self._moments.get(Path(path).resolve()) if self._moments else None
+
+    def was_denied(self, path: str) -> bool:
+        """True if the review of a file was answered with a denial."""
+        return bool(self._denied) and Path(path).resolve() in self._denied
+
+    def _read(self, index: Path) -> None:
+        try:
+            with index.open("rb") as file:
+                for number, line in enumerate(file, 1):
+                    self._take(index, line, Place(str(index), number, number))
+        except OSError as error:
+            self.unreadable.append(Unreadable(Place(str(index), is_only=True), error.strerror or str(error)))
+
+    def _take(self, index: Path, line: bytes, place: Place) -> None:
+        try:
+            entry = _entry.decode(line)
+            if isinstance(entry.file, str) and isinstance(entry.received, str):
+                path = (index.parent / entry.file).resolve()
+                self._moments[path] = _moment(entry.received)
+                if entry.verdict == "denied":
+                    self._denied.add(path)
+        except msgspec.ValidationError:
+            self.unreadable.append(Unreadable(place, "not an object"))
+        except OSError as error:
+            self.unreadable.append(Unreadable(place, str(error)))
+        except (ValueError, RecursionError) as error:
+            self.unreadable.append(Unreadable(place, documents.problem_of(error)))
+
+
+def _moment(text: str) -> int:
+    try:
+        return (datetime.fromisoformat(text.upper()) - _EPOCH) // timedelta(microseconds=1)
+    except (ValueError, TypeError):  # TypeError: without a zone
+        raise ValueError(f"{quote(truncate(text))} is not an RFC 3339 time") from None
+
+
+class _Entry(Struct, frozen=True):
+    file: object = None
+    received: object = None
+    verdict: object = None
+
+
+_entry: Final = msgspec.json.Decoder(_Entry)
+
+
+def _indexes(directories: Sequence[str]) -> Iterator[Path]:
+    """The nearest index above each directory, and every one below it."""
+    for directory in map(Path, directories):
+        above = (parent / INDEX for parent in directory.resolve().parents)
+        nearest = next((index for index in above if index.is_file()), None)
+        if nearest:
+            yield nearest
+        if directory.is_dir():
+            yield from sorted(index for index in directory.rglob(INDEX) if index.is_file())
+
+
+def files_below(directory: Path, suffixes: Sequence[str], ignore: Sequence[str] = ()) -> Iterator[FoundFile]:
+    """Yield every file that matches below a directory, in order of names; links to directories are not followed.
+
+    Args:
+        directory: where to begin.
+        suffixes: how the names of matching files end.
+        ignore: shell patterns; what matches one by its name, or by its path below the directory, is not read.
+
+    """
+    waiting = _listed(directory)
+    while waiting:
+        found = waiting.pop()
+        path = found.path
+        is_folder = is_directory(path) and not path.is_symlink()
+        if found.error:
+            yield found
+        elif not is_folder and path.suffix not in suffixes:
+            continue
+        elif reason := _reason(path, directory, ignore):
+            yield FoundFile(path, skipped=reason)
+        elif is_folder:
+            waiting += _listed(path)
+        elif (answer := _file(path)) is not None:
+            yield answer
+
+
+def is_directory(path: Path) -> bool:
+    """True if a path is a directory, or a link to one; not if that cannot be found out."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def _listed(folder: Path) -> list[FoundFile]:
+    """What is in a folder, the last name first; a folder may vanish while others are read."""
+    try:
+        return [FoundFile(path) for path in sorted(folder.iterdir(), reverse=True)]
+    except OSError as error:
+        return [FoundFile(folder, error=error.strerror or str(error))]
+
+
+def _reason(path: Path, directory: Path, ignore: Sequence[str]) -> str:
+    if path.name.startswith("."):
+        return "hidden"
+    names = (path.name, path.relative_to(directory).as_posix())
+    return "ignored" if any(fnmatchcase(name, glob.rstrip("/")) for glob in ignore for name in names) else ""
+
+
+def _file(path: Path) -> FoundFile | None:
+    """A file to read, or why not; None for a link to a directory."""
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        return FoundFile(path, error=error.strerror or str(error))
+    if stat.S_ISDIR(mode):
+        return None
+    return FoundFile(path, skipped="" if stat.S_ISREG(mode) else "device, pipe or socket")

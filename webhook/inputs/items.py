@@ -1,0 +1,204 @@
+"""The items that inputs consist of: what is said about one Lease or LeaseCandidate at one moment, and the rest."""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.api.managed_fields import Entry, entries_of
+from webhook.api.objects import NO_ENTRIES, Lease, LeaseCandidate
+from webhook.api.request import AdmissionRequest, UserInfo, cached
+
+NO_TEXTS: Final[Mapping[str, str]] = {}
+
+
+class Act(StrEnum):
+    """What was seen. A patch and an apply are UPDATED, a patch that created the object too."""
+
+    STORED = "stored"
+    """The object as it stood, in a list, a manifest or at the start of a watch."""
+    CREATED = "created"
+    UPDATED = "updated"
+    DELETED = "deleted"
+    READ = "read"
+    """A read, as those make who wait to become leader."""
+    COLLECTION = "collection"
+    """A list, a watch or a deletion of many objects at once: it says nothing of a single one. The name may be ""."""
+
+
+class InputKind(StrEnum):
+    """The kind of input an observation comes from, and so what the absence of one means."""
+
+    DUMP = "dump"
+    """One moment: nothing about what happened before."""
+    WATCH = "watch"
+    """Every change, in order; who wrote it is known as a field manager only."""
+    AUDIT_LOG = "audit log"
+    """Every request, with its writer; objects at level RequestResponse only."""
+    REVIEW = "review"
+    """What the API server asked a webhook about; renewals are often left out."""
+
+
+class Writer(Struct, frozen=True, gc=False):
+    """Who made a request, as the API server authenticated it; every part may be empty.
+
+    `is_administrator`: a member of the group `system:masters`.
+    """
+
+    user: str = ""
+    pod: str = ""
+    is_administrator: bool = False
+
+    @property
+    def name(self) -> str:
+        """`shop/checkout` for a service account, else the user's name."""
+        account = UserInfo(self.user).service_account
+        return "/".join(account) if account else self.user
+
+
+class Answer(Struct, frozen=True, gc=False):
+    """What the API server answered; `took` in microseconds; `annotations` are those of the audit log."""
+
+    code: int = 200
+    message: str = ""
+    took: int = 0
+    annotations: Mapping[str, str] = NO_TEXTS
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the write went in."""
+        return 200 <= self.code < 300
+
+
+class Place(Struct, frozen=True, gc=False):
+    """A position in the input: a file, or `-`, the number of the document in it, and its first line, both from 1.
+
+    `line` is that of the List for an item of it; 0 if it is not known. `is_only`: the file has no other document.
+    """
+
+    path: str
+    document: int = 1
+    line: int = 0
+    is_only: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.path}#{self.document}"
+
+    @property
+    def short(self) -> str:
+        """The path, with the number of the document unless it is the only one."""
+        return self.path if self.is_only else str(self)
+
+
+class Observation(Struct, frozen=True, dict=True, kw_only=True):
+    """One observation.
+
+    `at` is the moment by an API server's clock in microseconds since 1970, None if only the object itself can say.
+    `verb` is what RBAC calls the request, "" if the input does not show requests. `object` is the state after a write,
+    or before a deletion; None if the input does not carry it, or carries it with wrong types, which `problem` then
+    names. `old` is the state before, in reviews only, as is `request`. `is_dry_run` writes were never stored.
+    `uid` and `resource_version` are those of the object as stored: an audit event and a watch event of the same write
+    have the same; "" if the input does not say. `level` is that of an audit event.
+    """
+
+    place: Place
+    input_kind: InputKind
+    act: Act
+    kind: str
+    namespace: str
+    name: str
+    object: Lease | LeaseCandidate | None = None
+    old: Lease | LeaseCandidate | None = None
+    at: int | None = None
+    verb: str = ""
+    writer: Writer | None = None
+    answer: Answer | None = None
+    is_dry_run: bool = False
+    problem: str = ""
+    request: AdmissionRequest | None = None
+    uid: str = ""
+    resource_version: str = ""
+    level: str = ""
+
+    @cached
+    def entries(self) -> Sequence[Entry]:
+        """Entries of managedFields of the object."""
+        return entries_of_object(self.object)
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether it says what is, or was, stored: no dry run, and nothing that was refused."""
+        return not self.is_dry_run and (self.answer is None or self.answer.is_stored)
+
+    @property
+    def has_managed_fields(self) -> bool:
+        """Whether the object shows managedFields; kubectl hides them unless it is asked."""
+        return self.object is not None and has_managed_fields(self.object)
+
+    @cached
+    def latest_stamp(self) -> int | None:
+        """The latest time that an API server stamped into the object; a client may have invented it."""
+        stamps = (entry.stamp for entry in self.entries if not entry.is_fold)
+        return max((stamp for stamp in stamps if stamp is not None), default=None)
+
+
+class Unreadable(Struct, frozen=True):
+    """Something that could not be read; `error` is one line."""
+
+    place: Place
+    error: str
+    is_foreign: bool = False
+    """Nothing in it looks like a Lease, a LeaseCandidate or a review."""
+
+
+class Foreign(Struct, frozen=True):
+    """An object of another kind; its name only if it says something of leases: of pods and nodes.
+
+    `service_account` is that of a pod.
+    """
+
+    place: Place
+    kind: str
+    namespace: str = ""
+    name: str = ""
+    service_account: str = ""
+
+
+class LogEnd(Struct, frozen=True):
+    """The last request of an audit log, about whatever: until then nothing else happened to a lease."""
+
+    at: int
+
+
+class Fenced(Struct, frozen=True, gc=False, kw_only=True):
+    """A write of any object that a fence refused, or only noted if `is_refused` is false.
+
+    `namespace` and `name` are those of the lease, "" if the message does not name it; `target` says what was to be
+    written; `at` is in microseconds since 1970.
+    """
+
+    place: Place
+    at: int
+    fence: str
+    namespace: str
+    name: str
+    writer: Writer
+    target: str
+    message: str
+    is_refused: bool
+
+
+Item = Observation | Unreadable | Foreign | LogEnd | Fenced
+
+
+def has_managed_fields(one: Lease | LeaseCandidate) -> bool:
+    """Whether an object shows managedFields at all."""
+    return bytes(memoryview(one.metadata.managed_fields)[:1]) == b"["
+
+
+def entries_of_object(one: Lease | LeaseCandidate | None) -> Sequence[Entry]:
+    """Entries of managedFields of an object, none if it shows none."""
+    if one is None or one.metadata.managed_fields is NO_ENTRIES:
+        return ()
+    return entries_of(one.metadata.managed_fields)

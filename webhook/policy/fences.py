@@ -1,0 +1,288 @@
+"""Fences: only the holder of a lease may make some writes; what of a policy file can be enforced, and what cannot."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.api.request import GROUP
+from webhook.api.text import quote
+from webhook.policy.error import PolicyError, nearest
+from webhook.policy.schema import Choice, FenceMode, FenceSetting
+from webhook.rules.holders import host_name
+
+MAX_FENCES: Final = 256
+"""Each is two objects that every API server evaluates; far more than one cluster has operators."""
+CLAIMS: Final = ("pod", "node")
+"""What the token of a pod contains the name of, and so what a holder template may refer to."""
+
+_VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
+_OF_NAMES: Final = re.compile(r"[a-z0-9.-]")
+"""Characters of the names of pods and nodes: one of them next to a name may belong to a longer name."""
+_BUILT_IN: Final[Mapping[str, str]] = {
+    "": "bindings configmaps endpoints events limitranges namespaces nodes persistentvolumeclaims persistentvolumes "
+    "pods podtemplates replicationcontrollers resourcequotas secrets serviceaccounts services",
+    "apps": "controllerrevisions daemonsets deployments replicasets statefulsets",
+    "batch": "cronjobs jobs",
+    "autoscaling": "horizontalpodautoscalers",
+    "policy": "poddisruptionbudgets",
+    "rbac.authorization.k8s.io": "clusterrolebindings clusterroles rolebindings roles",
+}
+"""The groups of Kubernetes whose lists of resources have not changed for years: others do not exist there."""
+_SUBRESOURCES: Final = (
+    *("approval", "attach", "binding", "ephemeralcontainers", "eviction", "exec", "finalize", "log", "portforward"),
+    *("proxy", "resize", "scale", "status", "token"),
+)
+"""Those that Kubernetes' own resources have."""
+_KNOWN: Final = [
+    f"{resource}.{group}" if group else resource for group, names in _BUILT_IN.items() for resource in names.split()
+]
+_FORM: Final = re.compile(
+    r"(?P<resource>[a-z]([-a-z0-9]{0,61}[a-z0-9])?)(\.(?P<group>[a-z0-9][-a-z0-9.]*[a-z0-9]))?"
+    r"(/(?P<subresource>[a-z][-a-z0-9]*))?"
+)
+_SUBRESOURCE_BEFORE_GROUP: Final = re.compile(r"([a-z0-9-]+)/([a-z0-9-]+)\.([a-z0-9.-]+)")
+_ELECTION: Final = {
+    "leases": "a follower writes the lease to become its holder, so no takeover would be possible; leave leases out, "
+    "and protect the lease with a binding",
+    "leasecandidates": "a candidate is written before it leads, so no candidate could be elected; leave it out",
+}
+_POLICIES: Final = frozenset(
+    kind + suffix for kind in ("validatingadmissionpolicies", "mutatingadmissionpolicies") for suffix in ("", "/status")
+) | {"validatingadmissionpolicybindings", "mutatingadmissionpolicybindings"}
+
+
+class HolderTemplate(Struct, frozen=True):
+    """Which holder identities belong to the pod, or the node, of a token.
+
+    `before`, the name of the `claim` ("pod" or "node"), `after`, and any further characters if it is `open`.
+    """
+
+    before: str
+    claim: str
+    after: str
+    open: bool
+
+    def fits(self, name: str, holder: str) -> bool:
+        """True if a holder identity is that of a pod, or node, of this name; never if the name is not known ("")."""
+        identities = [f"{self.before}{one}{self.after}" for one in {name, host_name(name)} if one]
+        return any(holder.startswith(one) if self.open else holder == one for one in identities)
+
+    @property
+    def is_separated(self) -> bool:
+        """True if the characters next to the name cannot belong to a name."""
+        return not (_OF_NAMES.fullmatch(self.before[-1:]) or _OF_NAMES.fullmatch(self.after[:1]))
+
+
+class FencedResource(Struct, frozen=True, order=True):
+    """A resource of one group (`""`: the core group), or a subresource of it."""
+
+    group: str
+    resource: str
+    subresource: str = ""
+
+    @property
+    def path(self) -> str:
+        """The name in rules of the API server: `deployments/scale`."""
+        return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+
+    def __str__(self) -> str:
+        """Return the name in policy files: `deployments.apps/scale`."""
+        name = f"{self.resource}.{self.group}" if self.group else self.resource
+        return f"{name}/{self.subresource}" if self.subresource else name
+
+
+class Fence(Struct, frozen=True):
+    """Of the writers, only the holder of the lease may make these writes.
+
+    `writers` are (namespace, name) of service accounts, all of one namespace. `namespaces` are those of the objects
+    that are written, empty for all.
+    """
+
+    name: str
+    namespace: str
+    lease: str
+    writers: tuple[tuple[str, str], ...]
+    holders: tuple[HolderTemplate, ...]
+    resources: tuple[FencedResource, ...]
+    operations: tuple[str, ...]
+    namespaces: tuple[str, ...]
+    mode: FenceMode
+    when_unheld: Choice
+    missing_lease: Choice
+
+    @property
+    def usernames(self) -> tuple[str, ...]:
+        """The user names that the writers' tokens authenticate as."""
+        return tuple(f"system:serviceaccount:{namespace}:{name}" for namespace, name in self.writers)
+
+    @property
+    def lease_text(self) -> str:
+        """`namespace/name` of the lease."""
+        return f"{self.namespace}/{self.lease}"
+
+    @property
+    def denies_if_lease_is_missing(self) -> bool:
+        """True if all writes of the writers are denied while the lease does not exist."""
+        # If the parameter is not found, the API server denies the write as an error of the configuration, whatever the
+        # actions of the binding are. So only a fence in mode deny may set that.
+        return self.mode == "deny" and self.missing_lease == "deny"
+
+
+def fences_of(settings: Sequence[FenceSetting]) -> tuple[Fence, ...]:
+    """Return the fences of a policy file.
+
+    Raises:
+        PolicyError: two fences have one name, or a fence could not enforce what it says.
+
+    """
+    if len(settings) > MAX_FENCES:
+        raise PolicyError(f"must have at most {MAX_FENCES} entries", "fences")
+    first: dict[str, int] = {}
+    for position, setting in enumerate(settings):
+        if setting.name in first:
+            raise PolicyError(f"fences[{first[setting.name]}] already has this name", f"fences[{position}].name")
+        first[setting.name] = position
+    return tuple(_fence(setting, f"fences[{position}]") for position, setting in enumerate(settings))
+
+
+def read_resource(text: str, path: str) -> FencedResource:
+    """Return the resource that a policy file names; raises PolicyError if no fence may name it."""
+    if "*" in text:
+        problem = (
+            "`*` includes the leases, events and access reviews that followers must write; list resources by name, "
+            "and each subresource (deployments.apps/status) beside its resource"
+        )
+        raise PolicyError(problem, path)
+    form = _FORM.fullmatch(text)
+    if form is None:
+        raise PolicyError(f"{quote(text)} is not a resource{_hint(text)}", path)
+    found = FencedResource(form["group"] or "", form["resource"], form["subresource"] or "")
+    _check_existence(found, path)
+    if reason := why_not_fenced(found):
+        raise PolicyError(f"{quote(text)} cannot be fenced: {reason}", path)
+    return found
+
+
+def why_not_fenced(found: FencedResource) -> str:
+    """Return why followers must be able to write it, or why a fence would not see it; "" if it can be fenced."""
+    if found.group == GROUP and found.resource in _ELECTION:
+        return _ELECTION[found.resource]
+    if found.resource == "events" and found.group in ("", "events.k8s.io"):
+        return "followers write events too, for example during the election; leave events out"
+    if found.group in ("authentication.k8s.io", "authorization.k8s.io") or found.subresource == "token":
+        return "followers send it to authenticate and to authorize, and nothing is stored; leave it out"
+    if found.group == "admissionregistration.k8s.io" and found.path in _POLICIES:
+        return "the API server admits it without evaluating any policy; leave it out"
+    return ""
+
+
+def overlaps(fences: Sequence[Fence]) -> Iterator[tuple[int, int]]:
+    """Yield the positions of two fences that cover one write for two leases."""
+    for later, second in enumerate(fences):
+        for earlier, one in enumerate(fences[:later]):
+            apart = one.namespaces and second.namespaces and not {*one.namespaces} & {*second.namespaces}
+            if (
+                (one.namespace, one.lease) != (second.namespace, second.lease)
+                and {*one.writers} & {*second.writers}
+                and {*one.resources} & {*second.resources}
+                and {*one.operations} & {*second.operations}
+                and not apart
+            ):
+                yield earlier, later
+
+
+def _fence(setting: FenceSetting, path: str) -> Fence:
+    namespace, _, lease = setting.lease.partition("/")
+    resources = [read_resource(text, f"{path}.resources[{number}]") for number, text in enumerate(setting.resources)]
+    return Fence(
+        name=setting.name,
+        namespace=namespace,
+        lease=lease,
+        writers=_writers(setting.writers, f"{path}.writers"),
+        holders=tuple(dict.fromkeys(_holders(setting.holder, f"{path}.holder"))),
+        resources=tuple(dict.fromkeys(resources)),
+        operations=tuple(dict.fromkeys(setting.operations)),
+        namespaces=tuple(dict.fromkeys(setting.namespaces)),
+        mode=setting.mode,
+        when_unheld=setting.when_unheld,
+        missing_lease=setting.missing_lease,
+    )
+
+
+def _writers(texts: Sequence[str], path: str) -> tuple[tuple[str, str], ...]:
+    writers = []
+    for number, text in enumerate(dict.fromkeys(texts)):
+        namespace, _, name = text.partition("/")
+        writers.append((namespace, name))
+        if namespace != writers[0][0]:
+            problem = (
+                "must be of the same namespace as the first writer: pods of two namespaces may have one name, and the "
+                "holder identity does not contain the namespace"
+            )
+            raise PolicyError(problem, f"{path}[{number}]")
+    return tuple(writers)
+
+
+def _holders(texts: list[str], path: str) -> tuple[HolderTemplate, ...]:
+    """Return the templates of one fence; raises PolicyError if two pods could not be distinguished."""
+    templates = tuple(_holder(text, f"{path}[{number}]") for number, text in enumerate(texts))
+    if len(templates) > 1:
+        for number, template in enumerate(templates):
+            if not template.is_separated:
+                problem = (
+                    "next to other templates, the name must be separated by a character that no name has, such as _: "
+                    "otherwise two pods match one holder"
+                )
+                raise PolicyError(problem, f"{path}[{number}]")
+    return templates
+
+
+def _holder(text: str, path: str) -> HolderTemplate:
+    names = _VARIABLE.findall(text)
+    for name in names:
+        if name not in CLAIMS:
+            raise PolicyError(f"{quote(f'${{{name}}}')} is not known{nearest(name, CLAIMS)}", path)
+    if len(names) != 1:
+        problem = (
+            "must have `${pod}` or `${node}` once: the token of a write contains these names, and only they say "
+            "which writer is the holder"
+        )
+        raise PolicyError(problem, path)
+    if not (text.isascii() and text.isprintable()):
+        raise PolicyError("must be printable ASCII", path)
+    before, _, after = text.partition(f"${{{names[0]}}}")
+    template = HolderTemplate(before, names[0], after.removesuffix("*"), open=after.endswith("*"))
+    if any(wildcard in before + template.after for wildcard in "*?"):
+        raise PolicyError("`*` is allowed only at the end, and `?` is not allowed", path)
+    if template.open and (not template.after or _OF_NAMES.fullmatch(template.after[0])):
+        problem = (
+            "`*` also matches longer names: that of op-1 matches op-10; put a character that no name has between "
+            f"them, as in {quote(f'{before}${{{names[0]}}}_*')}"
+        )
+        raise PolicyError(problem, path)
+    return template
+
+
+def _check_existence(found: FencedResource, path: str) -> None:
+    if found.group not in _BUILT_IN:
+        return
+    if found.resource not in _BUILT_IN[found.group].split():
+        group = f"group {found.group}" if found.group else "the core group"
+        same = [name for name in _KNOWN if name.partition(".")[0] == found.resource]
+        hint = f"; did you mean {quote(same[0])}?" if same else nearest(str(found).partition("/")[0], _KNOWN)
+        form = "" if hint else "; write the group of a custom resource after its name, as in widgets.example.com"
+        raise PolicyError(f"{quote(found.resource)} is not a resource of {group}{hint}{form}", path)
+    if found.subresource and found.subresource not in _SUBRESOURCES:
+        hint = nearest(found.subresource, _SUBRESOURCES)
+        raise PolicyError(f"{quote(found.subresource)} is not a subresource of {found.resource}{hint}", path)
+
+
+def _hint(text: str) -> str:
+    swapped = _SUBRESOURCE_BEFORE_GROUP.fullmatch(text)
+    if swapped:
+        return f"; did you mean {quote(f'{swapped[1]}.{swapped[3]}/{swapped[2]}')}?"
+    form = "; write the plural in lower case, its group and the subresource, as in deployments.apps/scale"
+    kind, dot, group = text.partition(".")
+    return nearest(f"{kind.lower().removesuffix('s')}s{dot}{group.lower()}", _KNOWN) or form

@@ -1,0 +1,323 @@
+"""The policy file as types, and what its entries mean; the parser and the JSON Schema are both made from the types."""
+
+import json
+from collections.abc import Mapping
+from datetime import date
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
+from msgspec.structs import asdict, fields
+
+from webhook.api.request import Operation
+from webhook.rules.limits import Limits
+from webhook.rules.registry import OFFLINE_RULES, RULES
+from webhook.rules.rule import Mode
+
+API_VERSION: Final = "lease-webhook/v1"
+PRESETS: Final = ("observe", "standard", "strict")
+OPERATIONS: Final = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
+"""What a policy may name; CONNECT changes nothing and is not evaluated."""
+ANYWHERE: Final = "*"
+"""The glob of an entry that lists no namespaces, or no leases."""
+FOREVER: Final = 1 << 63
+"""An `until` in microseconds that no clock reaches."""
+MODE: Final = "mode"
+
+Setting = tuple[str, str]
+"""(rule id, "mode" or the name of a number)."""
+Value = Mode | int
+
+OFFLINE: Final = tuple(OFFLINE_RULES)
+"""Rules that only reports over stored objects evaluate, never a single write."""
+RULE_IDS: Final = (*RULES, *OFFLINE)
+EXEMPTIBLE: Final = tuple(rule.id for rule in RULES.values() if not rule.parity and not rule.never_exempt)
+"""The rules that an exemption applies to, and may name."""
+
+_CONTROL: Final = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
+"""Characters that would control a terminal on which a policy is shown, without tab and line feed."""
+_CONTROLS: Final = rf"{_CONTROL}\t\n"
+_LABEL: Final = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+_NAMESPACED: Final = rf"^{_LABEL}/[a-z0-9]([-a-z0-9.]{{0,251}}[a-z0-9])?(?!\s)$"
+
+
+def _form(pattern: str, description: str, max_length: int | None = None) -> Meta:
+    return Meta(pattern=pattern, description=description, max_length=max_length)
+
+
+def _count(most: int) -> Meta:
+    return Meta(min_length=1, max_length=most)
+
+
+Some = Meta(min_length=1)
+ModeWord = Literal["deny", "warn", "audit", "off"]
+ExemptibleRule: Any = Literal[EXEMPTIBLE]
+Operations = Annotated[list[Literal["CREATE", "UPDATE", "DELETE"]], Some]
+Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Text = Annotated[
+    str, _form(rf"^(?=[\s\S]*\S)[^{_CONTROL}]*$", "a string that is not blank, without control characters")
+]
+Exact = Annotated[str, _form(rf"^[^*?\s{_CONTROL}]+(?!\s)$", "an exact name; wildcards have no meaning here")]
+User = Annotated[str, _form(rf"^[^*?{_CONTROLS}]+(?!\s)$", "an exact name; wildcards have no meaning here")]
+Glob = Annotated[
+    str, _form(rf"^[^\s{_CONTROL}]+(?!\s)$", "a name, in which `*` matches any characters and `?` one character")
+]
+ServiceAccount = Annotated[
+    str,
+    _form(rf"^[^/:*?\s{_CONTROL}]+/[^/:*?\s{_CONTROL}]+(?!\s)$", "a service account as namespace/name, no wildcards"),
+]
+Writer = Annotated[
+    str,
+    _form(
+        rf"^([^/:*?\s{_CONTROL}]+/[^/:*?\s{_CONTROL}]+|user:[^*?{_CONTROLS}]+)(?!\s)$",
+        'a service account as namespace/name, or a user as "user:NAME", no wildcards',
+    ),
+]
+Holder = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        pattern=rf"^[^{_CONTROLS}]*(?!\s)$",
+        description="a holder identity, in which `*` matches any characters, `?` one character, "
+        "and `${pod}` the name of the writer's pod",
+    ),
+]
+DocsUrl = Annotated[
+    str,
+    _form(
+        r"^https://[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/[A-Za-z0-9._~%@+-]+)*/?(?!\s)$",
+        "an https address of at most 128 characters, without user, query and fragment",
+        max_length=128,
+    ),
+]
+FenceName = Annotated[
+    str,
+    _form(
+        r"^[a-z0-9]([-a-z0-9]{0,55}[a-z0-9])?(?!\s)$",
+        "a name of at most 57 lower case letters, digits and -, which begins and ends with a letter or digit",
+    ),
+]
+LeaseReference = Annotated[str, _form(_NAMESPACED, "a lease as namespace/name, no wildcards")]
+FencedWriter = Annotated[
+    str,
+    _form(_NAMESPACED, "a service account as namespace/name, no wildcards; a user has no pod and cannot be fenced"),
+]
+Namespace = Annotated[str, _form(rf"^{_LABEL}(?!\s)$", "the exact name of a namespace, no wildcards")]
+FenceHolder = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=256,
+        description="a holder identity with `${pod}` or `${node}`, such as `${pod}_*`, of at most 256 characters",
+    ),
+]
+FenceResource = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=400,
+        description="a resource such as configmaps, deployments.apps or deployments.apps/scale, "
+        "of at most 400 characters",
+    ),
+]
+FencedOperation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
+FenceMode = Literal["audit", "warn", "deny"]
+Choice = Literal["allow", "deny"]
+FENCED_OPERATIONS: tuple[FencedOperation, ...] = ("CREATE", "UPDATE", "DELETE")
+DEFAULT_HOLDER = "${pod}_*"
+
+
+class RuleSetting(Struct, frozen=True, forbid_unknown_fields=True):
+    """The settings of one rule; rules with numbers have them beside the mode."""
+
+    mode: ModeWord | UnsetType = UNSET
+
+
+def _rule_setting(rule: str) -> type[Struct]:
+    numbers = {limit.name: limit.default for limit in fields(Limits)}.get(rule.replace("-", "_"))
+    if numbers is None:
+        return RuleSetting
+    return defstruct(
+        "".join(word.capitalize() for word in rule.split("-")),
+        [(number.name, Number | UnsetType, UNSET) for number in fields(numbers)],
+        bases=(RuleSetting,),
+        frozen=True,
+        forbid_unknown_fields=True,
+    )
+
+
+Rules: Any = defstruct(
+    "Rules",
+    [(rule.replace("-", "_"), _rule_setting(rule) | UnsetType, UNSET) for rule in RULE_IDS],
+    frozen=True,
+    forbid_unknown_fields=True,
+    rename="kebab",
+)
+"""One optional key for each rule id."""
+
+
+class Exemption(Struct, frozen=True, forbid_unknown_fields=True):
+    """Writers to whom policy rules do not apply.
+
+    Any of the requesters (users, groups, service accounts; without a list: anyone), on any of the namespaces and any
+    of the leases (without a list: all), through the last second of `until` (UTC). `rules` and `operations` narrow it:
+    other rules and other operations are evaluated as for anyone.
+    """
+
+    owner: Text
+    reason: Text
+    users: list[User] = []
+    groups: list[User] = []
+    service_accounts: list[ServiceAccount] = []
+    namespaces: list[Glob] = []
+    leases: list[Glob] = []
+    rules: Annotated[list[ExemptibleRule], Some] | UnsetType = UNSET
+    operations: Operations | UnsetType = UNSET
+    until: date | UnsetType = UNSET
+
+
+class Override(Struct, frozen=True, forbid_unknown_fields=True):
+    """Settings for some leases and operations (without a list: all); of several, the last one in the file counts."""
+
+    rules: Rules
+    namespaces: list[Glob] = []
+    leases: list[Glob] = []
+    operations: Operations | UnsetType = UNSET
+
+
+class LeaseBinding(Struct, frozen=True, forbid_unknown_fields=True):
+    """The only writers of one lease, and the holder identities they may use; namespace and lease are exact names."""
+
+    namespace: Exact
+    lease: Exact
+    writers: Annotated[list[Writer], Some]
+    holder: Annotated[list[Holder], Some]
+    require_pod: bool = False
+
+
+class FenceSetting(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which writes only the holder of a lease may make; `lease-webhook export fence` renders it for the API server.
+
+    Only the writers are fenced. `namespaces` are those of the objects that are written (without a list: all).
+    """
+
+    name: FenceName
+    lease: LeaseReference
+    writers: Annotated[list[FencedWriter], _count(32)]
+    resources: Annotated[list[FenceResource], _count(128)]
+    holder: Annotated[list[FenceHolder], _count(8)] = field(default_factory=lambda: [DEFAULT_HOLDER])
+    operations: Annotated[list[FencedOperation], _count(4)] = field(default_factory=lambda: [*FENCED_OPERATIONS])
+    namespaces: Annotated[list[Namespace], Meta(max_length=128)] = []
+    mode: FenceMode = "deny"
+    when_unheld: Choice = "allow"
+    missing_lease: Choice = "deny"
+
+
+class PolicyDocument(Struct, frozen=True, forbid_unknown_fields=True):
+    """A policy file."""
+
+    api_version: Literal["lease-webhook/v1"] = field(name="apiVersion")
+    preset: Literal["observe", "standard", "strict"] = "standard"
+    mode: ModeWord = "deny"
+    without_stamps: Literal["weaken", "enforce"] = "weaken"
+    docs_url: DocsUrl | UnsetType = UNSET
+    rules: Rules = Rules()
+    exempt: list[Exemption] = []
+    overrides: list[Override] = []
+    bindings: list[LeaseBinding] = []
+    fences: list[FenceSetting] | UnsetType = UNSET
+
+
+_RULE_OF_FIELD: Final = {rule.name: rule.encode_name for rule in fields(Rules)}
+
+
+def mode_of(word: str) -> Mode:
+    """Return the mode that a policy file writes in lower case."""
+    return Mode[word.upper()]
+
+
+def settings_of(rules: Rules) -> dict[Setting, Value]:
+    """Return the settings of a `rules` mapping."""
+    return {
+        (rule, name): mode_of(value) if name == MODE else value
+        for field, rule in _RULE_OF_FIELD.items()
+        if (setting := getattr(rules, field)) is not UNSET
+        for name, value in asdict(setting).items()
+        if value is not UNSET
+    }
+
+
+def until_of(exemption: Exemption) -> int:
+    """Return the first microsecond since 1970 at which an exemption is over."""
+    if isinstance(exemption.until, UnsetType):
+        return FOREVER
+    return (exemption.until - date(1970, 1, 1)).days * 86_400_000_000 + 86_400_000_000
+
+
+def operations_of(entry: Exemption | Override) -> tuple[Operation, ...]:
+    """Return the operations to which an exemption or an override applies."""
+    return tuple(map(Operation, entry.operations)) if entry.operations else OPERATIONS
+
+
+def rules_of(exemption: Exemption) -> list[str]:
+    """Return the rules that an exemption names; empty if it applies to all."""
+    return exemption.rules or []
+
+
+def users_of(exemption: Exemption) -> list[str]:
+    """Return the user names of an exemption; a service account is the user that its token authenticates as."""
+    accounts = (account.replace("/", ":") for account in exemption.service_accounts)
+    return [*exemption.users, *(f"system:serviceaccount:{account}" for account in accounts)]
+
+
+_DESCRIPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
+    "PolicyDocument": {
+        "preset": "What `rules` and `overrides` start from.",
+        "mode": "The cap for everything, field rules included; `off` is the kill switch: every write is allowed.",
+        "without_stamps": "For a lease without API server stamps: whether a denial that relies on a client's clock "
+        "becomes a warning, or is enforced.",
+        "docs_url": "An address that documents the rules: denials end with it, a slash and the rule's id.",
+        "rules": "Modes and numbers for all leases.",
+        "exempt": "Exemptions from the policy rules; the field rules always apply.",
+        "overrides": "Modes and numbers for some leases; of several, the last one counts.",
+        "bindings": "The only writers of a lease, and the holder identities they may use.",
+        "fences": "Which writes only the holder of a lease may make; enforced by the API server once they are applied.",
+    },
+    "Exemption": {
+        "rules": "The rules that do not apply; without this list, none of the policy rules does.",
+        "operations": "The operations to which the entry applies; without this list, all. A patch or an apply is "
+        "UPDATE, or CREATE if it creates the object.",
+    },
+}
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a policy file, for editors and pipelines.
+
+    It is weaker than the parser only in what JSON Schema cannot express: that a warn tier is not above its deny tier,
+    that no lease is bound twice, that a file is not too large, and which resources and holders a fence may name.
+    """
+    made = msgspec.json.schema(PolicyDocument)
+    definitions = made["$defs"]
+    for definition in definitions.values():
+        if "description" in definition:
+            definition["description"] = " ".join(definition["description"].split())
+        del definition["title"]
+    operations = _DESCRIPTIONS["Exemption"]["operations"]
+    for entry, descriptions in (*_DESCRIPTIONS.items(), ("Override", {"operations": operations})):
+        for key, description in descriptions.items():
+            definitions[entry]["properties"][key]["description"] = description
+    for rule, setting in definitions["Rules"]["properties"].items():
+        if rule in RULES:
+            setting["description"] = RULES[rule].summary
+    definitions["Exemption"]["anyOf"] = [
+        {"required": [name], "properties": {name: {"minItems": 1}}}
+        for name in ("users", "groups", "service_accounts", "namespaces", "leases")
+    ]
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": draft, "title": "Policy of lease-webhook", **made}
+
+
+def json_schema_text() -> str:
+    """Return the text of `webhook/policy/policy.schema.json`."""
+    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"

@@ -1,1 +1,0 @@
-"""What is recorded about verdicts: metrics, log lines, captures."""

@@ -1,0 +1,288 @@
+"""Records of single verdicts: log lines, and reviews in a directory for `replay`."""
+
+import datetime as dt
+import fcntl
+import itertools
+import logging
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Annotated, Any, Final
+
+import msgspec
+
+from webhook.api.request import AdmissionRequest
+from webhook.rules.rule import Mode
+from webhook.server.logs import LOG, LogThrottle, log_verdict
+from webhook.server.reviewer import ReviewRecord, ReviewResponse
+from webhook.verdict import Result, Verdict
+
+SECONDS_BETWEEN_LINES: Final = 60.0
+"""Between two lines about findings of mode audit with the same rule, lease and user; and about failing captures."""
+MAX_KEYS: Final = 1000
+"""Combinations of rule, lease and user that are remembered; clients choose names, so this bounds the lines as well."""
+
+INDEX: Final = "index.jsonl"
+MAX_REVIEWS: Final = 1000
+MAX_BYTES: Final = 256 * 1024 * 1024
+_LOCK: Final = ".lock"
+_STEP: Final = 0.05
+"""Share of the ring that a worker writes between two looks at its size; with many workers it is larger by as much."""
+_MAX_WAITING: Final = 200
+_MAX_BYTES_WAITING: Final = 32 * 1024 * 1024
+_FLUSH_TIMEOUT_SECONDS: Final = 2.0
+_SECRET: Final = frozenset({b"authorization", b"cookie", b"proxy-authorization"})
+_encode = msgspec.json.Encoder().encode
+
+
+def _described(request: AdmissionRequest, verdict: Verdict) -> dict[str, object]:
+    """Return the fields of every line about a verdict: who wrote what."""
+    return {
+        "uid": request.uid,
+        "operation": request.operation,
+        "event": verdict.event,
+        "resource": request.resource,
+        "namespace": request.namespace,
+        "name": request.name,
+        "user": request.user.username if request.user else "",
+        "code": verdict.code,
+    }
+
+
+class ReviewLog:
+    """One line for each verdict that may need an explanation: a denial, or a write allowed with warnings.
+
+    Plain allowed writes (most are renewals) are not logged; metrics count them.
+    """
+
+    def __init__(self) -> None:
+        self._refused = LogThrottle(1)
+
+    def record(self, review: ReviewRecord) -> None:
+        """Log a denial or warnings."""
+        request, verdict = review.response.request, review.response.verdict
+        if review.response.refused_user:
+            self._log_refused(review.response, len(review.body))
+        if request is None or verdict is None or (verdict.allowed and not verdict.warnings):
+            return
+        fields = _described(request, verdict)
+        fields["rules"] = ",".join([f"{one.rule}={one.mode.word}" for one in verdict.findings if one.mode >= Mode.WARN])
+        fields["reason"] = verdict.message or "; ".join(verdict.warnings)
+        fields["milliseconds"] = round(review.seconds * 1000, 3)
+        level, message = (logging.INFO, "warned") if verdict.allowed else (logging.WARNING, "denied")
+        log_verdict(level, message, fields)
+
+    def _log_refused(self, response: ReviewResponse, size: int) -> None:
+        """Log a body that no API server sends, at most once a second: any client could fill the log otherwise."""
+        if self._refused.admit(time.monotonic()) is None:
+            return
+        reason = response.body.decode().strip()
+        fields = {"user": response.refused_user, "code": response.status, "reason": reason, "bytes": size}
+        LOG.warning("refused a body that no API server sends", extra={"fields": fields})
+
+
+class AuditLog:
+    """Throttled log lines for audit-mode findings, which the writer does not see; they may come with every write.
+
+    One line for each rule, lease and user in a minute. Each worker limits its own lines. The metrics and the API
+    server's audit log have every finding. `clock` is in monotonic seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, max_keys: int = MAX_KEYS) -> None:
+        self._clock = clock
+        self._lines = LogThrottle(SECONDS_BETWEEN_LINES, max_keys)
+        self._complaints = LogThrottle(SECONDS_BETWEEN_LINES)
+        self._one_at_a_time = threading.Lock()
+
+    def record(self, review: ReviewRecord) -> None:
+        """Log the findings of mode audit that have not been logged within the last minute."""
+        request, verdict = review.response.request, review.response.verdict
+        if request is None or verdict is None or not verdict.findings:
+            return
+        first: dict[str, Result] = {}
+        for finding in verdict.findings:
+            if finding.mode is Mode.AUDIT:
+                first.setdefault(finding.rule, finding)
+        for rule, finding in first.items():
+            fields = _described(request, verdict)
+            silent = self._admit((rule, request.resource, request.namespace, request.name, str(fields["user"])))
+            if silent is not None:
+                fields["rules"] = f"{rule}={finding.mode.word}"
+                fields["reason"] = str(finding.error)
+                fields["more_since_last_line"] = silent
+                log_verdict(logging.INFO, "audited", fields)
+
+    def _admit(self, key: tuple[str, ...]) -> int | None:
+        with self._one_at_a_time:
+            now = self._clock()
+            # The hash alone is remembered: a name may be as long as a client likes.
+            silent = self._lines.admit(now, hash(key))
+            if self._lines.lost and self._complaints.admit(now) is not None:
+                LOG.warning("findings of mode audit are not logged", extra={"fields": {"lost": self._lines.lost}})
+                self._lines.lost = 0
+            return silent
+
+
+_Captured = tuple[dt.datetime, ReviewRecord]
+
+
+class Capture:
+    """One worker's share of a ring of the latest reviews on disk, byte for byte; call `start` after the fork.
+
+    A body file for each review, and `index.jsonl` with one line for each file, in the shape that `replay` and the
+    project's own fixtures have. A thread writes; `dropped` counts what it cannot keep up with. All workers share one
+    directory, behind a lock file.
+    """
+
+    def __init__(self, directory: Path, max_reviews: int = MAX_REVIEWS, max_bytes: int = MAX_BYTES) -> None:
+        self.dropped = 0
+        self._directory = directory
+        self._max_reviews = max_reviews
+        self._max_bytes = max_bytes
+        self._waiting: queue.Queue[_Captured | None] = queue.Queue(_MAX_WAITING)
+        self._bytes_waiting = 0
+        self._bytes_lock = threading.Lock()
+        self._reviews_since_look = max_reviews
+        self._bytes_since_look = 0
+        self._numbers = itertools.count(1)
+        self._throttle = LogThrottle(SECONDS_BETWEEN_LINES)
+        self._thread = threading.Thread(target=self._write_all, name="capture", daemon=True)
+
+    def start(self) -> None:
+        """Begin to write; raises OSError if the directory cannot be made."""
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Write what waits, for a moment."""
+        try:
+            self._waiting.put(None, timeout=_FLUSH_TIMEOUT_SECONDS)
+        except queue.Full:
+            return
+        self._thread.join(_FLUSH_TIMEOUT_SECONDS)
+
+    def record(self, review: ReviewRecord) -> None:
+        """Take one review that got a verdict; never waits."""
+        if review.response.request is None:
+            return
+        if self._bytes_waiting + len(review.body) > _MAX_BYTES_WAITING:
+            self.dropped += 1
+            return
+        try:
+            self._waiting.put_nowait((dt.datetime.now(dt.UTC), review))
+        except queue.Full:
+            self.dropped += 1
+        else:
+            self._count_waiting(len(review.body))
+
+    def _count_waiting(self, change: int) -> None:
+        with self._bytes_lock:
+            self._bytes_waiting += change
+
+    def _write_all(self) -> None:
+        while (captured := self._waiting.get()) is not None:
+            self._count_waiting(-len(captured[1].body))
+            try:
+                with _private(self._directory / _LOCK, "ab") as lock:
+                    fcntl.flock(lock, fcntl.LOCK_EX)
+                    self._write(*captured)
+            except Exception as error:  # noqa: BLE001 - whatever is in the directory, the next review is kept
+                self.dropped += 1
+                if self._throttle.admit(time.monotonic()) is not None:
+                    LOG.error("a review could not be captured", extra={"fields": {"problem": str(error)}})
+
+    def _write(self, received: dt.datetime, review: ReviewRecord) -> None:
+        entry = _entry(received, review, f"{os.getpid()}-{next(self._numbers)}")
+        path = self._directory / entry["file"]
+        try:
+            with _private(path, "xb") as file:
+                file.write(review.body)
+            with _private(self._directory / INDEX, "a+b") as index:
+                index.write(_end_of_line(index) + _encode(entry) + b"\n")
+        except BaseException:
+            # A file that the index does not name would never be removed.
+            path.unlink(missing_ok=True)
+            raise
+        self._reviews_since_look += 1
+        self._bytes_since_look += len(review.body)
+        if self._reviews_since_look > self._max_reviews * _STEP or self._bytes_since_look > self._max_bytes * _STEP:
+            self._reviews_since_look = self._bytes_since_look = 0
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        """Drop the oldest reviews of a full ring, and a tenth of it more; lines that are not ours go as well."""
+        lines = (self._directory / INDEX).read_bytes().splitlines()
+        kept = [(line, entry) for line in lines if (entry := _decoded(line)) is not None]
+        total = sum(entry.bytes for _, entry in kept)
+        if len(lines) <= self._max_reviews and total <= self._max_bytes:
+            return
+        gone = 0
+        while len(kept) - gone > self._max_reviews * 0.9 or total > self._max_bytes * 0.9:
+            total -= kept[gone][1].bytes
+            gone += 1
+        fresh = self._directory / f".{INDEX}"
+        with _private(fresh, "wb") as file:
+            file.writelines(line + b"\n" for line, _ in kept[gone:])
+        for _, entry in kept[:gone]:
+            with suppress(OSError):
+                (self._directory / entry.file).unlink()
+        fresh.replace(self._directory / INDEX)
+
+
+class _IndexLine(msgspec.Struct, frozen=True):
+    """The part of a line that the ring needs: the name of a file in this directory, and its size."""
+
+    file: Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Za-z][0-9A-Za-z._-]{0,200}\.json$")]
+    bytes: Annotated[int, msgspec.Meta(ge=0, le=2**40)]
+
+
+def _decoded(line: bytes) -> _IndexLine | None:
+    """Return a line of the index; None for half a line, or one that names something else than a captured review."""
+    try:
+        return msgspec.json.decode(line, type=_IndexLine)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _end_of_line(index: IO[bytes]) -> bytes:
+    """Return a line break if the last line has none: a full disk or a crash cut it."""
+    if index.tell() == 0:
+        return b""
+    index.seek(-1, os.SEEK_END)
+    return b"" if index.read(1) == b"\n" else b"\n"
+
+
+def _private(path: Path, mode: str) -> IO[bytes]:
+    """Open a file that others cannot read, as reviews hold names, labels and users; never what a link points to."""
+    return open(path, mode, opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, mode=0o600))
+
+
+def _entry(received: dt.datetime, review: ReviewRecord, unique: str) -> dict[str, Any]:
+    """Return one line of the index; names and text are data, the file's name is made of ours only."""
+    request, verdict = review.response.request, review.response.verdict
+    assert request is not None
+    assert verdict is not None
+    event = verdict.event or "unknown"
+    return {
+        "file": f"{received:%Y%m%dT%H%M%S.%f}-{unique}-{request.operation.lower()}-{event}.json",
+        "event": event,
+        "resource": request.resource,
+        "api_version": f"{request.group}/{request.version}",
+        "operation": request.operation,
+        "namespace": request.namespace,
+        "name": request.name,
+        "dry_run": bool(request.options.dry_run),
+        "user": request.user.username if request.user else "",
+        "received": f"{received:%Y-%m-%dT%H:%M:%S.%f}Z",
+        "headers": {
+            name.decode("latin-1").title(): value.decode("latin-1")
+            for name, value in review.headers.items()
+            if name not in _SECRET
+        },
+        "bytes": len(review.body),
+        "verdict": "allowed" if verdict.allowed else "denied",
+    }

@@ -1,0 +1,436 @@
+"""Builds a timeline from observations, one after another, in memory that does not grow with their number."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from webhook.api.objects import LeaseCandidate, LeaseCandidateSpec
+from webhook.api.times import SECOND, normalized, readable, stamp_of
+from webhook.explanation.causes import cause_of_loss, sentence_of
+from webhook.explanation.findings import late_renewals
+from webhook.explanation.text import handover, remover
+from webhook.explanation.words import count, length, name, writer
+from webhook.history.events import EventKind, Handover, LeaseEvent, Tenure, changed_fields
+from webhook.history.follow import Bounds, Follower, Key, LeaseHistory
+from webhook.history.timing import deadline_of
+from webhook.inputs.items import Act, Fenced, InputKind, Item, LogEnd, Observation, Writer
+from webhook.rules.expiry import BOUND
+from webhook.timeline.downsampling import MarkRecord, SpanRecord, TickRecord, lane_within, what_was_merged
+from webhook.timeline.model import Lane, Mark, MarkKind, Timeline
+from webhook.timeline.texts import by, marks_of_answer, sentence, shown, writer_name, writers_of
+
+MAX_LANES: Final = 20_000
+"""Leases, and as many candidates; what is seen of others is counted."""
+MAX_TICKS: Final = 4_000_000
+"""Renewals that are kept one by one, of all lanes together; but of each lane at least MIN_TICKS."""
+MIN_TICKS: Final = 64
+MAX_FENCES: Final = 10_000
+SETTLED_AFTER: Final = 10 * SECOND
+"""By then other leases that were renewed on time have been: what they did says what the cause of a silence was."""
+KIND_OF_HANDOVER: Final = {
+    Handover.CREATED: MarkKind.CREATED,
+    Handover.CLAIMED: MarkKind.CLAIM,
+    Handover.RELEASED: MarkKind.TAKEOVER_BY_RELEASE,
+    Handover.EXPIRED: MarkKind.TAKEOVER_BY_EXPIRY,
+    Handover.PREFERRED: MarkKind.TAKEOVER_BY_EXPIRY,
+    Handover.STOLEN: MarkKind.STEAL,
+    Handover.DELETED: MarkKind.CREATED,
+    Handover.UNKNOWN: MarkKind.TAKEOVER,
+}
+"""Without Handover.SEEN: a lease that is held when the input begins is no event."""
+
+
+class TimelineBuilder(Struct):
+    """`clock` is when the input was read, in microseconds since 1970: what is dated later is wrong or forged.
+
+    `changed` are the leases of which something was seen since it was emptied, themselves or their candidates.
+    """
+
+    clock: int
+    max_ticks: int = MAX_TICKS
+    max_lanes: int = MAX_LANES
+    changed: set[Key] = field(default_factory=set)
+    _follower: Follower = field(default_factory=Follower)
+    _leases: dict[Key, "_LeaseLane"] = field(default_factory=dict)
+    _candidates: dict[Key, "_CandidateLane"] = field(default_factory=dict)
+    _beneath: dict[Key, dict[Key, None]] = field(default_factory=dict)
+    _fenced: dict[Key, MarkRecord] = field(default_factory=dict)
+    _lease_of_fence: dict[str, Key] = field(default_factory=dict)
+    _unplaced: dict[str, int] = field(default_factory=dict)
+    """By fence, writes for which the log does not show the lease of the fence."""
+    _left_out: int = 0
+
+    @property
+    def bounds(self) -> Bounds:
+        """From when to when the input shows what happened."""
+        return self._follower.bounds
+
+    @property
+    def is_empty(self) -> bool:
+        """True if no lease and no candidate was seen."""
+        return not self._leases and not self._candidates
+
+    @property
+    def has_managed_fields(self) -> bool:
+        """True if any object showed managedFields, or none was shown at all."""
+        follower = self._follower
+        return follower.has_managed_fields or not any(one.lease for one in follower.leases.values())
+
+    def observe(self, seen: Item) -> None:
+        """Take in one observation, and pass over what is none; those of one lease come in order."""
+        self._follower.bounds.latest = self.clock
+        if isinstance(seen, LogEnd):
+            self._follower.feed(seen)
+        elif isinstance(seen, Fenced):
+            self._observe_fenced(seen)
+        elif not isinstance(seen, Observation) or seen.act is Act.COLLECTION:
+            return  # it says nothing of a single object
+        elif seen.kind == "Lease":
+            self._observe_lease((seen.namespace, seen.name), seen)
+        else:
+            self._observe_candidate((seen.namespace, seen.name), seen)
+
+    def keys(self) -> list[Key]:
+        """Return the leases that have a lane, in their order."""
+        return sorted({*self._leases, *self._fenced, *self._beneath})
+
+    def explain(self, key: Key, until: int) -> bool:
+        """Find out why leaders of a lease were lost or late; True if that is settled, or there is nothing to find."""
+        lane = self._leases.get(key)
+        return lane is None or lane.explain(self._follower, until)
+
+    def lane(self, key: Key, ends: int) -> Lane:
+        """Return the lane of one lease as it stands at `ends`, with the causes that were found out."""
+        one = self._leases.get(key) or _LeaseLane(LeaseHistory(*key))
+        fenced = self._fenced.get(key)
+        marks = one.explained_marks()
+        if fenced:
+            marks = tuple(sorted([*marks, *fenced.marks], key=lambda mark: mark.at))
+        below = ((own, self._candidates[own]) for own in sorted(self._beneath.get(key, ())))
+        return Lane(
+            "Lease",
+            shown(key[0]),
+            shown(key[1]),
+            one.duration_held,
+            one.spans.spans(one.overdue_at, ends, is_gone=one.history.is_deleted),
+            one.ticks.ticks,
+            marks,
+            tuple(candidate.lane(own) for own, candidate in below),
+            one.history.is_moment,
+        )
+
+    def timeline(
+        self,
+        ends: int,
+        sources: tuple[str, ...] = (),
+        read_at: int | None = None,
+        *,
+        keys: Iterable[Key] | None = None,
+    ) -> Timeline:
+        """Return everything from the first event up to `ends`, in microseconds since 1970.
+
+        With `keys` only some leases, and no cause that was not found out before.
+        """
+        begins = self.bounds.begins(ends)
+        chosen = self.keys() if keys is None else keys
+        if keys is None:
+            for key in chosen:
+                self.explain(key, ends)
+        lanes = tuple(lane_within(self.lane(key, ends), begins, ends) for key in chosen)
+        thinned = (*self._not_shown(), *what_was_merged(lanes))
+        return Timeline(begins, ends, lanes, thinned, sources, read_at)
+
+    def overdue_between(self, begins: int, ends: int) -> list[Key]:
+        """Return the leases whose holder's time ends after `begins`, and not after `ends`."""
+        times = ((key, one.overdue_at) for key, one in self._leases.items())
+        return [key for key, at in times if at is not None and begins < at <= ends]
+
+    def _observe_lease(self, key: Key, seen: Observation) -> None:
+        lane = self._leases.get(key)
+        if lane is None:
+            if seen.act is Act.READ:
+                return  # anyone may ask for any name, and be refused
+            if len(self._leases) >= self.max_lanes:
+                self._left_out += 1
+                return
+            lane = self._leases[key] = _LeaseLane(self._follower.leases.setdefault(key, LeaseHistory(*key)))
+        lane.observe(seen, self._follower.feed(seen), self.clock, self._kept())
+        self.changed.add(key)
+
+    def _observe_candidate(self, key: Key, seen: Observation) -> None:
+        lane = self._candidates.get(key)
+        if lane is None:
+            if len(self._candidates) >= self.max_lanes:
+                self._left_out += 1
+                return
+            lane = self._candidates[key] = _CandidateLane()
+        before = (key[0], lane.lease)
+        lane.observe(seen, self.bounds, self._kept())
+        self.bounds.seen(seen, lane.at if seen.at is None else min(seen.at, self.clock))
+        after = (key[0], lane.lease)
+        if before != after:
+            self._leave(before, key)
+        self._beneath.setdefault(after, {})[key] = None
+        self.changed.add(after)
+
+    def _leave(self, lease: Key, candidate: Key) -> None:
+        """A candidate offers itself for another lease; nothing is kept of one without candidates."""
+        below = self._beneath.get(lease, {})
+        below.pop(candidate, None)
+        if not below:
+            self._beneath.pop(lease, None)
+
+    def _observe_fenced(self, seen: Fenced) -> None:
+        """Mark a write that a fence refused or noted, if a message of that fence has named its lease so far."""
+        key = (seen.namespace, seen.name) if seen.name else self._lease_of_fence.get(seen.fence)
+        if key is None:
+            if seen.fence in self._unplaced or len(self._unplaced) < MAX_FENCES:
+                self._unplaced[seen.fence] = self._unplaced.get(seen.fence, 0) + 1
+            return
+        if len(self._lease_of_fence) < MAX_FENCES:
+            self._lease_of_fence[seen.fence] = key
+        lane = self._leases.get(key)
+        if key in self._fenced or len(self._fenced) < MAX_FENCES:
+            what = "refused" if seen.is_refused else "noted, and did not refuse,"
+            text = sentence(f"fence {seen.fence} {what} {seen.target}{by(seen.writer)}: {seen.message}")
+            holder = lane.holder if lane else ""
+            mark = Mark(MarkKind.FENCED, seen.at, text, holder, writer_name(seen.writer))
+            self._fenced.setdefault(key, MarkRecord()).add(mark)
+        self.changed.add(key)
+        self.bounds.event(min(seen.at, self.clock))
+
+    def _kept(self) -> int:
+        """Return how many renewals of a lane are kept one by one."""
+        return max(MIN_TICKS, self.max_ticks // max(1, len(self._leases) + len(self._candidates)))
+
+    def _not_shown(self) -> Iterator[str]:
+        if self._left_out:
+            seen = count(self._left_out, "observation")
+            yield f"{seen} of leases and candidates beyond the first {self.max_lanes} of each are left out"
+        for fence, number in sorted(self._unplaced.items()):
+            writes = count(number, "write")
+            yield f"{writes} that fence {shown(fence)} refused are left out: the log does not name its lease"
+
+
+class _LeaseLane(Struct):
+    """What its history does not keep of one lease; `duration_held` is that of the last state with a holder.
+
+    `lost` and `late` are the causes that are known of takeovers and late renewals, by their moments.
+    """
+
+    history: LeaseHistory
+    spans: SpanRecord = field(default_factory=SpanRecord)
+    ticks: TickRecord = field(default_factory=TickRecord)
+    marks: MarkRecord = field(default_factory=MarkRecord)
+    duration_held: int | None = None
+    lost: dict[int, str] = field(default_factory=dict)
+    late: dict[int, str] = field(default_factory=dict)
+    _explained: tuple[int, int] | None = None
+    """What changes with every takeover and every late renewal, when their causes were settled."""
+
+    @property
+    def holder(self) -> str:
+        """The holder, as it is displayed."""
+        return shown(self.history.holder.holder) if self.history.holder else ""
+
+    @property
+    def _duration(self) -> int | None:
+        return self.history.lease.spec.lease_duration_seconds if self.history.lease else None
+
+    @property
+    def overdue_at(self) -> int | None:
+        """When the present holder's lease expires, or expired; None if that cannot be known."""
+        tenure, duration = self.history.tenure, self._duration
+        if tenure is None or self.history.kind is InputKind.REVIEW or not duration or duration < 0:
+            return None
+        return None if tenure.last_renewal is None else tenure.last_renewal + duration * SECOND
+
+    def explain(self, follower: Follower, until: int) -> bool:
+        """Find out why leaders were lost or late; True if that is settled.
+
+        It takes a look at every other lease, so it is not sought again once it is settled.
+        """
+        history, silences = self.history, self.history.renewals.silences
+        signature = (sum(history.handovers.values()), silences[-1].end if silences else 0)
+        if self._explained == signature:
+            return True
+        self.lost = {
+            after.since: sentence_of(cause_of_loss(follower, history, before, after), name(before.holder))
+            for before, after in pairwise(history.tenures)
+            if after.began is Handover.EXPIRED
+        }
+        self.late = {one.silence.end: one.sentence for one in late_renewals(follower, history)}
+        latest = max([signature[1], *(tenure.since for tenure in history.tenures)])
+        is_settled = until - latest >= SETTLED_AFTER
+        self._explained = signature if is_settled else None
+        return is_settled or not (self.lost or self.late)
+
+    def explained_marks(self) -> tuple[Mark, ...]:
+        """Return the marks, with the cause of each lost leader and each late renewal that is known."""
+        return tuple(map(self._with_cause, self.marks.marks))
+
+    def _with_cause(self, mark: Mark) -> Mark:
+        if mark.count > 1:
+            return mark
+        if mark.kind is MarkKind.TAKEOVER_BY_EXPIRY and mark.at in self.lost:
+            return replace(mark, text=sentence(f"{mark.text}. {self.lost[mark.at]}"))
+        if mark.kind is MarkKind.LATE and mark.at in self.late:
+            return replace(mark, text=sentence(self.late[mark.at]))
+        return mark
+
+    def observe(self, seen: Observation, events: Sequence[LeaseEvent], latest: int, max_ticks: int) -> None:
+        """Add an observation that the history has taken in, with what happened."""
+        if seen.act is Act.READ:
+            return
+        for mark in marks_of_answer(seen, self.history.moment, self.holder):
+            self.marks.add(mark)
+        for event in events:
+            self._add(event, latest, max_ticks)
+        if self.history.lease is not None and seen.is_stored and not seen.problem and seen.act is not Act.DELETED:
+            if self.holder or self.duration_held is None:
+                self.duration_held = self._duration
+            if self.spans.is_empty:
+                self.spans.vacate(self.history.moment)
+
+    def _add(self, event: LeaseEvent, latest: int, max_ticks: int) -> None:
+        tenure, at = event.tenure, min(event.at, latest)
+        match event.kind:
+            case EventKind.ACQUIRED if tenure:
+                self._acquired(tenure, at)
+            case EventKind.RENEWED:
+                self.spans.renewed(at)
+                self.ticks.add(at, max_ticks)
+                if event.silence and (self._duration or 0) > 1 and event.silence >= deadline_of(self._duration):
+                    text = f"{self.holder} did not renew for {length(event.silence)}, and kept the lease"
+                    self._mark(MarkKind.LATE, at, text)
+            case EventKind.EXPIRED:
+                self.spans.overdue(at)
+            case EventKind.RELEASED | EventKind.DELETED:
+                # Who was removed by another one most likely goes on as the leader.
+                if event.kind is EventKind.DELETED or not (tenure and tenure.is_own_release is False):
+                    self.spans.vacate(at)
+                kind = MarkKind.RELEASE if event.kind is EventKind.RELEASED else MarkKind.DELETED
+                self._mark(kind, at, _end(event), event.writer, "")
+            case _:
+                self._noted(event, at)
+
+    def _noted(self, event: LeaseEvent, at: int) -> None:
+        """Mark what changes neither the holder nor how long it holds."""
+        who = event.writer
+        match event.kind:
+            case EventKind.CREATED:
+                self._mark(MarkKind.CREATED, at, event.text or f"it was created without a holder{by(who)}", who, "")
+            case EventKind.EDITED if self.holder:
+                self._mark(MarkKind.EDIT, at, f"{event.text}{by(who)}", who)
+            case EventKind.FORGED:
+                self._mark(MarkKind.FORGED_STAMPS, at, f"this write{by(who)} {event.text}", who)
+            case EventKind.SHARED if event.tenure:
+                several = writers_of(event.tenure)
+                text = sentence(f"{several} renew in turns under one identity: each believes that it leads")
+                self.marks.add(Mark(MarkKind.IDENTITY_SHARED, at, text, self.holder, several))
+
+    def _mark(self, kind: MarkKind, at: int, text: str, who: Writer | None = None, holder: str | None = None) -> None:
+        shown_holder = self.holder if holder is None else holder
+        self.marks.add(Mark(kind, at, sentence(text), shown_holder, writer_name(who)))
+
+    def _acquired(self, tenure: Tenure, since: int) -> None:
+        if tenure.began is Handover.SEEN and tenure.last_renewal is not None:
+            since = min(since, tenure.last_renewal)
+        status = self.history.status(since)
+        self.spans.hold(since, tenure, status.manager if status else "")
+        kind = KIND_OF_HANDOVER.get(tenure.began)
+        if kind is not None:
+            tenures = self.history.tenures
+            text = handover(tenure, tenures[-2] if len(tenures) > 1 else None)
+            self.marks.add(Mark(kind, since, sentence(text), shown(tenure.holder), writers_of(tenure)))
+
+
+def _end(event: LeaseEvent) -> str:
+    """Say how the time of a holder ended."""
+    tenure, who = event.tenure, event.writer
+    if event.kind is EventKind.DELETED:
+        held = f" while {name(tenure.holder)} held it" if tenure else ""
+        when = "" if event.is_dated else "; the watch does not say when, at this time or later"
+        return f"it was deleted{by(who)}{held}{when}"
+    holder = name(tenure.holder) if tenure else ""
+    if tenure and tenure.is_own_release is False:
+        return f"{holder} was removed as the holder by {remover(tenure)}"
+    return f"{holder} released it" + (f" ({writer(who)})" if who and who.user else "")
+
+
+class _CandidateLane(Struct):
+    """What happened to one LeaseCandidate; `lease` is the name of the lease that it is a candidate for."""
+
+    lease: str = ""
+    at: int | None = None
+    _spans: SpanRecord = field(default_factory=SpanRecord)
+    _ticks: TickRecord = field(default_factory=TickRecord)
+    _marks: MarkRecord = field(default_factory=MarkRecord)
+    _is_deleted: bool = False
+    _spec: LeaseCandidateSpec | None = None
+
+    def lane(self, key: Key) -> Lane:
+        """Return the lane."""
+        return Lane(
+            "LeaseCandidate",
+            shown(key[0]),
+            shown(key[1]),
+            spans=self._spans.spans(None, 0, is_gone=self._is_deleted),
+            ticks=self._ticks.ticks,
+            marks=self._marks.marks,
+        )
+
+    def observe(self, seen: Observation, bounds: Bounds, max_ticks: int) -> None:
+        """Take in one observation."""
+        if seen.act is Act.READ:
+            return
+        at = self._moment(seen, bounds)
+        for mark in marks_of_answer(seen, at, ""):
+            self._marks.add(mark)
+        if not seen.is_stored or seen.problem:
+            return
+        if isinstance(seen.old, LeaseCandidate):
+            self._spec = seen.old.spec
+        if seen.act is Act.DELETED:
+            self._is_deleted, self._spec = True, None
+            self._spans.end(at)
+            self._mark(MarkKind.DELETED, at, "the candidate was deleted", seen.writer)
+        elif isinstance(seen.object, LeaseCandidate):
+            self._stored(seen, seen.object, at, max_ticks)
+        self.at = at if self.at is None else max(self.at, at)
+
+    def _moment(self, seen: Observation, bounds: Bounds) -> int:
+        at = seen.at
+        if at is None:
+            at = bounds.until if seen.act is Act.DELETED else seen.latest_stamp
+        if at is None and isinstance(seen.object, LeaseCandidate):
+            at = readable(normalized(seen.object.spec.renew_time))
+        if at is None or at > bounds.latest:
+            at = self.at
+        return min(at or 0, bounds.latest)
+
+    def _stored(self, seen: Observation, one: LeaseCandidate, at: int, max_ticks: int) -> None:
+        old, new = self._spec, one.spec
+        self._spec, self._is_deleted = new, False
+        self.lease = new.lease_name or self.lease
+        if self._spans.begins is None:
+            created = stamp_of(one.metadata.creation_timestamp)
+            is_dated = seen.act is Act.CREATED or created is None or created > at + BOUND
+            since = at if is_dated else min(created or at, at)
+            self._spans.offer(since)
+            if seen.act is not Act.UPDATED:
+                self._mark(MarkKind.CREATED, since, "the candidate was created", seen.writer)
+        if old is None:
+            return
+        if normalized(old.renew_time) != normalized(new.renew_time):
+            self._ticks.add(at, max_ticks)
+        if new.ping_time and normalized(old.ping_time) != normalized(new.ping_time):
+            self._mark(MarkKind.PINGED, at, "the election asks the candidate whether it still runs", seen.writer)
+        if changes := changed_fields(old, new):
+            self._mark(MarkKind.EDIT, at, changes, seen.writer)
+
+    def _mark(self, kind: MarkKind, at: int, text: str, who: Writer | None) -> None:
+        self._marks.add(Mark(kind, at, sentence(f"{text}{by(who)}"), "", writer_name(who)))

@@ -1,1 +1,0 @@
-"""The decision about one review: its model, its words, and its bytes."""
