@@ -1,4 +1,4 @@
-"""Property tests look for wrong answers; how long one takes on a busy machine is no answer.
+"""Property tests look for wrong answers; how long one takes on a busy machine is not an answer.
 
 With `CI` set, as `.ci/run` does, they draw the same examples each time: a change is refused for what it broke. Without
 it each run draws new ones. A command wraps its text at the width of the terminal, and what runs the tests may have any.

@@ -31,7 +31,7 @@ from webhook.server.reviewer import respond
 SIZE: Final = 5 * 1024 * 1024
 """Bytes of each body: more than any form may have, and enough to show what grows."""
 
-MOST_MEMORY: Final = 26 * SIZE
+MAX_MEMORY: Final = 26 * SIZE
 """Of Python's own: the worst is an empty owner reference, of three bytes and 75 of memory."""
 
 REVIEW = to_bytes(make_review())
@@ -85,7 +85,7 @@ def test_memory_is_bounded(body: Callable[[], bytes]) -> None:
     finally:
         tracemalloc.stop()
     assert reply.status in {200, 400, 413}
-    assert peak < MOST_MEMORY
+    assert peak < MAX_MEMORY
 
 
 def test_many_values_get_a_verdict() -> None:

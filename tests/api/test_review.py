@@ -72,7 +72,7 @@ def refused(body: bytes) -> tuple[int, str]:
         pytest.param(
             to_bytes(make_review(put("apiVersion", 1))),
             "the body is not an AdmissionReview of admission.k8s.io/v1 or v1beta1",
-            id="a version that is no text",
+            id="a version that is not a text",
         ),
         pytest.param(to_bytes(make_review(put("request", None))), "the review has no request", id="request null"),
         pytest.param(to_bytes(make_review(put("request", [1]))), "the review has no request", id="request a list"),

@@ -415,10 +415,10 @@ def test_aliases_cannot_explode(value: str, run: Run) -> None:
     assert "aliases and merge keys add more than 20971520 characters" in lines(out)[0]["error"]
 
 
-# ---- how a bare manifest is judged ----------------------------------------------------------------------------------
+# ---- how a bare manifest is evaluated -------------------------------------------------------------------------------
 
 
-def test_without_a_writer_nobody_is_judged(run: Run) -> None:
+def test_without_a_writer_nobody_is_evaluated(run: Run) -> None:
     write("lease.yaml", make_lease(put("spec.strategy", "OldestEmulationVersion")))
     assert run("lease.yaml")[0] == 0
     code, out, _ = run("lease.yaml", "--user", STRANGER)

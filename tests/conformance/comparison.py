@@ -1,4 +1,4 @@
-"""What the API server's code said of a case against what we say, and the rules by which the two may differ.
+"""Compare what the API server's code answers in a case with what we answer, and the rules by which the two may differ.
 
 A difference is a rule that is written here as code, asked of every case and counted; no case is excused by its id.
 """
@@ -43,7 +43,7 @@ class Ours(Struct, frozen=True):
         return {error for name, error in self.by_rule if name == rule}
 
 
-def judge(case: Case) -> Ours:
+def evaluate_case(case: Case) -> Ours:
     """Send a case the whole way: bytes, review, rules, verdict."""
     try:
         request = decode(review_of(case))
@@ -229,7 +229,7 @@ def disagreements(cases: list[Case]) -> tuple[list[str], Counter[str]]:
 
 
 def _disagreement(case: Case, count: Counter[str]) -> str:
-    ours = judge(case)
+    ours = evaluate_case(case)
     if case["expected"]["decode_error"] is not None:
         count["compared: not decodable upstream, refused by us"] += ours.refused
         return "" if ours.refused else f"not decodable upstream, allowed by us: {case['expected']['decode_error']}"

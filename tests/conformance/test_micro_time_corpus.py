@@ -20,10 +20,10 @@ def test_only_texts_and_null_have_a_meaning() -> None:
 
 
 def test_every_text_is_judged_as_upstream() -> None:
-    assert [case["id"] for case in TEXTS if judged(case["s"]) != expected(case)] == []
+    assert [case["id"] for case in TEXTS if evaluated(case["s"]) != expected(case)] == []
 
 
-def judged(text: str) -> tuple[int | None, str | None]:
+def evaluated(text: str) -> tuple[int | None, str | None]:
     """What we say of a text: its instant, and how it prints."""
     try:
         micros = times.parse(text)

@@ -1,4 +1,4 @@
-"""Every recorded verdict of the API server's own validation, judged end to end; the differences are counted."""
+"""Every recorded verdict of the API server's own validation, evaluated end to end; the differences are counted."""
 
 import pytest
 

@@ -46,7 +46,7 @@ def test_the_doctor_misses_only_the_bundle_that_an_overlay_adds() -> None:
     assert [one.check for report in reports for one in report.findings] == ["ca-bundle-missing"]
 
 
-def test_rules_name_every_resource_version_and_operation_that_the_code_judges() -> None:
+def test_rules_name_every_resource_version_and_operation_that_the_code_evaluates() -> None:
     (webhook,) = configuration().webhooks or ()
     for rule in webhook.rules or ():
         assert (rule.api_groups, rule.scope) == ((GROUP,), "Namespaced")

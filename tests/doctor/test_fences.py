@@ -156,5 +156,5 @@ def test_a_missing_lease_that_is_allowed_denies_nothing() -> None:
     fences = [made_fence(missing_lease="allow")]
     lease = {**LEASE, "metadata": {"name": "x", "namespace": "shop"}}
     (report,) = examine_fences(fence_documents([*applied(missing_lease="allow"), lease]), fences)
-    assert report.findings[0].message == "there is no lease of this name: no write is denied."
+    assert report.findings[0].message == "no lease has this name: no write is denied."
     assert FENCE["lease"] in report.findings[0].place

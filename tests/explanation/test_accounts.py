@@ -1,4 +1,4 @@
-"""What is said of elections whose truth is known: who led, why the leader changed, where to look."""
+"""The account of elections whose truth is known: who led, why the leader changed, where to look."""
 
 import pytest
 

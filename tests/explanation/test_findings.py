@@ -1,4 +1,4 @@
-"""What is said of refusals, deletions and writers, in elections that no recording has."""
+"""Findings about refusals, deletions and writers, in elections that no recording has."""
 
 import shlex
 

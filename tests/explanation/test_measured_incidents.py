@@ -1,4 +1,4 @@
-"""Incidents whose truth was measured by their clients: nothing false is said, and the order of the input is no matter.
+"""Incidents whose truth was measured by their clients: nothing false is said, whatever the order of the input.
 
 Each `truth.json` says what must be claimed (`need`, one of them), what is true as well, and what would be wrong
 (`never`). Every client wrote a tick each 100 ms while its work ran, so that is known without looking at the lease.

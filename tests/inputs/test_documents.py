@@ -97,14 +97,14 @@ def test_a_byte_order_mark_is_skipped() -> None:
         pytest.param('{"a":[}\n{"b":2}', [Unreadable, {"b": 2}], id="a bracket is missing"),
         pytest.param('{"a":"\n{"b":2}', [Unreadable, {"b": 2}], id="a quote is missing"),
         pytest.param('{"a":1,,} {"b":2}\n{"c":3}', [Unreadable, {"c": 3}], id="up to the next line"),
-        pytest.param('[1,{"b":2}]{"c":3}', [Unreadable, {"b": 2}, {"c": 3}], id="an item that is no object"),
+        pytest.param('[1,{"b":2}]{"c":3}', [Unreadable, {"b": 2}, {"c": 3}], id="an item that is not an object"),
         pytest.param('[{"a":1},', [Unreadable], id="a list that is cut off"),
         pytest.param('{"items":[\n{"a":1},\n{"b":2},\n', [Unreadable, {"a": 1}, {"b": 2}], id="cut lines"),
         pytest.param('[{"a":1},{"b"\n{"c":3}', [Unreadable, {"c": 3}], id="a list that is cut off, and an object"),
         pytest.param("hello", [Unreadable], id="text"),
         pytest.param("hello\nyou\n{}", [Unreadable, {}], id="text before an object"),
         pytest.param('{"a":"\\ud800"}', [{"a": "\ufffd"}], id="a lone surrogate, read as an API server reads it"),
-        pytest.param('{"kind":7}{"b":2}', [Unreadable, {"b": 2}], id="a kind that is no text"),
+        pytest.param('{"kind":7}{"b":2}', [Unreadable, {"b": 2}], id="a kind that is not a text"),
         pytest.param(
             "[" + '{"a":' * 3000 + "1" + "}" * 3000 + ',{"b":2}]\n{}', [Unreadable, {}], id="nested too deeply"
         ),

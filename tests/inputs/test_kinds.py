@@ -105,7 +105,7 @@ def test_the_object_of_an_audit_event_is_the_stored_one() -> None:
     "tweaks",
     [
         pytest.param((drop("requestObject"), drop("responseObject")), id="at level Metadata"),
-        pytest.param((put("verb", "patch"), drop("responseObject")), id="a patch is no object"),
+        pytest.param((put("verb", "patch"), drop("responseObject")), id="a patch is not an object"),
         pytest.param((put("responseStatus.code", 409), drop("responseObject")), id="refused"),
         pytest.param((put("verb", "get"),), id="a read"),
     ],
@@ -234,7 +234,7 @@ def test_a_review_of_a_deletion_has_the_object_before_it() -> None:
         pytest.param({"kind": "AdmissionReview"}, "AdmissionReview", id="a review of nothing"),
         pytest.param(make_review(put("request.operation", "MAKE")), "request.operation must be", id="a contradiction"),
         pytest.param(make_lease(put("apiVersion", "v1")), "a Lease needs apiVersion", id="no group"),
-        pytest.param({"kind": 7}, "not a Kubernetes object", id="a kind that is no text"),
+        pytest.param({"kind": 7}, "not a Kubernetes object", id="a kind that is not a text"),
     ],
 )
 def test_what_cannot_be_read_is_named(document: Document, error: str) -> None:

@@ -22,9 +22,9 @@ LEASES: Final = 1_000
 SECONDS: Final = 3_600
 RESULTS: Final = Path(__file__).with_name("hour.json")
 SAMPLES: Final = 24
-MOST_MEMORY: Final = 200
+MAX_MEMORY: Final = 200
 """MiB."""
-MOST_GROWTH: Final = 5
+MAX_GROWTH: Final = 5
 """MiB, from the middle of the hour to its end."""
 _PATIENCE: Final = 30.0
 _STAMPS: Final = "%Y-%m-%dT%H:%M:%S"
@@ -95,8 +95,8 @@ def rows(*, in_real_time: bool) -> Iterator[Row]:
     growth = sizes[-1] - sizes[len(sizes) // 2]
     pace = "in real time" if in_real_time else "read as fast as possible"
     what = f"`timeline --serve`, {LEASES:,} renewals a second for an hour, {pace}: memory"
-    yield Row(what, f"{max(sizes):.0f} MiB", f"<= {MOST_MEMORY} MiB", max(sizes) <= MOST_MEMORY)
-    yield Row("its growth in the second half", f"{growth:.1f} MiB", f"<= {MOST_GROWTH} MiB", growth <= MOST_GROWTH)
+    yield Row(what, f"{max(sizes):.0f} MiB", f"<= {MAX_MEMORY} MiB", max(sizes) <= MAX_MEMORY)
+    yield Row("its growth in the second half", f"{growth:.1f} MiB", f"<= {MAX_GROWTH} MiB", growth <= MAX_GROWTH)
     megabytes = page / 1e6
     yield Row("sent to a page that is opened after it", f"{megabytes:.1f} MB", "<= 3 MB", megabytes <= 3)
     yield Row("sent to the page meanwhile", f"{listener.received / 1e6:.0f} MB", "> 1 MB", listener.received > 1e6)

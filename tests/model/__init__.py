@@ -1,1 +1,1 @@
-"""A model of the world: API servers, electors and an attacker around one Lease, judged by the real webhook."""
+"""A model of the world: API servers, electors and an attacker around one Lease, evaluated by the real webhook."""

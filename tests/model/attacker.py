@@ -78,7 +78,7 @@ def _attacked(here: World, attack: Attack, attacker: User, policy: str) -> World
 
 
 def _sent(here: World, write: Write | None, attacker: User, policy: str) -> World | None:
-    outcome = world.judge(here, attacker, write, 0, (policy,))
+    outcome = world.evaluate(here, attacker, write, 0, (policy,))
     if outcome is None:
         return None
     world.check_bound(here, outcome)
@@ -91,7 +91,7 @@ def _collected(here: World, policy: str) -> World:
     """The garbage collector deletes what has an owner that does not exist."""
     if here.lease is None or not here.lease.owners:
         return here
-    outcome = world.judge(here, COLLECTOR, None, 0, (policy,))
+    outcome = world.evaluate(here, COLLECTOR, None, 0, (policy,))
     assert outcome is not None
     return world.settled(here, outcome) if outcome.verdicts[policy].allowed else here
 

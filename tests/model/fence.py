@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-MOST_WRITES: Final = 3
+MAX_WRITES: Final = 3
 """Of both pods together: two by the new leader with one of the old one between them."""
 
 
@@ -88,7 +88,7 @@ def steps(world: World, conditions: Conditions) -> Iterator[Step]:
         if seen != world.holder:
             changed = (*world.seen[:server], world.holder, *world.seen[server + 1 :])
             yield f"the watch of server {server + 1} brings the lease of {world.holder}", replace(world, seen=changed)
-    if world.writes < MOST_WRITES:
+    if world.writes < MAX_WRITES:
         for pod in ("a", "b") if world.holder == "b" else ("a",):
             yield from _writes(world, pod, conditions)
     for number, request in enumerate(world.requests):

@@ -1,8 +1,8 @@
 """The field manager of apimachinery (`pkg/util/managedfields`) as far as a Lease and its attackers go.
 
 The list is the client's: what it sends is where the API server starts. Invented entries, times and paths are kept; a
-field that a write sets is taken from every entry and given to the writer's. A path below a scalar is no field, so it is
-never taken away. Entries of an apiVersion that is not served vanish, one that does not parse empties the list (since
+field that a write sets is taken from every entry and given to the writer's. A path below a scalar is not a field, so it
+is never taken away. Entries of an apiVersion that is not served vanish, one that does not parse empties the list (since
 Kubernetes 1.37: leaves the stored one), and of Update entries ten are kept. All instants are microseconds since 1970,
 entry times whole seconds of the server's clock.
 """
@@ -21,7 +21,7 @@ UPDATE: Final = "Update"
 APPLY: Final = "Apply"
 VERSION: Final = "coordination.k8s.io/v1"
 SERVED: Final = frozenset({VERSION, "coordination.k8s.io/v1beta1"})
-MOST_UPDATE_MANAGERS: Final = 10
+MAX_UPDATE_MANAGERS: Final = 10
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
 ANCIENT_CHANGES: Final = "ancient-changes"
 
@@ -131,7 +131,7 @@ def _capped(entries: list[Entry]) -> list[Entry]:
         key=lambda entry: (entry.time or 0, f'{entry.manager}"', entry.version, entry.subresource),
     )
     managed = {entry.key: entry for entry in updates}
-    surplus = len(updates) - MOST_UPDATE_MANAGERS
+    surplus = len(updates) - MAX_UPDATE_MANAGERS
     first_of: dict[str, Key] = {}
     for entry in updates:
         if surplus <= 0:

@@ -59,8 +59,8 @@ def test_below_five_seconds_the_tolerance_excuses_no_clock() -> None:
     late = world.waited(here, 3 * SECOND)
     write = electors.intention(late.electors[1], late.lease, late.now, late.clock(1))
     assert write is not None
-    refused = world.judge(late, late.electors[1].user, write, 1, (world.STRICT,))
-    later = world.judge(world.waited(late, SECOND), late.electors[1].user, write, 1, (world.STRICT,))
+    refused = world.evaluate(late, late.electors[1].user, write, 1, (world.STRICT,))
+    later = world.evaluate(world.waited(late, SECOND), late.electors[1].user, write, 1, (world.STRICT,))
     assert refused is not None
     assert later is not None
     assert not refused.verdicts[world.STRICT].allowed
@@ -87,6 +87,6 @@ def test_metadata_is_free_whatever_the_clock_says_but_for_an_apply_that_only_rem
 
 
 def rules_of(here: World, write: Write) -> set[str]:
-    outcome = world.judge(here, world.SCRIPT, write, 0, (world.STANDARD,))
+    outcome = world.evaluate(here, world.SCRIPT, write, 0, (world.STANDARD,))
     assert outcome is not None
     return {finding.rule for finding in outcome.verdicts[world.STANDARD].findings}

@@ -48,7 +48,7 @@ def test_who_holds_a_lease_of_any_size_renews_it(size: str, policy: str) -> None
         one = here.electors[0]
         write = electors.intention(one, here.lease, here.now, here.clock(0))
         assert write is not None
-        outcome = world.judge(here, one.user, write, 0, (policy,))
+        outcome = world.evaluate(here, one.user, write, 0, (policy,))
         assert outcome is not None
         assert outcome.verdicts[policy].allowed, outcome.verdicts[policy].message
         here = world.settled(here, outcome)
@@ -62,7 +62,7 @@ def test_an_expired_lease_of_any_size_is_taken_over(size: str, policy: str) -> N
     here = world.waited(filled(scene(), SIZES[size]), (electors.DURATION + 2) * SECOND + MINUTE)
     other = here.electors[1]
     assert here.lease is not None
-    outcome = world.judge(here, other.user, electors.acquisition(other, here.lease, here.now), 0, (policy,))
+    outcome = world.evaluate(here, other.user, electors.acquisition(other, here.lease, here.now), 0, (policy,))
     assert outcome is not None
     assert outcome.verdicts[policy].allowed, outcome.verdicts[policy].message
 
@@ -73,7 +73,7 @@ def test_no_single_write_takes_a_live_lease_of_any_size_in_strict(size: str, nam
     here = filled(scene(), SIZES[size])
     assert here.lease is not None
     write = TAKE.send(here.lease, here.now + 1)
-    outcome = world.judge(world.waited(here, 1), ATTACKERS[name], write, 0, (world.STRICT, world.STANDARD))
+    outcome = world.evaluate(world.waited(here, 1), ATTACKERS[name], write, 0, (world.STRICT, world.STANDARD))
     assert outcome is not None
     assert not outcome.verdicts[world.STRICT].allowed
     assert ("takeover-before-expiry", Mode.WARN) in {
@@ -88,7 +88,7 @@ def test_a_stranger_that_strips_a_large_lease_is_warned_of_and_so_is_the_steal(p
     assert here.lease is not None
     stranger = ATTACKERS["a pod of another namespace"]
     strip = Write("checkout", replace(here.lease.spec, renewed=here.now), here.lease.labels, entries=())
-    first = world.judge(here, stranger, strip, 0, (policy,))
+    first = world.evaluate(here, stranger, strip, 0, (policy,))
     assert first is not None
     if policy.endswith("bound"):
         assert not first.verdicts[policy].allowed
@@ -96,7 +96,7 @@ def test_a_stranger_that_strips_a_large_lease_is_warned_of_and_so_is_the_steal(p
     assert ("renewal-stamp-tampered", Mode.WARN) in {(one.rule, one.mode) for one in first.verdicts[policy].findings}
     here = world.settled(here, first)
     assert here.lease is not None
-    second = world.judge(world.waited(here, 1), stranger, TAKE.send(here.lease, here.now + 1), 0, (policy,))
+    second = world.evaluate(world.waited(here, 1), stranger, TAKE.send(here.lease, here.now + 1), 0, (policy,))
     assert second is not None
     assert second.verdicts[policy].allowed is not policy.endswith("enforce")
     assert any(one.mode >= Mode.WARN for one in second.verdicts[policy].findings)
@@ -111,6 +111,6 @@ def test_no_one_fills_a_lease(policy: str, operation: str) -> None:
         entry = replace(STALE, operation=operation, fields=frozenset({f"labels.{'a' * size}"}))
         for spec in (here.lease.spec, replace(here.lease.spec, renewed=here.now)):
             write = Write("mallory", spec, here.lease.labels, entries=(*here.lease.entries, entry))
-            outcome = world.judge(here, ATTACKERS["a pod of another namespace"], write, 0, (policy,))
+            outcome = world.evaluate(here, ATTACKERS["a pod of another namespace"], write, 0, (policy,))
             assert outcome is not None
             assert not outcome.verdicts[policy].allowed

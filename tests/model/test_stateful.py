@@ -120,7 +120,7 @@ class LeaseWorld(RuleBasedStateMachine):
         assert self.here.lease is not None
         write = attack.send(self.here.lease, self.here.now)
         policies = (self.policy, "standard, bound", "strict, bound")
-        outcome = None if write is None else world.judge(self.here, who, write, server, policies)
+        outcome = None if write is None else world.evaluate(self.here, who, write, server, policies)
         if outcome is None:
             return
         world.check_bound(self.here, outcome)

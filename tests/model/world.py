@@ -1,6 +1,6 @@
 """The world around one Lease, and the laws that no honest trace may see broken.
 
-A `World` is a value; every step makes a new one. Each write becomes the bytes of a review, which the webhook judges
+A `World` is a value; every step makes a new one. Each write becomes the bytes of a review, which the webhook evaluates
 under several policies; one of them governs, that is, decides what is stored. All instants are true time unless they
 are called `clock`.
 """
@@ -16,7 +16,7 @@ from tests.model import electors
 from tests.model.api_server import Lease, User, Write, created, review, service_account, stored
 from tests.model.electors import Elector
 from tests.model.managed_fields import SECOND, Entry, whole
-from webhook import evaluate as judging
+from webhook import evaluate as decision_path
 from webhook.api.review import decode
 from webhook.policy.model import Policy
 from webhook.policy.parse import parse
@@ -98,7 +98,7 @@ def whole_tolerance(duration: int | None) -> int:
     return min(2, duration // 5) * SECOND
 
 
-# ---- judging --------------------------------------------------------------------------------------------------------
+# ---- evaluating -----------------------------------------------------------------------------------------------------
 
 
 class Outcome(Struct, frozen=True):
@@ -110,7 +110,7 @@ class Outcome(Struct, frozen=True):
     verdicts: Mapping[str, Verdict]
 
 
-def judge(world: World, user: User, write: Write | None, server: int, policies: tuple[str, ...]) -> Outcome | None:
+def evaluate(world: World, user: User, write: Write | None, server: int, policies: tuple[str, ...]) -> Outcome | None:
     """What the webhook says to a write (None deletes); None where a resourceVersion is out of date."""
     before, clock = world.lease, world.clock(server)
     if write is None:
@@ -130,7 +130,7 @@ def judge(world: World, user: User, write: Write | None, server: int, policies: 
 @lru_cache(maxsize=65536)
 def verdict_of(user: User, before: Lease | None, after: Lease | None, now: int, policy: str) -> Verdict:
     """The webhook's verdict on the bytes of one review; remembered, because searches meet the same write often."""
-    return judging.evaluate(decode(review(user, before, after)), POLICIES[policy], now)
+    return decision_path.evaluate(decode(review(user, before, after)), POLICIES[policy], now)
 
 
 def settled(world: World, outcome: Outcome) -> World:
@@ -214,7 +214,7 @@ def delivered(world: World, server: int, policy: str) -> World:
 def arrived(world: World, index: int, write: Write, server: int, policy: str, *, sent_at: int | None = None) -> World:
     """An elector's write reaches an API server, at once unless `sent_at` says otherwise."""
     one = world.electors[index]
-    outcome = judge(world, one.user, write, server, _with_both(policy))
+    outcome = evaluate(world, one.user, write, server, _with_both(policy))
     if outcome is None:
         return world
     stolen = _check_elector(world, one, outcome)
@@ -233,7 +233,7 @@ def arrived(world: World, index: int, write: Write, server: int, policy: str, *,
 
 def noted(world: World, write: Write, server: int, policy: str) -> World:
     """A script, a person or a controller writes metadata; an apply may repeat what spec says."""
-    outcome = judge(world, SCRIPT, write, server, _with_both(policy))
+    outcome = evaluate(world, SCRIPT, write, server, _with_both(policy))
     if outcome is None:
         return world
     _check_note(world, outcome)
@@ -365,7 +365,7 @@ def check_unharmed(world: World, policy: str) -> None:
 
 
 def _must_pass(what: str, world: World, one: Elector, write: Write | None, policy: str) -> None:
-    outcome = None if write is None else judge(world, one.user, write, 0, (policy,))
+    outcome = None if write is None else evaluate(world, one.user, write, 0, (policy,))
     if outcome is not None:
         _must_be_allowed(what, outcome, (policy,))
         if any(finding.rule.startswith("takeover-") for finding in outcome.verdicts[policy].findings):

@@ -53,7 +53,7 @@ def refusal(text: str) -> str:
         pytest.param(
             HEAD + "rules: {'a` - at `$.mode': 1}",
             "line 2: a key must consist of letters, digits, - and _",
-            id="a key that is no word",
+            id="a key that is not a word",
         ),
         pytest.param("[" * 40, "line 1: nested deeper than 16 levels", id="deep"),
         pytest.param(" " * (MAX_CHARACTERS + 1), f"the file is larger than {MAX_CHARACTERS} characters", id="large"),
@@ -302,7 +302,7 @@ def refusal(text: str) -> str:
         pytest.param(
             BINDING + "holder: [a], require_pod: yes}",
             "line 3: bindings[0].require_pod: must be a boolean, not a string",
-            id="yes is no boolean",
+            id="yes is not a boolean",
         ),
         pytest.param(
             BINDING + "holder: [a]}\n- {namespace: shop, lease: db, writers: [shop/x], holder: [b]}",

@@ -58,7 +58,7 @@ TEXTS = [
             'in UTC with six fraction digits, such as "2026-01-31T12:00:00.000000Z"; JSON clients cannot decode any '
             "other"
         ),
-        "spec.renewTime is no time of the years 0000 to 9999: JSON clients cannot decode it",
+        "spec.renewTime is not a time of the years 0000 to 9999: JSON clients cannot decode it",
         id="a time that is year 10000 in UTC",
     ),
     pytest.param(
@@ -68,7 +68,7 @@ TEXTS = [
             'metadata.managedFields[0].time: Invalid value: "20000-01-01T00:00:00Z": must be a time of the years 0000 '
             'to 9999 in UTC, such as "2026-01-31T12:00:00Z"; JSON clients cannot decode any other'
         ),
-        "metadata.managedFields[0].time is no time of the years 0000 to 9999: JSON clients cannot decode it",
+        "metadata.managedFields[0].time is not a time of the years 0000 to 9999: JSON clients cannot decode it",
         id="the time of an entry",
     ),
     pytest.param(

@@ -31,7 +31,7 @@ _HEAD: Final = re.compile(rb"HTTP/1\.1 (\d{3}) [^\r]*\r\n(?:(?!\r\n)[^\r]*\r\n)*
 _LENGTH: Final = re.compile(rb"content-length: (\d+)\r\n")
 _EMPTY_LINE: Final = re.compile(rb"\n\r?(?=\n)")
 REFUSED: Final = b"refused"
-MOST_EXPIRIES: Final = 3
+MAX_EXPIRIES: Final = 3
 """After so many times that pass, nothing is open: a request is refused, its rest discarded, the peer cut off."""
 
 
@@ -155,7 +155,7 @@ class Driven:
     async def end(self) -> None:
         """Let time pass until all is closed, and check what must hold whatever happened."""
         await self.serve()
-        for _ in range(MOST_EXPIRIES):
+        for _ in range(MAX_EXPIRIES):
             self.expire()
             await self.serve()
         assert all(wire.closed for wire in self.wires), "a connection stays open"

@@ -60,7 +60,7 @@ def test_under_another_server_the_bytes_are_the_same(client: FlaskClient, path: 
 
 REFUSED = [
     pytest.param("GET", "/validate", 405, id="another method"),
-    pytest.param("OPTIONS", "/validate", 405, id="OPTIONS is no exception"),
+    pytest.param("OPTIONS", "/validate", 405, id="OPTIONS is not an exception"),
     pytest.param("BREW", "/validate", 405, id="a method that HTTP does not have"),
     pytest.param("POST", "/validate/", 404, id="no redirect to the right path"),
     pytest.param("POST", "//validate", 404, id="doubled slashes"),

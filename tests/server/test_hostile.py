@@ -28,7 +28,7 @@ SILENT = 150
 BURST = 40
 WARM_BURSTS = 12
 BURSTS = 20
-MOST_GROWTH_KIB = 10 * 1024
+MAX_GROWTH_KIB = 10 * 1024
 """Of one worker's memory over 800 connections. One that is kept costs 45 KiB, so a leak of each is 35 MiB."""
 
 HEAD = b"POST /validate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -105,7 +105,7 @@ def test_bursts_of_connections_leave_no_memory_and_noopen_sockets(server: Server
         before = memory_kib(worker)
         bursts(BURSTS)
         grown = memory_kib(worker) - before
-    assert grown < MOST_GROWTH_KIB
+    assert grown < MAX_GROWTH_KIB
     wait_until(lambda: open_sockets(worker) <= sockets, "all connections to be gone")
 
 
@@ -144,7 +144,7 @@ def test_bytes_in_flight_are_bounded(tmp_path: Path) -> None:
         wait_until(lambda: _status(server, big) == 200, "room again")
 
 
-def test_the_largest_body_is_read_and_judged(server: Server) -> None:
+def test_the_largest_body_is_read_and_evaluated(server: Server) -> None:
     review = to_bytes(make_review(new=make_lease()))
     body = review + b" " * (20 * 1024 * 1024 - len(review))
     status, answer = server.post(body)

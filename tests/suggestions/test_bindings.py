@@ -249,7 +249,7 @@ def test_a_holder_that_a_policy_cannot_say_is_left_out() -> None:
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_LEASES", 2)
+    monkeypatch.setattr(module, "MAX_LEASES", 2)
     monkeypatch.setattr(evidence, "MAX_HOLDERS", 1)
     text = suggested(*(audited("update", name=name) for name in "abca"))
     assert [name for _, name in bound(text)] == ["a", "b"]

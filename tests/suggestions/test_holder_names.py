@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webhook.rules.holders import holder_matches
-from webhook.suggestions.bindings import EVERY, MOST_NAMES, templates_of
+from webhook.suggestions.bindings import EVERY, MAX_NAMES, templates_of
 
 RANDOM = [f"host_{number:04x}-{number:04x}" for number in range(20)]
 
@@ -53,7 +53,7 @@ def test_what_is_special_is_said() -> None:
 NAMES = st.one_of(st.sampled_from(["a-0", "a-1", "b"]), st.text("ab-_.*?1$", max_size=6), st.just("a" * 70))
 
 
-@given(st.lists(st.tuples(NAMES, NAMES, st.booleans()), max_size=MOST_NAMES + 4))
+@given(st.lists(st.tuples(NAMES, NAMES, st.booleans()), max_size=MAX_NAMES + 4))
 def test_every_holder_is_covered_or_unsuited(parts: list[tuple[str, str, bool]]) -> None:
     holders = [(f"{pod}{rest}" if joined else rest, pod) for pod, rest, joined in parts]
     found = templates_of([one for one in holders if one[0]], ["b"])

@@ -83,7 +83,7 @@ def _about_the_lease(fence: Fence, documents: FenceDocuments) -> Iterator[Findin
         yield danger(
             "fence-lease-missing",
             f"lease {fence.lease_text}",
-            f"there is no lease of this name: {effect}",
+            f"no lease has this name: {effect}",
             "correct `lease` in the policy file, or start the operator, which creates its lease.",
         )
         return

@@ -27,7 +27,7 @@ from webhook.history.timing import Timing, timing_of
 from webhook.inputs.items import InputKind
 from webhook.reports.model import Finding, Severity
 
-MOST_TENURES: Final = 20
+MAX_TENURES: Final = 20
 
 
 class Account(Struct, frozen=True):
@@ -148,7 +148,7 @@ def as_json(account: Account) -> dict[str, Any]:
         "now": _time(account.now),
         "handovers": {how.value: number for how, number in history.handovers.items()},
         "leaderless_seconds": _seconds(history.leaderless),
-        "tenures": [_tenure(one) for one in list(history.tenures)[-MOST_TENURES:]],
+        "tenures": [_tenure(one) for one in list(history.tenures)[-MAX_TENURES:]],
         "renewals": {
             "seen": history.renewals.count,
             "usual_interval_seconds": interval_of(history),

@@ -17,7 +17,7 @@ from webhook.history.timing import deadline_of, proposal_for
 from webhook.inputs.items import Fenced, Writer
 from webhook.rules.change import NODE_LEASES
 
-MOST_WAITING: Final = 4
+MAX_WAITING: Final = 4
 
 
 class Line(Struct, frozen=True):
@@ -88,7 +88,7 @@ def facts(account: Account) -> Iterator[Line]:
         )
     waiting = list(_waiting(account))
     if waiting:
-        yield Line("Waiting", f"{', '.join(waiting[:MOST_WAITING])} (asked for the lease since the holder took it)")
+        yield Line("Waiting", f"{', '.join(waiting[:MAX_WAITING])} (asked for the lease since the holder took it)")
 
 
 def timing(account: Account) -> Iterator[Line]:
@@ -232,7 +232,7 @@ _CHOSEN: Final = {
 """A coordinated election: the API server writes the holder."""
 
 
-MOST_EVENTS: Final = 16
+MAX_EVENTS: Final = 16
 
 
 def events(account: Account) -> Iterator[Line]:
@@ -241,7 +241,7 @@ def events(account: Account) -> Iterator[Line]:
     found = sorted(_events(history), key=lambda one: one[0])
     if len(found) == 1 and history.tenure and history.tenure.is_cut:
         return  # the headline says as much
-    for at, text in found[-MOST_EVENTS:]:
+    for at, text in found[-MAX_EVENTS:]:
         yield Line(clock(at, now), text)
     if history.changes > 1:
         changes, spent = count(history.changes, "change"), length(history.leaderless)

@@ -497,7 +497,7 @@ class Follower(Struct):
         return self.bounds.until
 
     def feed(self, seen: Item) -> list[LeaseEvent]:
-        """Take in one item, and return what happened; what is no observation is passed over."""
+        """Take in one item, and return what happened; what is not an observation is passed over."""
         self._last_renewals = None
         if isinstance(seen, LogEnd):
             self.bounds.reach(min(seen.at, self.bounds.latest))

@@ -153,7 +153,7 @@ def listed_inside(notes: list[str], *, namespace: str = "", with_pods: bool = Fa
         with_pods: pods and nodes too.
 
     Raises:
-        InputError: this is no pod, or the API server does not list leases.
+        InputError: this is not a pod, or the API server does not list leases.
 
     """
     server = _Server()

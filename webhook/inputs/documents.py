@@ -274,7 +274,7 @@ class _Cutter:
                     items = _items.decode(envelope.items)
                     kind, version = (envelope.kind or "").removesuffix("List"), envelope.api_version or ""
         except (ValueError, RecursionError):
-            pass  # said of the value itself
+            pass  # the value itself is reported
         if items is None:
             yield _document(self._place(), bytes(text))
             return

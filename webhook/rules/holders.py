@@ -57,7 +57,7 @@ def fits_pod(holder: str, pod: str) -> bool:
 def names_pod(holder: str, pod: str) -> bool:
     """True if the holder fits the pod and no other pod whose name begins with this one's.
 
-    `checkout-0_8c1` fits a pod `checkout`, but names `checkout-0`. A uuid after `-` or `.` is no part of a name.
+    `checkout-0_8c1` fits a pod `checkout`, but names `checkout-0`. A uuid after `-` or `.` is not a part of a name.
     """
     return any(
         _begins_with(holder, name) and not _LONGER_NAME.match(holder, len(name)) for name in (pod, host_name(pod))

@@ -13,7 +13,7 @@ from webhook.rules.holders import MAX_POD, POD, WILDCARDS, fits_pod, host_name
 from webhook.suggestions.evidence import READS, UNKNOWN, Coverage, LeaseUse, Suspicions, account_of, is_name, left_out
 from webhook.yaml_writer import comment, flow, scalar
 
-MOST_NAMES: Final = 8
+MAX_NAMES: Final = 8
 """Holders that are listed one by one; of more, what they have in common is taken."""
 SHORTEST_PREFIX: Final = 3
 _STEM: Final = re.compile(r"(.+_)[0-9a-f]{4,}(?:-[0-9a-f]+)*")
@@ -52,7 +52,7 @@ def templates_of(holders: Collection[tuple[str, str | None]], pods: Collection[s
     if any(map(_STEM.fullmatch, suited)):
         remarks.append("what follows the underscore looks random, so any text may stand there")
     names = {f"{found[1]}*" if (found := _STEM.fullmatch(one)) else one for one in suited}
-    if len(names) <= MOST_NAMES:
+    if len(names) <= MAX_NAMES:
         templates |= names
     elif prefix := _common(suited):
         templates.add(f"{prefix}*")
@@ -88,7 +88,7 @@ def _common(holders: Collection[str]) -> str:
     return prefix if len(prefix) >= SHORTEST_PREFIX else ""
 
 
-MOST_LEASES: Final = 100_000
+MAX_LEASES: Final = 100_000
 
 _FIRST: Final = "bindings deny: let them warn first, with `rules: {identity-binding: {mode: warn}}`"
 
@@ -118,7 +118,7 @@ class Bindings(Struct):
         key = (item.namespace, item.name)
         if item.act in READS or item.is_dry_run or self.only not in {None, key}:
             return
-        if key in self.leases or len(self.leases) < MOST_LEASES:
+        if key in self.leases or len(self.leases) < MAX_LEASES:
             self.leases.setdefault(key, LeaseUse(*key)).observe(item, suspicions)
         else:
             self.dropped += 1
@@ -139,7 +139,7 @@ class Bindings(Struct):
         remarks = [comment(text) for one in proposals for text in one.remarks()]
         unseen = [*self.coverage.blind_spots()]
         if self.dropped:
-            unseen.append(f"{self.dropped} writes to more than {MOST_LEASES} leases")
+            unseen.append(f"{self.dropped} writes to more than {MAX_LEASES} leases")
         begin = ["apiVersion: lease-webhook/v1"]
         begin += [comment(_FIRST), "bindings:"] if entries else ["bindings: []"]
         unseen_lines = [comment(f"not seen: {text}") for text in unseen]

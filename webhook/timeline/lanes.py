@@ -40,7 +40,7 @@ KIND_OF_HANDOVER: Final = {
     Handover.DELETED: MarkKind.CREATED,
     Handover.UNKNOWN: MarkKind.TAKEOVER,
 }
-"""Without Handover.SEEN: a lease that is held when the input begins is no event."""
+"""Without Handover.SEEN: a lease that is held when the input begins is not an event."""
 
 
 class TimelineBuilder(Struct):

@@ -10,7 +10,7 @@ from webhook.explanation.words import clock, count, length, name
 from webhook.timeline.model import Lane, MarkKind, Span, SpanKind
 
 UNLED: Final = frozenset({SpanKind.OVERDUE, SpanKind.LEADERLESS})
-MOST_HOLDERS: Final = 3
+MAX_HOLDERS: Final = 3
 """Holders that are named one by one."""
 
 
@@ -117,7 +117,7 @@ def _who(led: list[Span], until: int) -> str:
     holders = [f"{name(span.holder)} from {_moment(span.begins, until)}" for span in turns[1:]]
     if not holders:
         return f"{name(turns[0].holder)} led."
-    if len(turns) <= MOST_HOLDERS:
+    if len(turns) <= MAX_HOLDERS:
         return f"{name(turns[0].holder)} led, then {', then '.join(holders)}."
     distinct = len({span.holder for span in turns})
     return (

@@ -64,7 +64,7 @@ def program(
 ) -> int:
     """The command line that benchmark and fault programme share.
 
-    `strict`: a missed bar is exit code 1; a short run, made on any machine, judges no bar of the load.
+    `strict`: a missed bar is exit code 1; a short run, made on any machine, checks no bar of the load.
     `publish` writes the results of a full run where people read them.
     """
     parser = argparse.ArgumentParser(prog=f"python -m {prog}", description=sys.modules["__main__"].__doc__)

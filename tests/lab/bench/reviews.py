@@ -143,7 +143,7 @@ def _review(*tweaks: Tweak) -> bytes:
 
 
 def _ahead(**how: float) -> str:
-    """A moment of today's clock; servers judge by theirs."""
+    """A moment of today's clock; servers evaluate by theirs."""
     return (datetime.now(UTC) + timedelta(**how)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -195,7 +195,7 @@ def mixture() -> list[Case]:
         "transitions to the last int32": update(put("spec.leaseTransitions", 2**31 - 1)),
         "renewTime in ten years": update(put("spec.renewTime", _ahead(days=3650))),
         "renewTime in the year 10000": update(put("spec.renewTime", "9999-12-31T23:59:59.999999-01:00")),
-        "renewTime is no time": update(put("spec.renewTime", "tomorrow")),
+        "renewTime is not a time": update(put("spec.renewTime", "tomorrow")),
         "a holder of 5000 bytes": update(put("spec.holderIdentity", "x" * 5000), _written_at(expired)),
         "a newline in the holder": update(put("spec.holderIdentity", "a\nb"), _written_at(expired)),
         "a bad label": update(put("metadata.labels", {"-bad-": "x"})),

@@ -70,7 +70,7 @@ class Load:
         path, acquired, count = leases(self._namespace, name), micro_time(), 0
         while not self._ended.is_set():
             count += 1
-            # A changed annotation is no plain renewal: this write is reviewed.
+            # A changed annotation is not a plain renewal: this write is reviewed.
             body = sample_lease(name, acquireTime=acquired)
             body["metadata"]["annotations"] = {"count": str(count)}
             try:

@@ -1,6 +1,6 @@
 """Draws what the queries of the dashboard gave, panel by panel: `python picture.py DATA.json TARGET.svg`.
 
-This is no picture of Grafana. It runs in the environment of tests/lab/bench/requirements.txt and imports nothing of the
+It is drawn without Grafana. It runs in the environment of tests/lab/bench/requirements.txt and imports nothing of the
 project.
 """
 
@@ -17,7 +17,7 @@ mpl.use("svg")
 from matplotlib import pyplot as plt  # after the choice of the backend
 
 UNITS = {"s": "seconds", "reqps": "reviews/s", "ops": "1/s", "short": ""}
-MOST_LINES = 8
+MAX_LINES = 8
 """In a legend; the others are drawn too."""
 MUCH_MORE = 30
 """Lines that are so far apart are drawn on a logarithmic scale."""
@@ -38,7 +38,7 @@ def panel(axes: Any, shown: dict[str, Any], begin: float, end: float) -> None:
     lines = sorted(shown["lines"], key=_highest, reverse=True)
     for index, line in enumerate(lines):
         minutes, values = _with_gaps(line["values"], begin)
-        label = line["name"] if index < MOST_LINES and _highest(line) else None
+        label = line["name"] if index < MAX_LINES and _highest(line) else None
         axes.plot(minutes, values, linewidth=1, label=label)
     highest = [_highest(line) for line in lines]
     if min(highest) > 0 and max(highest) > MUCH_MORE * min(highest):

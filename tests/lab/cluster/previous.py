@@ -50,7 +50,7 @@ def _tag() -> tuple[str, str] | None:
 
 def _release() -> tuple[str, str] | None:
     revision = _git("log", "-1", "--format=%H", "-G^version = ", "--", "pyproject.toml")
-    # The first commit that is there at all "changes" every line: in a shallow clone it is no release.
+    # The first commit that is there at all "changes" every line: in a shallow clone it is not a release.
     return (f"commit {revision[:12]}", revision) if revision and _git("rev-parse", f"{revision}^") else None
 
 

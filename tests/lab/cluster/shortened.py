@@ -28,7 +28,7 @@ def divided(span: str) -> str:
     """`10m` becomes `30000ms`. Raises ValueError for a span that FACTOR does not divide into milliseconds."""
     whole, rest = divmod(int(span[:-1]) * UNITS[span[-1]], FACTOR)
     if rest:
-        raise ValueError(f"{span} is no multiple of {FACTOR} ms")
+        raise ValueError(f"{span} is not a multiple of {FACTOR} ms")
     return f"{whole}ms"
 
 

@@ -72,7 +72,7 @@ FIELDS: Final = ("renewTime", "holderIdentity", "leaseDurationSeconds", "acquire
 BELOW: Final[tuple[Document, ...]] = ({}, {}, {}, {".": {}}, {"f:x": {}}, {".": {}, "f:x": {}}, {'v:"1"': {}})
 SIZES: Final = (1000, 100_000, 250_000, 262_144, 300_000, 700_000, 1_048_576, 1_400_000, ETCD - 2000, ETCD - 600, ETCD)
 _ERRORS: Final = re.compile(r"^apiserver_admission_match_condition_evaluation_errors_total\{.*\} (\S+)$", re.MULTILINE)
-_UNJUDGED: Final = ("failed calling webhook", "deadline", "timeout", "timed out")
+_UNEVALUATED: Final = ("failed calling webhook", "deadline", "timeout", "timed out")
 
 
 class Stories:
@@ -209,7 +209,7 @@ class _Story:
         self._stories.add("steals tried")
         if reply.status == 200:
             self._fail("STOLEN", stored=reply.body)
-        elif _is_unjudged(reply):
+        elif _is_unevaluated(reply):
             self._stories.add("steals without a verdict")
         elif "lease webhook" not in reply.message:
             self._stories.add("steals refused by the API server")
@@ -340,7 +340,7 @@ class _Story:
                 lease = self._read()
                 lease["spec"] |= spec
                 reply = self._actors[by].send("PUT", self._path, lease, fieldManager="checkout")
-            if reply.status == 409 or _is_unjudged(reply):
+            if reply.status == 409 or _is_unevaluated(reply):
                 self._stories.add("honest writes sent again")
                 continue
             break
@@ -394,9 +394,9 @@ def _is_readable(lease: Document) -> bool:
     return all(len(one) == 27 for one in micro) and all(len(one) == 20 for one in whole)
 
 
-def _is_unjudged(reply: Reply) -> bool:
+def _is_unevaluated(reply: Reply) -> bool:
     """True if the review did not end in time: this machine is loaded, and the policy is Fail."""
-    return reply.status >= 500 and any(word in reply.message for word in _UNJUDGED)
+    return reply.status >= 500 and any(word in reply.message for word in _UNEVALUATED)
 
 
 def run(

@@ -18,7 +18,7 @@ _SPEC: Final = (
 )
 METADATA: Final = ("labels", "annotations", "ownerReferences", "finalizers", "generateName", "deletionTimestamp")
 _DAY: Final = 86_400_000_000
-_MOST_ENTRIES: Final = 50
+_MAX_ENTRIES: Final = 50
 
 
 def is_sent(old: Lease | None, new: Lease | None) -> bool:
@@ -41,7 +41,7 @@ def is_sent(old: Lease | None, new: Lease | None) -> bool:
 
 
 def _entries_are_sent(before: tuple[Entry, ...], after: tuple[Entry, ...]) -> bool:
-    if len(before) != len(after) or len(after) > _MOST_ENTRIES:
+    if len(before) != len(after) or len(after) > _MAX_ENTRIES:
         return True
     if any(entry.time is not None and len(entry.time) != 20 for entry in (*before, *after)):
         return True

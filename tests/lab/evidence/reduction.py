@@ -7,14 +7,14 @@ from msgspec.structs import replace
 
 from tests.lab.evidence.history import History
 
-MOST_TRIES: Final = 400
+MAX_TRIES: Final = 400
 
 Breaks = Callable[[History], bool]
 
 
 def reduced(history: History, breaks: Breaks) -> History:
     """The shortest history found by taking out runs of steps, then single mutations, until nothing more can go."""
-    tries = MOST_TRIES
+    tries = MAX_TRIES
     while tries > 0:
         for shorter in _shorter(history):
             tries -= 1

@@ -126,7 +126,7 @@ TAMPERED_UPDATES = {
     "(f) a first apply that sets nothing and dates the renewal back by half a minute": update(
         put(ENTRIES, [entry("renewTime", manager="before-first-apply", time=HALF_A_MINUTE_AGO)]), old=[drop(ENTRIES)]
     ),
-    "(f) the same of a lease whose renewTime is no time": update(
+    "(f) the same of a lease whose renewTime is not a time": update(
         put(ENTRIES, [entry("renewTime", manager="before-first-apply", time=HALF_A_MINUTE_AGO)]),
         old=[drop(ENTRIES), put("spec.renewTime", "soon")],
     ),

@@ -28,7 +28,7 @@ ENTRY = "metadata.managedFields[0].time"
         pytest.param(update(put(ACQUIRE, AFTER_9999)), ACQUIRE, id="acquireTime in year 10000"),
         pytest.param(update(put(RENEW, BEFORE_0)), RENEW, id="renewTime before year 0"),
         pytest.param(make_review(new=make_lease(put(RENEW, AFTER_9999))), RENEW, id="renewTime on CREATE"),
-        pytest.param(update(put(RENEW, "yesterday")), RENEW, id="renewTime that is no time"),
+        pytest.param(update(put(RENEW, "yesterday")), RENEW, id="renewTime that is not a time"),
         pytest.param(update(put(RENEW, "2025-11-20T12:00:00Z")), RENEW, id="renewTime without a fraction"),
         pytest.param(candidate_updated(put(PING, AFTER_9999)), PING, id="pingTime of a candidate"),
         pytest.param(candidate_updated(put(RENEW, BEFORE_0)), RENEW, id="renewTime of a candidate"),
@@ -40,7 +40,7 @@ ENTRY = "metadata.managedFields[0].time"
         pytest.param(candidate_updated(put(ENTRY, YEAR_20000)), ENTRY, id="an entry of year 20000 of a candidate"),
         pytest.param(update(put(ENTRY, "-0400-01-01T00:00:00Z")), ENTRY, id="an entry of year -400"),
         pytest.param(update(put(ENTRY, "9999-12-31T23:59:59-01:00")), ENTRY, id="an entry of year 10000 by its offset"),
-        pytest.param(update(put(ENTRY, "noise")), ENTRY, id="an entry's time that is no time at all"),
+        pytest.param(update(put(ENTRY, "noise")), ENTRY, id="an entry's time that is not a time at all"),
         pytest.param(update(put(ENTRY, "2025-11-20T12:00:0xZ")), ENTRY, id="noise as long as a time"),
         pytest.param(
             update(put(ENTRY, "10000-01-01T00:59:59Z")), ENTRY, id="an entry time, in a write that changes nothing else"

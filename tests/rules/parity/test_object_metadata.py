@@ -141,7 +141,7 @@ def test_a_finalizer_of_nothing_lacks_a_name() -> None:
         pytest.param(update(put(GRACE, 0)), GRACE, id="an introduced grace period"),
         pytest.param(created(put(GENERATION, -1)), GENERATION, id="CREATE with a negative generation"),
         pytest.param(update(old=(put(GENERATION, -1),)), GENERATION, id="a stored negative generation"),
-        pytest.param(created(put(CREATED, "soon")), CREATED, id="a creationTimestamp that is no time"),
+        pytest.param(created(put(CREATED, "soon")), CREATED, id="a creationTimestamp that is not a time"),
         pytest.param(update(put(CREATED, "soon")), CREATED, id="an UPDATE with such a creationTimestamp"),
         pytest.param(created(put(DELETED, "2024-02-30T00:00:00Z")), DELETED, id="a deletionTimestamp in February 30"),
         pytest.param(update(old=(named("a/b"),)), "metadata.name", id="a stored name with a slash"),

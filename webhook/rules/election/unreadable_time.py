@@ -54,7 +54,7 @@ _USUAL: Final = len("2026-01-31T12:00:00Z")
 
 
 def _finding(field: str, text: str | None, form: str) -> Finding:
-    happened = Statement(f"{field} is no time of the years 0000 to 9999: JSON clients cannot decode it")
+    happened = Statement(f"{field} is not a time of the years 0000 to 9999: JSON clients cannot decode it")
     return Finding(invalid(field, text, f"{_YEARS}{form}{_OTHERS}"), happened=happened)
 
 

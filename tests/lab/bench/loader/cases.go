@@ -82,8 +82,8 @@ type answer struct {
 	} `json:"response"`
 }
 
-// judge compares an HTTP 200 with what was asked. Code 0 in a case means that any code will do.
-func (c *reviewCase) judge(body []byte, uid *[36]byte) outcome {
+// evaluate compares an HTTP 200 with what was asked. Code 0 in a case means that any code will do.
+func (c *reviewCase) evaluate(body []byte, uid *[36]byte) outcome {
 	var got answer
 	if json.Unmarshal(body, &got) != nil || got.Response == nil {
 		return unreadable

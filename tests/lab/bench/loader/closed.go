@@ -96,7 +96,7 @@ func (c *closedConnection) exchange(which *reviewCase) (int, outcome, error) {
 	}
 	what := right
 	if status == 200 && !c.set.skipUID {
-		what = which.judge(c.body, &uid)
+		what = which.evaluate(c.body, &uid)
 	}
 	if closing {
 		c.drop()

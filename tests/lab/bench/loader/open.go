@@ -72,7 +72,7 @@ func sendOnce(client *http.Client, set settings, t *tally, due time.Time) {
 	}
 	took, what := time.Since(due), right
 	if response.StatusCode == http.StatusOK && !set.skipUID {
-		what = which.judge(answer, &uid)
+		what = which.evaluate(answer, &uid)
 	}
 	t.answered(response.StatusCode, what, took)
 }

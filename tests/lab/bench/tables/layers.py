@@ -43,7 +43,7 @@ def pure(work: Path, *, short: bool) -> Table:
         columns[kind] = {
             "whole": whole,
             "decode the review": decoding,
-            # Facts of a request are worked out once, so a request judged twice would look too cheap.
+            # Facts of a request are worked out once, so a request evaluated twice would look too cheap.
             "classify, weigh the stamps, run the rules": whole - decoding - encoding,
             "encode the answer": encoding,
             "json.loads alone, to compare machines": best_of(partial(json.loads, body), short=short),

@@ -17,7 +17,7 @@ def upgrade(node: Node) -> Callable[[World], Iterator[Row]]:
     def check(world: World) -> Iterator[Row]:
         version = previous()
         if version is None:
-            # A checkout without history cannot know what came before; that is said and is no failure.
+            # A checkout without history cannot know what came before; that is said and is not a failure.
             yield Row("upgrade and back", "not tried: this checkout has no history to take a version from", passed=True)
             return
         node.load(version.archive)

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tests.lab.e2e.fence.cost import MOST_ADDED, Cost
+from tests.lab.e2e.fence.cost import MAX_ADDED, Cost
 from tests.lab.e2e.fence.facts import Fact
 from tests.lab.e2e.fence.history import Figures
 from tests.lab.e2e.fence.run import Outcome
@@ -36,7 +36,7 @@ _OF_COSTS: Final = f"""
 How much longer a write of the holder's pod takes with a fence, and with a policy that has the same match and the same
 Lease as its parameter but only the expression `true`, which is the minimum cost of such a policy. Medians of the
 differences to the same write without a policy, in the quietest round, and those of all rounds; nothing else ran on that
-API server. The bar is +{MOST_ADDED} ms; it does not apply to v1.31, which upstream no longer maintains.
+API server. The bar is +{MAX_ADDED} ms; it does not apply to v1.31, which upstream no longer maintains.
 
 | Kubernetes | the fence | a policy that allows everything | |
 |---|---|---|---|"""

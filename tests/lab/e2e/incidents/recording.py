@@ -45,7 +45,7 @@ class Recording:
         self.end()
 
     def end(self) -> None:
-        """Stop the watch; what comes later is no part of the recording."""
+        """Stop the watch; what comes later is not a part of the recording."""
         if self._process:
             self._end = self._stage.plane.audit_log.stat().st_size
             self._process.stop()

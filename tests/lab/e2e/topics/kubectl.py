@@ -43,7 +43,7 @@ class _Kind(Struct, frozen=True):
     make: Callable[[str], dict[str, Any]]
     good: dict[str, Any]
     bad: dict[str, Any]
-    deletion_is_judged: bool = False
+    deletion_is_evaluated: bool = False
 
     def changed(self, name: str, change: dict[str, Any]) -> dict[str, Any]:
         """The object with a change in its spec."""
@@ -108,7 +108,7 @@ def _kinds(world: World) -> Iterator[_Kind]:
         make=lambda name: sample_lease(name, holderIdentity=None),
         good={"leaseDurationSeconds": 20},
         bad={"leaseDurationSeconds": FOREVER},
-        deletion_is_judged=True,
+        deletion_is_evaluated=True,
     )
     for version in world.plane.binaries.candidate_versions:
         yield _Kind(
@@ -152,17 +152,17 @@ def _matrix(world: World, kubectl: Kubectl, person: ApiClient, kind: _Kind) -> R
         start = CREATES[
             "apply --server-side" if "server-side" in operation else "apply" if "apply" in operation else "create"
         ]
-        for judge, change in ((tally.allow, kind.good), (tally.refuse, kind.bad)):
-            name = f"change-{number}-{judge.__name__}"
+        for expect, change in ((tally.allow, kind.good), (tally.refuse, kind.bad)):
+            name = f"change-{number}-{expect.__name__}"
             started = start(kubectl, kind, name, {})
             if started.status:
                 raise RuntimeError(f"cannot create {kind.label} {name}: {started.stderr.strip()}")
-            judge(operation, attempt(kubectl, kind, name, change))
+            expect(operation, attempt(kubectl, kind, name, change))
     tally.allow("label", kubectl.run("label", kind.resource, "good-0", "-n", NAMESPACE, "seen=yes"))
     tally.allow("delete", kubectl.run("delete", kind.resource, "change-0-allow", "-n", NAMESPACE))
     version = kind.make("any")["apiVersion"].partition("/")[2]
     collection = f"{COORDINATION}/{version}/namespaces/{NAMESPACE}/{kind.plural}"
-    if kind.deletion_is_judged:
+    if kind.deletion_is_evaluated:
         live = ("live-1", "live-2")
         for name in live:
             person.send("POST", collection, sample_lease(name, leaseDurationSeconds=3600)).expect(201)

@@ -131,7 +131,7 @@ function fixCursor(at) {
   repaintCursor();
 }
 
-/** Say that what was typed is no instant; "" takes that back. */
+/** Say that what was typed is not an instant; "" takes that back. */
 function refuse(typed) {
   element("at").setAttribute("aria-invalid", Boolean(typed));
   const example = instant(book, book.from);

@@ -114,7 +114,7 @@ function describe(node, one, number, kind, label) {
   put(node, { id: `${items[0].lane.dom}-${one.key}`, ...facts });
 }
 
-/** What stands in a bar: it is no part of the bar's element, whose label says more. */
+/** What stands in a bar: it is not a part of the bar's element, whose label says more. */
 function updateWords(node, one, bar) {
   const [span] = one.items;
   const kind = kindOf(one);

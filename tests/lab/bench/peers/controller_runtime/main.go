@@ -35,13 +35,13 @@ func (h *leaseHandler) Handle(_ context.Context, request admission.Request) admi
 		if err := h.decode(request, &candidate, &old); err != nil {
 			return admission.Errored(http.StatusBadRequest, err)
 		}
-		return answer(request, judgeCandidate(&request, &candidate, &old))
+		return answer(request, evaluateCandidate(&request, &candidate, &old))
 	}
 	var lease, old coordinationv1.Lease
 	if err := h.decode(request, &lease, &old); err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
 	}
-	return answer(request, judge(&change{request: &request, lease: &lease, old: &old}))
+	return answer(request, evaluate(&change{request: &request, lease: &lease, old: &old}))
 }
 
 func (h *leaseHandler) decode(request admission.Request, object, old runtime.Object) error {

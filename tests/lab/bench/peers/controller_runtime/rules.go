@@ -44,8 +44,8 @@ func (f *findings) warn(format string, args ...any) {
 
 var specPath = field.NewPath("spec")
 
-// judge runs the field rules of kube-apiserver and then the policy rules.
-func judge(c *change) *findings {
+// evaluate runs the field rules of kube-apiserver and then the policy rules.
+func evaluate(c *change) *findings {
 	found := &findings{}
 	if c.request.Operation != admissionv1.Delete {
 		found.invalid = fieldErrors(c)
@@ -78,8 +78,8 @@ func fieldErrors(c *change) field.ErrorList {
 	return all
 }
 
-// judgeCandidate runs the field rules of kube-apiserver on a LeaseCandidate.
-func judgeCandidate(request *admission.Request, candidate, old *coordinationv1beta1.LeaseCandidate) *findings {
+// evaluateCandidate runs the field rules of kube-apiserver on a LeaseCandidate.
+func evaluateCandidate(request *admission.Request, candidate, old *coordinationv1beta1.LeaseCandidate) *findings {
 	found := &findings{}
 	if request.Operation == admissionv1.Delete {
 		return found
