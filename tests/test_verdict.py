@@ -192,10 +192,10 @@ def test_a_statement_without_names_is_cut_at_its_end() -> None:
     assert Statement("x" * 300).within(256) == "x" * 253 + "..."
 
 
-@pytest.mark.parametrize("longest", range(3, 80))
-def test_a_statement_keeps_to_any_length(longest: int) -> None:
-    text = Statement("lease {0} of {1}: there may be two leaders", ("é\x00" * 90, "b")).within(longest)
-    assert len(text) <= longest
+def test_a_statement_keeps_to_any_length() -> None:
+    statement = Statement("lease {0} of {1}: there may be two leaders", ("é\x00" * 90, "b"))
+    for longest in range(3, 80):
+        assert len(statement.within(longest)) <= longest
 
 
 # ---- the recorded reviews -------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 import gzip
 import json
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -64,6 +65,7 @@ def outcome_of(reply: ReviewResponse) -> Outcome:
     return Outcome(verdict.allowed, findings, verdict.message or "")
 
 
+@cache
 def policy_of(preset: str) -> Policy:
     """The policy that the attacks are played under."""
     return parse(policy_text(preset))

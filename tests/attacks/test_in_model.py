@@ -60,8 +60,9 @@ class ComparedWorld(recorded.RecordedWorld):
 def test_the_model_stores_the_entries_that_the_api_server_stored(attack: Attack) -> None:
     for preset in PRESETS:
         differ: dict[int, tuple[set[Entry], set[Entry]]] = {}
+        reviews = recorded.reviews_of(attack, preset)
         for offset in CLOCKS:
-            world = ComparedWorld(recorded.reviews_of(attack, preset), preset, offset, max(attack.since, OLDEST))
+            world = ComparedWorld(reviews, preset, offset, max(attack.since, OLDEST))
             play(attack, attack.lease_name(preset), world)
             differ = {number: world.differ[number] for number in (differ or world.differ) if number in world.differ}
             if not differ:

@@ -16,7 +16,7 @@ from webhook.rules import holders
 
 PATTERNS = st.text("ab*?", max_size=5)
 NAMES = st.text("ab", max_size=6)
-MANY = 10_000
+MANY = 2_000
 ANN = UserInfo("ann", ("ops", "system:authenticated"))
 
 
@@ -85,7 +85,7 @@ LEASES = [("team-00003", "db-a-main"), ("team-00001", "db-7"), ("shop", "team-00
 @pytest.mark.uncounted
 @pytest.mark.parametrize(("namespace", "name"), LEASES)
 @pytest.mark.parametrize("kind", ["exempt", "overrides", "bindings"])
-def test_ten_thousand_entries_cost_what_twenty_cost(kind: str, namespace: str, name: str) -> None:
+def test_two_thousand_entries_cost_what_twenty_cost(kind: str, namespace: str, name: str) -> None:
     few, many = made_of(kind, 20), made_of(kind, MANY)
     questions: list[Callable[[Policy], object]] = [
         lambda policy: policy.for_lease(namespace, name, UPDATE),
@@ -96,7 +96,7 @@ def test_ten_thousand_entries_cost_what_twenty_cost(kind: str, namespace: str, n
         assert calls(partial(question, many)) == calls(partial(question, few))
 
 
-def test_the_last_of_ten_thousand_is_found() -> None:
+def test_the_last_of_two_thousand_is_found() -> None:
     last = MANY - 1
     assert made_of("bindings", MANY).for_lease(f"team-{last:05}", "db", UPDATE).binding
     overridden = made_of("overrides", MANY).for_lease(f"team-{last:05}", "db-x", UPDATE)

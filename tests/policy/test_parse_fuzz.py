@@ -1,6 +1,5 @@
 """Any text is a policy or a PolicyError, nothing else."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,9 +51,9 @@ def test_any_keys_and_values(keys: dict[str, object]) -> None:
     outcome("apiVersion: lease-webhook/v1\n" + "".join(f"{key}: {flow(value)}\n" for key, value in keys.items()))
 
 
-@pytest.mark.parametrize("cut", range(0, 600, 7))
-def test_a_good_file_cut_off_anywhere(cut: int) -> None:
-    outcome(GOOD[:cut])
+def test_a_good_file_cut_off_anywhere() -> None:
+    for cut in range(0, 600, 7):
+        outcome(GOOD[:cut])
 
 
 def test_the_good_file_is_good() -> None:

@@ -13,6 +13,7 @@ from tests.acceptance import accept
 from tests.recordings import Recording, recordings
 from tests.review_rows import Case, cases
 from tests.server.harness import Server, make_certificates, running
+from webhook.policy.model import Policy
 from webhook.policy_file import load
 from webhook.rules.registry import RULES
 from webhook.server.reviewer import ReviewResponse, respond
@@ -41,11 +42,11 @@ def post(connection: http.client.HTTPSConnection, body: bytes) -> tuple[int, str
     return answer.status, answer.headers.get_content_type(), answer.read()
 
 
-def check(status: int, body: bytes, review: bytes, since: int) -> ReviewResponse:
+def check(status: int, body: bytes, review: bytes, since: int, policy: Policy = POLICY) -> ReviewResponse:
     """Compare with the reply in process, at either end of the time that the server had: a text may name seconds."""
-    reply = respond(review, POLICY, since)
+    reply = respond(review, policy, since)
     if reply.body != body:
-        reply = respond(review, POLICY, time.time_ns() // 1000)
+        reply = respond(review, policy, time.time_ns() // 1000)
     assert (reply.status, reply.body) == (status, body)
     return reply
 
