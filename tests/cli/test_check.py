@@ -28,7 +28,7 @@ from tests.factories import (
 )
 from tests.recordings import FOLDER
 from webhook.cli.main import main
-from webhook.rules.election.candidates import CONFLICT
+from webhook.rules.election.coordinated import CONFLICT
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -10,7 +10,7 @@ import pytest
 from tests.factories import RENEWED, Document, changed, make_candidate, make_lease, make_review, put, to_bytes
 from tests.recordings import FOLDER
 from webhook.cli.main import main
-from webhook.rules.election.candidates import CONFLICT
+from webhook.rules.election.coordinated import CONFLICT
 
 Run = Callable[..., tuple[int, str, str]]
 

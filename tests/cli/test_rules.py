@@ -21,7 +21,7 @@ def test_one_rule_explained(rule: str, capsys: pytest.CaptureFixture[str]) -> No
     assert main(["rules", rule]) == 0
     out = capsys.readouterr().out
     assert out.startswith(f"{rule}\n  ")
-    assert " ".join(described()[rule].summary.split()) in " ".join(out.split())
+    assert " ".join(described()[rule].texts.summary.split()) in " ".join(out.split())
     facts = dict(line.split(maxsplit=1) for line in out.splitlines() if line.startswith(("  source ", "  file ")))
     assert (Path(webhook.__file__).parents[1] / facts["file"]).is_file()
     assert facts["source"]
@@ -75,7 +75,7 @@ def test_an_unknown_rule(name: str, hint: str, capsys: pytest.CaptureFixture[str
 
 
 def test_no_summary_is_longer_than_a_line() -> None:
-    assert [rule.id for rule in RULES.values() if len(rule.summary) > 110] == []
+    assert [rule.id for rule in RULES.values() if len(rule.texts.summary) > 110] == []
 
 
 def test_what_a_program_reads(capsys: pytest.CaptureFixture[str]) -> None:

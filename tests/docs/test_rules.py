@@ -26,7 +26,7 @@ def test_no_page_is_left_of_a_rule_that_is_gone() -> None:
 
 @pytest.mark.parametrize("rule", described())
 def test_a_rule_explains_itself_in_whole_sentences(rule: str) -> None:
-    about = described()[rule].rule
+    about = described()[rule].texts
     for text in (about.why, about.who, about.fix):
         assert text.endswith(".")
         assert "  " not in text

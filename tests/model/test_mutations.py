@@ -34,14 +34,8 @@ def listed() -> set[attacker.Trace]:
 
 
 def without(monkeypatch: pytest.MonkeyPatch, *ids: str) -> None:
-    monkeypatch.setattr(
-        evaluation,
-        "CHECKS_BY_OCCASION",
-        {
-            occasion: tuple((rule.check, rule) for rule in rules)
-            for occasion, rules in by_occasion(rule for rule in RULES.values() if rule.id not in ids).items()
-        },
-    )
+    others = [rule for rule in RULES.values() if rule.id not in ids]
+    monkeypatch.setattr(evaluation, "CHECKS_BY_OCCASION", by_occasion(others))
 
 
 def test_without_the_tamper_rule_there_are_more_threats(

@@ -13,7 +13,7 @@ from webhook.api.review import decode
 from webhook.rules.change import CandidateChange, LeaseChange, change_made_by
 from webhook.rules.holders import Binding
 from webhook.rules.limits import DEFAULT_LIMITS, Limits
-from webhook.rules.registry import RULES, RULES_BY_OCCASION
+from webhook.rules.registry import CHECKS_BY_OCCASION, RULES
 from webhook.rules.rule import Finding, Mode
 
 SECOND = 1_000_000
@@ -46,7 +46,7 @@ def findings(
     request = change.request
     found = {
         rule.id: tuple(rule.check(change))
-        for rule in RULES_BY_OCCASION[request.resource, request.operation, change.event]
+        for _, rule in CHECKS_BY_OCCASION[request.resource, request.operation, change.event]
     }
     return {rule: said for rule, said in found.items() if said}
 

@@ -71,7 +71,7 @@ def restored(*tweaks: Tweak, name: str = "checkout-0") -> Observation:
 
 
 def test_every_rule_that_can_be_exempt_is_known_for_an_attack_or_as_harmless() -> None:
-    known = [*(rule.id for rule in RULES.values() if rule.attack), *HARMLESS]
+    known = [*(rule.id for rule in RULES.values() if rule.texts.attack), *HARMLESS]
     assert sorted(known) == sorted(EXEMPTIBLE)
 
 

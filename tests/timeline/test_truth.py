@@ -247,7 +247,7 @@ def test_a_conflict_is_how_electors_race_and_has_no_mark() -> None:
 
 
 def said(rule: str) -> str:
-    return RULES[rule].summary.rstrip(".")
+    return RULES[rule].texts.summary.rstrip(".")
 
 
 ANNOTATIONS = [

@@ -15,7 +15,7 @@ from webhook.history.status import State, status_of
 from webhook.inputs.items import entries_of_object
 from webhook.reports.model import Finding, ObjectName, Severity
 from webhook.rules.change import KUBE_SYSTEM, NODE_LEASES
-from webhook.rules.election.candidates import CONFLICT, LIVE, candidates_agree_on_a_strategy
+from webhook.rules.election.coordinated import CONFLICT, LIVE, candidate_strategy_conflict
 from webhook.rules.holders import MAX_HOSTNAME, host_name
 
 LEASE_CHECKS: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
@@ -155,7 +155,7 @@ def _conflicts(candidates: Iterable[Subject], now: int) -> Iterator[Finding]:
     """The candidates of one lease that cannot agree on a strategy: one finding, at the first of them."""
     subjects = list(candidates)
     objects = [one.object for one in subjects if isinstance(one.object, LeaseCandidate)]
-    for found in candidates_agree_on_a_strategy(objects, now):
+    for found in candidate_strategy_conflict(objects, now):
         fix = f"{_SEE}; give all candidates of the newest version one strategy"
         yield subjects[0].finding(CONFLICT, Severity.ERROR, found.error.detail, fix)
 

@@ -8,8 +8,8 @@ from webhook.api.text import quote, truncate
 from webhook.api.times import SECOND, canonical_seconds, span
 from webhook.audit.subject import Subject
 from webhook.reports.model import Finding, Severity
+from webhook.rules.election.times import is_time_zone
 from webhook.rules.expiry import BOUND
-from webhook.rules.time_ahead import is_time_zone
 
 FIX: Final = (
     '{kubectl} get lease {name} -o go-template=\'{"apiVersion":"{{.apiVersion}}","kind":"{{.kind}}","metadata":{"name":'

@@ -16,7 +16,7 @@ from webhook.rules.registry import RULES
 from webhook.rules.rule import Mode, Rule
 
 STORED_RULES: Final[dict[str, Rule]] = {
-    id_: rule for id_, rule in RULES.items() if rule.stored and Operation.CREATE in rule.operations
+    id_: rule for id_, rule in RULES.items() if rule.texts.stored and Operation.CREATE in rule.operations
 }
 """Rules that a stored object alone can break."""
 
@@ -103,4 +103,4 @@ def broken_rules(subject: Subject) -> Iterator[Finding]:
             continue  # the check holder-clock reports it, measured by the API server's clock
         for found in rule.check(change):
             severity = Severity.ERROR if found.tier is Mode.DENY else Severity.WARNING
-            yield subject.finding(rule.id, severity, str(found.error), rule.stored)
+            yield subject.finding(rule.id, severity, str(found.error), rule.texts.stored)

@@ -252,7 +252,7 @@ def _report(findings: Sequence[Finding], audit: _Audit) -> Report:
         by_object.setdefault(str(one.subject), []).append(one)
     results = [Examination(name, Location(path), tuple(by_object.pop(name, ()))) for name, path in audit.examined]
     results += [Examination("", Location(one.place.path), error=one.error) for one in audit.unreadable]
-    checks = [Check(id_, RULES[id_].summary) for id_ in sorted({one.check for one in findings} & RULES.keys())]
+    checks = [Check(id_, RULES[id_].texts.summary) for id_ in sorted({one.check for one in findings} & RULES.keys())]
     return Report("audit", tuple(results), tuple(checks))
 
 

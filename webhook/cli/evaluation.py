@@ -15,7 +15,7 @@ from webhook.inputs.items import Place
 from webhook.policy.model import Policy
 from webhook.policy_file import PolicyFileError, load
 from webhook.rules.change import change_made_by
-from webhook.rules.election.candidates import CONFLICT, candidates_agree_on_a_strategy
+from webhook.rules.election.coordinated import CONFLICT, candidate_strategy_conflict
 from webhook.rules.rule import Mode
 from webhook.rules.tampering import stamp_of_writer
 from webhook.verdict import Cause, Result, Verdict
@@ -127,7 +127,7 @@ class CandidateSets(Struct):
             candidates.pop(request.name, None)
         modes = policy.for_lease(request.namespace, request.name, request.operation).modes
         mode = min(Mode.AUDIT, policy.mode, modes[CONFLICT])
-        found = list(candidates_agree_on_a_strategy(candidates.values(), self.latest)) if mode else []
+        found = list(candidate_strategy_conflict(candidates.values(), self.latest)) if mode else []
         is_new = bool(found) and lease not in self.in_conflict
         (self.in_conflict.add if found else self.in_conflict.discard)(lease)
         if not is_new:

@@ -13,7 +13,7 @@ from webhook.cli.reading import Progress
 from webhook.cli.terminal import Paint, indent, json_line, paint_for, print_message, width
 from webhook.inputs.items import Foreign, Place, Unreadable
 from webhook.reports.model import Check, Examination, Finding, Location, Report, Severity
-from webhook.rules.election.candidates import CONFLICT
+from webhook.rules.election.coordinated import CONFLICT
 from webhook.rules.rule import Mode
 from webhook.verdict import Result
 
@@ -225,7 +225,10 @@ def print_report(command: str, results: Iterable[Examination], output: str, *che
     from webhook.reports.junit import junit  # noqa: PLC0415
     from webhook.reports.sarif import sarif  # noqa: PLC0415
 
-    rules = (Check(rule.id, rule.summary, " ".join(rule.text.split())) for rule in described().values())
+    rules = (
+        Check(rule.id, rule.texts.summary, " ".join((rule.texts.summary, *rule.texts.details)))
+        for rule in described().values()
+    )
     report = Report(command, tuple(results), (*rules, REQUEST, UNKNOWN_FIELD, *checks))
     print(junit(report) if output == "junit" else sarif(report, __version__))
 

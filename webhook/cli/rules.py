@@ -1,7 +1,6 @@
 """`lease-webhook rules [ID]`: every rule with its mode in each preset, or one rule explained."""
 
 import difflib
-import inspect
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -20,7 +19,7 @@ from webhook.policy.schema import RULE_IDS
 from webhook.policy_file import load
 from webhook.rules.change import Event
 from webhook.rules.registry import OFFLINE_RULES, RULES, TYPES
-from webhook.rules.rule import Rule
+from webhook.rules.rule import Rule, Texts
 
 PRESETS: Final = ("standard", "strict")
 """Those with modes of their own: observe warns where strict denies, and is standard elsewhere."""
@@ -37,7 +36,7 @@ OFFLINE: Final = "check, replay"
 
 
 class RuleDescription(Struct, frozen=True):
-    """A rule as it is described to people; `text` is the docstring of its check and begins with its summary."""
+    """A rule as it is described to people."""
 
     rule: Rule
     runs: str = EVERYWHERE
@@ -60,14 +59,9 @@ class RuleDescription(Struct, frozen=True):
         return ", ".join(operation for operation in Operation if operation in self.rule.operations)
 
     @property
-    def text(self) -> str:
-        """The rule in several sentences, without the arguments of its check."""
-        return inspect.cleandoc(self.rule.check.__doc__ or "").partition("\n\nArgs:")[0]
-
-    @property
-    def summary(self) -> str:
-        """The rule in one sentence."""
-        return self.text.partition("\n")[0]
+    def texts(self) -> Texts:
+        """What it says."""
+        return self.rule.texts
 
     @property
     def file(self) -> str:
@@ -126,17 +120,17 @@ def _as_json(one: RuleDescription) -> dict[str, Any]:
         "commands": one.runs.split(", "),
         "modes": dict(zip(PRESETS, _modes(one.id), strict=True)),
         "numbers": _limits(one.id),
-        "summary": one.summary,
-        "text": " ".join(one.text.split()),
-        "source": one.rule.source,
-        "why": one.rule.why,
-        "who": one.rule.who,
-        "fix": one.rule.fix,
+        "summary": one.texts.summary,
+        "text": " ".join((one.texts.summary, *one.texts.details)),
+        "source": one.texts.source,
+        "why": one.texts.why,
+        "who": one.texts.who,
+        "fix": one.texts.fix,
     }
 
 
 def _listed() -> list[str]:
-    rows = [(one.id, *_modes(one.id), one.summary) for one in described().values()]
+    rows = [(one.id, *_modes(one.id), one.texts.summary) for one in described().values()]
     note = "observe denies nothing: what strict would deny becomes a warning; the rest is as in standard."
     return [*table([("rule", *PRESETS, "summary"), *rows], by=0, columns=width()), "", *indent(note, 0).splitlines()]
 
@@ -151,13 +145,13 @@ def _explained(one: RuleDescription) -> list[str]:
         facts.append(("change it", f"in a policy file: rules: {{{one.id}: {{mode: warn}}}}"))
     lines = [
         paint.bold(one.id),
-        indent(one.summary, 2),
+        indent(one.texts.summary, 2),
         "",
-        *table([*facts, ("source", one.rule.source), ("file", one.file)], columns=width()),
+        *table([*facts, ("source", one.texts.source), ("file", one.file)], columns=width()),
     ]
-    for paragraph in filter(None, one.text.partition("\n")[2].strip().split("\n\n")):
-        lines += ["", indent(" ".join(paragraph.split()), 2)]
-    for title, text in (("Why", one.rule.why), ("Who is affected", one.rule.who), ("How to fix", one.rule.fix)):
+    for paragraph in one.texts.details:
+        lines += ["", indent(paragraph, 2)]
+    for title, text in (("Why", one.texts.why), ("Who is affected", one.texts.who), ("How to fix", one.texts.fix)):
         lines += ["", indent(paint.bold(title), 2), indent(text, 4)]
     return lines
 

@@ -309,7 +309,7 @@ def json_schema() -> dict[str, Any]:
             definitions[entry]["properties"][key]["description"] = description
     for rule, setting in definitions["Rules"]["properties"].items():
         if rule in RULES:
-            setting["description"] = RULES[rule].summary
+            setting["description"] = RULES[rule].texts.summary
     definitions["Exemption"]["anyOf"] = [
         {"required": [name], "properties": {name: {"minItems": 1}}}
         for name in ("users", "groups", "service_accounts", "namespaces", "leases")

@@ -1,99 +1,115 @@
-"""The rules, listed by hand; a list that contradicts itself is refused at start-up."""
+"""The rules, listed by hand: on what each is evaluated, and its modes in the presets."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
+from functools import partial
 from itertools import product
 from typing import Final
 
 from webhook.api.request import Operation, Resource
 from webhook.rules.change import Event
-from webhook.rules.election import (
-    acquire_time,
-    candidates,
-    coordinated,
-    deletion,
-    duration,
-    holder_identity,
-    release,
-    renew_time,
-    renewal_stamp,
-    system_leases,
-    takeover,
-    transitions,
-    unreadable_time,
-)
+from webhook.rules.election import coordinated, numbers, renewal_stamp, takeover, times, writers
 from webhook.rules.parity import metadata, spec
-from webhook.rules.rule import Rule
+from webhook.rules.rule import ALL_EVENTS, NOT_A_RENEWAL, Check, Mode, Rule
+
+OFF, AUDIT, WARN = Mode.OFF, Mode.AUDIT, Mode.WARN
+LEASES: Final = frozenset({Resource.LEASES})
+CANDIDATES: Final = frozenset({Resource.LEASECANDIDATES})
+BOTH: Final = LEASES | CANDIDATES
+CREATE: Final = frozenset({Operation.CREATE})
+UPDATE: Final = frozenset({Operation.UPDATE})
+DELETE: Final = frozenset({Operation.DELETE})
+WRITES: Final = CREATE | UPDATE
+ANY_OPERATION: Final = WRITES | DELETE
+TOUCHED: Final = ALL_EVENTS - {Event.UNTOUCHED}
+NEW_HOLDER: Final = frozenset({Event.CREATE, Event.CLAIM, Event.TAKEOVER, Event.STEAL})
 
 
-class BadRegistryError(Exception):
-    """The list of rules contradicts itself; the message says how."""
+_parity = partial(Rule, parity=True)
+_of_writer = partial(Rule, about_writer=True)
+_restorable = partial(_of_writer, attack_at_any_mode=False, attack_on_create=False)
+"""A backup may create what these rules are about; only written into an object that exists it looks like an attack."""
 
-
-def checked(rules: Iterable[Rule]) -> dict[str, Rule]:
-    """The rules by id.
-
-    Raises:
-        BadRegistryError: two rules share an id, one has no summary or no source, or strict is weaker than standard.
-
-    """
-    by_id: dict[str, Rule] = {}
-    for rule in rules:
-        if rule.id in by_id:
-            raise BadRegistryError(f"two rules are called {rule.id}")
-        if not rule.summary or not rule.source:
-            raise BadRegistryError(f"rule {rule.id} has no summary or no source")
-        if rule.strict < rule.standard:
-            raise BadRegistryError(f"rule {rule.id} is weaker in strict than in standard")
-        by_id[rule.id] = rule
-    return by_id
-
-
-TYPES: Final = metadata.TYPES
+TYPES: Final = _parity(metadata.object_types, BOTH, ANY_OPERATION)
+"""Evaluated alone, on a request: the document does not decode, so no other rule could run."""
 OBJECT_TYPES: Final = TYPES.id
 
 Occasion = tuple[str, Operation, Event]
 
 
-def by_occasion(rules: Iterable[Rule]) -> Mapping[Occasion, tuple[Rule, ...]]:
-    """For each resource, operation and event the rules that are evaluated on it: a renewal needs few."""
-    listed = tuple(rules)
+def by_occasion(rules: Collection[Rule]) -> Mapping[Occasion, tuple[tuple[Check, Rule], ...]]:
+    """For each resource, operation and event the rules that are evaluated on it, with their checks."""
     return {
         (resource.value, operation, event): tuple(
-            rule
-            for rule in listed
+            (rule.check, rule)
+            for rule in rules
             if resource in rule.resources and operation in rule.operations and event in rule.events
         )
         for resource, operation, event in product(Resource, Operation, Event)
     }
 
 
-RULES: dict[str, Rule] = checked(
-    (
-        *metadata.NAME_RULES,
-        *metadata.RULES,
-        *spec.RULES,
-        *metadata.OPTION_RULES,
-        *unreadable_time.RULES,
-        *renewal_stamp.RULES,
-        *takeover.RULES,
-        *renew_time.RULES,
-        *duration.RULES,
-        *transitions.RULES,
-        *acquire_time.RULES,
-        *coordinated.RULES,
-        *release.RULES,
-        *holder_identity.RULES,
-        *system_leases.RULES,
-        *deletion.RULES,
-        *candidates.RULES,
-    )
+LISTED: Final = (
+    _parity(metadata.object_name, BOTH, CREATE),
+    _parity(metadata.metadata_immutable, BOTH, UPDATE),
+    _parity(metadata.object_metadata, BOTH, WRITES),
+    _parity(spec.lease_duration, LEASES, WRITES),
+    _parity(spec.lease_transitions, LEASES, WRITES),
+    _parity(spec.lease_strategy, LEASES, WRITES),
+    _parity(spec.lease_preferred_holder, LEASES, WRITES),
+    _parity(spec.candidate_lease_name, CANDIDATES, WRITES),
+    _parity(spec.candidate_lease_name_immutable, CANDIDATES, UPDATE),
+    _parity(spec.candidate_lease_name_format, CANDIDATES, WRITES),
+    _parity(spec.candidate_strategy, CANDIDATES, WRITES),
+    _parity(spec.candidate_preferred_strategies, CANDIDATES, WRITES),
+    _parity(spec.candidate_strategies_unique, CANDIDATES, WRITES),
+    _parity(spec.candidate_binary_version, CANDIDATES, WRITES),
+    _parity(spec.candidate_emulation_version, CANDIDATES, WRITES),
+    _parity(spec.candidate_version_order, CANDIDATES, WRITES),
+    _parity(spec.candidate_versions_required, CANDIDATES, WRITES),
+    _parity(metadata.request_options, BOTH, ANY_OPERATION),
+    Rule(times.time_unreadable, BOTH, WRITES, never_exempt=True),
+    Rule(renewal_stamp.renewal_stamp_tampered, LEASES, WRITES),
+    Rule(renewal_stamp.lease_too_large, LEASES, WRITES),
+    Rule(takeover.lease_without_stamps, LEASES, UPDATE, NEW_HOLDER, standard=AUDIT, strict=WARN),
+    Rule(takeover.lease_created_empty, LEASES, CREATE, standard=WARN),
+    Rule(takeover.takeover_before_expiry, LEASES, UPDATE, {Event.STEAL}, standard=WARN),
+    _of_writer(takeover.takeover_by_node, LEASES, UPDATE, {Event.STEAL}),
+    _of_writer(takeover.takeover_across_namespaces, LEASES, UPDATE, {Event.STEAL}),
+    Rule(times.renew_time_in_future, LEASES, WRITES, TOUCHED, attack_at_any_mode=False),
+    Rule(times.renew_time_backwards, LEASES, UPDATE, TOUCHED, standard=AUDIT, strict=WARN),
+    Rule(numbers.duration_too_long, LEASES, WRITES, TOUCHED, attack_at_any_mode=False),
+    Rule(takeover.duration_shortened, LEASES, UPDATE, TOUCHED, standard=WARN),
+    Rule(numbers.transitions_jump, LEASES, WRITES, NOT_A_RENEWAL, attack_at_any_mode=False),
+    Rule(numbers.transitions_decrease, LEASES, UPDATE, NOT_A_RENEWAL, standard=AUDIT, strict=WARN),
+    Rule(numbers.transitions_mismatch, LEASES, UPDATE, NOT_A_RENEWAL, standard=OFF, strict=AUDIT),
+    Rule(times.acquire_time_changed, LEASES, UPDATE, NOT_A_RENEWAL, standard=OFF, strict=AUDIT),
+    _restorable(coordinated.preferred_holder_writer, LEASES, WRITES, NOT_A_RENEWAL),
+    _restorable(coordinated.strategy_writer, LEASES, WRITES, NOT_A_RENEWAL),
+    _of_writer(takeover.foreign_release, LEASES, UPDATE, {Event.RELEASE}, standard=AUDIT),
+    _of_writer(takeover.foreign_release_across_namespaces, LEASES, UPDATE, {Event.RELEASE}, standard=WARN),
+    Rule(writers.holder_identity_shape, LEASES, WRITES, NOT_A_RENEWAL),
+    _of_writer(writers.holder_identity_mismatch, LEASES, WRITES, NEW_HOLDER, standard=AUDIT, strict=WARN),
+    _of_writer(writers.identity_binding, BOTH, ANY_OPERATION, TOUCHED, attack_at_any_mode=False),
+    _of_writer(writers.node_lease_holder, LEASES, UPDATE, NOT_A_RENEWAL),
+    _of_writer(writers.node_lease_writer, LEASES, WRITES, NOT_A_RENEWAL, standard=OFF, strict=WARN),
+    _of_writer(writers.apiserver_lease_writer, LEASES, UPDATE),
+    _of_writer(takeover.live_lease_deleted, LEASES, DELETE | UPDATE, {Event.DELETE}, standard=AUDIT),
+    _of_writer(takeover.owner_reference_added, LEASES, UPDATE, standard=WARN),
+    _restorable(coordinated.ping_time_writer, CANDIDATES, WRITES, TOUCHED),
+    _of_writer(coordinated.candidate_across_namespaces, CANDIDATES, WRITES, TOUCHED, standard=AUDIT, strict=WARN),
+    Rule(times.candidate_renew_time_in_future, CANDIDATES, WRITES, TOUCHED, attack_at_any_mode=False),
+    Rule(times.candidate_renew_time_backwards, CANDIDATES, UPDATE, TOUCHED, standard=OFF, strict=AUDIT),
+    Rule(coordinated.candidate_changed, CANDIDATES, UPDATE, TOUCHED, standard=WARN),
 )
+"""In the order of their findings in a verdict: of several about one fact the last one supplies the text."""
 
-OFFLINE_RULES: dict[str, Rule] = checked(candidates.OFFLINE_RULES)
+RULES: Final = {rule.id: rule for rule in LISTED}
+
+OFFLINE_RULES: Final = {
+    coordinated.CONFLICT: Rule(
+        coordinated.candidate_strategy_conflict, CANDIDATES, WRITES, standard=AUDIT, strict=AUDIT
+    )
+}
 """Rules about a set of stored objects, which only reports evaluate: their check takes other arguments."""
 
-RULES_BY_OCCASION: Mapping[Occasion, tuple[Rule, ...]] = by_occasion(RULES.values())
-
-CHECKS_BY_OCCASION: Final = {
-    occasion: tuple((rule.check, rule) for rule in rules) for occasion, rules in RULES_BY_OCCASION.items()
-}
+CHECKS_BY_OCCASION: Final = by_occasion(RULES.values())

@@ -1,6 +1,8 @@
 """What a rule is: data around a pure function that returns findings, with all that a person needs to know about it."""
 
+import re
 from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from enum import IntEnum
 from itertools import islice
 from typing import Final
@@ -8,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.api.field import FieldError
-from webhook.api.request import Operation, Resource
+from webhook.api.request import Operation, Resource, cached
 from webhook.api.text import Text, made, quote, quote_within
 from webhook.rules.change import Event
 
@@ -89,76 +91,78 @@ def first_findings(errors: Iterable[FieldError]) -> tuple[Finding, ...]:
     return tuple(Finding(error) for error in islice(errors, MAX_FINDINGS))
 
 
-LEASES: Final = frozenset({Resource.LEASES})
-CANDIDATES: Final = frozenset({Resource.LEASECANDIDATES})
-BOTH: Final = LEASES | CANDIDATES
-CREATE: Final = frozenset({Operation.CREATE})
-UPDATE: Final = frozenset({Operation.UPDATE})
-DELETE: Final = frozenset({Operation.DELETE})
-WRITES: Final = CREATE | UPDATE
-ANY_OPERATION: Final = WRITES | DELETE
-
 ALL_EVENTS: Final = frozenset(Event)
 NOT_A_RENEWAL: Final = ALL_EVENTS - {Event.RENEWAL, Event.UNTOUCHED}
-TOUCHED: Final = ALL_EVENTS - {Event.UNTOUCHED}
-
 
 Check = Callable[..., Iterable[Finding]]
 
 
-REFUSED_BY_API_SERVER: Final = (
-    "The API server refuses the same value itself, before it calls a webhook, so in a cluster that is where the denial "
-    "comes from. The rule is for `check` and `replay`, which involve no API server."
-)
-CORRECT_IT: Final = "correct it in the manifest or the client that writes it; a current API server refuses the value"
-NO_CLIENT: Final = "Manifests written by hand, and templates with an empty value. No known elector."
+class Texts(Struct, frozen=True):
+    """What people read of a rule, in sentences of Markdown: the docstring of its check.
 
-
-class Attack(Struct, frozen=True):
-    """What a write that breaks a rule did to the lease of another writer.
-
-    `text` is a phrase; a warning counts as well if `at_any_mode`, and a CREATE if `on_create`: a restored backup may
-    create what makes a leader step down if it is written into an object that exists.
+    `why` says what happens without the rule, `who` which honest writers meet it, `fix` what they change. `attack` is
+    what a denied write did, as a phrase, if it looks like an attack. `stored` is how to fix a stored object that breaks
+    the rule; "" if one state alone cannot break it.
     """
 
-    text: str
-    at_any_mode: bool = True
-    on_create: bool = True
+    summary: str
+    details: tuple[str, ...] = ()
+    source: str = ""
+    why: str = (
+        "The API server refuses the same value itself, before it calls a webhook, so in a cluster that is where the "
+        "denial comes from. The rule is for `check` and `replay`, which involve no API server."
+    )
+    who: str = "Manifests written by hand, and templates with an empty value. No known elector."
+    fix: str = ""
+    attack: str = ""
+    stored: str = ""
 
 
-class Rule(Struct, frozen=True):
-    """One named check; the first line of the check's docstring is the rule's text everywhere.
+_SECTION: Final = re.compile(
+    r"^ *(Source|Why|Who|Fix|Attack|Stored): ((?:.+\n)+?)(?= *(?:[A-Z][a-z]+: |\n|\Z))", re.MULTILINE
+)
+_PARITY: Final = {
+    "stored": "correct it in the manifest or the client that writes it; a current API server refuses the value"
+}
+
+
+class Rule(Struct, frozen=True, dict=True):
+    """A check and when it is evaluated; the id of the rule is the name of the check.
 
     `events` are those on which the check is evaluated at all. `parity` rules repeat the API server's own validation: no
     exemption silences them. `about_writer` rules are skipped if the writer is not known (a bare manifest).
     `standard` and `strict` are the rule's modes in the presets of these names.
-
-    The texts are sentences of Markdown: `why` says what happens without the rule, `who` which honest writers meet it,
-    `fix` what they change. `attack` is what a denied write did if it looks like one. `stored` is how to fix a stored
-    object that breaks the rule; "" if one state alone cannot break it.
+    A denied write looks like an attack if the rule has such a text; a warned one too if `attack_at_any_mode`, and a
+    CREATE if `attack_on_create`: a restored backup may create what makes a leader step down if it is written into an
+    object that exists.
     """
 
-    id: str
     check: Check
-    resources: frozenset[Resource]
-    operations: frozenset[Operation]
-    source: str
-    why: str
-    who: str
-    fix: str
-    attack: Attack | None = None
-    stored: str = ""
-    events: frozenset[Event] = ALL_EVENTS
+    resources: AbstractSet[Resource]
+    operations: AbstractSet[Operation]
+    events: AbstractSet[Event] = ALL_EVENTS
     parity: bool = False
     about_writer: bool = False
     never_exempt: bool = False
     standard: Mode = Mode.DENY
     strict: Mode = Mode.DENY
+    attack_at_any_mode: bool = True
+    attack_on_create: bool = True
 
-    @property
-    def summary(self) -> str:
-        """The rule as one sentence."""
-        return (self.check.__doc__ or "").strip().partition("\n")[0]
+    @cached
+    def id(self) -> str:
+        """The name in policy files, verdicts and documents."""
+        return self.check.__name__.replace("_", "-")
+
+    @cached
+    def texts(self) -> Texts:
+        """The parts of the docstring: paragraphs, then sections such as `Why:`."""
+        document = self.check.__doc__ or ""
+        sections = {name.lower(): " ".join(text.split()) for name, text in _SECTION.findall(document)}
+        # A rule that is evaluated on a DELETE too is not about what is stored.
+        is_ours = not self.parity or Operation.DELETE in self.operations
+        summary, *details = (" ".join(part.split()) for part in _SECTION.split(document)[0].strip().split("\n\n"))
+        return Texts(summary, tuple(details), **(({} if is_ours else _PARITY) | sections))
 
     @property
     def observe(self) -> Mode:

@@ -18,7 +18,7 @@ from webhook.policy.parse import parse
 from webhook.rules.change import CLEANUP_CONTROLLERS, is_untouched
 from webhook.rules.holders import WILDCARDS
 from webhook.rules.registry import RULES
-from webhook.rules.rule import Mode, Rule
+from webhook.rules.rule import Mode
 from webhook.verdict import Downgraded
 
 LONG: Final = 7 * DAY
@@ -326,12 +326,8 @@ def annotated(answer: Answer | None) -> tuple[dict[str, str], DeniedWrites]:
 
 def attack_of(rule: str, event: str) -> str:
     """What a denied write did if it looks like an attack, else ""."""
-    attack = RULES[rule].attack if rule in RULES else None
-    return attack.text if attack and (attack.on_create or event != "create") else ""
-
-
-def _is_attack_at_any_mode(rule: Rule) -> bool:
-    return rule.attack is not None and rule.attack.at_any_mode and rule.strict is Mode.DENY
+    found = RULES.get(rule)
+    return found.texts.attack if found and (found.attack_on_create or event != "create") else ""
 
 
 class Suspicions(Struct):
@@ -354,7 +350,7 @@ class Suspicions(Struct):
         found = denied_by(strict(), seen, self.clock)
         modes, annotation = annotated(seen.answer)
         # Where a policy only warned, a log shows attacks as well.
-        warned = (rule for rule in modes if _is_attack_at_any_mode(RULES[rule]))
+        warned = (rule for rule in modes if RULES[rule].attack_at_any_mode and RULES[rule].strict is Mode.DENY)
         rules = dict.fromkeys((*found.rules, *annotation.rules, *warned))
         for rule in rules:
             if what := attack_of(rule, found.event or annotation.event):

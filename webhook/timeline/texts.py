@@ -98,4 +98,4 @@ def _annotated(annotations: Mapping[str, str], suffix: str) -> list[str]:
 
 def _said(rules: Iterable[str]) -> str:
     """The names of rules with what they say, as far as they are known."""
-    return "; ".join(f"{name} ({RULES[name].summary.rstrip('.')})" if name in RULES else name for name in rules)
+    return "; ".join(f"{name} ({RULES[name].texts.summary.rstrip('.')})" if name in RULES else name for name in rules)

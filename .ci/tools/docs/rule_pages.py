@@ -63,15 +63,15 @@ def table(rules: Iterable[RuleDescription]) -> Iterator[str]:
     yield "|---|---|---|---|---|"
     for rule in rules:
         kinds = rule.kinds if rule.runs == EVERYWHERE else f"{rule.kinds}, in {rule.runs.replace(', ', ' and ')} only"
-        cells = (f"[`{rule.id}`]({rule.id}.md)", kinds, rule.summary.replace("|", "\\|"), *modes(rule.id))
+        cells = (f"[`{rule.id}`]({rule.id}.md)", kinds, rule.texts.summary.replace("|", "\\|"), *modes(rule.id))
         yield f"| {' | '.join(cells)} |"
 
 
 def page(rule: RuleDescription) -> Iterator[str]:
     """The page of one rule."""
-    yield from (_MARK, f"# {rule.id}", "", rule.summary)
-    for paragraph in filter(None, rule.text.partition("\n")[2].strip().split("\n\n")):
-        yield from ("", " ".join(paragraph.split()))
+    yield from (_MARK, f"# {rule.id}", "", rule.texts.summary)
+    for paragraph in rule.texts.details:
+        yield from ("", paragraph)
     yield from ("", "| | |", "|---|---|", f"| evaluated on | {rule.kinds}: {rule.operations} |")
     yield f"| evaluated by | {', '.join(f'`{command}`' for command in rule.runs.split(', '))} |"
     both = zip(modes(rule.id), PRESETS, strict=True)
@@ -81,13 +81,13 @@ def page(rule: RuleDescription) -> Iterator[str]:
     if rule.renewals:
         plain = ", [plain ones](../renewals.md)" if rule.id in {policy_fit.AHEAD, policy_fit.BACKWARDS} else ""
         yield f"| renewals | {rule.renewals} ([`Event.RENEWAL`](../glossary.md#the-three-renewals){plain}) |"
-    yield f"| source | {rule.rule.source} |"
+    yield f"| source | {rule.texts.source} |"
     yield f"| code | `{rule.file}` |"
-    yield from ("", "## Why", "", rule.rule.why)
-    yield from ("", "## Who is affected", "", rule.rule.who)
+    yield from ("", "## Why", "", rule.texts.why)
+    yield from ("", "## Who is affected", "", rule.texts.who)
     if rule.id in texts():
         yield from ("", "What the writer sees (from a recorded review):", "", "```", texts()[rule.id], "```")
-    yield from ("", "## How to fix", "", rule.rule.fix)
+    yield from ("", "## How to fix", "", rule.texts.fix)
     yield from ("", "## How to relax", "", *relaxing(rule.id))
 
 

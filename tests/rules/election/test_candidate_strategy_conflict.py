@@ -8,7 +8,7 @@ import pytest
 from tests.factories import NOW, Document, Tweak, drop, make_candidate, put, to_bytes
 from webhook.api.objects import LeaseCandidate
 from webhook.policy.document import preset
-from webhook.rules.election.candidates import ALPHA, CONFLICT, candidates_agree_on_a_strategy
+from webhook.rules.election.coordinated import ALPHA, CONFLICT, candidate_strategy_conflict
 from webhook.rules.registry import RULES
 from webhook.rules.rule import Finding
 
@@ -29,7 +29,7 @@ def alpha(name: str, *strategies: str) -> Document:
 
 def found(*candidates: Document, now: int = NOW) -> list[Finding]:
     typed = [msgspec.json.decode(to_bytes(one), type=LeaseCandidate) for one in candidates]
-    return list(candidates_agree_on_a_strategy(typed, now))
+    return list(candidate_strategy_conflict(typed, now))
 
 
 @pytest.mark.parametrize(

@@ -1,69 +1,212 @@
-"""strategy and preferredHolder of a Lease: the coordinated election's own fields."""
+"""The coordinated election: a Lease's strategy and preferredHolder, and the LeaseCandidates.
 
-from collections.abc import Iterable
-from functools import partial
+That candidates cannot agree is a fact about a set of objects: no single write is refused for it, reports use it.
+"""
+
+from collections.abc import Iterable, Iterator
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from typing import Final
 
-from webhook.api.field import forbidden
-from webhook.rules.change import LeaseChange
-from webhook.rules.rule import LEASES, NO_FINDINGS, NOT_A_RENEWAL, WRITES, Attack, Finding, Rule, Statement
+from webhook.api import semver
+from webhook.api.field import forbidden, invalid
+from webhook.api.objects import LeaseCandidate
+from webhook.api.text import quote
+from webhook.api.times import MINUTE, instant, normalized
+from webhook.rules.change import CandidateChange, LeaseChange, same_time
+from webhook.rules.rule import NO_FINDINGS, Finding, Statement
 
 
-def only_the_api_server_sets_preferred_holder(change: LeaseChange) -> Iterable[Finding]:
+def preferred_holder_writer(change: LeaseChange) -> Iterable[Finding]:
     """spec.preferredHolder may be set or changed by the API server only.
 
-    A holder that sees one stops renewing. Clearing it is allowed: every release by client-go does.
+    Clearing it is allowed: every release by client-go does.
+
+    Source: ours: kube-apiserver's leader election controller is the only shipped writer
+    Why: A client-go holder that sees `preferredHolder` stops renewing, so that the lease expires.
+    Who: Backup tools that restore objects as an ordinary user (Velero), and scripts that copy a Lease.
+    Fix: Leave `preferredHolder` out of what you restore, or exempt the tool for this rule on CREATE.
+    Attack: named the next leader
     """
-    new = change.new_spec.preferred_holder
-    if not new or new == change.old_spec.preferred_holder:
-        return NO_FINDINGS
-    happened = Statement("a client set preferredHolder: a holder that sees it stops renewing")
-    return (Finding(forbidden("spec.preferredHolder", _detail("preferredHolder")), happened=happened),)
+    new, old = change.new_spec.preferred_holder, change.old_spec.preferred_holder
+    return _set_by_client("preferredHolder", new, old, "a holder that sees it stops renewing")
 
 
-def only_the_api_server_sets_strategy(change: LeaseChange) -> Iterable[Finding]:
+def strategy_writer(change: LeaseChange) -> Iterable[Finding]:
     """spec.strategy may be set or changed by the API server only.
 
-    It hands the lease to the coordinated election. Clearing it is allowed: every renewal by client-go does.
+    Clearing it is allowed: every renewal by client-go does.
+
+    Source: ours: kube-apiserver's leader election controller is the only shipped writer
+    Why: `strategy` hands the lease to the API server's coordinated election, which then chooses the holder.
+    Who: Backup tools that restore objects as an ordinary user (Velero), and scripts that copy a Lease.
+    Fix: Leave `strategy` out of what you restore, or exempt the tool for this rule on CREATE.
+    Attack: moved a lease to the coordinated election
     """
-    new = change.new_spec.strategy
-    if not new or new == change.old_spec.strategy:
+    new, old = change.new_spec.strategy, change.old_spec.strategy
+    return _set_by_client("strategy", new, old, "coordinated leader election controls the lease now")
+
+
+def _set_by_client(name: str, new: str | None, old: str | None, effect: str) -> Iterable[Finding]:
+    if not new or new == old:
         return NO_FINDINGS
-    happened = Statement("a client set strategy: coordinated leader election controls the lease now")
-    return (Finding(forbidden("spec.strategy", _detail("strategy")), happened=happened),)
-
-
-def _detail(name: str) -> str:
-    return (
+    detail = (
         f"{name} may be set by the API server's coordinated leader election only; "
         "leave it out, or have the policy exempt this writer"
     )
+    happened = Statement(f"a client set {name}: {effect}")
+    return (Finding(forbidden(f"spec.{name}", detail), happened=happened),)
 
 
-_BACKUPS: Final = "Backup tools that restore objects as an ordinary user (Velero), and scripts that copy a Lease."
-_rule = partial(
-    Rule,
-    resources=LEASES,
-    operations=WRITES,
-    events=NOT_A_RENEWAL,
-    about_writer=True,
-    source="ours: kube-apiserver's leader election controller is the only shipped writer",
-)
-RULES = (
-    _rule(
-        "preferred-holder-writer",
-        only_the_api_server_sets_preferred_holder,
-        why="A client-go holder that sees `preferredHolder` stops renewing, so that the lease expires.",
-        who=_BACKUPS,
-        fix="Leave `preferredHolder` out of what you restore, or exempt the tool for this rule on CREATE.",
-        attack=Attack("named the next leader", at_any_mode=False, on_create=False),
-    ),
-    _rule(
-        "strategy-writer",
-        only_the_api_server_sets_strategy,
-        why="`strategy` hands the lease to the API server's coordinated election, which then chooses the holder.",
-        who=_BACKUPS,
-        fix="Leave `strategy` out of what you restore, or exempt the tool for this rule on CREATE.",
-        attack=Attack("moved a lease to the coordinated election", at_any_mode=False, on_create=False),
-    ),
-)
+def ping_time_writer(change: CandidateChange) -> Iterable[Finding]:
+    """spec.pingTime may be set or changed by the API server only.
+
+    Clearing it is allowed.
+
+    Source: ours: candidates write a guarded copy back and never touch pingTime
+    Why: A candidate that is pinged must renew; forged pings disturb the coordinated election.
+    Who: Backup tools that restore a LeaseCandidate as an ordinary user (Velero).
+    Fix: Leave `pingTime` out of what you restore, or exempt the tool for this rule on CREATE.
+    Attack: wrote what the API server asks candidates with
+    """
+    new = change.new_spec.ping_time
+    if normalized(new) is None or same_time(new, change.old_spec.ping_time):
+        return NO_FINDINGS
+    detail = "pingTime may be set by the API server's coordinated leader election only; leave it as it is"
+    happened = Statement("a client set pingTime: the election may leave this candidate out")
+    return (Finding(forbidden("spec.pingTime", detail), happened=happened),)
+
+
+def candidate_across_namespaces(change: CandidateChange) -> Iterable[Finding]:
+    """A LeaseCandidate may not be written by a service account of another namespace.
+
+    The writers that a binding lists are exempt.
+
+    Source: ours: client-go's candidates are written by the pods of the component that is elected
+    Why: In the coordinated election the API server writes the holder. Whoever may create a LeaseCandidate for a
+        lease has it depose the leader and make the candidate the next one, also of a lease that is not coordinated.
+    Who: Components that are elected in a namespace other than their service account's.
+    Fix: Bind the lease, which covers its candidates as well, and let few create LeaseCandidates (RBAC).
+    Attack: made a candidate for a lease of another namespace
+    """
+    account, binding = change.user.service_account, change.binding
+    if account is None or account[0] == change.request.namespace or (binding and binding.lists(change.user)):
+        return NO_FINDINGS
+    detail = (
+        f"{quote(change.user.username)} belongs to another namespace; the API server may make this candidate the "
+        f"holder of lease {quote(change.request.lease_name)}; bind that lease"
+    )
+    happened = Statement(
+        "{0} of another namespace wrote a candidate of lease {1}: it may become the leader",
+        (change.user.username, f"{change.request.namespace}/{change.request.lease_name}"),
+    )
+    return (Finding(forbidden("spec.leaseName", detail), happened=happened),)
+
+
+def candidate_changed(change: CandidateChange) -> Iterable[Finding]:
+    """The versions and strategies of a candidate may not change after it was created.
+
+    Source: ours: client-go's candidates never change them on update
+    Why: The election chose by the old versions and strategy; a change makes its choice wrong.
+    Who: Manifests applied again after an upgrade. client-go's candidates never change them.
+    Fix: Delete the LeaseCandidate and create it again.
+    Attack: changed what decides a coordinated election
+    """
+    return tuple(_changed(change))
+
+
+_CHANGED: Final = "may not change after creation; delete and recreate the candidate"
+
+
+def _changed(change: CandidateChange) -> Iterator[Finding]:
+    new, old = change.new_spec, change.old_spec
+    pairs = (
+        ("binaryVersion", new.binary_version or "", old.binary_version or ""),
+        ("emulationVersion", new.emulation_version or "", old.emulation_version or ""),
+        ("strategy", new.strategy or "", old.strategy or ""),
+        ("preferredStrategies", new.preferred_strategies or [], old.preferred_strategies or []),
+    )
+    for name, value, before in pairs:
+        if value != before:
+            happened = Statement(f"{name} changed after creation: the election may choose another leader")
+            yield Finding(forbidden(f"spec.{name}", f"{name} {_CHANGED}"), happened=happened)
+
+
+CONFLICT: Final = "candidate-strategy-conflict"
+LIVE: Final = 30 * MINUTE
+"""A candidate that has not renewed for longer is not counted, and is removed.
+
+Source: kubernetes `pkg/controlplane/controller/leaderelection/leasecandidategc_controller.go`.
+"""
+ALPHA: Final = "coordination.k8s.io/v1alpha1"
+"""The only version with a list of strategies in order of preference (Kubernetes 1.31)."""
+
+
+def candidate_strategy_conflict(candidates: Iterable[LeaseCandidate], now: int) -> Iterator[Finding]:
+    """The live candidates of one lease must agree on its strategy.
+
+    Since v1alpha2 the strategy of the highest binaryVersion counts, so candidates of that version must have the same;
+    in v1alpha1 all ordered lists together must have no cycle and exactly one first choice. Versions that do not parse
+    are left to the field rules.
+
+    Source: kubernetes `pkg/controlplane/controller/leaderelection/election.go`, pickBestStrategy, of 1.31 and of
+        1.32.
+    Why: Candidates of the same version that disagree leave the election without a strategy: no leader is elected.
+    Who: Two releases of one component that run side by side with different strategies.
+    Fix: Give all candidates of the lease the same strategy.
+
+    Args:
+        candidates: those of one namespace and one spec.leaseName.
+        now: microseconds since 1970.
+
+    """
+    live = sorted((one for one in candidates if _is_live(one, now)), key=lambda one: one.metadata.name or "")
+    yield from _one_strategy([one for one in live if one.api_version != ALPHA])
+    yield from _one_first_choice([one for one in live if one.api_version == ALPHA])
+
+
+def _is_live(candidate: LeaseCandidate, now: int) -> bool:
+    renewed = instant(normalized(candidate.spec.renew_time))
+    return renewed is not None and now - renewed <= LIVE
+
+
+def _one_strategy(candidates: list[LeaseCandidate]) -> Iterator[Finding]:
+    versions = {
+        id(one): version for one in candidates if (version := semver.parse(one.spec.binary_version or "")) is not None
+    }
+    if not versions:
+        return
+    highest = max(versions.values())
+    deciding = [one for one in candidates if versions.get(id(one)) == highest]
+    by_strategy = {one.spec.strategy or "": one for one in deciding}
+    if len(by_strategy) > 1:
+        choices = ", ".join(f"{one.metadata.name} {quote(strategy)}" for strategy, one in by_strategy.items())
+        detail = (
+            f"live candidates of the highest binaryVersion {highest} must have the same strategy ({choices}), "
+            "or no leader is elected"
+        )
+        yield Finding(invalid("spec.strategy", sorted(by_strategy), detail))
+
+
+def _one_first_choice(candidates: list[LeaseCandidate]) -> Iterator[Finding]:
+    before: dict[str, set[str]] = {}
+    for candidate in candidates:
+        preferences = [strategy or "" for strategy in candidate.spec.preferred_strategies or []]
+        for strategy in preferences:
+            before.setdefault(strategy, set())
+        for preferred, other in pairwise(preferences):
+            before[other].add(preferred)
+    try:
+        TopologicalSorter(before).prepare()
+    except CycleError as error:
+        circle = " before ".join(quote(strategy) for strategy in error.args[1])
+        yield _in_preferences(before, f"live candidates must not prefer strategies in a cycle ({circle})")
+        return
+    roots = sorted(strategy for strategy, preferred in before.items() if not preferred)
+    if len(roots) > 1:
+        choices = " and ".join(quote(strategy) for strategy in roots)
+        yield _in_preferences(before, f"live candidates must have one first choice together, not {choices}")
+
+
+def _in_preferences(strategies: Iterable[str], problem: str) -> Finding:
+    return Finding(invalid("spec.preferredStrategies", sorted(strategies), f"{problem}, or no leader is elected"))

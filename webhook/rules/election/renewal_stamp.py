@@ -18,7 +18,7 @@ from webhook.api.text import quote, truncate
 from webhook.api.times import stamp_of
 from webhook.rules.change import LeaseChange
 from webhook.rules.expiry import BOUND
-from webhook.rules.rule import LEASES, NO_FINDINGS, WRITES, Attack, Finding, Mode, Rule, Statement, literal
+from webhook.rules.rule import NO_FINDINGS, Finding, Mode, Statement, literal
 from webhook.rules.tampering import tampering_of_create, tampering_of_update
 
 _FIELD: Final = "metadata.managedFields"
@@ -31,12 +31,21 @@ _LEAVE: Final = (
 _RESTORE: Final = "`kubectl apply --server-side` of apiVersion, kind, name and namespace only brings a stamp back"
 
 
-def managed_fields_are_not_tampered_with(change: LeaseChange) -> Iterable[Finding]:
+def renewal_stamp_tampered(change: LeaseChange) -> Iterable[Finding]:
     """A write may not bring managedFields that no API server would make of it.
 
     They hold the time of the last renewal, which a write may neither remove nor move. What an earlier write stored is
     never held against a later one. Renaming and merging entries is allowed. `kubectl` moving a manifest with renewTime
     from client-side to server-side apply is refused as well, and kubectl itself calls that refusal non-fatal.
+
+    Source: ours: a client may send any managedFields, and apimachinery's field manager keeps invented entries
+    Why: The stamps in managedFields are the only evidence of when a lease was renewed. Without them a live lease
+        looks expired, or an expired one live.
+    Who: Clients that send back an object whose `metadata.managedFields` was edited or comes from an older copy:
+        Velero restoring over an existing Lease, `kubectl replace` of a saved file, kubectl's migration of a
+        manifest with `renewTime` to server-side apply.
+    Fix: Delete `metadata.managedFields` from the file or the request; the API server then keeps its own.
+    Attack: forged the record of the last renewal
     """
     problem = _of_create(change) if change.is_create else _of_update(change)
     if problem is None:
@@ -162,11 +171,18 @@ _MIN_BYTES_OF_FALLBACK: Final = 1024 * 1024
 """Bytes of JSON, which are more than those of protobuf in etcd, from which on etcd may refuse a lease."""
 
 
-def lease_does_not_grow_too_large(change: LeaseChange) -> Iterable[Finding]:
+def lease_too_large(change: LeaseChange) -> Iterable[Finding]:
     """A lease may not grow beyond 256 KiB.
 
-    What is too large for etcd loses its managedFields, and with them the stamps. A lease that was larger before may
-    shrink or stay, and a renewal or takeover may still add the entry of its manager.
+    A lease that was larger before may shrink or stay, and a renewal or takeover may still add the entry of its manager.
+
+    Source: ours: kube-apiserver drops managedFields of what etcd refuses as too large, and with them all stamps
+    Why: Where etcd refuses an object as too large, the API server removes its managedFields, and with them all that
+        proves when the lease was renewed. Whoever may update a lease can fill it up to that limit.
+    Who: Attackers. Leases of known clients have a few thousand bytes.
+    Fix: Write fewer or shorter labels, owners, finalizers and entries of managedFields. A lease that is larger than
+        256 KiB already can be renewed, taken over and made smaller.
+    Attack: filled a lease so that etcd would refuse its next write
     """
     if len(change.request.body) <= MAX_BYTES:
         return NO_FINDINGS
@@ -199,34 +215,3 @@ def _may_lose_entries(change: LeaseChange) -> bool:
         return False
     is_deep = nest_too_deeply(change.old_entries)
     return is_deep or change.request.sizes[1] >= _MIN_BYTES_OF_FALLBACK
-
-
-RULES = (
-    Rule(
-        id="renewal-stamp-tampered",
-        check=managed_fields_are_not_tampered_with,
-        resources=LEASES,
-        operations=WRITES,
-        source="ours: a client may send any managedFields, and apimachinery's field manager keeps invented entries",
-        why="The stamps in managedFields are the only evidence of when a lease was renewed. Without them a live "
-        "lease looks expired, or an expired one live.",
-        who="Clients that send back an object whose `metadata.managedFields` was edited or comes from an older "
-        "copy: Velero restoring over an existing Lease, `kubectl replace` of a saved file, kubectl's migration "
-        "of a manifest with `renewTime` to server-side apply.",
-        fix="Delete `metadata.managedFields` from the file or the request; the API server then keeps its own.",
-        attack=Attack("forged the record of the last renewal"),
-    ),
-    Rule(
-        id="lease-too-large",
-        check=lease_does_not_grow_too_large,
-        resources=LEASES,
-        operations=WRITES,
-        source="ours: kube-apiserver drops managedFields of what etcd refuses as too large, and with them all stamps",
-        why="Where etcd refuses an object as too large, the API server removes its managedFields, and with them "
-        "all that proves when the lease was renewed. Whoever may update a lease can fill it up to that limit.",
-        who="Attackers. Leases of known clients have a few thousand bytes.",
-        attack=Attack("filled a lease so that etcd would refuse its next write"),
-        fix="Write fewer or shorter labels, owners, finalizers and entries of managedFields. A lease that is "
-        "larger than 256 KiB already can be renewed, taken over and made smaller.",
-    ),
-)

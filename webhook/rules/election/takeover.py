@@ -1,16 +1,17 @@
-"""A lease that changes hands: taken from its holder while it is live, or without a stamp of its last renewal."""
+"""How a live holder loses its lease: it is taken, released, shortened or deleted by another writer."""
 
 from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
-from webhook.api import times
 from webhook.api.field import forbidden
+from webhook.api.objects import OwnerReference
 from webhook.api.text import quote
-from webhook.api.times import SECOND
-from webhook.rules.change import NODE_LEASES, NODES, Event, LeaseChange
+from webhook.api.times import SECOND, canonical_seconds
+from webhook.rules.change import CLEANUP_CONTROLLERS, NODE_LEASES, NODES, Event, LeaseChange
 from webhook.rules.expiry import Expiry
-from webhook.rules.rule import CREATE, LEASES, NO_FINDINGS, UPDATE, Attack, Finding, Mode, Rule, Statement
+from webhook.rules.holders import names_pod
+from webhook.rules.rule import NO_FINDINGS, Finding, Statement
 
 _FIELD: Final = "metadata.managedFields"
 _FIX: Final = (
@@ -19,11 +20,17 @@ _FIX: Final = (
 )
 
 
-def takeover_rests_on_stamps(change: LeaseChange) -> Iterable[Finding]:
+def lease_without_stamps(change: LeaseChange) -> Iterable[Finding]:
     """A lease that changes hands must carry the API server's stamps of its last renewal and of its new holder.
 
-    Without it the holder's own clock decides. `kubectl apply --server-side` of a manifest with apiVersion, kind, name,
-    namespace and a label restores a stamp. It dates from that apply, so a takeover waits one duration.
+    Source: ours: without stamps only the holder's own clock says when a lease expired, and a denial weakens
+    Why: Without a stamp only the holder's own clock says whether the lease is live, and it may be wrong.
+    Who: Leases that were created with a name only, and those whose managedFields were emptied before the webhook
+        was installed, or removed by the API server because the lease was too large for etcd. The writer did nothing
+        wrong.
+    Fix: Restore the stamps: `kubectl apply --server-side` of apiVersion, kind, name, namespace and a label. That
+        stamps the lease at that moment, so a takeover waits one duration.
+    Attack: took a lease without a record of its renewal
     """
     if change.event is Event.CLAIM:
         if change.new_entries or change.old_entries:
@@ -38,11 +45,17 @@ def takeover_rests_on_stamps(change: LeaseChange) -> Iterable[Finding]:
     return (Finding(forbidden(_FIELD, f"{unknown}; {_FIX}"), happened=happened),)
 
 
-def lease_is_not_created_empty(change: LeaseChange) -> Iterable[Finding]:
+def lease_created_empty(change: LeaseChange) -> Iterable[Finding]:
     """A lease may not be created with a name only: the API server then never keeps managedFields for it.
 
-    However often it is renewed, no stamp says so, and one write takes it. With a label, or any field of spec, the API
-    server keeps them from the beginning.
+    Source: ours: apimachinery's skipNonAppliedManager tracks no update of an object that has no managedFields
+    Why: The API server keeps managedFields for an object only if it is created with a field, or applied server-side
+        later. Without them nothing proves that the lease is renewed, and one write takes it from a live holder, in
+        `strict` too.
+    Who: Manifests of leases that are created beforehand, so that RBAC can name them, and contain nothing but a
+        name. No known elector.
+    Fix: Add a label to the manifest. To a lease that exists, apply it with `kubectl apply --server-side`; neither
+        `kubectl label` nor an apply of the name alone makes the API server keep managedFields.
     """
     if change.was_set or change.new_entries:
         return NO_FINDINGS
@@ -54,71 +67,59 @@ def lease_is_not_created_empty(change: LeaseChange) -> Iterable[Finding]:
     return (Finding(forbidden(_FIELD, detail), happened=happened),)
 
 
-_STAMP_RULES = (
-    Rule(
-        id="lease-without-stamps",
-        check=takeover_rests_on_stamps,
-        resources=LEASES,
-        operations=UPDATE,
-        events=frozenset({Event.TAKEOVER, Event.STEAL, Event.CLAIM}),
-        standard=Mode.AUDIT,
-        strict=Mode.WARN,
-        source="ours: without stamps only the holder's own clock says when a lease expired, and a denial weakens",
-        why="Without a stamp only the holder's own clock says whether the lease is live, and it may be wrong.",
-        who="Leases that were created with a name only, and those whose managedFields were emptied before the "
-        "webhook was installed, or removed by the API server because the lease was too large for etcd. The "
-        "writer did nothing wrong.",
-        fix="Restore the stamps: `kubectl apply --server-side` of apiVersion, kind, name, namespace and a label. "
-        "That stamps the lease at that moment, so a takeover waits one duration.",
-        attack=Attack("took a lease without a record of its renewal"),
-    ),
-    Rule(
-        id="lease-created-empty",
-        check=lease_is_not_created_empty,
-        resources=LEASES,
-        operations=CREATE,
-        standard=Mode.WARN,
-        source="ours: apimachinery's skipNonAppliedManager tracks no update of an object that has no managedFields",
-        why="The API server keeps managedFields for an object only if it is created with a field, or applied "
-        "server-side later. Without them nothing proves that the lease is renewed, and one write takes it from "
-        "a live holder, in `strict` too.",
-        who="Manifests of leases that are created beforehand, so that RBAC can name them, and contain nothing but "
-        "a name. No known elector.",
-        fix="Add a label to the manifest. To a lease that exists, apply it with `kubectl apply --server-side`; "
-        "neither `kubectl label` nor an apply of the name alone makes the API server keep managedFields.",
-    ),
-)
-
-
-def live_lease_is_not_taken(change: LeaseChange) -> Iterable[Finding]:
+def takeover_before_expiry(change: LeaseChange) -> Iterable[Finding]:
     """The holder of a live lease may not be replaced before the lease expires.
 
     Expiry follows from API servers' stamps: the renewal was seen, then leaseDurationSeconds passed.
+
+    Source: ours: client-go, fabric8, client-java and Python retry and win after expiry, so a denial only delays
+    Why: Two processes believe that they lead until the old leader notices, twelve seconds with the defaults of
+        client-go.
+    Who: Electors that compare `renewTime` with their own clock while it runs ahead; Apache Camel, which takes over
+        as soon as the leader's pod is gone; Istio's default revision; two programs that share one lease.
+    Fix: Wait until the lease has expired and retry, as client-go does, or ask the holder to release it. Keep clocks
+        synchronized. Give each program a lease of its own.
+    Attack: took a lease that its holder still had
     """
-    return _finding(change, "")
+    return _taken(change, "")
 
 
-def live_lease_is_not_taken_by_a_node(change: LeaseChange) -> Iterable[Finding]:
+def takeover_by_node(change: LeaseChange) -> Iterable[Finding]:
     """A node may not take a live lease from its holder.
 
     In kube-node-lease a node may put its own name back, which repairs a foreign write.
+
+    Source: ours: a node reaches only its own lease, and the kubelet never changes the holder
+    Why: A kubelet's credentials reach leases only to report that the node is alive. One compromised node must not
+        take a controller's lease.
+    Who: No known client. In kube-node-lease a node may put its own name back.
+    Fix: Run the elector under a service account instead of the node's credentials.
+    Attack: took a lease that its holder still had
     """
     if NODES not in change.user.groups:
         return NO_FINDINGS
     if change.request.namespace == NODE_LEASES and change.new_holder == change.request.name:
         return NO_FINDINGS
-    return _finding(change, ", and {} is a node")
+    return _taken(change, ", and {} is a node")
 
 
-def live_lease_is_not_taken_across_namespaces(change: LeaseChange) -> Iterable[Finding]:
-    """A service account of another namespace may not take a live lease from its holder."""
+def takeover_across_namespaces(change: LeaseChange) -> Iterable[Finding]:
+    """A service account of another namespace may not take a live lease from its holder.
+
+    Source: ours: known clients steal, where they do, inside their own namespace only
+    Why: A service account with a broad role can take the lease of any controller in the cluster.
+    Who: Operators that elect in a namespace other than their own (cert-manager in kube-system), but only if they
+        take a live lease; this rule never denies a takeover after expiry.
+    Fix: Wait until the lease has expired. If two installations share the lease, give each its own.
+    Attack: took a lease that its holder still had
+    """
     account = change.user.service_account
     if account is None or account[0] == change.request.namespace:
         return NO_FINDINGS
-    return _finding(change, ", and {} belongs to another namespace")
+    return _taken(change, ", and {} belongs to another namespace")
 
 
-def _finding(change: LeaseChange, addition: str) -> tuple[Finding, ...]:
+def _taken(change: LeaseChange, addition: str) -> tuple[Finding, ...]:
     """`addition` is the end of a clause about the writer, `{}`."""
     lease = f"{change.request.namespace}/{change.request.name}"
     return (
@@ -141,7 +142,7 @@ def _detail(change: LeaseChange, lease: str, addition: str) -> str:
     assert expiry.duration_seconds is not None
     assert expiry.seen_at is not None
     age = max(0, expiry.written_at - expiry.seen_at) // SECOND
-    clock = times.canonical_seconds(expiry.seen_at)[11:]
+    clock = canonical_seconds(expiry.seen_at)[11:]
     whose = "API server clock" if expiry.from_stamps else "the holder's clock"
     writer = addition.format(quote(change.user.username)) if addition else ""
     return (
@@ -151,42 +152,181 @@ def _detail(change: LeaseChange, lease: str, addition: str) -> str:
     )
 
 
-_rule = partial(Rule, resources=LEASES, operations=UPDATE, events=frozenset({Event.STEAL}))
-RULES = (
-    *_STAMP_RULES,
-    _rule(
-        id="takeover-before-expiry",
-        check=live_lease_is_not_taken,
-        standard=Mode.WARN,
-        source="ours: client-go, fabric8, client-java and Python retry and win after expiry, so a denial only delays",
-        why="Two processes believe that they lead until the old leader notices, twelve seconds with the defaults "
-        "of client-go.",
-        who="Electors that compare `renewTime` with their own clock while it runs ahead; Apache Camel, which takes "
-        "over as soon as the leader's pod is gone; Istio's default revision; two programs that share one lease.",
-        fix="Wait until the lease has expired and retry, as client-go does, or ask the holder to release it. Keep "
-        "clocks synchronized. Give each program a lease of its own.",
-        attack=Attack("took a lease that its holder still had"),
-    ),
-    _rule(
-        id="takeover-by-node",
-        check=live_lease_is_not_taken_by_a_node,
-        about_writer=True,
-        source="ours: a node reaches only its own lease, and the kubelet never changes the holder",
-        why="A kubelet's credentials reach leases only to report that the node is alive. One compromised node must "
-        "not take a controller's lease.",
-        who="No known client. In kube-node-lease a node may put its own name back.",
-        fix="Run the elector under a service account instead of the node's credentials.",
-        attack=Attack("took a lease that its holder still had"),
-    ),
-    _rule(
-        id="takeover-across-namespaces",
-        check=live_lease_is_not_taken_across_namespaces,
-        about_writer=True,
-        source="ours: known clients steal, where they do, inside their own namespace only",
-        why="A service account with a broad role can take the lease of any controller in the cluster.",
-        who="Operators that elect in a namespace other than their own (cert-manager in kube-system), but only if "
-        "they take a live lease; this rule never denies a takeover after expiry.",
-        fix="Wait until the lease has expired. If two installations share the lease, give each its own.",
-        attack=Attack("took a lease that its holder still had"),
-    ),
-)
+def foreign_release(change: LeaseChange) -> Iterable[Finding]:
+    """A live lease may be released only by the pod that its holder identity names.
+
+    Not evaluated if the writer's token has no pod name. After the pod's name only a character that no pod's name has,
+    such as `_`, or a uuid may follow. Holder identities are free text, so this is a hint and not a proof.
+
+    Source: ours: client-go's default identity is the pod's host name, `_` and a uuid
+    Why: Releasing the lease of another pod is the first step of a steal in two writes.
+    Who: Electors whose holder identity does not begin with the pod's name, such as kube-vip and host-network pods,
+        or continues it with `-` or `.` and no UUID, as the name of another pod does.
+    Fix: Delete the pod instead, or wait until its lease expires. Set the elector's identity to the pod's name,
+        alone or with an underscore and a UUID.
+    Attack: released a lease for its holder
+    """
+    pod = change.user.pod_name
+    if not pod or change.expiry.expired or names_pod(change.old_holder, pod):
+        return NO_FINDINGS
+    return _released(change, f"pod {quote(pod)}")
+
+
+def foreign_release_across_namespaces(change: LeaseChange) -> Iterable[Finding]:
+    """A live lease may not be released by a service account of another namespace.
+
+    Source: ours: no known client releases a lease of another namespace than its own service account's
+    Why: As for `foreign-release`. A pod in another namespace can have the same name.
+    Who: No known client releases a lease outside of its service account's namespace.
+    Fix: Release from the holder itself.
+    Attack: released a lease for its holder
+    """
+    account = change.user.service_account
+    if account is None or account[0] == change.request.namespace or change.expiry.expired:
+        return NO_FINDINGS
+    return _released(change, f"{quote(change.user.username)} of another namespace")
+
+
+def _released(change: LeaseChange, who: str) -> tuple[Finding, ...]:
+    holder = quote(change.old_holder)
+    detail = (
+        f"this write clears the holder of a live lease, which only {holder} may do, not {who}; "
+        f"delete the pod of {holder}, or wait {change.expiry.seconds_left} s"
+    )
+    lease = f"{change.request.namespace}/{change.request.name}"
+    early = f"{change.expiry.seconds_left} s before expiry{change.expiry.whose_clock}"
+    happened = Statement(
+        f"lease {{0}} was released on behalf of {{1}} {early}: there may be two leaders", (lease, change.old_holder)
+    )
+    return (
+        Finding(
+            forbidden("spec.holderIdentity", detail),
+            without_stamps=not change.expiry.from_stamps,
+            happened=happened,
+            fact=Event.RELEASE,
+        ),
+    )
+
+
+def duration_shortened(change: LeaseChange) -> Iterable[Finding]:
+    """The duration or renewTime of a held lease may not be cut without renewing it.
+
+    Source: ours: no known client does it, and it makes a live lease count as expired
+    Why: Cutting the duration, or removing `renewTime`, makes a live lease count as expired, the first step of a
+        steal.
+    Who: People who repair a lease by hand. No known client.
+    Fix: Renew in the same write (a renewal that lowers the duration is allowed), or release the lease instead.
+    Attack: cut a lease that another held
+    """
+    if not change.old_holder or change.new_holder != change.old_holder:
+        return NO_FINDINGS
+    new, old = change.new_spec.lease_duration_seconds, change.old_spec.lease_duration_seconds
+    if old is not None and new is None:
+        return (_shortened(change, "leaseDurationSeconds", "may not be removed", "was removed"),)
+    if change.new_renew_time is None and change.old_renew_time is not None:
+        return (_shortened(change, "renewTime", "may not be removed", "was removed"),)
+    if old is not None and new is not None and new < old and change.new_renew_time == change.old_renew_time:
+        return (
+            _shortened(
+                change,
+                "leaseDurationSeconds",
+                f"may not be decreased from {old} to {new} without a new renewTime",
+                f"decreased from {old} to {new}",
+            ),
+        )
+    return NO_FINDINGS
+
+
+def _shortened(change: LeaseChange, name: str, may_not: str, was: str) -> Finding:
+    left = change.expiry.seconds_left
+    remaining = f" ({left} s left)" if left else ""
+    return Finding(
+        forbidden(
+            f"spec.{name}",
+            f"{may_not} while {quote(change.old_holder)} holds the lease{remaining}; renew or release instead",
+        ),
+        happened=Statement(f"{name} {was} while {{0}} holds the lease: there may be two leaders", (change.old_holder,)),
+    )
+
+
+def live_lease_deleted(change: LeaseChange) -> Iterable[Finding]:
+    """A live lease may not be deleted, except by the garbage collector and the namespace controller.
+
+    An UPDATE that removes the last finalizer of a lease which was deleted before deletes it as well.
+
+    Source: ours: kube-apiserver, konnectivity and medik8s delete their own leases, so only audited by default
+    Why: After a live lease is deleted, another process can create it and lead at the same time as the old leader.
+    Who: `helm uninstall` and `kubectl delete` while the program runs; konnectivity and medik8s, which delete their
+        own leases; a controller that removes its finalizer from a deleted lease that is held again.
+    Fix: Stop the holder first, and delete when its lease has expired or was released.
+    Attack: deleted a lease that was held
+    """
+    if change.expiry.expired or change.user.username in CLEANUP_CONTROLLERS:
+        return NO_FINDINGS
+    expiry = change.expiry
+    clock = change.expiry.whose_clock
+    detail = (
+        f"the lease is held by {quote(change.old_holder)} for another {expiry.seconds_left} s{clock}; "
+        "stop its holder first, or delete the lease after that"
+    )
+    lease = f"{change.request.namespace}/{change.request.name}"
+    happened = Statement(
+        f"lease {{0}} of {{1}} was deleted {expiry.seconds_left} s before expiry{clock}: there may be two leaders",
+        (lease, change.old_holder),
+    )
+    return (Finding(forbidden("metadata", detail), without_stamps=not expiry.from_stamps, happened=happened),)
+
+
+_Owner = tuple[str, str, str, str]
+"""Group, kind, name and uid; the version of an owner may change."""
+
+
+def owner_reference_added(change: LeaseChange) -> Iterable[Finding]:
+    """An ownerReference may not be added to a lease that has a holder or a renewTime, or that the policy binds.
+
+    Exempt are the garbage collector and the namespace controller, the writers that a binding lists, and a node that
+    adds itself to its own lease in kube-node-lease.
+
+    Source: ours: seen with the real garbage collector; the plugin OwnerReferencesPermissionEnforcement helps too
+    Why: The garbage collector deletes an object whose owner does not exist. With `update` alone, this deletes a
+        live lease.
+    Who: Operators that adopt a lease after its elector created it; of a bound lease also before.
+    Fix: Set the owner when the lease is created, or let a writer that a binding lists add it.
+    Attack: gave a held lease an owner with which it is deleted
+    """
+    references = change.new_metadata.owner_references
+    if not references or references == change.old_metadata.owner_references:
+        return NO_FINDINGS
+    if not change.old_holder and change.old_renew_time is None and change.binding is None:
+        return NO_FINDINGS
+    known = {_owner(reference) for reference in change.old_metadata.owner_references or () if reference is not None}
+    added = [reference for reference in references if reference is not None and _owner(reference) not in known]
+    if not added or _is_free(change, added):
+        return NO_FINDINGS
+    first = added[0]
+    detail = (
+        f"the garbage collector deletes this lease if {quote(first.kind or '')} {quote(first.name or '')} "
+        "does not exist; add owners when the lease is created"
+    )
+    happened = Statement(
+        "the garbage collector deletes this lease if {0} {1} does not exist, held or not",
+        (first.kind or "", first.name or ""),
+    )
+    return (Finding(forbidden("metadata.ownerReferences", detail), happened=happened),)
+
+
+def _owner(reference: OwnerReference) -> _Owner:
+    group, slash, _ = (reference.api_version or "").partition("/")
+    return (group if slash else "", reference.kind or "", reference.name or "", reference.uid or "")
+
+
+def _is_free(change: LeaseChange, added: Iterable[OwnerReference]) -> bool:
+    user = change.user
+    if user.username in CLEANUP_CONTROLLERS or (change.binding is not None and change.binding.lists(user)):
+        return True
+    name = change.request.name
+    return (
+        change.request.namespace == NODE_LEASES
+        and user.username == f"system:node:{name}"
+        and all(reference.kind == "Node" and reference.name == name for reference in added)
+    )

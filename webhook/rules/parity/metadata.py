@@ -8,7 +8,6 @@ had happened. managedFields are not validated here: broken ones must not stop a 
 
 import unicodedata
 from collections.abc import Iterable, Iterator
-from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -20,17 +19,9 @@ from webhook.api.request import AdmissionRequest, Operation, Options, Resource
 from webhook.api.text import quote
 from webhook.rules.change import Change
 from webhook.rules.rule import (
-    ANY_OPERATION,
-    BOTH,
-    CORRECT_IT,
-    CREATE,
     MAX_FINDINGS,
     NO_FINDINGS,
-    REFUSED_BY_API_SERVER,
-    UPDATE,
-    WRITES,
     Finding,
-    Rule,
     first_findings,
 )
 
@@ -69,8 +60,14 @@ _FORMS: Final[dict[str, tuple[Format, Format]]] = {
 }
 
 
-def names_are_valid(change: Change) -> Iterable[Finding]:
-    """metadata.name must be a valid name of its kind and metadata.namespace must be set."""
+def object_name(change: Change) -> Iterable[Finding]:
+    """metadata.name must be a valid name of its kind and metadata.namespace must be set.
+
+    Source: kubernetes/apimachinery pkg/api/validation/objectmeta.go, ValidateObjectMeta
+    Who: Manifests with capitals or underscores in the name of a Lease, or without a namespace.
+    Fix: Use lowercase letters, digits, `-` and `.`; a LeaseCandidate may also have capitals and `_`. Set a
+        namespace.
+    """
     metadata = change.new_metadata
     name, base = metadata.name or "", metadata.generate_name or ""
     form, form_of_base = _FORMS[change.request.resource]
@@ -89,23 +86,6 @@ def names_are_valid(change: Change) -> Iterable[Finding]:
 def generated_name(base: str) -> str:
     """The name that the API server would make of a generateName, or "" without one."""
     return base.encode(errors="replace")[:MAX_BASE].decode(errors="replace") + SUFFIX if base else ""
-
-
-NAME_RULES: Final = (
-    Rule(
-        id="object-name",
-        check=names_are_valid,
-        resources=BOTH,
-        operations=CREATE,
-        source="kubernetes/apimachinery pkg/api/validation/objectmeta.go, ValidateObjectMeta",
-        parity=True,
-        stored=CORRECT_IT,
-        why=REFUSED_BY_API_SERVER,
-        who="Manifests with capitals or underscores in the name of a Lease, or without a namespace.",
-        fix="Use lowercase letters, digits, `-` and `.`; a LeaseCandidate may also have capitals and `_`. Set a "
-        "namespace.",
-    ),
-)
 
 
 CREATION_TIMESTAMP: Final = "metadata.creationTimestamp"
@@ -128,16 +108,26 @@ _NO_TIME: Final = frozenset({None, times.ZERO})
 _DELETION_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion"})
 
 
-def values_have_their_types(request: AdmissionRequest) -> Iterable[Finding]:
+def object_types(request: AdmissionRequest) -> Iterable[Finding]:
     """Every value must have the JSON type that the API says.
 
     A document of wrong types is read no further.
+
+    Source: kubernetes/apimachinery pkg/runtime: the API server's own decoder
+    Why: A value of the wrong type cannot be decoded; a client that reads such an object fails.
+    Who: Manifests with a quoted number (`leaseDurationSeconds: "15"`) or an unquoted string (`leaseName: 1`).
+    Fix: Write the type that the message names. The webhook reports every wrong value at once.
     """
     return first_findings(request.object_errors)
 
 
-def metadata_is_kept(change: Change) -> Iterable[Finding]:
-    """metadata.name, namespace, uid, creationTimestamp and deletionTimestamp may not change."""
+def metadata_immutable(change: Change) -> Iterable[Finding]:
+    """metadata.name, namespace, uid, creationTimestamp and deletionTimestamp may not change.
+
+    Source: kubernetes/apimachinery pkg/api/validation/objectmeta.go, ValidateObjectMetaUpdate
+    Who: `check --old` with two manifests of different objects, and restored copies with an old uid.
+    Fix: Start from the stored object (`kubectl get -o yaml`), or delete the object and create it.
+    """
     new, old = change.new_metadata, change.old_metadata
     if (
         new.name == old.name
@@ -173,8 +163,13 @@ def _instant(text: str | None) -> int | str | None:
         return text
 
 
-def metadata_is_well_formed(change: Change) -> Iterable[Finding]:
-    """Metadata must satisfy the API server's rules for versions, labels, annotations, owners and finalizers."""
+def object_metadata(change: Change) -> Iterable[Finding]:
+    """Metadata must satisfy the API server's rules for versions, labels, annotations, owners and finalizers.
+
+    Source: kubernetes/apimachinery pkg/api/validation/objectmeta.go, ValidateObjectMetaUpdate
+    Who: Manifests with a label or annotation that is too long, or an owner without a uid.
+    Fix: Correct the field that the message names. An update must carry the stored `resourceVersion`.
+    """
     new, old = change.new_metadata, change.old_metadata
     is_update = change.request.operation is Operation.UPDATE
     found: list[FieldError] = []
@@ -307,44 +302,6 @@ def _wrong_finalizers(finalizers: list[str | None], old: ObjectMeta) -> Iterator
             yield forbidden(FINALIZERS, detail)
 
 
-_rule = partial(
-    Rule,
-    resources=BOTH,
-    source="kubernetes/apimachinery pkg/api/validation/objectmeta.go, ValidateObjectMetaUpdate",
-    parity=True,
-    stored=CORRECT_IT,
-)
-RULES: Final = (
-    _rule(
-        "metadata-immutable",
-        metadata_is_kept,
-        operations=UPDATE,
-        why=REFUSED_BY_API_SERVER,
-        who="`check --old` with two manifests of different objects, and restored copies with an old uid.",
-        fix="Start from the stored object (`kubectl get -o yaml`), or delete the object and create it.",
-    ),
-    _rule(
-        "object-metadata",
-        metadata_is_well_formed,
-        operations=WRITES,
-        why=REFUSED_BY_API_SERVER,
-        who="Manifests with a label or annotation that is too long, or an owner without a uid.",
-        fix="Correct the field that the message names. An update must carry the stored `resourceVersion`.",
-    ),
-)
-
-TYPES: Final = _rule(
-    "object-types",
-    values_have_their_types,
-    operations=ANY_OPERATION,
-    source="kubernetes/apimachinery pkg/runtime: the API server's own decoder",
-    why="A value of the wrong type cannot be decoded; a client that reads such an object fails.",
-    who='Manifests with a quoted number (`leaseDurationSeconds: "15"`) or an unquoted string (`leaseName: 1`).',
-    fix="Write the type that the message names. The webhook reports every wrong value at once.",
-)
-"""Evaluated alone, on a request: the document does not decode, so no other rule could run."""
-
-
 MAX_MANAGER: Final = 128
 """Bytes of fieldManager."""
 
@@ -356,8 +313,13 @@ _FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
 _PROPAGATION: Final = ("Foreground", "Background", "Orphan")
 
 
-def options_are_valid(change: Change) -> Iterable[Finding]:
-    """Options must be those that the API server takes: dryRun, fieldManager, fieldValidation, deletion."""
+def request_options(change: Change) -> Iterable[Finding]:
+    """Options must be those that the API server takes: dryRun, fieldManager, fieldValidation, deletion.
+
+    Source: kubernetes/apimachinery pkg/apis/meta/v1/validation/validation.go
+    Who: Recorded or hand-written reviews only.
+    Fix: Send the options that the message names.
+    """
     options = change.request.options
     wrong: list[FieldError] = []
     # Most writes carry options without content, so nothing is asked of those.
@@ -409,18 +371,3 @@ def _wrong_delete_options(options: Options) -> Iterator[FieldError]:
     version = preconditions.get("resourceVersion")
     if version is not None and not (version.isascii() and version.isdecimal()):
         yield invalid("preconditions.resourceVersion", version, "must be a decimal number")
-
-
-OPTION_RULES: Final = (
-    Rule(
-        id="request-options",
-        check=options_are_valid,
-        resources=BOTH,
-        operations=ANY_OPERATION,
-        source="kubernetes/apimachinery pkg/apis/meta/v1/validation/validation.go",
-        parity=True,
-        why=REFUSED_BY_API_SERVER,
-        who="Recorded or hand-written reviews only.",
-        fix="Send the options that the message names.",
-    ),
-)

@@ -5,7 +5,6 @@ v1alpha1 as of 1.31.
 """
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 from typing import Final
 
 from semver import Version
@@ -14,16 +13,8 @@ from webhook.api import formats, semver
 from webhook.api.field import FieldError, each_invalid, forbidden, immutable, invalid, not_supported, required
 from webhook.rules.change import FIRST_CANDIDATE_VERSION, CandidateChange, LeaseChange
 from webhook.rules.rule import (
-    CANDIDATES,
-    CORRECT_IT,
-    LEASES,
-    NO_CLIENT,
     NO_FINDINGS,
-    REFUSED_BY_API_SERVER,
-    UPDATE,
-    WRITES,
     Finding,
-    Rule,
     first_findings,
 )
 
@@ -44,76 +35,56 @@ def wrong_strategy(field: str, strategy: str) -> Iterator[FieldError]:
         yield invalid(field, strategy, message)
 
 
-def duration_is_positive(change: LeaseChange) -> Iterable[Finding]:
-    """spec.leaseDurationSeconds must be greater than 0 when set."""
+def lease_duration(change: LeaseChange) -> Iterable[Finding]:
+    """spec.leaseDurationSeconds must be greater than 0 when set.
+
+    Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec
+    Who: Electors configured with less than one second, which client-go writes as 0.
+    Fix: Configure a lease duration of whole seconds; 15 is the default of client-go.
+    """
     seconds = change.new_spec.lease_duration_seconds
     if seconds is None or seconds > 0:
         return NO_FINDINGS
     return (Finding(invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0")),)
 
 
-def transitions_are_not_negative(change: LeaseChange) -> Iterable[Finding]:
-    """spec.leaseTransitions must be greater than or equal to 0 when set."""
+def lease_transitions(change: LeaseChange) -> Iterable[Finding]:
+    """spec.leaseTransitions must be greater than or equal to 0 when set.
+
+    Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec
+    Why: The API server refuses the same value itself, before it calls a webhook, so in a cluster that is where the
+        denial comes from. The rule is for `check` and `replay`, which involve no API server. A counter at
+        2147483647 makes client-go write -2147483648, which is always refused.
+    Who: Electors of a lease whose counter was raised to the maximum.
+    Fix: Set `leaseTransitions` back to a small number, once, by hand: `kubectl edit lease`.
+    """
     transitions = change.new_spec.lease_transitions
     if transitions is None or transitions >= 0:
         return NO_FINDINGS
     return (Finding(invalid("spec.leaseTransitions", transitions, "must be greater than or equal to 0")),)
 
 
-def lease_strategy_is_known(change: LeaseChange) -> Iterable[Finding]:
-    """spec.strategy must be OldestEmulationVersion or a qualified name with a slash when set."""
+def lease_strategy(change: LeaseChange) -> Iterable[Finding]:
+    """spec.strategy must be OldestEmulationVersion or a qualified name with a slash when set.
+
+    Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec
+    Fix: Leave `strategy` out, or write `OldestEmulationVersion` or a name of your own such as `example.com/mine`.
+    """
     strategy = change.new_spec.strategy
     if strategy is None:
         return NO_FINDINGS
     return tuple(Finding(error) for error in wrong_strategy("spec.strategy", strategy))
 
 
-def preferred_holder_has_a_strategy(change: LeaseChange) -> Iterable[Finding]:
-    """spec.preferredHolder may be set only together with spec.strategy."""
+def lease_preferred_holder(change: LeaseChange) -> Iterable[Finding]:
+    """spec.preferredHolder may be set only together with spec.strategy.
+
+    Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec
+    Fix: Leave `preferredHolder` out; only the coordinated election sets it, together with `strategy`.
+    """
     if not change.new_spec.preferred_holder or change.new_spec.strategy:
         return NO_FINDINGS
     return (Finding(forbidden("spec.preferredHolder", "may only be specified if `strategy` is defined")),)
-
-
-_lease_rule = partial(
-    Rule,
-    resources=LEASES,
-    operations=WRITES,
-    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec",
-    parity=True,
-    stored=CORRECT_IT,
-)
-_LEASE_RULES: Final = (
-    _lease_rule(
-        "lease-duration",
-        duration_is_positive,
-        why=REFUSED_BY_API_SERVER,
-        who="Electors configured with less than one second, which client-go writes as 0.",
-        fix="Configure a lease duration of whole seconds; 15 is the default of client-go.",
-    ),
-    _lease_rule(
-        "lease-transitions",
-        transitions_are_not_negative,
-        why=REFUSED_BY_API_SERVER
-        + " A counter at 2147483647 makes client-go write -2147483648, which is always refused.",
-        who="Electors of a lease whose counter was raised to the maximum.",
-        fix="Set `leaseTransitions` back to a small number, once, by hand: `kubectl edit lease`.",
-    ),
-    _lease_rule(
-        "lease-strategy",
-        lease_strategy_is_known,
-        why=REFUSED_BY_API_SERVER,
-        who=NO_CLIENT,
-        fix="Leave `strategy` out, or write `OldestEmulationVersion` or a name of your own such as `example.com/mine`.",
-    ),
-    _lease_rule(
-        "lease-preferred-holder",
-        preferred_holder_has_a_strategy,
-        why=REFUSED_BY_API_SERVER,
-        who=NO_CLIENT,
-        fix="Leave `preferredHolder` out; only the coordinated election sets it, together with `strategy`.",
-    ),
-)
 
 
 LEASE_NAME: Final = "spec.leaseName"
@@ -121,19 +92,34 @@ STRATEGY: Final = "spec.strategy"
 PREFERRED_STRATEGIES: Final = "spec.preferredStrategies"
 
 
-def lease_name_is_set(change: CandidateChange) -> Iterable[Finding]:
-    """spec.leaseName must be set."""
+def candidate_lease_name(change: CandidateChange) -> Iterable[Finding]:
+    """spec.leaseName must be set.
+
+    Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
+    Fix: Set `spec.leaseName`.
+    """
     return NO_FINDINGS if change.new_spec.lease_name else (Finding(required(LEASE_NAME)),)
 
 
-def lease_name_is_kept(change: CandidateChange) -> Iterable[Finding]:
-    """spec.leaseName may not change."""
+def candidate_lease_name_immutable(change: CandidateChange) -> Iterable[Finding]:
+    """spec.leaseName may not change.
+
+    Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
+    Who: Components that were configured with another lease name under the same candidate name.
+    Fix: Delete the LeaseCandidate and let the component create it again.
+    """
     name = change.new_spec.lease_name or ""
     return NO_FINDINGS if name == (change.old_spec.lease_name or "") else (Finding(immutable(LEASE_NAME, name)),)
 
 
-def lease_name_is_valid(change: CandidateChange) -> Iterable[Finding]:
-    """spec.leaseName must be a valid name of a Lease when it is set or changed."""
+def candidate_lease_name_format(change: CandidateChange) -> Iterable[Finding]:
+    """spec.leaseName must be a valid name of a Lease when it is set or changed.
+
+    Source: API reference of LeaseCandidate: leaseName names a Lease
+    Why: The API server stores any text. The election then fails to create a Lease of that name, and no leader is
+        elected.
+    Fix: Use the name of the Lease: lowercase letters, digits, `-` and `.`.
+    """
     name = change.new_spec.lease_name
     if not name or name == change.old_spec.lease_name:
         return NO_FINDINGS
@@ -141,8 +127,13 @@ def lease_name_is_valid(change: CandidateChange) -> Iterable[Finding]:
     return tuple(Finding(error) for error in each_invalid(LEASE_NAME, name, wrong)) if wrong else NO_FINDINGS
 
 
-def strategy_is_known(change: CandidateChange) -> Iterable[Finding]:
-    """spec.strategy must be OldestEmulationVersion or a qualified name with a slash; v1alpha1 has none."""
+def candidate_strategy(change: CandidateChange) -> Iterable[Finding]:
+    """spec.strategy must be OldestEmulationVersion or a qualified name with a slash; v1alpha1 has none.
+
+    Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
+    Who: Manifests for v1alpha1, which has `preferredStrategies`, sent as v1alpha2 or v1beta1.
+    Fix: Write `strategy: OldestEmulationVersion`, or a name of your own such as `example.com/mine`.
+    """
     if change.request.version == FIRST_CANDIDATE_VERSION:
         return NO_FINDINGS
     strategy = change.new_spec.strategy
@@ -151,8 +142,14 @@ def strategy_is_known(change: CandidateChange) -> Iterable[Finding]:
     return tuple(Finding(error) for error in wrong_strategy(STRATEGY, strategy))
 
 
-def preferred_strategies_are_known(change: CandidateChange) -> Iterable[Finding]:
-    """spec.preferredStrategies of v1alpha1 must name at least one strategy, and known or qualified ones only."""
+def candidate_preferred_strategies(change: CandidateChange) -> Iterable[Finding]:
+    """spec.preferredStrategies of v1alpha1 must name at least one strategy, and known or qualified ones only.
+
+    Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
+    Why: The API reference of v1alpha1 requires the list; the code of 1.31 does not check it, and the election
+        cannot choose.
+    Fix: Write `preferredStrategies: [OldestEmulationVersion]`.
+    """
     if change.request.version != FIRST_CANDIDATE_VERSION:
         return NO_FINDINGS
     strategies = change.new_spec.preferred_strategies
@@ -165,8 +162,14 @@ def preferred_strategies_are_known(change: CandidateChange) -> Iterable[Finding]
     )
 
 
-def preferred_strategies_are_unique(change: CandidateChange) -> Iterable[Finding]:
-    """spec.preferredStrategies of v1alpha1 may not name a strategy twice when it is set or changed."""
+def candidate_strategies_unique(change: CandidateChange) -> Iterable[Finding]:
+    """spec.preferredStrategies of v1alpha1 may not name a strategy twice when it is set or changed.
+
+    Source: API reference of LeaseCandidate: a cycle stops the election
+    Why: Kubernetes 1.31 orders the strategies of all candidates; one that follows itself is a cycle, and the
+        election stops.
+    Fix: Name each strategy once.
+    """
     strategies, before = change.new_spec.preferred_strategies, change.old_spec.preferred_strategies
     if change.request.version != FIRST_CANDIDATE_VERSION or not strategies or strategies == before:
         return NO_FINDINGS
@@ -178,88 +181,41 @@ def preferred_strategies_are_unique(change: CandidateChange) -> Iterable[Finding
     )
 
 
-_candidate_rule = partial(
-    Rule,
-    resources=CANDIDATES,
-    operations=WRITES,
-    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
-    parity=True,
-    stored=CORRECT_IT,
-)
-_REFERENCE: Final = "API reference of LeaseCandidate"
-
-_CANDIDATE_RULES: Final = (
-    _candidate_rule(
-        "candidate-lease-name",
-        lease_name_is_set,
-        why=REFUSED_BY_API_SERVER,
-        who=NO_CLIENT,
-        fix="Set `spec.leaseName`.",
-    ),
-    _candidate_rule(
-        "candidate-lease-name-immutable",
-        lease_name_is_kept,
-        operations=UPDATE,
-        why=REFUSED_BY_API_SERVER,
-        who="Components that were configured with another lease name under the same candidate name.",
-        fix="Delete the LeaseCandidate and let the component create it again.",
-    ),
-    _candidate_rule(
-        "candidate-lease-name-format",
-        lease_name_is_valid,
-        source=f"{_REFERENCE}: leaseName names a Lease",
-        why="The API server stores any text. The election then fails to create a Lease of that name, and no leader "
-        "is elected.",
-        who=NO_CLIENT,
-        fix="Use the name of the Lease: lowercase letters, digits, `-` and `.`.",
-    ),
-    _candidate_rule(
-        "candidate-strategy",
-        strategy_is_known,
-        why=REFUSED_BY_API_SERVER,
-        who="Manifests for v1alpha1, which has `preferredStrategies`, sent as v1alpha2 or v1beta1.",
-        fix="Write `strategy: OldestEmulationVersion`, or a name of your own such as `example.com/mine`.",
-    ),
-    _candidate_rule(
-        "candidate-preferred-strategies",
-        preferred_strategies_are_known,
-        why="The API reference of v1alpha1 requires the list; the code of 1.31 does not check it, and the election "
-        "cannot choose.",
-        who=NO_CLIENT,
-        fix="Write `preferredStrategies: [OldestEmulationVersion]`.",
-    ),
-    _candidate_rule(
-        "candidate-strategies-unique",
-        preferred_strategies_are_unique,
-        source=f"{_REFERENCE}: a cycle stops the election",
-        why="Kubernetes 1.31 orders the strategies of all candidates; one that follows itself is a cycle, and the "
-        "election stops.",
-        who=NO_CLIENT,
-        fix="Name each strategy once.",
-    ),
-)
-
-
 BINARY_VERSION: Final = "spec.binaryVersion"
 EMULATION_VERSION: Final = "spec.emulationVersion"
 
 
-def binary_version_is_a_version(change: CandidateChange) -> Iterable[Finding]:
-    """spec.binaryVersion must be a semantic version without a leading v; v1alpha1 may leave it out."""
+def candidate_binary_version(change: CandidateChange) -> Iterable[Finding]:
+    """spec.binaryVersion must be a semantic version without a leading v; v1alpha1 may leave it out.
+
+    Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
+    Who: Versions copied from an image tag: `v1.36.3` instead of `1.36.3`, or `1.36` instead of `1.36.0`.
+    Fix: Write three numbers without a leading v.
+    """
     text = change.new_spec.binary_version
     if text:
         return _not_a_version(BINARY_VERSION, text)
     return NO_FINDINGS if change.request.version == FIRST_CANDIDATE_VERSION else (Finding(required(BINARY_VERSION)),)
 
 
-def emulation_version_is_a_version(change: CandidateChange) -> Iterable[Finding]:
-    """spec.emulationVersion must be a semantic version without a leading v when set."""
+def candidate_emulation_version(change: CandidateChange) -> Iterable[Finding]:
+    """spec.emulationVersion must be a semantic version without a leading v when set.
+
+    Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
+    Who: Versions copied from an image tag: `v1.36.0` instead of `1.36.0`, or `1.36` instead of `1.36.0`.
+    Fix: Write three numbers without a leading v.
+    """
     text = change.new_spec.emulation_version
     return _not_a_version(EMULATION_VERSION, text) if text else NO_FINDINGS
 
 
-def emulation_is_not_above_binary(change: CandidateChange) -> Iterable[Finding]:
-    """spec.binaryVersion must be greater than or equal to spec.emulationVersion, by semver precedence."""
+def candidate_version_order(change: CandidateChange) -> Iterable[Finding]:
+    """spec.binaryVersion must be greater than or equal to spec.emulationVersion, by semver precedence.
+
+    Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
+    Who: Manifests with the two versions swapped.
+    Fix: `emulationVersion` may be at most `binaryVersion`.
+    """
     texts = change.new_spec.binary_version, change.new_spec.emulation_version
     if None in texts or texts[0] == texts[1]:
         return NO_FINDINGS
@@ -270,8 +226,13 @@ def emulation_is_not_above_binary(change: CandidateChange) -> Iterable[Finding]:
     return (Finding(invalid(BINARY_VERSION, change.new_spec.binary_version, detail)),)
 
 
-def oldest_emulation_version_has_versions(change: CandidateChange) -> Iterable[Finding]:
-    """spec.emulationVersion must be set with OldestEmulationVersion (v1alpha1: both), and not to 0.0.0."""
+def candidate_versions_required(change: CandidateChange) -> Iterable[Finding]:
+    """spec.emulationVersion must be set with OldestEmulationVersion (v1alpha1: both), and not to 0.0.0.
+
+    Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
+    Who: Manifests with the strategy OldestEmulationVersion and no `emulationVersion`.
+    Fix: Set `emulationVersion`, and in v1alpha1 `binaryVersion` as well.
+    """
     fields = [(EMULATION_VERSION, change.new_spec.emulation_version)]
     strategies: list[str | None] = [change.new_spec.strategy]
     if change.request.version == FIRST_CANDIDATE_VERSION:
@@ -296,37 +257,3 @@ def _is_zero(text: str) -> bool:
 
 def _read(text: str | None) -> Version | None:
     return semver.parse(text) if text else None
-
-
-RULES: Final = (
-    *_LEASE_RULES,
-    *_CANDIDATE_RULES,
-    _candidate_rule(
-        "candidate-binary-version",
-        binary_version_is_a_version,
-        why=REFUSED_BY_API_SERVER,
-        who="Versions copied from an image tag: `v1.36.3` instead of `1.36.3`, or `1.36` instead of `1.36.0`.",
-        fix="Write three numbers without a leading v.",
-    ),
-    _candidate_rule(
-        "candidate-emulation-version",
-        emulation_version_is_a_version,
-        why=REFUSED_BY_API_SERVER,
-        who="Versions copied from an image tag: `v1.36.0` instead of `1.36.0`, or `1.36` instead of `1.36.0`.",
-        fix="Write three numbers without a leading v.",
-    ),
-    _candidate_rule(
-        "candidate-version-order",
-        emulation_is_not_above_binary,
-        why=REFUSED_BY_API_SERVER,
-        who="Manifests with the two versions swapped.",
-        fix="`emulationVersion` may be at most `binaryVersion`.",
-    ),
-    _candidate_rule(
-        "candidate-versions-required",
-        oldest_emulation_version_has_versions,
-        why=REFUSED_BY_API_SERVER,
-        who="Manifests with the strategy OldestEmulationVersion and no `emulationVersion`.",
-        fix="Set `emulationVersion`, and in v1alpha1 `binaryVersion` as well.",
-    ),
-)

@@ -1,4 +1,4 @@
-"""holderIdentity of a Lease: its form, whether it names the pod of its writer, and identity bindings.
+"""Who may write a lease, and under which holder identity: its form, bindings, and leases of the cluster itself.
 
 Only what a person wrote down in a binding distinguishes a holder from an impostor.
 """
@@ -10,32 +10,33 @@ from typing import Final
 from webhook.api.field import forbidden, invalid
 from webhook.api.request import UserInfo
 from webhook.api.text import quote
-from webhook.rules.change import CLEANUP_CONTROLLERS, CandidateChange, Event, LeaseChange
-from webhook.rules.holders import POD, Binding, fits_pod, holder_matches
-from webhook.rules.rule import (
-    ANY_OPERATION,
-    BOTH,
-    LEASES,
-    NO_FINDINGS,
-    NOT_A_RENEWAL,
-    TOUCHED,
-    WRITES,
-    Attack,
-    Finding,
-    Mode,
-    Rule,
-    Statement,
+from webhook.rules.change import (
+    CLEANUP_CONTROLLERS,
+    IDENTITY_LABEL,
+    KUBE_SYSTEM,
+    NODE_LEASES,
+    NODES,
+    CandidateChange,
+    Event,
+    LeaseChange,
 )
+from webhook.rules.holders import POD, Binding, fits_pod, holder_matches
+from webhook.rules.rule import NO_FINDINGS, NOT_A_RENEWAL, Finding, Mode, Statement
 
 _FIELD: Final = "spec.holderIdentity"
 _REPLACEMENT: Final = "\ufffd"
 _INVISIBLE: Final = frozenset({"Cf", "Zl", "Zp"})
 
 
-def holder_identity_is_readable(change: LeaseChange) -> Iterable[Finding]:
+def holder_identity_shape(change: LeaseChange) -> Iterable[Finding]:
     """spec.holderIdentity must be short, printable text in UTF-8.
 
-    It is shown in every `kubectl get lease` and copied into every log; the API server accepts megabytes of any text.
+    Source: ours: the API server checks neither length nor characters
+    Why: The identity is shown in every `kubectl get lease` and copied into every log; the API server accepts
+        megabytes of any text.
+    Who: No known elector; for example, identities read from a file together with the newline at its end.
+    Fix: Use the pod's name, an underscore and a UUID; trim the value.
+    Stored: give the elector a short identity of printable characters, such as the pod's name
     """
     holder = change.new_holder
     if holder == change.old_holder or not holder:
@@ -68,11 +69,16 @@ def _too_long(holder: str, size: int, limit: int, tier: Mode) -> Finding:
     )
 
 
-def holder_identity_names_its_writer(change: LeaseChange) -> Iterable[Finding]:
+def holder_identity_mismatch(change: LeaseChange) -> Iterable[Finding]:
     """A new spec.holderIdentity must begin with the name of the pod that writes it.
 
     Not evaluated if the writer's token has no pod name. Custom identities are common, so no preset denies; a binding
     decides.
+
+    Source: ours: kube-vip, kwok and host-network pods use other identities, so never a denial by default
+    Why: An identity that begins with the pod's name can be traced to the pod that wrote it.
+    Who: kube-vip, kwok, and pods on the host network, whose host name is the node's.
+    Fix: Set the elector's identity from the pod's name (downward API), or turn the rule off for those leases.
     """
     pod = change.user.pod_name
     if not pod or not change.new_holder or fits_pod(change.new_holder, pod):
@@ -88,47 +94,23 @@ def holder_identity_names_its_writer(change: LeaseChange) -> Iterable[Finding]:
     return (Finding(forbidden(_FIELD, detail), happened=happened),)
 
 
-_SHAPE_RULES = (
-    Rule(
-        id="holder-identity-shape",
-        check=holder_identity_is_readable,
-        resources=LEASES,
-        operations=WRITES,
-        events=NOT_A_RENEWAL,
-        source="ours: the API server checks neither length nor characters",
-        why="The identity is shown in every `kubectl get lease` and copied into every log; the API server accepts "
-        "megabytes of any text.",
-        who="No known elector; for example, identities read from a file together with the newline at its end.",
-        fix="Use the pod's name, an underscore and a UUID; trim the value.",
-        stored="give the elector a short identity of printable characters, such as the pod's name",
-    ),
-    Rule(
-        id="holder-identity-mismatch",
-        check=holder_identity_names_its_writer,
-        resources=LEASES,
-        operations=WRITES,
-        events=frozenset({Event.CREATE, Event.CLAIM, Event.TAKEOVER, Event.STEAL}),
-        about_writer=True,
-        standard=Mode.AUDIT,
-        strict=Mode.WARN,
-        source="ours: kube-vip, kwok and host-network pods use other identities, so never a denial by default",
-        why="An identity that begins with the pod's name can be traced to the pod that wrote it.",
-        who="kube-vip, kwok, and pods on the host network, whose host name is the node's.",
-        fix="Set the elector's identity from the pod's name (downward API), or turn the rule off for those leases.",
-    ),
-)
-
-
 _ASK: Final = "ask the operators of lease-webhook"
 
 
-def bound_lease_is_written_by_its_writers(change: LeaseChange | CandidateChange) -> Iterable[Finding]:
+def identity_binding(change: LeaseChange | CandidateChange) -> Iterable[Finding]:
     """A lease that the policy binds may be written only by a bound writer, under a holder identity that matches.
 
     An empty new holder matches, so that a bound writer may release. On DELETE, and on an UPDATE that removes the last
     finalizer of a deleted lease, only the writer counts, and the garbage collector and the namespace controller are
     exempt. Writes that do not change spec are not evaluated. The same holds for LeaseCandidates that name the lease:
     the API server makes one of them the holder, under the candidate's name.
+
+    Source: ours: a holder identity is free text; only an explicit binding may deny a renewal
+    Why: The holder string is not an identity. The binding says who may write the lease. Other rules deny a renewal
+        for a value or a change that it brings; an ordinary renewal is denied by a binding only.
+    Who: Writers that are missing from the binding: a second operator, a backup tool, a person with kubectl.
+    Fix: Ask the owner of the webhook's policy to add the writer to the binding, if it belongs there.
+    Attack: wrote a lease that is bound to other writers
     """
     binding = change.binding
     if binding is None:
@@ -177,20 +159,69 @@ def _holder_findings(field: str, holder: str, user: UserInfo, binding: Binding) 
     return (Finding(forbidden(field, detail), tier=tier, happened=happened),)
 
 
-RULES = (
-    *_SHAPE_RULES,
-    Rule(
-        id="identity-binding",
-        check=bound_lease_is_written_by_its_writers,
-        resources=BOTH,
-        operations=ANY_OPERATION,
-        events=TOUCHED,
-        about_writer=True,
-        source="ours: a holder identity is free text; only an explicit binding may deny a renewal",
-        why="The holder string is not an identity. The binding says who may write the lease. Other rules deny a "
-        "renewal for a value or a change that it brings; an ordinary renewal is denied by a binding only.",
-        who="Writers that are missing from the binding: a second operator, a backup tool, a person with kubectl.",
-        fix="Ask the owner of the webhook's policy to add the writer to the binding, if it belongs there.",
-        attack=Attack("wrote a lease that is bound to other writers", at_any_mode=False),
-    ),
-)
+def node_lease_holder(change: LeaseChange) -> Iterable[Finding]:
+    """A node may write only its own name as the holder of its lease.
+
+    Source: ours: NodeRestriction looks at the name and namespace of the lease and not at its spec
+    Why: NodeRestriction checks the name and the namespace of the lease and not its spec, so a node could write any
+        holder into it.
+    Who: No known kubelet.
+    Fix: Write the node's own name.
+    Attack: wrote the lease of a node
+    """
+    if change.request.namespace != NODE_LEASES or NODES not in change.user.groups:
+        return NO_FINDINGS
+    if change.new_holder in (change.old_holder, change.request.name):
+        return NO_FINDINGS
+    detail = f"a node may name only itself, {quote(change.request.name)}, as the holder of its lease"
+    happened = Statement("a node made {0} the holder of the lease of {1}", (change.new_holder, change.request.name))
+    return (Finding(forbidden("spec.holderIdentity", detail), happened=happened),)
+
+
+def node_lease_writer(change: LeaseChange) -> Iterable[Finding]:
+    """A lease in kube-node-lease must be written by the node that it is named after.
+
+    kwok, virtual-kubelet and KubeEdge write for their nodes: observe first, exempt them, then deny.
+
+    Source: ours: NodeRestriction keeps nodes apart, but everyone else is held back by RBAC only
+    Why: Whoever can write a node's lease can make a failed node look healthy.
+    Who: kwok, virtual-kubelet and KubeEdge, which write for their nodes.
+    Fix: Exempt that component for this rule.
+    Attack: wrote the lease of a node
+    """
+    if change.request.namespace != NODE_LEASES or change.user.username == f"system:node:{change.request.name}":
+        return NO_FINDINGS
+    writer = quote(f"system:node:{change.request.name}")
+    detail = f"this lease may be written by {writer} only; have the policy exempt this writer"
+    happened = Statement(
+        "{0} wrote the lease of node {1}: a dead node may look alive", (change.user.username, change.request.name)
+    )
+    return (Finding(forbidden("spec", detail), happened=happened),)
+
+
+def apiserver_lease_writer(change: LeaseChange) -> Iterable[Finding]:
+    """The identity lease of an API server may be written by system:apiserver only.
+
+    Name, namespace and the stored label must all match: the label alone does not apply the rule to other leases. The
+    label may not be removed either, because without it the rule would not apply to the next write.
+
+    Source: ours: only the API server's own loopback client writes these leases
+    Why: These leases say which API servers are running, and controllers of the control plane rely on them.
+    Who: No known client.
+    Fix: Leave the lease to its API server; it repairs or recreates it.
+    Attack: wrote the identity of an API server
+    """
+    request = change.request
+    if request.namespace != KUBE_SYSTEM or not request.name.startswith("apiserver-"):
+        return NO_FINDINGS
+    if IDENTITY_LABEL not in (change.old_metadata.labels or {}) or change.user.username == "system:apiserver":
+        return NO_FINDINGS
+    if IDENTITY_LABEL not in (change.new_metadata.labels or {}):
+        detail = f"{IDENTITY_LABEL} may be removed from an API server's identity lease by system:apiserver only"
+        happened = Statement("{0} removed the identity label of an API server's lease", (change.user.username,))
+        return (Finding(forbidden("metadata.labels", detail), happened=happened),)
+    if change.event not in NOT_A_RENEWAL:
+        return NO_FINDINGS
+    detail = "an API server's identity lease may be written by system:apiserver only"
+    happened = Statement("{0} wrote the identity lease of an API server", (change.user.username,))
+    return (Finding(forbidden("spec", detail), happened=happened),)
