@@ -14,7 +14,11 @@ import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 settings.register_profile(
-    "project", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
+    "project",
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize="CI" in os.environ,
 )
 settings.load_profile("project")
 os.environ["COLUMNS"] = "100"

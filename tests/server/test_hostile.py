@@ -26,10 +26,10 @@ from tests.server.traffic import HEADERS, REVIEW, Traffic
 STALLED = 40
 SILENT = 150
 BURST = 40
-WARM_BURSTS = 12
-BURSTS = 20
+WARM_BURSTS = 8
+BURSTS = 12
 MAX_GROWTH_KIB = 10 * 1024
-"""Of one worker's memory over 800 connections. One that is kept costs 45 KiB, so a leak of each is 35 MiB."""
+"""Of one worker's memory over 480 connections. One that is kept costs 45 KiB, so a leak of each is 21 MiB."""
 
 HEAD = b"POST /validate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
@@ -169,7 +169,7 @@ def test_verdicts_go_on_while_nobody_reads_the_log(tmp_path: Path) -> None:
         server.pause_reading()
         denied = REVIEW.replace(b'"leaseDurationSeconds": 15', b'"leaseDurationSeconds": -1')
         connection = server.connect()
-        for _ in range(600):
+        for _ in range(400):
             connection.request("POST", "/validate", denied, HEADERS)
             assert b'"allowed":false' in connection.getresponse().read()
         connection.close()

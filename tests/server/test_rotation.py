@@ -6,8 +6,8 @@ import socket
 import ssl
 import time
 from pathlib import Path
+from typing import Any
 
-import pytest
 from cryptography import x509
 
 from tests.server.harness import NAMES, Server, client_context, make_certificates, running, wait_until
@@ -92,29 +92,28 @@ def test_many_swaps_and_one_bad_pair_under_handshaking_clients(tmp_path: Path) -
         assert server.metric(refused) >= 2
 
 
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        pytest.param(
-            {"names": ["localhost"]}, "lacks the name lease-webhook.lease-webhook.svc", id="a name is missing"
-        ),
-        pytest.param({"days": -0.01}, "expired", id="it has expired"),
-        pytest.param({"mismatched": True}, "does not belong to", id="the key is another's"),
-    ],
-)
-def test_a_bad_pair_is_refused_and_a_good_one_taken_later(tmp_path: Path, change: dict, problem: str) -> None:  # type: ignore[type-arg] # keywords of swap
+BAD_PAIRS: dict[str, dict[str, Any]] = {
+    "lacks the name lease-webhook.lease-webhook.svc": {"names": ["localhost"]},
+    "expired": {"days": -0.01},
+    "does not belong to": {"mismatched": True},
+}
+"""The keywords of `swap`, by the problem."""
+
+
+def test_a_bad_pair_is_refused_and_a_good_one_taken_later(tmp_path: Path) -> None:
     secret = Secret(tmp_path)
     with running(tmp_path, **QUICK) as server:
-        first = served(server)
-        secret.swap(**change)
-        wait_until(lambda: refusals(server, problem), "the refusal")
-        assert served(server) == first
-        status, page = server.probe("/readyz")
-        assert (status, page.splitlines()[0]) == (200, "ok")
-        assert page.splitlines()[1].startswith("warning: certificate: ")
-        assert problem in page
-        good = secret.swap()
-        wait_until(lambda: served(server) == good, "the good certificate")
+        good = served(server)
+        for problem, change in BAD_PAIRS.items():
+            secret.swap(**change)
+            wait_until(lambda problem=problem: refusals(server, problem), "the refusal")
+            assert served(server) == good
+            status, page = server.probe("/readyz")
+            assert (status, page.splitlines()[0]) == (200, "ok")
+            assert page.splitlines()[1].startswith("warning: certificate: ")
+            assert problem in page
+            good = secret.swap()
+            wait_until(lambda good=good: served(server) == good, "the good certificate")
 
 
 def test_missing_files_change_nothing(tmp_path: Path) -> None:
