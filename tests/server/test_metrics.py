@@ -67,7 +67,7 @@ def test_what_waits_is_bounded_without_a_flush(monkeypatch: pytest.MonkeyPatch) 
     counts, response = Metrics(), respond(ALLOWED, load(None), NOW)
     for _ in range(12):
         counts.record(ReviewRecord(response, ALLOWED, {}, 0.001))
-        assert len(counts._reviews_waiting) < 5
+        assert len(counts._waiting) < 5
     assert counted(counts)["lease_webhook_review_duration_seconds_count"] == 12
 
 

@@ -13,7 +13,7 @@ from tests.factories import make_lease, make_review, put
 from webhook.policy.model import Policy
 from webhook.policy_file import load
 from webhook.server import logs, reviewer
-from webhook.server.logs import JsonFormatter, LogThrottle, StdoutHandler
+from webhook.server.logs import STDOUT, LogThrottle, StdoutHandler
 from webhook.server.observers import ReviewLog
 from webhook.server.reviewer import Observer, Reviewer, ReviewRecord, ReviewResponse, budget, respond, unsupported
 
@@ -69,7 +69,7 @@ def test_a_bug_is_a_500_with_an_incident_and_no_trace(
     assert b"deep inside" not in text
     record = next(record for record in caplog.records if record.message == "internal error")
     assert getattr(record, "fields")["incident"] == incident  # noqa: B009 - `extra` puts it there
-    assert "deep inside" in JsonFormatter().format(record)
+    assert "deep inside" in STDOUT.format(record)
 
 
 def test_no_time_left_before_and_after(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +105,7 @@ def test_only_denials_and_warnings_are_logged(caplog: pytest.LogCaptureFixture) 
     review(REVIEW, b"", JSON, ReviewLog().record)
     assert caplog.records == []
     review(DENIED, b"", JSON, ReviewLog().record)
-    line = json.loads(JsonFormatter().format(caplog.records[0]))
+    line = json.loads(STDOUT.format(caplog.records[0]))
     assert (line["level"], line["message"], line["namespace"], line["name"]) == (
         "warning",
         "denied",
@@ -124,7 +124,7 @@ def test_a_body_that_no_api_server_sends_is_logged_with_its_user_once_a_second(
     log = ReviewLog().record
     assert [review(deep, b"", JSON, log)[0] for _ in range(3)] == [400, 400, 400]
     (record,) = caplog.records
-    line = json.loads(JsonFormatter().format(record))
+    line = json.loads(STDOUT.format(record))
     assert line["message"] == "refused a body that no API server sends"
     assert (line["user"], line["reason"]) == (
         "system:serviceaccount:shop:checkout",
@@ -144,16 +144,16 @@ def test_a_body_that_no_api_server_sends_is_logged_with_its_user_once_a_second(
 )
 def test_log_values_are_escaped(text: str) -> None:
     record = logging.makeLogRecord({"msg": "x", "fields": {"name": text}})
-    line = JsonFormatter().format(record)
+    line = STDOUT.format(record)
     assert line.isascii()
     assert line.isprintable()
-    assert len(json.loads(JsonFormatter().format(logging.makeLogRecord({"msg": "y" * 9000})))["message"]) < 1100
+    assert len(json.loads(STDOUT.format(logging.makeLogRecord({"msg": "y" * 9000})))["message"]) < 1100
 
 
 def test_a_traceback_is_plain_but_for_its_line_breaks() -> None:
     bug = ValueError("a\x1b[31m\u202eb\x9b\ud800")
     record = logging.LogRecord("x", logging.ERROR, "x", 1, "bug", None, (ValueError, bug, None))
-    lines = json.loads(JsonFormatter().format(record))["traceback"].splitlines()
+    lines = json.loads(STDOUT.format(record))["traceback"].splitlines()
     assert lines[-1] == "ValueError: a\\x1b[31m\\u202eb\\x9b\\ud800"
 
 

@@ -7,7 +7,9 @@ import pytest
 
 from tests.server.harness import make_certificates
 from webhook.cli.main import main
-from webhook.server.settings import Options, gunicorn_settings
+from webhook.policy_file import PolicyFile
+from webhook.server.gunicorn_app import Application
+from webhook.server.settings import Options
 
 
 @pytest.fixture(scope="module")
@@ -24,11 +26,11 @@ def serve_on(certificates: Path, flag: str, address: str) -> list[str]:
 
 
 def test_settings_of_gunicorn() -> None:
-    settings = gunicorn_settings(Options(), "/memory")
-    assert settings["max_requests"] == 0
-    assert settings["control_socket_disable"] is True
-    assert settings["worker_tmp_dir"] == "/memory"
-    assert settings["accesslog"] is None
+    settings = Application(Options(), Path("/dev"), PolicyFile(None), None).cfg
+    assert settings.max_requests == 0
+    assert settings.control_socket_disable is True
+    assert settings.worker_tmp_dir == "/dev"
+    assert settings.accesslog is None
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ _REASONS: Final[dict[type[Exception], str]] = {
 }
 
 
-class KeysError(Exception):
+class KeysError(ValueError):
     """A file of keys that cannot be used; the text says why."""
 
 
@@ -64,15 +64,13 @@ class CallerTokens:
         before = self.error
         try:
             content = self._read()
-            self.error = ""
-            if content != self._content:
-                self._keys, self._content = _keys(content), content
-                self._verified.clear()  # a token whose key was removed is no longer valid
-            elif not before:
+            if content == self._content and not before:
                 return None
+            self._keys, self._content, self.error = _keys(content), content, ""
         except KeysError as error:
             self.error = str(error)
             return "failure" if self.error != before else None
+        self._verified.clear()  # a token whose key was removed is no longer valid
         return "success"
 
     def accept(self, head: Head) -> None:

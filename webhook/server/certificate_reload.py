@@ -3,16 +3,13 @@
 import datetime as dt
 import os
 import ssl
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from webhook.certificates.inspect import MAX_FILE, Certificate, Pair, Unusable, inspect, read_pair
-from webhook.server.logs import LOG
 
 WARN_BEFORE_EXPIRY: Final = dt.timedelta(hours=24)
-_TIME_BETWEEN_LINES: Final = dt.timedelta(hours=1)
 
 
 class CertificateReloader:
@@ -23,24 +20,16 @@ class CertificateReloader:
     starts while the directory is broken has something to serve.
     """
 
-    def __init__(
-        self,
-        directory: Path,
-        memory: Path,
-        client_ca: Path | None = None,
-        on_reload: Callable[[str], None] = lambda _: None,
-    ) -> None:
+    def __init__(self, directory: Path, memory: Path, client_ca: str = "") -> None:
         self._directory = directory
         self._memory = memory
         self._last_good = memory / "last-good.pem"
         self._client_ca = client_ca
-        self._on_reload = on_reload
         self._tried: tuple[Pair, bytes] | None = None
-        self._problem = ""
-        self._started = False
-        self._log_expiry_at = dt.datetime.min.replace(tzinfo=dt.UTC)
-        self.current: Certificate | None = None
         self._context: ssl.SSLContext | None = None
+        self.current: Certificate | None = None
+        self.error = ""
+        """Why the newest files are refused; "" if they are in use."""
 
     def start(self) -> None:
         """Load what is in the directory, else the last good pair; raises Unusable if nothing can serve.
@@ -56,32 +45,34 @@ class CertificateReloader:
         if self._context is None and self._tried is not None:
             self._serve(*self._tried, inspect(self._tried[0], _now()))
         if self._context is None:
-            raise Unusable(self._problem)
-        self._started = True
+            raise Unusable(self.error)
 
-    def poll(self) -> None:
-        """Read the directory once; keep the serving pair unless there is a better one."""
+    def poll(self) -> str | None:
+        """Read the directory once; "success" if a better pair serves now, "failure" if there is a new error, else None.
+
+        The pair that serves stays unless there is a better one.
+        """
+        before = self.error
         try:
             tried = (read_pair(self._directory), self._client_ca_pem())
-            self._watch_expiry()
             # What was refused may have become valid, or the memory may have room again.
-            if tried == self._tried and not self._problem:
-                return
+            if tried == self._tried and not before:
+                return None
             self._tried = None
-            required = self.current.service_names if self.current else frozenset()
-            certificate = inspect(tried[0], _now(), required)
-            self._tried = tried
-            if certificate.problems:
-                self._refuse("; ".join(certificate.problems))
-                return
-            self._serve(*tried, certificate)
+            self._take(*tried)
         except (Unusable, ssl.SSLError, OSError) as error:
-            self._refuse(str(error))
-        else:
-            self._problem = ""
-            if self._started:
-                self._on_reload("success")
-            LOG.info("serving a certificate", extra={"fields": {"not_after": f"{certificate.not_after:%FT%TZ}"}})
+            self.error = str(error)
+            return "failure" if self.error != before else None
+        self.error = ""
+        return "success"
+
+    def _take(self, pair: Pair, client_ca: bytes) -> None:
+        required = self.current.service_names if self.current else frozenset()
+        certificate = inspect(pair, _now(), required)
+        self._tried = (pair, client_ca)
+        if certificate.problems:
+            raise Unusable("; ".join(certificate.problems))
+        self._serve(pair, client_ca, certificate)
 
     def reasons(self) -> list[str]:
         """Return why this server should get no traffic because of its certificate; empty when it may."""
@@ -95,10 +86,14 @@ class CertificateReloader:
         """Return what an operator must fix soon, though API servers still trust the certificate."""
         if self.current is None or self.current.problems:
             return []
-        warnings = [f"certificate: {self._problem}; the last good one is served"] if self._problem else []
-        if _now() >= self.current.not_after - WARN_BEFORE_EXPIRY:
+        warnings = [f"certificate: {self.error}; the last good one is served"] if self.error else []
+        if self.expires_soon():
             warnings.append(f"certificate: expires at {self.current.not_after:%FT%TZ}, in less than 24 hours")
         return warnings
+
+    def expires_soon(self) -> bool:
+        """Return whether the serving certificate has less than WARN_BEFORE_EXPIRY left."""
+        return self.current is not None and _now() >= self.current.not_after - WARN_BEFORE_EXPIRY
 
     def listener_context(self) -> ssl.SSLContext:
         """Return a context that only selects: each handshake gets the newest good pair, with SNI and without."""
@@ -132,24 +127,11 @@ class CertificateReloader:
         candidate.replace(self._last_good)
         self.current = certificate
 
-    def _refuse(self, problem: str) -> None:
-        if problem != self._problem:
-            stays = "; the last good one stays in use" if self.current or self._last_good.exists() else ""
-            LOG.error("certificate rejected%s", stays, extra={"fields": {"problem": problem}})
-            self._on_reload("failure")
-        self._problem = problem
-
-    def _watch_expiry(self) -> None:
-        now = _now()
-        if self.current and now >= self.current.not_after - WARN_BEFORE_EXPIRY and now >= self._log_expiry_at:
-            self._log_expiry_at = now + _TIME_BETWEEN_LINES
-            LOG.error("certificate expires soon", extra={"fields": {"not_after": f"{self.current.not_after:%FT%TZ}"}})
-
     def _client_ca_pem(self) -> bytes:
-        if self._client_ca is None:
+        if not self._client_ca:
             return b""
         try:
-            with self._client_ca.open("rb") as file:
+            with Path(self._client_ca).open("rb") as file:
                 pem = file.read(MAX_FILE)
         except OSError as error:
             raise Unusable(f"{self._client_ca}: {error.strerror}") from error

@@ -6,7 +6,8 @@ import shlex
 import shutil
 import socket
 import tempfile
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +21,7 @@ from webhook.certificates.inspect import Unusable
 from webhook.policy_file import PolicyFile
 from webhook.server.certificate_reload import CertificateReloader
 from webhook.server.logs import LOG, STDOUT
-from webhook.server.settings import Options, gunicorn_settings
+from webhook.server.settings import BACKLOG, GRACEFUL_SECONDS, STUCK_WORKER_SECONDS, Options
 
 if TYPE_CHECKING:
     from webhook.server.caller_tokens import CallerTokens
@@ -39,11 +40,18 @@ def serve(options: Options) -> None:
     """
     policy_file = PolicyFile(options.policy or None)
     tokens = _caller_tokens(options)
-    memory = _make_memory()
+    with _needed("no directory for temporary files is writable"):
+        # For counters, heartbeats and the last good certificate.
+        in_memory = _MEMORY if os.access(_MEMORY, os.W_OK) else None
+        memory = Path(tempfile.mkdtemp(prefix="lease-webhook-", dir=in_memory))
     master = os.getpid()
     try:
-        _check_certificate(options, memory)
-        _check_capture(options)
+        advice = f"; `lease-webhook certs {shlex.quote(options.tls_dir)}` makes one"
+        with _needed("no certificate to serve with", advice):
+            CertificateReloader(Path(options.tls_dir), memory, options.client_ca).start()
+        if options.capture:
+            with _needed(f"cannot capture into {options.capture}"):
+                Path(options.capture).mkdir(mode=0o700, parents=True, exist_ok=True)
         _check_addresses(options)
         # prometheus_client looks at this once, when it is imported, and decides whether processes count together.
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(memory)
@@ -66,9 +74,32 @@ class Application(BaseApplication):  # type: ignore[misc] # gunicorn has no type
 
     def load_config(self) -> None:
         """Give gunicorn its settings; it reads no file and no variable."""
-        settings: dict[str, Any] = gunicorn_settings(self._options, str(self._memory))
-        hooks = {"when_ready": _log_addresses, "pre_fork": self._read_files, "child_exit": _forget}
-        for name, value in (settings | hooks).items():
+        settings: dict[str, Any] = {
+            # First the reviews, then probes and metrics: the worker relies on this order.
+            "bind": [self._options.bind, self._options.health_bind],
+            "workers": self._options.workers,
+            "worker_class": "webhook.server.worker.ReviewWorker",
+            "logger_class": "webhook.server.gunicorn_app.GunicornLog",
+            "proc_name": "lease-webhook",
+            "backlog": BACKLOG,
+            "keepalive": int(self._options.guards.keep_alive_seconds),
+            "graceful_timeout": GRACEFUL_SECONDS,
+            "timeout": STUCK_WORKER_SECONDS,
+            # A worker's heartbeat is a file: on a disk, a slow disk would have a healthy worker killed.
+            "worker_tmp_dir": str(self._memory),
+            # Workers are never recycled for their age: memory is flat, and each recycling may cost a request.
+            "max_requests": 0,
+            # It would write a socket into the home directory, which is read-only in a good container.
+            "control_socket_disable": True,
+            # One line for each request costs as much as the request.
+            "accesslog": None,
+            "loglevel": "info",
+            "umask": 0o027,
+            "when_ready": _log_addresses,
+            "pre_fork": self._read_files,
+            "child_exit": _forget,
+        }
+        for name, value in settings.items():
             self.cfg.set(name, value)
 
     def load(self) -> object:
@@ -103,48 +134,24 @@ class GunicornLog(Logger):  # type: ignore[misc] # gunicorn has no types
         logging.getLogger("py.warnings").handlers = [STDOUT]
 
 
-def _make_memory() -> Path:
-    """A private directory for counters, heartbeats and the last good certificate, in memory if possible."""
+@contextmanager
+def _needed(what: str, advice: str = "") -> Iterator[None]:
+    """Raise CannotServeError with these words and the reason if the block fails."""
     try:
-        return Path(tempfile.mkdtemp(prefix="lease-webhook-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None))
-    except OSError as error:
-        raise CannotServeError(f"no directory for temporary files is writable: {error.strerror}") from error
-
-
-def _check_certificate(options: Options, memory: Path) -> None:
-    certificates = CertificateReloader(
-        Path(options.tls_dir), memory, Path(options.client_ca) if options.client_ca else None
-    )
-    # gunicorn sets up logging only later.
-    LOG.addHandler(STDOUT)
-    try:
-        certificates.start()
-    except Unusable as problem:
-        raise CannotServeError(
-            f"no certificate to serve with: {problem}; `lease-webhook certs {shlex.quote(options.tls_dir)}` makes one"
-        ) from problem
-    finally:
-        LOG.removeHandler(STDOUT)
+        yield
+    except (OSError, ValueError, TypeError, Unusable) as error:
+        # TypeError: IDNA cannot encode a host.
+        unnamed = "not the name of a host" if isinstance(error, TypeError) else error
+        raise CannotServeError(f"{what}: {getattr(error, 'strerror', None) or unnamed}{advice}") from error
 
 
 def _caller_tokens(options: Options) -> "CallerTokens | None":
     if not options.token_keys:
         return None
-    from webhook.server.caller_tokens import CallerTokens, KeysError  # noqa: PLC0415 - brings PyJWT, which few need
+    from webhook.server.caller_tokens import CallerTokens  # noqa: PLC0415 - brings PyJWT, which few need
 
-    try:
+    with _needed("no keys to verify tokens with"):
         return CallerTokens(Path(options.token_keys), options.token_issuer, options.token_audience)
-    except KeysError as problem:
-        raise CannotServeError(f"no keys to verify tokens with: {problem}") from problem
-
-
-def _check_capture(options: Options) -> None:
-    if not options.capture:
-        return
-    try:
-        Path(options.capture).mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise CannotServeError(f"cannot capture into {options.capture}: {error.strerror}") from error
 
 
 def _check_addresses(options: Options) -> None:
@@ -158,24 +165,16 @@ def _check_addresses(options: Options) -> None:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
             probe = bound.enter_context(socket.socket(family, socket.SOCK_STREAM))
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
+            with _needed(f"cannot listen on {address}", f"; choose another with {flag}"):
                 probe.bind((host.strip("[]"), int(port)))
                 probe.listen()
-            except (OSError, TypeError) as error:  # TypeError: IDNA cannot encode the host.
-                reason = getattr(error, "strerror", None) or "not the name of a host"
-                raise CannotServeError(f"cannot listen on {address}: {reason}; choose another with {flag}") from error
 
 
 def _log_addresses(arbiter: Arbiter) -> None:
     """Log where we listen: with port 0 only the kernel knows, and gunicorn's own line calls our TLS port http."""
-    reviews, health = (listener.getsockname() for listener in arbiter.LISTENERS)
-    fields = {"reviews": _address(reviews), "health": _address(health)}
-    LOG.info("listening", extra={"fields": fields})
-
-
-def _address(name: tuple[Any, ...]) -> str:
-    host, port = name[:2]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    names = [listener.getsockname()[:2] for listener in arbiter.LISTENERS]
+    reviews, health = (f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in names)
+    LOG.info("listening", extra={"fields": {"reviews": reviews, "health": health}})
 
 
 def _forget(_arbiter: Arbiter, worker: Worker) -> None:

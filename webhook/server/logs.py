@@ -22,23 +22,12 @@ MAX_TRACEBACK: Final = 8192
 MAX_LINES_WAITING: Final = 2000
 FLUSH_TIMEOUT_SECONDS: Final = 1.0
 
-_LEVELS: Final = {logging.INFO: "info", logging.WARNING: "warning"}
+_TRACEBACKS: Final = logging.Formatter()
 _encode = msgspec.json.Encoder().encode
 
 
-class JsonFormatter(logging.Formatter):
-    """One record as one line. What the caller gave as `extra={"fields": {...}}` is added next to the message."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the line, without its end."""
-        line = _line(record.created, record.levelname.lower(), record.getMessage(), getattr(record, "fields", {}))
-        if record.exc_info:
-            line["traceback"] = escape_lines(truncate(self.formatException(record.exc_info), MAX_TRACEBACK))
-        return _encode(line).decode()
-
-
 class StdoutHandler(logging.Handler):
-    """Writes lines to a file descriptor, first by itself and, after `start`, from a thread of its own.
+    """Writes records as JSON lines to a file descriptor, first by itself and, after `start`, from a thread of its own.
 
     Before `start` (in gunicorn's master, which forks and so must have no threads) a line is dropped if the pipe is
     full; after it, lines wait in a bounded list while the thread is stuck. `dropped` counts both. The queue handler of
@@ -47,7 +36,6 @@ class StdoutHandler(logging.Handler):
 
     def __init__(self, descriptor: int) -> None:
         super().__init__()
-        self.setFormatter(JsonFormatter())
         self.dropped = 0
         self._descriptor = descriptor
         self._poll = select.poll()
@@ -72,6 +60,13 @@ class StdoutHandler(logging.Handler):
             self._thread.join(FLUSH_TIMEOUT_SECONDS)
             self._thread = None
 
+    def format(self, record: logging.LogRecord) -> str:
+        """Return a line without its end; `extra={"fields": {...}}` of the caller is added next to the message."""
+        line = _line(record.created, record.levelno, record.getMessage(), getattr(record, "fields", {}))
+        if record.exc_info:
+            line["traceback"] = escape_lines(truncate(_TRACEBACKS.formatException(record.exc_info), MAX_TRACEBACK))
+        return _encode(line).decode()
+
     def emit(self, record: logging.LogRecord) -> None:
         """Add a line and have all that wait written; it never waits and never raises."""
         try:
@@ -88,7 +83,7 @@ class StdoutHandler(logging.Handler):
         if self._thread is None:
             return False
         try:
-            self._add(_encode(_line(time.time(), _LEVELS[level], message, fields)) + b"\n")
+            self._add(_encode(_line(time.time(), level, message, fields)) + b"\n")
         except Exception:  # noqa: BLE001 - as in emit
             self.dropped += 1
         return True
@@ -165,9 +160,10 @@ class LogThrottle:
         return int(line[1]) if line else 0
 
 
-def _line(created: float, level: str, message: str, fields: Mapping[str, object]) -> dict[str, object]:
+def _line(created: float, level: int, message: str, fields: Mapping[str, object]) -> dict[str, object]:
     moment = dt.datetime.fromtimestamp(created, dt.UTC)
-    line = {"time": moment, "level": level, "message": _shown(message), "pid": os.getpid()}
+    word = logging.getLevelName(level).lower()
+    line = {"time": moment, "level": word, "message": _shown(message), "pid": os.getpid()}
     for key, value in fields.items():
         line[key] = _shown(value)
     return line

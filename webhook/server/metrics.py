@@ -22,7 +22,7 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 from prometheus_client.registry import Collector
 
 from webhook import __version__
-from webhook.api.request import Operation, Resource
+from webhook.api.request import Resource
 from webhook.certificates.inspect import Certificate
 from webhook.policy.model import Policy
 from webhook.rules.change import Event
@@ -108,8 +108,7 @@ class Metrics:
         )
         build = gauge("lease_webhook_build_info", "Always 1.", ["version"], multiprocess_mode="livemax")
         build.labels(__version__).set(1)
-        self._reviews_waiting: deque[tuple[_ReviewLabels, float]] = deque()
-        self._findings_waiting: deque[tuple[str, Mode]] = deque()
+        self._waiting: deque[tuple[_ReviewLabels, float, list[tuple[str, Mode]]]] = deque()
         self._flushing = threading.Lock()
         self._policy_in_force: Gauge | None = None
         self._ca_shown = False
@@ -129,24 +128,23 @@ class Metrics:
             return
         # A resource may be any text, as long as a review, and would be kept until the next flush.
         resource = request.resource if request.resource in _RESOURCES else OTHER
+        labels = (resource, request.operation, verdict.event, _word(verdict))
         # Appending needs no lock, whichever thread does it.
-        self._reviews_waiting.append(((resource, request.operation, verdict.event, _word(verdict)), review.seconds))
-        for finding in verdict.findings:
-            self._findings_waiting.append((finding.rule, finding.mode))
-        if len(self._reviews_waiting) >= MAX_REVIEWS_WAITING:
+        self._waiting.append((labels, review.seconds, [(one.rule, one.mode) for one in verdict.findings]))
+        if len(self._waiting) >= MAX_REVIEWS_WAITING:
             self.flush()
 
     def flush(self) -> None:
         """Add what was counted since the last time to the shared files: once a second, not with each review."""
         with self._flushing:
-            reviews = [self._reviews_waiting.popleft() for _ in range(len(self._reviews_waiting))]
-            findings = [self._findings_waiting.popleft() for _ in range(len(self._findings_waiting))]
-            for labels, count in collections.Counter(labels for labels, _ in reviews).items():
+            waiting = [self._waiting.popleft() for _ in range(len(self._waiting))]
+            for labels, count in collections.Counter(labels for labels, _, _ in waiting).items():
                 self.count("reviews", *labels, number=count)
-            for (rule, mode), count in collections.Counter(findings).items():
+            findings = collections.Counter(finding for _, _, some in waiting for finding in some)
+            for (rule, mode), count in findings.items():
                 self.count("findings", rule, mode.word, number=count)
-            if reviews:
-                _observe_all(self._duration, [seconds for _, seconds in reviews])
+            if waiting:
+                _observe_all(self._duration, [seconds for _, seconds, _ in waiting])
 
     def count(self, counter: str, *labels: str, number: int = 1) -> None:
         """Add to a counter, named without `lease_webhook_`; label values are those of _COUNTERS."""
@@ -249,15 +247,10 @@ def _reviews() -> Iterator[_ReviewLabels]:
         Resource.LEASES: [event for event in Event if event not in {Event.CREATE, Event.UPDATE}],
         Resource.LEASECANDIDATES: [Event.UNTOUCHED, Event.UPDATE],
     }
-    for resource in Resource:
-        events: dict[Operation, list[Event]] = {
-            Operation.CREATE: [Event.CREATE],
-            Operation.UPDATE: updates[resource],
-            Operation.DELETE: [Event.DELETE],
-        }
-        for operation, known in events.items():
-            for event, verdict in product((*known, ""), ("allowed", "warned", "denied")):
-                yield resource.value, operation.value, str(event), verdict
+    for resource, updated in updates.items():
+        for operation, events in (("CREATE", [Event.CREATE]), ("UPDATE", updated), ("DELETE", [Event.DELETE])):
+            for event, verdict in product([*map(str, events), ""], ("allowed", "warned", "denied")):
+                yield resource.value, operation, event, verdict
 
 
 _MODES: Final = [mode.word for mode in (Mode.AUDIT, Mode.WARN, Mode.DENY)]

@@ -9,16 +9,15 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
-from typing import IO, Annotated, Any, Final
+from typing import IO, Any, Final
 
 import msgspec
 
 from webhook.api.request import AdmissionRequest
 from webhook.rules.rule import Mode
 from webhook.server.logs import LOG, LogThrottle, log_verdict
-from webhook.server.reviewer import ReviewRecord, ReviewResponse
+from webhook.server.reviewer import ReviewRecord
 from webhook.verdict import Result, Verdict
 
 SECONDS_BETWEEN_LINES: Final = 60.0
@@ -30,6 +29,10 @@ INDEX: Final = "index.jsonl"
 MAX_REVIEWS: Final = 1000
 MAX_BYTES: Final = 256 * 1024 * 1024
 _LOCK: Final = ".lock"
+_FILES: Final = "????????T??????.??????-*.json"
+"""The names that `_entry` makes; in the order of names the oldest comes first."""
+_FILE: Final = b'{"file":"'
+"""The begin of a line of the index."""
 _STEP: Final = 0.05
 """Share of the ring that a worker writes between two looks at its size; with many workers it is larger by as much."""
 _MAX_WAITING: Final = 200
@@ -63,10 +66,14 @@ class ReviewLog:
         self._refused = LogThrottle(1)
 
     def record(self, review: ReviewRecord) -> None:
-        """Log a denial or warnings."""
+        """Log a denial or warnings; a body that no API server sends, at most once a second."""
         request, verdict = review.response.request, review.response.verdict
-        if review.response.refused_user:
-            self._log_refused(review.response, len(review.body))
+        refused = review.response.refused_user
+        # Any client could fill the log with such bodies.
+        if refused and self._refused.admit(time.monotonic()) is not None:
+            reason = review.response.body.decode().strip()
+            fields = {"user": refused, "code": review.response.status, "reason": reason, "bytes": len(review.body)}
+            LOG.warning("refused a body that no API server sends", extra={"fields": fields})
         if request is None or verdict is None or (verdict.allowed and not verdict.warnings):
             return
         fields = _described(request, verdict)
@@ -75,14 +82,6 @@ class ReviewLog:
         fields["milliseconds"] = round(review.seconds * 1000, 3)
         level, message = (logging.INFO, "warned") if verdict.allowed else (logging.WARNING, "denied")
         log_verdict(level, message, fields)
-
-    def _log_refused(self, response: ReviewResponse, size: int) -> None:
-        """Log a body that no API server sends, at most once a second: any client could fill the log otherwise."""
-        if self._refused.admit(time.monotonic()) is None:
-            return
-        reason = response.body.decode().strip()
-        fields = {"user": response.refused_user, "code": response.status, "reason": reason, "bytes": size}
-        LOG.warning("refused a body that no API server sends", extra={"fields": fields})
 
 
 class AuditLog:
@@ -214,38 +213,20 @@ class Capture:
             self._drop_oldest()
 
     def _drop_oldest(self) -> None:
-        """Drop the oldest reviews of a full ring, and a tenth of it more; lines that are not ours go as well."""
-        lines = (self._directory / INDEX).read_bytes().splitlines()
-        kept = [(line, entry) for line in lines if (entry := _decoded(line)) is not None]
-        total = sum(entry.bytes for _, entry in kept)
-        if len(lines) <= self._max_reviews and total <= self._max_bytes:
+        """Drop the oldest reviews of a full ring, and a tenth of it more, and the lines of what is not there."""
+        kept = sorted(self._directory.glob(_FILES))
+        sizes = [file.stat().st_size for file in kept]
+        if len(kept) <= self._max_reviews and sum(sizes) <= self._max_bytes:
             return
-        gone = 0
-        while len(kept) - gone > self._max_reviews * 0.9 or total > self._max_bytes * 0.9:
-            total -= kept[gone][1].bytes
-            gone += 1
+        while len(kept) > self._max_reviews * 0.9 or sum(sizes) > self._max_bytes * 0.9:
+            kept.pop(0).unlink()
+            sizes.pop(0)
+        names = {file.name.encode() for file in kept}
+        lines = (self._directory / INDEX).read_bytes().splitlines()
         fresh = self._directory / f".{INDEX}"
         with _private(fresh, "wb") as file:
-            file.writelines(line + b"\n" for line, _ in kept[gone:])
-        for _, entry in kept[:gone]:
-            with suppress(OSError):
-                (self._directory / entry.file).unlink()
+            file.writelines(line + b"\n" for line in lines if line.removeprefix(_FILE).partition(b'"')[0] in names)
         fresh.replace(self._directory / INDEX)
-
-
-class _IndexLine(msgspec.Struct, frozen=True):
-    """The part of a line that the ring needs: the name of a file in this directory, and its size."""
-
-    file: Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Za-z][0-9A-Za-z._-]{0,200}\.json$")]
-    bytes: Annotated[int, msgspec.Meta(ge=0, le=2**40)]
-
-
-def _decoded(line: bytes) -> _IndexLine | None:
-    """Return a line of the index; None for half a line, or one that names something else than a captured review."""
-    try:
-        return msgspec.json.decode(line, type=_IndexLine)
-    except (msgspec.DecodeError, RecursionError):
-        return None
 
 
 def _end_of_line(index: IO[bytes]) -> bytes:

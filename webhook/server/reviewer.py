@@ -1,6 +1,5 @@
 """From the bytes of a review to those of its response: a pure function, and its clock, deadline, bugs and observers."""
 
-import functools
 import re
 import time
 import uuid
@@ -23,7 +22,6 @@ _DEFAULT_TIMEOUT: Final = 10
 """Seconds that an API server waits if a webhook configuration does not say."""
 _MAX_TIMEOUT: Final = 30
 _MIN_BUDGET: Final = 0.2
-_MAX_CACHED_QUERY: Final = 64
 _TIMEOUT: Final = re.compile(rb"(?:^|[?&])timeout=([0-9]{1,12})s(?:&|$)")
 
 
@@ -125,11 +123,6 @@ def budget(query: bytes) -> float:
 
     The API server rounds its own time up to a whole second, so one second of it may not exist.
     """
-    return _budget(query) if len(query) <= _MAX_CACHED_QUERY else _budget.__wrapped__(query)
-
-
-@functools.lru_cache(maxsize=64)
-def _budget(query: bytes) -> float:
     found = _TIMEOUT.search(query)
     granted = int(found[1]) if found else _DEFAULT_TIMEOUT
     return max(min(granted, _MAX_TIMEOUT) - 1.0, _MIN_BUDGET)

@@ -1,6 +1,6 @@
-"""Every setting of the server: what an operator chooses, what a client may cost, and gunicorn's own."""
+"""Every setting of the server: what an operator chooses, and what a client may cost."""
 
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
@@ -62,29 +62,3 @@ class Options(Struct, frozen=True):
     certificate_poll_seconds: float = 10
     policy_poll_seconds: float = 2
     guards: Guards = Guards()
-
-
-def gunicorn_settings(options: Options, memory: str) -> dict[str, Any]:
-    """Return gunicorn's settings; `memory` is a directory in memory, if there is one."""
-    return {
-        # First the reviews, then probes and metrics: the worker relies on this order.
-        "bind": [options.bind, options.health_bind],
-        "workers": options.workers,
-        "worker_class": "webhook.server.worker.ReviewWorker",
-        "logger_class": "webhook.server.gunicorn_app.GunicornLog",
-        "proc_name": "lease-webhook",
-        "backlog": BACKLOG,
-        "keepalive": int(options.guards.keep_alive_seconds),
-        "graceful_timeout": GRACEFUL_SECONDS,
-        "timeout": STUCK_WORKER_SECONDS,
-        # A worker's heartbeat is a file: on a disk, a slow disk would have a healthy worker killed.
-        "worker_tmp_dir": memory,
-        # Workers are never recycled for their age: memory is flat, and each recycling may cost a request.
-        "max_requests": 0,
-        # It would write a socket into the home directory, which is read-only in a good container.
-        "control_socket_disable": True,
-        # One line for each request costs as much as the request.
-        "accesslog": None,
-        "loglevel": "info",
-        "umask": 0o027,
-    }

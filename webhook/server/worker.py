@@ -8,6 +8,7 @@ port that no other server can take.
 
 import asyncio
 import functools
+import logging
 import os
 import signal
 import sys
@@ -33,7 +34,7 @@ from webhook.server.certificate_reload import CertificateReloader
 from webhook.server.http.connection import Connection
 from webhook.server.http.message import REFUSAL_KINDS, Head, HttpResponse, RefusedError
 from webhook.server.http.port import Port
-from webhook.server.logs import LOG, STDOUT
+from webhook.server.logs import LOG, STDOUT, LogThrottle
 from webhook.server.metrics import METRICS_TYPE, make_metrics
 from webhook.server.observers import AuditLog, Capture, ReviewLog
 from webhook.server.reviewer import Observer, Reviewer
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 _TICK_SECONDS: Final = 0.1
 _SECONDS_BETWEEN_COUNTS: Final = 1.0
+_SECONDS_BETWEEN_EXPIRY_LINES: Final = 3600.0
 _MAX_PROBE: Final = 4096
 _SHUTDOWN_SECONDS: Final = 2
 """A client that ignores our close_notify would otherwise hold the exit for the whole graceful time."""
@@ -64,7 +66,7 @@ class _Periodic(Struct):
 
     seconds: float
     work: Callable[[], object]
-    due: float
+    due: float = 0
 
 
 class WorkerServices:
@@ -87,12 +89,8 @@ class WorkerServices:
         if self._capture:
             observers.append(self._capture.record)
         self._reviewer = Reviewer(policy_file.current, observers)
-        self.certificates = CertificateReloader(
-            Path(options.tls_dir),
-            memory,
-            Path(options.client_ca) if options.client_ca else None,
-            functools.partial(metrics.count, "reloads", "certificate"),
-        )
+        self.certificates = CertificateReloader(Path(options.tls_dir), memory, options.client_ca)
+        self._expiry_lines = LogThrottle(_SECONDS_BETWEEN_EXPIRY_LINES)
         self._thread = ThreadPoolExecutor(1, "large-reviews")
         self._app: Flask | None = None
         self._tokens = tokens
@@ -103,15 +101,14 @@ class WorkerServices:
             Port(self._respond, options.guards, metrics.count, self._accept, _accept_body),
             Port(self._respond_to_probe, of_health, metrics.count),
         )
-        now = time.monotonic()
         seconds = options.certificate_poll_seconds
         self._periodic = [
-            _Periodic(_SECONDS_BETWEEN_COUNTS, self.show_counts, now),
-            _Periodic(seconds, self._poll_certificate, now + seconds),
-            _Periodic(options.policy_poll_seconds, self._poll_policy, now + options.policy_poll_seconds),
+            _Periodic(_SECONDS_BETWEEN_COUNTS, self.show_counts),
+            _Periodic(seconds, self._poll_certificate),
+            _Periodic(options.policy_poll_seconds, self._poll_policy),
         ]
         if tokens:
-            self._periodic.append(_Periodic(seconds, lambda: self._poll("token-keys", tokens), now + seconds))
+            self._periodic.append(_Periodic(seconds, lambda: self._poll("token-keys", tokens)))
 
     def start(self) -> None:
         """Log from a thread from now on, load the certificate, log what is in use; raises certificates.Unusable."""
@@ -119,7 +116,9 @@ class WorkerServices:
         if self._capture:
             self._capture.start()
         self.certificates.start()
-        self._show_certificate()
+        if self.certificates.error:
+            self._report("certificate", self.certificates.error)
+        self._show_certificate(logging.INFO, "serving a certificate")
         self._use_policy()
 
     def run_due(self, now: float) -> None:
@@ -218,26 +217,31 @@ class WorkerServices:
 
     # The periodic tasks.
 
-    def _poll_certificate(self) -> None:
-        self.certificates.poll()
-        self._show_certificate()
-
-    def _show_certificate(self) -> None:
-        if self.certificates.current is not None:
-            self._metrics.show_certificate(self.certificates.current)
-
-    def _poll(self, what: str, file: "PolicyFile | CallerTokens") -> bool:
-        """Read a file; return whether it was loaded again."""
-        result = file.poll()
+    def _poll(self, what: str, files: "CertificateReloader | PolicyFile | CallerTokens") -> bool:
+        """Read files that may have changed; return whether they were loaded again."""
+        result = files.poll()
         if result is not None:
-            self._metrics.count("reloads", what, result)
-            if file.error:
-                LOG.error(
-                    "%s rejected; the last good one stays in use", what, extra={"fields": {"problem": file.error}}
-                )
-            else:
-                LOG.info("%s reloaded", what)
+            self._report(what, files.error)
         return result == "success"
+
+    def _report(self, what: str, error: str) -> None:
+        """Count and log that changed files were loaded, or refused with this error."""
+        self._metrics.count("reloads", what, "failure" if error else "success")
+        if error:
+            LOG.error("%s rejected; the last good one stays in use", what, extra={"fields": {"problem": error}})
+        else:
+            LOG.info("%s reloaded", what)
+
+    def _poll_certificate(self) -> None:
+        if self._poll("certificate", self.certificates):
+            self._show_certificate(logging.INFO, "serving a certificate")
+        if self.certificates.expires_soon() and self._expiry_lines.admit(time.monotonic()) is not None:
+            self._show_certificate(logging.ERROR, "certificate expires soon")
+
+    def _show_certificate(self, level: int, message: str) -> None:
+        if certificate := self.certificates.current:
+            self._metrics.show_certificate(certificate)
+            LOG.log(level, message, extra={"fields": {"not_after": f"{certificate.not_after:%FT%TZ}"}})
 
     def _poll_policy(self) -> None:
         if self._poll("policy", self._policy_file):
