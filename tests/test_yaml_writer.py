@@ -5,7 +5,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.policy import document as policy_yaml
+from webhook.policy import parse as policy_yaml
 from webhook.yaml_writer import comment, flow, scalar, stream
 
 SHARED = {"b": "1", "a": ["yes", "two\nlines\n"]}

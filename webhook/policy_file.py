@@ -6,10 +6,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.policy.error import PolicyError, nearest
 from webhook.policy.model import Policy
 from webhook.policy.parse import parse
-from webhook.policy.schema import API_VERSION, PRESETS
+from webhook.policy.schema import API_VERSION, PRESETS, PolicyError, nearest
 
 DEFAULT_PRESET: Final = "standard"
 LARGEST: Final = 16 * 1024 * 1024

@@ -15,8 +15,8 @@ from webhook.api.field import FieldError
 from webhook.api.formats import MAX_NAME
 from webhook.api.request import AdmissionRequest
 from webhook.api.text import escape, truncate
-from webhook.policy.document import denied_by
 from webhook.policy.model import Policy
+from webhook.policy.parse import denied_by
 from webhook.rules.rule import ELLIPSIS, Mode, Statement
 
 MAX_WARNING: Final = 256

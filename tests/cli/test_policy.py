@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from webhook.cli.main import main
-from webhook.policy.document import FIXED
+from webhook.policy.parse import FIXED
 from webhook.policy.schema import RULE_IDS, json_schema_text
 from webhook.rules.registry import OBJECT_TYPES
 

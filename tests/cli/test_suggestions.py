@@ -60,7 +60,7 @@ def test_exemptions_end_in_a_month(capsys: pytest.CaptureFixture[str], tmp_path:
     code, out, _ = run(capsys, "exemptions", str(path), "--policy", str(policy))
     assert code == 0
     (entry,) = yaml.safe_load(out)["exempt"]
-    assert (entry["rules"], entry["owner"]) == (["holder-identity-mismatch"], "TODO: owner")
+    assert (entry["rules"], entry["owner"]) == (["holder-identity-mismatch"], "name the owner here")
     assert timedelta(29) <= entry["until"] - datetime.now(UTC).date() <= timedelta(30)
     _, out, _ = run(capsys, "exemptions", str(path), "--policy", str(policy), "--owner", "kim", "--until", "2031-01-31")
     (entry,) = yaml.safe_load(out)["exempt"]

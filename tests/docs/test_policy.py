@@ -6,9 +6,9 @@ import pytest
 
 from tests.policy.files import UPDATE
 from tools.docs.pages import DOCS, section
-from webhook.policy.error import PolicyError
-from webhook.policy.lint import notes
+from webhook.policy.explain import notes
 from webhook.policy.parse import parse
+from webhook.policy.schema import PolicyError
 
 PAGE = DOCS / "policy.md"
 

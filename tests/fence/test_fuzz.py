@@ -13,8 +13,8 @@ from webhook.doctor.fences import examine_fences
 from webhook.fence.manifests import manifests, yaml_text
 from webhook.fence.suggestion import from_audit, written_by
 from webhook.inputs.documents import Document, documents
-from webhook.policy.error import PolicyError
 from webhook.policy.parse import parse
+from webhook.policy.schema import PolicyError
 
 LEAVES = (
     st.none() | st.booleans() | st.integers() | st.text(max_size=12) | st.sampled_from(["Event", "Pod", "*", "shop"])

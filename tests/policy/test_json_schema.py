@@ -11,11 +11,9 @@ from msgspec import to_builtins
 from tests.policy.compiler.test_bindings import BINDING
 from tests.policy.fences.made import FENCE
 from tests.policy.files import ENTRY, text
-from webhook.policy import document
-from webhook.policy.document import preset
-from webhook.policy.error import PolicyError
-from webhook.policy.parse import parse
-from webhook.policy.schema import PRESETS, RULE_IDS, json_schema, json_schema_text
+from webhook.policy import parse as document
+from webhook.policy.parse import parse, preset
+from webhook.policy.schema import PRESETS, RULE_IDS, PolicyError, json_schema, json_schema_text
 
 VALIDATOR = jsonschema.Draft202012Validator(json_schema(), format_checker=jsonschema.FormatChecker())
 

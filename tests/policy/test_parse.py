@@ -3,9 +3,8 @@
 import pytest
 
 from webhook.policy import parse as parser
-from webhook.policy.document import MAX_CHARACTERS
-from webhook.policy.error import PolicyError
-from webhook.policy.parse import parse
+from webhook.policy.parse import MAX_CHARACTERS, parse
+from webhook.policy.schema import PolicyError
 
 HEAD = "apiVersion: lease-webhook/v1\n"
 EXEMPT = HEAD + "exempt:\n- {owner: a, reason: b, "

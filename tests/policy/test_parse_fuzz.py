@@ -3,10 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.policy.error import PolicyError
 from webhook.policy.model import Policy
 from webhook.policy.parse import parse
-from webhook.policy.schema import RULE_IDS
+from webhook.policy.schema import RULE_IDS, PolicyError
 
 WORDS = st.sampled_from(
     [

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.policy.files import policy
-from webhook.policy.document import preset
+from webhook.policy.parse import preset
 from webhook.policy.schema import PRESETS, RULE_IDS
 from webhook.rules.limits import DEFAULT_LIMITS
 from webhook.rules.registry import RULES

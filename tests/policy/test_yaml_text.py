@@ -8,8 +8,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.policy.document import line_of, read
-from webhook.policy.error import PolicyError
+from webhook.policy.parse import line_of, read
+from webhook.policy.schema import PolicyError
 
 
 @pytest.mark.parametrize(

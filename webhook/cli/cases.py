@@ -14,7 +14,7 @@ from webhook.inputs import yaml_reader
 from webhook.inputs.documents import Value
 from webhook.inputs.files import files_below, is_directory
 from webhook.inputs.items import Place, Unreadable
-from webhook.policy.error import nearest
+from webhook.policy.schema import nearest
 
 SUFFIXES: Final = (".test.yaml", ".test.yml")
 """Suffixes of such files; one that is named on the command line may have another name."""

@@ -22,9 +22,9 @@ from webhook.doctor.documents import Document
 from webhook.doctor.examine import Report, examine, examine_leases
 from webhook.explanation.words import count
 from webhook.inputs.files import objects
-from webhook.policy.error import PolicyError
 from webhook.policy.model import Policy
 from webhook.policy.parse import parse
+from webhook.policy.schema import PolicyError
 from webhook.policy_file import PolicyFileError, load
 from webhook.reports.model import Examination, Finding, Location
 

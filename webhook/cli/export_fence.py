@@ -11,10 +11,9 @@ from webhook.cli.evaluation import load_policy
 from webhook.cli.options import Command, files
 from webhook.cli.terminal import Failure
 from webhook.fence.manifests import yaml_text
-from webhook.policy.error import PolicyError, nearest
 from webhook.policy.fences import Fence
 from webhook.policy.parse import parse
-from webhook.policy.schema import API_VERSION
+from webhook.policy.schema import API_VERSION, PolicyError, nearest
 
 _DESCRIPTION: Final = """\
 Prints a ValidatingAdmissionPolicy and its binding for each fence of a policy file, or for one fence that is given by

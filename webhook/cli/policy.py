@@ -19,11 +19,11 @@ from webhook.policy.explain import (
     applying_to,
     conditions_text,
     explain,
+    notes,
     operations_text,
     scope_text,
     subjects_text,
 )
-from webhook.policy.lint import notes
 from webhook.policy.model import Policy
 from webhook.policy.parse import EXEMPT_GROUPS, EXEMPT_USERS
 from webhook.policy.schema import ANYWHERE, MODE, Exemption, LeaseBinding, json_schema_text, settings_of, until_of

@@ -15,8 +15,8 @@ from webhook.cli.terminal import Failure
 from webhook.fence.suggestion import Suggestion, from_audit, leases_of, policy_text, written_by
 from webhook.inputs.files import readable
 from webhook.inputs.items import Item, Observation
-from webhook.policy.error import PolicyError
 from webhook.policy.parse import parse
+from webhook.policy.schema import PolicyError
 from webhook.suggestions.bindings import Bindings
 from webhook.suggestions.evidence import Suspicions
 from webhook.suggestions.exemptions import OWNER, Exemptions

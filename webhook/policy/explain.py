@@ -1,28 +1,35 @@
-"""Which layer of a policy decided each mode and number of one lease, and its entries in words."""
+"""What a policy says: which layer decided a setting, entries in words, and what its author may not have meant."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import asdict, replace
 
 from webhook.api.request import Operation
+from webhook.policy.fences import overlaps
 from webhook.policy.model import Policy
 from webhook.policy.parse import BOUND
 from webhook.policy.schema import (
     ANYWHERE,
     MODE,
+    OFFLINE,
     OPERATIONS,
     Exemption,
     Override,
+    Rules,
+    Setting,
     Value,
     operations_of,
     rules_of,
     settings_of,
+    until_of,
     users_of,
 )
 from webhook.rules import holders
+from webhook.rules.holders import POD
 from webhook.rules.registry import RULES
+from webhook.rules.rule import Mode
 
 E = TypeVar("E", Exemption, Override)
 PRESET: Final = "preset"
@@ -111,3 +118,138 @@ def _explain(policy: Policy, namespace: str, name: str, operation: Operation) ->
 
 def _matches(globs: list[str], text: str) -> bool:
     return not globs or not text or any(holders.matches(pattern, text) for pattern in globs)
+
+
+SOON: Final = 14 * 86_400 * 1_000_000
+"""Microseconds before its end at which an exemption is reported: two weeks."""
+
+_ACTS: Final = {Operation.UPDATE: "take over", Operation.DELETE: "delete"}
+
+LOW_NUMBERS: Final[dict[Setting, tuple[int, str]]] = {
+    ("duration-too-long", "deny_above_seconds"): (3600, "kube-apiserver's own leases last 3600 s"),
+    ("renew-time-in-future", "deny_above_seconds"): (
+        3600,
+        "a renewal by a client whose clock is ahead is then denied",
+    ),
+    ("candidate-renew-time-in-future", "deny_above_seconds"): (60, "clocks of control planes differ by seconds"),
+    ("holder-identity-shape", "deny_above_bytes"): (330, "a pod's name, an underscore and a UUID take up to 290 bytes"),
+}
+
+
+def notes(policy: Policy, now: int) -> list[str]:
+    """Sentences that begin with the path they are about; `now` is in microseconds since 1970."""
+    return [
+        *_about_the_cap(policy),
+        *_about_rules(policy),
+        *_about_exemptions(policy, now),
+        *_about_bindings(policy),
+        *_about_fences(policy),
+    ]
+
+
+def _about_the_cap(policy: Policy) -> Iterator[str]:
+    document = policy.document
+    if policy.mode is Mode.OFF:
+        yield "mode: off is the kill switch: every write is allowed and nothing is evaluated"
+    elif document.preset == "observe":
+        yield "preset: observe denies nothing; would-deny in the audit log lists what standard or strict would deny"
+    elif policy.mode < Mode.DENY:
+        yield f"mode: {document.mode} denies nothing; would-deny in the audit log lists what this file would deny"
+    if document.without_stamps == "enforce":
+        yield "without_stamps: enforce lets a dead holder whose clock was ahead block takeovers for that long"
+
+
+def _about_rules(policy: Policy) -> Iterator[str]:
+    layers: list[tuple[str, Rules]] = [("rules", policy.document.rules)]
+    layers += [(f"overrides[{i}].rules", override.rules) for i, override in enumerate(policy.document.overrides)]
+    for path, rules in layers:
+        settings = settings_of(rules)
+        if not settings and path != "rules":
+            yield f"{path} sets nothing"
+        for setting, value in settings.items():
+            yield from (f"{path}.{setting[0]}: {text}" for text in _about_setting(setting, value, policy))
+    for i, override in enumerate(policy.document.overrides):
+        rules = dict.fromkeys(rule for rule, _ in settings_of(override.rules))
+        yield from _about_operations(f"overrides[{i}]", override, rules)
+
+
+def _about_operations(path: str, entry: Exemption | Override, rules: Iterable[str]) -> Iterator[str]:
+    for rule in rules:
+        if rule in RULES and RULES[rule].operations.isdisjoint(operations_of(entry)):
+            yield f"{path}: rule {rule} is never evaluated {operations_text(entry)}, so naming it has no effect"
+
+
+def _about_setting(setting: Setting, value: Value, policy: Policy) -> Iterator[str]:
+    rule, name = setting
+    if name == MODE:
+        if rule in OFFLINE and value > Mode.AUDIT:
+            yield "this rule is not evaluated for a single write, so it only appears in reports"
+        elif value > policy.mode > Mode.OFF:
+            yield f"{Mode(value).word} is lowered to {policy.mode.word}, the cap of this policy"
+    elif setting in LOW_NUMBERS and value < LOW_NUMBERS[setting][0]:
+        yield f"{name} {value} is low: {LOW_NUMBERS[setting][1]}"
+
+
+def _about_exemptions(policy: Policy, now: int) -> Iterator[str]:
+    for position, exemption in enumerate(policy.document.exempt):
+        path = f"exempt[{position}] ({exemption.owner})"
+        until = until_of(exemption)
+        rules = rules_of(exemption)
+        yield from _about_operations(path, exemption, rules)
+        if until <= now:
+            yield f"{path} expired after {exemption.until}; remove it, or extend it with a new reason"
+            continue
+        if until - now <= SOON:
+            yield f"{path} expires after {exemption.until}, within two weeks"
+        who = (*users_of(exemption), *exemption.groups)
+        if not who and {*exemption.namespaces, *exemption.leases} <= {ANYWHERE}:
+            instead = "set the modes of these rules under `rules`" if rules else "set `mode: warn`"
+            yield f"{path} exempts everybody everywhere; {instead} instead"
+        elif narrower := list(_what_would_narrow(exemption)):
+            yield f"{path} could be narrower: name {', '.join(narrower)}"
+
+
+def _what_would_narrow(exemption: Exemption) -> Iterator[str]:
+    if exemption.rules is UNSET:
+        acts = [act for operation, act in _ACTS.items() if operation in operations_of(exemption)]
+        yield f"rules (without them it may also {' or '.join(acts)} live leases)" if acts else "rules"
+    if not exemption.namespaces or ANYWHERE in exemption.namespaces:
+        yield "namespaces"
+    if exemption.until is UNSET:
+        yield "until"
+
+
+def _about_bindings(policy: Policy) -> Iterator[str]:
+    for position, binding in enumerate(policy.document.bindings):
+        path = f"bindings[{position}]"
+        operations_by_mode: dict[Mode, list[Operation]] = {}
+        for operation in OPERATIONS:
+            mode = policy.for_lease(binding.namespace, binding.lease, operation).modes["identity-binding"]
+            operations_by_mode.setdefault(mode, []).append(operation)
+        for mode, operations in operations_by_mode.items():
+            if mode < Mode.DENY:
+                some = "" if len(operations_by_mode) == 1 else f" on {', '.join(operations)}"
+                yield f"{path} denies nothing{some}: rule identity-binding is {mode.word} on this lease"
+        if ANYWHERE in binding.holder:
+            yield f"{path}.holder: `*` matches every holder, so only the writer is checked"
+        elif binding.require_pod and not any(POD in template for template in binding.holder):
+            yield f"{path}.require_pod: no holder has ${{pod}}, so it has no effect"
+
+
+def _about_fences(policy: Policy) -> Iterator[str]:
+    for position, fence in enumerate(policy.fences):
+        path = f"fences[{position}] ({fence.name})"
+        if (fence.namespace, fence.lease) not in policy.bindings:
+            yield (
+                f"{path}: lease {fence.lease_text} has no binding: anyone with write access to it can move the fence; "
+                "add it to bindings"
+            )
+        if any(template.claim == "node" for template in fence.holders):
+            yield f"{path}.holder: ${{node}} cannot distinguish two pods on the same node"
+        if fence.mode != "deny" and fence.missing_lease == "deny":
+            yield f"{path}: mode {fence.mode} denies nothing, even if the lease does not exist"
+    for earlier, later in overlaps(policy.fences):
+        yield (
+            f"fences[{earlier}] and fences[{later}] cover the same writes for two leases: "
+            "a pod must hold both leases to write"
+        )

@@ -8,8 +8,7 @@ from msgspec import Struct
 
 from webhook.api.request import GROUP
 from webhook.api.text import quote
-from webhook.policy.error import PolicyError, nearest
-from webhook.policy.schema import Choice, FenceMode, FenceSetting
+from webhook.policy.schema import Choice, FenceMode, FenceSetting, PolicyError, nearest
 from webhook.rules.holders import host_name
 
 MAX_FENCES: Final = 256

@@ -15,7 +15,7 @@ from webhook.yaml_writer import comment, flow, scalar
 
 MAX_NAMES: Final = 8
 """Holders that are listed one by one; of more, what they have in common is taken."""
-SHORTEST_PREFIX: Final = 3
+MIN_PREFIX: Final = 3
 _STEM: Final = re.compile(r"(.+_)[0-9a-f]{4,}(?:-[0-9a-f]+)*")
 """An identity that ends in an underscore and something random, as client-go and most others build one."""
 
@@ -85,7 +85,7 @@ def _common(holders: Collection[str]) -> str:
     prefix = "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     while prefix and prefix[-1].isalnum():
         prefix = prefix[:-1]
-    return prefix if len(prefix) >= SHORTEST_PREFIX else ""
+    return prefix if len(prefix) >= MIN_PREFIX else ""
 
 
 MAX_LEASES: Final = 100_000

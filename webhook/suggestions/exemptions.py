@@ -31,7 +31,7 @@ from webhook.yaml_writer import comment, flow, scalar
 MOST: Final = 100_000
 """Combinations of user, lease, rules and operation that are remembered."""
 
-OWNER: Final = "TODO: owner"
+OWNER: Final = "name the owner here"
 
 _USER: Final = attrgetter("user")
 _OF_VERB: Final = {"create": Operation.CREATE, "delete": Operation.DELETE, "deletecollection": Operation.DELETE}

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.policy.files import policy, text
-from webhook.policy.error import PolicyError
 from webhook.policy.parse import parse
+from webhook.policy.schema import PolicyError
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from tests.recordings import Recording, recordings
 from webhook.api.request import Operation, UserInfo
 from webhook.api.review import decode
 from webhook.evaluate import evaluate
-from webhook.policy.document import why_never_exempt
 from webhook.policy.model import Policy
+from webhook.policy.parse import why_never_exempt
 from webhook.policy.schema import EXEMPTIBLE, FOREVER, RULE_IDS
 from webhook.rules import holders
 from webhook.rules.registry import RULES

@@ -6,8 +6,8 @@ import pytest
 
 from tests.policy.fences.made import FENCE, fence
 from tests.policy.files import policy
+from webhook.policy.explain import notes
 from webhook.policy.fences import overlaps
-from webhook.policy.lint import notes
 
 NODE = {"lease": "shop/other", "holder": ["${node}_*"], "mode": "warn", "name": "other"}
 BOUND = {"namespace": "shop", "lease": "operator", "writers": ["shop/operator"], "holder": ["${pod}_*"]}

@@ -7,7 +7,7 @@ import pytest
 
 from tests.factories import NOW, Document, Tweak, drop, make_candidate, put, to_bytes
 from webhook.api.objects import LeaseCandidate
-from webhook.policy.document import preset
+from webhook.policy.parse import preset
 from webhook.rules.election.coordinated import ALPHA, CONFLICT, candidate_strategy_conflict
 from webhook.rules.registry import RULES
 from webhook.rules.rule import Finding
