@@ -77,18 +77,21 @@ NO_LEASE_SPEC = LeaseSpec()
 NO_CANDIDATE_SPEC = LeaseCandidateSpec()
 
 
-class Lease(Struct, frozen=True, gc=False, rename="camel"):
-    """A Lease, v1 or v1beta1."""
-
+class _Stored(Struct, frozen=True, gc=False, rename="camel"):
     api_version: str | None = None
     kind: str | None = None
     metadata_or_none: ObjectMeta | None = field(default=NO_METADATA, name="metadata")
-    spec_or_none: LeaseSpec | None = field(default=NO_LEASE_SPEC, name="spec")
 
     @property
     def metadata(self) -> ObjectMeta:
         """`metadata`, empty if the document has none."""
         return self.metadata_or_none or NO_METADATA
+
+
+class Lease(_Stored, frozen=True, gc=False, rename="camel"):
+    """A Lease, v1 or v1beta1."""
+
+    spec_or_none: LeaseSpec | None = field(default=NO_LEASE_SPEC, name="spec")
 
     @property
     def spec(self) -> LeaseSpec:
@@ -96,18 +99,10 @@ class Lease(Struct, frozen=True, gc=False, rename="camel"):
         return self.spec_or_none or NO_LEASE_SPEC
 
 
-class LeaseCandidate(Struct, frozen=True, gc=False, rename="camel"):
+class LeaseCandidate(_Stored, frozen=True, gc=False, rename="camel"):
     """A LeaseCandidate, v1alpha1, v1alpha2 or v1beta1."""
 
-    api_version: str | None = None
-    kind: str | None = None
-    metadata_or_none: ObjectMeta | None = field(default=NO_METADATA, name="metadata")
     spec_or_none: LeaseCandidateSpec | None = field(default=NO_CANDIDATE_SPEC, name="spec")
-
-    @property
-    def metadata(self) -> ObjectMeta:
-        """`metadata`, empty if the document has none."""
-        return self.metadata_or_none or NO_METADATA
 
     @property
     def spec(self) -> LeaseCandidateSpec:
@@ -180,11 +175,7 @@ _decoders: Final = {kind: msgspec.json.Decoder(form) for kind, form in FORMS.ite
 def decode_object(kind: str, document: Raw | bytes, version: str = "") -> Lease | LeaseCandidate:
     """Decode a Lease or LeaseCandidate; `version` may be "" if it is not known.
 
-    Raises:
-        WrongTypesError: values have wrong types.
-        msgspec.DecodeError: the text is not JSON.
-        RecursionError: it nests too deeply.
-
+    Raises WrongTypesError, msgspec.DecodeError if the text is not JSON, and RecursionError if it nests too deeply.
     """
     try:
         return _decoders[kind].decode(document)

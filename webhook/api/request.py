@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from enum import StrEnum
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -20,6 +20,7 @@ from webhook.api.objects import (
     SoundCandidate,
     SoundLease,
 )
+from webhook.api.text import cached_if_short
 
 GROUP: Final = "coordination.k8s.io"
 NO_USER: Final = Raw(b"null")
@@ -130,10 +131,10 @@ def user_of(user_info: Raw) -> UserInfo | None:
     """
     if memoryview(user_info).nbytes > MAX_REQUEST:
         return None
-    text = bytes(user_info)
-    return _remembered(text) if len(text) <= _MAX_REMEMBERED else _user_of(text)
+    return _user_of(bytes(user_info))
 
 
+@cached_if_short(256, 1024)  # each client writes often, and the API server says the same of it each time
 def _user_of(user_info: bytes) -> UserInfo | None:
     try:
         user = _user.decode(user_info)
@@ -143,11 +144,6 @@ def _user_of(user_info: bytes) -> UserInfo | None:
         return None
     extra = {key: values or () for key, values in user.extra.items()} if user.extra else {}
     return UserInfo(user.username or "", user.groups or (), extra)
-
-
-_MAX_REMEMBERED: Final = 1024
-# Each client writes often, and the API server says the same of it each time.
-_remembered: Final = lru_cache(maxsize=256)(_user_of)
 
 
 class AdmissionRequest(Struct, frozen=True, dict=True):

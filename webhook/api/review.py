@@ -93,9 +93,7 @@ class ReviewError(Exception):
 def decode(body: bytes) -> AdmissionRequest:
     """Read one AdmissionReview, v1 or v1beta1.
 
-    Raises:
-        ReviewError: the body is not JSON, not an AdmissionReview, or has no usable uid.
-
+    Raises ReviewError if the body is not JSON, not an AdmissionReview, or has no usable uid.
     """
     if not body.isascii() and not is_utf8(body):
         raise ReviewError(400, "the body is not UTF-8")
@@ -465,9 +463,7 @@ def identified(body: bytes) -> AdmissionRequest:
 
     What an API server sends is read as far as its uid, so the size, depth and content of the rest do not matter.
 
-    Raises:
-        ReviewError: the body is not JSON, not an AdmissionReview, or has no usable uid.
-
+    Raises ReviewError if the body is not JSON, not an AdmissionReview, or has no usable uid.
     """
     found = _BEGINNING.match(body)
     if found:

@@ -4,10 +4,11 @@ The `semver` package reads and compares them. Upstream keeps every number in 64 
 """
 
 import re
-from functools import lru_cache
 from typing import Final
 
 from semver import Version
+
+from webhook.api.text import cached_if_short
 
 _MAX_NUMBER: Final = 2**64 - 1
 _MAX_DIGITS: Final = len(str(_MAX_NUMBER))
@@ -17,23 +18,17 @@ _LONG_NUMBER: Final = re.compile(rf"(?:\A|\.)([0-9]{{{_MAX_DIGITS},}})(?=\.|\Z)"
 ZERO: Final = Version(0)
 """0.0.0, which the API server takes for "not set"; build metadata does not count."""
 
-_MAX_CACHED: Final = 64
 _MAX_LENGTH: Final = 64 * 1024
 """Characters. Upstream has no limit but that of a request. The package reads this many in some 10 ms, and rules read up
 to eight such versions of one review."""
 
 
+@cached_if_short(8, 64)  # four rules read the same two versions
 def parse(text: str) -> Version | None:
     """Return the version that a text spells, or None; versions compare by precedence, so build metadata does not count.
 
     None means: not a semantic version, a number of more than 64 bits, or too long a text.
     """
-    # Only short ones are kept, because one may be as long as a request.
-    return _parse(text) if len(text) <= _MAX_CACHED else _parse.__wrapped__(text)
-
-
-@lru_cache(maxsize=8)  # four rules read the same two versions
-def _parse(text: str) -> Version | None:
     if len(text) > _MAX_LENGTH:
         return None
     try:

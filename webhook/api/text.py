@@ -5,7 +5,8 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable
-from typing import Final
+from functools import lru_cache, wraps
+from typing import Final, TypeVar
 
 MAX_VALUE: Final = 128
 """Characters of a bad value that are shown; kubectl prints messages raw, and a value may hold megabytes."""
@@ -20,6 +21,25 @@ _BLANK_LETTERS: Final = re.compile(
 )
 """Letters, marks and symbols of other categories that draw nothing: Unicode's Default_Ignorable_Code_Point, and the
 empty braille pattern. Two holders that differ in one of them look equal."""
+
+
+_Key = TypeVar("_Key", bound=str | bytes | None)
+_Value = TypeVar("_Value")
+
+
+def cached_if_short(maxsize: int, longest: int) -> Callable[[Callable[[_Key], _Value]], Callable[[_Key], _Value]]:
+    """Return a decorator that keeps the results for short texts: a client may send one as long as a request."""
+
+    def decorate(compute: Callable[[_Key], _Value]) -> Callable[[_Key], _Value]:
+        cached = lru_cache(maxsize)(compute)
+
+        @wraps(compute)
+        def find(text: _Key) -> _Value:
+            return cached(text) if text is None or len(text) <= longest else compute(text)
+
+        return find
+
+    return decorate
 
 
 def made(text: Text) -> str:

@@ -8,8 +8,9 @@ hour of one digit, a comma before the fraction, a sign in a fraction of fixed le
 
 import re
 from datetime import date
-from functools import lru_cache, partial
 from typing import Final
+
+from webhook.api.text import cached_if_short
 
 SECOND: Final = 1_000_000
 MINUTE: Final = 60 * SECOND
@@ -35,24 +36,25 @@ _MICRO_TIME: Final = re.compile(rf"(\d{{4}}){_REST}[.,](\d{{6}}|\+\d{{5}}|-0{{5}
 _TIME: Final = re.compile(rf"(\d{{4}}){_REST}(?:[.,](\d+))?{_ZONE}", re.ASCII)
 
 
+# An old time was the new time of the renewal before, and many leases share one second.
+_cached: Final = cached_if_short(4096, 40)
+
+
 def parse(text: str) -> int:
     """Return the instant of a metav1.MicroTime in microseconds since 1970; the zero time gives ZERO.
 
-    Raises:
-        ValueError: the text is no such time; years 10000 and -0001 are refused as well.
-
+    Raises ValueError for any other text, years 10000 and -0001 included.
     """
     return _instant(_MICRO_TIME, text)
 
 
+@_cached
 def parse_seconds(text: str) -> int:
     """Return the instant of a metav1.Time (creationTimestamp, managedFields) in microseconds since 1970.
 
-    Raises:
-        ValueError: the text is no such time; years 10000 and -0001 are refused as well.
-
+    Raises ValueError for any other text, years 10000 and -0001 included.
     """
-    return _remembered_time(text) if len(text) <= _MAX_REMEMBERED else _instant(_TIME, text)
+    return _instant(_TIME, text)
 
 
 def _instant(form: re.Pattern[str], text: str) -> int:
@@ -77,12 +79,6 @@ def is_readable(text: str) -> bool:
         return False
 
 
-_MAX_REMEMBERED: Final = 40
-# An old time was the new time of the renewal before, and many leases share one second. A fraction may be as long as a
-# request, and is not kept.
-_remembered_time: Final = lru_cache(maxsize=4096)(partial(_instant, _TIME))
-
-
 def canonical(micros: int) -> str:
     """Return the text that the API server prints for a MicroTime: UTC, six digits, `Z`; for ZERO it prints null."""
     seconds, fraction = divmod(micros, SECOND)
@@ -105,6 +101,7 @@ def _printed(seconds: int) -> str:
     return f"{shown}-{on.month:02d}-{on.day:02d}T{minutes // 60:02d}:{minutes % 60:02d}:{second:02d}"
 
 
+@_cached
 def normalized(time: str | None) -> int | str | None:
     """Return a time so that equal values are equal: an instant; None for absent, null and zero; other text unchanged.
 
@@ -112,10 +109,6 @@ def normalized(time: str | None) -> int | str | None:
     """
     if time is None:
         return None
-    return _remembered(time) if len(time) <= _MAX_REMEMBERED else _normalized(time)
-
-
-def _normalized(time: str) -> int | str | None:
     try:
         at = parse(time)
     except ValueError:
@@ -123,25 +116,16 @@ def _normalized(time: str) -> int | str | None:
     return None if at == ZERO else at
 
 
-_remembered: Final = lru_cache(maxsize=4096)(_normalized)
-
-
+@_cached
 def stamp_of(time: str | None) -> int | None:
     """Return a time of whole seconds in microseconds since 1970; None if it is absent, zero or unreadable."""
     if time is None:
         return None
-    return _remembered_stamp(time) if len(time) <= _MAX_REMEMBERED else _stamp_of(time)
-
-
-def _stamp_of(time: str) -> int | None:
     try:
         stamp = parse_seconds(time)
     except ValueError:
         return None
     return None if stamp == ZERO else stamp
-
-
-_remembered_stamp: Final = lru_cache(maxsize=4096)(_stamp_of)
 
 
 def instant(time: int | str | None) -> int | None:

@@ -130,12 +130,7 @@ class Fence(Struct, frozen=True):
 
 
 def fences_of(settings: Sequence[FenceSetting]) -> tuple[Fence, ...]:
-    """Return the fences of a policy file.
-
-    Raises:
-        PolicyError: two fences have one name, or a fence could not enforce what it says.
-
-    """
+    """Return the fences; raises PolicyError if two have one name, or one could not enforce what it says."""
     if len(settings) > MAX_FENCES:
         raise PolicyError(f"must have at most {MAX_FENCES} entries", "fences")
     first: dict[str, int] = {}

@@ -97,9 +97,7 @@ _TYPE: Final = inspect.type_info(PolicyDocument)
 def parse(text: str) -> Policy:
     """Return the policy that a file describes.
 
-    Raises:
-        PolicyError: the text is not a policy; no other error is raised, whatever the text is.
-
+    Raises PolicyError if the text is not a policy, and no other error, whatever the text is.
     """
     value = read(text)
     try:
@@ -142,9 +140,7 @@ def why_never_exempt(name: str) -> str:
 def read(text: str) -> yaml_reader.Value:
     """Return the value of the one YAML document of a text.
 
-    Raises:
-        PolicyError: the text is too large, not YAML, empty, or has what a policy file may not have.
-
+    Raises PolicyError if the text is too large, not YAML, empty, or has what a policy file may not have.
     """
     if len(text) > MAX_CHARACTERS:
         raise PolicyError(f"the file is larger than {MAX_CHARACTERS} characters")
@@ -178,9 +174,7 @@ def line_of(text: str, path: str) -> int:
 def converted(value: yaml_reader.Value) -> PolicyDocument:
     """Return the typed document; everything that can be checked for one key by itself is checked here.
 
-    Raises:
-        PolicyError: the first problem, with its path.
-
+    Raises PolicyError for the first problem, with its path.
     """
     try:
         return msgspec.convert(value, PolicyDocument)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from msgspec import Struct
 
@@ -13,7 +13,6 @@ from webhook.api.objects import (
     NO_LEASE_SPEC,
     NO_METADATA,
     Lease,
-    LeaseCandidate,
     LeaseCandidateSpec,
     LeaseSpec,
     ObjectMeta,
@@ -320,43 +319,18 @@ def change_made_by(
 ) -> LeaseChange | CandidateChange:
     """The change that a request about a Lease or a LeaseCandidate makes."""
     new, old = request.new, request.old
-    new_metadata = NO_METADATA if new is None else new.metadata
-    old_metadata = NO_METADATA if old is None else old.metadata
-    if request.resource == Resource.LEASES.value:
-        new_spec = new.spec if isinstance(new, Lease) else NO_LEASE_SPEC
-        old_spec = old.spec if isinstance(old, Lease) else NO_LEASE_SPEC
-        return LeaseChange(
-            request,
-            now,
-            limits,
-            binding,
-            new_metadata,
-            old_metadata,
-            normalized(new_spec.renew_time),
-            normalized(old_spec.renew_time),
-            _entries(new_metadata),
-            _entries(old_metadata),
-            new_spec,
-            old_spec,
-            new_spec.holder_identity or "",
-            old_spec.holder_identity or "",
-        )
-    new_candidate = new.spec if isinstance(new, LeaseCandidate) else NO_CANDIDATE_SPEC
-    old_candidate = old.spec if isinstance(old, LeaseCandidate) else NO_CANDIDATE_SPEC
-    return CandidateChange(
-        request,
-        now,
-        limits,
-        binding,
-        new_metadata,
-        old_metadata,
-        normalized(new_candidate.renew_time),
-        normalized(old_candidate.renew_time),
-        _entries(new_metadata),
-        _entries(old_metadata),
-        new_candidate,
-        old_candidate,
-    )
+    of_lease = request.resource == Resource.LEASES.value
+    none = NO_LEASE_SPEC if of_lease else NO_CANDIDATE_SPEC
+    new_metadata, new_spec = (NO_METADATA, none) if new is None else (new.metadata, new.spec)
+    old_metadata, old_spec = (NO_METADATA, none) if old is None else (old.metadata, old.spec)
+    renewed, renewed_before = normalized(new_spec.renew_time), normalized(old_spec.renew_time)
+    entries, entries_before = _entries(new_metadata), _entries(old_metadata)
+    metadata_and_times = (new_metadata, old_metadata, renewed, renewed_before, entries, entries_before)
+    specs: tuple[Any, Any] = (new_spec, old_spec)
+    if not of_lease:
+        return CandidateChange(request, now, limits, binding, *metadata_and_times, *specs)
+    holders = (specs[0].holder_identity or "", specs[1].holder_identity or "")
+    return LeaseChange(request, now, limits, binding, *metadata_and_times, *specs, *holders)
 
 
 def change_between(old: Lease | None, new: Lease, now: int) -> LeaseChange:

@@ -112,14 +112,8 @@ def expiry_of(
 ) -> Expiry:
     """True if the old lease had expired.
 
-    Args:
-        holder: its holderIdentity.
-        duration_seconds: its leaseDurationSeconds.
-        renew_time: its renewTime; one that is unknown is later than `now`, so only stamps let the lease expire.
-        entries: its managedFields.
-        written_at: the moment of this write, see `stamp_of_write`.
-        now: the caller's clock, used only if `seen_at` is missing or unusable.
-
+    A renewTime that is unknown is later than `now`, so only stamps let the lease expire. `written_at` is the moment of
+    this write, see `stamp_of_write`; `now`, the caller's clock, is used only if `seen_at` is missing or unusable.
     """
     if not holder or renew_time is None:
         return Expiry(

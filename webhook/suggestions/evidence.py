@@ -289,11 +289,7 @@ def strict() -> Policy:
 def denied_by(policy: Policy, seen: Observation, clock: int) -> DeniedWrites:
     """What a policy denies of a recorded review; nothing of any other observation.
 
-    Args:
-        policy: by which it is evaluated.
-        seen: the observation.
-        clock: microseconds since 1970, used if nothing says when it was made.
-
+    `clock`, in microseconds since 1970, is used if nothing says when it was made.
     """
     if seen.request is None:
         return NOT_DENIED

@@ -154,12 +154,8 @@ def candidate_strategy_conflict(candidates: Iterable[LeaseCandidate], now: int) 
     Why: Candidates of the same version that disagree leave the election without a strategy: no leader is elected.
     Who: Two releases of one component that run side by side with different strategies.
     Fix: Give all candidates of the lease the same strategy.
-
-    Args:
-        candidates: those of one namespace and one spec.leaseName.
-        now: microseconds since 1970.
-
     """
+    # The candidates are those of one namespace and one spec.leaseName.
     live = sorted((one for one in candidates if _is_live(one, now)), key=lambda one: one.metadata.name or "")
     yield from _one_strategy([one for one in live if one.api_version != ALPHA])
     yield from _one_first_choice([one for one in live if one.api_version == ALPHA])
