@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from webhook.api.field import ErrorType
-from webhook.api.request import DECODED_VERSIONS, GROUP, KIND_OF, AdmissionRequest, Operation
+from webhook.api.request import GROUP, KIND_OF, VERSIONS_OF, AdmissionRequest, Operation
 from webhook.api.text import escape, quote, truncate
 from webhook.policy.model import Policy
 from webhook.rules.change import change_made_by
@@ -112,7 +112,7 @@ def _not_evaluated(request: AdmissionRequest, policy: Policy) -> Verdict:
     # Each may be as long as a review.
     name, below = request.resource[:61], request.sub_resource[:61]
     resource = escape(truncate(f"{name}/{below}" if below else name, 60))
-    known = DECODED_VERSIONS.get(request.resource)  # type: ignore[call-overload]
+    known = VERSIONS_OF.get(request.resource)
     if request.operation is _CONNECT:
         what = f"CONNECT to {resource} is not evaluated"
     elif request.sub_resource:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from tests.policy.files import ENTRY, UPDATE, policy
 from webhook.api.request import UserInfo
-from webhook.policy.model import MAX_ENTRIES, LeaseIndex, Policy, TooManyEntriesError
+from webhook.policy.model import MAX_ENTRIES, LeaseIndex, Policy
+from webhook.policy.schema import PolicyError
 from webhook.rules import holders
 
 PATTERNS = st.text("ab*?", max_size=5)
@@ -24,7 +25,7 @@ ANN = UserInfo("ann", ("ops", "system:authenticated"))
 def test_the_index_finds_what_a_scan_finds(entries: list[tuple[str, str]], namespace: str, name: str) -> None:
     index: LeaseIndex[int] = LeaseIndex()
     for number, (namespace_glob, lease_glob) in enumerate(entries):
-        index.put(namespace_glob, lease_glob, number)
+        index.put([namespace_glob], [lease_glob], number)
     scanned = [n for n, (a, b) in enumerate(entries) if holders.matches(a, namespace) and holders.matches(b, name)]
     assert sorted(index.find(namespace, name)) == scanned
 
@@ -32,11 +33,11 @@ def test_the_index_finds_what_a_scan_finds(entries: list[tuple[str, str]], names
 def test_as_many_globs_as_allowed_and_no_more() -> None:
     index: LeaseIndex[int] = LeaseIndex()
     for number in range(MAX_ENTRIES):
-        index.put("shop", f"*-{number}-*", number)
+        index.put(["shop"], [f"*-{number}-*"], number)
     assert index.find("shop", "a-0-b") == [0]
-    with pytest.raises(TooManyEntriesError):
-        index.put("shop", "*-x-*", 0)
-    index.put("bank", "*-x-*", 7)
+    with pytest.raises(PolicyError):
+        index.put(["shop"], ["*-x-*"], 0)
+    index.put(["bank"], ["*-x-*"], 7)
     assert index.find("bank", "a-x-b") == [7]
 
 

@@ -8,6 +8,7 @@ tests pin each form, and pyproject.toml allows only releases that were tested.
 import re
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -46,7 +47,7 @@ class FieldError(Struct, frozen=True, gc=False):
 
     type: ErrorType
     field: str
-    text: Text
+    text: Text = ""
     value: object = None
 
     @property
@@ -76,9 +77,13 @@ class FieldError(Struct, frozen=True, gc=False):
         return f"{self.field}: {self.body}"
 
 
-def required(field: str, detail: str = "") -> FieldError:
-    """Return the error that a value must be set."""
-    return FieldError(ErrorType.REQUIRED, field, detail)
+required: Final = partial(FieldError, ErrorType.REQUIRED)
+forbidden: Final = partial(FieldError, ErrorType.FORBIDDEN)
+"""The value is well-formed but not permitted now, or not by this writer."""
+too_long: Final = partial(FieldError, ErrorType.TOO_LONG)
+"""The value has more bytes than the API server keeps."""
+type_invalid: Final = partial(FieldError, ErrorType.TYPE_INVALID)
+"""The value has another JSON type than in the API."""
 
 
 def invalid(field: str, value: object, detail: str) -> FieldError:
@@ -96,25 +101,10 @@ def immutable(field: str, value: object) -> FieldError:
     return invalid(field, value, "field is immutable")
 
 
-def forbidden(field: str, detail: Text) -> FieldError:
-    """Return the error that a value is well-formed but not permitted now, or not by this writer."""
-    return FieldError(ErrorType.FORBIDDEN, field, detail)
-
-
 def not_supported(field: str, value: str, supported: tuple[str, ...]) -> FieldError:
     """Return the error that a value is none of the known ones."""
     known = ", ".join(quote(name) for name in supported)
     return FieldError(ErrorType.NOT_SUPPORTED, field, f"supported values: {known}", value)
-
-
-def too_long(field: str, detail: str) -> FieldError:
-    """Return the error that a value has more bytes than the API server keeps."""
-    return FieldError(ErrorType.TOO_LONG, field, detail)
-
-
-def type_invalid(field: str, detail: str) -> FieldError:
-    """Return the error that a value has another JSON type than in the API."""
-    return FieldError(ErrorType.TYPE_INVALID, field, detail)
 
 
 _AT: Final = " - at `$"

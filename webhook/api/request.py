@@ -70,13 +70,9 @@ class Resource(StrEnum):
 
 
 _LEASES: Final = Resource.LEASES.value
-KIND_OF: Final = {Resource.LEASES: "Lease", Resource.LEASECANDIDATES: "LeaseCandidate"}
-DECODED_VERSIONS: Final = {
-    Resource.LEASES: ("v1", "v1beta1"),
-    Resource.LEASECANDIDATES: ("v1beta1", "v1alpha2", "v1alpha1"),
-}
+KIND_OF: Final = {"leases": "Lease", "leasecandidates": "LeaseCandidate"}
+VERSIONS_OF: Final = {"leases": ("v1", "v1beta1"), "leasecandidates": ("v1beta1", "v1alpha2", "v1alpha1")}
 """The versions that this webhook decodes and evaluates, for Leases more than API servers still serve."""
-VERSIONS: Final = {resource.value: versions for resource, versions in DECODED_VERSIONS.items()}
 
 
 class Options(Struct, frozen=True, gc=False, rename="camel"):
@@ -188,7 +184,7 @@ class AdmissionRequest(Struct, frozen=True, dict=True):
     @property
     def is_ours(self) -> bool:
         """True if the request is about a resource, in a version, that this webhook decodes."""
-        return self.group == GROUP and self.version in VERSIONS.get(self.resource, ())
+        return self.group == GROUP and self.version in VERSIONS_OF.get(self.resource, ())
 
     @cached
     def _raw(self) -> tuple[Raw, Raw]:

@@ -36,7 +36,7 @@ from webhook.api.request import (
     NO_OBJECT,
     NO_OPTIONS,
     NO_USER,
-    VERSIONS,
+    VERSIONS_OF,
     AdmissionRequest,
     Operation,
     Options,
@@ -329,7 +329,7 @@ def _request(review: _Review, body: bytes) -> AdmissionRequest:
     # Neither resource has subresources or CONNECT, so the rest of such a request is not evaluated.
     if operation is not _CONNECT and not wire.sub_resource:
         contradiction = _resource_against_kind(resource, kind)
-        if not contradiction and resource.group == GROUP and resource.version in VERSIONS.get(resource.resource, ()):
+        if not contradiction and resource.group == GROUP and resource.version in VERSIONS_OF.get(resource.resource, ()):
             new, old, options, contradiction = _content(wire, kind.kind, resource.version or "", operation, errors)
     subject = old if new is None else new
     metadata = NO_METADATA if subject is None else subject.metadata
@@ -377,15 +377,12 @@ def _content(
 
 def _resource_against_kind(resource: _Resource, kind: _Kind) -> str:
     """What is contradictory about this resource and this kind in one request, or ""."""
-    ours = _KINDS.get(resource.resource or "") if resource.group == GROUP else None
-    if ours is None and not (kind.group == GROUP and kind.kind in _KINDS.values()):
+    ours = KIND_OF.get(resource.resource or "") if resource.group == GROUP else None
+    if ours is None and not (kind.group == GROUP and kind.kind in KIND_OF.values()):
         return ""
     if ours != kind.kind or resource.group != kind.group or resource.version != kind.version:
         return "request.resource and request.kind must name the same thing"
     return ""
-
-
-_KINDS: Final = {resource.value: kind for resource, kind in KIND_OF.items()}
 
 
 def _objects_against_request(wire: _Request, kind: str, api_version: str, new: Content, old: Content) -> str:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from webhook.api.field import not_supported
 from webhook.api.objects import LeaseCandidate
-from webhook.api.request import DECODED_VERSIONS, GROUP, KIND_OF, AdmissionRequest, Resource
+from webhook.api.request import GROUP, KIND_OF, VERSIONS_OF, AdmissionRequest
 from webhook.api.review import ReviewError, decode
 from webhook.cli.terminal import Failure
 from webhook.evaluate import evaluate
@@ -94,7 +94,7 @@ def _received_at(request: AdmissionRequest) -> int:
 
 def _deny_version(request: AdmissionRequest, verdict: Verdict) -> Verdict:
     """Deny an unknown version, which `serve` admits: a typo in its configuration must not stop a cluster."""
-    known = tuple(f"{GROUP}/{version}" for version in DECODED_VERSIONS[Resource(request.resource)])
+    known = tuple(f"{GROUP}/{version}" for version in VERSIONS_OF[request.resource])
     error = not_supported("apiVersion", f"{GROUP}/{request.version}", known)
     text = f"{error.body} (lease webhook)"
     cause = Cause(error.type.value, text, error.field)

@@ -37,7 +37,6 @@ _ACTS: Final[Mapping[str, Act]] = {
     "deletecollection": Act.COLLECTION,
 }
 _WITHOUT_OBJECT: Final = frozenset({Act.READ, Act.COLLECTION})
-_KINDS: Final = {resource.value: kind for resource, kind in KIND_OF.items()}
 _FENCE: Final = re.compile(r"\(fence ([a-z0-9.-]{1,253})\)")
 _LEASE: Final = re.compile(r"\blease ([a-z0-9.-]{1,253})/([a-z0-9.-]{1,253}) (?:is held by|has no holder|may write)")
 _MAX_NAME: Final = 253
@@ -135,7 +134,7 @@ def observed(document: Document) -> Observation | Fenced | None:
     if event.stage != "ResponseComplete":
         return None
     reference, act = event.object_ref, _ACTS.get(event.verb)
-    kind = _KINDS.get(reference.resource)
+    kind = KIND_OF.get(reference.resource)
     if kind is None or reference.api_group != GROUP or act is None:
         return _fenced(event, document) if FENCE_MARKER in data else None
     answered, asked = event.answered, _moment(event.request_received_timestamp)

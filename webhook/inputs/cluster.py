@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from webhook.api.request import DECODED_VERSIONS, GROUP, Resource
+from webhook.api.request import GROUP, VERSIONS_OF
 from webhook.api.text import escape, truncate
 from webhook.inputs import InputError
 from webhook.inputs.documents import Value, documents
@@ -162,7 +162,7 @@ def listed_inside(notes: list[str], *, namespace: str = "", with_pods: bool = Fa
     if with_pods:
         yield from server.list(f"/api/v1{scope}/pods")
         yield from server.list("/api/v1/nodes")
-    for version in DECODED_VERSIONS[Resource.LEASECANDIDATES]:
+    for version in VERSIONS_OF["leasecandidates"]:
         try:
             yield from server.list(f"/apis/{GROUP}/{version}{scope}/leasecandidates")
         except _RefusedError as refused:

@@ -1,7 +1,8 @@
 """A compiled policy: resolved, frozen, with lookups whose cost does not depend on the length of the file."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Final, Generic, TypeVar
 
 from msgspec import Struct
@@ -9,7 +10,7 @@ from msgspec.structs import replace
 
 from webhook.api.request import Operation, UserInfo
 from webhook.policy.fences import Fence
-from webhook.policy.schema import ANYWHERE, MODE, PolicyDocument, Setting, Value
+from webhook.policy.schema import ANYWHERE, MODE, PolicyDocument, PolicyError, Setting, Value
 from webhook.rules import holders
 from webhook.rules.holders import Binding
 from webhook.rules.limits import DEFAULT_LIMITS, Limits
@@ -47,10 +48,6 @@ class ExemptRules(Struct, frozen=True):
     until: int
 
 
-class TooManyEntriesError(Exception):
-    """More than `MAX_ENTRIES` entries would have to be matched."""
-
-
 _Glob = tuple[re.Pattern[str] | None, re.Pattern[str] | None, T]
 
 
@@ -70,13 +67,14 @@ class LeaseIndex(Generic[T]):
         """True if nothing was put."""
         return not self._buckets
 
-    def put(self, namespace: str, lease: str, value: T) -> None:
-        """Add a value; raises TooManyEntriesError."""
-        key = (_literal(namespace), _literal(lease))
-        bucket = self._buckets.setdefault(key, [])
-        if len(bucket) == MAX_ENTRIES:
-            raise TooManyEntriesError
-        bucket.append((_pattern(namespace), _pattern(lease), value))
+    def put(self, namespaces: Sequence[str], leases: Sequence[str], value: T, path: str = "") -> None:
+        """Add a value for each pair; without a list, for all. Raises PolicyError, about the entry at `path`."""
+        for namespace, lease in product(namespaces or [ANYWHERE], leases or [ANYWHERE]):
+            bucket = self._buckets.setdefault((_literal(namespace), _literal(lease)), [])
+            if len(bucket) == MAX_ENTRIES:
+                problem = f"more than {MAX_ENTRIES} globs would be matched for one lease; use names, or one glob"
+                raise PolicyError(problem, path)
+            bucket.append((_pattern(namespace), _pattern(lease), value))
 
     def find(self, namespace: str, name: str) -> list[T]:
         """Return the values whose globs match this lease, in no particular order."""

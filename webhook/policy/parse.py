@@ -11,9 +11,8 @@ import hashlib
 import re
 from collections.abc import Mapping
 from functools import cache
-from itertools import product
 from math import prod
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 import yaml
@@ -27,18 +26,15 @@ from webhook.inputs import yaml_reader
 from webhook.inputs.yaml_reader import LOADER, Dialect, Scalar, YamlError
 from webhook.policy.fences import fences_of
 from webhook.policy.model import (
-    MAX_ENTRIES,
     Exemptions,
     ExemptRules,
     LeaseIndex,
     LeasePolicy,
     ModeDecision,
     Policy,
-    TooManyEntriesError,
     with_settings,
 )
 from webhook.policy.schema import (
-    ANYWHERE,
     API_VERSION,
     EXEMPTIBLE,
     FOREVER,
@@ -65,7 +61,6 @@ from webhook.rules.holders import Binding
 from webhook.rules.registry import OBJECT_TYPES, OFFLINE_RULES, RULES
 from webhook.rules.rule import Mode
 
-T = TypeVar("T")
 EXEMPT_USERS: Final = ("system:apiserver",)
 EXEMPT_GROUPS: Final = ("system:masters",)
 """Exempt in every policy: the API server itself, and people who can remove this webhook anyway."""
@@ -317,7 +312,7 @@ def _overrides(
         _check_numbers(with_settings(default, values), values, f"{path}.rules")
         decisions = {setting: ModeDecision(position, value) for setting, value in values.items()}
         for operation in operations_of(override):
-            _put(indexes[operation], override, decisions, path)
+            indexes[operation].put(override.namespaces, override.leases, decisions, path)
     return indexes
 
 
@@ -333,24 +328,16 @@ def _exemptions(exemptions: list[Exemption]) -> Exemptions:
         indexes = [users.setdefault(user, LeaseIndex()) for user in names]
         indexes += [groups.setdefault(group, LeaseIndex()) for group in exemption.groups]
         rules = frozenset(rules_of(exemption) or EXEMPTIBLE)
+        exempt = ExemptRules(rules, operations_of(exemption), until_of(exemption))
         for index in indexes or [anyone]:
-            _put(index, exemption, ExemptRules(rules, operations_of(exemption), until_of(exemption)), path)
+            index.put(exemption.namespaces, exemption.leases, exempt, path)
     return Exemptions(users, groups, anyone)
 
 
 def _everywhere() -> LeaseIndex[ExemptRules]:
     index: LeaseIndex[ExemptRules] = LeaseIndex()
-    index.put(ANYWHERE, ANYWHERE, ExemptRules(frozenset(EXEMPTIBLE), OPERATIONS, FOREVER))
+    index.put([], [], ExemptRules(frozenset(EXEMPTIBLE), OPERATIONS, FOREVER))
     return index
-
-
-def _put(index: LeaseIndex[T], entry: Exemption | Override, value: T, path: str) -> None:
-    try:
-        for namespace, lease in product(entry.namespaces or [ANYWHERE], entry.leases or [ANYWHERE]):
-            index.put(namespace, lease, value)
-    except TooManyEntriesError as error:
-        problem = f"more than {MAX_ENTRIES} globs would be matched for one lease; use names, or one glob"
-        raise PolicyError(problem, path) from error
 
 
 def _bindings(bindings: list[LeaseBinding]) -> dict[tuple[str, str], Binding]:

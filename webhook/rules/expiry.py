@@ -23,8 +23,6 @@ MAX_TOLERANCE: Final = 2 * SECOND
 BOUND: Final = 60 * SECOND
 """How far ahead of the moment of a write a stamp may be and still count: clocks of API servers differ and step."""
 
-HOLDER: Final = "f:holderIdentity"
-
 
 def tolerance_of(duration_seconds: int | None) -> int:
     """What several API servers' clocks may differ by: two seconds, for short leases a fifth of the duration."""
