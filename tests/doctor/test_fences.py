@@ -13,7 +13,7 @@ from tests.policy.fences.made import fence as made_fence
 from webhook.doctor import fences as fences_module
 from webhook.doctor.documents import fence_documents
 from webhook.doctor.fences import examine_fences
-from webhook.fence.manifests import manifests
+from webhook.fence import manifests
 from webhook.policy.fences import Fence
 
 NAME = "fence-shop-operator"

@@ -10,11 +10,11 @@ from tests.policy.fences.made import FENCE, fence
 from tests.policy.files import text
 from webhook.doctor.documents import fence_documents
 from webhook.doctor.fences import examine_fences
-from webhook.fence.manifests import manifests, yaml_text
-from webhook.fence.suggestion import from_audit, written_by
+from webhook.fence import manifests, yaml_text
 from webhook.inputs.documents import Document, documents
 from webhook.policy.parse import parse
 from webhook.policy.schema import PolicyError
+from webhook.suggestions.fence import from_audit, written_by
 
 LEAVES = (
     st.none() | st.booleans() | st.integers() | st.text(max_size=12) | st.sampled_from(["Event", "Pod", "*", "shop"])

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.policy.fences.made import fence
-from webhook.fence import expressions
-from webhook.fence.manifests import BINDING, POLICY, manifests, yaml_text
+from webhook import fence as expressions
+from webhook.fence import BINDING, POLICY, manifests, yaml_text
 
 CEL_STRING = re.compile(r'"([^"\\\n]|\\["\\]|\\u[0-9a-f]{4}|\\U[0-9a-f]{8})*"')
 
@@ -28,7 +28,7 @@ def variable(name: str, **keys: Any) -> str:
 
 @given(st.text())
 def test_every_literal_stays_within_its_quotes(text: str) -> None:
-    written = expressions.literal(text)
+    written = expressions._literal(text)
     assert CEL_STRING.fullmatch(written)
     assert written.isascii()
     assert written[1:-1].replace('\\"', '"').replace("\\\\", "\\") == text or "\\" in written
@@ -36,11 +36,11 @@ def test_every_literal_stays_within_its_quotes(text: str) -> None:
 
 def test_hostile_names_are_quoted_even_where_the_policy_would_refuse_them() -> None:
     hostile = replace(fence(), name='x" || true || "', lease="a\nb", writers=(("shop", '"] || true //'),))
-    assert expressions.writer_condition(hostile) == (
+    assert expressions._writer_condition(hostile) == (
         r'request.userInfo.username in ["system:serviceaccount:shop:\"] || true //"]'
     )
-    assert r"shop/a\u000ab" in expressions.message_expression(hostile) + dict(expressions.variables(hostile))["lease"]
-    assert expressions.message_expression(hostile).endswith(r'" (fence x\" || true || \")"')
+    assert r"shop/a\u000ab" in expressions._message_expression(hostile) + dict(expressions._variables(hostile))["lease"]
+    assert expressions._message_expression(hostile).endswith(r'" (fence x\" || true || \")"')
 
 
 def test_the_same_fence_gives_the_same_text() -> None:

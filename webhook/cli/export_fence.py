@@ -10,7 +10,7 @@ from webhook.api.text import escape, quote
 from webhook.cli.evaluation import load_policy
 from webhook.cli.options import Command, files
 from webhook.cli.terminal import Failure
-from webhook.fence.manifests import yaml_text
+from webhook.fence import yaml_text
 from webhook.policy.fences import Fence
 from webhook.policy.parse import parse
 from webhook.policy.schema import API_VERSION, PolicyError, nearest

@@ -12,7 +12,6 @@ from webhook.cli.evaluation import load_policy
 from webhook.cli.options import Command, files, namespaced, policy_option
 from webhook.cli.reading import InputProgress, observe_all
 from webhook.cli.terminal import Failure
-from webhook.fence.suggestion import Suggestion, from_audit, leases_of, policy_text, written_by
 from webhook.inputs.files import readable
 from webhook.inputs.items import Item, Observation
 from webhook.policy.parse import parse
@@ -20,6 +19,7 @@ from webhook.policy.schema import PolicyError
 from webhook.suggestions.bindings import Bindings
 from webhook.suggestions.evidence import Suspicions
 from webhook.suggestions.exemptions import OWNER, Exemptions
+from webhook.suggestions.fence import Suggestion, from_audit, leases_of, policy_text, written_by
 
 _DAYS: Final = 30
 

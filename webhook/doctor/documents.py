@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from webhook.doctor.certificate import ServingCertificate
 from webhook.doctor.configuration import MUTATING, VALIDATING, Webhook
-from webhook.fence.manifests import BINDING, LABELS, POLICY
+from webhook.fence import BINDING, LABELS, POLICY
 
 MAX_LIST_DEPTH: Final = 3
 """A List contains objects; one List inside another is already unusual."""

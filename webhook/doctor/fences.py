@@ -11,7 +11,7 @@ from webhook.audit.command_words import word
 from webhook.doctor.configuration import danger
 from webhook.doctor.documents import ClusterObject, FenceDocuments
 from webhook.doctor.examine import Report
-from webhook.fence.manifests import API_VERSION, BINDING, POLICY, manifests, object_name
+from webhook.fence import API_VERSION, BINDING, POLICY, manifests, object_name
 from webhook.policy.fences import Fence
 from webhook.reports.model import Finding
 
