@@ -16,8 +16,8 @@ from webhook.policy.model import Policy
 from webhook.policy_file import PolicyFileError, load
 from webhook.rules.change import change_made_by
 from webhook.rules.election.coordinated import CONFLICT, candidate_strategy_conflict
+from webhook.rules.election.renewal_stamp import stamp_of_writer
 from webhook.rules.rule import Mode
-from webhook.rules.tampering import stamp_of_writer
 from webhook.verdict import Cause, Result, Verdict
 
 

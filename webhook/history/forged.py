@@ -7,7 +7,7 @@ from webhook.api.managed_fields import Entry
 from webhook.api.objects import Lease, LeaseSpec
 from webhook.inputs.items import Act, Observation, entries_of_object, has_managed_fields
 from webhook.rules.change import change_between
-from webhook.rules.tampering import tampering_of_create, tampering_of_update
+from webhook.rules.election.renewal_stamp import tampering_of_create, tampering_of_update
 
 _KNOWN: Final = frozenset(f"f:{name}" for name in LeaseSpec.__struct_encode_fields__)
 

@@ -12,7 +12,7 @@ from webhook.inputs import audit_event, stored
 from webhook.inputs.documents import Document, LastLine, Value, problem_of
 from webhook.inputs.items import Act, Foreign, InputKind, Item, LogEnd, Observation, Place, Unreadable, Writer
 from webhook.rules.change import change_made_by
-from webhook.rules.tampering import stamp_of_writer
+from webhook.rules.election.renewal_stamp import stamp_of_writer
 
 LEASE_MARKERS: Final = (b"coordination.k8s.io", audit_event.FENCE_MARKER)
 """What every audit event of a lease says in its objectRef, and every one of a fence in a message."""

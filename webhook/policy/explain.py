@@ -96,9 +96,9 @@ def conditions_text(exemption: Exemption) -> str:
     return " ".join(filter(None, [rules and f"from {rules}", operations_text(exemption)]))
 
 
-def _explain(policy: Policy, namespace: str, name: str, operation: Operation) -> Iterator[SettingSource]:
-    lease_policy = policy.for_lease(namespace, name, operation)
-    overridden = policy.overridden(namespace, name, operation)
+def _explain(policy: Policy, namespace: str, lease: str, operation: Operation) -> Iterator[SettingSource]:
+    lease_policy = policy.for_lease(namespace, lease, operation)
+    overridden = policy.overridden(namespace, lease, operation)
     in_file = settings_of(policy.document.rules)
 
     def layer(rule: str, name: str, otherwise: str) -> str:
@@ -106,7 +106,7 @@ def _explain(policy: Policy, namespace: str, name: str, operation: Operation) ->
             return f"overrides[{overridden[rule, name].override}]"
         if (rule, name) in in_file:
             return "rules"
-        return "bindings" if lease_policy.binding is not None and (rule, name) in BOUND else otherwise
+        return "bindings" if (namespace, lease) in policy.bindings and (rule, name) in BOUND else otherwise
 
     numbers = asdict(lease_policy.limits)
     for rule, mode in lease_policy.modes.items():

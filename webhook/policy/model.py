@@ -22,7 +22,7 @@ MAX_ENTRIES: Final = 500
 
 
 class LeasePolicy(Struct, frozen=True):
-    """What applies to one lease: a mode for each rule id, the numbers, and the identity binding if there is one.
+    """What applies to one lease: a mode for each rule id, and the numbers.
 
     The modes do not include the policy's cap and exemptions: a rule that would deny has `DENY` here even under the
     `observe` preset, whose cap is `WARN`.
@@ -30,7 +30,6 @@ class LeasePolicy(Struct, frozen=True):
 
     modes: Mapping[str, Mode]
     limits: Limits = DEFAULT_LIMITS
-    binding: Binding | None = None
 
 
 class ModeDecision(Struct, frozen=True):
@@ -121,20 +120,18 @@ class Policy(Struct, frozen=True):
     fences: tuple[Fence, ...] = ()
 
     def for_lease(self, namespace: str, name: str, operation: Operation) -> LeasePolicy:
-        """Return modes, numbers and binding for a write to one lease (for a candidate: of its own namespace and name).
+        """Return modes and numbers for a write to one lease (for a candidate: of its own namespace and name).
 
         The operation is one of `OPERATIONS`.
         """
         document = self.document
         if not document.overrides and not document.bindings:
             return self.default
-        binding = self.bindings.get((namespace, name))
+        base = self.bound if (namespace, name) in self.bindings else self.default
         settings = self.overridden(namespace, name, operation)
-        if binding is None and not settings:
-            return self.default
-        base = self.default if binding is None else self.bound
-        changed = with_settings(base, {setting: decision.value for setting, decision in settings.items()})
-        return replace(changed, binding=binding)
+        if not settings:
+            return base
+        return with_settings(base, {setting: decision.value for setting, decision in settings.items()})
 
     def overridden(self, namespace: str, name: str, operation: Operation) -> dict[Setting, ModeDecision]:
         """Return the settings that overrides decide for a write to one lease; of several, the last in the file."""
@@ -176,7 +173,7 @@ def with_settings(policy: LeasePolicy, settings: Mapping[Setting, Value]) -> Lea
         else:
             field = rule.replace("-", "_")
             limits = replace(limits, **{field: replace(getattr(limits, field), **{name: value})})
-    return LeasePolicy(modes, limits, policy.binding)
+    return LeasePolicy(modes, limits)
 
 
 def _literal(pattern: str) -> str | None:

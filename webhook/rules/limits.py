@@ -27,16 +27,13 @@ class Transitions(Struct, frozen=True, forbid_unknown_fields=True):
     deny_from: int = 1_000_000_000
 
 
-class SecondsBack(Struct, frozen=True, forbid_unknown_fields=True):
-    """How far a time may move back, in seconds."""
+class SecondsMoved(Struct, frozen=True, forbid_unknown_fields=True):
+    """How far a time may move, in seconds: renewTime back, and acquireTime while the holder stays.
+
+    Some clients keep milliseconds only.
+    """
 
     above_seconds: int = 3600
-
-
-class SecondsApart(Struct, frozen=True, forbid_unknown_fields=True):
-    """How far acquireTime may move while the holder stays: some clients keep milliseconds only."""
-
-    above_seconds: int = 1
 
 
 class IdentityShape(Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,9 +50,9 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     candidate_renew_time_in_future: SecondsAhead = SecondsAhead(warn_above_seconds=10)
     duration_too_long: Duration = Duration()
     transitions_jump: Transitions = Transitions()
-    renew_time_backwards: SecondsBack = SecondsBack()
-    candidate_renew_time_backwards: SecondsBack = SecondsBack()
-    acquire_time_changed: SecondsApart = SecondsApart()
+    renew_time_backwards: SecondsMoved = SecondsMoved()
+    candidate_renew_time_backwards: SecondsMoved = SecondsMoved()
+    acquire_time_changed: SecondsMoved = SecondsMoved(above_seconds=1)
     holder_identity_shape: IdentityShape = IdentityShape()
 
 

@@ -16,7 +16,7 @@ BINDING = {
 
 def test_a_binding_reaches_its_lease_and_no_other() -> None:
     made = policy(bindings=[BINDING])
-    assert made.for_lease("shop", "checkout", UPDATE).binding == Binding(
+    assert made.bindings["shop", "checkout"] == Binding(
         service_accounts=frozenset({("shop", "checkout")}),
         users=frozenset({"ci", "system:node:a"}),
         holders=("${pod}_*", "ci"),
@@ -40,8 +40,7 @@ def test_the_files_own_rules_come_after_what_a_binding_sets() -> None:
 
 
 def test_a_pod_may_be_required() -> None:
-    binding = policy(bindings=[{**BINDING, "require_pod": True}]).for_lease("shop", "checkout", UPDATE).binding
-    assert binding
+    binding = policy(bindings=[{**BINDING, "require_pod": True}]).bindings["shop", "checkout"]
     assert binding.require_pod
 
 
@@ -50,5 +49,5 @@ def test_a_binding_and_an_override_meet() -> None:
         bindings=[BINDING], overrides=[{"namespaces": ["shop"], "rules": {"strategy-writer": {"mode": "off"}}}]
     )
     answer = made.for_lease("shop", "checkout", UPDATE)
-    assert answer.binding
+    assert ("shop", "checkout") in made.bindings
     assert answer.modes["strategy-writer"].word == "off"

@@ -20,7 +20,7 @@ def test_the_smallest_file_is_standard() -> None:
     made = policy()
     assert (made.preset, made.mode, made.enforce_without_stamps) == ("standard", Mode.DENY, False)
     assert made.for_lease("shop", "checkout", UPDATE).limits == DEFAULT_LIMITS
-    assert made.for_lease("shop", "checkout", UPDATE).binding is None
+    assert not made.bindings
 
 
 @pytest.mark.parametrize(
