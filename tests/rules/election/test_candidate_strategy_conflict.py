@@ -8,11 +8,12 @@ import pytest
 from tests.factories import NOW, Document, Tweak, drop, make_candidate, put, to_bytes
 from webhook.api.objects import LeaseCandidate
 from webhook.policy.parse import preset
-from webhook.rules.election.coordinated import ALPHA, CONFLICT, candidate_strategy_conflict
+from webhook.rules.election.coordinated import CONFLICT, candidate_strategy_conflict
 from webhook.rules.registry import RULES
 from webhook.rules.rule import Finding
 
 MINUTE = 60 * 1_000_000
+ALPHA = put("apiVersion", "coordination.k8s.io/v1alpha1")
 OLDEST = "OldestEmulationVersion"
 NEWEST = "example.com/NewestFirst"
 
@@ -20,11 +21,6 @@ NEWEST = "example.com/NewestFirst"
 def candidate(name: str, version: str, strategy: str, *tweaks: Tweak) -> Document:
     renamed = (put("metadata.name", name), put("spec.binaryVersion", version), put("spec.strategy", strategy))
     return make_candidate(*renamed, *tweaks)
-
-
-def alpha(name: str, *strategies: str) -> Document:
-    tweaks = (put("apiVersion", ALPHA), put("metadata.name", name), put("spec.preferredStrategies", list(strategies)))
-    return make_candidate(*tweaks, drop("spec.strategy"))
 
 
 def found(*candidates: Document, now: int = NOW) -> list[Finding]:
@@ -51,11 +47,7 @@ def found(*candidates: Document, now: int = NOW) -> list[Finding]:
             [candidate("a", "1.36.0", NEWEST, drop("spec.renewTime")), candidate("b", "1.36.0", OLDEST)],
             id="one never renewed",
         ),
-        pytest.param([alpha("a", "x/X"), alpha("b", "x/Y", "x/X")], id="v1alpha1: a root above"),
-        pytest.param([alpha("a", "x/X", "x/Y"), alpha("b", "x/X", "x/Z")], id="v1alpha1: a common root"),
-        pytest.param([alpha("a"), alpha("b", "x/X")], id="v1alpha1: an empty list"),
-        pytest.param([alpha("a")], id="v1alpha1: nothing but an empty list"),
-        pytest.param([alpha("a", "x/X"), candidate("b", "1.36.0", NEWEST)], id="of two API versions, each for itself"),
+        pytest.param([candidate("a", "1.36.0", OLDEST, ALPHA), candidate("b", "1.36.0", NEWEST)], id="v1alpha1"),
     ],
 )
 def test_agree(candidates: list[Document]) -> None:
@@ -90,37 +82,6 @@ def test_disagree(candidates: list[Document], detail: str) -> None:
     assert (finding.error.type.value, finding.error.field) == ("FieldValueInvalid", "spec.strategy")
     assert finding.error.detail == detail
     assert finding.error.value == sorted([OLDEST, NEWEST])
-
-
-@pytest.mark.parametrize(
-    ("candidates", "detail"),
-    [
-        pytest.param(
-            [alpha("a", "x/X"), alpha("b", "x/Y")],
-            'live candidates must have one first choice together, not "x/X" and "x/Y", or no leader is elected',
-            id="two roots",
-        ),
-        pytest.param(
-            [alpha("a", "x/X", "x/Y"), alpha("b", "x/Y", "x/X")],
-            'live candidates must not prefer strategies in a cycle ("x/X" before "x/Y" before "x/X"), '
-            "or no leader is elected",
-            id="the documented user error",
-        ),
-        pytest.param(
-            [alpha("a", "x/X", "x/X")],
-            'live candidates must not prefer strategies in a cycle ("x/X" before "x/X"), or no leader is elected',
-            id="a strategy twice",
-        ),
-    ],
-)
-def test_circles_and_roots(candidates: list[Document], detail: str) -> None:
-    (finding,) = found(*candidates)
-    assert (finding.error.type.value, finding.error.field) == ("FieldValueInvalid", "spec.preferredStrategies")
-    assert finding.error.detail == detail
-
-
-def test_a_circle_below_a_root() -> None:
-    assert len(found(alpha("a", "x/R", "x/X", "x/Y"), alpha("b", "x/Y", "x/X"))) == 1
 
 
 def test_the_order_of_candidates_changes_nothing() -> None:

@@ -4,16 +4,15 @@ That candidates cannot agree is a fact about a set of objects: no single write i
 """
 
 from collections.abc import Iterable, Iterator
-from graphlib import CycleError, TopologicalSorter
-from itertools import pairwise
 from typing import Final
 
 from webhook.api import semver
 from webhook.api.field import forbidden, invalid
 from webhook.api.objects import LeaseCandidate
+from webhook.api.request import GROUP
 from webhook.api.text import quote
 from webhook.api.times import MINUTE, instant, normalized
-from webhook.rules.change import CandidateChange, LeaseChange, same_time
+from webhook.rules.change import FIRST_CANDIDATE_VERSION, CandidateChange, LeaseChange, same_time
 from webhook.rules.rule import NO_FINDINGS, Finding, Statement
 
 
@@ -83,8 +82,8 @@ def candidate_across_namespaces(change: CandidateChange) -> Iterable[Finding]:
     The writers that a binding lists are exempt.
 
     Source: ours: client-go's candidates are written by the pods of the component that is elected
-    Why: In the coordinated election the API server writes the holder. Whoever may create a LeaseCandidate for a
-        lease has it depose the leader and make the candidate the next one, also of a lease that is not coordinated.
+    Why: In the coordinated election the API server writes the holder. Whoever may create a LeaseCandidate for a lease
+        has it depose the leader and make the candidate the next one, also of a lease that is not coordinated.
     Who: Components that are elected in a namespace other than their service account's.
     Fix: Bind the lease, which covers its candidates as well, and let few create LeaseCandidates (RBAC).
     Attack: made a candidate for a lease of another namespace
@@ -138,43 +137,28 @@ LIVE: Final = 30 * MINUTE
 
 Source: kubernetes `pkg/controlplane/controller/leaderelection/leasecandidategc_controller.go`.
 """
-ALPHA: Final = "coordination.k8s.io/v1alpha1"
-"""The only version with a list of strategies in order of preference (Kubernetes 1.31)."""
 
 
 def candidate_strategy_conflict(candidates: Iterable[LeaseCandidate], now: int) -> Iterator[Finding]:
     """The live candidates of one lease must agree on its strategy.
 
-    Since v1alpha2 the strategy of the highest binaryVersion counts, so candidates of that version must have the same;
-    in v1alpha1 all ordered lists together must have no cycle and exactly one first choice. Versions that do not parse
-    are left to the field rules.
+    The strategy of the highest binaryVersion counts, so candidates of that version must have the same. Versions that
+    do not parse are left to the field rules, and v1alpha1, which orders strategies, is not compared.
 
-    Source: kubernetes `pkg/controlplane/controller/leaderelection/election.go`, pickBestStrategy, of 1.31 and of
-        1.32.
+    Source: kubernetes `pkg/controlplane/controller/leaderelection/election.go`, pickBestStrategy, of 1.31 and of 1.32.
     Why: Candidates of the same version that disagree leave the election without a strategy: no leader is elected.
     Who: Two releases of one component that run side by side with different strategies.
     Fix: Give all candidates of the lease the same strategy.
     """
     # The candidates are those of one namespace and one spec.leaseName.
-    live = sorted((one for one in candidates if _is_live(one, now)), key=lambda one: one.metadata.name or "")
-    yield from _one_strategy([one for one in live if one.api_version != ALPHA])
-    yield from _one_first_choice([one for one in live if one.api_version == ALPHA])
-
-
-def _is_live(candidate: LeaseCandidate, now: int) -> bool:
-    renewed = instant(normalized(candidate.spec.renew_time))
-    return renewed is not None and now - renewed <= LIVE
-
-
-def _one_strategy(candidates: list[LeaseCandidate]) -> Iterator[Finding]:
+    live = sorted((one for one in candidates if _counts(one, now)), key=lambda one: one.metadata.name or "")
     versions = {
-        id(one): version for one in candidates if (version := semver.parse(one.spec.binary_version or "")) is not None
+        id(one): version for one in live if (version := semver.parse(one.spec.binary_version or "")) is not None
     }
     if not versions:
         return
     highest = max(versions.values())
-    deciding = [one for one in candidates if versions.get(id(one)) == highest]
-    by_strategy = {one.spec.strategy or "": one for one in deciding}
+    by_strategy = {one.spec.strategy or "": one for one in live if versions.get(id(one)) == highest}
     if len(by_strategy) > 1:
         choices = ", ".join(f"{one.metadata.name} {quote(strategy)}" for strategy, one in by_strategy.items())
         detail = (
@@ -184,25 +168,7 @@ def _one_strategy(candidates: list[LeaseCandidate]) -> Iterator[Finding]:
         yield Finding(invalid("spec.strategy", sorted(by_strategy), detail))
 
 
-def _one_first_choice(candidates: list[LeaseCandidate]) -> Iterator[Finding]:
-    before: dict[str, set[str]] = {}
-    for candidate in candidates:
-        preferences = [strategy or "" for strategy in candidate.spec.preferred_strategies or []]
-        for strategy in preferences:
-            before.setdefault(strategy, set())
-        for preferred, other in pairwise(preferences):
-            before[other].add(preferred)
-    try:
-        TopologicalSorter(before).prepare()
-    except CycleError as error:
-        circle = " before ".join(quote(strategy) for strategy in error.args[1])
-        yield _in_preferences(before, f"live candidates must not prefer strategies in a cycle ({circle})")
-        return
-    roots = sorted(strategy for strategy, preferred in before.items() if not preferred)
-    if len(roots) > 1:
-        choices = " and ".join(quote(strategy) for strategy in roots)
-        yield _in_preferences(before, f"live candidates must have one first choice together, not {choices}")
-
-
-def _in_preferences(strategies: Iterable[str], problem: str) -> Finding:
-    return Finding(invalid("spec.preferredStrategies", sorted(strategies), f"{problem}, or no leader is elected"))
+def _counts(candidate: LeaseCandidate, now: int) -> bool:
+    renewed = instant(normalized(candidate.spec.renew_time))
+    is_ordered = candidate.api_version == f"{GROUP}/{FIRST_CANDIDATE_VERSION}"
+    return renewed is not None and now - renewed <= LIVE and not is_ordered

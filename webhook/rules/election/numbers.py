@@ -40,8 +40,8 @@ def transitions_jump(change: LeaseChange) -> Iterable[Finding]:
     """spec.leaseTransitions must not increase by more than 1 (a warning), nor jump to 1000000000 or more (a denial).
 
     Source: ours: a real counter cannot get there; client-go's MultiLock jumps by small numbers
-    Why: client-go writes the old count plus 1 as a 32-bit number. After 2147483647 it writes a negative one, which
-        the API server refuses: no takeover succeeds again.
+    Why: client-go writes the old count plus 1 as a 32-bit number. After 2147483647 it writes a negative one, which the
+        API server refuses: no takeover succeeds again.
     Who: client-go's MultiLock (until 1.27), which copies a count from another object: small jumps, a warning.
     Fix: Write the old count plus 1.
     Stored: {kubectl} patch lease {name} --type=merge -p '{"spec":{"leaseTransitions":0}}'

@@ -38,11 +38,11 @@ def renewal_stamp_tampered(change: LeaseChange) -> Iterable[Finding]:
     from client-side to server-side apply is refused as well, and kubectl itself calls that refusal non-fatal.
 
     Source: ours: a client may send any managedFields, and apimachinery's field manager keeps invented entries
-    Why: The stamps in managedFields are the only evidence of when a lease was renewed. Without them a live lease
-        looks expired, or an expired one live.
-    Who: Clients that send back an object whose `metadata.managedFields` was edited or comes from an older copy:
-        Velero restoring over an existing Lease, `kubectl replace` of a saved file, kubectl's migration of a
-        manifest with `renewTime` to server-side apply.
+    Why: The stamps in managedFields are the only evidence of when a lease was renewed. Without them a live lease looks
+        expired, or an expired one live.
+    Who: Clients that send back an object whose `metadata.managedFields` was edited or comes from an older copy: Velero
+        restoring over an existing Lease, `kubectl replace` of a saved file, kubectl's migration of a manifest with
+        `renewTime` to server-side apply.
     Fix: Delete `metadata.managedFields` from the file or the request; the API server then keeps its own.
     Attack: forged the record of the last renewal
     """
@@ -179,8 +179,8 @@ def lease_too_large(change: LeaseChange) -> Iterable[Finding]:
     Why: Where etcd refuses an object as too large, the API server removes its managedFields, and with them all that
         proves when the lease was renewed. Whoever may update a lease can fill it up to that limit.
     Who: Attackers. Leases of known clients have a few thousand bytes.
-    Fix: Write fewer or shorter labels, owners, finalizers and entries of managedFields. A lease that is larger than
-        256 KiB already can be renewed, taken over and made smaller.
+    Fix: Write fewer or shorter labels, owners, finalizers and entries of managedFields. A lease that is larger than 256
+        KiB already can be renewed, taken over and made smaller.
     Attack: filled a lease so that etcd would refuse its next write
     """
     if len(change.request.body) <= MAX_BYTES:

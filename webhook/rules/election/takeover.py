@@ -25,11 +25,10 @@ def lease_without_stamps(change: LeaseChange) -> Iterable[Finding]:
 
     Source: ours: without stamps only the holder's own clock says when a lease expired, and a denial weakens
     Why: Without a stamp only the holder's own clock says whether the lease is live, and it may be wrong.
-    Who: Leases that were created with a name only, and those whose managedFields were emptied before the webhook
-        was installed, or removed by the API server because the lease was too large for etcd. The writer did nothing
-        wrong.
-    Fix: Restore the stamps: `kubectl apply --server-side` of apiVersion, kind, name, namespace and a label. That
-        stamps the lease at that moment, so a takeover waits one duration.
+    Who: Leases that were created with a name only, and those whose managedFields were emptied before the webhook was
+        installed, or removed by the API server because the lease was too large for etcd. The writer did nothing wrong.
+    Fix: Restore the stamps: `kubectl apply --server-side` of apiVersion, kind, name, namespace and a label. That stamps
+        the lease at that moment, so a takeover waits one duration.
     Attack: took a lease without a record of its renewal
     """
     if change.event is Event.CLAIM:
@@ -52,8 +51,8 @@ def lease_created_empty(change: LeaseChange) -> Iterable[Finding]:
     Why: The API server keeps managedFields for an object only if it is created with a field, or applied server-side
         later. Without them nothing proves that the lease is renewed, and one write takes it from a live holder, in
         `strict` too.
-    Who: Manifests of leases that are created beforehand, so that RBAC can name them, and contain nothing but a
-        name. No known elector.
+    Who: Manifests of leases that are created beforehand, so that RBAC can name them, and contain nothing but a name. No
+        known elector.
     Fix: Add a label to the manifest. To a lease that exists, apply it with `kubectl apply --server-side`; neither
         `kubectl label` nor an apply of the name alone makes the API server keep managedFields.
     """
@@ -75,8 +74,8 @@ def takeover_before_expiry(change: LeaseChange) -> Iterable[Finding]:
     Source: ours: client-go, fabric8, client-java and Python retry and win after expiry, so a denial only delays
     Why: Two processes believe that they lead until the old leader notices, twelve seconds with the defaults of
         client-go.
-    Who: Electors that compare `renewTime` with their own clock while it runs ahead; Apache Camel, which takes over
-        as soon as the leader's pod is gone; Istio's default revision; two programs that share one lease.
+    Who: Electors that compare `renewTime` with their own clock while it runs ahead; Apache Camel, which takes over as
+        soon as the leader's pod is gone; Istio's default revision; two programs that share one lease.
     Fix: Wait until the lease has expired and retry, as client-go does, or ask the holder to release it. Keep clocks
         synchronized. Give each program a lease of its own.
     Attack: took a lease that its holder still had
@@ -90,8 +89,8 @@ def takeover_by_node(change: LeaseChange) -> Iterable[Finding]:
     In kube-node-lease a node may put its own name back, which repairs a foreign write.
 
     Source: ours: a node reaches only its own lease, and the kubelet never changes the holder
-    Why: A kubelet's credentials reach leases only to report that the node is alive. One compromised node must not
-        take a controller's lease.
+    Why: A kubelet's credentials reach leases only to report that the node is alive. One compromised node must not take
+        a controller's lease.
     Who: No known client. In kube-node-lease a node may put its own name back.
     Fix: Run the elector under a service account instead of the node's credentials.
     Attack: took a lease that its holder still had
@@ -108,8 +107,8 @@ def takeover_across_namespaces(change: LeaseChange) -> Iterable[Finding]:
 
     Source: ours: known clients steal, where they do, inside their own namespace only
     Why: A service account with a broad role can take the lease of any controller in the cluster.
-    Who: Operators that elect in a namespace other than their own (cert-manager in kube-system), but only if they
-        take a live lease; this rule never denies a takeover after expiry.
+    Who: Operators that elect in a namespace other than their own (cert-manager in kube-system), but only if they take a
+        live lease; this rule never denies a takeover after expiry.
     Fix: Wait until the lease has expired. If two installations share the lease, give each its own.
     Attack: took a lease that its holder still had
     """
@@ -160,10 +159,10 @@ def foreign_release(change: LeaseChange) -> Iterable[Finding]:
 
     Source: ours: client-go's default identity is the pod's host name, `_` and a uuid
     Why: Releasing the lease of another pod is the first step of a steal in two writes.
-    Who: Electors whose holder identity does not begin with the pod's name, such as kube-vip and host-network pods,
-        or continues it with `-` or `.` and no UUID, as the name of another pod does.
-    Fix: Delete the pod instead, or wait until its lease expires. Set the elector's identity to the pod's name,
-        alone or with an underscore and a UUID.
+    Who: Electors whose holder identity does not begin with the pod's name, such as kube-vip and host-network pods, or
+        continues it with `-` or `.` and no UUID, as the name of another pod does.
+    Fix: Delete the pod instead, or wait until its lease expires. Set the elector's identity to the pod's name, alone or
+        with an underscore and a UUID.
     Attack: released a lease for its holder
     """
     pod = change.user.pod_name
@@ -212,8 +211,7 @@ def duration_shortened(change: LeaseChange) -> Iterable[Finding]:
     """The duration or renewTime of a held lease may not be cut without renewing it.
 
     Source: ours: no known client does it, and it makes a live lease count as expired
-    Why: Cutting the duration, or removing `renewTime`, makes a live lease count as expired, the first step of a
-        steal.
+    Why: Cutting the duration, or removing `renewTime`, makes a live lease count as expired, the first step of a steal.
     Who: People who repair a lease by hand. No known client.
     Fix: Renew in the same write (a renewal that lowers the duration is allowed), or release the lease instead.
     Attack: cut a lease that another held
@@ -256,8 +254,8 @@ def live_lease_deleted(change: LeaseChange) -> Iterable[Finding]:
 
     Source: ours: kube-apiserver, konnectivity and medik8s delete their own leases, so only audited by default
     Why: After a live lease is deleted, another process can create it and lead at the same time as the old leader.
-    Who: `helm uninstall` and `kubectl delete` while the program runs; konnectivity and medik8s, which delete their
-        own leases; a controller that removes its finalizer from a deleted lease that is held again.
+    Who: `helm uninstall` and `kubectl delete` while the program runs; konnectivity and medik8s, which delete their own
+        leases; a controller that removes its finalizer from a deleted lease that is held again.
     Fix: Stop the holder first, and delete when its lease has expired or was released.
     Attack: deleted a lease that was held
     """
@@ -288,8 +286,8 @@ def owner_reference_added(change: LeaseChange) -> Iterable[Finding]:
     adds itself to its own lease in kube-node-lease.
 
     Source: ours: seen with the real garbage collector; the plugin OwnerReferencesPermissionEnforcement helps too
-    Why: The garbage collector deletes an object whose owner does not exist. With `update` alone, this deletes a
-        live lease.
+    Why: The garbage collector deletes an object whose owner does not exist. With `update` alone, this deletes a live
+        lease.
     Who: Operators that adopt a lease after its elector created it; of a bound lease also before.
     Fix: Set the owner when the lease is created, or let a writer that a binding lists add it.
     Attack: gave a held lease an owner with which it is deleted

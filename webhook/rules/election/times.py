@@ -26,9 +26,9 @@ def time_unreadable(change: LeaseChange | CandidateChange) -> Iterable[Finding]:
     Refused is what this write set or changed, whatever does not parse included: a stored time can be fixed.
 
     Source: ours: a live kube-scheduler exited after one such write on kube-apiserver 1.36.3
-    Why: The API server accepts `9999-12-31T23:59:59.999999-01:00` and stores year 10000, and by protobuf it takes
-        any year. No JSON client can decode such an object, and no patch can fix an entry of it. A running
-        kube-scheduler exited after one such write.
+    Why: The API server accepts `9999-12-31T23:59:59.999999-01:00` and stores year 10000, and by protobuf it takes any
+        year. No JSON client can decode such an object, and no patch can fix an entry of it. A running kube-scheduler
+        exited after one such write.
     Who: Attackers, and tests of limits. No known client writes such a time.
     Fix: Write a time between the years 0000 and 9999 in UTC. A stored one is repaired by replacing the object.
     Stored: write the field again with a time up to the year 9999, with `kubectl replace`
@@ -77,8 +77,8 @@ def renew_time_in_future(change: LeaseChange) -> Iterable[Finding]:
     Why: Clients that compare `renewTime` with their own clock wait for it, so a dead holder keeps the lease.
     Who: kubernetes_asyncio on a machine east of Greenwich, which writes local time as UTC (up to 14 h, a warning);
         machines whose clock runs ahead.
-    Fix: Correct the client's clock. If the difference is whole hours, the client writes local time as UTC: run it
-        with `TZ=UTC`.
+    Fix: Correct the client's clock. If the difference is whole hours, the client writes local time as UTC: run it with
+        `TZ=UTC`.
     Stored: set the clock of the holder's node; update a client that writes local time as UTC
     Attack: dated a renewal far ahead, so that no one else could take the lease
     """

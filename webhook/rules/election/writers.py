@@ -32,8 +32,8 @@ def holder_identity_shape(change: LeaseChange) -> Iterable[Finding]:
     """spec.holderIdentity must be short, printable text in UTF-8.
 
     Source: ours: the API server checks neither length nor characters
-    Why: The identity is shown in every `kubectl get lease` and copied into every log; the API server accepts
-        megabytes of any text.
+    Why: The identity is shown in every `kubectl get lease` and copied into every log; the API server accepts megabytes
+        of any text.
     Who: No known elector; for example, identities read from a file together with the newline at its end.
     Fix: Use the pod's name, an underscore and a UUID; trim the value.
     Stored: give the elector a short identity of printable characters, such as the pod's name
@@ -106,8 +106,8 @@ def identity_binding(change: LeaseChange | CandidateChange) -> Iterable[Finding]
     the API server makes one of them the holder, under the candidate's name.
 
     Source: ours: a holder identity is free text; only an explicit binding may deny a renewal
-    Why: The holder string is not an identity. The binding says who may write the lease. Other rules deny a renewal
-        for a value or a change that it brings; an ordinary renewal is denied by a binding only.
+    Why: The holder string is not an identity. The binding says who may write the lease. Other rules deny a renewal for
+        a value or a change that it brings; an ordinary renewal is denied by a binding only.
     Who: Writers that are missing from the binding: a second operator, a backup tool, a person with kubectl.
     Fix: Ask the owner of the webhook's policy to add the writer to the binding, if it belongs there.
     Attack: wrote a lease that is bound to other writers

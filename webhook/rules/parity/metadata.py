@@ -65,8 +65,7 @@ def object_name(change: Change) -> Iterable[Finding]:
 
     Source: kubernetes/apimachinery pkg/api/validation/objectmeta.go, ValidateObjectMeta
     Who: Manifests with capitals or underscores in the name of a Lease, or without a namespace.
-    Fix: Use lowercase letters, digits, `-` and `.`; a LeaseCandidate may also have capitals and `_`. Set a
-        namespace.
+    Fix: Use lowercase letters, digits, `-` and `.`; a LeaseCandidate may also have capitals and `_`. Set a namespace.
     """
     metadata = change.new_metadata
     name, base = metadata.name or "", metadata.generate_name or ""

@@ -53,8 +53,8 @@ def lease_transitions(change: LeaseChange) -> Iterable[Finding]:
 
     Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec
     Why: The API server refuses the same value itself, before it calls a webhook, so in a cluster that is where the
-        denial comes from. The rule is for `check` and `replay`, which involve no API server. A counter at
-        2147483647 makes client-go write -2147483648, which is always refused.
+        denial comes from. The rule is for `check` and `replay`, which involve no API server. A counter at 2147483647
+        makes client-go write -2147483648, which is always refused.
     Who: Electors of a lease whose counter was raised to the maximum.
     Fix: Set `leaseTransitions` back to a small number, once, by hand: `kubectl edit lease`.
     """
@@ -146,8 +146,8 @@ def candidate_preferred_strategies(change: CandidateChange) -> Iterable[Finding]
     """spec.preferredStrategies of v1alpha1 must name at least one strategy, and known or qualified ones only.
 
     Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
-    Why: The API reference of v1alpha1 requires the list; the code of 1.31 does not check it, and the election
-        cannot choose.
+    Why: The API reference of v1alpha1 requires the list; the code of 1.31 does not check it, and the election cannot
+        choose.
     Fix: Write `preferredStrategies: [OldestEmulationVersion]`.
     """
     if change.request.version != FIRST_CANDIDATE_VERSION:
@@ -166,8 +166,8 @@ def candidate_strategies_unique(change: CandidateChange) -> Iterable[Finding]:
     """spec.preferredStrategies of v1alpha1 may not name a strategy twice when it is set or changed.
 
     Source: API reference of LeaseCandidate: a cycle stops the election
-    Why: Kubernetes 1.31 orders the strategies of all candidates; one that follows itself is a cycle, and the
-        election stops.
+    Why: Kubernetes 1.31 orders the strategies of all candidates; one that follows itself is a cycle, and the election
+        stops.
     Fix: Name each strategy once.
     """
     strategies, before = change.new_spec.preferred_strategies, change.old_spec.preferred_strategies
