@@ -12,14 +12,7 @@ from msgspec.structs import astuple
 from webhook.api.field import FieldError
 from webhook.api.formats import MAX_NAME
 from webhook.api.managed_fields import truncate_review
-from webhook.api.objects import (
-    Lease,
-    LeaseCandidate,
-    LeaseCandidateSpec,
-    LeaseSpec,
-    SoundCandidate,
-    SoundLease,
-)
+from webhook.api.objects import Lease, LeaseCandidate, LeaseCandidateSpec, LeaseSpec, SoundCandidate, SoundLease
 from webhook.api.text import cached_if_short
 
 GROUP: Final = "coordination.k8s.io"

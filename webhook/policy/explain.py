@@ -127,10 +127,7 @@ _ACTS: Final = {Operation.UPDATE: "take over", Operation.DELETE: "delete"}
 
 LOW_NUMBERS: Final[dict[Setting, tuple[int, str]]] = {
     ("duration-too-long", "deny_above_seconds"): (3600, "kube-apiserver's own leases last 3600 s"),
-    ("renew-time-in-future", "deny_above_seconds"): (
-        3600,
-        "a renewal by a client whose clock is ahead is then denied",
-    ),
+    ("renew-time-in-future", "deny_above_seconds"): (3600, "a renewal by a client whose clock is ahead is then denied"),
     ("candidate-renew-time-in-future", "deny_above_seconds"): (60, "clocks of control planes differ by seconds"),
     ("holder-identity-shape", "deny_above_bytes"): (330, "a pod's name, an underscore and a UUID take up to 290 bytes"),
 }

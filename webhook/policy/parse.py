@@ -25,15 +25,7 @@ from webhook.api.text import quote
 from webhook.inputs import yaml_reader
 from webhook.inputs.yaml_reader import LOADER, Dialect, Scalar, YamlError
 from webhook.policy.fences import fences_of
-from webhook.policy.model import (
-    Exemptions,
-    ExemptRules,
-    LeaseIndex,
-    LeasePolicy,
-    ModeDecision,
-    Policy,
-    with_settings,
-)
+from webhook.policy.model import Exemptions, ExemptRules, LeaseIndex, LeasePolicy, ModeDecision, Policy, with_settings
 from webhook.policy.schema import (
     API_VERSION,
     EXEMPTIBLE,
@@ -186,10 +178,7 @@ def _plain(text: str) -> Scalar:
 
 
 _POLICY: Final = Dialect(
-    plain=_plain,
-    max_depth=16,
-    keys=re.compile(r"[A-Za-z0-9_-]+"),
-    key_form="must consist of letters, digits, - and _",
+    plain=_plain, max_depth=16, keys=re.compile(r"[A-Za-z0-9_-]+"), key_form="must consist of letters, digits, - and _"
 )
 
 

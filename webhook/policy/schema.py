@@ -102,8 +102,7 @@ FenceName = Annotated[
 ]
 LeaseReference = Annotated[str, _form(_NAMESPACED, "a lease as namespace/name, no wildcards")]
 FencedWriter = Annotated[
-    str,
-    _form(_NAMESPACED, "a service account as namespace/name, no wildcards; a user has no pod and cannot be fenced"),
+    str, _form(_NAMESPACED, "a service account as namespace/name, no wildcards; a user has no pod and cannot be fenced")
 ]
 Namespace = Annotated[str, _form(rf"^{_LABEL}(?!\s)$", "the exact name of a namespace, no wildcards")]
 FenceHolder = Annotated[

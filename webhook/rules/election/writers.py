@@ -88,8 +88,7 @@ def holder_identity_mismatch(change: LeaseChange) -> Iterable[Finding]:
         "set the elector's identity to the pod name, or lower the mode of this rule"
     )
     happened = Statement(
-        "holder {0} does not begin with its pod's name, {1}; use that as identity",
-        (change.new_holder, pod),
+        "holder {0} does not begin with its pod's name, {1}; use that as identity", (change.new_holder, pod)
     )
     return (Finding(forbidden(_FIELD, detail), happened=happened),)
 

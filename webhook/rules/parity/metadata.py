@@ -18,12 +18,7 @@ from webhook.api.objects import ObjectMeta, OwnerReference
 from webhook.api.request import AdmissionRequest, Operation, Options, Resource
 from webhook.api.text import quote
 from webhook.rules.change import Change
-from webhook.rules.rule import (
-    MAX_FINDINGS,
-    NO_FINDINGS,
-    Finding,
-    first_findings,
-)
+from webhook.rules.rule import MAX_FINDINGS, NO_FINDINGS, Finding, first_findings
 
 NAME: Final = "metadata.name"
 GENERATE_NAME: Final = "metadata.generateName"
@@ -75,10 +70,7 @@ def object_name(change: Change) -> Iterable[Finding]:
         return NO_FINDINGS
     return tuple(
         Finding(error)
-        for error in (
-            *wrong_names(name or generated_name(base), base, form, form_of_base),
-            *wrong_namespace(namespace),
-        )
+        for error in (*wrong_names(name or generated_name(base), base, form, form_of_base), *wrong_namespace(namespace))
     )
 
 

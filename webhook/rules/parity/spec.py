@@ -12,11 +12,7 @@ from semver import Version
 from webhook.api import formats, semver
 from webhook.api.field import FieldError, each_invalid, forbidden, immutable, invalid, not_supported, required
 from webhook.rules.change import FIRST_CANDIDATE_VERSION, CandidateChange, LeaseChange
-from webhook.rules.rule import (
-    NO_FINDINGS,
-    Finding,
-    first_findings,
-)
+from webhook.rules.rule import NO_FINDINGS, Finding, first_findings
 
 OLDEST_EMULATION_VERSION: Final = "OldestEmulationVersion"
 
