@@ -12,10 +12,9 @@ import time
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator
-from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest, values
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
@@ -80,7 +79,6 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
-        gauge = partial(Gauge, registry=registry)
         self._counters = {
             name: Counter(f"lease_webhook_{name}", text, labels, registry=registry)
             for name, (text, labels, _) in _COUNTERS.items()
@@ -91,23 +89,15 @@ class Metrics:
             buckets=BUCKETS,
             registry=registry,
         )
-        self._in_flight = gauge(
-            "lease_webhook_in_flight", "Requests that have not arrived in full.", multiprocess_mode="livesum"
-        )
-        self._not_after = gauge(
-            "lease_webhook_certificate_not_after_seconds",
-            "Expiry of the serving certificate, and of the CA that signed it, as Unix time.",
-            ["certificate"],
-            multiprocess_mode="livemin",
-        )
-        self._policy = gauge(
-            "lease_webhook_policy_info",
-            "1 for the policy in force.",
-            ["preset", "hash", "mode"],
-            multiprocess_mode="livemax",
-        )
-        build = gauge("lease_webhook_build_info", "Always 1.", ["version"], multiprocess_mode="livemax")
-        build.labels(__version__).set(1)
+
+        def gauge(name: str, text: str, mode: Literal["livesum", "livemin", "livemax"], *labels: str) -> Gauge:
+            return Gauge(f"lease_webhook_{name}", text, labels, registry=registry, multiprocess_mode=mode)
+
+        ends = "Expiry of the serving certificate, and of the CA that signed it, as Unix time."
+        self._in_flight = gauge("in_flight", "Requests that have not arrived in full.", "livesum")
+        self._not_after = gauge("certificate_not_after_seconds", ends, "livemin", "certificate")
+        self._policy = gauge("policy_info", "1 for the policy in force.", "livemax", "preset", "hash", "mode")
+        gauge("build_info", "Always 1.", "livemax", "version").labels(__version__).set(1)
         self._waiting: deque[tuple[_ReviewLabels, float, list[tuple[str, Mode]]]] = deque()
         self._flushing = threading.Lock()
         self._policy_in_force: Gauge | None = None

@@ -124,7 +124,7 @@ class WorkerServices:
     def run_due(self, now: float) -> None:
         """Run the tasks that are due; `now` is monotonic seconds."""
         for port in self.ports:
-            _guarded(functools.partial(port.close_expired, now))
+            _guarded(port.close_expired, now)
         STDOUT.flush()
         for one in self._periodic:
             if now >= one.due:
@@ -283,7 +283,7 @@ class ReviewWorker(Worker):  # type: ignore[misc] # gunicorn has no types
 
     def tick(self, services: WorkerServices) -> None:
         """Run due tasks. Failures never stop gunicorn's heartbeat."""
-        _guarded(functools.partial(services.run_due, time.monotonic()))
+        _guarded(services.run_due, time.monotonic())
         self.notify()
 
     async def _serve(self, services: WorkerServices) -> None:
@@ -331,9 +331,9 @@ def _accept_body(size: int, beginning: bytes | bytearray) -> None:
         raise RefusedError(413, "a body of this size must begin as an API server begins a review")
 
 
-def _guarded(work: Callable[[], object]) -> None:
+def _guarded(work: Callable[..., object], *arguments: object) -> None:
     """Do some periodic work; a failure must not stop the loop."""
     try:
-        work()
+        work(*arguments)
     except Exception:  # noqa: BLE001 - any bug in the work; it is logged
         LOG.exception("a periodic task failed")

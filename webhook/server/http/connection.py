@@ -6,8 +6,9 @@ from time to time, so there is no timer that could outlive a connection.
 
 import asyncio
 import functools
+import itertools
 from time import monotonic
-from typing import Final
+from typing import Any, Final
 
 from webhook.server.http.message import Head, HttpResponse, RefusedError, to_bytes
 from webhook.server.http.port import BODY, CLOSED, CLOSING, DISCARDING, HEAD, IDLE, READING, RESPONDING, Port
@@ -51,7 +52,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start the clock: silence after the handshake ends like silence after a response."""
         self.transport = transport  # type: ignore[assignment] # it is one that writes
-        self.client_names = _names_in(transport.get_extra_info("peercert"))
+        self.client_names = _names_in(transport.get_extra_info("peercert") or {})
         self.expires = monotonic() + self._port.idle_seconds
         self._port.opened(self, 1)
 
@@ -246,15 +247,8 @@ class Connection(asyncio.Protocol):
         self.transport.close()
 
 
-def _names_in(certificate: dict[str, object] | None) -> frozenset[str]:
+def _names_in(certificate: dict[str, Any]) -> frozenset[str]:
     """Return the common name and DNS names of a verified client certificate, from `SSLObject.getpeercert`."""
-    if not certificate:
-        return frozenset()
-    subject: object = certificate.get("subject", ())
-    alternatives: object = certificate.get("subjectAltName", ())
-    names: list[str] = []
-    if isinstance(subject, tuple):
-        names += [value for part in subject for kind, value in part if kind == "commonName"]
-    if isinstance(alternatives, tuple):
-        names += [value for kind, value in alternatives if kind == "DNS"]
-    return frozenset(names)
+    subject = itertools.chain.from_iterable(certificate.get("subject", ()))
+    alternatives = certificate.get("subjectAltName", ())
+    return frozenset(value for kind, value in (*subject, *alternatives) if kind in {"commonName", "DNS"})

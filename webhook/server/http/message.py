@@ -82,12 +82,6 @@ class RefusedError(Exception):
         self.response = HttpResponse(status, f"{reason}\n".encode(), headers=headers)
 
 
-def check_size(target: bytes, headers: Headers, max_size: int) -> None:
-    """Raise RefusedError if a head has more than `max_size` bytes, approximately as sent."""
-    if len(target) + sum(len(name) + len(value) + 4 for name, value in headers) > max_size:
-        raise RefusedError(431, HEAD_TOO_LARGE)
-
-
 def check_head(head: Head, headers: Headers, version: str) -> None:
     """Raise RefusedError if a head that the parser took is invalid; `headers` are all of its headers."""
     fields = head.fields

@@ -12,7 +12,6 @@ from webhook.server.http.message import (
     Headers,
     RefusedError,
     check_head,
-    check_size,
     without_upgrade,
 )
 from webhook.server.http.port import BODY, HEAD, MAX_TURN_BYTES, STEP, Port
@@ -148,7 +147,10 @@ class RequestReader:
         parser, headers = self._parser, self._headers
         head = self.head = Head.of(parser.get_method(), self._target, headers)
         if self._seen > self._max_head:
-            check_size(self._target, headers, self._max_head)
+            # It may hold the end of the request before.
+            size = len(self._target) + sum(len(name) + len(value) + 4 for name, value in headers)
+            if size > self._max_head:
+                raise RefusedError(431, HEAD_TOO_LARGE)
         check_head(head, headers, parser.get_http_version())
         self._port.check_body(head.length, head.length)
         self._port.accept(head, self._connection.client_names)
