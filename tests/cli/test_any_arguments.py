@@ -71,7 +71,7 @@ def test_no_arguments_give_a_traceback(
     for name, text in files.items():
         (folder / name).write_bytes(text.encode("utf-8", "surrogateescape"))
     (folder / "review.json").write_bytes(to_bytes(make_review(new=make_lease())))
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin))))
     assert main([command, *words]) in {0, 1, 2}
     out, err = capsys.readouterr()
     assert "bug" not in err
