@@ -6,6 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.inputs import InputError
 from webhook.policy.model import Policy
 from webhook.policy.parse import parse
 from webhook.policy.schema import API_VERSION, PRESETS, PolicyError, nearest
@@ -15,7 +16,7 @@ LARGEST: Final = 16 * 1024 * 1024
 """Bytes that are read at most: as many characters as the parser accepts, of up to four bytes."""
 
 
-class PolicyFileError(Exception):
+class PolicyFileError(InputError):
     """A policy file cannot be read or is refused; the text names the file and the reason in one line."""
 
 

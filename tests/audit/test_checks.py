@@ -7,12 +7,12 @@ import pytest
 from tests.factories import NOW, Document, Tweak, drop, make_candidate, make_entry, make_lease, put, to_bytes
 from tests.inputs.events import make_event
 from tests.inputs.reading import read
-from webhook.audit.inventory import Inventory, subject_of
+from webhook.audit.inventory import Inventory
 from webhook.audit.leases import homes_of
-from webhook.audit.subject import NOT_APPLICABLE, STORED_RULES
+from webhook.audit.subject import NOT_APPLICABLE, STORED_RULES, Subject
+from webhook.findings import Finding, Severity
 from webhook.history.follow import Bounds, LeaseHistory
 from webhook.inputs.items import Observation
-from webhook.reports.model import Finding, Severity
 from webhook.rules.registry import RULES
 
 SECOND = 1_000_000
@@ -28,7 +28,7 @@ def audited(*documents: Document, now: int = NOW + 4 * SECOND, interval: float |
         for item in read("in", [to_bytes(document)]):
             assert isinstance(item, Observation)
             assert item.object is not None
-            subject = subject_of(item.object, item.namespace, item.name, now, interval=interval, source=str(item.place))
+            subject = Subject(item.object, item.namespace, item.name, now, interval=interval, source=str(item.place))
             found += inventory.add(subject)
     return [*found, *inventory.rest()]
 
@@ -287,7 +287,7 @@ def orphans(inventory: Inventory, document: Document) -> dict[str, str]:
     for item in read("in", [to_bytes(document)]):
         assert isinstance(item, Observation)
         assert item.object is not None
-        list(inventory.add(subject_of(item.object, item.namespace, item.name, inventory.now)))
+        list(inventory.add(Subject(item.object, item.namespace, item.name, inventory.now)))
     return checks(list(inventory.rest()))
 
 
@@ -364,7 +364,7 @@ def test_leases_of_others_in_kube_system(
     (item,) = read("in", [to_bytes(make_lease(SLOW, SYSTEM, put("metadata.name", name)))])
     assert isinstance(item, Observation)
     assert item.object is not None
-    found = list(inventory.add(subject_of(item.object, "kube-system", name, NOW, homes=frozenset(homes))))
+    found = list(inventory.add(Subject(item.object, "kube-system", name, NOW, homes=frozenset(homes))))
     found += [one for one in inventory.rest() if one.check != "holder-gone"]
     if whose is None:
         assert found == []

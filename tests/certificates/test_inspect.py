@@ -12,12 +12,17 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webhook.certificates.inspect import MAX_FILE, Certificate, Unusable, inspect, inspect_chain, read_pair
-from webhook.certificates.issue import (
-    Authority,
+from webhook.certificates import (
+    MAX_FILE,
+    Certificate,
+    Issued,
+    Unusable,
     create_authority,
+    inspect,
+    inspect_chain,
     issue_leaf,
     load_authority,
+    read_pair,
     save_authority,
     save_leaf,
 )
@@ -43,7 +48,7 @@ def certificate_pem(certificate: x509.Certificate) -> bytes:
     return certificate.public_bytes(serialization.Encoding.PEM)
 
 
-def signed(by: Authority, extension: x509.ExtensionType | None = None) -> tuple[bytes, bytes]:
+def signed(by: Issued, extension: x509.ExtensionType | None = None) -> tuple[bytes, bytes]:
     """A leaf of an hour with at most one extension, and its key, in PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     builder = (
@@ -207,7 +212,7 @@ def test_a_chain_ends_with_its_first_certificate_to_expire() -> None:
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(root.key, hashes.SHA256())
     )
-    leaf = issue_leaf(Authority(certificate, intermediate), NAMES, 5, NOW).certificate
+    leaf = issue_leaf(Issued(certificate, intermediate), NAMES, 5, NOW).certificate
     chain = certificate_pem(leaf) + certificate_pem(certificate)
     found = inspect_chain(chain, certificate_pem(root.certificate), NOW)
     assert (found.problems, found.ca_not_after) == ((), end)

@@ -11,10 +11,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from webhook.certificates.issue import (
+from webhook.certificates import (
     CLOCK_SKEW,
-    Authority,
-    Leaf,
+    Issued,
     create_authority,
     issue_leaf,
     load_authority,
@@ -28,12 +27,12 @@ NAMES = ("hook.example", "hook.guard.svc", "::1", "127.0.0.1")
 
 
 @pytest.fixture(scope="module", name="authority")
-def made_authority() -> Authority:
+def made_authority() -> Issued:
     return create_authority(NOW)
 
 
 @pytest.fixture(scope="module", name="leaf")
-def made_leaf(authority: Authority) -> Leaf:
+def made_leaf(authority: Issued) -> Issued:
     return issue_leaf(authority, NAMES, 90, NOW)
 
 
@@ -49,7 +48,7 @@ def test_the_names_of_a_service() -> None:
     ]
 
 
-def test_both_are_ecdsa_p256_signed_with_sha256(authority: Authority, leaf: Leaf) -> None:
+def test_both_are_ecdsa_p256_signed_with_sha256(authority: Issued, leaf: Issued) -> None:
     for one in (authority.certificate, leaf.certificate):
         key = one.public_key()
         assert isinstance(key, ec.EllipticCurvePublicKey)
@@ -57,25 +56,25 @@ def test_both_are_ecdsa_p256_signed_with_sha256(authority: Authority, leaf: Leaf
         assert isinstance(one.signature_hash_algorithm, hashes.SHA256)
 
 
-def test_the_ca_signs_leaves_only(authority: Authority) -> None:
+def test_the_ca_signs_leaves_only(authority: Issued) -> None:
     constraints = authority.certificate.extensions.get_extension_for_class(x509.BasicConstraints)
     assert constraints.critical
     assert (constraints.value.ca, constraints.value.path_length) == (True, 0)
     assert authority.certificate.extensions.get_extension_for_class(x509.KeyUsage).value.key_cert_sign
 
 
-def test_two_cas_have_two_names(authority: Authority) -> None:
+def test_two_cas_have_two_names(authority: Issued) -> None:
     assert create_authority(NOW).certificate.subject != authority.certificate.subject
 
 
-def test_the_leaf_is_signed_by_the_ca_and_serves(authority: Authority, leaf: Leaf) -> None:
+def test_the_leaf_is_signed_by_the_ca_and_serves(authority: Issued, leaf: Issued) -> None:
     leaf.certificate.verify_directly_issued_by(authority.certificate)
     usage = leaf.certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     assert list(usage) == [ExtendedKeyUsageOID.SERVER_AUTH]
     assert not leaf.certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
 
 
-def test_the_leaf_has_its_names_and_no_common_name(leaf: Leaf) -> None:
+def test_the_leaf_has_its_names_and_no_common_name(leaf: Issued) -> None:
     names = leaf.certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
     assert names.critical
     assert names.value.get_values_for_type(x509.DNSName) == ["hook.example", "hook.guard.svc"]
@@ -83,17 +82,17 @@ def test_the_leaf_has_its_names_and_no_common_name(leaf: Leaf) -> None:
     assert list(leaf.certificate.subject) == []
 
 
-def test_the_leaf_is_valid_for_its_days(leaf: Leaf) -> None:
+def test_the_leaf_is_valid_for_its_days(leaf: Issued) -> None:
     assert leaf.certificate.not_valid_before_utc == NOW - CLOCK_SKEW
     assert leaf.certificate.not_valid_after_utc == NOW + dt.timedelta(days=90)
 
 
-def test_a_leaf_never_outlives_its_ca(authority: Authority) -> None:
+def test_a_leaf_never_outlives_its_ca(authority: Issued) -> None:
     leaf = issue_leaf(authority, NAMES, 36500, NOW)
     assert leaf.certificate.not_valid_after_utc == authority.certificate.not_valid_after_utc
 
 
-def test_what_is_saved_is_loaded(tmp_path: Path, authority: Authority, leaf: Leaf) -> None:
+def test_what_is_saved_is_loaded(tmp_path: Path, authority: Issued, leaf: Issued) -> None:
     save_authority(tmp_path, authority)
     save_leaf(tmp_path, leaf)
     loaded = load_authority(tmp_path)
@@ -103,13 +102,13 @@ def test_what_is_saved_is_loaded(tmp_path: Path, authority: Authority, leaf: Lea
     assert modes == {"ca.crt": 0o644, "ca.key": 0o600, "tls.crt": 0o644, "tls.key": 0o600}
 
 
-def test_a_ca_with_the_key_of_another_is_refused(tmp_path: Path, authority: Authority) -> None:
-    save_authority(tmp_path, Authority(authority.certificate, create_authority(NOW).key))
+def test_a_ca_with_the_key_of_another_is_refused(tmp_path: Path, authority: Issued) -> None:
+    save_authority(tmp_path, Issued(authority.certificate, create_authority(NOW).key))
     with pytest.raises(ValueError, match=r"ca\.key does not belong to ca\.crt"):
         load_authority(tmp_path)
 
 
-def test_a_ca_with_an_rsa_key_is_refused(tmp_path: Path, authority: Authority) -> None:
+def test_a_ca_with_an_rsa_key_is_refused(tmp_path: Path, authority: Issued) -> None:
     save_authority(tmp_path, authority)
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
@@ -118,7 +117,7 @@ def test_a_ca_with_an_rsa_key_is_refused(tmp_path: Path, authority: Authority) -
         load_authority(tmp_path)
 
 
-def test_a_failed_write_changes_nothing(tmp_path: Path, leaf: Leaf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_changes_nothing(tmp_path: Path, leaf: Issued, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "tls.key").write_text("before")
 
     def no_space(handle: int) -> None:

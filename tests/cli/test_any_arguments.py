@@ -33,7 +33,7 @@ def options_of(group: LazyGroup) -> set[str]:
     context = click.Context(group)
     found: set[str] = set()
     for name in group.list_commands(context):
-        command = group.get_command(context, name)
+        _, command, _ = group.resolve_command(context, [name])
         if isinstance(command, LazyGroup):
             found |= options_of(command)
         elif command and name != "serve":

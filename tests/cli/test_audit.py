@@ -119,16 +119,6 @@ def test_junit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (suites.get("tests"), suites.get("failures")) == ("2", "1")
 
 
-def test_openreports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = dump(tmp_path, FROZEN, NAMED, make_candidate(put("metadata.namespace", "mall"), drop("spec.renewTime")))
-    _, out, _ = run(capsys, path, "--now", NOW, "--format", "openreports")
-    mall, shop = lines(out)
-    assert (mall["metadata"]["namespace"], shop["metadata"]["namespace"]) == ("mall", "shop")
-    assert shop["apiVersion"] == "openreports.io/v1alpha1"
-    assert shop["summary"] == {"pass": 1, "fail": 1, "warn": 1, "error": 0, "skip": 0}
-    assert shop["results"][0]["resources"][0]["name"] == "frozen"
-
-
 def test_what_cannot_be_read_is_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = dump(tmp_path, make_lease())
     Path(path).write_text(Path(path).read_text() + "[1,2,3,4,5,6,7,8]")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.harness import make_certificates
-from webhook.certificates.inspect import inspect, read_pair
+from webhook.certificates import inspect, read_pair
 from webhook.cli.main import main
 
 NOW = dt.datetime.now(dt.UTC)

@@ -52,7 +52,7 @@ def test_what_is_offered(
 def test_all_commands_are_offered_without_importing_them(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert offered([""], capsys, monkeypatch) == [f"plain,{name}" for name in PROGRAM.listing]
+    assert offered([""], capsys, monkeypatch) == [f"plain,{name}" for name in PROGRAM.commands]
 
 
 def test_the_presets_are_those_of_policies() -> None:

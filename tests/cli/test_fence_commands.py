@@ -10,7 +10,6 @@ from webhook.cli.main import main
 
 DATA = Path(__file__).parent.parent / "data" / "fence"
 POLICY = str(DATA / "policy.yaml")
-FLAGS = ["--lease", "shop/operator", "--writer", "shop/operator", "--resource", "configmaps"]
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -36,21 +35,9 @@ def test_one_fence_in_another_mode(capsys: pytest.CaptureFixture[str]) -> None:
     assert list(yaml.safe_load_all(out))[1]["spec"]["validationActions"] == ["Warn", "Audit"]
 
 
-def test_a_fence_by_flags(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "export", "fence", *FLAGS, "--resource", "deployments.apps,secrets", "--mode", "audit")
-    assert code == 0
-    rules = next(yaml.safe_load_all(out))["spec"]["matchConstraints"]["resourceRules"]
-    assert [rule["resources"] for rule in rules] == [["configmaps", "secrets"], ["deployments"]]
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        pytest.param([], "give a policy file with fences, or --lease, --writer and --resource", id="nothing"),
-        pytest.param(["--lease", "shop/operator"], "--writer: must be set", id="no writer"),
-        pytest.param([*FLAGS, "--resource", "leases.coordination.k8s.io"], "--resource: ", id="leases"),
-        pytest.param([*FLAGS, "--name", "a", "--name", "b"], "--lease describes one fence", id="two names"),
-        pytest.param([POLICY, "--lease", "shop/a"], "--lease describes a fence without a file", id="file and flags"),
         pytest.param([POLICY, "--name", "legder"], 'has the name "legder"; did you mean "ledger"?', id="no such name"),
         pytest.param(["standard"], "has no fences", id="a preset"),
         pytest.param(["gone.yaml"], "gone.yaml", id="no such file"),

@@ -90,7 +90,7 @@ def test_refusals(arguments: list[str], words: str, capsys: pytest.CaptureFixtur
 def test_what_cannot_be_read_is_said_and_the_rest_counts(
     log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "NAMED", 1)
+    monkeypatch.setattr(reading, "MAX_NAMED", 1)
     broken = log.parent / "broken.json"
     broken.write_text('{"kind": 5}\n{"kind": "Lease"}\n')
     code, out, err = run(capsys, "bindings", str(broken), str(log))

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from webhook.cli.terminal import Paint, indent, paint_for, table, width
+from webhook.cli.terminal import indent, style, table, width
 
 
 class Terminal(io.StringIO):
@@ -18,23 +18,20 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
 
 
-def test_color_on_a_terminal() -> None:
-    assert paint_for(Terminal()).red("denied") == "\x1b[31mdenied\x1b[0m"
+def test_color_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout", Terminal())
+    assert style("denied", fg="red") == "\x1b[31mdenied\x1b[0m"
 
 
 def test_no_color_in_a_pipe() -> None:
-    assert paint_for(io.StringIO()).red("denied") == "denied"
+    assert style("denied", fg="red") == "denied"
 
 
-@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb"), ("NO_COLOR", "")])
 def test_no_color_where_it_is_unwanted(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout", Terminal())
     monkeypatch.setenv(name, value)
-    assert paint_for(Terminal()) == Paint(color=False)
-
-
-def test_an_empty_no_color_means_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "")
-    assert paint_for(Terminal()).color
+    assert ("\x1b" in style("denied", fg="red")) is not bool(value)
 
 
 @pytest.mark.parametrize(("columns", "used"), [("20", 60), ("90", 90), ("400", 100)])

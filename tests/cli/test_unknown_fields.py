@@ -3,7 +3,7 @@
 import pytest
 
 from tests.factories import Tweak, changed, make_candidate, make_lease, put
-from webhook.cli.unknown_fields import MOST, unknown_fields
+from webhook.cli.make_review import MAX_UNKNOWN, unknown_fields
 
 V1ALPHA1 = put("apiVersion", "coordination.k8s.io/v1alpha1")
 
@@ -38,4 +38,4 @@ def test_what_is_no_object_has_no_fields() -> None:
 
 
 def test_of_many_mistakes_in_a_document_some_are_named() -> None:
-    assert len(unknown_fields(make_lease(put("spec", {f"field{number}": 0 for number in range(99)})))) == MOST
+    assert len(unknown_fields(make_lease(put("spec", {f"field{number}": 0 for number in range(99)})))) == MAX_UNKNOWN

@@ -9,13 +9,13 @@ import pytest
 from tests.deploy.sources import DEPLOY, base, base_object, container, documents, entries, pod, replacements
 from tests.doctor.shipped import NOW
 from webhook.api.request import GROUP, KIND_OF, Operation, Resource
-from webhook.certificates.issue import service_names
+from webhook.api.review import REVIEW_PATH
+from webhook.certificates import service_names
 from webhook.cli.serve import command
 from webhook.doctor.checks import LISTED_VERSIONS
 from webhook.doctor.configuration import Configuration, read
 from webhook.doctor.examine import examine
 from webhook.policy.parse import parse
-from webhook.review_paths import REVIEW_PATH
 from webhook.server.settings import GRACEFUL_SECONDS, STUCK_WORKER_SECONDS, Guards
 
 NAMESPACE = "lease-webhook"
@@ -42,7 +42,7 @@ def test_the_files_are_numbered_in_the_order_of_use() -> None:
 
 
 def test_the_doctor_misses_only_the_bundle_that_an_overlay_adds() -> None:
-    reports = list(examine([configuration()], lambda _: None, None, NOW))
+    reports = list(examine([configuration()], lambda _: None, None, NOW, {}))
     assert [one.check for report in reports for one in report.findings] == ["ca-bundle-missing"]
 
 

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.deploy.sources import DEPLOY, base_object, documents
 from tests.factories import NOW, make_lease, to_bytes
 from tests.inputs.reading import read
-from webhook.certificates.issue import LEAF_DAYS, service_names
+from webhook.certificates import LEAF_DAYS, service_names
 from webhook.cli.why import exposition
 from webhook.doctor.certificate import FILLED_IN_LATER, SOON
 from webhook.doctor.checks import CHOICES

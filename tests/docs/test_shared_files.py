@@ -34,7 +34,7 @@ def test_the_wheel_installs_every_file_and_no_other() -> None:
 def test_the_page_has_every_command() -> None:
     def commands(group: LazyGroup, above: str) -> set[str]:
         names: set[str] = set()
-        for name, found in group.listing.items():
+        for name, found in group.commands.items():
             names |= commands(found, f"{above} {name}") if isinstance(found, LazyGroup) else {f"{above} {name}"}
         return names
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.doctor.shipped import NAME, entry
-from webhook.doctor import checks as doctor_checks
+from webhook.doctor.checks import DANGERS
 from webhook.doctor.configuration import Entry
 
 OPT_IN = {
@@ -25,8 +25,7 @@ CREATES = [
 
 
 def found(one: Entry) -> list[str]:
-    checks = (doctor_checks.check_timeout, doctor_checks.check_renewals, doctor_checks.check_failure_policy)
-    return [finding.check for check in checks for finding in check(one)]
+    return [finding.check for check in DANGERS for finding in check(one)]
 
 
 @pytest.mark.parametrize(

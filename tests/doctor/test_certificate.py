@@ -7,16 +7,15 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from tests.doctor.shipped import NOW, entry
-from webhook.certificates.inspect import MAX_FILE
-from webhook.certificates.issue import CA_DAYS, Authority, create_authority, issue_leaf
-from webhook.doctor.certificate import ServingCertificate, authorities_pem, check_bundle, check_served, server_name
+from webhook.certificates import CA_DAYS, MAX_FILE, Issued, create_authority, issue_leaf
+from webhook.doctor.certificate import ServingCertificate, check_bundle, check_served
 from webhook.doctor.configuration import ClientConfig, Entry, ServiceReference
 
 AUTHORITY = create_authority(NOW)
 NAME = "lease-webhook.lease-webhook.svc"
 
 
-def bundle(authority: Authority = AUTHORITY) -> str:
+def bundle(authority: Issued = AUTHORITY) -> str:
     return base64.b64encode(authority.certificate.public_bytes(Encoding.PEM)).decode()
 
 
@@ -94,14 +93,9 @@ def test_the_leaf_ends_soon() -> None:
     ],
 )
 def test_the_name_that_the_api_server_checks(config: ClientConfig, name: str) -> None:
-    assert server_name(config) == name
+    assert config.server_name == name
 
 
 def test_without_a_name_only_trust_is_checked() -> None:
     nameless = entry(clientConfig={"url": "https://[oops", "caBundle": bundle()})
     assert list(check_served(nameless, served(90, "any.svc"), NOW)) == []
-
-
-def test_authorities_as_text() -> None:
-    assert authorities_pem(ClientConfig(ca_bundle=bundle())).startswith("-----BEGIN CERTIFICATE-----")
-    assert authorities_pem(ClientConfig(ca_bundle="Zm9v")) == ""

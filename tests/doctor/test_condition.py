@@ -7,7 +7,7 @@ import pytest
 from tests.doctor.shipped import NAME, condition, entry, verified_expression
 from webhook.doctor.checks import drops_renewals
 from webhook.doctor.condition import MAX_CHARACTERS, check_condition
-from webhook.reports.model import Finding
+from webhook.findings import Finding
 
 TEXTS = [
     path.read_text()

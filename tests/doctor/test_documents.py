@@ -7,12 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.doctor.shipped import document, entry
-from tests.factories import drop, make_lease, put
-from webhook.doctor.documents import fence_documents, objects, policy_text, served_in, webhook_configurations
-from webhook.doctor.examine import examine_leases
+from tests.doctor.shipped import entry
+from webhook.doctor.documents import Documents
 
-CONFIG = document()
 WEBHOOK = entry().webhook
 
 
@@ -23,31 +20,6 @@ def secret(name: str = "tls", namespace: str = "lease-webhook", chain: str = "ch
 
 def config_map(namespace: str = "lease-webhook", **data: str) -> dict[str, Any]:
     return {"kind": "ConfigMap", "metadata": {"name": "policy", "namespace": namespace}, "data": data}
-
-
-@pytest.mark.parametrize(
-    ("documents", "count"),
-    [
-        pytest.param([CONFIG], 1, id="alone"),
-        pytest.param([CONFIG, {"kind": "Pod"}, None, "text", 7, [CONFIG]], 1, id="among others"),
-        pytest.param([{"kind": "List", "items": [CONFIG, CONFIG]}], 2, id="a List"),
-        pytest.param(
-            [{"kind": "ValidatingWebhookConfigurationList", "items": [{"webhooks": []}]}], 1, id="a typed list"
-        ),
-        pytest.param([{"kind": "List", "items": [None, "x", CONFIG]}], 1, id="a List with odd items"),
-        pytest.param([{"kind": "List", "items": "x"}], 0, id="a List without a list"),
-        pytest.param([{"kind": "List", "items": [{"kind": "List", "items": [CONFIG]}]}], 1, id="a List in a List"),
-        pytest.param([{"kind": ["odd"], "items": []}], 0, id="an odd kind"),
-    ],
-)
-def test_finds_configurations(documents: list[object], count: int) -> None:
-    assert len(webhook_configurations(objects(documents))) == count
-
-
-def test_lists_in_lists_end() -> None:
-    endless: dict[str, Any] = {"kind": "List"}
-    endless["items"] = [endless]
-    assert list(objects([endless])) == [endless]
 
 
 @pytest.mark.parametrize(
@@ -63,12 +35,12 @@ def test_lists_in_lists_end() -> None:
     ],
 )
 def test_the_certificate_that_will_be_served(found: list[dict[str, Any]], chain: bytes | None) -> None:
-    served = served_in(found, WEBHOOK)
+    served = Documents(found).served_to(WEBHOOK)
     assert (served and served.chain) == chain
 
 
 def test_a_url_has_no_secret() -> None:
-    assert served_in([secret()], entry(clientConfig={"url": "https://127.0.0.1/validate"}).webhook) is None
+    assert Documents([secret()]).served_to(entry(clientConfig={"url": "https://127.0.0.1/validate"}).webhook) is None
 
 
 @pytest.mark.parametrize(
@@ -81,7 +53,7 @@ def test_a_url_has_no_secret() -> None:
     ],
 )
 def test_the_policy_beside_it(found: list[dict[str, Any]], text: str | None) -> None:
-    assert policy_text(found, ["lease-webhook"]) == text
+    assert Documents(found).policy_text(["lease-webhook"]) == text
 
 
 JSON = st.recursive(
@@ -93,20 +65,15 @@ JSON = st.recursive(
 
 @settings(deadline=None)
 @given(
-    st.lists(JSON | st.fixed_dictionaries({"kind": st.sampled_from(["Secret", "ConfigMap", "List"]), "items": JSON}))
+    st.lists(
+        st.dictionaries(st.text(max_size=8), JSON)
+        | st.fixed_dictionaries(
+            {"kind": st.sampled_from(["Secret", "ConfigMap"]) | JSON, "data": JSON, "metadata": JSON}
+        )
+    )
 )
-def test_no_document_is_too_odd(documents: list[object]) -> None:
-    found = list(objects(documents))
-    assert webhook_configurations(found) == []
-    assert served_in(found, WEBHOOK) is None
-    assert policy_text(found, ["lease-webhook"]) is None
-
-
-def test_leases_without_managed_fields_are_named_if_others_have_some() -> None:
-    stamped, empty = make_lease(), make_lease(put("metadata.name", "empty"), drop("metadata.managedFields"))
-    around = fence_documents([stamped, empty])
-    (report,) = examine_leases(around.leases.values())
-    assert report.subject == "Lease shop/empty"
-    assert [finding.check for finding in report.findings] == ["lease-without-stamps"]
-    assert "kubectl -n shop get lease empty" in report.findings[0].fix
-    assert list(examine_leases(fence_documents([empty]).leases.values())) == []
+def test_no_document_is_too_odd(documents: list[dict[str, Any]]) -> None:
+    found = Documents(documents)
+    assert found.configurations == []
+    assert found.served_to(WEBHOOK) is None
+    assert found.policy_text(["lease-webhook"]) is None

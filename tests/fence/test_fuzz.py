@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.factories import to_bytes
 from tests.policy.fences.made import FENCE, fence
 from tests.policy.files import text
-from webhook.doctor.documents import fence_documents
+from webhook.doctor.documents import Documents
 from webhook.doctor.fences import examine_fences
 from webhook.fence import manifests, yaml_text
 from webhook.inputs.documents import Document, documents
@@ -44,7 +44,7 @@ def test_a_fence_is_refused_or_rendered(changes: dict[str, Any]) -> None:
 @given(OBJECTS)
 def test_the_doctor_reads_any_objects(objects: list[dict[str, Any]]) -> None:
     for one in manifests(fence()):
-        list(examine_fences(fence_documents([*objects, one]), [fence()]))
+        list(examine_fences(Documents([*objects, one]), [fence()]))
 
 
 @given(OBJECTS)

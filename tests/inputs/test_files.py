@@ -14,7 +14,7 @@ import yaml
 from tests.factories import Document, make_lease, put
 from tests.inputs.events import make_event
 from tests.recordings import FOLDER
-from webhook.cli.reading import observe_all
+from webhook.cli.reading import observed
 from webhook.inputs import InputError, cluster, files
 from webhook.inputs.cluster import Cluster
 from webhook.inputs.items import Foreign, Item, LogEnd, Observation, Unreadable
@@ -29,7 +29,7 @@ def names(items: list[Item]) -> list[str]:
 
 
 def test_recorded_reviews_have_the_time_of_their_index() -> None:
-    items = list(observe_all([str(FOLDER)]))
+    items = list(observed([str(FOLDER)]))
     assert len(items) == 316
     assert all(isinstance(one, Observation) and one.at for one in items)
 
@@ -39,7 +39,7 @@ def test_a_denied_review_was_not_stored(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(source.read_bytes())
     entry = {"file": "a.json", "received": "2026-11-20T23:12:47.422117Z", "verdict": "denied"}
     (tmp_path / "index.jsonl").write_text(json.dumps(entry))
-    (one,) = observe_all([str(tmp_path)])
+    (one,) = observed([str(tmp_path)])
     assert isinstance(one, Observation)
     assert not one.is_stored
 
@@ -51,14 +51,14 @@ def test_yaml_and_its_lists(tmp_path: Path, separator: str) -> None:
         [yaml.safe_dump(one) for one in leases] if separator else [yaml.safe_dump({"kind": "List", "items": leases})]
     )
     (tmp_path / "x.yaml").write_text(separator.join(documents))
-    assert names(list(observe_all([str(tmp_path)]))) == ["a", "b"]
+    assert names(list(observed([str(tmp_path)]))) == ["a", "b"]
 
 
 def test_broken_yaml_costs_only_itself(tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_bytes(
         b"a: b: c\n---\n- 1\n---\n" + yaml.safe_dump(make_lease()).encode() + b"---\n\xff\n"
     )
-    found = list(observe_all([str(tmp_path)]))
+    found = list(observed([str(tmp_path)]))
     assert [type(one) for one in found] == [Unreadable, Unreadable, Unreadable, Observation]
 
 
@@ -71,7 +71,7 @@ def test_rotated_and_zipped_logs_of_a_directory_come_in_the_order_of_their_event
         text = line(event).encode()
         (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
     (tmp_path / "empty.log").write_text("")
-    found = list(observe_all([str(tmp_path)]))
+    found = list(observed([str(tmp_path)]))
     assert names(found) == ["audit.log.2.gz", "audit.log.1", "audit.log"]
     assert isinstance(found[-1], LogEnd)
 
@@ -79,26 +79,26 @@ def test_rotated_and_zipped_logs_of_a_directory_come_in_the_order_of_their_event
 def test_a_damaged_gzip_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "x.log.gz").write_bytes(gzip.compress(line(make_event()).encode() * 100)[:-20])
     (tmp_path / "y.gz").write_bytes(b"\x1f\x8bnothing")
-    found = list(observe_all([str(tmp_path)]))
+    found = list(observed([str(tmp_path)]))
     assert [one.error[:9] for one in found if isinstance(one, Unreadable)] == ["not gzip:", "not gzip:"]
 
 
 def test_a_missing_file_and_hidden_ones(tmp_path: Path) -> None:
     (tmp_path / ".hidden.json").write_text("{}")
     (tmp_path / "picture.png").write_bytes(b"\x89PNG")
-    (gone,) = observe_all([str(tmp_path), str(tmp_path / "gone")])
+    (gone,) = observed([str(tmp_path), str(tmp_path / "gone")])
     assert isinstance(gone, Unreadable)
     assert gone.error == "No such file or directory"
 
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(line(make_lease()).encode())))
-    assert names(list(observe_all(["-"]))) == ["checkout"]
+    assert names(list(observed(["-"]))) == ["checkout"]
 
 
 def test_other_kinds_are_passed_over(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text('{"kind": "Pod", "apiVersion": "v1"}')
-    (one,) = observe_all([str(tmp_path)])
+    (one,) = observed([str(tmp_path)])
     assert isinstance(one, Foreign)
 
 
@@ -218,7 +218,7 @@ def test_a_reader_that_stops_early_ends_kubectl(fake: Install) -> None:
 
 def test_many_blank_lines_come_before_a_value(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("\n" * 100 + line(make_lease()))
-    assert names(list(observe_all([str(tmp_path / "x.json")]))) == ["checkout"]
+    assert names(list(observed([str(tmp_path / "x.json")]))) == ["checkout"]
 
 
 def test_objects_are_read_up_to_a_broken_one(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_what_cannot_be_opened_below_a_directory_is_named(tmp_path: Path) -> Non
     (tmp_path / "loop.json").symlink_to("loop.json")
     (tmp_path / "folder.json").mkdir()
     (tmp_path / "link.json").symlink_to("folder.json")
-    (gone,) = observe_all([str(tmp_path)])
+    (gone,) = observed([str(tmp_path)])
     assert isinstance(gone, Unreadable)
     assert gone.place.path.endswith("loop.json")
 
@@ -245,7 +245,7 @@ def test_an_index_that_cannot_be_read_costs_only_its_times(tmp_path: Path, monke
     index = tmp_path / "index.jsonl"
     index.write_text('{"file": 5}\n')
     (tmp_path / "x.json").write_text(line(make_lease()))
-    assert names(list(observe_all([str(tmp_path)]))) == ["checkout"]
+    assert names(list(observed([str(tmp_path)]))) == ["checkout"]
     opened = Path.open
 
     def refuse(path: Path, *words: Any, **more: Any) -> Any:
@@ -254,6 +254,6 @@ def test_an_index_that_cannot_be_read_costs_only_its_times(tmp_path: Path, monke
         return opened(path, *words, **more)
 
     monkeypatch.setattr(Path, "open", refuse)
-    problem, found = observe_all([str(tmp_path)])
+    problem, found = observed([str(tmp_path)])
     assert isinstance(problem, Unreadable)
     assert (problem.error, isinstance(found, Observation)) == ("Permission denied", True)

@@ -10,8 +10,8 @@ import pytest
 
 from tools.rendered.pieces import INSTALL, text
 from tools.rendered.rendering import ROOT, Object, composed, objects, render
+from webhook import install
 from webhook.cli.main import main
-from webhook.install import compose
 
 
 def sets() -> Iterator[tuple[str, ...]]:
@@ -25,7 +25,7 @@ def sets() -> Iterator[tuple[str, ...]]:
 
 def by_name(found: list[Object]) -> dict[tuple[str, str], Object]:
     for thing in found:
-        if thing["kind"] == compose.CONFIGURATION:
+        if thing["kind"] == install.CONFIGURATION:
             thing["webhooks"].sort(key=lambda entry: str(entry["name"]))
             for entry in thing["webhooks"]:
                 if bundle := entry["clientConfig"].get("caBundle"):
@@ -36,7 +36,7 @@ def by_name(found: list[Object]) -> dict[tuple[str, str], Object]:
     return {(thing["kind"], thing["metadata"]["name"]): thing for thing in found}
 
 
-@pytest.mark.parametrize("certificate", compose.CERTIFICATES)
+@pytest.mark.parametrize("certificate", install.CERTIFICATES)
 def test_every_set_is_that_of_kustomize(certificate: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for number, components in enumerate(sets()):
         directory = tmp_path / str(number)
@@ -50,7 +50,7 @@ def test_every_set_is_that_of_kustomize(certificate: str, tmp_path: Path, capsys
             assert thing == kustomized[key], (components, key)
 
 
-@pytest.mark.parametrize("certificate", compose.CERTIFICATES)
+@pytest.mark.parametrize("certificate", install.CERTIFICATES)
 def test_what_was_rendered_ahead_is_up_to_date(certificate: str) -> None:
     stored = json.loads((INSTALL / f"{certificate}.json").read_text())
     assert stored == json.loads(text(certificate)), "run `make derived`"

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft4Validator
 
-from webhook.reports.junit import junit
-from webhook.reports.model import Check, Examination, Finding, Location, Report, Severity
-from webhook.reports.sarif import sarif, uri
+from webhook import __version__
+from webhook.findings import Check, Examination, Finding, Severity
+from webhook.inputs.items import Place
+from webhook.reports import junit, sarif, uri
 
 SCHEMA: Final = Path(__file__).parents[1] / "data" / "sarif-schema-2.1.0.json"
 VALIDATOR: Final = Draft4Validator(json.loads(SCHEMA.read_text()), format_checker=Draft4Validator.FORMAT_CHECKER)
@@ -21,14 +22,15 @@ VALIDATOR: Final = Draft4Validator(json.loads(SCHEMA.read_text()), format_checke
 DENIED = Finding("lease-duration", Severity.ERROR, "must be greater than 0", "write 15")
 WARNED = Finding("takeover-before-expiry", Severity.WARNING, "two may lead")
 NOTED = Finding("lease-without-stamps", Severity.INFO, "no stamps")
-GOOD = Examination("Lease shop/a", Location("a.yaml", 3))
-BAD = Examination("Lease shop/b", Location("a.yaml", 9), (DENIED, WARNED, NOTED))
-BROKEN = Examination("", Location("b c.yaml"), (), "line 1: not YAML")
-REPORT = Report("check", (GOOD, BAD, BROKEN), (Check("lease-duration", "A duration must be positive.", "Or else."),))
+GOOD = Examination("Lease shop/a", Place("a.yaml", line=3))
+BAD = Examination("Lease shop/b", Place("a.yaml", line=9), (DENIED, WARNED, NOTED))
+BROKEN = Examination("", Place("b c.yaml"), (), "line 1: not YAML")
+REPORT = (GOOD, BAD, BROKEN)
+CHECK = Check("lease-duration", "A duration must be positive.", "Or else.")
 
 
-def results(report: Report) -> list[dict[str, Any]]:
-    document = json.loads(sarif(report, "1.2.3"))
+def results(examined: tuple[Examination, ...], *checks: Check) -> list[dict[str, Any]]:
+    document = json.loads(sarif("check", examined, checks))
     VALIDATOR.validate(document)
     found: list[dict[str, Any]] = document["runs"][0]["results"]
     return found
@@ -46,25 +48,25 @@ def test_sarif_names_rule_level_place_and_repair() -> None:
 
 
 def test_sarif_describes_the_rules_that_were_broken() -> None:
-    (run,) = json.loads(sarif(REPORT, "1.2.3"))["runs"]
+    (run,) = json.loads(sarif("check", REPORT, [CHECK]))["runs"]
     rules = run["tool"]["driver"]["rules"]
     assert [rule["id"] for rule in rules] == [*(one.check for one in BAD.findings), "unreadable"]
     assert rules[0]["shortDescription"] == {"text": "A duration must be positive."}
     assert rules[0]["help"] == {"text": "Or else."}
     assert [result["ruleIndex"] for result in run["results"]] == [0, 1, 2, 3]
-    assert run["tool"]["driver"]["semanticVersion"] == "1.2.3"
+    assert run["tool"]["driver"]["semanticVersion"] == __version__
     assert run["invocations"] == [{"executionSuccessful": False}]
 
 
 def test_a_fingerprint_does_not_depend_on_lines_and_numbers() -> None:
     def fingerprints(*subjects: Examination) -> list[str]:
-        return [result["partialFingerprints"]["finding/v1"] for result in results(Report("check", subjects))]
+        return [result["partialFingerprints"]["finding/v1"] for result in results(subjects)]
 
     later = Finding("lease-duration", Severity.ERROR, "must be greater than 0, is -7")
     first, second = fingerprints(BAD, BAD)[0], fingerprints(BAD, BAD)[3]
     assert first != second
-    assert fingerprints(Examination(BAD.name, Location("a.yaml", 77), (later,))) == [first]
-    assert fingerprints(Examination("Lease shop/c", BAD.location, (DENIED,))) != [first]
+    assert fingerprints(Examination(BAD.name, Place("a.yaml", line=77), (later,))) == [first]
+    assert fingerprints(Examination("Lease shop/c", BAD.place, (DENIED,))) != [first]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,7 @@ def test_a_path_as_a_reference(path: str, expected: str) -> None:
 
 
 def test_junit_has_a_suite_for_each_file_and_a_case_for_each_subject() -> None:
-    suites = ET.fromstring(junit(REPORT))
+    suites = ET.fromstring(junit("check", REPORT))
     assert suites.attrib == {
         "name": "lease-webhook check",
         "tests": "3",
@@ -110,15 +112,15 @@ def test_junit_has_a_suite_for_each_file_and_a_case_for_each_subject() -> None:
     ("fail_on", "failed"), [(Severity.ERROR, []), (Severity.WARNING, ["warned"]), (Severity.INFO, ["warned", "noted"])]
 )
 def test_a_threshold_decides_what_fails(fail_on: Severity, failed: list[str]) -> None:
-    subjects = (Examination("warned", Location("a"), (WARNED,)), Examination("noted", Location("a"), (NOTED,)))
-    suites = ET.fromstring(junit(Report("audit", subjects), fail_on))
+    subjects = (Examination("warned", Place("a"), (WARNED,)), Examination("noted", Place("a"), (NOTED,)))
+    suites = ET.fromstring(junit("audit", subjects, fail_on))
     assert [case.get("name") for case in suites.iter("testcase") if case.find("failure") is not None] == failed
     assert suites.get("failures") == str(len(failed))
 
 
 def test_nothing_examined_is_a_report_too() -> None:
-    assert results(Report("check", ())) == []
-    assert ET.fromstring(junit(Report("check", ()))).get("tests") == "0"
+    assert results(()) == []
+    assert ET.fromstring(junit("check", ())).get("tests") == "0"
 
 
 # Control characters, surrogates and what XML forbids come often.
@@ -129,7 +131,7 @@ FINDINGS = st.builds(Finding, HOSTILE, st.sampled_from(Severity), HOSTILE, HOSTI
 SUBJECTS = st.builds(
     Examination,
     HOSTILE,
-    st.builds(Location, HOSTILE, st.integers(0, 9)),
+    st.builds(Place, HOSTILE, line=st.integers(0, 9)),
     st.lists(FINDINGS, max_size=3).map(tuple),
     HOSTILE,
 )
@@ -137,12 +139,11 @@ SUBJECTS = st.builds(
 
 @given(st.lists(SUBJECTS, max_size=4).map(tuple), st.builds(Check, HOSTILE, HOSTILE, HOSTILE))
 def test_hostile_text_gives_valid_documents(subjects: tuple[Examination, ...], check: Check) -> None:
-    report = Report("check", subjects, (check,))
-    suites = ET.fromstring(junit(report).encode())
+    suites = ET.fromstring(junit("check", subjects).encode())
     assert len(list(suites.iter("testcase"))) == len(subjects)
-    found = results(report)
+    found = results(subjects, check)
     assert len(found) == sum(len(subject.findings) + bool(subject.error) for subject in subjects)
-    text = sarif(report, "1") + junit(report)
+    text = sarif("check", subjects, [check]) + junit("check", subjects)
     assert not {unicodedata.category(character) for character in text.replace("\n", "")} & {
         "Cc",
         "Cf",

@@ -15,8 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from webhook.certificates.issue import (
-    Authority,
+from webhook.certificates import (
+    Issued,
     create_authority,
     issue_leaf,
     save_authority,
@@ -31,7 +31,7 @@ PATIENCE = 30.0
 NAMES = service_names("lease-webhook", "lease-webhook")
 
 
-def make_certificates(directory: Path, days: float = 90) -> Authority:
+def make_certificates(directory: Path, days: float = 90) -> Issued:
     """A CA and a leaf, as `lease-webhook certs` makes them."""
     directory.mkdir(parents=True, exist_ok=True)
     now = dt.datetime.now(dt.UTC)

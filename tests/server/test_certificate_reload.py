@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from webhook.certificates.issue import create_authority, issue_leaf, save_authority, save_leaf
+from webhook.certificates import create_authority, issue_leaf, save_authority, save_leaf
 from webhook.server import certificate_reload
 from webhook.server.certificate_reload import CertificateReloader
 

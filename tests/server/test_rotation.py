@@ -12,7 +12,7 @@ from cryptography import x509
 
 from tests.server.harness import NAMES, Server, client_context, make_certificates, running, wait_until
 from tests.server.traffic import REVIEW, Traffic
-from webhook.certificates.issue import Authority, issue_leaf, save_leaf
+from webhook.certificates import Issued, issue_leaf, save_leaf
 
 POLL = 0.1
 QUICK = {"certificate_poll_seconds": POLL, "policy_poll_seconds": 0.1}
@@ -26,7 +26,7 @@ class Secret:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         first = directory / "version-0"
-        self.authority: Authority = make_certificates(first)
+        self.authority: Issued = make_certificates(first)
         (directory / "..data").symlink_to(first.name)
         for file in first.iterdir():
             (directory / file.name).symlink_to(Path("..data") / file.name)

@@ -18,7 +18,7 @@ from cryptography.x509.oid import NameOID
 from tests.factories import UID, make_lease, make_review
 from tests.server import wire
 from tests.server.harness import Server, client_context, make_certificates, running, wait_until
-from webhook.certificates.issue import Authority, create_authority
+from webhook.certificates import Issued, create_authority
 
 REVIEW = json.dumps(make_review(new=make_lease())).encode()
 SHORT = {"handshake_seconds": 3.0, "request_seconds": 4.0, "keep_alive_seconds": 5.0, "linger_seconds": 0.3}
@@ -114,7 +114,7 @@ def test_every_row_has_a_file() -> None:
     assert rows == {*range(1, 45), 92, 93}
 
 
-def client_contexts(directory: Path, ca: Path, authority: Authority) -> dict[str, ssl.SSLContext]:
+def client_contexts(directory: Path, ca: Path, authority: Issued) -> dict[str, ssl.SSLContext]:
     """A context for each kind of client."""
     foreign = create_authority(dt.datetime.now(dt.UTC))
     contexts = {"plain": client_context(ca), "1.2": client_context(ca)}
@@ -137,7 +137,7 @@ def client_contexts(directory: Path, ca: Path, authority: Authority) -> dict[str
     return contexts
 
 
-def _client(authority: Authority, name: str, days: float = 1) -> bytes:
+def _client(authority: Issued, name: str, days: float = 1) -> bytes:
     key = ec.generate_private_key(ec.SECP256R1())
     now = dt.datetime.now(dt.UTC)
     certificate = (

@@ -7,7 +7,7 @@ from tests.inputs.events import make_event
 from tests.recordings import FOLDER
 from tests.suggestions.seen import annotated, audited, item, reviewed
 from webhook.api.times import DAY
-from webhook.cli.reading import observe_all
+from webhook.cli.reading import observed
 from webhook.inputs.items import InputKind, Item, LogEnd, Observation
 from webhook.suggestions.evidence import TOOK, Coverage, Evidence, Suspicions, denied_by, strict
 
@@ -54,7 +54,7 @@ def test_a_steal_shows_in_a_log_beside_a_watch_of_the_same_writes() -> None:
     follower = Suspicions(NOW)
     found = [
         (one.input_kind, one.writer.name if one.writer else "")
-        for one in observe_all([str(directory)])
+        for one in observed([str(directory)])
         if isinstance(one, Observation) and one.namespace == "invoices" and follower.of(one)
     ]
     assert found == [(InputKind.AUDIT_LOG, "invoices/migration")]

@@ -42,6 +42,9 @@ from webhook.api.request import (
     Options,
 )
 
+VALIDATE: Final = "/validate"
+REVIEW_PATH: Final = re.compile(r"/validate(-coordination-k8s-io-v[0-9]+((alpha|beta)[0-9]+)?-(lease|leasecandidate))?")
+"""The HTTP paths at which reviews are answered: a short one, and controller-runtime's for each version and kind."""
 REVIEW_VERSIONS: Final = frozenset({"admission.k8s.io/v1", "admission.k8s.io/v1beta1"})
 MAX_UID: Final = 256
 NULL: Final = Raw(b"null")

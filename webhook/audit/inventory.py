@@ -5,15 +5,14 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from webhook.api.objects import Lease, LeaseCandidate
+from webhook.api.objects import LeaseCandidate
 from webhook.api.text import quote, truncate
 from webhook.api.times import normalized, readable, span
-from webhook.audit import leases, stamps
+from webhook.audit import leases
 from webhook.audit.command_words import kubectl, word
 from webhook.audit.subject import Subject, broken_rules
-from webhook.history.status import State, status_of
-from webhook.inputs.items import entries_of_object
-from webhook.reports.model import Finding, ObjectName, Severity
+from webhook.findings import Finding, ObjectName, Severity
+from webhook.history.status import State
 from webhook.rules.change import KUBE_SYSTEM, NODE_LEASES
 from webhook.rules.election.coordinated import CONFLICT, LIVE, candidate_strategy_conflict
 from webhook.rules.holders import MAX_HOSTNAME, host_name
@@ -21,8 +20,8 @@ from webhook.rules.holders import MAX_HOSTNAME, host_name
 LEASE_CHECKS: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
     leases.frozen,
     broken_rules,
-    stamps.forged_stamps,
-    stamps.wrong_clock,
+    leases.forged_stamps,
+    leases.wrong_clock,
     leases.expired,
     leases.timing,
     leases.node_without_owner,
@@ -30,24 +29,6 @@ LEASE_CHECKS: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
     leases.several_applications,
 )
 _SEE: Final = "{kubectl} get leasecandidates -o custom-columns=N:.metadata.name,V:.spec.binaryVersion,S:.spec.strategy"
-
-
-def subject_of(
-    one: Lease | LeaseCandidate,
-    namespace: str,
-    name: str,
-    now: int,
-    *,
-    interval: float | None = None,
-    source: str = "",
-    homes: frozenset[str] = frozenset(),
-) -> Subject:
-    """Return a stored object as the checks see it."""
-    entries = entries_of_object(one)
-    if isinstance(one, Lease):
-        standing = status_of(one, entries, now)
-        return Subject("Lease", namespace, name, one, entries, now, standing, interval, source, homes)
-    return Subject("LeaseCandidate", namespace, name, one, entries, now, source=source)
 
 
 class Inventory(Struct):
@@ -78,7 +59,7 @@ class Inventory(Struct):
         self.has_managed_fields = self.has_managed_fields or bool(subject.entries)
         if subject.namespace == KUBE_SYSTEM:
             self.in_kube_system.append(subject)
-        if missing := stamps.missing_stamp(subject):
+        if missing := leases.missing_stamp(subject):
             self.without_stamps.append(missing)
         for check in LEASE_CHECKS:
             yield from check(subject)

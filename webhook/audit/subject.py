@@ -7,10 +7,11 @@ from msgspec import Struct
 
 from webhook.api.managed_fields import Entry
 from webhook.api.objects import Lease, LeaseCandidate, LeaseSpec
-from webhook.api.request import GROUP, AdmissionRequest, Operation, Resource
+from webhook.api.request import GROUP, AdmissionRequest, Operation, Resource, cached
 from webhook.audit.command_words import filled
-from webhook.history.status import LeaseStatus
-from webhook.reports.model import Finding, ObjectName, Severity
+from webhook.findings import Finding, ObjectName, Severity
+from webhook.history.status import LeaseStatus, status_of
+from webhook.inputs.items import entries_of_object
 from webhook.rules.change import IDENTITY_LABEL, KUBE_SYSTEM, NODE_LEASES, change_made_by
 from webhook.rules.registry import RULES
 from webhook.rules.rule import Mode, Rule
@@ -31,23 +32,30 @@ _BY_RESOURCE: Final = {
 }
 
 
-class Subject(Struct, frozen=True):
-    """A Lease with its state, or a LeaseCandidate without; `now` in microseconds since 1970.
+class Subject(Struct, frozen=True, dict=True):
+    """A Lease or LeaseCandidate; `now` in microseconds since 1970.
 
     `interval` is the seconds between renewals, None if they were not seen; `homes` are the namespaces of the service
     accounts that wrote it, as far as that was seen.
     """
 
-    kind: str
+    object: Lease | LeaseCandidate
     namespace: str
     name: str
-    object: Lease | LeaseCandidate
-    entries: Sequence[Entry]
     now: int
-    standing: LeaseStatus | None = None
     interval: float | None = None
     source: str = ""
     homes: frozenset[str] = frozenset()
+
+    @property
+    def kind(self) -> str:
+        """`Lease` or `LeaseCandidate`."""
+        return "Lease" if isinstance(self.object, Lease) else "LeaseCandidate"
+
+    @cached
+    def entries(self) -> Sequence[Entry]:
+        """Entries of managedFields."""
+        return entries_of_object(self.object)
 
     @property
     def lease(self) -> LeaseSpec:
@@ -55,11 +63,11 @@ class Subject(Struct, frozen=True):
         assert isinstance(self.object, Lease)
         return self.object.spec
 
-    @property
+    @cached
     def status(self) -> LeaseStatus:
         """The state of a Lease."""
-        assert self.standing is not None
-        return self.standing
+        assert isinstance(self.object, Lease)
+        return status_of(self.object, self.entries, self.now)
 
     @property
     def is_heartbeat(self) -> bool:
@@ -94,8 +102,9 @@ def broken_rules(subject: Subject) -> Iterator[Finding]:
         new=subject.object,
     )
     change = change_made_by(request, subject.now)
-    block = subject.standing.block if subject.standing else None
-    knows_clock = subject.standing is not None and subject.standing.ahead is not None
+    standing = subject.status if isinstance(subject.object, Lease) else None
+    block = standing.block if standing else None
+    knows_clock = standing is not None and standing.ahead is not None
     for rule in _BY_RESOURCE[resource]:
         if block and block.rule == rule.id:
             continue

@@ -1,7 +1,6 @@
 """`lease-webhook audit`: what is wrong with the leases that are stored, and how to fix it."""
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -11,26 +10,21 @@ from typing import Any, Final
 
 import click
 from msgspec import Struct, field, to_builtins
-from msgspec.structs import asdict
 
-from webhook import __version__
 from webhook.api.text import escape, truncate
-from webhook.audit.inventory import Inventory, subject_of
+from webhook.audit.inventory import Inventory
 from webhook.audit.leases import homes_of
-from webhook.audit.subject import NOT_APPLICABLE
-from webhook.cli.options import Command, cluster_options, evaluation_time, everywhere, files, format_option
-from webhook.cli.reading import InputProgress, observe_all
-from webhook.cli.terminal import Failure, Paint, indent, json_line, needing_the_server, paint_for, print_message
+from webhook.audit.subject import NOT_APPLICABLE, Subject
+from webhook.cli.options import Command, files, format_option, moment
+from webhook.cli.reading import cluster_options, evaluation_time, everywhere, observed
+from webhook.cli.report import FORMATS, print_report
+from webhook.cli.terminal import Failure, indent, json_line, needing_the_server, print_message, style
 from webhook.explanation.account import interval_of
 from webhook.explanation.findings import incidents
+from webhook.findings import Examination, Finding, ObjectName, Severity
 from webhook.history.follow import Follower
-from webhook.inputs import cluster as clusters
 from webhook.inputs.cluster import Cluster
-from webhook.inputs.items import Fenced, Foreign, InputKind, Item, LogEnd, Observation, Unreadable
-from webhook.reports.junit import junit
-from webhook.reports.model import Check, Examination, Finding, Location, ObjectName, Report, Severity
-from webhook.reports.sarif import sarif
-from webhook.rules.registry import RULES
+from webhook.inputs.items import Fenced, Foreign, InputKind, Item, LogEnd, Observation, Place, Unreadable
 
 _DESCRIPTION = """\
 Examines Leases and LeaseCandidates as they are stored: values that an API server refuses or that freeze a lease,
@@ -68,18 +62,18 @@ _METRICS: Final = "write a gauge of the findings for Prometheus, replacing the f
 
 @click.command("audit", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @click.argument("paths", metavar="[PATH]...", nargs=-1, shell_complete=files)
-@click.option("--now", metavar="RFC3339", help="evaluate the leases as of this time")
+@click.option("--now", type=moment, metavar="RFC3339", help="evaluate the leases as of this time")
 @click.option("--fail-on", type=click.Choice([*map(str, Severity)]), default=Severity.WARNING.value, help=_FAIL_ON)
 @click.option("--baseline", metavar="FILE", help=_BASELINE, shell_complete=files)
 @click.option("--with-pods", is_flag=True, help="let kubectl list pods and nodes too, to find holders that are gone")
 @click.option("--in-cluster", is_flag=True, help="list leases with the service account of this pod, without kubectl")
 @click.option("--metrics", metavar="FILE", help=_METRICS)
 @cluster_options
-@format_option("json prints one line per finding", ("text", "json", "sarif", "junit", "openreports"))
+@format_option("json prints one line per finding", FORMATS)
 def command(
     *,
     paths: tuple[str, ...],
-    now: str | None,
+    now: int | None,
     fail_on: str,
     baseline: str | None,
     with_pods: bool,
@@ -88,30 +82,28 @@ def command(
     cluster: Cluster,
     output: str,
 ) -> int:
-    """Examine everything and print what was found."""
     known = _known_findings(baseline) if baseline else frozenset()
     audit = _Audit(Inventory(evaluation_time(now, paths, None).at), Severity(fail_on), known, now, paths)
-    notes: list[str] = []
     if paths and in_cluster:
         raise Failure("give either PATH or --in-cluster")
-    items: Iterable[Item] = observe_all(paths)
-    if in_cluster:
-        items = clusters.listed_inside(notes, namespace=cluster.namespace, with_pods=with_pods)
-    elif not paths:
-        items = clusters.listed(everywhere(cluster), notes, with_pods=with_pods)
-    progress = InputProgress("objects")
-    paint = paint_for(sys.stdout)
+    items = observed(paths, everywhere(cluster), with_pods=with_pods, is_inside=in_cluster)
     kept: list[Finding] = []
-    for finding in audit.run(progress.watch(items)):
+    for finding in audit.run(items):
         if output == "text":
-            progress.print(*_lines(finding, audit.fail_on, paint))
+            for line in _lines(finding, audit.fail_on):
+                print(line)
         elif output == "json":
-            progress.print(json_line(_as_json(finding)))
+            print(json_line(_as_json(finding)))
         else:
             kept.append(finding)
-    for note in (*audit.complaints(), *notes):
+    for note in audit.complaints():
         print_message(note)
-    _finish(output, kept, audit)
+    if output == "text":
+        print("\n".join(_summary(audit)))
+    elif output == "json":
+        print_message(_NOT_APPLICABLE)
+    else:
+        print_report("audit", _examinations(kept, audit), output, fail_on=audit.fail_on)
     if metrics:
         _write_gauges(Path(metrics), audit.by_check, len(audit.examined), audit.inventory.now)
     return audit.exit_code
@@ -123,7 +115,7 @@ class _Audit(Struct):
     inventory: Inventory
     fail_on: Severity
     known: frozenset[str]
-    now: str | None
+    now: int | None
     paths: Sequence[str]
     history: Follower = field(default_factory=Follower)
     examined: list[tuple[str, str]] = field(default_factory=list)
@@ -184,7 +176,7 @@ class _Audit(Struct):
             subject = ObjectName(item.kind, item.namespace, item.name)
             yield Finding("object-types", Severity.ERROR, item.problem, fix, str(item.place), subject)
             return
-        stored = subject_of(item.object, item.namespace, item.name, self.inventory.now, source=str(item.place))
+        stored = Subject(item.object, item.namespace, item.name, self.inventory.now, source=str(item.place))
         yield from self.inventory.add(stored)
 
     def _rest(self) -> Iterator[Finding]:
@@ -196,34 +188,20 @@ class _Audit(Struct):
                 self.examined.append((f"Lease {namespace}/{name}", ", ".join(self.paths)))
                 if history.lease is not None and not history.is_deleted:
                     interval, homes = interval_of(history), homes_of(history)
-                    subject = subject_of(history.lease, namespace, name, at, interval=interval, homes=homes)
+                    subject = Subject(history.lease, namespace, name, at, interval=interval, homes=homes)
                     yield from self.inventory.add(subject)
                 yield from incidents(self.history, history, at)
             for (namespace, name), candidate in sorted(self.history.candidates.items(), key=itemgetter(0)):
                 self.examined.append((f"LeaseCandidate {namespace}/{name}", ", ".join(self.paths)))
-                yield from self.inventory.add(subject_of(candidate, namespace, name, at))
+                yield from self.inventory.add(Subject(candidate, namespace, name, at))
         yield from self.inventory.rest()
 
 
-def _finish(output: str, kept: Sequence[Finding], audit: _Audit) -> None:
-    """Print the summary, or the document."""
-    if output == "text":
-        print("\n".join(_summary(audit)))
-    elif output == "json":
-        print_message(_NOT_APPLICABLE)
-    elif output == "openreports":
-        for document in _open_reports(kept, audit.inventory.now):
-            print(json_line(document))
-    else:
-        report = _report(kept, audit)
-        print(sarif(report, __version__) if output == "sarif" else junit(report, audit.fail_on))
-
-
-def _lines(finding: Finding, fail_on: Severity, paint: Paint) -> Iterator[str]:
+def _lines(finding: Finding, fail_on: Severity) -> Iterator[str]:
     if finding.severity.is_at_least(fail_on):
-        color = paint.red if finding.severity is Severity.ERROR else paint.yellow
+        color = "red" if finding.severity is Severity.ERROR else "yellow"
         who = escape(truncate(str(finding.subject), _MAX_NAME))
-        yield f"{color(f'{finding.severity.value:<8}')} {paint.bold(who)}  {finding.check}"
+        yield f"{style(f'{finding.severity.value:<8}', fg=color)} {style(who, bold=True)}  {finding.check}"
         yield indent(escape(finding.message), 9)
         # Not wrapped: it is there to be copied.
         yield f"         -> {escape(finding.fix)}"
@@ -245,56 +223,15 @@ def _summary(audit: _Audit) -> Iterator[str]:
     yield indent(_NOT_APPLICABLE, 2).strip()
 
 
-def _report(findings: Sequence[Finding], audit: _Audit) -> Report:
-    """Return everything that was examined, including objects without findings."""
+def _examinations(findings: Iterable[Finding], audit: _Audit) -> Iterator[Examination]:
+    """Yield everything that was examined, including objects without findings."""
     by_object: dict[str, list[Finding]] = {}
     for one in findings:
         by_object.setdefault(str(one.subject), []).append(one)
-    results = [Examination(name, Location(path), tuple(by_object.pop(name, ()))) for name, path in audit.examined]
-    results += [Examination("", Location(one.place.path), error=one.error) for one in audit.unreadable]
-    checks = [Check(id_, RULES[id_].texts.summary) for id_ in sorted({one.check for one in findings} & RULES.keys())]
-    return Report("audit", tuple(results), tuple(checks))
-
-
-_RESULTS: Final = {Severity.ERROR: "fail", Severity.WARNING: "warn", Severity.INFO: "pass"}
-_SEVERITIES: Final = {Severity.ERROR: "high", Severity.WARNING: "medium", Severity.INFO: "info"}
-
-
-def _open_reports(findings: Sequence[Finding], now: int) -> Iterator[dict[str, Any]]:
-    """Yield one Report of openreports.io for each namespace, to be applied with kubectl.
-
-    Source: openreports/reports-api `apis/openreports.io/v1alpha1/report_types.go`.
-    """
-    by_namespace: dict[str, list[Finding]] = {}
-    for one in findings:
-        by_namespace.setdefault(one.subject.namespace, []).append(one)
-    labels = {"app.kubernetes.io/managed-by": "lease-webhook"}
-    for namespace, found in sorted(by_namespace.items()):
-        counts = Counter(_RESULTS[one.severity] for one in found)
-        yield {
-            "apiVersion": "openreports.io/v1alpha1",
-            "kind": "Report",
-            "metadata": {"name": "lease-webhook-audit", "namespace": namespace, "labels": labels},
-            "source": "lease-webhook",
-            "summary": {result: counts[result] for result in ("pass", "fail", "warn", "error", "skip")},
-            "results": [_open_result(one, now) for one in found],
-        }
-
-
-def _open_result(one: Finding, now: int) -> dict[str, Any]:
-    version = "coordination.k8s.io/v1" if one.subject.kind == "Lease" else "coordination.k8s.io/v1beta1"
-    return {
-        "policy": "leases",
-        "rule": one.check,
-        "category": "Leader election",
-        "severity": _SEVERITIES[one.severity],
-        "result": _RESULTS[one.severity],
-        "scored": True,
-        "timestamp": {"seconds": now // 1_000_000, "nanos": 0},
-        "message": escape(truncate(one.message, 1000)),
-        "properties": {"fix": escape(truncate(one.fix, 1000))},
-        "resources": [{"apiVersion": version, **asdict(one.subject)}],
-    }
+    for name, path in audit.examined:
+        yield Examination(name, Place(path), tuple(by_object.pop(name, ())))
+    for unread in audit.unreadable:
+        yield Examination("", Place(unread.place.path), error=unread.error)
 
 
 def _write_gauges(path: Path, counts: Mapping[tuple[str, Severity], int], examined: int, now: int) -> None:

@@ -2,32 +2,33 @@
 
 import base64
 import datetime as dt
-import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
-from msgspec import Struct
 
 from webhook.api.text import escape
 from webhook.audit import command_words
-from webhook.certificates.inspect import Certificate, Unusable, inspect, read_pair
-from webhook.certificates.issue import (
+from webhook.certificates import (
     CA_CERTIFICATE,
     CA_KEY,
     LEAF_CERTIFICATE,
     LEAF_DAYS,
-    Authority,
+    Certificate,
+    Issued,
+    Unusable,
     create_authority,
+    inspect,
     issue_leaf,
     load_authority,
+    read_pair,
     save_authority,
     save_leaf,
     service_names,
 )
-from webhook.cli.options import Command, days, directories, format_option, life
-from webhook.cli.terminal import Failure, json_line, paint_for
+from webhook.cli.options import Command, directories, format_option, life
+from webhook.cli.terminal import Failure, json_line, style
 from webhook.explanation.words import count
 
 DEFAULT_NAME: Final = "lease-webhook"
@@ -63,73 +64,63 @@ _WITHIN: Final = "with --check: renew if the certificate ends within this time, 
 @click.option("--service", metavar="NAME", help=f"name of the Service (default: {DEFAULT_NAME})")
 @click.option("--namespace", metavar="N", help=f"its namespace (default: {DEFAULT_NAME})")
 @click.option("--san", "more_names", multiple=True, metavar="NAME", help="one more DNS name or IP address")
-@click.option("--days", type=days, metavar="N", default=LEAF_DAYS, help=_DAYS)
+@click.option("--days", type=click.FloatRange(0, 36500, min_open=True), metavar="N", default=LEAF_DAYS, help=_DAYS)
 @click.option("--new-ca", is_flag=True, help="replace the CA: API servers need the new caBundle first")
 @click.option("--check", is_flag=True, help="say whether the files are good and have the given names; write nothing")
 @click.option("--ca-bundle", is_flag=True, help="print ca.crt in base64; write nothing")
 @click.option("--within", type=life, metavar="TIME", help=_WITHIN)
 @format_option("with --check: json prints one line")
-def command(*, directory: str, check: bool, ca_bundle: bool, within: float | None, output: str, **given: Any) -> int:  # noqa: ANN401 - what `CertificateSpec` names and types
-    """Do what the flags say; raises Failure."""
+def command(
+    *,
+    directory: str,
+    service: str | None,
+    namespace: str | None,
+    more_names: tuple[str, ...],
+    days: float,
+    new_ca: bool,
+    check: bool,
+    ca_bundle: bool,
+    within: float | None,
+    output: str,
+) -> int:
     if check and ca_bundle:
         raise Failure("--check and --ca-bundle exclude each other")
     if not check and (within is not None or output == "json"):
         raise Failure("--within and --format belong to --check")
-    spec = CertificateSpec(Path(directory), **given)
+    path = Path(directory)
+    own = service_names(service or DEFAULT_NAME, namespace or DEFAULT_NAME)
     if check:
-        return _check(spec, within, output)
+        # Of the names of a Service, the one that API servers check.
+        checked = {name for name in own if name.endswith(".svc") and (service or namespace)}
+        return _check(path, checked.union(more_names), within, output)
     if ca_bundle:
-        return _print_bundle(spec.directory)
-    return _make(spec)
+        return _print_bundle(path)
+    return _make(path, list(dict.fromkeys([*own, *more_names])), days, new_ca=new_ca)
 
 
-class CertificateSpec(Struct, frozen=True):
-    """The certificates to make, or to check."""
-
-    directory: Path
-    service: str | None
-    namespace: str | None
-    more_names: tuple[str, ...]
-    days: float
-    new_ca: bool
-
-    @property
-    def names(self) -> list[str]:
-        """Every name to sign."""
-        return [*service_names(self.service or DEFAULT_NAME, self.namespace or DEFAULT_NAME), *self.more_names]
-
-    @property
-    def names_given(self) -> frozenset[str]:
-        """The names that must be there: of the Service, the one that API servers check."""
-        given = set(self.more_names)
-        if self.service or self.namespace:
-            given.add(f"{self.service or DEFAULT_NAME}.{self.namespace or DEFAULT_NAME}.svc")
-        return frozenset(given)
-
-
-def _make(spec: CertificateSpec) -> int:
-    directory, names = spec.directory, spec.names
+def _make(directory: Path, names: Sequence[str], days: float, *, new_ca: bool) -> int:
     now = dt.datetime.now(dt.UTC)
     try:
         directory.mkdir(mode=0o755, parents=True, exist_ok=True)
-        authority, done = _authority(directory, now, replace=spec.new_ca)
-        leaf = issue_leaf(authority, names, spec.days, now)
+        authority, done = _authority(directory, now, replace=new_ca)
+        leaf = issue_leaf(authority, names, days, now)
         save_leaf(directory, leaf)
     except OSError as error:
         raise Failure(f"{directory}: {error.strerror}") from error
     except ValueError as error:
         raise Failure(f"no certificate made: {error}") from error
-    paint = paint_for(sys.stdout)
-    print(f"CA           {done}: {directory / CA_CERTIFICATE}, until {_day(authority.certificate.not_valid_after_utc)}")
-    until = _day(leaf.certificate.not_valid_after_utc)
-    print(f"certificate  {paint.green('made')}: {directory / LEAF_CERTIFICATE}, until {until}")
-    print(f"names        {', '.join(dict.fromkeys(names))}")
-    if authority.certificate.not_valid_after_utc < now + dt.timedelta(days=spec.days):
-        print(f"{paint.yellow('soon')}: the CA ends before {spec.days:g} days are over; plan --new-ca")
+    ends = authority.certificate.not_valid_after_utc
+    made = style("made", fg="green")
+    print(f"CA           {done}: {directory / CA_CERTIFICATE}, until {ends:%Y-%m-%d}")
+    until = leaf.certificate.not_valid_after_utc
+    print(f"certificate  {made}: {directory / LEAF_CERTIFICATE}, until {until:%Y-%m-%d}")
+    print(f"names        {', '.join(names)}")
+    if ends < now + dt.timedelta(days=days):
+        print(f"{style('soon', fg='yellow')}: the CA ends before {days:g} days are over; plan --new-ca")
     return GOOD
 
 
-def _authority(directory: Path, now: dt.datetime, *, replace: bool) -> tuple[Authority, str]:
+def _authority(directory: Path, now: dt.datetime, *, replace: bool) -> tuple[Issued, str]:
     """Return the CA to sign with, and what was done about it. An existing CA is replaced only on request."""
     there = [name for name in (CA_CERTIFICATE, CA_KEY) if (directory / name).exists()]
     if there and not replace:
@@ -145,52 +136,40 @@ def _authority(directory: Path, now: dt.datetime, *, replace: bool) -> tuple[Aut
     return authority, "replaced; update caBundle" if there else "made"
 
 
-def _check(spec: CertificateSpec, within: float | None, output: str) -> int:
-    directory = spec.directory
+def _check(directory: Path, names: Collection[str], within: float | None, output: str) -> int:
     now = dt.datetime.now(dt.UTC)
+    certificate: Certificate | None = None
     try:
-        certificate = inspect(read_pair(directory), now, spec.names_given)
+        certificate = inspect(read_pair(directory), now, frozenset(names))
         problems = certificate.problems
     except Unusable as problem:
-        certificate, problems = None, (str(problem),)
-    state = _state(certificate, problems, now, within)
+        problems = (str(problem),)
+    state = GOOD
+    if problems or certificate is None:
+        state = UNUSABLE
+    elif certificate.due(now) or (within is not None and certificate.not_after - now < dt.timedelta(days=within)):
+        state = RENEW_SOON
     if output == "json":
-        print(json_line(_as_json(directory, state, certificate, problems)))
-    else:
-        _print_state(directory, state, certificate, problems, now)
-    return state
-
-
-def _state(certificate: Certificate | None, problems: Sequence[str], now: dt.datetime, within: float | None) -> int:
-    if certificate is None or problems:
-        return UNUSABLE
-    ends_soon = within is not None and certificate.not_after - now < dt.timedelta(days=within)
-    return RENEW_SOON if ends_soon or certificate.due(now) else GOOD
-
-
-def _print_state(
-    directory: Path, state: int, certificate: Certificate | None, problems: Sequence[str], now: dt.datetime
-) -> None:
-    paint = paint_for(sys.stdout)
+        found = {
+            "directory": str(directory),
+            "state": ("good", "renew soon", "unusable")[state],
+            "problems": problems,
+            "names": sorted(certificate.names) if certificate else [],
+            "notBefore": certificate and f"{certificate.not_before:%Y-%m-%dT%H:%M:%SZ}",
+            "notAfter": certificate and f"{certificate.not_after:%Y-%m-%dT%H:%M:%SZ}",
+        }
+        print(json_line(found))
+        return state
     for text in problems:
-        print(f"{paint.red('unusable')}: {escape(text)}")
-    if certificate and state == RENEW_SOON:
-        print(f"{paint.yellow('renew soon')}: {_life(certificate, now)}; run `{command_words.certs(directory)}`")
-    elif certificate and state == GOOD:
-        print(f"{paint.green('good')}: {_life(certificate, now)}, for {escape(', '.join(sorted(certificate.names)))}")
-
-
-def _as_json(
-    directory: Path, state: int, certificate: Certificate | None, problems: Sequence[str]
-) -> dict[str, object]:
-    return {
-        "directory": str(directory),
-        "state": {GOOD: "good", RENEW_SOON: "renew soon", UNUSABLE: "unusable"}[state],
-        "problems": problems,
-        "names": sorted(certificate.names) if certificate else [],
-        "notBefore": certificate and f"{certificate.not_before:%Y-%m-%dT%H:%M:%SZ}",
-        "notAfter": certificate and f"{certificate.not_after:%Y-%m-%dT%H:%M:%SZ}",
-    }
+        print(f"{style('unusable', fg='red')}: {escape(text)}")
+    if certificate and not problems:
+        left = round((certificate.not_after - now) / dt.timedelta(days=1))
+        life = f"valid until {certificate.not_after:%Y-%m-%d} ({count(left, 'day')})"
+        if state == GOOD:
+            print(f"{style('good', fg='green')}: {life}, for {escape(', '.join(sorted(certificate.names)))}")
+        else:
+            print(f"{style('renew soon', fg='yellow')}: {life}; run `{command_words.certs(directory)}`")
+    return state
 
 
 def _print_bundle(directory: Path) -> int:
@@ -203,12 +182,3 @@ def _print_bundle(directory: Path) -> int:
         raise Failure(f"{path} contains no PEM certificate")
     print(base64.b64encode(pem).decode("ascii"))
     return GOOD
-
-
-def _life(certificate: Certificate, now: dt.datetime) -> str:
-    left = round((certificate.not_after - now) / dt.timedelta(days=1))
-    return f"valid until {_day(certificate.not_after)} ({count(left, 'day')})"
-
-
-def _day(moment: dt.datetime) -> str:
-    return f"{moment:%Y-%m-%d}"

@@ -3,21 +3,20 @@
 from collections.abc import Iterator
 
 import click
-from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.api.review import ReviewError
-from webhook.cli.evaluation import CandidateSets, Evaluation, evaluate_review, load_policy
-from webhook.cli.manifest import Key, Writer, key_of, review_of
-from webhook.cli.options import Command, count, files, format_option, moment, policy_option
+from webhook.cli.evaluation import CandidateSets, evaluate_review
+from webhook.cli.make_review import Key, Writer, key_of, review_of, unknown_fields
+from webhook.cli.options import Command, files, format_option, moment, policy_option
 from webhook.cli.report import FORMATS, Outcome, Printer, Tally
 from webhook.cli.terminal import Failure
-from webhook.cli.unknown_fields import unknown_fields
 from webhook.inputs.documents import Value
 from webhook.inputs.files import submitted
 from webhook.inputs.items import Foreign, Unreadable
 from webhook.inputs.kinds import Manifest, Review, Submitted
 from webhook.policy.model import Policy
+from webhook.policy_file import load
 
 _DESCRIPTION = """\
 Evaluates Leases and LeaseCandidates as the webhook would. A PATH is a file, a directory or - for standard input, and
@@ -53,11 +52,13 @@ _NOW = "evaluate at this time; else at the latest time in managedFields, else no
 @click.option("--old", metavar="PATH", help=_OLD, shell_complete=files)
 @click.option("--ignore", metavar="GLOB", multiple=True, help=_IGNORE)
 @click.option("--skip-foreign", is_flag=True, help=_SKIP)
-@click.option("--require", metavar="N", type=count, help="fail if fewer than N documents are evaluated (exit code 2)")
+@click.option(
+    "--require", metavar="N", type=click.IntRange(1), help="fail if fewer than N documents are evaluated (exit code 2)"
+)
 @policy_option("observe, standard (default), strict, or a policy file")
 @click.option("--user", metavar="NAME", help="who writes the bare manifests")
 @click.option("--group", "groups", metavar="G", multiple=True, help="a group of --user; may be repeated")
-@click.option("--now", metavar="RFC3339", help=_NOW)
+@click.option("--now", type=moment, metavar="RFC3339", help=_NOW)
 @format_option("json prints one line per document", FORMATS)
 def command(
     *,
@@ -69,18 +70,17 @@ def command(
     policy: str | None,
     user: str | None,
     groups: tuple[str, ...],
-    now: str | None,
+    now: int | None,
     output: str,
 ) -> int:
-    """Evaluate everything and print the result."""
     if groups and not user:
         raise Failure("--group needs --user: a group alone writes nothing")
     writer = Writer(user, groups) if user else None
-    circumstances = _Circumstances(load_policy(policy), moment(now) if now else None, writer)
+    rules = load(policy)
     tally = Tally()
-    printer = Printer("check", output, "documents")
+    printer = Printer("check", output)
     items = submitted(paths, ignore, skip_found=True, skip_named=skip_foreign)
-    for outcome in printer.watch(_outcomes(items, old, circumstances)):
+    for outcome in _outcomes(items, old, rules, now, writer):
         tally.count(outcome)
         printer.show(outcome)
     printer.finish(tally.lines(), tally)
@@ -89,15 +89,9 @@ def command(
     return tally.exit_code
 
 
-class _Circumstances(Struct, frozen=True):
-    """The policy, the time and the writer of manifests; `now` is None for the latest time in them."""
-
-    policy: Policy
-    now: int | None
-    writer: Writer | None
-
-
-def _outcomes(items: Iterator[Submitted], old: str | None, circumstances: _Circumstances) -> Iterator[Outcome]:
+def _outcomes(
+    items: Iterator[Submitted], old: str | None, policy: Policy, now: int | None, writer: Writer | None
+) -> Iterator[Outcome]:
     stored: dict[Key, Value] = {}
     unreadable = False
     for item in submitted([old]) if old else ():
@@ -111,19 +105,17 @@ def _outcomes(items: Iterator[Submitted], old: str | None, circumstances: _Circu
         return
     candidates = CandidateSets()
     for item in items:
-        outcome = _outcome(item, circumstances, stored)
-        yield candidates.follow(outcome, circumstances.policy) if isinstance(outcome, Evaluation) else outcome
-
-
-def _outcome(item: Submitted, circumstances: _Circumstances, stored: dict[Key, Value]) -> Outcome:
-    policy, now, writer = circumstances.policy, circumstances.now, circumstances.writer
-    if isinstance(item, Unreadable | Foreign):
-        return item
-    try:
-        if isinstance(item, Review):
-            return evaluate_review(item.place, item.body, policy, now)
-        body = review_of(item.document, stored.get(key_of(item.document)), writer)
-        evaluation = evaluate_review(item.place, body, policy, now, writer_known=writer is not None)
-    except (ReviewError, ValueError) as error:
-        return Unreadable(item.place, str(error))
-    return replace(evaluation, unknown_fields=unknown_fields(item.document))
+        if isinstance(item, Unreadable | Foreign):
+            yield item
+            continue
+        try:
+            if isinstance(item, Review):
+                evaluation = evaluate_review(item.place, item.body, policy, now)
+            else:
+                body = review_of(item.document, stored.get(key_of(item.document)), writer)
+                evaluation = evaluate_review(item.place, body, policy, now, writer_known=writer is not None)
+                evaluation = replace(evaluation, unknown_fields=unknown_fields(item.document))
+        except (ReviewError, ValueError) as error:
+            yield Unreadable(item.place, str(error))
+        else:
+            yield candidates.follow(evaluation, policy)

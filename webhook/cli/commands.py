@@ -7,12 +7,12 @@ order of `--help`.
 import io
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import click
-from click.shell_completion import CompletionItem, ShellComplete, get_completion_class, shell_complete
+from click.shell_completion import ShellComplete, get_completion_class, shell_complete
 
 from webhook.api.text import escape
 from webhook.cli.options import Command
@@ -24,57 +24,27 @@ COMPLETE: Final = "_LEASE_WEBHOOK_COMPLETE"
 _SETTINGS: Final[dict[str, Any]] = {"max_content_width": 100, "help_option_names": ["-h", "--help"]}
 
 
-class Lazy(NamedTuple):
-    """A command that is not imported yet: its module, its line in the list, and its name in the module."""
+class Lazy(click.Command):
+    """A command that is not imported yet: its line in the list, its module, and its name in the module."""
 
-    module: str
-    summary: str
-    attribute: str = "command"
+    def __init__(self, module: str, summary: str, attribute: str = "command") -> None:
+        super().__init__(attribute, short_help=summary)
+        self.load: Callable[[], click.Command] = lambda: getattr(import_module(f"webhook.cli.{module}"), attribute)
 
 
 class LazyGroup(Command, click.Group):
-    """A group that knows its commands by name and summary, and imports one when it runs or explains itself."""
-
-    def __init__(self, name: str, listing: Mapping[str, Lazy | click.Command], summary: str, **settings: Any) -> None:  # noqa: ANN401 - those of click
-        super().__init__(name, short_help=summary, **settings)
-        self.listing = dict(listing)
+    """A group that lists its commands in their order, and imports one when it runs or explains itself."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Return the names, in the order of the listing."""
-        return [*self.listing]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
-        """Return the command of that name, imported if need be; None if there is none."""
-        found = self.listing.get(cmd_name)
-        if not isinstance(found, Lazy):
-            return found
-        command = getattr(import_module(f"webhook.cli.{found.module}"), found.attribute)
-        assert isinstance(command, click.Command)
-        return command
+        """Return the names."""
+        return [*self.commands]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that is named first; the error about a mistyped one brings the names that are near it."""
-        try:
-            return super().resolve_command(ctx, args)
-        except click.NoSuchCommand as error:
-            raise click.NoSuchCommand(error.command_name, possibilities=self.list_commands(ctx), ctx=ctx) from None
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
-        """List the commands without importing one."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, self._summary(name)) for name in self.listing])
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return the commands and options that begin so, without importing a command."""
-        names = [name for name in self.listing if name.startswith(incomplete)]
-        options = click.Command.shell_complete(self, ctx, incomplete)
-        return [*(CompletionItem(name, help=self._summary(name)) for name in names), *options]
-
-    def _summary(self, name: str) -> str:
-        found = self.listing[name]
-        return found.summary if isinstance(found, Lazy) else found.short_help or ""
+        """Return the command that is named first, imported."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command.load() if isinstance(command, Lazy) else command, rest
 
 
 _POLICY: Final = LazyGroup(
@@ -84,7 +54,7 @@ _POLICY: Final = LazyGroup(
         "show": Lazy("policy", "show the modes and numbers that apply to a lease, and why", "show"),
         "schema": Lazy("policy", "print the JSON Schema of policy files, for editors", "schema"),
     },
-    "check or show policy files",
+    short_help="check or show policy files",
     help="A policy file says how strict the rules are, for whom, and who may write which lease.",
 )
 
@@ -95,14 +65,14 @@ _SUGGEST: Final = LazyGroup(
         "exemptions": Lazy("suggest", "print the narrowest exemptions for what was denied", "exemptions"),
         "fence": Lazy("suggest", "print a fence for the resources of an operator", "fence"),
     },
-    "propose parts of a policy file",
+    short_help="propose parts of a policy file",
     help="Reads what happened in a cluster and prints a proposal with the evidence. Nothing is applied.",
 )
 
 _EXPORT: Final = LazyGroup(
     "export",
-    {"fence": Lazy("export_fence", "print policies that let only the holder of a lease write")},
-    "print objects for the API server",
+    {"fence": Lazy("export", "print policies that let only the holder of a lease write", "fence")},
+    short_help="print objects for the API server",
     help="Prints objects for the API server. Nothing is applied: read them, then pipe them to kubectl.",
 )
 
@@ -118,7 +88,7 @@ PROGRAM: Final = LazyGroup(
         "policy": _POLICY,
         "suggest": _SUGGEST,
         "export": _EXPORT,
-        "install": Lazy("install", "print the objects of an installation"),
+        "install": Lazy("export", "print the objects of an installation", "install"),
         "certs": Lazy("certs", "make, renew or check certificates"),
         "audit": Lazy("audit", "find what is wrong with stored leases"),
         "why": Lazy("why", "show who leads, and why the leader changed"),
@@ -126,7 +96,6 @@ PROGRAM: Final = LazyGroup(
         "doctor": Lazy("doctor", "check whether webhook configurations are safe for leases"),
         "completion": Lazy("commands", "print the shell completion of this program", "completion"),
     },
-    "",
     context_settings=_SETTINGS,
     help="Validates Kubernetes Leases and LeaseCandidates, as an admission webhook and in files and pipelines, and "
     "shows what happened to them.",
@@ -191,7 +160,6 @@ Examples:
 )
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 def completion(shell: str) -> int:
-    """Print the script for one shell."""
     completion_class = get_completion_class(shell)
     assert completion_class is not None
     source = completion_class(PROGRAM, {}, "lease-webhook", COMPLETE)

@@ -1,8 +1,7 @@
 """`lease-webhook doctor`: says whether a webhook configuration is safe for the leases of a cluster."""
 
 import datetime as dt
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import click
@@ -12,21 +11,23 @@ from msgspec.structs import replace
 from webhook.api.field import located, reworded
 from webhook.api.formats import MAX_NAME
 from webhook.api.text import escape, truncate
-from webhook.cli.options import Command, files, format_option, policy_option, server
+from webhook.cli.options import Command, endpoint, files, format_option, policy_option
 from webhook.cli.report import FORMATS, REPORTS, print_report
-from webhook.cli.terminal import Failure, indent, json_line, paint_for
-from webhook.doctor import configuration, documents, fences
+from webhook.cli.terminal import Failure, indent, json_line, style
+from webhook.doctor import configuration
 from webhook.doctor.certificate import ServingCertificate, Unreachable, inspect_endpoint
 from webhook.doctor.configuration import Configuration, Webhook, danger
-from webhook.doctor.documents import Document
-from webhook.doctor.examine import Report, examine, examine_leases
+from webhook.doctor.documents import Documents
+from webhook.doctor.examine import Report, examine
+from webhook.doctor.fences import examine_fences
 from webhook.explanation.words import count
+from webhook.findings import Examination, Finding
 from webhook.inputs.files import objects
+from webhook.inputs.items import Place
 from webhook.policy.model import Policy
 from webhook.policy.parse import parse
 from webhook.policy.schema import PolicyError
 from webhook.policy_file import PolicyFileError, load
-from webhook.reports.model import Examination, Finding, Location
 
 SAFE: Final = 0
 FINDINGS: Final = 1
@@ -55,54 +56,45 @@ Examples:
 @click.command("doctor", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @click.argument("file", default="-", metavar="[FILE]", shell_complete=files)
 @policy_option("the policy that should be in force, or a preset's name", metavar="FILE")
-@click.option("--endpoint", type=server, metavar="HOST:PORT", help="a running webhook to check as well")
+@click.option("--endpoint", "address", type=endpoint, metavar="HOST:PORT", help="a running webhook to check as well")
 @format_option("json prints one line", FORMATS)
-def command(*, file: str, policy: str | None, endpoint: tuple[str, int] | None, output: str) -> int:
-    """Examine one text; raises Failure."""
+def command(*, file: str, policy: str | None, address: tuple[str, int] | None, output: str) -> int:
     now = dt.datetime.now(dt.UTC)
-    found = list(_objects(file))
-    around = documents.fence_documents(found)
-    configurations, reports = _configurations(
-        found, required=not (around.has_own_fences or (policy and around.has_fences))
-    )
+    found = Documents(objects(file))
+    has_fences = any(policy or one.is_of_a_fence for one in found.fence_objects)
+    if not found.configurations and not has_fences:
+        raise Failure("no ValidatingWebhookConfiguration in it; see `lease-webhook doctor --help` for where to get one")
+    configurations, reports = _configurations(found)
     in_force = _policy(policy, found, configurations)
-    reports += fences.examine_fences(around, in_force.fences if in_force else ())
-    reports += examine_leases(around.leases.values())
+    reports += examine_fences(found, in_force.fences if in_force else ())
+    unreachable: list[Unreachable] = []
 
-    def served_at(webhook: Webhook) -> ServingCertificate | None:
-        if endpoint is None:
-            return documents.served_in(found, webhook)
-        host, port = endpoint
-        return inspect_endpoint(host, port, webhook.client_config)
-
-    labels = documents.namespace_labels(found)
-    unreachable: Unreachable | None = None
-    try:
-        examined = list(examine(configurations, served_at, in_force, now, labels)) if configurations else []
-    except Unreachable as problem:
+    def served_to(webhook: Webhook) -> ServingCertificate | None:
         # The configuration can be wrong as well, and may be the reason why the endpoint does not answer.
-        unreachable = problem
-        examined = list(examine(configurations, lambda one: documents.served_in(found, one), in_force, now, labels))
-    choices = [choice for one in configurations for choice in one.choices]
-    reports += examined
+        if address and not unreachable:
+            try:
+                return inspect_endpoint(*address, webhook.client_config)
+            except Unreachable as problem:
+                unreachable.append(problem)
+        return found.served_to(webhook)
+
+    if configurations:
+        reports += examine(configurations, served_to, in_force, now, found.named("Namespace"))
     if output in REPORTS:
         print_report("doctor", [_result(file, report) for report in reports], output)
-        code = FINDINGS if any(report.findings for report in reports) else SAFE
     else:
-        code = (_print_json if output == "json" else _print)(reports, choices)
+        choices = [choice for one in configurations for choice in one.choices]
+        (_print_json if output == "json" else _print)(reports, choices)
     if unreachable:
-        raise Failure(str(unreachable)) from unreachable
-    return code
+        raise Failure(str(unreachable[0]))
+    return FINDINGS if any(report.findings for report in reports) else SAFE
 
 
-def _configurations(found: Sequence[Document], *, required: bool) -> tuple[list[Configuration], list[Report]]:
+def _configurations(found: Documents) -> tuple[list[Configuration], list[Report]]:
     """Return the configurations, and a report for each document that the API server would refuse."""
-    found = documents.webhook_configurations(found)
-    if not found and required:
-        raise Failure("no ValidatingWebhookConfiguration in it; see `lease-webhook doctor --help` for where to get one")
     configurations: list[Configuration] = []
     refused: list[Report] = []
-    for one in found:
+    for one in found.configurations:
         try:
             configurations.append(configuration.read(one))
         except msgspec.ValidationError as error:
@@ -120,29 +112,26 @@ def _malformed(error: msgspec.ValidationError) -> Finding:
     )
 
 
-def _policy(
-    name_or_path: str | None, found: Sequence[Document], configurations: Sequence[Configuration]
-) -> Policy | None:
+def _policy(name_or_path: str | None, found: Documents, configurations: Sequence[Configuration]) -> Policy | None:
     """Return the named policy, else the one in the same documents as the configurations."""
     try:
         if name_or_path is not None:
             return load(name_or_path)
         webhooks = (webhook for one in configurations for webhook in one.webhooks or ())
         services = (webhook.client_config.service for webhook in webhooks)
-        text = documents.policy_text(found, (service.namespace for service in services if service))
+        text = found.policy_text(service.namespace for service in services if service)
         return None if text is None else parse(text)
     except (PolicyFileError, PolicyError) as error:
         raise Failure(f"policy: {error}") from error
 
 
-def _print(reports: Sequence[Report], choices: Sequence[str]) -> int:
-    paint = paint_for(sys.stdout)
+def _print(reports: Sequence[Report], choices: Sequence[str]) -> None:
     for report in reports:
         if not report.findings:
             continue
-        print(paint.bold(_title(report)))
+        print(style(_title(report), bold=True))
         for finding in report.findings:
-            print(f"  {paint.red(finding.check)}  {escape(truncate(finding.place, 200))}")
+            print(f"  {style(finding.check, fg='red')}  {escape(truncate(finding.place, 200))}")
             print(indent(f"risk: {escape(finding.message)}", 6))
             print(indent(f"fix: {escape(finding.fix)}", 6))
         print()
@@ -153,16 +142,15 @@ def _print(reports: Sequence[Report], choices: Sequence[str]) -> int:
     if fenced:
         examined = f"{count(fenced, 'fence')}, {examined}"
     if total:
-        print(f"{paint.red('not safe')}: {count(total, 'finding')}; {examined}")
-        return FINDINGS
+        print(f"{style('not safe', fg='red')}: {count(total, 'finding')}; {examined}")
+        return
     names = ", ".join(_name(report.webhook) for report in entries)
-    print(f"{paint.green('safe')}: {examined}{f' ({names})' if names else ''}")
+    print(f"{style('safe', fg='green')}: {examined}{f' ({names})' if names else ''}")
     for choice in choices:
         print(f"chosen: {escape(choice)} reviewed")
-    return SAFE
 
 
-def _print_json(reports: Sequence[Report], choices: Sequence[str]) -> int:
+def _print_json(reports: Sequence[Report], choices: Sequence[str]) -> None:
     is_safe = not any(report.findings for report in reports)
     entries = [
         {
@@ -175,12 +163,11 @@ def _print_json(reports: Sequence[Report], choices: Sequence[str]) -> int:
         for report in reports
     ]
     print(json_line({"safe": is_safe, "entries": entries, "chosen": choices}))
-    return SAFE if is_safe else FINDINGS
 
 
 def _result(file: str, report: Report) -> Examination:
     findings = (replace(one, message=f"{truncate(one.place, 200)}: {one.message}") for one in report.findings)
-    return Examination(_title(report), Location(file), tuple(findings))
+    return Examination(_title(report), Place(file), tuple(findings))
 
 
 def _title(report: Report) -> str:
@@ -189,8 +176,3 @@ def _title(report: Report) -> str:
 
 def _name(name: str) -> str:
     return escape(truncate(name, MAX_NAME))
-
-
-def _objects(path: str) -> Iterator[Document]:
-    """Return the objects of a file that are examined; raises Failure."""
-    return (one for one in objects(path) if one.get("kind") in documents.KINDS or "serverVersion" in one)

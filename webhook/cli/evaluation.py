@@ -9,11 +9,9 @@ from webhook.api.field import not_supported
 from webhook.api.objects import LeaseCandidate
 from webhook.api.request import GROUP, KIND_OF, VERSIONS_OF, AdmissionRequest
 from webhook.api.review import ReviewError, decode
-from webhook.cli.terminal import Failure
 from webhook.evaluate import evaluate
 from webhook.inputs.items import Place
 from webhook.policy.model import Policy
-from webhook.policy_file import PolicyFileError, load
 from webhook.rules.change import change_made_by
 from webhook.rules.election.coordinated import CONFLICT, candidate_strategy_conflict
 from webhook.rules.election.renewal_stamp import stamp_of_writer
@@ -34,17 +32,14 @@ class Evaluation(Struct, frozen=True):
     unknown_fields: tuple[str, ...] = ()
 
     @property
+    def level(self) -> Mode:
+        """DENY, WARN or OFF: whether it is denied, admitted with warnings, or just admitted."""
+        return Mode.DENY if not self.verdict.allowed else Mode.WARN if self.warnings else Mode.OFF
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """All warnings: those of the verdict, and those about unknown fields."""
         return (*self.verdict.warnings, *self.unknown_fields)
-
-
-def load_policy(name: str | None) -> Policy:
-    """Return the policy of `--policy`: a preset's name, a file, or the default; raises Failure if it is wrong."""
-    try:
-        return load(name)
-    except PolicyFileError as error:
-        raise Failure(str(error)) from None
 
 
 def evaluate_review(

@@ -1,22 +1,41 @@
-"""`lease-webhook make-review`: a complete AdmissionReview, made of manifests and a user."""
+"""`lease-webhook make-review`: a bare manifest becomes the AdmissionReview that an API server would send for it."""
 
 import hashlib
 import json
 import time
 import uuid
-from typing import Final
+from difflib import get_close_matches
+from typing import Any, Final
 
 import click
+from msgspec import Struct
+from msgspec.structs import fields
 
-from webhook.api.request import KIND_OF
+from webhook.api.objects import LeaseCandidateSpec, LeaseSpec, ObjectMeta
+from webhook.api.request import GROUP, KIND_OF
+from webhook.api.text import quote, truncate
 from webhook.api.times import canonical_seconds
-from webhook.cli.manifest import Writer, key_of, request_of, review, stamped
 from webhook.cli.options import Command, files, moment
 from webhook.cli.terminal import Failure
-from webhook.inputs.documents import Value
+from webhook.inputs.documents import Value, encoded
 from webhook.inputs.files import submitted
 from webhook.inputs.items import Unreadable
 from webhook.inputs.kinds import Manifest
+
+DEFAULT_NAMESPACE: Final = "default"
+"""The namespace of a manifest that names no namespace, unless the context says otherwise."""
+
+MANAGER: Final = "lease-webhook-test"
+"""The one field manager of a stamped manifest, as all replicas of an elector have one."""
+
+_SERVICE_ACCOUNT: Final = "system:serviceaccount:"
+_STORED: Final = ("uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields")
+"""Fields that a manifest leaves out and the API server fills in from the stored object."""
+
+MAX_UNKNOWN: Final = 20
+"""Warnings about unknown fields for one document; one with more mistakes is not a Lease or LeaseCandidate."""
+
+Key = tuple[str, str, str]
 
 _DESCRIPTION: Final = """\
 Prints the AdmissionReview that an API server would send for a write: the creation of NEW, with --old an update to NEW,
@@ -40,7 +59,7 @@ Example:
 @click.option("--group", "groups", metavar="G", multiple=True, help="a group of --user; may be repeated")
 @click.option("--dry-run", is_flag=True, help="as kubectl's --dry-run=server sends it")
 @click.option("--stamp", is_flag=True, help="generate managedFields if there are none")
-@click.option("--now", metavar="RFC3339", help="the time of the write (default: now)")
+@click.option("--now", type=moment, metavar="RFC3339", help="the time of the write (default: now)")
 def command(
     *,
     new: str,
@@ -50,12 +69,11 @@ def command(
     groups: tuple[str, ...],
     dry_run: bool,
     stamp: bool,
-    now: str | None,
+    now: int | None,
 ) -> int:
-    """Print the review; raises Failure."""
     if delete and old:
         raise Failure("--delete deletes NEW: there is no --old")
-    at = moment(now) if now else time.time_ns() // 1000
+    at = time.time_ns() // 1000 if now is None else now
     document = _only(new)
     before = _only(old) if old else document if delete else None
     if before and key_of(before) != key_of(document):
@@ -106,3 +124,184 @@ def _complete(request: Value, *, dry_run: bool) -> Value:
 def _uid(text: str) -> str:
     """Return a UUID that is the same for the same text, so that the same arguments make the same review."""
     return str(uuid.UUID(bytes=hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16], version=4))
+
+
+class Writer(Struct, frozen=True):
+    """The writer of a manifest; groups that every authenticator adds are added here."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+
+    def user_info(self) -> Value:
+        """`request.userInfo`."""
+        groups = [*self.groups]
+        if self.name.startswith(_SERVICE_ACCOUNT):
+            namespace = self.name.removeprefix(_SERVICE_ACCOUNT).partition(":")[0]
+            groups += ["system:serviceaccounts", f"system:serviceaccounts:{namespace}"]
+        if self.name.startswith("system:node:"):
+            groups.append("system:nodes")
+        return {"username": self.name, "groups": list(dict.fromkeys([*groups, "system:authenticated"]))}
+
+
+def key_of(document: Value) -> Key:
+    """(kind, namespace, name): which stored object a manifest is about."""
+    metadata = _metadata(document)
+    return (str(document["kind"]), str(metadata.get("namespace") or DEFAULT_NAMESPACE), str(metadata.get("name", "")))
+
+
+def review_of(new: Value | None, old: Value | None, writer: Writer | None) -> bytes:
+    """Return the review of creating `new`, updating `old` to it, or deleting `old`; no writer, no userInfo.
+
+    Raises:
+        ValueError: the manifest is larger than any API server would take.
+
+    """
+    return encoded(review(request_of(new, old, writer)))
+
+
+def review(request: Value) -> Value:
+    """Return the AdmissionReview around a request."""
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+
+
+def request_of(new: Value | None, old: Value | None, writer: Writer | None) -> Value:
+    """Return the request of a review, with what every rule reads; at least one of the objects is given."""
+    document = new or old
+    assert document is not None
+    version = str(document["apiVersion"]).partition("/")[2]
+    kind = str(document["kind"])
+    _, namespace, name = key_of(document)
+    if new is not None:
+        new = _placed(new)
+    if old is not None:
+        old = _with_version(_placed(old), new or old) | {"apiVersion": document["apiVersion"]}
+    request: Value = {
+        "uid": "manifest",
+        "kind": {"group": GROUP, "version": version, "kind": kind},
+        "resource": {"group": GROUP, "version": version, "resource": f"{kind.lower()}s"},
+        "operation": "CREATE" if old is None else "DELETE" if new is None else "UPDATE",
+        "namespace": namespace,
+        "name": name,
+        "object": new if new is None or old is None else _stored(new, old),
+        "oldObject": old,
+    }
+    if writer:
+        request["userInfo"] = writer.user_info()
+    return request
+
+
+def stamped(document: Value, at: int | None = None) -> Value:
+    """Return the manifest with managedFields that date its spec: `at` in microseconds since 1970, else renewTime.
+
+    One that has managedFields already, or no time to take, stays as it is.
+    """
+    metadata, spec = document.get("metadata"), document.get("spec")
+    if not isinstance(metadata, dict) or not isinstance(spec, dict) or metadata.get("managedFields"):
+        return document
+    at = _renewed(spec) if at is None else at
+    if at is None:
+        return document
+    entry: Value = {
+        "manager": MANAGER,
+        "operation": "Update",
+        "apiVersion": document.get("apiVersion"),
+        "time": canonical_seconds(at),
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:spec": {f"f:{field}": {} for field in spec}},
+    }
+    return {**document, "metadata": {**metadata, "managedFields": [entry]}}
+
+
+def _metadata(document: Value) -> Value:
+    metadata = document.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _placed(document: Value) -> Value:
+    """Return the document with a namespace, if its metadata can hold one."""
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict) or metadata.get("namespace"):
+        return document
+    return {**document, "metadata": {**metadata, "namespace": DEFAULT_NAMESPACE}}
+
+
+def _stored(new: Value, old: Value) -> Value:
+    """`new` as the API server would store it over `old`: what it leaves out of the server's own fields stays."""
+    if not isinstance(new.get("metadata"), dict):
+        return new
+    kept = {field: value for field, value in _metadata(old).items() if field in _STORED}
+    if _holder(new) != _holder(old) and "managedFields" in kept:
+        kept["managedFields"] = _without_owner_of_holder(kept["managedFields"])
+    return {**new, "metadata": kept | _metadata(new)}
+
+
+def _with_version(old: Value, new: Value) -> Value:
+    """What is stored has a resourceVersion; a manifest that was written by hand may have none, and is as good."""
+    metadata = old.get("metadata")
+    if not isinstance(metadata, dict) or metadata.get("resourceVersion"):
+        return old
+    version = _metadata(new).get("resourceVersion") or "1"
+    return {**old, "metadata": {**metadata, "resourceVersion": version}}
+
+
+def _holder(document: Value) -> object:
+    spec = document.get("spec")
+    return (spec.get("holderIdentity") if isinstance(spec, dict) else None) or ""
+
+
+def _without_owner_of_holder(entries: object) -> object:
+    """The write moves holderIdentity to its writer's entry; the old owners' stamps say nothing about this write."""
+    return [_entry_without_holder(entry) for entry in entries] if isinstance(entries, list) else entries
+
+
+def _entry_without_holder(entry: object) -> object:
+    fields = entry.get("fieldsV1") if isinstance(entry, dict) else None
+    spec = fields.get("f:spec") if isinstance(fields, dict) else None
+    if not isinstance(entry, dict) or not isinstance(fields, dict) or not isinstance(spec, dict):
+        return entry
+    rest = {field: value for field, value in spec.items() if field != "f:holderIdentity"}
+    return {**entry, "fieldsV1": {**fields, "f:spec": rest}}
+
+
+def _renewed(spec: Value) -> int | None:
+    try:
+        return moment(str(spec.get("renewTime")))
+    except Failure:
+        return None
+
+
+def unknown_fields(document: Value) -> tuple[str, ...]:
+    """Return a warning for each field of a bare Lease or LeaseCandidate that its version does not have.
+
+    The API server drops them, and a typo goes unnoticed.
+    """
+    places = (
+        ("", document, ("apiVersion", "kind", "metadata", "spec")),
+        ("metadata.", document.get("metadata"), _names(ObjectMeta)),
+        ("spec.", document.get("spec"), _spec_names(str(document["kind"]), str(document["apiVersion"]))),
+    )
+    warnings = [
+        _warning(prefix, key, known)
+        for prefix, place, known in places
+        if isinstance(place, dict)
+        for key in place
+        if key not in known
+    ]
+    return tuple(warnings[:MAX_UNKNOWN])
+
+
+def _names(struct: Any) -> tuple[str, ...]:  # noqa: ANN401 - a type
+    return tuple(field.encode_name for field in fields(struct))
+
+
+def _spec_names(kind: str, api_version: str) -> tuple[str, ...]:
+    if kind == "Lease":
+        return _names(LeaseSpec)
+    other = "strategy" if api_version.endswith("/v1alpha1") else "preferredStrategies"
+    return tuple(name for name in _names(LeaseCandidateSpec) if name != other)
+
+
+def _warning(prefix: str, key: object, known: tuple[str, ...]) -> str:
+    near = get_close_matches(str(key), known, 1)
+    hint = f"; did you mean {quote(near[0])}?" if near else ""
+    return f"unknown field {quote(truncate(f'{prefix}{key}', 100))}: the API server drops it, kubectl refuses it{hint}"

@@ -1,6 +1,5 @@
 """`lease-webhook policy`: whether a policy file is good, what applies to a lease and why, and the JSON Schema."""
 
-import sys
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
@@ -9,9 +8,8 @@ import click
 from msgspec import UNSET, Struct, to_builtins
 
 from webhook.api.text import escape
-from webhook.cli.evaluation import load_policy
 from webhook.cli.options import Command, files, format_option, policies
-from webhook.cli.terminal import Failure, Paint, indent, json_line, paint_for, table
+from webhook.cli.terminal import Failure, indent, json_line, style, table
 from webhook.policy.explain import (
     BUILT_IN,
     PRESET,
@@ -27,7 +25,7 @@ from webhook.policy.explain import (
 from webhook.policy.model import Policy
 from webhook.policy.parse import EXEMPT_GROUPS, EXEMPT_USERS
 from webhook.policy.schema import ANYWHERE, MODE, Exemption, LeaseBinding, json_schema_text, settings_of, until_of
-from webhook.policy_file import DEFAULT_PRESET
+from webhook.policy_file import DEFAULT_PRESET, PolicyFileError, load
 from webhook.rules.registry import RULES
 from webhook.rules.rule import Mode
 
@@ -50,13 +48,12 @@ Example:
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...", shell_complete=files)
 @format_option("json prints one line per file")
 def check(paths: tuple[str, ...], output: str) -> int:
-    """Print of each file whether it is good, and what about it is odd."""
     refused = []
     for path in paths:
         try:
-            _print_check(path, load_policy(path), output)
-        except Failure as failure:
-            refused.append(str(failure))
+            _print_check(path, load(path), output)
+        except PolicyFileError as error:
+            refused.append(str(error))
     if refused:
         raise Failure("; ".join(refused))
     return 0
@@ -67,13 +64,13 @@ def _print_check(path: str, policy: Policy, output: str) -> None:
     if output == "json":
         print(json_line(_head(policy) | {"file": path, "good": True, "notes": odd}))
         return
-    paint, document = paint_for(sys.stdout), policy.document
+    document = policy.document
     numbers = (len(one) for one in (document.exempt, document.overrides, document.bindings, policy.fences))
     names = ("exemptions", "overrides", "bindings", "fences")
     counts = [f"{name}: {number}" for name, number in zip(names, numbers, strict=True) if number]
-    print(f"{escape(path)}: {paint.green('good')}, {', '.join([_summary(policy), *counts])}")
+    print(f"{escape(path)}: {style('good', fg='green')}, {', '.join([_summary(policy), *counts])}")
     for note in odd:
-        print(f"  {paint.yellow('note')}: {escape(note)}")
+        print(f"  {style('note', fg='yellow')}: {escape(note)}")
 
 
 def _summary(policy: Policy) -> str:
@@ -99,7 +96,6 @@ def _head(policy: Policy) -> dict[str, Any]:
     epilog="Example:\n  lease-webhook policy schema > policy.schema.json",
 )
 def schema() -> int:
-    """Print the schema."""
     print(json_schema_text(), end="")
     return 0
 
@@ -116,21 +112,19 @@ def schema() -> int:
 @click.option("--lease", default="", metavar="L", help="for the lease, or candidate, of this name")
 @format_option()
 def show(file: str | None, namespace: str, lease: str, output: str) -> int:
-    """Print what a policy comes to."""
-    policy = load_policy(file)
-    paint = paint_for(sys.stdout)
+    policy = load(file)
     if output == "json":
         print(json_line(_shown(policy, namespace, lease)))
         return 0
-    print(paint.bold(escape(file or DEFAULT_PRESET)), _summary(policy), _scope(namespace, lease), sep="\n")
+    print(style(escape(file or DEFAULT_PRESET), bold=True), _summary(policy), _scope(namespace, lease), sep="\n")
     explained = list(explain(policy, namespace, lease))
     for title, parity in (("What the API server checks too", True), ("What the API server lets through", False)):
         settings = [one for one in explained if _is_parity(one.rule) is parity]
-        _print(title, _settings(settings, policy.mode, paint), paint)
-    _print("Overrides", _overrides(policy, namespace, lease), paint)
-    _print("Identity bindings", _bindings(policy, namespace, lease), paint)
+        _print(title, _settings(settings, policy.mode))
+    _print("Overrides", _overrides(policy, namespace, lease))
+    _print("Identity bindings", _bindings(policy, namespace, lease))
     now = time.time_ns() // 1000
-    _print("Exempt from what the API server lets through", _exemptions(policy, namespace, lease, now), paint)
+    _print("Exempt from what the API server lets through", _exemptions(policy, namespace, lease, now))
     return 0
 
 
@@ -165,13 +159,13 @@ def _scope(namespace: str, lease: str) -> str:
     return "for every lease that no override names"
 
 
-def _settings(explained: Iterable[SettingSource], cap: Mode, paint: Paint) -> Iterator[str]:
+def _settings(explained: Iterable[SettingSource], cap: Mode) -> Iterator[str]:
     shown = list(explained)
     for one, line in zip(shown, table([_row(one, cap) for one in shown]), strict=True):
         if one.layer not in (PRESET, BUILT_IN):
-            yield paint.bold(line)
+            yield style(line, bold=True)
         elif one.name != MODE or one.value == Mode.OFF:
-            yield paint.dim(line)
+            yield style(line, dim=True)
         else:
             yield line
 
@@ -234,8 +228,8 @@ def _until(exemption: Exemption, now: int) -> str:
     return f", {'ended with' if until_of(exemption) <= now else 'until'} {exemption.until}"
 
 
-def _print(title: str, lines: Iterable[str], paint: Paint) -> None:
-    print(f"\n{paint.bold(title)}")
+def _print(title: str, lines: Iterable[str]) -> None:
+    print(f"\n{style(title, bold=True)}")
     for line in lines:
         print(line)
 

@@ -1,83 +1,124 @@
-"""Reads inputs, merged in the order of time, with a line of progress and a note of what could not be read."""
+"""Reads the inputs of a command, merged in the order of time, and says as of when they are evaluated."""
 
-import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, TextIO, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Any, Final
 
+import click
+from msgspec import Struct
+from msgspec.structs import replace
+
+from webhook.api.times import canonical_seconds
+from webhook.cli.options import files
 from webhook.cli.terminal import print_message
 from webhook.history.merge import Merged
-from webhook.inputs.files import inputs
+from webhook.inputs.cluster import Cluster, listed, listed_inside
+from webhook.inputs.files import STANDARD_INPUT, inputs
 from webhook.inputs.items import Item, Unreadable
 from webhook.rules.expiry import BOUND
 
-AFTER: Final = 2.0
-"""Seconds that a run may be silent."""
-EVERY: Final = 0.5
-NAMED: Final = 5
+MAX_NAMED: Final = 5
 """How many unreadable parts are named; the others are counted."""
-
-_CLEAR: Final = "\r\x1b[K"
-
-T = TypeVar("T")
-
-
-class Progress:
-    """Counts items; shown on standard error, on a terminal only."""
-
-    def __init__(self, what: str, stream: TextIO | None = None) -> None:
-        self._what = what
-        self._stream = sys.stderr if stream is None else stream
-        self._wanted = self._stream.isatty()
-        self._next = time.monotonic() + AFTER
-        self._shown = False
-
-    def watch(self, items: Iterable[T]) -> Iterator[T]:
-        """Yield the items, counted; the line is removed at the end, also after an error."""
-        try:
-            for number, item in enumerate(items, 1):
-                if self._wanted and time.monotonic() >= self._next:
-                    self._show(number)
-                yield item
-        finally:
-            self.clear()
-
-    def print(self, *lines: str) -> None:
-        """Print lines to standard output, without the progress line between them."""
-        self.clear()
-        for line in lines:
-            print(line)
-
-    def clear(self) -> None:
-        """Remove the line, before something else is printed."""
-        if self._shown:
-            print(_CLEAR, end="", file=self._stream, flush=True)
-            self._shown = False
-
-    def _show(self, number: int) -> None:
-        self._next = time.monotonic() + EVERY
-        print(f"{_CLEAR}{number} {self._what} ...", end="", file=self._stream, flush=True)
-        self._shown = True
+HIDDEN_STAMPS: Final = (
+    "the input has no managedFields, so only the holders' own clocks say when they renewed; "
+    "kubectl shows them with --show-managed-fields"
+)
 
 
-class InputProgress(Progress):
-    """`unreadable` is how much could not be read."""
+def cluster_options(function: Callable[..., int]) -> Callable[..., int]:
+    """Add the options of kubectl that say which cluster; the command gets them as one `Cluster`."""
 
+    @click.option("--context", metavar="NAME", default="", help="run kubectl with this context")
+    @click.option("--kubeconfig", metavar="FILE", default="", help="for kubectl", shell_complete=files)
+    @click.option("-n", "--namespace", metavar="NAME", default="", help="run kubectl for this namespace")
+    @click.option("-A", "--all-namespaces", is_flag=True, help="run kubectl for all namespaces")
+    @wraps(function)
+    def with_cluster(context: str, kubeconfig: str, namespace: str, all_namespaces: bool, **given: Any) -> int:  # noqa: ANN401, FBT001 - what click passes
+        return function(cluster=Cluster(context, kubeconfig, namespace, all_namespaces), **given)
+
+    return with_cluster
+
+
+def everywhere(cluster: Cluster) -> Cluster:
+    """Return the cluster with all of its namespaces unless one is named."""
+    return replace(cluster, all_namespaces=cluster.all_namespaces or not cluster.namespace)
+
+
+def observed(
+    paths: Sequence[str], cluster: Cluster | None = None, *, with_pods: bool = False, is_inside: bool = False
+) -> Iterator[Item]:
+    """Yield every item in files, directories and standard input (`-`), each as soon as it is read.
+
+    Args:
+        paths: what is read; if there is none, kubectl lists the cluster.
+        cluster: which cluster.
+        with_pods: list pods and nodes too.
+        is_inside: list with the service account of the pod that this runs in, without kubectl.
+
+    """
+    notes: list[str] = []
+    items: Iterable[Item]
+    if paths or cluster is None:
+        items = Merged(inputs(paths), time.time_ns() // 1000 + BOUND)
+    elif is_inside:
+        items = listed_inside(notes, namespace=cluster.namespace, with_pods=with_pods)
+    else:
+        items = listed(cluster, notes, with_pods=with_pods)
     unreadable = 0
-
-    def watch(self, items: Iterable[T]) -> Iterator[T]:
-        """Yield every item, each as soon as it is read."""
-        for item in super().watch(items):
-            if isinstance(item, Unreadable):
-                self.unreadable += 1
-                if self.unreadable <= NAMED:
-                    self.clear()
-                    print_message(f"{item.place}: {item.error}")
-            yield item
-        if self.unreadable > NAMED:
-            print_message(f"{self.unreadable - NAMED} more could not be read")
+    for item in items:
+        if isinstance(item, Unreadable):
+            unreadable += 1
+            if unreadable <= MAX_NAMED:
+                print_message(f"{item.place}: {item.error}")
+        yield item
+    if unreadable > MAX_NAMED:
+        print_message(f"{unreadable - MAX_NAMED} more could not be read")
+    for note in notes:
+        print_message(note)
 
 
-def observe_all(paths: Sequence[str]) -> Iterator[Item]:
-    """Yield every observation in files, directories and standard input (`-`), merged in the order of time."""
-    return iter(Merged(inputs(paths), time.time_ns() // 1000 + BOUND))
+class EvaluationTime(Struct, frozen=True):
+    """The time at which the input is evaluated, in microseconds since 1970, and where it comes from."""
+
+    at: int
+    origin: str
+
+    @property
+    def text(self) -> str:
+        """`as of 2026-11-22T12:00:00Z (...)`."""
+        return f"as of {canonical_seconds(self.at)} ({self.origin})"
+
+
+def evaluation_time(given: int | None, paths: Sequence[str], until: int | None) -> EvaluationTime:
+    """Return the time at which the input is evaluated.
+
+    Args:
+        given: the value of --now.
+        paths: what is read, nothing if kubectl is run.
+        until: the end of a history; None for objects of one moment, which do not say when that was.
+
+    """
+    if given is not None:
+        if until is None or given >= until:
+            return EvaluationTime(given, "--now")
+        end = canonical_seconds(until)
+        origin = f"--now, before the end of the input at {end}: what happened after --now is included"
+        return EvaluationTime(given, origin)
+    clock = time.time_ns() // 1000
+    if STANDARD_INPUT in paths or not paths:
+        return EvaluationTime(clock, "the clock of this computer")
+    if until is not None:
+        return EvaluationTime(min(until, clock), "the latest record in the input; --now sets another moment")
+    written = max((at for path in paths if (at := _written(Path(path))) is not None), default=clock)
+    return EvaluationTime(min(written, clock), "when the file was written; --now sets another moment")
+
+
+def _written(path: Path) -> int | None:
+    """Return when a file, or the latest file of a directory, was written; None if that is not known."""
+    try:
+        written = [one for one in path.iterdir() if one.is_file()] if path.is_dir() else [path]
+        return max((one.stat().st_mtime_ns // 1000 for one in written), default=None)
+    except OSError:
+        return None

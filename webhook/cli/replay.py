@@ -8,7 +8,7 @@ from itertools import chain
 import click
 
 from webhook.api.review import ReviewError
-from webhook.cli.evaluation import CandidateSets, Evaluation, evaluate_review, load_policy
+from webhook.cli.evaluation import CandidateSets, Evaluation, evaluate_review
 from webhook.cli.options import Command, files, format_option, policy_option
 from webhook.cli.report import (
     DENIED,
@@ -23,11 +23,12 @@ from webhook.cli.report import (
     finding_of,
     result_of,
 )
-from webhook.cli.terminal import table
+from webhook.cli.terminal import json_line, table
 from webhook.inputs.files import Received, submitted
 from webhook.inputs.items import Foreign, Unreadable
 from webhook.inputs.kinds import Review, Submitted
 from webhook.policy.model import Policy
+from webhook.policy_file import load
 from webhook.rules.rule import Mode
 
 Counts = Counter[tuple[str, Mode]]
@@ -68,25 +69,24 @@ class Change(StrEnum):
 @policy_option("the policy to compare with: show what it would change", "--against", metavar="B")
 @format_option("json prints one line per review", FORMATS)
 def command(*, directories: tuple[str, ...], policy: str | None, against: str | None, output: str) -> int:
-    """Evaluate everything and print the result."""
-    first = load_policy(policy)
-    printer = Printer("replay", output, "reviews")
+    first = load(policy)
+    printer = Printer("replay", output)
     if against is None:
         return _replay(directories, first, policy or first.preset, printer)
-    return _compare(directories, (first, load_policy(against)), (policy or first.preset, against), printer)
+    return _compare(directories, (first, load(against)), (policy or first.preset, against), printer)
 
 
 def _replay(directories: Sequence[str], policy: Policy, name: str, printer: Printer) -> int:
     tally = Tally()
     rules: Counts = Counter()
     candidates = CandidateSets()
-    for (found,) in printer.watch(_outcomes(directories, policy)):
+    for (found,) in _outcomes(directories, policy):
         outcome = candidates.follow(found, policy) if isinstance(found, Evaluation) else found
         is_shown = True
         if isinstance(outcome, Evaluation):
             rules.update(_rules_and_modes(outcome))
             # As text, among thousands of reviews, only those that are denied or warned about.
-            is_shown = printer.output != "text" or bool(conflicts(outcome)) or _level(outcome) > Mode.AUDIT
+            is_shown = printer.output != "text" or bool(conflicts(outcome)) or outcome.level > Mode.AUDIT
         tally.count(outcome)
         if is_shown:
             printer.show(outcome)
@@ -100,7 +100,7 @@ def _compare(
     changes: Counter[Change] = Counter()
     counts: tuple[Counts, Counts] = (Counter(), Counter())
     unreadable = 0
-    for before, after in printer.watch(_outcomes(directories, *policies)):
+    for before, after in _outcomes(directories, *policies):
         if isinstance(before, Unreadable):
             unreadable += 1
             printer.show(before)
@@ -111,7 +111,7 @@ def _compare(
         for counter, outcome in zip(counts, (before, after), strict=True):
             counter.update(_rules_and_modes(outcome))
         if printer.output == "json":
-            printer.show_json({**as_json(before), "against": as_json(after), "change": change.value})
+            print(json_line({**as_json(before), "against": as_json(after), "change": change.value}))
         elif printer.output in REPORTS:
             new = _seen_by_writer(after) - _seen_by_writer(before)
             found = (finding_of(one) for one in after.verdict.findings if (one.rule, one.mode) in new)
@@ -126,7 +126,7 @@ def _compare(
 
 def _change(before: Evaluation, after: Evaluation) -> Change:
     """Return what the second policy changes."""
-    old, new = _level(before), _level(after)
+    old, new = before.level, after.level
     if new > old:
         return Change.NEWLY_DENIED if new is Mode.DENY else Change.NEWLY_WARNED
     if new < old:
@@ -149,11 +149,6 @@ def _evaluate(item: Submitted, policy: Policy, received: Received) -> Outcome:
         return evaluate_review(item.place, item.body, policy, received.of(item.place.path))
     except ReviewError as error:
         return Unreadable(item.place, str(error))
-
-
-def _level(evaluation: Evaluation) -> Mode:
-    verdict = evaluation.verdict
-    return Mode.DENY if not verdict.allowed else Mode.WARN if verdict.warnings else Mode.OFF
 
 
 def _rules_and_modes(evaluation: Evaluation) -> set[tuple[str, Mode]]:

@@ -1,18 +1,17 @@
 """Verdicts as people and programs read them: some lines for each document, one line of JSON, or a report at the end."""
 
-import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, Final
 
 from msgspec import Struct, field
 
 from webhook.api.text import escape, truncate
 from webhook.cli.evaluation import Evaluation
-from webhook.cli.reading import Progress
-from webhook.cli.terminal import Paint, indent, json_line, paint_for, print_message, width
-from webhook.inputs.items import Foreign, Place, Unreadable
-from webhook.reports.model import Check, Examination, Finding, Location, Report, Severity
+from webhook.cli.terminal import indent, json_line, print_message, style, width
+from webhook.findings import Check, Examination, Finding, Severity
+from webhook.inputs.items import Foreign, Unreadable
 from webhook.rules.election.coordinated import CONFLICT
 from webhook.rules.rule import Mode
 from webhook.verdict import Result
@@ -28,16 +27,16 @@ DENIED: Final = 1
 
 _MAX_TEXT: Final = 2000
 """Characters of a message."""
+_WORDS: Final = {Mode.DENY: ("denied", "red"), Mode.WARN: ("warned", "yellow"), Mode.OFF: ("allowed", "green")}
+"""For a verdict and its color."""
 _SEVERITIES: Final = {Mode.DENY: Severity.ERROR, Mode.WARN: Severity.WARNING, Mode.AUDIT: Severity.INFO}
 _MARGIN: Final = 11
 
 
 class Tally(Struct):
-    """The counts of a run."""
+    """The counts of a run; `skipped` counts objects of other kinds."""
 
-    allowed: int = 0
-    warned: int = 0
-    denied: int = 0
+    levels: Counter[Mode] = field(default_factory=Counter)
     unreadable: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     denying_rules: dict[str, None] = {}
@@ -48,28 +47,25 @@ class Tally(Struct):
             self.unreadable += 1
         elif isinstance(outcome, Foreign):
             self.skipped[outcome.kind] += 1
-        elif not outcome.verdict.allowed:
-            self.denied += 1
-            self.denying_rules |= dict.fromkeys(finding.rule for finding in _denying(outcome))
-        elif outcome.warnings:
-            self.warned += 1
         else:
-            self.allowed += 1
+            self.levels[outcome.level] += 1
+            if outcome.level is Mode.DENY:
+                self.denying_rules |= dict.fromkeys(finding.rule for finding in _denying(outcome))
 
     @property
     def exit_code(self) -> int:
         """2 for something unreadable, over 1 for something denied, over 0."""
-        return UNREADABLE if self.unreadable else DENIED if self.denied else 0
+        return UNREADABLE if self.unreadable else DENIED if self.levels[Mode.DENY] else 0
 
     @property
     def evaluated(self) -> int:
         """The number of documents that got a verdict."""
-        return self.allowed + self.warned + self.denied
+        return self.levels.total()
 
     def lines(self) -> Iterator[str]:
         """Return the summary, and where to read on."""
-        counts = ((self.denied, "denied"), (self.warned, "allowed with warnings"), (self.allowed, "allowed"))
-        found = ", ".join(f"{count} {word}" for count, word in counts if count)
+        counts = ((Mode.DENY, "denied"), (Mode.WARN, "allowed with warnings"), (Mode.OFF, "allowed"))
+        found = ", ".join(f"{self.levels[level]} {word}" for level, word in counts if self.levels[level])
         text = f"{self.evaluated} evaluated{f': {found}' if found else ''}"
         text += f"; {self.unreadable} unreadable" if self.unreadable else ""
         text += f"; {self.skipped_text()}" if self.skipped else ""
@@ -86,41 +82,42 @@ class Tally(Struct):
 
 
 class Printer:
-    """The output of `check` and `replay`, in one of FORMATS; the progress line shows `what` they count."""
+    """What a command prints in one of FORMATS: text and JSON line by line, a report when it ends."""
 
-    def __init__(self, command: str, output: str, what: str) -> None:
+    def __init__(self, command: str, output: str, *checks: Check) -> None:
         self.output = output
         self.results: list[Examination] = []
         """What a report will show."""
         self._command = command
-        self._progress = Progress(what)
-        self._paint = paint_for(sys.stdout)
+        self._checks = checks
 
-    def watch(self, items: Iterable[Any]) -> Iterator[Any]:
-        """Yield the items, counted on a terminal if they take long."""
-        return self._progress.watch(items)
+    def print(
+        self,
+        lines: Callable[[], Iterable[str]],
+        document: Callable[[], dict[str, Any]],
+        examination: Callable[[], Examination],
+    ) -> None:
+        """Print one of three forms of a result, or keep the last one for the report."""
+        if self.output in REPORTS:
+            self.results.append(examination())
+        elif self.output == "json":
+            print(json_line(document()))
+        else:
+            for line in lines():
+                print(line)
 
     def show(self, outcome: Outcome, label: str = "") -> None:
-        """Print an outcome, or keep it for the report; in text, `label` replaces the word for the verdict."""
-        if self.output == "text":
-            self._progress.print(*_lines(outcome, self._paint, label))
-        elif isinstance(outcome, Foreign):
-            return
-        elif self.output in REPORTS:
-            self.results.append(_result(outcome))
-        else:
-            self.show_json(error_json(outcome) if isinstance(outcome, Unreadable) else as_json(outcome))
-
-    def show_json(self, line: dict[str, Any]) -> None:
-        """Print one line of JSON."""
-        self._progress.print(json_line(line))
+        """Print an outcome; in text, `label` replaces the word for the verdict."""
+        if not isinstance(outcome, Foreign):
+            self.print(partial(_lines, outcome, label), partial(as_json, outcome), partial(_examined, outcome))
 
     def finish(self, lines: Iterable[str], tally: Tally | None = None) -> None:
         """Print the report; or, as text, these lines. With a format for programs, standard error names the skipped."""
         if self.output in REPORTS:
-            print_report(self._command, self.results, self.output)
+            print_report(self._command, self.results, self.output, *self._checks)
         if self.output == "text":
-            print("\n".join(lines))
+            for line in lines:
+                print(line)
         elif tally and tally.skipped:
             print_message(tally.skipped_text())
 
@@ -134,25 +131,18 @@ def _denying(evaluation: Evaluation) -> list[Result]:
     return [finding for finding in evaluation.verdict.findings if finding.mode is Mode.DENY]
 
 
-def _lines(outcome: Outcome, paint: Paint, label: str) -> list[str]:
-    if isinstance(outcome, Foreign):
-        return []
+def _lines(outcome: Evaluation | Unreadable, label: str) -> list[str]:
     where = escape(outcome.place.short)
     if isinstance(outcome, Unreadable):
-        return [f"{paint.red('unreadable')} {where}", *_wrapped([escape(outcome.error)], _MARGIN)]
-    color, word = (
-        (paint.red, "denied")
-        if not outcome.verdict.allowed
-        else (paint.yellow, "warned")
-        if outcome.warnings
-        else (paint.green, "allowed")
-    )
+        return [f"{style('unreadable', fg='red')} {where}", *_wrapped([escape(outcome.error)], _MARGIN)]
+    word, color = _WORDS[outcome.level]
     margin = max(_MARGIN, len(label) + 2)
-    head, subject = color((label or word).ljust(margin)) + paint.bold(where), subject_of(outcome)
+    head = style((label or word).ljust(margin), fg=color) + style(where, bold=True)
+    subject = subject_of(outcome)
     if margin + len(where) + len("  ") + len(subject) <= width():
-        lines = [f"{head}  {paint.dim(subject)}"]
+        lines = [f"{head}  {style(subject, dim=True)}"]
     else:
-        lines = [head, *map(paint.dim, _wrapped([subject], margin))]
+        lines = [head, *(style(line, dim=True) for line in _wrapped([subject], margin))]
     return lines + _wrapped(_reasons(outcome), margin)
 
 
@@ -179,8 +169,10 @@ def _wrapped(texts: Iterable[str], margin: int) -> list[str]:
     return [line for text in texts for line in indent(text, margin, columns).splitlines()]
 
 
-def as_json(evaluation: Evaluation) -> dict[str, Any]:
-    """Return the document and its verdict as a JSON object."""
+def as_json(evaluation: Evaluation | Unreadable) -> dict[str, Any]:
+    """Return the document and its verdict, or why it could not be read, as a JSON object."""
+    if isinstance(evaluation, Unreadable):
+        return {"source": str(evaluation.place), "error": evaluation.error}
     request, verdict = evaluation.request, evaluation.verdict
     return {
         "source": str(evaluation.place),
@@ -213,41 +205,34 @@ def as_json(evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
-def error_json(unreadable: Unreadable) -> dict[str, Any]:
-    """Return what could not be read, and why, as a JSON object."""
-    return {"source": str(unreadable.place), "error": unreadable.error}
-
-
-def print_report(command: str, results: Iterable[Examination], output: str, *checks: Check) -> None:
+def print_report(
+    command: str, results: Iterable[Examination], output: str, *checks: Check, fail_on: Severity = Severity.ERROR
+) -> None:
     """Print what `--format junit` or `--format sarif` asks for; `checks` are those beside the rules."""
-    from webhook import __version__  # noqa: PLC0415 - these are for reports only, and take a while
-    from webhook.cli.rules import described  # noqa: PLC0415
-    from webhook.reports.junit import junit  # noqa: PLC0415
-    from webhook.reports.sarif import sarif  # noqa: PLC0415
+    from webhook.cli.rules import described  # noqa: PLC0415 - these are for reports only, and take a while
+    from webhook.reports import junit, sarif  # noqa: PLC0415
 
     rules = (
         Check(rule.id, rule.texts.summary, " ".join((rule.texts.summary, *rule.texts.details)))
         for rule in described().values()
     )
-    report = Report(command, tuple(results), (*rules, REQUEST, UNKNOWN_FIELD, *checks))
-    print(junit(report) if output == "junit" else sarif(report, __version__))
+    found = list(results)
+    if output == "junit":
+        print(junit(command, found, fail_on))
+    else:
+        print(sarif(command, found, (*rules, REQUEST, UNKNOWN_FIELD, *checks)))
 
 
-def _result(outcome: Evaluation | Unreadable) -> Examination:
+def _examined(outcome: Evaluation | Unreadable) -> Examination:
     if isinstance(outcome, Unreadable):
-        return Examination("", location(outcome.place), error=escape(outcome.error))
+        return Examination("", outcome.place, error=escape(outcome.error))
     return result_of(outcome, _findings(outcome))
 
 
 def result_of(evaluation: Evaluation, findings: Iterable[Finding]) -> Examination:
     """Return findings with what was evaluated: its number within the file, too, if there are several."""
     number = "" if evaluation.place.is_only else f" #{evaluation.place.document}"
-    return Examination(subject_of(evaluation) + number, location(evaluation.place), tuple(findings))
-
-
-def location(place: Place) -> Location:
-    """Return the file of a document, and its first line."""
-    return Location(place.path, place.line)
+    return Examination(subject_of(evaluation) + number, evaluation.place, tuple(findings))
 
 
 def finding_of(found: Result) -> Finding:

@@ -1,33 +1,31 @@
 """`lease-webhook rules [ID]`: every rule with its mode in each preset, or one rule explained."""
 
 import difflib
-import sys
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
 
 import click
-from msgspec import Struct
 from msgspec.structs import asdict
 
 from webhook.api.request import KIND_OF, Operation, Resource
 from webhook.cli.options import Command, format_option
-from webhook.cli.terminal import Failure, indent, json_line, paint_for, table, width
-from webhook.doctor import policy_fit
+from webhook.cli.terminal import Failure, indent, json_line, style, table, width
+from webhook.doctor import checks
 from webhook.policy.model import LeasePolicy
 from webhook.policy.schema import RULE_IDS
 from webhook.policy_file import load
 from webhook.rules.change import Event
 from webhook.rules.registry import OFFLINE_RULES, RULES, TYPES
-from webhook.rules.rule import Rule, Texts
+from webhook.rules.rule import Rule
 
 PRESETS: Final = ("standard", "strict")
 """Those with modes of their own: observe warns where strict denies, and is standard elsewhere."""
 
 _NOT_SENT: Final = "; the shipped match condition keeps plain ones from the webhook, so {} has no effect on those"
 _WITHOUT_EFFECT: Final = {
-    policy_fit.AHEAD: _NOT_SENT.format(f"a deny_above_seconds below {policy_fit.SECONDS_NOT_SENT}"),
-    policy_fit.BACKWARDS: _NOT_SENT.format("mode deny"),
+    checks.AHEAD: _NOT_SENT.format(f"a deny_above_seconds below {checks.SECONDS_NOT_SENT}"),
+    checks.BACKWARDS: _NOT_SENT.format("mode deny"),
 }
 
 EVERYWHERE: Final = "serve, check, replay"
@@ -35,48 +33,36 @@ OFFLINE: Final = "check, replay"
 """The commands that evaluate a rule."""
 
 
-class RuleDescription(Struct, frozen=True):
-    """A rule as it is described to people."""
+def runs_in(rule: Rule) -> str:
+    """Return the commands that evaluate a rule, with commas between them."""
+    return OFFLINE if rule.id in OFFLINE_RULES else EVERYWHERE
 
-    rule: Rule
-    runs: str = EVERYWHERE
 
-    @property
-    def id(self) -> str:
-        """The id of the rule."""
-        return self.rule.id
+def kinds_of(rule: Rule) -> str:
+    """Return the kinds of objects, with commas between them."""
+    return ", ".join(kind for resource, kind in KIND_OF.items() if resource in rule.resources)
 
-    @property
-    def kinds(self) -> str:
-        """The kinds of objects, with commas between them."""
-        return ", ".join(kind for resource, kind in KIND_OF.items() if resource in self.rule.resources)
 
-    @property
-    def operations(self) -> str:
-        """The operations, with commas between them."""
-        if self.runs == OFFLINE:
-            return "a set of stored candidates"
-        return ", ".join(operation for operation in Operation if operation in self.rule.operations)
+def operations_of(rule: Rule) -> str:
+    """Return the operations, with commas between them."""
+    if rule.id in OFFLINE_RULES:
+        return "a set of stored candidates"
+    return ", ".join(operation for operation in Operation if operation in rule.operations)
 
-    @property
-    def texts(self) -> Texts:
-        """What it says."""
-        return self.rule.texts
 
-    @property
-    def file(self) -> str:
-        """The file of its check."""
-        return f"{self.rule.check.__module__.replace('.', '/')}.py"
+def file_of(rule: Rule) -> str:
+    """Return the file of a check."""
+    return f"{rule.check.__module__.replace('.', '/')}.py"
 
-    @property
-    def renewals(self) -> str:
-        """A note about renewals, "" if it is not about updates of leases."""
-        rule = self.rule
-        if self.runs == OFFLINE or Resource.LEASES not in rule.resources or Operation.UPDATE not in rule.operations:
-            return ""
-        if Event.RENEWAL not in rule.events:
-            return "not evaluated on a renewal"
-        return f"evaluated on renewals too{_WITHOUT_EFFECT.get(rule.id, '')}"
+
+def renewals_of(rule: Rule) -> str:
+    """Return a note about renewals, "" if the rule is not about updates of leases."""
+    about = Resource.LEASES in rule.resources and Operation.UPDATE in rule.operations
+    if rule.id in OFFLINE_RULES or not about:
+        return ""
+    if Event.RENEWAL not in rule.events:
+        return "not evaluated on a renewal"
+    return f"evaluated on renewals too{_WITHOUT_EFFECT.get(rule.id, '')}"
 
 
 def _rule_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
@@ -92,7 +78,6 @@ def _rule_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> 
 @click.argument("name", required=False, metavar="[ID]", shell_complete=_rule_ids)
 @format_option("json prints one line per rule")
 def command(name: str | None, output: str) -> int:
-    """Print the list or one rule."""
     chosen = None if name is None else _find(name)
     if output == "json":
         lines = [json_line(_as_json(rule)) for rule in ([chosen] if chosen else described().values())]
@@ -102,22 +87,17 @@ def command(name: str | None, output: str) -> int:
     return 0
 
 
-@cache
-def described() -> dict[str, RuleDescription]:
+def described() -> dict[str, Rule]:
     """Return every rule that a verdict or a report may name."""
-    found = [
-        *map(RuleDescription, (*RULES.values(), TYPES)),
-        *(RuleDescription(one, OFFLINE) for one in OFFLINE_RULES.values()),
-    ]
-    return {one.id: one for one in found}
+    return {one.id: one for one in (*RULES.values(), TYPES, *OFFLINE_RULES.values())}
 
 
-def _as_json(one: RuleDescription) -> dict[str, Any]:
+def _as_json(one: Rule) -> dict[str, Any]:
     return {
         "id": one.id,
-        "kinds": one.kinds.split(", "),
-        "operations": one.operations.split(", "),
-        "commands": one.runs.split(", "),
+        "kinds": kinds_of(one).split(", "),
+        "operations": operations_of(one).split(", "),
+        "commands": runs_in(one).split(", "),
         "modes": dict(zip(PRESETS, _modes(one.id), strict=True)),
         "numbers": _limits(one.id),
         "summary": one.texts.summary,
@@ -135,28 +115,27 @@ def _listed() -> list[str]:
     return [*table([("rule", *PRESETS, "summary"), *rows], by=0, columns=width()), "", *indent(note, 0).splitlines()]
 
 
-def _explained(one: RuleDescription) -> list[str]:
-    paint = paint_for(sys.stdout)
+def _explained(one: Rule) -> list[str]:
     modes = ", ".join(f"{mode} in {preset}" for mode, preset in zip(_modes(one.id), PRESETS, strict=True))
-    facts = [("on", f"{one.kinds}: {one.operations}"), ("runs in", one.runs), ("mode", modes)]
+    facts = [("on", f"{kinds_of(one)}: {operations_of(one)}"), ("runs in", runs_in(one)), ("mode", modes)]
     facts += [("numbers", text) for text in [_numbers(one.id)] if text]
-    facts += [("renewals", one.renewals)] if one.renewals else []
+    facts += [("renewals", note)] if (note := renewals_of(one)) else []
     if one.id in RULE_IDS:
         facts.append(("change it", f"in a policy file: rules: {{{one.id}: {{mode: warn}}}}"))
     lines = [
-        paint.bold(one.id),
+        style(one.id, bold=True),
         indent(one.texts.summary, 2),
         "",
-        *table([*facts, ("source", one.texts.source), ("file", one.file)], columns=width()),
+        *table([*facts, ("source", one.texts.source), ("file", file_of(one))], columns=width()),
     ]
     for paragraph in one.texts.details:
         lines += ["", indent(paragraph, 2)]
     for title, text in (("Why", one.texts.why), ("Who is affected", one.texts.who), ("How to fix", one.texts.fix)):
-        lines += ["", indent(paint.bold(title), 2), indent(text, 4)]
+        lines += ["", indent(style(title, bold=True), 2), indent(text, 4)]
     return lines
 
 
-def _find(name: str) -> RuleDescription:
+def _find(name: str) -> Rule:
     if name in described():
         return described()[name]
     near = difflib.get_close_matches(name, described(), n=1)

@@ -4,9 +4,8 @@ from typing import Any, Final
 
 import click
 
-from webhook.cli.options import Command, address, count, directories, files, policies
+from webhook.cli.options import Command, address, directories, files, policies
 from webhook.cli.terminal import Failure, needing_the_server
-from webhook.policy_file import PolicyFileError
 from webhook.server.settings import Options
 
 _DESCRIPTION: Final = """\
@@ -19,7 +18,6 @@ Example:
   curl --cacert certs/ca.crt -H 'Content-Type: application/json' -d @review.json \\
     https://localhost:8443/validate
 """
-_CLIENT_NAME: Final = "--client-name"
 DEFAULTS: Final = Options()
 _BIND: Final = f"for reviews, TLS (default: {DEFAULTS.bind})"
 _TLS_DIR: Final = f"tls.crt, tls.key, ca.crt (default: {DEFAULTS.tls_dir})"
@@ -28,7 +26,7 @@ _WORKERS: Final = f"processes (default: {DEFAULTS.workers})"
 _HEALTH: Final = f"for /livez, /readyz and /metrics, plain (default: {DEFAULTS.health_bind})"
 _CAPTURE: Final = "keep the latest reviews in this directory, for replay (default: off)"
 _CLIENT_CA: Final = "require clients to present a certificate of this CA (default: off)"
-_NAMES: Final = "common or DNS names in client certificates that may send reviews; others get 403"
+_NAMES: Final = "common or DNS name in client certificates that may send reviews, may be repeated; others get 403"
 _KEYS: Final = "require the token of an API server, signed by a key in this JSON Web Key Set (default: off)"
 _AUDIENCE: Final = (
     "its audience: the URL in the webhook configuration, or https://NAME.NAMESPACE.svc:PORT/PATH of the Service"
@@ -36,36 +34,20 @@ _AUDIENCE: Final = (
 _NO_AUDIT: Final = "do not log findings of mode audit; default: one line a minute for each rule, lease and user"
 
 
-class _ServeCommand(Command):
-    """`--client-name` takes one name or several, as far as the next option."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Repeat the option before each further name."""
-        repeated: list[str] = []
-        is_name = False
-        for word in args:
-            if is_name and not word.startswith("-") and repeated[-1] != _CLIENT_NAME:
-                repeated.append(_CLIENT_NAME)
-            repeated.append(word)
-            is_name = word == _CLIENT_NAME or (is_name and not word.startswith("-"))
-        return super().parse_args(ctx, repeated)
-
-
-@click.command("serve", cls=_ServeCommand, help=_DESCRIPTION, epilog=_EPILOG)
+@click.command("serve", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @click.option("--bind", type=address, default=DEFAULTS.bind, metavar="ADDRESS", help=_BIND)
 @click.option("--tls-dir", default=DEFAULTS.tls_dir, metavar="DIR", help=_TLS_DIR, shell_complete=directories)
 @click.option("--policy", default="", metavar="NAME|FILE", help=_POLICY, shell_complete=policies)
-@click.option("--workers", type=count, default=DEFAULTS.workers, metavar="N", help=_WORKERS)
+@click.option("--workers", type=click.IntRange(1), default=DEFAULTS.workers, metavar="N", help=_WORKERS)
 @click.option("--health-bind", type=address, default=DEFAULTS.health_bind, metavar="ADDRESS", help=_HEALTH)
 @click.option("--capture", default="", metavar="DIR", help=_CAPTURE, shell_complete=directories)
 @click.option("--client-ca", default="", metavar="FILE", help=_CLIENT_CA, shell_complete=files)
-@click.option(_CLIENT_NAME, "client_names", multiple=True, metavar="NAME...", help=_NAMES)
+@click.option("--client-name", "client_names", multiple=True, metavar="NAME", help=_NAMES)
 @click.option("--token-keys", default="", metavar="FILE", help=_KEYS, shell_complete=files)
 @click.option("--token-issuer", default="", metavar="URL", help="who must have issued it")
 @click.option("--token-audience", default="", metavar="URL", help=_AUDIENCE)
 @click.option("--no-audit-lines", "no_audit_lines", is_flag=True, help=_NO_AUDIT)
 def command(*, client_names: tuple[str, ...], no_audit_lines: bool, **given: Any) -> int:  # noqa: ANN401 - options that `Options` names and types
-    """Serve; raises Failure if it cannot start."""
     options = Options(client_names=client_names, audit_lines=not no_audit_lines, **given)
     if bool(options.client_ca) != bool(client_names):
         raise Failure("--client-ca and --client-name need each other: a CA alone would let in all that it signed")
@@ -75,6 +57,6 @@ def command(*, client_names: tuple[str, ...], no_audit_lines: bool, **given: Any
         from webhook.server.gunicorn_app import CannotServeError, serve  # noqa: PLC0415
     try:
         serve(options)
-    except (CannotServeError, PolicyFileError) as error:
+    except CannotServeError as error:
         raise Failure(str(error)) from error
     return 0

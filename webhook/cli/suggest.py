@@ -8,14 +8,14 @@ from typing import Final
 import click
 
 from webhook.api.text import escape
-from webhook.cli.evaluation import load_policy
 from webhook.cli.options import Command, files, namespaced, policy_option
-from webhook.cli.reading import InputProgress, observe_all
+from webhook.cli.reading import observed
 from webhook.cli.terminal import Failure
 from webhook.inputs.files import readable
-from webhook.inputs.items import Item, Observation
+from webhook.inputs.items import Item, Observation, Unreadable
 from webhook.policy.parse import parse
 from webhook.policy.schema import PolicyError
+from webhook.policy_file import load
 from webhook.suggestions.bindings import Bindings
 from webhook.suggestions.evidence import Suspicions
 from webhook.suggestions.exemptions import OWNER, Exemptions
@@ -75,7 +75,6 @@ _paths = click.argument("paths", nargs=-1, required=True, metavar="PATH...", she
 @_paths
 @click.option("--lease", metavar="NAMESPACE/NAME", help="this lease only")
 def bindings(*, paths: tuple[str, ...], lease: str | None) -> int:
-    """Print the bindings; raises Failure."""
     key = None if lease is None else namespaced(lease, "--lease must be namespace/name")
     found = Bindings(Suspicions(time.time_ns() // 1000), key)
     exit_code = _observe_each(paths, found.observe)
@@ -89,10 +88,9 @@ def bindings(*, paths: tuple[str, ...], lease: str | None) -> int:
 @click.option("--owner", metavar="TEXT", default=OWNER, help="who is responsible for the exemptions")
 @click.option("--until", metavar="DATE", help=_UNTIL)
 def exemptions(*, paths: tuple[str, ...], policy: str | None, owner: str, until: str | None) -> int:
-    """Print the exemptions; raises Failure."""
     if not owner.strip() or not owner.isprintable():
         raise Failure("--owner must be one line of text")
-    found = Exemptions(load_policy(policy), _last_day(until), Suspicions(time.time_ns() // 1000), owner)
+    found = Exemptions(load(policy), _last_day(until), Suspicions(time.time_ns() // 1000), owner)
     exit_code = _observe_each(paths, found.observe)
     nothing = "the input has no verdict of the webhook: it needs an audit log of the API server, or captured reviews"
     _print_policy(found.text(), nothing)
@@ -113,14 +111,14 @@ def _observe_each(paths: Sequence[str], observe: Callable[[Item], None]) -> int:
 
     Returns the exit code: 2 if something could not be read, which is reported on standard error, else 0.
     """
-    progress = InputProgress("requests and objects")
-    observations = 0
-    for item in progress.watch(observe_all(paths)):
+    observations = unreadable = 0
+    for item in observed(paths):
         observations += isinstance(item, Observation)
+        unreadable += isinstance(item, Unreadable)
         observe(item)
     if not observations:
         raise Failure("no lease and no candidate is in the input")
-    return 2 if progress.unreadable else 0
+    return 2 if unreadable else 0
 
 
 def _print_policy(text: str, nothing: str) -> None:
@@ -137,7 +135,6 @@ def _print_policy(text: str, nothing: str) -> None:
 @click.option("--lease", metavar="NAMESPACE/NAME", help="its lease; default: the one that it wrote in the log")
 @click.option("--name", metavar="NAME", help="of the fence; default: from the lease")
 def fence(*, inputs: tuple[str, ...], writer: str, lease: str | None, name: str | None) -> int:
-    """Print the proposal; raises Failure."""
     namespace, account = namespaced(writer, "--writer must be a service account as namespace/name")
     documents = (one for path in inputs for one in readable(path))
     events = written_by(documents, f"system:serviceaccount:{namespace}:{account}")

@@ -7,7 +7,7 @@ import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 import click
 import msgspec
@@ -34,39 +34,10 @@ def needing_the_server(what: str) -> Iterator[None]:
         raise Failure(f"{what} needs {missing.name}, which the server brings: lease-webhook[server]") from missing
 
 
-class Paint(Struct, frozen=True):
-    """Colors for one stream; each method returns its text unchanged if `color` is false."""
-
-    color: bool
-
-    def red(self, text: str) -> str:
-        """Denied, broken."""
-        return self._in("31", text)
-
-    def yellow(self, text: str) -> str:
-        """Allowed with warnings."""
-        return self._in("33", text)
-
-    def green(self, text: str) -> str:
-        """Allowed, good."""
-        return self._in("32", text)
-
-    def dim(self, text: str) -> str:
-        """Less important text."""
-        return self._in("2", text)
-
-    def bold(self, text: str) -> str:
-        """Titles and names."""
-        return self._in("1", text)
-
-    def _in(self, code: str, text: str) -> str:
-        return f"\x1b[{code}m{text}\x1b[0m" if self.color else text
-
-
-def paint_for(stream: TextIO) -> Paint:
-    """Return the colors: on a terminal only, and none if NO_COLOR is set (no-color.org) or TERM is dumb."""
-    wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return Paint(color=wanted and stream.isatty())
+def style(text: str, **how: Any) -> str:  # noqa: ANN401 - those of click
+    """Return the text in a style of `click.style`, on a terminal only; NO_COLOR (no-color.org) switches it off."""
+    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not sys.stdout.isatty()
+    return text if is_plain else click.style(text, **how)
 
 
 def width() -> int:

@@ -1,32 +1,38 @@
 """`lease-webhook test`: compares verdicts with the expected ones in test files."""
 
 import json
-import sys
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import click
-from msgspec import UNSET, Struct, to_builtins
+import msgspec
+import yaml
+from msgspec import UNSET, Struct, UnsetType, to_builtins
 
+from webhook.api.field import MISSING_FIELD, UNKNOWN_FIELD, located, reworded
 from webhook.api.review import ReviewError
-from webhook.api.text import escape, truncate
-from webhook.cli.cases import SUFFIXES, Case, Expectation, case_files
-from webhook.cli.evaluation import Evaluation, evaluate_review, load_policy
-from webhook.cli.manifest import Writer, review_of, stamped
+from webhook.api.text import escape, quote, truncate
+from webhook.cli.evaluation import Evaluation, evaluate_review
+from webhook.cli.make_review import Writer, review_of, stamped
 from webhook.cli.options import Command, files, format_option, moment, policy_option
-from webhook.cli.reading import Progress
-from webhook.cli.report import FORMATS, REPORTS, error_json, location, print_report
-from webhook.cli.terminal import Failure, indent, json_line, paint_for
+from webhook.cli.report import FORMATS, Printer, as_json
+from webhook.cli.terminal import Failure, indent, style
 from webhook.explanation.words import count
-from webhook.inputs import kinds
-from webhook.inputs.documents import Value, encoded, parsed
-from webhook.inputs.files import submitted
+from webhook.findings import Check, Examination, Finding, Severity
+from webhook.inputs import InputError, kinds, yaml_reader
+from webhook.inputs.documents import Value, encoded, parsed, problem_of
+from webhook.inputs.files import files_below, is_directory, submitted
 from webhook.inputs.items import Foreign, Place, Unreadable
 from webhook.inputs.kinds import Manifest, Review, Submitted
-from webhook.policy.schema import PRESETS
-from webhook.reports.model import Check, Examination, Finding, Severity
+from webhook.policy.schema import PRESETS, nearest
+from webhook.policy_file import load
 from webhook.rules.rule import Mode
+
+SUFFIXES: Final = (".test.yaml", ".test.yml")
+"""Suffixes of such files; one that is named on the command line may have another name."""
 
 _EXPECTATION: Final = Check("expectation", "A verdict must be the one that the test file expects.")
 
@@ -64,6 +70,59 @@ Examples:
   lease-webhook test tests/leases --format junit > report.xml
 """
 
+ModeWord = Literal["deny", "warn", "audit"]
+
+
+class Expectation(Struct, frozen=True, forbid_unknown_fields=True):
+    """The expected verdict; what is left out is not compared.
+
+    `rules` names every rule that denies or warns, with its mode; those of mode `audit` may be named too.
+    """
+
+    allowed: bool
+    event: str | UnsetType = UNSET
+    rules: dict[str, ModeWord] | UnsetType = UNSET
+
+
+class Circumstances(Struct, frozen=True, forbid_unknown_fields=True):
+    """Under which policy, by whom and when a write comes: of one case, or of all in a file.
+
+    `stamped` gives manifests without managedFields the stamps of an API server: the stored object was written at its
+    renewTime, the new one at `now`.
+    """
+
+    policy: str = ""
+    user: str = ""
+    groups: tuple[str, ...] = ()
+    now: str = ""
+    stamped: bool = False
+
+
+class CaseText(Circumstances, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One case as it is written: a review, or objects; each is the path of a file, or stands there itself."""
+
+    name: str
+    review: str | Value | None = None
+    old: str | Value | None = None
+    new: str | Value | None = None
+    expect: Expectation | None = None
+
+
+class FileText(Circumstances, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A file as it is written."""
+
+    cases: tuple[CaseText, ...]
+
+
+class Case(Struct, frozen=True):
+    """One case, completed by what its file says of all, and where it stands: file, number from 1, line."""
+
+    place: Place
+    text: CaseText
+
+
+_KEYS: Final = [field.name for struct in (FileText, CaseText, Expectation) for field in msgspec.structs.fields(struct)]
+
 
 @click.command("test", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, shell_complete=files)
@@ -71,15 +130,20 @@ Examples:
 @click.option("--verbose", "-v", is_flag=True, help="list also the cases that pass")
 @format_option("json prints one line per case", FORMATS)
 def command(*, paths: tuple[str, ...], policy: str | None, verbose: bool, output: str) -> int:
-    """Evaluate all cases and print the results; raises Failure."""
-    printer = _Printer(output, verbose=verbose)
-    for file in Progress("files").watch(case_files(paths)):
-        if isinstance(file, Unreadable):
-            printer.show_unreadable(file)
-            continue
-        for case in file:
-            printer.show(_outcome_of(case, policy))
-    return printer.finish()
+    printer = Printer("test", output, _EXPECTATION)
+    counts: Counter[str] = Counter()
+    for file in _case_files(paths):
+        outcomes = [file] if isinstance(file, Unreadable) else [_outcome_of(case, policy) for case in file]
+        for outcome in outcomes:
+            word = "unreadable" if isinstance(outcome, Unreadable) else outcome.word
+            counts[word] += 1
+            if output != "text" or word != "passed" or verbose:
+                printer.print(partial(_lines, outcome), partial(_as_json, outcome), partial(_examined, outcome))
+    found = ", ".join(f"{counts[word]} {word}" for word in ("failed", "unreadable", "passed") if counts[word])
+    printer.finish([f"{count(counts.total(), 'case')}: {found}"] if counts else [])
+    if not counts:
+        raise Failure(f"no case found; test files end in {' or '.join(SUFFIXES)}")
+    return 2 if counts["unreadable"] else 1 if counts["failed"] else 0
 
 
 class _Outcome(Struct, frozen=True):
@@ -91,75 +155,53 @@ class _Outcome(Struct, frozen=True):
     error: str = ""
 
     @property
-    def passed(self) -> bool:
-        return not self.error and not self.differences
+    def word(self) -> str:
+        return "unreadable" if self.error else "failed" if self.differences else "passed"
 
 
-class _Printer:
-    def __init__(self, output: str, *, verbose: bool) -> None:
-        self.counts: Counter[str] = Counter()
-        self._output = output
-        self._verbose = verbose
-        self._paint = paint_for(sys.stdout)
-        self._results: list[Examination] = []
+def _lines(outcome: _Outcome | Unreadable) -> Iterator[str]:
+    if isinstance(outcome, Unreadable):
+        yield f"{style('unreadable', fg='red')}  {escape(outcome.place.path)}"
+        yield indent(escape(outcome.error), 12)
+        return
+    color = "green" if outcome.word == "passed" else "red"
+    place = style(escape(_place_of(outcome.case)), bold=True)
+    yield f"{style(outcome.word.ljust(12), fg=color)}{place}  {escape(truncate(outcome.case.text.name))}"
+    for text in [*outcome.differences, *_reasons(outcome)]:
+        yield indent(escape(text), 12)
 
-    def show_unreadable(self, file: Unreadable) -> None:
-        self.counts["unreadable"] += 1
-        if self._output in REPORTS:
-            self._results.append(Examination("", location(file.place), error=file.error))
-        elif self._output == "json":
-            print(json_line(error_json(file)))
-        else:
-            print(f"{self._paint.red('unreadable')}  {escape(file.place.path)}")
-            print(indent(escape(file.error), 12))
 
-    def show(self, outcome: _Outcome) -> None:
-        word = "passed" if outcome.passed else "unreadable" if outcome.error else "failed"
-        self.counts[word] += 1
-        case = outcome.case
-        if self._output in REPORTS:
-            found = tuple(Finding(_EXPECTATION.id, Severity.ERROR, text) for text in outcome.differences)
-            self._results.append(Examination(case.text.name, location(case.place), found, outcome.error))
-        elif self._output == "json":
-            print(json_line(_as_json(outcome)))
-        elif not outcome.passed or self._verbose:
-            paint = self._paint.green if outcome.passed else self._paint.red
-            place = escape(f"{case.place.path}:{case.place.line}")
-            print(f"{paint(word.ljust(12))}{self._paint.bold(place)}  {escape(truncate(case.text.name))}")
-            for text in [*outcome.differences, *_reasons(outcome)]:
-                print(indent(escape(text), 12))
+def _examined(outcome: _Outcome | Unreadable) -> Examination:
+    if isinstance(outcome, Unreadable):
+        return Examination("", outcome.place, error=outcome.error)
+    found = tuple(Finding(_EXPECTATION.id, Severity.ERROR, text) for text in outcome.differences)
+    return Examination(outcome.case.text.name, outcome.case.place, found, outcome.error)
 
-    def finish(self) -> int:
-        """Print the summary or the report; return the exit code."""
-        counts = self.counts
-        if self._output in REPORTS:
-            print_report("test", self._results, self._output, _EXPECTATION)
-        if not counts:
-            raise Failure(f"no case found; test files end in {' or '.join(SUFFIXES)}")
-        if self._output == "text":
-            words = ("failed", "unreadable", "passed")
-            found = ", ".join(f"{counts[word]} {word}" for word in words if counts[word])
-            print(f"{count(counts.total(), 'case')}: {found}")
-        return 2 if counts["unreadable"] else 1 if counts["failed"] else 0
+
+def _place_of(case: Case) -> str:
+    return f"{case.place.path}:{case.place.line}"
 
 
 def _reasons(outcome: _Outcome) -> list[str]:
     """Return the reasons for the verdict of a case that failed."""
-    if outcome.passed or not outcome.evaluation:
-        return [outcome.error] if outcome.error else []
+    if outcome.error:
+        return [outcome.error]
+    if outcome.word == "passed" or not outcome.evaluation:
+        return []
     verdict = outcome.evaluation.verdict
     return [verdict.message] if not verdict.allowed else list(verdict.warnings)
 
 
-def _as_json(outcome: _Outcome) -> dict[str, Any]:
-    case = outcome.case
-    head = {"source": f"{case.place.path}:{case.place.line}", "name": case.text.name}
-    if outcome.error or not outcome.evaluation:
+def _as_json(outcome: _Outcome | Unreadable) -> dict[str, Any]:
+    if isinstance(outcome, Unreadable):
+        return as_json(outcome)
+    head = {"source": _place_of(outcome.case), "name": outcome.case.text.name}
+    if not outcome.evaluation:
         return {**head, "error": outcome.error}
     return {
         **head,
-        "passed": outcome.passed,
-        "expected": to_builtins(case.text.expect),
+        "passed": outcome.word == "passed",
+        "expected": to_builtins(outcome.case.text.expect),
         "actual": to_builtins(_actual(outcome.evaluation)),
         "differences": list(outcome.differences),
     }
@@ -169,7 +211,7 @@ def _outcome_of(case: Case, policy: str | None) -> _Outcome:
     """Evaluate one case; `policy` replaces that of the case."""
     try:
         evaluation = _evaluate(case, policy)
-    except (Failure, ReviewError, ValueError) as error:
+    except (Failure, InputError, ReviewError, ValueError) as error:
         return _Outcome(case, error=str(error))
     return _Outcome(case, evaluation, tuple(_differences(case.text.expect, evaluation)))
 
@@ -181,26 +223,26 @@ def _actual(evaluation: Evaluation) -> Expectation:
 
 
 def _evaluate(case: Case, policy: str | None) -> Evaluation:
-    around, text = case.circumstances, case.text
+    text = case.text
     folder = Path(case.place.path).parent
-    name = policy or around.policy or None
+    name = policy or text.policy or None
     if name and not policy and name not in PRESETS:
         name = str(folder / name)
-    now = moment(around.now) if around.now else None
+    now = moment(text.now) if text.now else None
     if text.review is not None:
         if text.old is not None or text.new is not None:
             raise Failure("a case has a review, or old and new")
-        return evaluate_review(case.place, _review(text.review, folder), load_policy(name), now)
+        return evaluate_review(case.place, _review(text.review, folder), load(name), now)
     if text.new is None and text.old is None:
         raise Failure("a case needs a review, or new, or old, or both")
-    if around.groups and not around.user:
+    if text.groups and not text.user:
         raise Failure("groups need a user: a group alone writes nothing")
-    writer = Writer(around.user, around.groups) if around.user else None
+    writer = Writer(text.user, text.groups) if text.user else None
     new, old = (None if one is None else _object(one, folder) for one in (text.new, text.old))
-    if around.stamped:
+    if text.stamped:
         new, old = new and stamped(new, now), old and stamped(old)
     body = review_of(new, old, writer)
-    return evaluate_review(case.place, body, load_policy(name), now, writer_known=writer is not None)
+    return evaluate_review(case.place, body, load(name), now, writer_known=writer is not None)
 
 
 def _object(given: str | Value, folder: Path) -> Value:
@@ -266,3 +308,57 @@ def _modes(evaluation: Evaluation) -> dict[str, str]:
 
 def _shown(given: str | Value) -> str:
     return given if isinstance(given, str) else "the object in the case"
+
+
+def _case_files(paths: Sequence[str]) -> Iterator[tuple[Case, ...] | Unreadable]:
+    """Yield the files that are named, and those below directories whose names end in SUFFIXES."""
+    for path in paths:
+        if not is_directory(Path(path)):
+            yield _read(path)
+            continue
+        for found in files_below(Path(path), (".yaml", ".yml")):
+            if found.error:
+                yield Unreadable(Place(str(found.path), line=1, is_only=True), found.error)
+            elif not found.skipped and found.path.name.endswith(SUFFIXES):
+                yield _read(str(found.path))
+
+
+def _read(path: str) -> tuple[Case, ...] | Unreadable:
+    try:
+        text = Path(path).read_bytes().decode()
+        file = yaml_reader.read(text)
+        msgspec.convert(file, FileText)
+        cases = [msgspec.convert(_completed(case, file), CaseText) for case in file["cases"]]
+        # The text has been read before, since PyYAML's composer bounds no nesting.
+        root: Any = yaml.compose(text, Loader=yaml.SafeLoader)
+    except OSError as error:
+        problem = error.strerror or str(error)
+    except msgspec.ValidationError as error:
+        problem = _problem(error)
+    except yaml.YAMLError:
+        problem = "nested too deeply"
+    except (ValueError, RecursionError) as error:
+        problem = problem_of(error)
+    else:
+        (nodes,) = (value.value for key, value in root.value if key.value == "cases")
+        lines = [node.start_mark.line + 1 for node in nodes]
+        places = [Place(path, number, line, is_only=len(cases) == 1) for number, line in enumerate(lines, 1)]
+        return tuple(map(Case, places, cases))
+    return Unreadable(Place(path, line=1, is_only=True), problem)
+
+
+def _completed(case: Value, file: Value) -> Value:
+    """Return a case with what its file says of all cases. A group belongs to the user beside it."""
+    common = {key: value for key, value in file.items() if key != "cases" and not (key == "groups" and "user" in case)}
+    return common | case
+
+
+def _problem(error: msgspec.ValidationError) -> str:
+    problem, path = located(error)
+    if unknown := UNKNOWN_FIELD.fullmatch(problem):
+        problem = f"unknown key {quote(unknown[1])}{nearest(unknown[1], _KEYS)}"
+    elif missing := MISSING_FIELD.fullmatch(problem):
+        problem = f"{missing[1]} must be set"
+    else:
+        problem = reworded(problem) or problem
+    return f"{path}: {problem}" if path else problem

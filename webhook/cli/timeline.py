@@ -2,28 +2,18 @@
 
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import click
 import msgspec
 
-from webhook.cli.options import (
-    HIDDEN_STAMPS,
-    Command,
-    cluster_options,
-    evaluation_time,
-    everywhere,
-    files,
-    moment,
-    namespaced,
-)
-from webhook.cli.reading import InputProgress, observe_all
+from webhook.cli.options import Command, files, moment, namespaced
+from webhook.cli.reading import HIDDEN_STAMPS, cluster_options, evaluation_time, everywhere, observed
 from webhook.cli.terminal import Failure, print_message
 from webhook.explanation.words import count
-from webhook.inputs.cluster import Cluster, listed
-from webhook.inputs.items import Item
+from webhook.inputs.cluster import Cluster
 from webhook.rules.expiry import BOUND
 from webhook.timeline.downsampling import clipped, fitted
 from webhook.timeline.lanes import TimelineBuilder
@@ -82,7 +72,6 @@ def command(
     address: str | None,
     cluster: Cluster,
 ) -> int:
-    """Read everything, then draw it."""
     if is_example:
         if inputs:
             raise Failure("--example is an input of its own: it takes no file")
@@ -140,14 +129,10 @@ def drawn(timeline: Timeline, output: str) -> bytes:
 
 def _read(paths: Sequence[str], cluster: Cluster) -> Timeline:
     clock = time.time_ns() // 1000
-    notes: list[str] = []
-    items: Iterable[Item] = observe_all(paths) if paths else listed(cluster, notes)
     # The API server's clock may be ahead of this computer's.
     builder = TimelineBuilder(clock + BOUND)
-    for item in InputProgress("objects").watch(items):
+    for item in observed(paths, cluster):
         builder.observe(item)
-    for note in notes:
-        print_message(note)
     if builder.is_empty:
         raise Failure("no lease is in the input")
     if not builder.has_managed_fields:

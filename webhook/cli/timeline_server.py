@@ -1,6 +1,5 @@
 """`timeline --serve`: the page live, at an address of this computer that no one else can guess."""
 
-import io
 import os
 import secrets
 import signal
@@ -12,7 +11,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cli.options import endpoint
-from webhook.cli.reading import InputProgress, observe_all
+from webhook.cli.reading import observed
 from webhook.cli.terminal import Failure, needing_the_server, print_message
 from webhook.inputs.cluster import CANDIDATES, LEASES, Cluster
 
@@ -107,6 +106,6 @@ def _server(host: str, port: int, app: Any, listener: socket.socket) -> "BaseWSG
 
 def _read(feed: "Feed", paths: Sequence[str]) -> None:
     """Read the input; a broken part of it is reported on the terminal."""
-    for item in InputProgress("objects", io.StringIO()).watch(observe_all(paths)):  # the page shows how far it is
+    for item in observed(paths):
         feed.observe(item)
     feed.stand_still("The input has ended.")

@@ -1,6 +1,5 @@
 """`lease-webhook why`: who leads, since when, why the leader changed, and what to do."""
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -12,25 +11,22 @@ from webhook.api.formats import MAX_NAME
 from webhook.api.text import escape, truncate
 from webhook.api.times import SECOND
 from webhook.audit.leases import pod_of
-from webhook.cli.options import (
+from webhook.cli.options import Command, files, format_option, moment
+from webhook.cli.reading import (
     HIDDEN_STAMPS,
-    Command,
     EvaluationTime,
     cluster_options,
     evaluation_time,
     everywhere,
-    files,
-    format_option,
+    observed,
 )
-from webhook.cli.reading import InputProgress, observe_all
 from webhook.cli.terminal import (
     Failure,
-    Paint,
     indent,
     json_line,
     needing_the_server,
-    paint_for,
     print_message,
+    style,
     table,
     width,
 )
@@ -39,14 +35,13 @@ from webhook.explanation.account import Account, account_of, as_json
 from webhook.explanation.findings import Explained
 from webhook.explanation.text import Line, events, facts, headline, timing
 from webhook.explanation.words import ago, clock, count, name
+from webhook.findings import Finding, Severity
 from webhook.history.events import FIRST, Handover
 from webhook.history.follow import Follower, LeaseHistory
 from webhook.history.status import State
 from webhook.inputs import cluster as clusters
 from webhook.inputs.cluster import Cluster
 from webhook.inputs.files import objects
-from webhook.inputs.items import Item
-from webhook.reports.model import Finding, Severity
 from webhook.rules.change import NODE_LEASES
 
 _DESCRIPTION = """\
@@ -83,7 +78,7 @@ _WEBHOOKS: Final = "webhook configurations: say which of them may be called for 
 @click.argument("lease", metavar="[NAMESPACE/NAME]", required=False)
 @click.option("--input", "inputs", metavar="FILE|DIR|-", multiple=True, help="may be repeated", shell_complete=files)
 @click.option("--webhooks", metavar="FILE", help=_WEBHOOKS, shell_complete=files)
-@click.option("--now", metavar="RFC3339", help="decide what has expired as of this time")
+@click.option("--now", type=moment, metavar="RFC3339", help="decide what has expired as of this time")
 @click.option("--metrics", is_flag=True, help="print gauges and counters of all leases as Prometheus reads them")
 @cluster_options
 @format_option("json prints one line per lease")
@@ -92,12 +87,11 @@ def command(
     lease: str | None,
     inputs: tuple[str, ...],
     webhooks: str | None,
-    now: str | None,
+    now: int | None,
     metrics: bool,
     cluster: Cluster,
     output: str,
 ) -> int:
-    """Read everything, then print what is known."""
     selection = _selection(lease, cluster.namespace)
     if selection is None:
         cluster = everywhere(cluster)
@@ -118,7 +112,7 @@ def command(
         found = None if passed is None else [asdict(each) for each in passed]
         print(json_line({**as_json(account), "webhooks": found}))
     else:
-        print("\n".join(_lines(account, as_of, passed, paint_for(sys.stdout))))
+        print("\n".join(_lines(account, as_of, passed)))
     return 0
 
 
@@ -143,12 +137,8 @@ def _selection(lease: str | None, namespace: str) -> Selection | None:
 
 def _history(inputs: Sequence[str], cluster: Cluster) -> Follower:
     history = Follower()
-    notes: list[str] = []
-    items: Iterable[Item] = observe_all(inputs) if inputs else clusters.listed(cluster, notes)
-    for item in InputProgress("objects").watch(items):
+    for item in observed(inputs, cluster):
         history.feed(item)
-    for note in notes:
-        print_message(note)
     if not history.leases:
         raise Failure("no lease is in the input")
     if not history.has_managed_fields and any(one.lease for one in history.leases.values()):
@@ -221,42 +211,40 @@ def _row(account: Account) -> tuple[str, ...]:
     )
 
 
-def _lines(
-    account: Account, as_of: EvaluationTime, webhooks: Sequence[CalledWebhook] | None, paint: Paint
-) -> Iterator[str]:
+def _lines(account: Account, as_of: EvaluationTime, webhooks: Sequence[CalledWebhook] | None) -> Iterator[str]:
     """Yield the state, the facts, what happened, what is wrong, what to do; `webhooks` is None if not known."""
     history = account.history
     title = escape(f"{history.namespace}/{history.name}")
-    color = paint.green if account.state is State.LIVE else paint.red
-    yield f"{paint.bold(title)}  {color(account.state.value)}: {escape(headline(account))}{_counted(account)}"
-    yield paint.dim(as_of.text)
+    state = style(account.state.value, fg="green" if account.state is State.LIVE else "red")
+    yield f"{style(title, bold=True)}  {state}: {escape(headline(account))}{_counted(account)}"
+    yield style(as_of.text, dim=True)
     yield ""
     yield from _block([*facts(account), *_called_webhooks(webhooks)])
-    yield from _part("What happened", list(events(account)), paint)
-    yield from _wrong(account, paint)
+    yield from _part("What happened", list(events(account)))
+    yield from _wrong(account)
     yield ""
-    yield paint.bold("What to do")
+    yield style("What to do", bold=True)
     yield indent(escape(account.advice.sentence), 2)
     if account.advice.command:
         yield f"    {escape(account.advice.command)}"
-    yield from _part("How much it survives", list(timing(account)), paint)
+    yield from _part("How much it survives", list(timing(account)))
 
 
-def _part(head: str, lines: Sequence[Line], paint: Paint) -> Iterator[str]:
+def _part(head: str, lines: Sequence[Line]) -> Iterator[str]:
     if lines:
         yield ""
-        yield paint.bold(head)
+        yield style(head, bold=True)
         yield from _block(lines, 2)
 
 
-def _wrong(account: Account, paint: Paint) -> Iterator[str]:
+def _wrong(account: Account) -> Iterator[str]:
     worrying = [one for one in account.findings if one.severity.value != "info"]
     if worrying:
         yield ""
-        yield paint.bold("What is wrong")
+        yield style("What is wrong", bold=True)
     for one in worrying:
-        mark = paint.red if one.severity.value == "error" else paint.yellow
-        yield f"  {mark(one.severity.value)}  {one.check}{_over(one)}"
+        color = "red" if one.severity.value == "error" else "yellow"
+        yield f"  {style(one.severity.value, fg=color)}  {one.check}{_over(one)}"
         yield indent(escape(one.message), 4)
         if one.fix != account.advice.command:  # that is shown below
             # Not wrapped: it is there to be copied.

@@ -10,14 +10,13 @@ import socket
 import ssl
 from collections.abc import Iterable
 from typing import Final
-from urllib.parse import urlsplit
 
 from cryptography import x509
 from msgspec import Struct
 
-from webhook.certificates.inspect import MAX_FILE, Unusable, inspect_chain
+from webhook.certificates import MAX_FILE, Unusable, inspect_chain
 from webhook.doctor.configuration import ClientConfig, Entry, danger
-from webhook.reports.model import Finding
+from webhook.findings import Finding
 
 SOON: Final = dt.timedelta(days=14)
 """As the alert in deploy/components/monitoring."""
@@ -64,30 +63,29 @@ def check_bundle(entry: Entry, now: dt.datetime) -> Iterable[Finding]:
                 "put `lease-webhook certs --ca-bundle` there, or use an overlay that does.",
             )
         return
-    roots = authorities(entry.webhook.client_config)
-    if not roots:
+    end = max((root.not_valid_after_utc for root in _authorities(bundle)), default=None)
+    if end is None:
         yield danger(
             "ca-bundle-unreadable",
             place,
             "it does not contain PEM certificates in base64; the API server rejects the configuration.",
             "put `lease-webhook certs --ca-bundle` there.",
         )
-    valid = [root for root in roots if root.not_valid_after_utc > now]
-    if roots and not valid:
+    elif end <= now:
         yield danger(
             "ca-bundle-expired",
-            f"{place}, until {max(root.not_valid_after_utc for root in roots):%Y-%m-%d}",
+            f"{place}, until {end:%Y-%m-%d}",
             f"all roots in it have expired: {_UNTRUSTED}",
             "make a new CA (`lease-webhook certs --new-ca`) and change it in four steps: docs/certificates.md.",
         )
-    elif valid and max(root.not_valid_after_utc for root in valid) < now + SOON:
-        yield _ends_soon(place, max(root.not_valid_after_utc for root in valid), now)
+    elif end < now + SOON:
+        yield _ends_soon(place, end, now)
 
 
 def check_served(entry: Entry, served: ServingCertificate, now: dt.datetime) -> Iterable[Finding]:
     """The served certificate is one that the API server trusts for this entry."""
     config = entry.webhook.client_config
-    name = server_name(config)
+    name = config.server_name
     roots = b"" if served.distrust is not None else _pem(config.ca_bundle)
     try:
         certificate = inspect_chain(served.chain, roots, now, frozenset([name] if name else []))
@@ -105,42 +103,33 @@ def inspect_endpoint(host: str, port: int, config: ClientConfig) -> ServingCerti
 
     Raises Unreachable.
     """
-    name = server_name(config)
-    origin = f"{host}:{port}"
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    # Stricter than Go, which is what the API server verifies with.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    distrust = ""
     try:
-        leaf = _handshake(host, port, name, _trusting_anything())
-        return ServingCertificate(ssl.DER_cert_to_PEM_cert(leaf).encode(), origin, _distrust(host, port, config))
+        if _authorities(config.ca_bundle):
+            context.load_verify_locations(cadata=_pem(config.ca_bundle).decode("ascii", errors="replace"))
+        elif config.ca_bundle is None:
+            context.load_default_certs()
+        try:
+            leaf = _handshake(host, port, config.server_name, context)
+        except ssl.SSLCertVerificationError as error:
+            distrust = error.verify_message
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            leaf = _handshake(host, port, config.server_name, context)
     except (OSError, ValueError) as error:
         raise Unreachable(
-            f"{origin}: no TLS handshake: {error}; without --endpoint the configuration alone is examined"
+            f"{host}:{port}: no TLS handshake: {error}; without --endpoint the configuration alone is examined"
         ) from error
+    return ServingCertificate(ssl.DER_cert_to_PEM_cert(leaf).encode(), f"{host}:{port}", distrust)
 
 
-def authorities(config: ClientConfig) -> list[x509.Certificate]:
-    """Return the certificates in the caBundle; none if it cannot be read."""
+def _authorities(bundle: str | None) -> list[x509.Certificate]:
     try:
-        return x509.load_pem_x509_certificates(_pem(config.ca_bundle))
+        return x509.load_pem_x509_certificates(_pem(bundle))
     except ValueError:
         return []
-
-
-def authorities_pem(config: ClientConfig) -> str:
-    """Return the caBundle as text; "" if it contains no certificate."""
-    return _pem(config.ca_bundle).decode("ascii", errors="replace") if authorities(config) else ""
-
-
-def server_name(config: ClientConfig) -> str:
-    """Return the name that the API server sends and checks; "" if the document contains none."""
-    if config.service:
-        return f"{config.service.name}.{config.service.namespace}.svc"
-    return _host(config.url or "")
-
-
-def _host(url: str) -> str:
-    try:
-        return urlsplit(url).hostname or ""
-    except ValueError:
-        return ""
 
 
 def _pem(bundle: str | None) -> bytes:
@@ -169,30 +158,6 @@ def _ends_soon(place: str, end: dt.datetime, now: dt.datetime) -> Finding:
         f"after that {_UNTRUSTED}",
         "renew it (`lease-webhook certs`, or check cert-manager); a new CA needs four steps: docs/certificates.md.",
     )
-
-
-def _distrust(host: str, port: int, config: ClientConfig) -> str:
-    """Return why a client with this caBundle refuses the connection; "" if it does not."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # Stricter than Go, which is what the API server verifies with.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    roots = authorities_pem(config)
-    if roots:
-        context.load_verify_locations(cadata=roots)
-    elif config.ca_bundle is None:
-        context.load_default_certs()
-    try:
-        _handshake(host, port, server_name(config), context)
-    except ssl.SSLCertVerificationError as error:
-        return error.verify_message
-    return ""
-
-
-def _trusting_anything() -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context
 
 
 def _handshake(host: str, port: int, name: str, context: ssl.SSLContext) -> bytes:

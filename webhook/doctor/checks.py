@@ -1,13 +1,12 @@
 """Checks of one webhook that may be called for leases: what its outage does, what it reviews, and in which form."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
-from urllib.parse import urlsplit
 
 from webhook.api.request import Resource
+from webhook.api.review import REVIEW_PATH
 from webhook.doctor.condition import renewal_condition
 from webhook.doctor.configuration import (
-    API_VERSION,
     MUTATING,
     NAMESPACE_NAME,
     Entry,
@@ -15,11 +14,13 @@ from webhook.doctor.configuration import (
     danger,
     is_opt_in,
     may_select,
+    requirements,
 )
+from webhook.findings import Finding
 from webhook.policy.schema import OPERATIONS
-from webhook.reports.model import Finding
-from webhook.review_paths import REVIEW_PATH
 from webhook.rules.change import KUBE_SYSTEM, NODE_LEASES
+
+Check = Callable[[Entry], Iterable[Finding]]
 
 MAX_TIMEOUT: Final = 3
 """Leader-election clients give up on a request after 5 s (client-go `leaderelection/resourcelock/interface.go`,
@@ -35,6 +36,11 @@ LISTED_VERSIONS: Final = {
 does no harm."""
 CHOICES: Final = {KUBE_SYSTEM: "control-plane", NODE_LEASES: "node-leases"}
 """Namespaces that may be reviewed if that is intended, and the annotation that declares it."""
+
+AHEAD: Final = "renew-time-in-future"
+BACKWARDS: Final = "renew-time-backwards"
+SECONDS_NOT_SENT: Final = 86_400
+"""The match condition sends a renewal that moves renewTime ahead by more than this, and no other for its renewTime."""
 
 _RISKS: Final = {
     KUBE_SYSTEM: "kube-controller-manager and kube-scheduler elect here. While the webhook does not answer they may"
@@ -61,47 +67,6 @@ def check_timeout(entry: Entry) -> Iterable[Finding]:
             f" {webhook.timeout} s, even with failurePolicy Ignore, and healthy leaders lose their leases"
             " (kubernetes/kubernetes#90217).",
             "set timeoutSeconds: 2.",
-        )
-
-
-def check_renewals(entry: Entry) -> Iterable[Finding]:
-    """The API server does not send plain renewals."""
-    webhook = entry.webhook
-    if drops_renewals(webhook):
-        return
-    if webhook.fails_closed:
-        yield entry.finding(
-            "renewals-fail-closed",
-            "matchConditions",
-            "no renewal condition, and failurePolicy Fail",
-            "every renewal needs this webhook. When it is down, each leader in scope loses its lease at its renew"
-            " deadline (10 s for most) and no successor can take it.",
-            "add the renewal condition of deploy/base/90-webhook.yaml, or set failurePolicy: Ignore.",
-        )
-    elif not (entry.has_chosen("renewals") or is_opt_in(webhook.namespace_selector)):
-        yield entry.finding(
-            "renewals-reviewed",
-            "matchConditions",
-            "no renewal condition",
-            "every renewal of every leader waits for this webhook: about one call every 2 s per leader, and while the"
-            " webhook is unreachable half of the renewals are late.",
-            "add the renewal condition of deploy/base/90-webhook.yaml. If it is intended (the `observe` component), add"
-            " the annotation lease-webhook/renewals: reviewed.",
-        )
-
-
-def check_failure_policy(entry: Entry) -> Iterable[Finding]:
-    """Only namespaces that opt in fail closed."""
-    webhook = entry.webhook
-    if webhook.fails_closed and not is_opt_in(webhook.namespace_selector):
-        yield entry.finding(
-            "fails-closed-everywhere",
-            "failurePolicy",
-            webhook.failure_policy or "absent, which means Fail",
-            "while the webhook is down no lease in any namespace can be created, taken over or deleted: failover stops"
-            " in the whole cluster, and clients that need a lease to start do not start.",
-            "set failurePolicy: Ignore; for namespaces that want it, use the `strict` component, which selects them by"
-            " the label lease-webhook/fail: closed.",
         )
 
 
@@ -160,31 +125,6 @@ def check_namespaces(entry: Entry) -> Iterable[Finding]:
         )
 
 
-def check_labels(entry: Entry) -> Iterable[Finding]:
-    """The labels of a lease do not decide whether it is reviewed."""
-    selector = entry.webhook.object_selector
-    if selector and selector.requirements:
-        yield entry.finding(
-            "object-selector",
-            "objectSelector",
-            ", ".join(sorted({one.key for one in selector.requirements})),
-            "the writer of a lease also sets its labels, and so decides whether the write is reviewed.",
-            "remove objectSelector; choose by namespace, or exempt leases by name in the policy.",
-        )
-
-
-def check_api_version(entry: Entry) -> Iterable[Finding]:
-    """The configuration is of an API version that is still served."""
-    if entry.configuration.api_version != API_VERSION:
-        yield danger(
-            "api-version",
-            f"apiVersion: {entry.configuration.api_version}",
-            "no API server that serves LeaseCandidates accepts this version; in older ones its defaults were more"
-            " dangerous (timeout 30 s).",
-            f"use {API_VERSION}.",
-        )
-
-
 def check_resources(entry: Entry) -> Iterable[Finding]:
     """Both kinds, every served version, every operation."""
     for resource, versions in LISTED_VERSIONS.items():
@@ -209,75 +149,17 @@ def check_resources(entry: Entry) -> Iterable[Finding]:
             )
 
 
-def check_conversion(entry: Entry) -> Iterable[Finding]:
-    """A version that is not listed is converted to one that is."""
-    if entry.webhook.match_policy == "Exact":
-        yield entry.finding(
-            "match-policy-exact",
-            "matchPolicy",
-            "Exact",
-            "a write in a version that is served but not listed is not reviewed: using another version evades every"
-            " rule.",
-            "set matchPolicy: Equivalent.",
-        )
-
-
-def check_side_effects(entry: Entry) -> Iterable[Finding]:
-    """A dry run is reviewed like any write."""
-    if entry.webhook.side_effects != "None":
-        yield entry.finding(
-            "side-effects",
-            "sideEffects",
-            entry.webhook.side_effects or "absent",
-            "reviews have no side effects; with Some or Unknown the API server rejects every dry run of a lease, and"
-            " without the field it rejects the configuration.",
-            "set sideEffects: None (in quotes if a tool reads it as null).",
-        )
-
-
-def check_review_versions(entry: Entry) -> Iterable[Finding]:
-    """The version of AdmissionReview with the strictest checks."""
-    versions = entry.webhook.admission_review_versions
-    if versions != ("v1",):
-        yield entry.finding(
-            "review-versions",
-            "admissionReviewVersions",
-            _list(versions),
-            "the API server uses the first version it knows; in v1beta1 it does not check whether a response belongs to"
-            " its request.",
-            "set admissionReviewVersions: [v1].",
-        )
-
-
-def check_target(entry: Entry) -> Iterable[Finding]:
+def check_path(entry: Entry) -> Iterable[Finding]:
     """The call goes to a path at which reviews are answered."""
     config = entry.webhook.client_config
-    if (config.service is None) == (config.url is None):
-        yield entry.finding(
-            "no-target",
-            "clientConfig",
-            "",
-            "the API server rejects a configuration with both or neither of service and url.",
-            "name the Service, or a url for a webhook outside the cluster.",
-        )
-        return
-    field, path = ("service.path", config.service.path or "/") if config.service else ("url", _path(config.url or ""))
-    if REVIEW_PATH.fullmatch(path) is None:
+    if not REVIEW_PATH.fullmatch(config.path):
         yield entry.finding(
             "path-unknown",
-            f"clientConfig.{field}",
-            path,
+            f"clientConfig.{'service.path' if config.service else 'url'}",
+            config.path,
             "lease-webhook responds with 404 there, which counts as a failed call: every write is admitted without"
             " review under Ignore and rejected under Fail.",
             "use the path /validate.",
-        )
-    if config.url is not None and not config.url.startswith("https://"):
-        yield entry.finding(
-            "url-without-tls",
-            "clientConfig.url",
-            config.url,
-            "the API server calls webhooks only over TLS and rejects this configuration.",
-            "use an https:// address.",
         )
 
 
@@ -303,8 +185,96 @@ def _list(values: Iterable[str] | None) -> str:
     return f"[{', '.join(values or ())}]"
 
 
-def _path(url: str) -> str:
-    try:
-        return urlsplit(url).path or "/"
-    except ValueError:
-        return url
+def _of_field(check: str, field: str, wrong: Callable[[Webhook, Entry], object], risk: str, fix: str) -> Check:
+    """Return a check of one field; `wrong` returns what is wrong with it, and something false if nothing is."""
+    return lambda entry: (
+        [entry.finding(check, field, value, risk, fix)] if (value := wrong(entry.webhook, entry)) else []
+    )
+
+
+_FAILURE_POLICY: Final = _of_field(
+    "fails-closed-everywhere",
+    "failurePolicy",
+    lambda webhook, _: (
+        webhook.fails_closed
+        and not is_opt_in(webhook.namespace_selector)
+        and (webhook.failure_policy or "absent, which means Fail")
+    ),
+    "while the webhook is down no lease in any namespace can be created, taken over or deleted: failover stops"
+    " in the whole cluster, and clients that need a lease to start do not start.",
+    "set failurePolicy: Ignore; for namespaces that want it, use the `strict` component, which selects them by"
+    " the label lease-webhook/fail: closed.",
+)
+_RENEWALS_FAIL_CLOSED: Final = _of_field(
+    "renewals-fail-closed",
+    "matchConditions",
+    lambda webhook, _: (
+        webhook.fails_closed and not drops_renewals(webhook) and "no renewal condition, and failurePolicy Fail"
+    ),
+    "every renewal needs this webhook. When it is down, each leader in scope loses its lease at its renew"
+    " deadline (10 s for most) and no successor can take it.",
+    "add the renewal condition of deploy/base/90-webhook.yaml, or set failurePolicy: Ignore.",
+)
+_RENEWALS: Final = _of_field(
+    "renewals-reviewed",
+    "matchConditions",
+    lambda webhook, entry: (
+        not (webhook.fails_closed or drops_renewals(webhook))
+        and not (entry.has_chosen("renewals") or is_opt_in(webhook.namespace_selector))
+        and "no renewal condition"
+    ),
+    "every renewal of every leader waits for this webhook: about one call every 2 s per leader, and while the"
+    " webhook is unreachable half of the renewals are late.",
+    "add the renewal condition of deploy/base/90-webhook.yaml. If it is intended (the `observe` component), add"
+    " the annotation lease-webhook/renewals: reviewed.",
+)
+DANGERS: Final[tuple[Check, ...]] = (
+    check_wildcards,
+    check_namespaces,
+    check_mutation,
+    check_timeout,
+    _FAILURE_POLICY,
+    _RENEWALS_FAIL_CLOSED,
+    _RENEWALS,
+)
+"""For every webhook that may be called for leases, also those of others."""
+
+_LABELS: Final = _of_field(
+    "object-selector",
+    "objectSelector",
+    lambda webhook, _: ", ".join(sorted({one.key for one in requirements(webhook.object_selector)})),
+    "the writer of a lease also sets its labels, and so decides whether the write is reviewed.",
+    "remove objectSelector; choose by namespace, or exempt leases by name in the policy.",
+)
+_CONVERSION: Final = _of_field(
+    "match-policy-exact",
+    "matchPolicy",
+    lambda webhook, _: webhook.match_policy == "Exact" and "Exact",
+    "a write in a version that is served but not listed is not reviewed: using another version evades every rule.",
+    "set matchPolicy: Equivalent.",
+)
+_SIDE_EFFECTS: Final = _of_field(
+    "side-effects",
+    "sideEffects",
+    lambda webhook, _: webhook.side_effects != "None" and (webhook.side_effects or "absent"),
+    "reviews have no side effects; with Some or Unknown the API server rejects every dry run of a lease, and"
+    " without the field it rejects the configuration.",
+    "set sideEffects: None (in quotes if a tool reads it as null).",
+)
+_REVIEW_VERSIONS: Final = _of_field(
+    "review-versions",
+    "admissionReviewVersions",
+    lambda webhook, _: webhook.admission_review_versions != ("v1",) and _list(webhook.admission_review_versions),
+    "the API server uses the first version it knows; in v1beta1 it does not check whether a response belongs to"
+    " its request.",
+    "set admissionReviewVersions: [v1].",
+)
+FORM: Final[tuple[Check, ...]] = (
+    _LABELS,
+    check_resources,
+    _CONVERSION,
+    _SIDE_EFFECTS,
+    _REVIEW_VERSIONS,
+    check_path,
+)
+"""For entries that are about leases."""

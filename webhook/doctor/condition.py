@@ -11,7 +11,7 @@ from typing import Final
 
 from webhook.api.text import truncate
 from webhook.doctor.configuration import Entry, MatchCondition, Webhook, chosen_names, danger
-from webhook.reports.model import Finding
+from webhook.findings import Finding
 
 MAX_CHARACTERS: Final = 16 * 1024
 """Characters of an expression that are compared; the shipped one has about 2,000."""

@@ -5,14 +5,14 @@ Source of the defaults: kubernetes `pkg/apis/admissionregistration/v1/defaults.g
 
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal
+from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 from msgspec import Meta, Struct
 
 from webhook.api.request import GROUP, Resource
-from webhook.reports.model import Finding, Severity
+from webhook.findings import Finding, Severity
 
-API_VERSION: Final = "admissionregistration.k8s.io/v1"
 VALIDATING: Final = "ValidatingWebhookConfiguration"
 MUTATING: Final = "MutatingWebhookConfiguration"
 
@@ -35,12 +35,6 @@ class Selector(Struct, frozen=True, rename="camel"):
 
     match_labels: Mapping[str, str] | None = None
     match_expressions: tuple[SelectorRequirement, ...] | None = None
-
-    @property
-    def requirements(self) -> tuple[SelectorRequirement, ...]:
-        """Labels and expressions in one form; all of them must hold."""
-        labels = (SelectorRequirement(key, "In", (value,)) for key, value in (self.match_labels or {}).items())
-        return (*labels, *(self.match_expressions or ()))
 
 
 class MatchRule(Struct, frozen=True, rename="camel"):
@@ -78,6 +72,25 @@ class ClientConfig(Struct, frozen=True, rename="camel"):
     service: ServiceReference | None = None
     url: str | None = None
     ca_bundle: str | None = None
+
+    @property
+    def server_name(self) -> str:
+        """The name that the API server sends and checks; "" if the document contains none."""
+        if self.service:
+            return f"{self.service.name}.{self.service.namespace}.svc"
+        return self._parts.hostname or ""
+
+    @property
+    def path(self) -> str:
+        """The path that the API server calls."""
+        return (self.service.path if self.service else self._parts.path) or "/"
+
+    @property
+    def _parts(self) -> SplitResult:
+        try:
+            return urlsplit(self.url or "")
+        except ValueError:
+            return SplitResult("", "", self.url or "", "", "")
 
 
 class MatchCondition(Struct, frozen=True):
@@ -123,13 +136,9 @@ class Webhook(Struct, frozen=True, rename="camel"):
         """Return the versions of a resource that the rules list."""
         return frozenset(one for rule in self._rules_for(resource) for one in rule.api_versions or ())
 
-    def operations(self, resource: str) -> frozenset[str]:
-        """Return the operations on a resource that the rules list."""
-        return frozenset(one for rule in self._rules_for(resource) for one in rule.operations or ())
-
     def reviews(self, resource: str, operation: str) -> bool:
         """True if a rule matches this operation on this resource."""
-        return bool({operation, "*"} & self.operations(resource))
+        return any({operation, "*"} & set(rule.operations or ()) for rule in self._rules_for(resource))
 
     @property
     def is_about_leases(self) -> bool:
@@ -149,7 +158,6 @@ class Configuration(Struct, frozen=True, rename="camel"):
     """A ValidatingWebhookConfiguration or MutatingWebhookConfiguration."""
 
     kind: str
-    api_version: str = API_VERSION
     metadata: Metadata = Metadata()
     webhooks: tuple[Webhook, ...] | None = None
 
@@ -202,30 +210,34 @@ def danger(check: str, place: str, risk: str, fix: str) -> Finding:
 
 def may_select(selector: Selector | None, namespace: str) -> bool:
     """True if a namespace of this name can be selected, whatever other labels it has: those can be changed."""
-    return all(_matches(one, namespace) for one in _requirements(selector) if one.key == NAMESPACE_NAME)
+    return all(_matches(one, namespace) for one in requirements(selector) if one.key == NAMESPACE_NAME)
 
 
 def selects(selector: Selector | None, namespace: str, labels: Mapping[str, str]) -> bool:
     """True if a namespace with just these labels is selected."""
     known = {**labels, NAMESPACE_NAME: namespace}
-    return all(_matches(one, known.get(one.key)) for one in _requirements(selector))
+    return all(_matches(one, known.get(one.key)) for one in requirements(selector))
 
 
 def chosen_names(selector: Selector | None) -> frozenset[str] | None:
     """Return the only namespaces that can be selected if the selector lists them by name, else None."""
-    listed = [one.values or () for one in _requirements(selector) if (one.key, one.operator) == (NAMESPACE_NAME, "In")]
+    listed = [one.values or () for one in requirements(selector) if (one.key, one.operator) == (NAMESPACE_NAME, "In")]
     return frozenset(name for name in listed[0] if may_select(selector, name)) if listed else None
 
 
 def is_opt_in(selector: Selector | None) -> bool:
     """True if a new namespace is not selected until it is added, by name or by label."""
     # Every namespace has a name, so to ask whether it has one selects all.
-    chosen = (one for one in _requirements(selector) if (one.key, one.operator) != (NAMESPACE_NAME, "Exists"))
+    chosen = (one for one in requirements(selector) if (one.key, one.operator) != (NAMESPACE_NAME, "Exists"))
     return any(one.operator in {"In", "Exists"} for one in chosen)
 
 
-def _requirements(selector: Selector | None) -> tuple[SelectorRequirement, ...]:
-    return selector.requirements if selector else ()
+def requirements(selector: Selector | None) -> tuple[SelectorRequirement, ...]:
+    """Return labels and expressions in one form; all of them must hold."""
+    if selector is None:
+        return ()
+    labels = (SelectorRequirement(key, "In", (value,)) for key, value in (selector.match_labels or {}).items())
+    return (*labels, *(selector.match_expressions or ()))
 
 
 def _matches(requirement: SelectorRequirement, value: str | None) -> bool:

@@ -8,38 +8,25 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.audit import stamps
-from webhook.audit.command_words import filled
-from webhook.doctor import certificate, checks, condition, configuration, policy_fit
+from webhook.api.request import Operation
+from webhook.audit.command_words import word
+from webhook.doctor import certificate, checks, condition, configuration
 from webhook.doctor.certificate import ServingCertificate
-from webhook.doctor.configuration import MUTATING, Configuration, Entry, Webhook, danger, may_select
-from webhook.doctor.documents import ClusterObject, Document, webhook_configurations
-from webhook.policy.model import Policy
-from webhook.reports.model import Finding
-
-_Check = Callable[[Entry], Iterable[Finding]]
-
-_DANGERS: Final[tuple[_Check, ...]] = (
-    checks.check_wildcards,
-    checks.check_namespaces,
-    checks.check_mutation,
-    checks.check_timeout,
-    checks.check_failure_policy,
-    checks.check_renewals,
+from webhook.doctor.configuration import (
+    MUTATING,
+    VALIDATING,
+    Configuration,
+    Entry,
+    Webhook,
+    danger,
+    may_select,
+    selects,
 )
-"""For every webhook that may be called for leases, also those of others."""
-
-_DEDICATED: Final[tuple[_Check, ...]] = (
-    condition.check_condition,
-    checks.check_labels,
-    checks.check_api_version,
-    checks.check_resources,
-    checks.check_conversion,
-    checks.check_side_effects,
-    checks.check_review_versions,
-    checks.check_target,
-)
-"""For entries that are about leases."""
+from webhook.doctor.documents import ClusterObject, Document
+from webhook.findings import Finding
+from webhook.policy.model import LeasePolicy, Policy, with_settings
+from webhook.policy.schema import operations_of, settings_of
+from webhook.rules.rule import Mode
 
 _GENERAL_FIX: Final = "leave the group coordination.k8s.io out of its rules, so that no write of a lease waits for it."
 _FIXES: Final = {
@@ -54,7 +41,9 @@ Sources: the charts of kyverno/kyverno and open-policy-agent/gatekeeper.
 """
 _FIXED_IN_THE_SAME_WAY: Final = frozenset({"timeout-too-long", "own-namespace-in-scope"})
 
-ServedAt = Callable[[Webhook], ServingCertificate | None]
+Labels = Mapping[str, Mapping[str, str]]
+"""Those of the known namespaces, by name."""
+ServedTo = Callable[[Webhook], ServingCertificate | None]
 """The certificate that is served to an entry, None if it is not known."""
 
 
@@ -79,7 +68,9 @@ class CalledWebhook(Struct, frozen=True):
 
 def called_webhooks(documents: Iterable[Document], namespace: str) -> Iterator[CalledWebhook]:
     """Yield the webhooks whose rules match updates of leases in a namespace, whatever other labels that has."""
-    for document in webhook_configurations(documents):
+    for document in documents:
+        if document.get("kind") not in (VALIDATING, MUTATING):
+            continue
         try:
             found = configuration.read(document)
         except msgspec.ValidationError:
@@ -93,19 +84,19 @@ def called_webhooks(documents: Iterable[Document], namespace: str) -> Iterator[C
 
 def examine(
     configurations: Sequence[Configuration],
-    served_at: ServedAt,
+    served_to: ServedTo,
     policy: Policy | None,
     now: dt.datetime,
-    labels: Mapping[str, Mapping[str, str]] | None = None,
+    namespaces: Mapping[str, ClusterObject],
 ) -> Iterator[Report]:
     """Yield a report for each entry that leases can reach, then one about all of them.
 
     Args:
         configurations: all webhook configurations.
-        served_at: what is served to an entry.
+        served_to: what is served to an entry.
         policy: the policy that should be in force, None if it is not known.
         now: decides which certificates have expired.
-        labels: those of the known namespaces, by name.
+        namespaces: those that are known, by name.
 
     """
     dedicated: list[Entry] = []
@@ -116,10 +107,10 @@ def examine(
             entry = Entry(one, position, webhook)
             if not webhook.is_about_leases:
                 continue
-            findings = [found for check in _DANGERS for found in check(entry)]
+            findings = [found for check in checks.DANGERS for found in check(entry)]
             if webhook.is_dedicated:
                 ours.append(entry)
-                findings += _dedicated(entry, served_at, now)
+                findings += _dedicated(entry, served_to, now)
             else:
                 others.append(webhook.name)
                 findings = [_of_others(entry, found) for found in findings]
@@ -130,28 +121,16 @@ def examine(
     if not dedicated:
         yield Report("all configurations", "", (_not_registered(others),))
     elif policy:
-        yield Report("policy", "", tuple(policy_fit.check_policy(policy, dedicated, labels or {})))
+        labels = {name: one.metadata.labels or {} for name, one in namespaces.items()}
+        yield Report("policy", "", tuple(_policy(policy, dedicated, labels)))
 
 
-def examine_leases(leases: Iterable[ClusterObject]) -> Iterator[Report]:
-    """Yield a report for each lease without managedFields; none if no lease has any, since kubectl leaves them out."""
-    listed = list(leases)
-    for one in listed if any(lease.metadata.managed_fields for lease in listed) else ():
-        if not one.metadata.managed_fields:
-            namespace, name = one.place
-            risk = (
-                "Nothing proves that it is renewed: one write takes it from a live holder, in the `strict` preset too."
-            )
-            fix = filled(stamps.FIX, namespace, name)
-            finding = danger("lease-without-stamps", "metadata.managedFields: empty", risk, fix)
-            yield Report(f"Lease {namespace}/{name}", "", (finding,))
-
-
-def _dedicated(entry: Entry, served_at: ServedAt, now: dt.datetime) -> Iterator[Finding]:
-    for check in _DEDICATED:
+def _dedicated(entry: Entry, served_to: ServedTo, now: dt.datetime) -> Iterator[Finding]:
+    yield from condition.check_condition(entry)
+    for check in checks.FORM:
         yield from check(entry)
     yield from certificate.check_bundle(entry, now)
-    served = served_at(entry.webhook)
+    served = served_to(entry.webhook)
     if served:
         yield from certificate.check_served(entry, served, now)
 
@@ -174,3 +153,86 @@ def _not_registered(others: Sequence[str]) -> Finding:
         "lease-webhook is not called for any write of a lease, so none of its rules is in force.",
         "apply one of deploy/overlays.",
     )
+
+
+def _policy(policy: Policy, entries: Sequence[Entry], labels: Labels) -> Iterator[Finding]:
+    """Check that the kill switch is off, and that the configuration has reviewed what the policy is about."""
+    if policy.mode == Mode.OFF:
+        yield danger(
+            "kill-switch-on",
+            "policy: mode off",
+            "every write is allowed without evaluation.",
+            "remove mode from the policy when the incident is over.",
+        )
+    yield from _bindings(policy, entries, labels)
+    yield from _settings(policy, entries, labels)
+
+
+def _bindings(policy: Policy, entries: Sequence[Entry], labels: Labels) -> Iterable[Finding]:
+    """The renewals of every bound lease are reviewed."""
+    for namespace, lease in sorted(policy.bindings):
+        if not _sees_renewals(entries, [namespace], labels):
+            yield danger(
+                "binding-without-renewals",
+                f"policy: binding {namespace}/{lease}",
+                "plain renewals of this lease are not reviewed, so a writer that is not bound can renew it in the"
+                " holder's name and shorten it step by step, which the binding is meant to prevent.",
+                "add the `bindings` component and label the namespace: kubectl label namespace"
+                f" {word(namespace)} lease-webhook/renewals=reviewed",
+            )
+
+
+def _settings(policy: Policy, entries: Sequence[Entry], labels: Labels) -> Iterable[Finding]:
+    """What the policy denies of plain renewals is reviewed in some namespace."""
+    places: list[tuple[str, LeasePolicy, set[str], Sequence[str]]] = [
+        ("rules", policy.default, {checks.AHEAD, checks.BACKWARDS}, ())
+    ]
+    for position, override in enumerate(policy.document.overrides):
+        if Operation.UPDATE in operations_of(override):
+            settings = settings_of(override.rules)
+            rules = {rule for rule, _ in settings}
+            changed = with_settings(policy.default, settings)
+            places.append((f"overrides[{position}].rules", changed, rules, override.namespaces))
+    for place, lease_policy, rules, namespaces in places:
+        if not _sees_renewals(entries, namespaces, labels):
+            yield from (_without_effect(place, *one) for one in _of_renewals(lease_policy) if one[0] in rules)
+
+
+def _of_renewals(policy: LeasePolicy) -> Iterator[tuple[str, str, str]]:
+    """Yield (rule, setting, what happens) for each setting that denies plain renewals."""
+    longest = policy.limits.renew_time_in_future.deny_above_seconds
+    if policy.modes[checks.AHEAD] is Mode.DENY and longest < checks.SECONDS_NOT_SENT:
+        yield (
+            checks.AHEAD,
+            f"deny_above_seconds: {longest}",
+            "one that moves renewTime ahead by up to 24 hours is stored",
+        )
+    if policy.modes[checks.BACKWARDS] is Mode.DENY:
+        yield checks.BACKWARDS, "mode: deny", "one that moves renewTime back is stored"
+
+
+def _without_effect(place: str, rule: str, setting: str, stored: str) -> Finding:
+    return danger(
+        "setting-without-renewals",
+        f"policy: {place}.{rule}: {{{setting}}}",
+        f"plain renewals are not reviewed: {stored}, and only other writes are denied.",
+        "add the `bindings` component and label the namespaces with lease-webhook/renewals=reviewed, or remove the"
+        " setting: docs/renewals.md.",
+    )
+
+
+def _sees_renewals(entries: Sequence[Entry], namespaces: Sequence[str], labels: Labels) -> bool:
+    """True if plain renewals may be reviewed in one of these namespaces, which may be globs; without a list: in any."""
+    return any(
+        entry.webhook.reviews("leases", "UPDATE")
+        and not checks.drops_renewals(entry.webhook)
+        and (not namespaces or any(_may_select(entry, one, labels.get(one)) for one in namespaces))
+        for entry in entries
+    )
+
+
+def _may_select(entry: Entry, namespace: str, labels: Mapping[str, str] | None) -> bool:
+    selector = entry.webhook.namespace_selector
+    if "*" in namespace or "?" in namespace:
+        return True
+    return may_select(selector, namespace) if labels is None else selects(selector, namespace, labels)

@@ -9,36 +9,42 @@ from typing import Final
 
 from webhook.audit.command_words import word
 from webhook.doctor.configuration import danger
-from webhook.doctor.documents import ClusterObject, FenceDocuments
+from webhook.doctor.documents import ClusterObject, Documents
 from webhook.doctor.examine import Report
-from webhook.fence import API_VERSION, BINDING, POLICY, manifests, object_name
+from webhook.fence import BINDING, POLICY, manifests, object_name
+from webhook.findings import Finding
 from webhook.policy.fences import Fence
-from webhook.reports.model import Finding
-
-MIN_MINOR: Final = 30
-"""ValidatingAdmissionPolicy is generally available since Kubernetes 1.30."""
 
 _EXPORT: Final = "lease-webhook export fence POLICY --name {name} | kubectl apply --server-side --force-conflicts -f -"
 _NAME: Final = "[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 
 
-def examine_fences(documents: FenceDocuments, fences: Sequence[Fence]) -> Iterator[Report]:
+def examine_fences(documents: Documents, fences: Sequence[Fence]) -> Iterator[Report]:
     """Yield a report for each fence of the policy file, and for each object of a fence that the file no longer has."""
-    if not documents.has_fences:
+    if not documents.fence_objects:
         return
     wanted = {object_name(fence): fence for fence in fences}
     for name, fence in wanted.items():
         yield Report(name, "", tuple(_about(fence, documents)), is_fence=True)
-    for name in sorted({*documents.policies, *documents.bindings} - set(wanted)):
-        if any(one.is_of_a_fence for one in documents.pair(name)):
-            left_over = [_left_over(name)] if fences else []
-            yield Report(name, "", (*_without_policy_file(name, documents), *left_over), is_fence=True)
+    for name in sorted({one.metadata.name for one in documents.fence_objects if one.is_of_a_fence} - set(wanted)):
+        found = [*_without_policy_file(name, documents)]
+        if fences:
+            found.append(
+                danger(
+                    "fence-left-over",
+                    f"{POLICY} {name}",
+                    "lease-webhook made it, and the policy file no longer has it: writes of its writers are still"
+                    " fenced.",
+                    f"kubectl delete validatingadmissionpolicybinding,validatingadmissionpolicy {word(name)}",
+                )
+            )
+        yield Report(name, "", tuple(found), is_fence=True)
 
 
-def _about(fence: Fence, documents: FenceDocuments) -> Iterator[Finding]:
+def _about(fence: Fence, documents: Documents) -> Iterator[Finding]:
     name = object_name(fence)
     for manifest in manifests(fence):
-        applied = (documents.policies if manifest["kind"] == POLICY else documents.bindings).get(name)
+        applied = documents.named(manifest["kind"]).get(name)
         if applied is None:
             yield danger(
                 "fence-not-applied",
@@ -47,13 +53,6 @@ def _about(fence: Fence, documents: FenceDocuments) -> Iterator[Finding]:
                 _EXPORT.format(name=word(fence.name)),
             )
             continue
-        if applied.api_version != API_VERSION:
-            yield danger(
-                "fence-api-old",
-                f"{applied.kind} apiVersion: {applied.api_version}",
-                "before v1 the API may be switched off, and fields are missing.",
-                f"use {API_VERSION}, which every API server since 1.{MIN_MINOR} serves.",
-            )
         difference = _difference(manifest["spec"], applied.spec)
         if difference:
             yield danger(
@@ -62,22 +61,15 @@ def _about(fence: Fence, documents: FenceDocuments) -> Iterator[Finding]:
                 "the fence in the cluster differs from the one in the policy file.",
                 _EXPORT.format(name=word(fence.name)),
             )
-    if documents.minor is not None and documents.minor < MIN_MINOR:
-        yield danger(
-            "fence-server-too-old",
-            f"serverVersion: 1.{documents.minor}",
-            "ValidatingAdmissionPolicy is not generally available there, and tokens may not contain their node's name.",
-            f"upgrade to 1.{MIN_MINOR} or newer before you rely on a fence.",
-        )
     yield from _about_the_lease(fence, documents)
     yield from _about_tokens(fence, documents)
-    yield from _about_resources(fence, documents)
 
 
-def _about_the_lease(fence: Fence, documents: FenceDocuments) -> Iterator[Finding]:
-    if not documents.leases:
+def _about_the_lease(fence: Fence, documents: Documents) -> Iterator[Finding]:
+    leases = {one.place: one for one in documents.of("Lease")}
+    if not leases:
         return
-    lease = documents.leases.get((fence.namespace, fence.lease))
+    lease = leases.get(fence.lease_text)
     if lease is None:
         effect = "every write of its writers is denied." if fence.denies_if_lease_is_missing else "no write is denied."
         yield danger(
@@ -90,8 +82,8 @@ def _about_the_lease(fence: Fence, documents: FenceDocuments) -> Iterator[Findin
     holder = lease.spec.get("holderIdentity")
     if not isinstance(holder, str) or not holder:
         return
-    pods = [one for one in documents.pods.values() if _is_pod_of(one, fence, holder)]
-    known = any(namespace == fence.writers[0][0] for namespace, _ in documents.pods)
+    known = [one for one in documents.of("Pod") if one.metadata.namespace == fence.writers[0][0]]
+    pods = [one for one in known if _is_holder(one, fence, holder)]
     if not pods and (known or not _has_form(fence, holder)):
         yield danger(
             "fence-holder-unmatched",
@@ -104,15 +96,15 @@ def _about_the_lease(fence: Fence, documents: FenceDocuments) -> Iterator[Findin
         if account not in fence.writers:
             yield danger(
                 "fence-writer-elsewhere",
-                f"pod {'/'.join(pod.place)}, serviceAccountName: {account[1]}",
+                f"pod {pod.place}, serviceAccountName: {account[1]}",
                 "this pod holds the lease, and its service account is not a writer of the fence: its writes are not"
                 " fenced.",
                 f"add {'/'.join(account)} to `writers`.",
             )
 
 
-def _about_tokens(fence: Fence, documents: FenceDocuments) -> Iterator[Finding]:
-    for secret in documents.secrets:
+def _about_tokens(fence: Fence, documents: Documents) -> Iterator[Finding]:
+    for secret in documents.of("Secret"):
         account = (secret.metadata.annotations or {}).get("kubernetes.io/service-account.name", "")
         if (
             secret.type == "kubernetes.io/service-account-token"
@@ -120,27 +112,16 @@ def _about_tokens(fence: Fence, documents: FenceDocuments) -> Iterator[Finding]:
         ):
             yield danger(
                 "fence-token-without-pod",
-                f"Secret {'/'.join(secret.place)}",
+                f"Secret {secret.place}",
                 "its token is not bound to a pod: writes with it are denied while the lease is held, even if the holder"
                 " makes them.",
                 "use the token that the kubelet mounts into pods, and delete the Secret.",
             )
 
 
-def _about_resources(fence: Fence, documents: FenceDocuments) -> Iterator[Finding]:
-    for one in fence.resources:
-        if one.group in documents.served and one.path not in documents.served[one.group]:
-            yield danger(
-                "fence-resource-not-served",
-                f"resources: {one}",
-                "the API server does not serve this resource, so the fence never sees it.",
-                "correct the name in the policy file; kubectl api-resources lists them.",
-            )
-
-
-def _without_policy_file(name: str, documents: FenceDocuments) -> Iterator[Finding]:
+def _without_policy_file(name: str, documents: Documents) -> Iterator[Finding]:
     """Check the objects of a fence by themselves."""
-    policy, binding = documents.policies.get(name), documents.bindings.get(name)
+    policy, binding = documents.named(POLICY).get(name), documents.named(BINDING).get(name)
     if policy is None or binding is None:
         yield danger(
             "fence-incomplete",
@@ -160,19 +141,9 @@ def _without_policy_file(name: str, documents: FenceDocuments) -> Iterator[Findi
         )
 
 
-def _left_over(name: str) -> Finding:
-    return danger(
-        "fence-left-over",
-        f"{POLICY} {name}",
-        "lease-webhook made it, and the policy file no longer has it: writes of its writers are still fenced.",
-        f"kubectl delete validatingadmissionpolicybinding,validatingadmissionpolicy {word(name)}",
-    )
-
-
-def _is_pod_of(pod: ClusterObject, fence: Fence, holder: str) -> bool:
+def _is_holder(pod: ClusterObject, fence: Fence, holder: str) -> bool:
     names = {"pod": pod.metadata.name, "node": str(pod.spec.get("nodeName") or "")}
-    is_of_writers = pod.metadata.namespace == fence.writers[0][0]
-    return is_of_writers and any(one.fits(names[one.claim], holder) for one in fence.holders)
+    return any(one.fits(names[one.claim], holder) for one in fence.holders)
 
 
 def _has_form(fence: Fence, holder: str) -> bool:

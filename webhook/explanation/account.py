@@ -7,8 +7,9 @@ from msgspec import Struct
 
 from webhook.api.times import SECOND, canonical
 from webhook.audit.command_words import filled, kubectl, word
-from webhook.audit.inventory import LEASE_CHECKS, subject_of
+from webhook.audit.inventory import LEASE_CHECKS
 from webhook.audit.leases import foreign_in_kube_system, homes_of
+from webhook.audit.subject import Subject
 from webhook.explanation.causes import (
     Advice,
     Blame,
@@ -20,12 +21,12 @@ from webhook.explanation.causes import (
 )
 from webhook.explanation.findings import Explained, incidents
 from webhook.explanation.words import name
+from webhook.findings import Finding, Severity
 from webhook.history.events import Handover, Tenure
 from webhook.history.follow import Follower, LeaseHistory
 from webhook.history.status import LeaseStatus, State
 from webhook.history.timing import Timing, timing_of
 from webhook.inputs.items import InputKind
-from webhook.reports.model import Finding, Severity
 
 MAX_TENURES: Final = 20
 
@@ -96,7 +97,7 @@ def account_of(cluster: Follower, history: LeaseHistory, now: int, *, has_pod: b
     cause = _ongoing(cluster, history, standing, now)
     findings: list[Finding] = list(incidents(cluster, history, now, cause))
     if history.lease is not None and standing is not None:
-        subject = subject_of(history.lease, history.namespace, history.name, now, interval=interval_of(history))
+        subject = Subject(history.lease, history.namespace, history.name, now, interval=interval_of(history))
         known = {one.check for one in findings}
         stored = (one for check in LEASE_CHECKS for one in check(subject))
         findings += [one for one in stored if one.check != "shared-lease" or "lease-shared" not in known]

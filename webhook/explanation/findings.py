@@ -23,13 +23,13 @@ from webhook.explanation.causes import (
     sentence_of,
 )
 from webhook.explanation.words import clock, count, length, name, writer
+from webhook.findings import Finding, ObjectName, Severity
 from webhook.history.events import By, Handover, Refusal, Tenure
 from webhook.history.follow import Follower, LeaseHistory
 from webhook.history.renewals import Silence
 from webhook.history.status import LeaseStatus
 from webhook.history.timing import deadline_of, goes_on_for, timing_of
 from webhook.inputs.items import Fenced, InputKind, Writer
-from webhook.reports.model import Finding, ObjectName, Severity
 
 
 class Explained(Finding, frozen=True, kw_only=True):

@@ -1,1 +1,77 @@
-"""The objects of an installation, composed of what kustomize rendered ahead for each overlay and component."""
+"""The objects of an installation, composed of what kustomize rendered in advance, without I/O.
+
+`make derived` renders with kustomize, for each overlay with a certificate: the whole installation, and for each
+component the objects that differ. The components `observe` and `strict` change the entry of the webhook configuration
+that every other entry stands beside, so their combinations are rendered; of the others, entries are added.
+"""
+
+import base64
+from collections.abc import Collection, Mapping, Sequence
+from copy import deepcopy
+from typing import Any, Final
+
+CERTIFICATES: Final = ("self-signed", "cert-manager", "openshift")
+"""The overlays that bring a certificate; each is the name of a file of pieces."""
+CHANGING: Final = ("observe", "strict")
+"""Components that change the shipped entry. Their combination is a piece of its own: `observe+strict`."""
+ADDING: Final = ("bindings", "node-leases", "control-plane", "high-availability", "monitoring")
+"""Components that add entries and objects, or replace objects that no other component replaces."""
+COMPONENTS: Final = (*CHANGING, *ADDING)
+CONFIGURATION: Final = "ValidatingWebhookConfiguration"
+
+Object = dict[str, Any]
+Pieces = Mapping[str, Sequence[Object]]
+"""By name: "" is the whole installation; each other piece holds the objects that differ from it."""
+
+
+def composed(pieces: Pieces, components: Collection[str]) -> list[Object]:
+    """Return the objects, the webhook configuration last: what it calls must exist before it."""
+    found = _by_name(pieces[""])
+    changing = "+".join(name for name in CHANGING if name in components)
+    if changing:
+        found |= _by_name(pieces[changing])
+    for name in ADDING:
+        if name not in components:
+            continue
+        for key, thing in _by_name(pieces[name]).items():
+            if thing["kind"] == CONFIGURATION:
+                _extend(found[key], thing)
+            else:
+                found[key] = thing
+    return sorted(found.values(), key=lambda thing: bool(thing["kind"] == CONFIGURATION))
+
+
+def fill(objects: Sequence[Object], image: str, policy: str | None, files: Mapping[str, bytes]) -> None:
+    """Set what differs from one installation to the next.
+
+    Args:
+        objects: those of an installation.
+        image: the image of the pods.
+        policy: the text of a policy instead of the shipped one.
+        files: ca.crt, tls.crt and tls.key of a certificate, whose CA every entry trusts; none for other overlays.
+
+    """
+    encoded = {name: base64.b64encode(content).decode() for name, content in files.items()}
+    for thing in objects:
+        if thing["kind"] == "Deployment":
+            for container in thing["spec"]["template"]["spec"]["containers"]:
+                container["image"] = image
+        elif thing["kind"] == "ConfigMap" and policy is not None and "policy.yaml" in thing["data"]:
+            thing["data"]["policy.yaml"] = policy
+        elif thing["kind"] == "Secret" and files:
+            thing["data"] = encoded
+        elif thing["kind"] == CONFIGURATION and files:
+            for entry in thing["webhooks"]:
+                entry["clientConfig"]["caBundle"] = encoded["ca.crt"]
+
+
+def _by_name(objects: Sequence[Object]) -> dict[tuple[str, str], Object]:
+    return {(thing["kind"], thing["metadata"]["name"]): deepcopy(thing) for thing in objects}
+
+
+def _extend(configuration: Object, added: Object) -> None:
+    """Add the entries and the annotations of a piece."""
+    configuration["webhooks"] += added["webhooks"]
+    annotations = configuration["metadata"].get("annotations", {}) | added["metadata"].get("annotations", {})
+    if annotations:
+        configuration["metadata"]["annotations"] = annotations

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from webhook.certificates.inspect import MAX_FILE, Certificate, Pair, Unusable, inspect, read_pair
+from webhook.certificates import MAX_FILE, Certificate, Pair, Unusable, inspect, read_pair
 
 WARN_BEFORE_EXPIRY: Final = dt.timedelta(hours=24)
 

@@ -17,9 +17,8 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, NotFound, RequestEntityTooLarge
 from werkzeug.test import create_environ
 
-from webhook.api.review import may_be_a_review
+from webhook.api.review import REVIEW_PATH, VALIDATE, may_be_a_review
 from webhook.policy_file import load
-from webhook.review_paths import REVIEW_PATH, VALIDATE
 from webhook.server.http.message import REFUSAL_KINDS, TEXT, Head, HttpResponse
 from webhook.server.logs import LOG, STDOUT
 from webhook.server.metrics import METRICS_TYPE, OTHER, make_metrics

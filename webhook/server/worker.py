@@ -25,10 +25,9 @@ from gunicorn.workers.base import Worker
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.api.review import may_be_a_review
-from webhook.certificates.inspect import Unusable
+from webhook.api.review import REVIEW_PATH, VALIDATE, may_be_a_review
+from webhook.certificates import Unusable
 from webhook.policy_file import PolicyFile
-from webhook.review_paths import REVIEW_PATH, VALIDATE
 from webhook.rules.rule import Mode
 from webhook.server.certificate_reload import CertificateReloader
 from webhook.server.http.connection import Connection

@@ -9,7 +9,7 @@ from tools.docs.pages import DOCS
 from webhook.api.text import escape
 from webhook.explanation.account import Account, as_json
 from webhook.explanation.words import length
-from webhook.reports.model import Severity
+from webhook.findings import Severity
 
 PAGE: Final = DOCS / "incidents.md"
 _WIDTH: Final = 110

@@ -39,7 +39,7 @@ def _commands(above: click.Context) -> Iterator[str]:
     """Each command below, with those of its groups after it."""
     assert isinstance(above.command, click.Group)
     for name in above.command.list_commands(above):
-        command = above.command.get_command(above, name)
+        _, command, _ = above.command.resolve_command(above, [name])
         assert command is not None
         here = click.Context(command, info_name=name, parent=above)
         if isinstance(command, click.Group):

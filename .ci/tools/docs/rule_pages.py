@@ -9,11 +9,12 @@ from msgspec.structs import asdict
 
 from tests.recordings import recordings
 from tools.docs.pages import DOCS
-from webhook.cli.rules import EVERYWHERE, PRESETS, RuleDescription, described
-from webhook.doctor import policy_fit
+from webhook.cli.rules import EVERYWHERE, PRESETS, described, file_of, kinds_of, operations_of, renewals_of, runs_in
+from webhook.doctor import checks
 from webhook.policy.schema import EXEMPTIBLE, RULE_IDS
 from webhook.policy_file import load
 from webhook.rules.registry import RULES
+from webhook.rules.rule import Rule
 from webhook.server.reviewer import respond
 
 FOLDER: Final = DOCS / "rules"
@@ -48,7 +49,7 @@ def rule_pages() -> dict[str, str]:
     return {"README.md": "\n".join(index(listed.values())) + "\n", **each}
 
 
-def index(rules: Iterable[RuleDescription]) -> Iterator[str]:
+def index(rules: Iterable[Rule]) -> Iterator[str]:
     """The page that lists all rules."""
     listed = list(rules)
     yield from (_MARK, _INTRODUCTION, "", _PARITY, "")
@@ -57,32 +58,36 @@ def index(rules: Iterable[RuleDescription]) -> Iterator[str]:
     yield from table(rule for rule in listed if not is_parity(rule.id))
 
 
-def table(rules: Iterable[RuleDescription]) -> Iterator[str]:
+def table(rules: Iterable[Rule]) -> Iterator[str]:
     """A table with a link to each page."""
     yield "| rule | on | text | standard | strict |"
     yield "|---|---|---|---|---|"
     for rule in rules:
-        kinds = rule.kinds if rule.runs == EVERYWHERE else f"{rule.kinds}, in {rule.runs.replace(', ', ' and ')} only"
+        kinds = (
+            kinds_of(rule)
+            if runs_in(rule) == EVERYWHERE
+            else f"{kinds_of(rule)}, in {runs_in(rule).replace(', ', ' and ')} only"
+        )
         cells = (f"[`{rule.id}`]({rule.id}.md)", kinds, rule.texts.summary.replace("|", "\\|"), *modes(rule.id))
         yield f"| {' | '.join(cells)} |"
 
 
-def page(rule: RuleDescription) -> Iterator[str]:
+def page(rule: Rule) -> Iterator[str]:
     """The page of one rule."""
     yield from (_MARK, f"# {rule.id}", "", rule.texts.summary)
     for paragraph in rule.texts.details:
         yield from ("", paragraph)
-    yield from ("", "| | |", "|---|---|", f"| evaluated on | {rule.kinds}: {rule.operations} |")
-    yield f"| evaluated by | {', '.join(f'`{command}`' for command in rule.runs.split(', '))} |"
+    yield from ("", "| | |", "|---|---|", f"| evaluated on | {kinds_of(rule)}: {operations_of(rule)} |")
+    yield f"| evaluated by | {', '.join(f'`{command}`' for command in runs_in(rule).split(', '))} |"
     both = zip(modes(rule.id), PRESETS, strict=True)
     yield f"| mode | {', '.join(f'`{mode}` in `{preset}`' for mode, preset in both)} |"
     if numbers(rule.id):
         yield f"| numbers | {', '.join(f'`{name}: {value}`' for name, value in numbers(rule.id).items())} |"
-    if rule.renewals:
-        plain = ", [plain ones](../renewals.md)" if rule.id in {policy_fit.AHEAD, policy_fit.BACKWARDS} else ""
-        yield f"| renewals | {rule.renewals} ([`Event.RENEWAL`](../glossary.md#the-three-renewals){plain}) |"
+    if renewals_of(rule):
+        plain = ", [plain ones](../renewals.md)" if rule.id in {checks.AHEAD, checks.BACKWARDS} else ""
+        yield f"| renewals | {renewals_of(rule)} ([`Event.RENEWAL`](../glossary.md#the-three-renewals){plain}) |"
     yield f"| source | {rule.texts.source} |"
-    yield f"| code | `{rule.file}` |"
+    yield f"| code | `{file_of(rule)}` |"
     yield from ("", "## Why", "", rule.texts.why)
     yield from ("", "## Who is affected", "", rule.texts.who)
     if rule.id in texts():

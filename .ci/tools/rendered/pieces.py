@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tools.rendered import chart
 from tools.rendered.rendering import ROOT, Object, composed, objects, render
-from webhook.install.compose import ADDING, CERTIFICATES, CHANGING, CONFIGURATION
+from webhook.install import ADDING, CERTIFICATES, CHANGING, CONFIGURATION
 
 INSTALL = ROOT / "webhook" / "install"
 

@@ -20,14 +20,13 @@ FILES: Final = {
         "deploy/crds/cert-manager.io_clusterissuers.yaml",
         "deploy/crds/cert-manager.io_issuers.yaml",
     ),
-    "github.com/openreports/reports-api": ("config/crd/openreports.io_reports.yaml",),
     "github.com/prometheus-operator/prometheus-operator": tuple(
         f"example/prometheus-operator-crd/monitoring.coreos.com_{plural}.yaml"
         for plural in ("podmonitors", "probes", "prometheuses", "prometheusrules", "servicemonitors")
     ),
 }
 """By Go module: the files, each of one definition, that are needed."""
-WRITTEN: Final = ("certificates", "issuers", "prometheusrules", "reports", "servicemonitors")
+WRITTEN: Final = ("certificates", "issuers", "prometheusrules", "servicemonitors")
 """The custom resources that we write; the others are what their controllers watch."""
 
 

@@ -12,7 +12,7 @@ from tests.lab.bench.servers import Running, ours_with, running
 from tests.lab.bench.table import Table
 from tests.lab.faults.watched import fault_table, holds, never_wrong, none_lost, row, under_load
 from tests.server.harness import NAMES, make_certificates
-from webhook.certificates.issue import Authority, Leaf, issue_leaf, save_leaf
+from webhook.certificates import Issued, issue_leaf, save_leaf
 
 POLL_SECONDS = 0.2
 """In production it is 10 s; the swaps would take all day."""
@@ -23,7 +23,7 @@ class Volume:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.authority: Authority = make_certificates(path.parent / "authority")
+        self.authority: Issued = make_certificates(path.parent / "authority")
         self.leaves: list[bytes] = []
         self._number = 0
         path.mkdir()
@@ -56,7 +56,7 @@ class Volume:
         if old:
             shutil.rmtree(old)
 
-    def _leaf(self) -> Leaf:
+    def _leaf(self) -> Issued:
         return issue_leaf(self.authority, NAMES, 90, dt.datetime.now(dt.UTC))
 
 

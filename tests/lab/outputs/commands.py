@@ -96,7 +96,7 @@ def _about_history(file: Path) -> Iterator[tuple[object, ...]]:
     for form in ("json", "svg", "chrome-trace"):
         yield ("timeline", file, "--format", form, "-o", "-")
     yield ("audit", file, "--now", NOW)
-    for form in ("json", "sarif", "junit", "openreports"):
+    for form in ("json", "sarif", "junit"):
         yield ("audit", file, "--now", NOW, "--format", form)
     for suggestion in ("bindings", "exemptions"):
         yield ("suggest", suggestion, file)

@@ -13,7 +13,6 @@ from tests.lab.e2e.fence.trial import FIRST, SECOND, Operator, exported
 from tests.lab.e2e.kubectl import Kubectl
 
 PLACE: Final = "facts"
-WHERE: Final = ("--lease", f"{PLACE}/operator", "--writer", f"{PLACE}/operator", "--name", "facts")
 SETTLING: Final = 3.0
 """Seconds until an API server uses a policy that was changed."""
 _HELD: Final = f"lease {PLACE}/operator is held by op-a_1 since transition 7, and this write comes from "
@@ -42,8 +41,9 @@ def facts(plane: ControlPlane, admin: ApiClient, kubectl: Kubectl) -> Iterator[F
     clients = {pod: plane.with_token(pod, token) for pod, token in operator.tokens.items()}
     leader, stale = clients[FIRST], clients[SECOND]
 
-    def apply(*flags: str) -> str:
-        text = exported(*WHERE, "--resource", "configmaps,deployments.apps/scale", *flags)
+    def apply(**keys: str) -> str:
+        own = f"{PLACE}/operator"
+        text = exported("facts", own, writers=[own], resources=["configmaps", "deployments.apps/scale"], **keys)
         kubectl.must("apply", "--server-side", "-f", "-", manifest=text)
         time.sleep(SETTLING)
         return text
@@ -82,16 +82,16 @@ def facts(plane: ControlPlane, admin: ApiClient, kubectl: Kubectl) -> Iterator[F
     named_long = plane.with_token("long", operator.token(long))
     yield _text("a pod whose host name was cut: allowed", _write(named_long, operator), lambda one: one.status == 200)
     hold(None)
-    apply("--when-unheld", "deny")
+    apply(when_unheld="deny")
     yield _text("when_unheld: deny", _write(stale, operator), lambda one: "has no holder" in one.message)
     hold("op-a_1")
-    apply("--mode", "warn")
+    apply(mode="warn")
     yield _text(
         "mode warn: allowed with a warning",
         _write(stale, operator),
         lambda one: one.status == 200 and _HELD in "".join(one.warnings),
     )
-    apply("--mode", "audit")
+    apply(mode="audit")
     yield _text("mode audit: allowed", _write(stale, operator), lambda one: one.status == 200 and not one.warnings)
     operator.admin.send("DELETE", operator.lease).expect(200)
     time.sleep(0.5)
@@ -102,12 +102,14 @@ def facts(plane: ControlPlane, admin: ApiClient, kubectl: Kubectl) -> Iterator[F
 
 
 def _largest() -> str:
-    writers = ",".join(f"{'n' * 60}/{number:03}{'a' * 240}" for number in range(32))
-    resources = ",".join(f"r{number}.{'g' * 60}.example.com/status" for number in range(128))
-    namespaces = ",".join(f"{'s' * 60}{number:03}" for number in range(128))
-    holders = [flag for number in range(8) for flag in ("--holder", f"{'h' * 200}{number}/${{pod}}_*")]
-    lease = ("--lease", f"{'n' * 60}/{'l' * 240}", "--name", "f" * 57)
-    return exported(*lease, "--writer", writers, "--resource", resources, "--namespace", namespaces, *holders)
+    return exported(
+        "f" * 57,
+        f"{'n' * 60}/{'l' * 240}",
+        writers=[f"{'n' * 60}/{number:03}{'a' * 240}" for number in range(32)],
+        resources=[f"r{number}.{'g' * 60}.example.com/status" for number in range(128)],
+        namespaces=[f"{'s' * 60}{number:03}" for number in range(128)],
+        holder=[f"{'h' * 200}{number}/${{pod}}_*" for number in range(8)],
+    )
 
 
 def _ways_around(operator: Operator, client: ApiClient) -> Iterator[tuple[str, Reply]]:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any, Final, Self
 
 from tests.lab.e2e.api_client import MERGE, ApiClient
@@ -44,10 +45,14 @@ def allow_service_accounts(admin: ApiClient, namespace: str = "") -> None:
     admin.send("POST", f"{RBAC}/clusterrolebindings", body).expect()
 
 
-def exported(*arguments: str) -> str:
-    """What `lease-webhook export fence` prints."""
-    command = [sys.executable, "-m", "webhook", "export", "fence", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+def exported(name: str, lease: str, **keys: Any) -> str:
+    """What `lease-webhook export fence` prints for one fence; `keys` are the rest of it in a policy file."""
+    fence = {"name": name, "lease": lease, **keys}
+    with NamedTemporaryFile("w", suffix=".yaml") as policy:
+        json.dump({"apiVersion": "lease-webhook/v1", "fences": [fence]}, policy)
+        policy.flush()
+        command = [sys.executable, "-m", "webhook", "export", "fence", policy.name]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
 
 
 class Operator:
@@ -76,14 +81,15 @@ class Operator:
         answer = self.admin.send("POST", f"{core}/serviceaccounts/operator/token", asked).expect()
         return str(answer["status"]["token"])
 
-    def fence(self, kubectl: Kubectl, *flags: str) -> None:
+    def fence(self, kubectl: Kubectl) -> None:
         """Apply a fence as a reader of the docs does, and wait until both API servers hold it."""
-        kubectl.must("apply", "--server-side", "-f", "-", manifest=self.manifest(*flags))
+        kubectl.must("apply", "--server-side", "-f", "-", manifest=self.manifest())
 
-    def manifest(self, *flags: str) -> str:
+    def manifest(self) -> str:
         """The fence of this operator."""
-        where = ["--lease", f"{self.namespace}/operator", "--writer", f"{self.namespace}/operator"]
-        return exported(*where, "--resource", "configmaps", "--namespace", self.namespace, *flags)
+        own = f"{self.namespace}/operator"
+        name = f"{self.namespace}-operator"
+        return exported(name, own, writers=[own], resources=["configmaps"], namespaces=[self.namespace])
 
     def wait_for_fence(self, ports: Sequence[int]) -> None:
         """There is no lease yet, so a fence refuses every write."""

@@ -91,9 +91,7 @@ def fenced(scene: Scene) -> None:
     log = f"/api/v1/namespaces/{space}/configmaps"
     stage.admin.send("POST", log, {"metadata": {"name": "log"}}).expect()
     writer = f"{space}/{scene.lease}"
-    text = exported(
-        "--lease", writer, "--writer", writer, "--resource", "configmaps", "--namespace", space, "--name", "shipping"
-    )
+    text = exported("shipping", writer, writers=[writer], resources=["configmaps"], namespaces=[space])
     stage.kubectl.must("apply", "--server-side", "-f", "-", manifest=text)
     time.sleep(3)
     first = _worker(scene, "operator-6d5f8b-x2x8p")

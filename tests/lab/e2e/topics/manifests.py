@@ -2,8 +2,6 @@
 
 import copy
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,11 +17,9 @@ from tests.lab.e2e.world import PROJECT, REGISTRATIONS, Row, World, leases
 BASE64 = (".caBundle", ".data.ca.crt", ".data.tls.crt", ".data.tls.key")
 BASE = "self-signed"
 README = (PROJECT / "README.md").read_text()
-FOREIGN = ("cert-manager.io", "monitoring.coreos.com", "openreports.io")
+FOREIGN = ("cert-manager.io", "monitoring.coreos.com")
 """Groups of the custom resources that we write."""
-REPORTED = "reported"
 """A namespace that no other topic makes."""
-SEEDED = PROJECT / "tests" / "data" / "leases" / "seeded.json"
 SERVICE = "/api/v1/namespaces/lease-webhook/services/lease-webhook"
 
 
@@ -45,11 +41,7 @@ def run(world: World) -> Iterator[Row]:
         objects = world.render(overlay)
         yield _apply(world, f"overlay {overlay}", objects)
         _remove(world, objects)
-    for namespace in (REPORTED, "kube-node-lease"):
-        world.admin.send("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
-    reports = _reports()
-    yield _apply(world, "audit --format openreports", reports)
-    yield _typos(world, [world.render("cert-manager"), world.render(f"{BASE}+monitoring"), reports])
+    yield _typos(world, [world.render("cert-manager"), world.render(f"{BASE}+monitoring")])
     yield _apply(world, f"overlay {BASE}", world.render(BASE))
     yield from _route(world)
 
@@ -60,14 +52,6 @@ def _write_overlay(world: World, component: str) -> None:
     directory.mkdir()
     kustomization = {"resources": [f"../{BASE}"], "components": [f"../../components/{component}"]}
     (directory / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
-
-
-def _reports() -> list[dict[str, Any]]:
-    """What `audit` finds in the sample, as Report objects."""
-    command = [sys.executable, "-m", "webhook", "audit", "-", "--now=2025-11-20T12:00:04Z", "--format=openreports"]
-    sample = SEEDED.read_text().replace("shop", REPORTED)
-    printed = subprocess.run(command, input=sample, capture_output=True, text=True, check=False).stdout
-    return [json.loads(line) for line in printed.splitlines()]
 
 
 def _typos(world: World, manifests: list[list[dict[str, Any]]]) -> Row:

@@ -1,9 +1,11 @@
-"""Findings of the commands, and the results of a run, from which every format is written."""
+"""What a command found, as plain data from which every format is written."""
 
 from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
+
+from webhook.inputs.items import Place
 
 
 class Severity(StrEnum):
@@ -20,13 +22,6 @@ class Severity(StrEnum):
 
 _ORDER: Final = tuple(Severity)
 """The worst first."""
-
-
-class Location(Struct, frozen=True):
-    """A place in a file: its path as it was given, and a line counted from 1, or 0 if the line is not known."""
-
-    path: str
-    line: int = 0
 
 
 class ObjectName(Struct, frozen=True):
@@ -64,7 +59,7 @@ class Examination(Struct, frozen=True):
     """The findings about one object, review or test case. `error` says why it could not be examined."""
 
     name: str
-    location: Location
+    place: Place
     findings: tuple[Finding, ...] = ()
     error: str = ""
 
@@ -75,11 +70,3 @@ class Check(Struct, frozen=True):
     id: str
     summary: str
     text: str = ""
-
-
-class Report(Struct, frozen=True):
-    """Everything that a command examined, also what has no findings, and a description of its checks."""
-
-    command: str
-    results: tuple[Examination, ...]
-    checks: tuple[Check, ...] = ()

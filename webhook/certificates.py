@@ -1,0 +1,327 @@
+"""Certificates of a webhook: a CA that API servers trust, a leaf that it signs, and whether the files of one may serve.
+
+CA and leaf are separate, so that renewing the leaf changes nothing for the API servers: caBundle stays as it is.
+"""
+
+import datetime as dt
+import ipaddress
+import itertools
+import os
+import secrets
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from msgspec import Struct
+from msgspec.structs import replace
+
+CA_CERTIFICATE: Final = "ca.crt"
+CA_KEY: Final = "ca.key"
+LEAF_CERTIFICATE: Final = "tls.crt"
+LEAF_KEY: Final = "tls.key"
+
+CA_DAYS: Final = 3650
+LEAF_DAYS: Final = 90
+CLOCK_SKEW: Final = dt.timedelta(hours=1)
+"""Certificates are valid from this long before they are made: clocks of API servers differ."""
+
+MAX_FILE: Final = 256 * 1024
+"""Bytes of one PEM file: parsing a crafted one of megabytes costs seconds (CVE-2024-12401)."""
+
+RENEW_AFTER: Final = 2 / 3
+"""Share of its life after which a leaf is due."""
+
+_UNREADABLE: Final = (
+    ValueError,
+    UnsupportedAlgorithm,
+    x509.DuplicateExtension,
+    x509.InvalidVersion,
+    x509.UnsupportedGeneralNameType,
+)
+"""What cryptography raises for a part of a certificate: most parts are decoded only when they are asked for."""
+
+
+class Unusable(Exception):  # noqa: N818 - a finding about files, shown to an operator
+    """The files cannot serve; the text names the file and the reason."""
+
+
+class Issued(Struct, frozen=True):
+    """A certificate that was made here, of a CA or of a server, and its key."""
+
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey
+
+
+class Pair(Struct, frozen=True):
+    """The files of a TLS directory, read together: PEM bytes. `authorities` is empty without a `ca.crt`."""
+
+    chain: bytes
+    key: bytes
+    authorities: bytes = b""
+    key_mode: int = 0
+
+
+class Certificate(Struct, frozen=True):
+    """An inspected leaf: its names, its dates (UTC), and its problems.
+
+    `ca_not_after` is when its chain to a known CA ends; None if there is no known CA.
+    """
+
+    names: frozenset[str]
+    not_before: dt.datetime
+    not_after: dt.datetime
+    problems: tuple[str, ...] = ()
+    ca_not_after: dt.datetime | None = None
+
+    @property
+    def service_names(self) -> frozenset[str]:
+        """The names that API servers check; a new certificate must have those of the one it replaces."""
+        return frozenset(name for name in self.names if name.endswith(".svc"))
+
+    def due(self, now: dt.datetime) -> bool:
+        """Whether RENEW_AFTER of its life is over."""
+        return now >= self.not_before + (self.not_after - self.not_before) * RENEW_AFTER
+
+
+def service_names(service: str, namespace: str) -> list[str]:
+    """Every name that a client in the cluster may use, and those of the local machine.
+
+    kube-apiserver checks `SERVICE.NAMESPACE.svc`.
+    """
+    base = f"{service}.{namespace}"
+    return [service, base, f"{base}.svc", f"{base}.svc.cluster.local", "localhost", "127.0.0.1", "::1"]
+
+
+def create_authority(now: dt.datetime) -> Issued:
+    """A new self-signed CA, ECDSA P-256, valid for ten years; it may sign leaves only."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    # The digits distinguish two CAs while a caBundle contains both.
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"lease-webhook CA {secrets.token_hex(4)}")])
+    usage = x509.KeyUsage(
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=True,
+        crl_sign=True,
+        encipher_only=False,
+        decipher_only=False,
+    )
+    certificate = (
+        _builder(name, key.public_key(), now, now + dt.timedelta(days=CA_DAYS))
+        .subject_name(name)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    return Issued(certificate, key)
+
+
+def issue_leaf(authority: Issued, names: Sequence[str], days: float, now: dt.datetime) -> Issued:
+    """A new key and a serving certificate for `names` (DNS names or IP addresses), valid for `days` from now.
+
+    It never ends after its CA.
+    """
+    key = ec.generate_private_key(ec.SECP256R1())
+    end = min(now + dt.timedelta(days=days), authority.certificate.not_valid_after_utc)
+    certificate = (
+        _builder(authority.certificate.subject, key.public_key(), now, end)
+        # No common name: clients ignore it, and it holds 64 characters at most.
+        .subject_name(x509.Name([]))
+        # RFC 5280 4.2.1.6: with an empty subject, the alternative names are critical.
+        .add_extension(x509.SubjectAlternativeName(map(_general_name, dict.fromkeys(names))), critical=True)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key()), critical=False)
+        .sign(authority.key, hashes.SHA256())
+    )
+    return Issued(certificate, key)
+
+
+def load_authority(directory: Path) -> Issued:
+    """The CA in `directory`. Raises OSError if a file is missing, ValueError if one has the wrong content."""
+    certificate = x509.load_pem_x509_certificates((directory / CA_CERTIFICATE).read_bytes())[0]
+    key = serialization.load_pem_private_key((directory / CA_KEY).read_bytes(), password=None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise ValueError(f"{CA_KEY} is not an ECDSA key")  # noqa: TRY004 - the file is wrong, not the caller
+    if key.public_key() != certificate.public_key():
+        raise ValueError(f"{CA_KEY} does not belong to {CA_CERTIFICATE}")
+    return Issued(certificate, key)
+
+
+def save_authority(directory: Path, authority: Issued) -> None:
+    """Write `ca.key`, then `ca.crt`, which marks the CA as complete."""
+    _save(directory, authority, CA_KEY, CA_CERTIFICATE)
+
+
+def save_leaf(directory: Path, leaf: Issued) -> None:
+    """Write `tls.key` and `tls.crt`, each atomically; a server that reads in between keeps the pair it has."""
+    _save(directory, leaf, LEAF_KEY, LEAF_CERTIFICATE)
+
+
+def read_pair(directory: Path) -> Pair:
+    """Read the files of one TLS directory; raises Unusable.
+
+    A mounted Secret is swapped by its `..data` link, which is resolved once so that all files are of one version.
+    """
+    swapped = directory / "..data"
+    # A missing link is an ordinary directory; a dangling one fails below with its own name.
+    source = swapped.resolve() if swapped.is_symlink() else directory
+    chain, _ = _read(source / LEAF_CERTIFICATE)
+    key, key_mode = _read(source / LEAF_KEY)
+    authorities, _ = _read(source / CA_CERTIFICATE) if (source / CA_CERTIFICATE).exists() else (b"", 0)
+    return Pair(chain, key, authorities, key_mode)
+
+
+def inspect(pair: Pair, now: dt.datetime, names: frozenset[str] = frozenset()) -> Certificate:
+    """Inspect a pair; `names` are those that it must have. Raises Unusable."""
+    inspected = inspect_chain(pair.chain, pair.authorities, now, names)
+    try:
+        key = serialization.load_pem_private_key(pair.key, password=None)
+        belongs = key.public_key() == _certificates(pair.chain, LEAF_CERTIFICATE)[0].public_key()
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise Unusable(f"{LEAF_KEY} is not a private key in PEM without a password: {error}") from error
+    if not belongs:
+        raise Unusable(f"{LEAF_KEY} does not belong to {LEAF_CERTIFICATE}")
+    if not pair.key_mode & 0o022:
+        return inspected
+    problem = f"{LEAF_KEY} is writable by others (mode {pair.key_mode:04o})"
+    return replace(inspected, problems=(*inspected.problems, problem))
+
+
+def inspect_chain(
+    pem: bytes, authorities_pem: bytes, now: dt.datetime, names: frozenset[str] = frozenset()
+) -> Certificate:
+    """Inspect a chain as a client does, without its key, trusting these authorities (b"": any). Raises Unusable."""
+    chain = _certificates(pem, LEAF_CERTIFICATE)
+    authorities = _certificates(authorities_pem, CA_CERTIFICATE) if authorities_pem else []
+    try:
+        return _inspected(chain, authorities, now, names)
+    except _UNREADABLE as error:
+        raise Unusable(f"{LEAF_CERTIFICATE} or {CA_CERTIFICATE} cannot be decoded: {error}") from error
+
+
+def _inspected(
+    chain: Sequence[x509.Certificate],
+    authorities: Sequence[x509.Certificate],
+    now: dt.datetime,
+    names: frozenset[str],
+) -> Certificate:
+    leaf = chain[0]
+    own_names = _names(leaf)
+    # Of several (a CA is being changed) any one that signed is enough; every intermediate is needed.
+    signers = [one for one in authorities if chain[-1] == one or _issued_by(chain[-1], one)]
+    ends = [max(one.not_valid_after_utc for one in signers)] if signers else []
+    ends += [one.not_valid_after_utc for one in chain[1:]]
+    problems = [f"{LEAF_CERTIFICATE} lacks the name {name}" for name in sorted(names - own_names)]
+    if not own_names:
+        problems = [f"{LEAF_CERTIFICATE} has no subject alternative name; clients ignore the common name"]
+    if not _may_serve(leaf):
+        problems.append(f"{LEAF_CERTIFICATE} is not for serving: extended key usage lacks serverAuth")
+    unsigned = [number for number, pair in enumerate(itertools.pairwise(chain), 1) if not _issued_by(*pair)]
+    if unsigned:
+        problems.append(f"{LEAF_CERTIFICATE}: certificate {unsigned[0]} is not signed by the one after it")
+    elif authorities and not signers:
+        problems.append(f"{LEAF_CERTIFICATE} is not signed by any certificate in {CA_CERTIFICATE}")
+    if now < leaf.not_valid_before_utc:
+        problems.append(f"{LEAF_CERTIFICATE} is valid only from {leaf.not_valid_before_utc:%FT%TZ}")
+    elif now >= leaf.not_valid_after_utc:
+        problems.append(f"{LEAF_CERTIFICATE} expired at {leaf.not_valid_after_utc:%FT%TZ}")
+    return Certificate(
+        own_names, leaf.not_valid_before_utc, leaf.not_valid_after_utc, tuple(problems), min(ends, default=None)
+    )
+
+
+def _may_serve(leaf: x509.Certificate) -> bool:
+    try:
+        usages = leaf.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    except x509.ExtensionNotFound:
+        return True
+    return ExtendedKeyUsageOID.SERVER_AUTH in usages or ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in usages
+
+
+def _issued_by(subject: x509.Certificate, issuer: x509.Certificate) -> bool:
+    try:
+        subject.verify_directly_issued_by(issuer)
+    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
+        return False
+    return True
+
+
+def _names(leaf: x509.Certificate) -> frozenset[str]:
+    try:
+        names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return frozenset()
+    addresses = (str(address) for address in names.get_values_for_type(x509.IPAddress))
+    return frozenset([*names.get_values_for_type(x509.DNSName), *addresses])
+
+
+def _certificates(pem: bytes, file: str) -> list[x509.Certificate]:
+    try:
+        return x509.load_pem_x509_certificates(pem)
+    except _UNREADABLE as error:
+        raise Unusable(f"{file} contains no certificate in PEM: {error}") from error
+
+
+def _read(path: Path) -> tuple[bytes, int]:
+    """The content of a file and its mode."""
+    try:
+        with path.open("rb") as file:
+            content, mode = file.read(MAX_FILE + 1), os.fstat(file.fileno()).st_mode & 0o777
+    except OSError as error:
+        raise Unusable(f"{path.name}: {error.strerror} ({path})") from error
+    if len(content) > MAX_FILE:
+        raise Unusable(f"{path.name} is larger than {MAX_FILE} bytes ({path})")
+    return content, mode
+
+
+def _builder(
+    issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: dt.datetime, end: dt.datetime
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - CLOCK_SKEW)
+        .not_valid_after(end)
+    )
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def _save(directory: Path, issued: Issued, key_file: str, certificate_file: str) -> None:
+    pem = serialization.Encoding.PEM
+    key = issued.key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    _write(directory / key_file, key, 0o600)
+    _write(directory / certificate_file, issued.certificate.public_bytes(pem), 0o644)
+
+
+def _write(path: Path, content: bytes, mode: int) -> None:
+    """Replace `path` atomically; the file has `mode` before it has content."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            os.fchmod(handle, mode)
+            file.write(content)
+            file.flush()
+            os.fsync(handle)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,1 +1,0 @@
-"""Certificates as PEM files: issue them, inspect them. No server and no sockets."""

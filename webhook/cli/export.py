@@ -1,0 +1,111 @@
+"""`lease-webhook install` and `export fence`: print objects for the API server; nothing is applied."""
+
+import json
+from importlib.resources import files as package_files
+from pathlib import Path
+from typing import Final
+
+import click
+from msgspec.structs import replace
+
+from webhook.api.text import quote
+from webhook.audit import command_words
+from webhook.cli.options import Command, directories, files
+from webhook.cli.terminal import Failure
+from webhook.fence import yaml_text
+from webhook.install import CERTIFICATES, COMPONENTS, composed, fill
+from webhook.policy.schema import nearest
+from webhook.policy_file import load
+from webhook.yaml_writer import stream
+
+_PAIR: Final = ("ca.crt", "tls.crt", "tls.key")
+_HEADER: Final = "# Made by lease-webhook {}. To apply: kubectl apply --server-side -f FILE"
+_INSTALL: Final = """\
+Prints the objects of an installation: those that kustomize builds from deploy/ in the repository. Nothing is applied:
+read them, then pipe them to kubectl.
+"""
+_INSTALL_EPILOG: Final = """\
+Certificates:
+  self-signed   from --certs, which `lease-webhook certs DIR` makes; the key is printed too
+  cert-manager  issued and renewed by cert-manager
+  openshift     issued and renewed by OpenShift's service CA
+
+Components:
+  observe            review every write and deny nothing; for the first week
+  strict             fail closed in namespaces with the label lease-webhook/fail=closed
+  bindings           review renewals in namespaces with the label lease-webhook/renewals=reviewed
+  node-leases        review kube-node-lease too
+  control-plane      review kube-system too
+  high-availability  three replicas on three hosts
+  monitoring         for the Prometheus operator: ServiceMonitor, alerts, dashboard
+
+Examples:
+  lease-webhook install --certificate cert-manager --component observe \\
+    --image registry.example/lease-webhook:1 | kubectl apply --server-side -f -
+  lease-webhook certs certs && lease-webhook install --certificate self-signed | lease-webhook doctor
+"""
+
+
+_FENCE: Final = """\
+Prints a ValidatingAdmissionPolicy and its binding for each fence of a policy file. A fence lets only the holder of a
+lease write the listed resources, among the listed service accounts; the API server enforces it without a webhook.
+Nothing is applied: read it, then pipe it to kubectl.
+"""
+_FENCE_EPILOG: Final = """\
+Examples:
+  lease-webhook export fence policy.yaml | kubectl apply --server-side -f -
+  lease-webhook export fence policy.yaml --name shop-operator --mode warn     # refuse nothing yet
+"""
+
+
+@click.command("install", cls=Command, help=_INSTALL, epilog=_INSTALL_EPILOG)
+@click.option("--certificate", required=True, type=click.Choice(CERTIFICATES), help="where the certificate comes from")
+@click.option("--component", multiple=True, type=click.Choice(COMPONENTS), help="may be repeated")
+@click.option("--image", default="lease-webhook:latest", show_default=True, metavar="IMAGE", help="image of the pods")
+@click.option("--policy", metavar="FILE", shell_complete=files, help="policy file, instead of the preset standard")
+@click.option(
+    "--certs", default="certs", show_default=True, metavar="DIR", shell_complete=directories, help="for self-signed"
+)
+def install(*, certificate: str, component: tuple[str, ...], image: str, policy: str | None, certs: str) -> int:
+    pieces = json.loads(package_files("webhook.install").joinpath(f"{certificate}.json").read_text())
+    if not image or image != "".join(image.split()):
+        raise Failure("--image: is not the name of an image")
+    text = None
+    if policy is not None:
+        if "observe" in component:
+            raise Failure("--component observe brings its own policy: leave out --policy while it is listed")
+        load(policy)
+        text = Path(policy).read_text()
+    pair = _pair(Path(certs)) if certificate == "self-signed" else {}
+    print(_HEADER.format("install"))
+    objects = composed(pieces, component)
+    fill(objects, image, text, pair)
+    print(stream(objects), end="")
+    return 0
+
+
+def _pair(directory: Path) -> dict[str, bytes]:
+    """Return the files of the Secret."""
+    try:
+        return {name: (directory / name).read_bytes() for name in _PAIR}
+    except OSError as error:
+        command = command_words.certs(directory)
+        raise Failure(f"{error.filename}: {error.strerror}; `{command}` makes the certificate") from error
+
+
+@click.command("fence", cls=Command, help=_FENCE, epilog=_FENCE_EPILOG)
+@click.argument("policy", metavar="POLICY", shell_complete=files)
+@click.option("--name", "names", multiple=True, metavar="NAME", help="only this fence; may be repeated")
+@click.option("--mode", type=click.Choice(("audit", "warn", "deny")), help="in place of the mode in the file")
+def fence(*, policy: str, names: tuple[str, ...], mode: str | None) -> int:
+    fences = load(policy).fences
+    known = [one.name for one in fences]
+    if not known:
+        raise Failure(f"{policy}: has no fences; docs/fence.md shows one")
+    for name in names:
+        if name not in known:
+            raise Failure(f"{policy}: no fence has the name {quote(name)}{nearest(name, known)}")
+    chosen = [replace(one, mode=mode or one.mode) for one in fences if not names or one.name in names]
+    print(_HEADER.format("export fence"))
+    print(yaml_text(chosen), end="")
+    return 0

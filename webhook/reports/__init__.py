@@ -1,1 +1,0 @@
-"""What a command found, as plain data, and the formats in which other programs read it."""
