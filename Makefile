@@ -13,7 +13,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test coverage outputs check static docs model fuzz page mutation evidence e2e fuzz-leases fence cluster image record record-attacks record-incidents bench reading hour faults fmt certs manifests derived version package krew sbom audit dist lock clean
+.PHONY: help setup run test coverage outputs check static docs model fuzz page mutation evidence e2e fuzz-leases fence cluster image record record-attacks record-incidents causes bench reading hour faults fmt certs manifests derived version package krew sbom audit dist lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -96,6 +96,10 @@ record-attacks: $(READY) ## play the standing attacks again and keep their revie
 record-incidents: $(READY) ## play incidents of elections and keep a watch and an audit log of each (3 minutes): KUBERNETES=v1.37
 	$(BIN)/python -m tests.lab.e2e.incidents $(if $(KUBERNETES),--kubernetes=$(KUBERNETES)) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(INTO),--into=$(INTO))
+
+causes: $(READY) ## induce each cause of a silence twenty times, and ask `why`, into docs/incidents.md (20 minutes): SEED=27
+	$(BIN)/python -m tests.lab.e2e.incidents.cause_matrix $(if $(SEED),--seed=$(SEED)) $(if $(ONLY),--only $(ONLY))
+	$(TOOL).docs
 
 outputs: $(READY) ## compare the output of every command on every recorded input with the stored one; UPDATE=1 stores it
 	$(BIN)/python -m tests.lab.outputs $(if $(UPDATE),--update) $(if $(ONLY),--only "$(ONLY)")

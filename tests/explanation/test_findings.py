@@ -41,6 +41,79 @@ def test_a_leader_whose_writes_were_refused_is_followed(message: str, said: str,
     assert command in one.advice.command
 
 
+def test_a_leader_whose_token_expired_is_followed() -> None:
+    server, (db, *_) = shop()
+    db.lead(40)
+    server.wait(2)
+    db.fail_unauthenticated()
+    server.wait(16)
+    server.elector("db-1", "shop/db").lead(10)
+    one = account(of_log(server), server.now)
+    (lost,) = (found for found in one.findings if found.severity.value == "warning")
+    assert "Its writes were refused: 1 write answered with 401 (Unauthorized), so the log cannot say whose" in (
+        lost.message
+    )
+    assert "The API server did not accept the credentials" in str(one.advice)
+
+
+def test_a_write_without_credentials_is_not_the_holder_s_if_that_is_heard() -> None:
+    server, (db, *_) = shop()
+    db.lead(40)
+    server.wait(2)
+    db.fail_unauthenticated()
+    db.ask()
+    server.wait(16)
+    server.elector("db-1", "shop/db").lead(10)
+    found = messages(server)
+    assert "refused with 401 for lack of credentials" in found["write-refused"]
+    assert "Its writes were refused" not in found["leader-lost"]
+
+
+@pytest.mark.parametrize("level", ["RequestResponse", "Metadata"])
+def test_leases_that_are_deleted_with_all_of_their_namespace(level: str) -> None:
+    server, (db, *_) = shop()
+    db.lead(40)
+    server.clear("shop")
+    cluster = cluster_of(server.audit_log(metadata_only=level == "Metadata"))
+    (found,) = (one for one in account(cluster, server.now).findings if one.check == "lease-deleted")
+    assert found.message.startswith("namespace-controller deleted the lease at")
+
+
+def test_a_deletion_of_chosen_leases_says_nothing_of_the_others() -> None:
+    server, (db, *_) = shop()
+    db.lead(40)
+    server.clear("shop", selector="?labelSelector=app%3Dother")
+    assert "lease-deleted" not in messages(server)
+
+
+@pytest.mark.parametrize(
+    ("interval", "said"),
+    [
+        (2, "it had been paused, cut off or restarted"),
+        (17, "but only every 17 s: its own rate limit, or overload, holds them back."),
+        (0, "it had been paused, cut off, restarted, or held back by its own rate limit"),
+    ],
+)
+def test_a_former_holder_that_is_heard_again(interval: int, said: str) -> None:
+    server, (db, mail, *_) = shop()
+    together(40, db, mail)
+    other = server.elector("db-1", "shop/db")
+    for _ in mail.ticks(17):
+        mail.renew()
+    other.take()
+    for second in range(0, 52, 2):
+        server.wait(1)
+        if interval and second % (interval // 2 * 2) == 0:
+            server.wait(interval % 2)
+            db.ask()
+        elif second == 0:
+            db.ask()
+        server.wait(1)
+        mail.renew()
+        other.renew()
+    assert said in messages(server)["leader-lost"]
+
+
 def test_refusals_are_listed_by_writer() -> None:
     server, (db, *_) = shop()
     db.lead(20)

@@ -108,8 +108,11 @@ def said(name: str, found: Account) -> str:
 def claims(name: str, found: Account) -> Callable[[str], bool]:
     checks = {term for one in found.findings for term in (one.check, f"{one.check}/{_cause(one)}")}
     text = said(name, found)
+    is_clean = all(one.severity is Severity.INFO for one in found.findings)
 
     def is_claimed(term: str) -> bool:
+        if term == "clean":
+            return is_clean
         kind, colon, value = term.partition(":")
         if colon:
             return found.state == value if kind == "state" else re.search(value, text, re.I | re.S) is not None

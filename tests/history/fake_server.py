@@ -63,6 +63,15 @@ class FakeServer(Struct):
         self.events.append((self.now, "DELETED", one))
         self.logged(lease, "delete", user, "", {"kind": "Status", "apiVersion": "v1"})
 
+    def clear(self, namespace: str, user: str = "namespace-controller", selector: str = "") -> None:
+        """Delete all leases of a namespace with one request."""
+        for lease in [one for one in self.leases if one.startswith(f"{namespace}/")]:
+            if not selector:
+                self.events.append((self.now, "DELETED", self.leases.pop(lease)))
+        self.logged(f"{namespace}/", "deletecollection", user, "", {"kind": "LeaseList", "items": []})
+        self.log[-1]["requestURI"] += selector
+        del self.log[-1]["objectRef"]["name"]
+
     def logged(
         self, lease: str, verb: str, user: str, pod: str, response: Document, code: int = 200, took: float = 0.004
     ) -> None:
@@ -171,6 +180,11 @@ class Elector(Struct):
     def fail(self, code: int, message: str = "", took: float = 0.004) -> None:
         """Try to renew in vain."""
         self.server.logged(self.lease, "update", self.user, self.pod, {"message": message}, code, took)
+
+    def fail_unauthenticated(self) -> None:
+        """Try to renew with a token that is not accepted; the API server does not know whose it is."""
+        self.server.logged(self.lease, "update", "", "", {"message": "Unauthorized"}, 401)
+        self.server.log[-1] |= {"stage": "ResponseStarted", "user": {}}
 
     def _write(self, changes: Document) -> None:
         spec = {

@@ -39,7 +39,7 @@ def refusal(code: int, message: str = "", took: int = 0) -> Refusal:
     ("code", "message", "by", "name"),
     [
         (403, RIGHTS, By.RIGHTS, ""),
-        (401, "Unauthorized", By.RIGHTS, ""),
+        (401, "Unauthorized", By.CREDENTIALS, ""),
         (403, WEBHOOK, By.WEBHOOK, "leases.lease-webhook.svc"),
         (403, POLICY, By.POLICY, "depth"),
         (422, 'Lease.coordination.k8s.io "db" is invalid', By.OTHER, ""),
@@ -63,6 +63,12 @@ def test_what_a_client_expects_is_no_refusal(code: int) -> None:
 def test_what_the_server_could_not_do_has_failed(code: int) -> None:
     assert refusal(code).has_failed
     assert not refusal(code).is_denied
+
+
+def test_a_client_that_hung_up_at_once_was_not_kept_waiting() -> None:
+    message = "Timeout: request did not complete within requested timeout - context canceled"
+    assert not refusal(504, message, took=8_000).has_failed
+    assert refusal(504, message, took=5_000_000).has_failed
 
 
 def test_what_was_stored_in_time_is_not_remembered() -> None:

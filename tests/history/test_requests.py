@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.history.fake_server import SECOND, FakeServer
 from tests.history.test_elections import LEASE, of_log, of_watch
-from webhook.history.events import Handover, Tenure
+from webhook.history.events import MAX_HEARD_AGAIN, Handover, Tenure
 from webhook.history.renewals import Renewals
 
 
@@ -28,17 +28,21 @@ def test_requests_of_the_holder_are_counted() -> None:
     before, after = of_log(server).leases[LEASE].tenures
     assert before.last_renewal is not None
     assert before.requests_between(before.last_renewal, after.since) == 2
-    assert before.heard_again is None
+    assert not before.heard_again
 
 
-def test_a_holder_that_comes_back_is_heard_once() -> None:
+def test_a_holder_that_comes_back_is_heard() -> None:
     server = lost()
     a = server.elector("a", "shop/db")
     a.ask()
     at = server.now - 4000
     server.wait(2)
     a.ask()
-    assert of_log(server).leases[LEASE].tenures[0].heard_again == at
+    assert of_log(server).leases[LEASE].tenures[0].heard_again == [at, at + 2 * SECOND]
+    for _ in range(20):
+        server.wait(2)
+        a.ask()
+    assert len(of_log(server).leases[LEASE].tenures[0].heard_again) == MAX_HEARD_AGAIN
 
 
 def test_a_watch_knows_no_requests() -> None:

@@ -101,6 +101,13 @@ def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, st
     own = [one for one in answers if tenure is None or tenure.is_by(one.writer)]
     if refused := [one for one in own if one.is_denied]:
         return Cause(Blame.REFUSED, _refusals(refused), refused[-1])
+    nameless = [one for one in answers if one.is_nameless]
+    if nameless and not received_within(tenure, start, end):
+        # Only who believes to lead writes before it has read, and the holder was not heard under its name.
+        text = (
+            f"{count(len(nameless), 'write')} answered with 401 (Unauthorized), so the log cannot say whose, and none"
+        )
+        return Cause(Blame.REFUSED, f"{text} from it by name", nameless[-1])
     late = _late(cluster.others_of(history, start, end))
     if failed := [one for one in answers if one.has_failed]:
         return _failed(failed, cluster.others_of(history, start, end), late)
@@ -247,8 +254,8 @@ def next_step(cause: Cause, history: LeaseHistory, tenure: Tenure) -> Advice:
         return Advice(sentence, API_SERVER_CHECKS)
     if cause.blame is Blame.NETWORK:
         sentence = (
-            "Look at what lies between the clients and the API server, such as its load balancer. To see the address "
-            "of the API server, and the nodes:"
+            "Look at what lies between the clients and the API server, such as its load balancer, and whether the API "
+            "server itself was restarted. To see its address, and the nodes:"
         )
         return Advice(sentence, "kubectl cluster-info; kubectl get nodes")
     if cause.blame is Blame.REFUSED and cause.refusal is not None:
@@ -264,6 +271,9 @@ def after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
     who = name(refusal.writer.name) or "the writer"
     if refusal.by is By.WEBHOOK:
         return Advice(f"See why the webhook refuses the writes of {who}:", WEBHOOKS)
+    if refusal.by is By.CREDENTIALS:
+        sentence = "The API server did not accept the credentials, such as a token that had expired. To see the pods:"
+        return Advice(sentence, f"{kubectl(history.namespace)} get pods")
     if refusal.by is By.POLICY:
         return Advice(f"See why the policy refuses the writes of {who}:", POLICIES)
     sentence = (

@@ -69,6 +69,11 @@ def explained(
 MIN_MISSED: Final = 5
 MIN_SILENCE: Final = 10 * SECOND
 """A holder that has missed so many of its usual renewals, for so long, is late however long its lease lasts."""
+RARE: Final = 2.5
+"""Requests whose intervals are so many times the usual one are held back."""
+ENOUGH: Final = 2
+"""Intervals after which it is known that they are not."""
+_WAS_SILENT: Final = "it had been paused, cut off, restarted, or held back by its own rate limit"
 MAX_OF_A_KIND: Final = 10
 """Findings of one kind: the latest ones."""
 
@@ -207,21 +212,26 @@ def _lost(history: LeaseHistory, before: Tenure, after: Tenure, cause: Cause, no
         f"{name(before.holder)} last renewed at {clock(last, now)} and let the lease expire; "
         f"{name(after.holder)} took it at {clock(after.since, now)}: "
         f"{without_leader(after.leaderless or 0, _duration(history))}. "
-        f"{sentence_of(cause, 'the old holder')}{_afterwards(cause, before, now)}"
+        f"{sentence_of(cause, 'the old holder')}{_afterwards(cause, before, history.renewals.usual, now)}"
     )
     step = next_step(cause, history, before)
     advice = Advice(f"The lease is held now. {step.sentence}", step.command)
     return explained(history, "leader-lost", Severity.WARNING, message, advice, cause.blame, is_over=True)
 
 
-def _afterwards(cause: Cause, before: Tenure, now: int) -> str:
-    if cause.blame is not Blame.CLIENT or before.heard_again is None or not cause.is_silent:
+def _afterwards(cause: Cause, before: Tenure, usual: int | None, now: int) -> str:
+    """Say when the pod of a holder was heard again that had lost its lease in silence, and what that means."""
+    heard = before.heard_again
+    if cause.blame is not Blame.CLIENT or not heard or not cause.is_silent:
         return ""
-    return (
-        f" From {clock(before.heard_again, now)} on, the API server received requests from its pod again: it had been "
-        "paused, cut off or restarted. Unless it restarted, it may have acted as leader beside the new holder until it "
-        "noticed."
-    )
+    gaps = sorted(after - one for one, after in pairwise(heard))
+    again = f" From {clock(heard[0], now)} on, the API server received requests from its pod again"
+    if gaps and usual is not None and gaps[len(gaps) // 2] > RARE * usual:
+        return (
+            f"{again}, but only every {length(gaps[len(gaps) // 2])}: its own rate limit, or overload, holds them back."
+        )
+    what = "it had been paused, cut off or restarted" if len(gaps) >= ENOUGH else _WAS_SILENT
+    return f"{again}: {what}. Unless it restarted, it may have acted as leader beside the new holder until it noticed."
 
 
 def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Explained:
@@ -378,7 +388,7 @@ def _applications(history: LeaseHistory, standing: LeaseStatus | None) -> Iterat
     yield explained(history, "lease-shared", Severity.WARNING, message, advice, "shared-lease")
 
 
-_REFUSED_BY: Final = {By.RIGHTS: " for lack of permission", By.OTHER: ""}
+_REFUSED_BY: Final = {By.RIGHTS: " for lack of permission", By.CREDENTIALS: " for lack of credentials", By.OTHER: ""}
 
 
 def refused(history: LeaseHistory, known: Sequence[tuple[int, int]], now: int) -> Iterator[Explained]:

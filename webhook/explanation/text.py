@@ -125,7 +125,7 @@ def timing(account: Account) -> Iterator[Line]:
 def _waiting(account: Account) -> Iterator[str]:
     """Who asked for the lease while the present holder had it, other than the holder."""
     tenure = account.tenure
-    names = {pod for before in account.history.tenures for pod in before.pods if before.heard_again is None}
+    names = {pod for before in account.history.tenures for pod in before.pods if not before.heard_again}
     for one, at in account.history.readers.latest.items():
         is_other = one != API_SERVER and not one.startswith("kube-system/") and one not in names
         if is_other and (tenure is None or (at >= tenure.since and one not in tenure.pods)):
@@ -261,9 +261,9 @@ def _events(history: LeaseHistory) -> Iterator[tuple[int, str]]:
 
 def _end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterator[tuple[int, str]]:
     holder, duration = name(tenure.holder), _duration(history)
-    if tenure.heard_again is not None:
+    if tenure.heard_again:
         yield (
-            tenure.heard_again,
+            tenure.heard_again[0],
             (f"the API server is again receiving requests from pod {name(tenure.pods[-1])}, the former holder"),
         )
     if tenure.has_several_writers:

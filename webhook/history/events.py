@@ -21,9 +21,12 @@ API_SERVER: Final = "system:apiserver"
 """Who writes the holder in a coordinated election."""
 MAX_WRITERS: Final = 8
 MAX_REQUESTS: Final = 64
+MAX_HEARD_AGAIN: Final = 6
 SLOW: Final = 1 * SECOND
 """An answer that took longer is remembered: clients give up after a few seconds."""
 MAX_MESSAGE: Final = 400
+_UNAUTHENTICATED: Final = 401
+_HUNG_UP: Final = "context canceled"
 
 _WEBHOOK: Final = re.compile(r'admission webhook "([^"]{1,253})" denied the request')
 _POLICY: Final = re.compile(r"ValidatingAdmissionPolicy '([^']{1,253})'")
@@ -106,8 +109,8 @@ class Tenure(Struct):
     """How far its clock was ahead of the API server's, in microseconds; known once it has ended."""
     requests: deque[int] = field(default_factory=lambda: deque(maxlen=MAX_REQUESTS))
     """When its pods' latest requests for the lease were received, as far as an audit log shows."""
-    heard_again: int | None = None
-    """When the first request of its pods was received after another one had taken the lease."""
+    heard_again: list[int] = field(default_factory=list)
+    """When the first requests of its pods were received after another one had taken the lease."""
 
     def begun_by(self, writer: Writer | None, manager: str = "") -> None:
         """Remember who wrote the holder into the lease."""
@@ -177,6 +180,8 @@ class By(StrEnum):
 
     RIGHTS = "rights"
     """The writer may not do this: RBAC, or another authorizer."""
+    CREDENTIALS = "credentials"
+    """The API server does not know who writes: an expired token, or one whose pod was deleted."""
     WEBHOOK = "webhook"
     POLICY = "policy"
     """A ValidatingAdmissionPolicy."""
@@ -212,9 +217,15 @@ class Refusal(Struct, frozen=True):
         return 400 <= self.code < 500 and self.code not in {404, 409, 429}
 
     @property
+    def is_nameless(self) -> bool:
+        """True if the API server did not find out whose write it was."""
+        return self.code == _UNAUTHENTICATED and not self.writer.user
+
+    @property
     def has_failed(self) -> bool:
-        """True if the API server was unable to store it."""
-        return self.code >= 500 or self.code == 429
+        """True if the API server was unable to store it; not if the client hung up before a second had passed."""
+        is_abandoned = _HUNG_UP in self.message and self.took < SLOW
+        return (self.code >= 500 or self.code == 429) and not is_abandoned
 
     @property
     def by(self) -> By:
@@ -223,7 +234,9 @@ class Refusal(Struct, frozen=True):
             return By.WEBHOOK
         if _POLICY.search(self.message):
             return By.POLICY
-        return By.RIGHTS if _RIGHTS.search(self.message) or self.code == 401 else By.OTHER
+        if self.code == _UNAUTHENTICATED:
+            return By.CREDENTIALS
+        return By.RIGHTS if _RIGHTS.search(self.message) else By.OTHER
 
     @property
     def name(self) -> str:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from webhook.api.managed_fields import Entry
 from webhook.api.objects import Lease, LeaseCandidate, LeaseSpec
 from webhook.api.times import SECOND, normalized, readable, stamp_of
-from webhook.history.events import FIRST, EventKind, Handover, LeaseEvent, Refusal, Tenure, edit_of
+from webhook.history.events import FIRST, MAX_HEARD_AGAIN, EventKind, Handover, LeaseEvent, Refusal, Tenure, edit_of
 from webhook.history.forged import forged_stamps
 from webhook.history.renewals import LastRenewals, OtherLeases, Renewals, other_leases
 from webhook.history.status import (
@@ -216,8 +216,10 @@ class LeaseHistory(Struct):
         received = seen.at - (seen.answer.took if seen.answer else 0)
         if pod in holder.pods:
             holder.requests.append(received)
-        elif lost is not None and lost.heard_again is None and pod in lost.pods and received > holder.since:
-            lost.heard_again = received
+        elif lost is not None and pod in lost.pods and received > holder.since:
+            if len(lost.heard_again) >= MAX_HEARD_AGAIN:
+                return
+            lost.heard_again.append(received)
 
     def _happened(
         self, kind: EventKind, at: int, tenure: Tenure | None = None, writer: Writer | None = None, text: str = "",

@@ -87,6 +87,7 @@ class Merged:
         self._end: LogEnd | None = None
         self._passed: dict[_Key, int] = {}
         """The last resourceVersion that was passed on."""
+        self._clearings: list[Observation] = []
 
     def __iter__(self) -> Iterator[Item]:
         for item in _by_time(self._inputs, self._latest):
@@ -111,6 +112,8 @@ class Merged:
             self._end = item if self._end is None else LogEnd(max(self._end.at, item.at))
             return
         else:
+            if isinstance(item, Observation) and item.is_clearing and item.is_stored:
+                self._clearings.append(item)
             yield item
             return
         self._pending.setdefault(key, []).append(seen)
@@ -132,6 +135,7 @@ class Merged:
 
     def _pass_on(self, parts: int) -> Iterator[Item]:
         """Give the first of so many parts of what waits of each object; all of what is in a dump only."""
+        self._clear()
         pending, self._pending, self._number = self._pending, {}, 0
         lanes = {key: _ordered(items) for key, items in pending.items()}
         _date_deletions(lanes.values())
@@ -150,6 +154,15 @@ class Merged:
         # Of one moment those come first whose names do, whatever the order of the input is.
         for one in heapq.merge(*(streams[key] for key in sorted(streams)), key=_time):
             yield one.item
+
+    def _clear(self) -> None:
+        """Make of each deletion of all objects in a namespace one of each of them."""
+        for item in self._clearings:
+            for key in {*self._pending, *self._passed}:
+                if key[:2] == (item.kind, item.namespace):
+                    deletion = replace(item, act=Act.DELETED, name=key[2], is_clearing=False)
+                    self._pending.setdefault(key, []).append(self._seen(deletion))
+        self._clearings.clear()
 
 
 def _by_time(inputs: Sequence[Input], latest: int) -> Iterator[Item]:

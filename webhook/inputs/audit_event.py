@@ -36,6 +36,8 @@ _ACTS: Final[Mapping[str, Act]] = {
     "watch": Act.COLLECTION,
     "deletecollection": Act.COLLECTION,
 }
+_SELECTOR: Final = "Selector="
+_UNAUTHENTICATED: Final = 401
 _WITHOUT_OBJECT: Final = frozenset({Act.READ, Act.COLLECTION})
 _FENCE: Final = re.compile(r"\(fence ([a-z0-9.-]{1,253})\)")
 _LEASE: Final = re.compile(r"\blease ([a-z0-9.-]{1,253})/([a-z0-9.-]{1,253}) (?:is held by|has no holder|may write)")
@@ -131,7 +133,9 @@ def observed(document: Document) -> Observation | Fenced | None:
     """
     data = document.data
     event = decoded(data)
-    if event.stage != "ResponseComplete":
+    # Who is not authenticated is answered, and logged, before the request is handled (`filters/authn_audit.go`).
+    is_refused_at_once = event.stage == "ResponseStarted" and event.response_status.code == _UNAUTHENTICATED
+    if event.stage != "ResponseComplete" and not is_refused_at_once:
         return None
     reference, act = event.object_ref, _ACTS.get(event.verb)
     kind = KIND_OF.get(reference.resource)
@@ -159,6 +163,7 @@ def observed(document: Document) -> Observation | Fenced | None:
             event.annotations or NO_TEXTS,
         ),
         is_dry_run="dryRun=" in event.request_uri,
+        is_clearing=event.verb == "deletecollection" and _SELECTOR not in event.request_uri,
         uid=named.uid or reference.uid,
         # The object of a request has the version that it replaces.
         resource_version=named.resource_version if shown is event.response_object else "",

@@ -98,6 +98,7 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     `verb` is what RBAC calls the request, "" if the input does not show requests. `object` is the state after a write,
     or before a deletion; None if the input does not carry it, or carries it with wrong types, which `problem` then
     names. `old` is the state before, in reviews only, as is `request`. `is_dry_run` writes were never stored.
+    `is_clearing`: it deleted every object of its kind in the namespace.
     `uid` and `resource_version` are those of the object as stored: an audit event and a watch event of the same write
     have the same; "" if the input does not say. `level` is that of an audit event.
     """
@@ -115,6 +116,7 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     writer: Writer | None = None
     answer: Answer | None = None
     is_dry_run: bool = False
+    is_clearing: bool = False
     problem: str = ""
     request: AdmissionRequest | None = None
     uid: str = ""

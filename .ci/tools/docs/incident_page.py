@@ -1,6 +1,8 @@
 """The page docs/incidents.md: what happened in each recorded incident, and what `why` says about it."""
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from textwrap import wrap
 from typing import Any, Final
 
@@ -29,6 +31,15 @@ A time without a leader is given as "up to", because it is counted from the last
 connection to the API server leads until its deadline, ten seconds by default. In a coordinated election the API server
 names the holder, which starts to lead at its next attempt.
 """
+_CAUSES: Final = Path("tests/data/causes.json")
+_CAUSES_HEAD: Final = """## Which cause it names
+
+`make causes` induces each cause twenty times, with times, moments and lengths by chance: two client-go electors per
+lease, up to 44 leases side by side on one API server. The table has what `why` then names as the cause.
+"The holder's side" is its process, its CPU limit, its node or its network. A watch does not show what was refused:
+there `why` names permissions, webhooks and policies of this lease as well when it says "the holder's side". At level
+Metadata the log does not show who holds a lease, so no cause is named.
+"""
 
 
 def page() -> str:
@@ -40,7 +51,22 @@ def page() -> str:
         *(_row(one) for one in found),
     ]
     sections = ("\n".join(_section(one)) for one in found)
-    return "\n".join([_HEAD, *rows, "", *sections])
+    return "\n".join([_HEAD, *rows, "", *_causes(), "", *sections])
+
+
+def _causes() -> Iterator[str]:
+    """What was named as the cause of each silence that was induced."""
+    cells = json.loads(_CAUSES.read_text())
+    yield f"{_CAUSES_HEAD}\n"
+    yield "| cause | from the audit log | from a watch | from an audit log at level Metadata |"
+    yield "|---|---|---|---|"
+    for cause in dict.fromkeys(one["cause"] for one in cells):
+        said = []
+        for source in ("log", "watch", "metadata"):
+            own = [one for one in cells if (one["cause"], one["source"]) == (cause, source)]
+            own.sort(key=lambda one: -one["number"])
+            said.append("; ".join(f"{one['number']} {one['answer']}{' (wrong)' * one['is_wrong']}" for one in own))
+        yield f"| {cause} | {' | '.join(said)} |"
 
 
 def _row(one: Incident) -> str:

@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import time
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -75,10 +76,13 @@ class TwoServers(ControlPlane):
 
 
 class Partition:
-    """Forwards connections to one port; while `cut` nothing passes in either direction, and nothing is closed."""
+    """Forwards connections to one port; while `cut` nothing passes in either direction, and nothing is closed.
+
+    `delay` is how many seconds everything takes longer, in each direction.
+    """
 
     def __init__(self, backend: int) -> None:
-        self._backend = backend
+        self._backend, self.delay = backend, 0.0
         self._open = threading.Event()
         self._open.set()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
@@ -121,6 +125,8 @@ class Partition:
         try:
             while data := source.recv(65536):
                 self._open.wait()
+                if self.delay:
+                    time.sleep(self.delay)
                 target.sendall(data)
             self._open.wait()
             target.shutdown(socket.SHUT_WR)

@@ -1,8 +1,8 @@
 """The incidents: what is done to an election. Each begins with a leader that has renewed for a while."""
 
 import time
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -20,7 +20,8 @@ class Case(Struct, frozen=True):
     """An incident: what happened in a sentence, the cause in a word, and where it is played.
 
     `route`: a webhook of that name reviews the writes of its namespace. `is_alone`: it concerns every lease of the
-    cluster.
+    cluster. `expect`: the claims that are right and wrong, by input, written before `why` was asked; then everything
+    is kept as in `tests/data/measured-incidents`. `also_kept`: other namespaces that belong to the recording.
     """
 
     name: str
@@ -31,6 +32,8 @@ class Case(Struct, frozen=True):
     play: Callable[[Scene], None]
     route: str = ""
     is_alone: bool = False
+    expect: Mapping[str, Any] = {}
+    also_kept: tuple[str, ...] = ()
 
 
 def leader_killed(scene: Scene) -> None:

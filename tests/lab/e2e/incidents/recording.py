@@ -13,6 +13,7 @@ from tests.lab.e2e.waiting import wait_for
 WATCH: Final = "leases.json.gz"
 AUDIT_LOG: Final = "audit.log.gz"
 TRUTH: Final = "truth.json"
+_AGAIN: Final = 'trap "kill \\$p; exit" TERM; while :; do "$@" & p=$!; wait $p; sleep 0.3; done'
 LARGEST: Final = 200 * 1024
 """Bytes of one file."""
 
@@ -20,9 +21,10 @@ LARGEST: Final = 200 * 1024
 class Recording:
     """Watches all leases as the docs of `why` say, while it is entered, and remembers where the audit log began."""
 
-    def __init__(self, stage: Stage, name: str, namespace: str) -> None:
-        self._stage = stage
-        self._kept = {namespace, *(one for one, _ in BYSTANDERS)}
+    def __init__(self, stage: Stage, name: str, *namespaces: str, goes_on: bool = False) -> None:
+        """`goes_on`: watch again when the API server has ended."""
+        self._stage, self._goes_on = stage, goes_on
+        self.kept = {*namespaces, *(one for one, _ in BYSTANDERS)}
         self._log = stage.directory / "watches" / f"{name}.json"
         self._process: Process | None = None
         self._start = self._end = 0
@@ -36,6 +38,8 @@ class Recording:
             f"--cache-dir={plane.directory / 'kubectl-cache'}",
         ]
         command += ["get", "leases", "-A", "-w", "-o", "json", "--output-watch-events", "--show-managed-fields"]
+        if self._goes_on:  # kubectl ends with the API server
+            command = ["sh", "-c", _AGAIN, "watch", *command]
         self._start = plane.audit_log.stat().st_size if plane.audit_log.exists() else 0
         self._process = Process(command, self._log, env={"HOME": str(Path.home())})
         wait_for("the watch begins", lambda: BYSTANDERS[0][0] in self._log.read_text(), 30)
@@ -51,16 +55,21 @@ class Recording:
             self._process.stop()
             self._process = None
 
+    def watched(self) -> bytes:
+        """The watch, without the leases of other incidents."""
+        return "".join(objects_of(self.kept, self._log.read_text())).encode()
+
+    def logged(self) -> bytes:
+        """The audit log, without the events of other incidents."""
+        with self._stage.plane.audit_log.open("rb") as file:
+            file.seek(self._start)
+            lines = file.read(self._end - self._start).splitlines(keepends=True)
+        return b"".join(events_of(self.kept, iter(lines)))
+
     def keep(self, directory: Path, truth: dict[str, Any]) -> None:
         """Write the three files; raises RuntimeError if one is too large."""
         directory.mkdir(parents=True, exist_ok=True)
-        with self._stage.plane.audit_log.open("rb") as file:
-            file.seek(self._start)
-            lines = b"".join(_events_of(self._kept, iter(file.read(self._end - self._start).splitlines(keepends=True))))
-        for name, data in (
-            (WATCH, "".join(_objects_of(self._kept, self._log.read_text())).encode()),
-            (AUDIT_LOG, lines),
-        ):
+        for name, data in ((WATCH, self.watched()), (AUDIT_LOG, self.logged())):
             packed = gzip.compress(data, 9, mtime=0)
             if len(packed) > LARGEST:
                 raise RuntimeError(f"{directory / name} has {len(packed)} bytes")
@@ -68,7 +77,7 @@ class Recording:
         (directory / TRUTH).write_text(json.dumps(truth, indent=2) + "\n")
 
 
-def _objects_of(namespaces: Collection[str], text: str) -> Iterator[str]:
+def objects_of(namespaces: Collection[str], text: str) -> Iterator[str]:
     """The events of a watch that are about these namespaces, as they stand there."""
     decoder, place = json.JSONDecoder(), 0
     while place < len(text):
@@ -84,7 +93,8 @@ def _objects_of(namespaces: Collection[str], text: str) -> Iterator[str]:
         place = end
 
 
-def _events_of(namespaces: Collection[str], lines: Iterator[bytes]) -> Iterator[bytes]:
+def events_of(namespaces: Collection[str], lines: Iterator[bytes]) -> Iterator[bytes]:
+    """The events of an audit log that are about these namespaces."""
     for line in lines:
         if json.loads(line).get("objectRef", {}).get("namespace") in namespaces:
             yield line

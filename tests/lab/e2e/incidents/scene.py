@@ -25,8 +25,8 @@ USUAL: Final = 5
 class Replica:
     """A process that stands for election as `identity`, and what was done to it."""
 
-    def __init__(self, pod: Pod, identity: str, process: Process) -> None:
-        self.pod, self.identity, self.process = pod, identity, process
+    def __init__(self, pod: Pod, identity: str, process: Process, client: str = "client-go") -> None:
+        self.pod, self.identity, self.process, self.client = pod, identity, process, client
         self.done: list[Report] = []
 
     def reports(self) -> Iterator[Report]:
@@ -63,10 +63,17 @@ class Scene:
         return leases(self.namespace, self.lease)
 
     def start(
-        self, pod: str, *flags: str, account: str = "", port: int = 0, identity: str = "", mode: str = "elector"
+        self,
+        pod: str,
+        *flags: str,
+        account: str = "",
+        port: int = 0,
+        node: str = "",
+        identity: str = "",
+        mode: str = "elector",
     ) -> Replica:
         """A client-go elector in a pod of its own."""
-        made = self.stage.pod(self.namespace, account or self.lease, pod, port)
+        made = self.stage.pod(self.namespace, account or self.lease, pod, port, node=node)
         who = identity or f"{pod}_{len(self.replicas) + 1}f0e"
         process = self.stage.elector(made, self.lease, who, *flags, mode=mode)
         return self.add(Replica(made, who, process))
@@ -153,9 +160,13 @@ class Scene:
 
     def every_two_seconds(self, write: Callable[[], None]) -> None:
         """Do something in the background until the scene ends."""
+        self.every(2, write)
+
+    def every(self, seconds: float, write: Callable[[], None]) -> None:
+        """The same, at another interval."""
 
         def run() -> None:
-            while not self._ended.wait(2):
+            while not self._ended.wait(seconds):
                 write()
 
         thread = threading.Thread(target=run, name=self.lease)
@@ -169,6 +180,11 @@ class Scene:
             thread.join()
         for replica in self.replicas:
             replica.process.stop()
+
+    def remove_pod(self, replica: Replica) -> None:
+        """Delete the pod object, and with it the token that is bound to it."""
+        path = f"/api/v1/namespaces/{self.namespace}/pods/{replica.pod.name}"
+        self.stage.admin.send("DELETE", path, gracePeriodSeconds=0).expect(200, 404)
 
 
 def _micro(text: str) -> int:

@@ -19,7 +19,7 @@ from tests.lab.e2e.world import ROUTE, World, leases
 
 _RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 _LEASES: Final = {"group": "coordination.k8s.io", "resources": ["leases", "leasecandidates"]}
-_WRITES: Final = ["create", "update", "patch", "delete"]
+_WRITES: Final = ["create", "update", "patch", "delete", "deletecollection"]
 AUDIT_POLICY: Final = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
@@ -49,6 +49,7 @@ class Plane(ControlPlane):
         policy.write_text(json.dumps(AUDIT_POLICY))
         super().__init__(binaries, directory, flags=[f"--audit-policy-file={policy}"])
         self._named: dict[str, Process] = {}
+        self._commands: dict[str, tuple[str, ...]] = {}
 
     @contextmanager
     def paused(self, name: str) -> Iterator[None]:
@@ -60,7 +61,16 @@ class Plane(ControlPlane):
         finally:
             os.kill(pid, signal.SIGCONT)
 
+    def crash(self, name: str) -> None:
+        """SIGKILL."""
+        self._named[name].kill()
+
+    def start_again(self, name: str) -> None:
+        """Start what crashed, with the same flags, and do not wait until it is ready."""
+        self._run(name, *self._commands[name])
+
     def _run(self, name: str, *command: str) -> Process:
+        self._commands[name] = command
         self._named[name] = super()._run(name, *command)
         return self._named[name]
 
@@ -104,27 +114,30 @@ class Stage(World):
         self.grant(name)
         return name
 
-    def grant(self, namespace: str) -> None:
-        """Give the service accounts of a namespace their rights."""
+    def grant(self, namespace: str, account: str = "") -> None:
+        """Give the service accounts of a namespace their rights, or one of them alone."""
         group = {
             "apiGroup": "rbac.authorization.k8s.io",
             "kind": "Group",
             "name": f"system:serviceaccounts:{namespace}",
         }
+        if account:
+            group = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
         role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": ROLE}
-        binding = {"metadata": {"name": ROLE}, "subjects": [group], "roleRef": role}
+        binding = {"metadata": {"name": account or ROLE}, "subjects": [group], "roleRef": role}
         self.admin.send("POST", f"{_RBAC}/namespaces/{namespace}/rolebindings", binding).expect()
 
-    def revoke(self, namespace: str) -> None:
+    def revoke(self, namespace: str, account: str = "") -> None:
         """Take the rights away."""
-        self.admin.send("DELETE", f"{_RBAC}/namespaces/{namespace}/rolebindings/{ROLE}").expect()
+        self.admin.send("DELETE", f"{_RBAC}/namespaces/{namespace}/rolebindings/{account or ROLE}").expect()
 
-    def pod(self, namespace: str, account: str, name: str, port: int = 0, agent: str = "") -> Pod:
+    def pod(self, namespace: str, account: str, name: str, port: int = 0, agent: str = "", node: str = "") -> Pod:
         """Make one; `port` is its way to the API server, the load balancer if none is given; `agent` its program."""
         core = f"/api/v1/namespaces/{namespace}"
         self.admin.send("POST", f"{core}/serviceaccounts", {"metadata": {"name": account}}).expect(201, 409)
         container = {"name": "main", "image": "none"}
-        spec = {"serviceAccountName": account, "automountServiceAccountToken": False, "containers": [container]}
+        spec: dict[str, Any] = {"serviceAccountName": account, "automountServiceAccountToken": False}
+        spec |= {"containers": [container]} | ({"nodeName": node} if node else {})
         made = self.admin.send("POST", f"{core}/pods", {"metadata": {"name": name}, "spec": spec}).expect()
         bound = {"kind": "Pod", "apiVersion": "v1", "name": name, "uid": made["metadata"]["uid"]}
         asked = {"spec": {"expirationSeconds": 7200, "boundObjectRef": bound}}

@@ -89,14 +89,14 @@ def as_json(title: str, cause: str, led: Sequence[Led], deeds: Sequence[Deed], b
     return {
         "title": title,
         "cause": cause,
-        "begins": _time(begin),
-        "ends": _time(end),
-        "done": [{"at": _time(one.at), "what": one.what} for one in sorted(deeds, key=lambda one: one.at)],
+        "begins": time_text(begin),
+        "ends": time_text(end),
+        "done": [{"at": time_text(one.at), "what": one.what} for one in sorted(deeds, key=lambda one: one.at)],
         "led": [
             {
                 "holder": one.holder,
-                "from": _time(one.begins),
-                "until": None if one.ends is None else _time(one.ends),
+                "from": time_text(one.begins),
+                "until": None if one.ends is None else time_text(one.ends),
                 "ended": one.ended,
             }
             for one in sorted(led, key=lambda one: one.begins)
@@ -107,9 +107,10 @@ def as_json(title: str, cause: str, led: Sequence[Led], deeds: Sequence[Deed], b
 
 
 def _stretch(begins: int, ends: int) -> dict[str, Any]:
-    return {"from": _time(begins), "until": _time(ends), "seconds": round((ends - begins) / _MICRO, 3)}
+    return {"from": time_text(begins), "until": time_text(ends), "seconds": round((ends - begins) / _MICRO, 3)}
 
 
-def _time(at: int) -> str:
+def time_text(at: int) -> str:
+    """RFC 3339, from microseconds since 1970."""
     moment = dt.datetime.fromtimestamp(at // _MICRO, dt.UTC).replace(microsecond=at % _MICRO)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

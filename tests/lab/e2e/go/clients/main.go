@@ -1,6 +1,6 @@
 // Command clients runs unmodified client-go electors and LeaseCandidates and prints what happens to them, one JSON object per line.
 //
-//	clients elector   -kubeconfig FILE -namespaces a,b -lease NAME -identity ID [-coordinated] [-release]
+//	clients elector   -kubeconfig FILE -namespaces a,b -lease NAME -identity ID [-coordinated] [-release] [-qps 0.05 -burst 9]
 //	clients candidate -kubeconfig FILE -namespaces a   -lease NAME -identity ID -binary 1.36.3 -emulation 1.36.0
 package main
 
@@ -76,12 +76,15 @@ type settings struct {
 	lease, identity, binary, emulation string
 	duration, deadline, retry          time.Duration
 	release, coordinated               bool
+	qps                                float64
+	burst                              int
 }
 
 func (s settings) elect(ctx context.Context, config *rest.Config, namespace string) error {
 	name := event{Namespace: namespace, Identity: s.identity}
 	config = rest.CopyConfig(config)
 	config.Timeout = s.deadline / 2
+	config.QPS, config.Burst = float32(s.qps), s.burst
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return timedWrites{next, name} })
 	clientset, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -134,6 +137,8 @@ func run(arguments []string) error {
 	flags.DurationVar(&s.duration, "duration", 15*time.Second, "LeaseDuration")
 	flags.DurationVar(&s.deadline, "deadline", 10*time.Second, "RenewDeadline")
 	flags.DurationVar(&s.retry, "retry", 2*time.Second, "RetryPeriod")
+	flags.Float64Var(&s.qps, "qps", 0, "requests a second that client-go lets pass; its default if 0")
+	flags.IntVar(&s.burst, "burst", 0, "requests that it lets pass at once; its default if 0")
 	flags.BoolVar(&s.release, "release", false, "ReleaseOnCancel")
 	flags.BoolVar(&s.coordinated, "coordinated", false, "let the API server choose among LeaseCandidates")
 	if err := flags.Parse(arguments[1:]); err != nil {
