@@ -34,12 +34,12 @@ names the holder, which starts to lead at its next attempt.
 _CAUSES: Final = Path("tests/data/causes.json")
 _CAUSES_HEAD: Final = """## Which cause it names
 
-`make causes` induces each cause twenty times, with times, moments and lengths by chance: two client-go electors per
-lease, up to 44 leases side by side on one API server. The table has what `why` then names as the cause.
+`make causes` induces each cause for twenty leases, with times, moments and lengths by chance: two client-go electors
+per lease, up to 44 leases side by side on one API server (1.37.1). What concerns every lease, the last two rows, was
+induced five times for four leases each. The table has what `why` then names as the cause.
 "The holder's side" is its process, its CPU limit, its node or its network. A watch does not show what was refused:
 there `why` names permissions, webhooks and policies of this lease as well when it says "the holder's side". At level
-Metadata the log does not show who holds a lease, so no cause is named.
-"""
+Metadata the log does not show who holds a lease, so no cause is named."""
 
 
 def page() -> str:
