@@ -72,11 +72,13 @@ def test_a_write_without_credentials_is_not_the_holder_s_if_that_is_heard() -> N
 @pytest.mark.parametrize("level", ["RequestResponse", "Metadata"])
 def test_leases_that_are_deleted_with_all_of_their_namespace(level: str) -> None:
     server, (db, *_) = shop()
+    server.elector("bill-0", "billing/bill").lead(10)
     db.lead(40)
     server.clear("shop")
     cluster = cluster_of(server.audit_log(metadata_only=level == "Metadata"))
     (found,) = (one for one in account(cluster, server.now).findings if one.check == "lease-deleted")
     assert found.message.startswith("namespace-controller deleted the lease at")
+    assert not cluster.leases["billing", "bill"].is_deleted
 
 
 def test_a_deletion_of_chosen_leases_says_nothing_of_the_others() -> None:
