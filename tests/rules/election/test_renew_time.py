@@ -108,6 +108,11 @@ def test_renew_time_is_measured_by_our_clock_without_a_stamp() -> None:
             False,
             id="the repair of year 10000",
         ),
+        pytest.param(
+            update(put(RENEW, at(0)), old=[put(RENEW, "9999-12-31T23:59:59.999999-01:00")]),
+            False,
+            id="from an offset into year 10000",
+        ),
         pytest.param(update(put(RENEW, "-0001-12-31T23:00:00.000000Z")), False, id="unreadable: another rule speaks"),
     ],
 )
