@@ -59,10 +59,8 @@ def transitions_jump(change: LeaseChange) -> Iterable[Finding]:
             f"must not jump to {limits.deny_from} or more, from which the counter overflows and no one else can take "
             f"the lease; write {old + 1}"
         )
-        happened = Statement(
-            f"leaseTransitions jumped from {old} to {new}: at 2147483647 it overflows and no takeover succeeds"
-        )
-        return (Finding(invalid(_TRANSITIONS, new, detail), happened=happened),)
+        jumped = f"leaseTransitions jumped from {old} to {new}: at 2147483647 it overflows and no takeover succeeds"
+        return (Finding(invalid(_TRANSITIONS, new, detail), happened=Statement(jumped)),)
     if change.is_create or new <= old + limits.warn_jump_above:
         return NO_FINDINGS
     happened = Statement(f"leaseTransitions jumped from {old} to {new}; it increases by 1 with each new holder")
@@ -97,17 +95,12 @@ def transitions_mismatch(change: LeaseChange) -> Iterable[Finding]:
     """
     rise = (change.new_spec.lease_transitions or 0) - (change.old_spec.lease_transitions or 0)
     if change.event in _TAKEN:
-        if rise == 1:
-            return NO_FINDINGS
-        happened = Statement(
-            "leaseTransitions did not increase by 1 with the new holder: a change of holder is not counted"
-        )
-        error = invalid(_TRANSITIONS, change.new_spec.lease_transitions, "must increase by 1 with a new holder")
-        return (Finding(error, happened=happened),)
-    if rise == 1 and change.event is not Event.CLAIM:
-        happened = Statement(
-            "leaseTransitions increased without a new holder: one change of holder too many is counted"
-        )
-        error = invalid(_TRANSITIONS, change.new_spec.lease_transitions, "must not increase without a new holder")
-        return (Finding(error, happened=happened),)
-    return NO_FINDINGS
+        is_wrong, must = rise != 1, "must increase by 1 with a new holder"
+        what = "did not increase by 1 with the new holder: a change of holder is not counted"
+    else:
+        is_wrong, must = rise == 1 and change.event is not Event.CLAIM, "must not increase without a new holder"
+        what = "increased without a new holder: one change of holder too many is counted"
+    if not is_wrong:
+        return NO_FINDINGS
+    error = invalid(_TRANSITIONS, change.new_spec.lease_transitions, must)
+    return (Finding(error, happened=Statement(f"leaseTransitions {what}")),)

@@ -6,7 +6,7 @@ from typing import Final
 
 from webhook.api.field import forbidden
 from webhook.api.objects import OwnerReference
-from webhook.api.text import quote
+from webhook.api.text import Text, quote
 from webhook.api.times import SECOND, canonical_seconds
 from webhook.rules.change import CLEANUP_CONTROLLERS, NODE_LEASES, NODES, Event, LeaseChange
 from webhook.rules.expiry import Expiry
@@ -120,23 +120,25 @@ def takeover_across_namespaces(change: LeaseChange) -> Iterable[Finding]:
 
 def _taken(change: LeaseChange, addition: str) -> tuple[Finding, ...]:
     """`addition` is the end of a clause about the writer, `{}`."""
-    lease = f"{change.request.namespace}/{change.request.name}"
-    return (
-        Finding(
-            forbidden("spec.holderIdentity", partial(_detail, change, lease, addition)),
-            without_stamps=not change.expiry.from_stamps,
-            happened=Statement(partial(_happened, change.expiry), (lease, change.old_holder)),
-            fact=Event.STEAL,
-        ),
+    return _lost(
+        change, "spec.holderIdentity", partial(_detail, change, addition), "{0} was taken from {1}", Event.STEAL
     )
 
 
-def _happened(expiry: Expiry) -> str:
-    early = f"{expiry.seconds_left} s before expiry{expiry.whose_clock}"
-    return f"lease {{0}} was taken from {{1}} {early}: there may be two leaders"
+def _lost(change: LeaseChange, field: str, detail: Text, what: str, fact: str = "") -> tuple[Finding, ...]:
+    """`what` is a clause about the lease, `{0}`, and its holder, `{1}`."""
+    lease = f"{change.request.namespace}/{change.request.name}"
+    happened = Statement(partial(_happened, change.expiry, what), (lease, change.old_holder))
+    return (
+        Finding(forbidden(field, detail), without_stamps=not change.expiry.from_stamps, happened=happened, fact=fact),
+    )
 
 
-def _detail(change: LeaseChange, lease: str, addition: str) -> str:
+def _happened(expiry: Expiry, what: str) -> str:
+    return f"lease {what} {expiry.seconds_left} s before expiry{expiry.whose_clock}: there may be two leaders"
+
+
+def _detail(change: LeaseChange, addition: str) -> str:
     expiry = change.expiry
     assert expiry.duration_seconds is not None
     assert expiry.seen_at is not None
@@ -144,6 +146,7 @@ def _detail(change: LeaseChange, lease: str, addition: str) -> str:
     clock = canonical_seconds(expiry.seen_at)[11:]
     whose = "API server clock" if expiry.from_stamps else "the holder's clock"
     writer = addition.format(quote(change.user.username)) if addition else ""
+    lease = f"{change.request.namespace}/{change.request.name}"
     return (
         f"lease {quote(lease)} is held by {quote(change.old_holder)}, last renewed {age} s ago ({clock}, {whose}), "
         f"duration {expiry.duration_seconds} s{writer}; "
@@ -192,19 +195,7 @@ def _released(change: LeaseChange, who: str) -> tuple[Finding, ...]:
         f"this write clears the holder of a live lease, which only {holder} may do, not {who}; "
         f"delete the pod of {holder}, or wait {change.expiry.seconds_left} s"
     )
-    lease = f"{change.request.namespace}/{change.request.name}"
-    early = f"{change.expiry.seconds_left} s before expiry{change.expiry.whose_clock}"
-    happened = Statement(
-        f"lease {{0}} was released on behalf of {{1}} {early}: there may be two leaders", (lease, change.old_holder)
-    )
-    return (
-        Finding(
-            forbidden("spec.holderIdentity", detail),
-            without_stamps=not change.expiry.from_stamps,
-            happened=happened,
-            fact=Event.RELEASE,
-        ),
-    )
+    return _lost(change, "spec.holderIdentity", detail, "{0} was released on behalf of {1}", Event.RELEASE)
 
 
 def duration_shortened(change: LeaseChange) -> Iterable[Finding]:
@@ -220,31 +211,23 @@ def duration_shortened(change: LeaseChange) -> Iterable[Finding]:
         return NO_FINDINGS
     new, old = change.new_spec.lease_duration_seconds, change.old_spec.lease_duration_seconds
     if old is not None and new is None:
-        return (_shortened(change, "leaseDurationSeconds", "may not be removed", "was removed"),)
+        return _shortened(change, "leaseDurationSeconds")
     if change.new_renew_time is None and change.old_renew_time is not None:
-        return (_shortened(change, "renewTime", "may not be removed", "was removed"),)
+        return _shortened(change, "renewTime")
     if old is not None and new is not None and new < old and change.new_renew_time == change.old_renew_time:
-        return (
-            _shortened(
-                change,
-                "leaseDurationSeconds",
-                f"may not be decreased from {old} to {new} without a new renewTime",
-                f"decreased from {old} to {new}",
-            ),
-        )
+        may_not = f"may not be decreased from {old} to {new} without a new renewTime"
+        return _shortened(change, "leaseDurationSeconds", may_not, f"decreased from {old} to {new}")
     return NO_FINDINGS
 
 
-def _shortened(change: LeaseChange, name: str, may_not: str, was: str) -> Finding:
+def _shortened(
+    change: LeaseChange, name: str, may_not: str = "may not be removed", was: str = "was removed"
+) -> tuple[Finding, ...]:
     left = change.expiry.seconds_left
     remaining = f" ({left} s left)" if left else ""
-    return Finding(
-        forbidden(
-            f"spec.{name}",
-            f"{may_not} while {quote(change.old_holder)} holds the lease{remaining}; renew or release instead",
-        ),
-        happened=Statement(f"{name} {was} while {{0}} holds the lease: there may be two leaders", (change.old_holder,)),
-    )
+    detail = f"{may_not} while {quote(change.old_holder)} holds the lease{remaining}; renew or release instead"
+    lost = f"{name} {was} while {{0}} holds the lease: there may be two leaders"
+    return (Finding(forbidden(f"spec.{name}", detail), happened=Statement(lost, (change.old_holder,))),)
 
 
 def live_lease_deleted(change: LeaseChange) -> Iterable[Finding]:
@@ -262,17 +245,11 @@ def live_lease_deleted(change: LeaseChange) -> Iterable[Finding]:
     if change.expiry.expired or change.user.username in CLEANUP_CONTROLLERS:
         return NO_FINDINGS
     expiry = change.expiry
-    clock = change.expiry.whose_clock
     detail = (
-        f"the lease is held by {quote(change.old_holder)} for another {expiry.seconds_left} s{clock}; "
+        f"the lease is held by {quote(change.old_holder)} for another {expiry.seconds_left} s{expiry.whose_clock}; "
         "stop its holder first, or delete the lease after that"
     )
-    lease = f"{change.request.namespace}/{change.request.name}"
-    happened = Statement(
-        f"lease {{0}} of {{1}} was deleted {expiry.seconds_left} s before expiry{clock}: there may be two leaders",
-        (lease, change.old_holder),
-    )
-    return (Finding(forbidden("metadata", detail), without_stamps=not expiry.from_stamps, happened=happened),)
+    return _lost(change, "metadata", detail, "{0} of {1} was deleted")
 
 
 _Owner = tuple[str, str, str, str]

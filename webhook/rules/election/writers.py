@@ -64,9 +64,8 @@ def holder_identity_shape(change: LeaseChange) -> Iterable[Finding]:
 
 def _too_long(holder: str, size: int, limit: int, tier: Mode) -> Finding:
     happened = Statement(f"holderIdentity has {size} bytes, more than {limit}: each log line of the lease repeats it")
-    return Finding(
-        invalid(_FIELD, holder, f"must not be longer than {limit} bytes, is {size}"), tier=tier, happened=happened
-    )
+    error = invalid(_FIELD, holder, f"must not be longer than {limit} bytes, is {size}")
+    return Finding(error, tier=tier, happened=happened)
 
 
 def holder_identity_mismatch(change: LeaseChange) -> Iterable[Finding]:
