@@ -114,6 +114,7 @@ def test_renew_time_is_measured_by_our_clock_without_a_stamp() -> None:
             id="from an offset into year 10000",
         ),
         pytest.param(update(put(RENEW, "-0001-12-31T23:00:00.000000Z")), False, id="unreadable: another rule speaks"),
+        pytest.param(update(put(RENEW, "0000-01-01T00:30:00.000000+01:00")), False, id="of year -0001 in UTC"),
     ],
 )
 def test_renew_time_backwards(review: Document, speaks: bool) -> None:
