@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from tests.history.fake_server import FakeServer
 from tests.inputs.reading import read
 from webhook.live import app
-from webhook.live.app import MAX_LISTENERS, Listeners, make_app
+from webhook.live.app import MAX_LISTENERS, make_app
 from webhook.live.feed import Feed
 
 TOKEN = "a-token-of-32-characters-or-more"
@@ -43,11 +43,11 @@ def client(feed: Feed) -> FlaskClient:
     return make_app(feed, TOKEN, ["localhost"]).test_client()
 
 
-def parsed(chunk: bytes) -> tuple[str, Any]:
-    """The name and the data of one event."""
-    found = re.fullmatch(rb"event: (\w+)\ndata: ([^\n]*)\n\n", chunk)
+def parsed(chunk: bytes) -> Any:
+    """The data of one event."""
+    found = re.fullmatch(rb"data: ([^\n]*)\n\n", chunk)
     assert found
-    return found[1].decode(), json.loads(found[2])
+    return json.loads(found[1])
 
 
 def test_the_page_is_there_for_whoever_knows_the_address(client: FlaskClient) -> None:
@@ -115,14 +115,14 @@ def stream(client: FlaskClient) -> Iterator[bytes]:
     return iter(response.response)  # type: ignore[arg-type]
 
 
-def test_the_first_events_are_all_lanes_and_the_status(client: FlaskClient, feed: Feed) -> None:
+def test_the_first_event_has_all_lanes_and_later_ones_the_status(client: FlaskClient, feed: Feed) -> None:
     found = stream(client)
-    name, data = parsed(next(found))
-    assert (name, [lane["id"] for lane in data["lanes"]]) == ("lanes", ["Lease/shop/db"])
+    first = parsed(next(found))
+    assert [lane["id"] for lane in first["lanes"]] == ["Lease/shop/db"]
     feed.show_status("kubectl runs again")
-    messages = dict(parsed(next(found)) for _ in range(2))
-    assert messages["status"] == {"text": "kubectl runs again"}
-    assert messages["clock"]["ends"] >= data["ends"]
+    second = parsed(next(found))
+    assert (second["lanes"], second["status"], second["hasEnded"]) == ([], "kubectl runs again", False)
+    assert second["ends"] >= first["ends"]
 
 
 def test_a_change_sends_the_lane_and_no_other(client: FlaskClient, feed: Feed, server: FakeServer) -> None:
@@ -130,26 +130,21 @@ def test_a_change_sends_the_lane_and_no_other(client: FlaskClient, feed: Feed, s
     for item in read("kubectl", [server.watch()]):
         feed.observe(item, "leases")
     found = stream(client)
-    assert len(parsed(next(found))[1]["lanes"]) == 2
+    assert len(parsed(next(found))["lanes"]) == 2
     number = len(server.events)
     server.wait(2)
     server.elector("m", "shop/mail").renew()
     one = FakeServer(events=server.events[number:])
     for item in read("kubectl", [one.watch()]):
         feed.observe(item, "leases")
-    names = []
-    for chunk in found:
-        name, data = parsed(chunk)
-        if name == "lanes":
-            names = [lane["id"] for lane in data["lanes"]]
-            break
-    assert names == ["Lease/shop/mail"]
+    changed = next(lanes for chunk in found if (lanes := parsed(chunk)["lanes"]))
+    assert [lane["id"] for lane in changed] == ["Lease/shop/mail"]
 
 
 def test_the_end_is_said_and_ends_the_events(client: FlaskClient, feed: Feed) -> None:
     feed.end("kubectl has gone")
-    chunks = [parsed(chunk) for chunk in stream(client)]
-    assert chunks[-1] == ("end", {"why": "kubectl has gone"})
+    (last,) = map(parsed, stream(client))
+    assert (last["status"], last["hasEnded"]) == ("kubectl has gone", True)
 
 
 def test_so_many_pages_may_listen_and_one_that_goes_makes_room(client: FlaskClient) -> None:
@@ -166,10 +161,7 @@ def test_so_many_pages_may_listen_and_one_that_goes_makes_room(client: FlaskClie
 def test_texts_of_a_cluster_stay_within_their_event(server: FakeServer) -> None:
     hostile = "a\n\nevent: end\ndata: {}\n\n<script>"
     server.elector(hostile, "shop/evil").take()
-    messages = Listeners(filled(server)).messages()
-    assert messages is not None
-    name, data = parsed(next(iter(messages)))
-    assert name == "lanes"
+    data = parsed(next(stream(make_app(filled(server), TOKEN, ["localhost"]).test_client())))
     assert any("event: end" in text for text in data["strings"])
 
 

@@ -82,19 +82,15 @@ class Served:
         return error.value.code
 
     @contextmanager
-    def events(self) -> Iterator[Iterator[tuple[str, Any]]]:
+    def events(self) -> Iterator[Iterator[Any]]:
         with self.get("events") as response:
             yield parsed(response)
 
 
-def parsed(lines: Iterable[bytes]) -> Iterator[tuple[str, Any]]:
-    name = ""
+def parsed(lines: Iterable[bytes]) -> Iterator[Any]:
     for line in lines:
-        key, _, value = line.decode().strip().partition(": ")
-        if key == "event":
-            name = value
-        elif key == "data":
-            yield name, json.loads(value)
+        if line.startswith(b"data: "):
+            yield json.loads(line.removeprefix(b"data: "))
 
 
 @pytest.fixture
@@ -118,11 +114,8 @@ def test_the_page_follows_kubectl_when_its_watch_ends(served: Served, tmp_path: 
         assert "events" in response.read().decode()
     found: dict[str, list[str]] = {}
     with served.events() as events:
-        for name, data in events:
-            if name == "lanes":
-                found |= {
-                    lane["name"]: [data["markKinds"][kind] for kind in lane["marks"][::7]] for lane in data["lanes"]
-                }
+        for data in events:
+            found |= {lane["name"]: [data["kinds"][mark[0]][0] for mark in lane["marks"]] for lane in data["lanes"]}
             if "db" in found and "deleted" in found.get("mail", []):
                 break
     calls = (tmp_path / "calls").read_text()
@@ -225,7 +218,7 @@ def test_without_kubectl_the_page_says_why(tmp_path: Path) -> None:
     ) as process:
         try:
             with Served(process).events() as events:
-                status = next(data["text"] for name, data in events if name == "status" and data["text"])
+                status = next(data["status"] for data in events if data["status"])
             assert "kubectl cannot be run" in status
         finally:
             end(process)

@@ -27,18 +27,3 @@ def test_axe_finds_no_serious_fault_with_hostile_names_on_a_narrow_screen(opened
 def test_nothing_is_wider_than_a_narrow_screen(opened: Open) -> None:
     page = opened(sample_timeline(3), width=420, height=800)
     assert page.page.evaluate("document.documentElement.scrollWidth") <= 480
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_print_has_every_lane_and_no_controls(opened: Open, scheme: str) -> None:
-    page = opened(sample_timeline(50), scheme=scheme)
-    page.page.emulate_media(media="print")
-    page.settle()
-    assert len(page.lanes) == 52
-    assert not page.page.is_visible("#filters")
-    assert page.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    pages = page.page.pdf(prefer_css_page_size=True).count(b"/Type /Page\n")
-    assert pages > 3
-    page.page.emulate_media(media="screen")
-    page.settle()
-    assert len(page.lanes) < 20

@@ -161,7 +161,7 @@ def test_merged_spans_cover_the_same_time_and_count_what_they_stand_for(lengths:
 def test_a_record_of_spans_is_bounded() -> None:
     record = SpanRecord(100)
     for number in range(10_000):
-        record.hold(number, Tenure(str(number), number, Handover.STOLEN), "")
+        record.begin(SpanKind.HELD, number, Tenure(str(number), number, Handover.STOLEN), "")
     spans = record.spans(None, 10_000, is_gone=False)
     assert len(spans) <= 101
     assert sum(span.count for span in spans) == 10_000

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.timeline.election_samples import HOSTILE_NAMES, NOON, SECOND, hostile_timeline, sample_timeline
 from webhook.api.text import escape
 from webhook.timeline import downsampling, page
-from webhook.timeline.model import Lane, Mark, MarkKind, Span, SpanKind, Ticks, Timeline
+from webhook.timeline.model import DoubtKind, Lane, Mark, MarkKind, Span, SpanKind, Ticks, Timeline
 
 LARGEST = 3_000_000
 
@@ -164,12 +164,13 @@ def test_the_library_is_the_file_that_its_note_describes(quiet: Reader) -> None:
     assert (vendor / "LICENSE").read_text() in told
 
 
-def test_every_kind_has_a_shape_or_a_word_on_the_page(quiet: Reader) -> None:
+def test_every_kind_has_a_word_and_every_mark_a_shape(quiet: Reader) -> None:
     scripts = "\n".join(text for _, text in quiet.within("script"))
     shapes = scripts.partition("const MARKS = {")[2].partition("};")[0]
-    assert {kind.strip(' "') for kind in re.findall(r"^  ([\w\"-]+): {", shapes, re.MULTILINE)} == set(MarkKind)
-    words = scripts.partition("const SPAN_WORDS = {")[2].partition("};")[0]
-    assert set(re.findall(r"^  (\w+):", words, re.MULTILINE)) == {*SpanKind, "silent", "contested"}
+    assert [kind.strip(' "') for kind in re.findall(r"^  ([\w\"-]+): \[", shapes, re.MULTILINE)] == list(MarkKind)
+    kinds = json.loads(quiet.data)["kinds"]
+    assert [kind for kind, _ in kinds] == [*SpanKind, *DoubtKind, *MarkKind]
+    assert dict(kinds)["takeover-by-expiry"] == "takeover after expiry"
 
 
 def test_every_script_is_part_of_the_page(quiet: Reader) -> None:

@@ -211,8 +211,7 @@ def test_nothing_is_kept_of_leases_that_a_candidate_has_left() -> None:
         one = changed(candidate(number), put("spec.leaseName", f"lease-{number}"))
         (seen,) = read("in", [json.dumps({"type": "MODIFIED", "object": one}).encode()])
         builder.observe(seen)
-    assert builder.keys() == [("kube-system", "lease-4")]
-    assert len(builder._beneath) == 1
+    assert [lane.name for lane in builder.timeline(LATEST).lanes] == ["lease-4"]
 
 
 def test_a_candidate_that_leaves_a_lease_leaves_the_others_there() -> None:
@@ -371,14 +370,13 @@ def test_many_inputs_about_one_lease_are_remembered_one_by_one() -> None:
 
 def test_spans_that_do_not_exist_cannot_be_late() -> None:
     record = SpanRecord()
-    record.overdue(1)
-    record.renewed(1)
+    record.turn(SpanKind.OVERDUE, 1)
     assert record.spans(None, 2, is_gone=False) == ()
-    record.vacate(1)
-    record.overdue(2)
-    record.renewed(2)
+    record.begin(SpanKind.LEADERLESS, 1)
+    record.turn(SpanKind.OVERDUE, 2)
+    record.turn(SpanKind.HELD, 2)
     assert [span.kind for span in record.spans(None, 3, is_gone=False)] == [SpanKind.LEADERLESS]
-    record.hold(1, Tenure("a", 1, Handover.CREATED), "")
+    record.begin(SpanKind.HELD, 1, Tenure("a", 1, Handover.CREATED), "")
     assert record.spans(1, 3, is_gone=False)[0].kind is SpanKind.OVERDUE
 
 

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from tests.timeline.election_samples import NOON, SECOND
 from webhook.timeline.model import Bucket, Lane, Mark, MarkKind, Span, SpanKind, Ticks
-from webhook.timeline.summary import Gap, gaps, longest_gap, summary
+from webhook.timeline.summary import Gap, doubts, gaps, handovers, longest, span_texts, summary
 
 END = NOON + 600 * SECOND
 FIRST = Span(SpanKind.HELD, NOON, NOON + 75 * SECOND, "a")
@@ -20,11 +20,13 @@ def lane(*spans: Span, ticks: Ticks = RENEWALS, marks: tuple[Mark, ...] = (TAKEN
 
 
 def test_an_expired_lease_had_no_leader_since_its_last_renewal_at_most() -> None:
-    assert longest_gap(lane(FIRST, OVERDUE, SECOND_HOLDER), END) == Gap(
-        NOON + 60 * SECOND, NOON + 77 * SECOND, "a", expired=True, next_holder="b", is_bound=True
-    )
+    found = gaps(lane(FIRST, OVERDUE, SECOND_HOLDER), END)
+    begins, expires, ends = NOON + 60 * SECOND, NOON + 75 * SECOND, NOON + 77 * SECOND
+    gap = Gap(begins, expires, ends, 5 * SECOND, 17 * SECOND, "a renewed it last at", "a", "b")
+    assert found == (gap,)
+    assert longest(found) == gap
     assert summary(lane(FIRST, OVERDUE, SECOND_HOLDER), END) == (
-        "a led, then b from 12:01:17Z. Longest time without a leader: up to 17 s; "
+        "a led, then b from 12:01:17Z. Longest time without a leader: 5 s to 17 s; "
         "a renewed it last at 12:01:00Z, and b took it at 12:01:17Z."
     )
 
@@ -61,7 +63,7 @@ def test_times_have_tenths_as_lengths_have() -> None:
 
 def test_without_a_last_renewal_the_time_is_exact() -> None:
     (gap,) = gaps(lane(OVERDUE, SECOND_HOLDER, ticks=Ticks()), END)
-    assert gap.in_words == "2 s"
+    assert gap.text(END) == "no leader for 2 s"
 
 
 def test_a_deleted_lease_had_no_leader_since_the_deletion() -> None:
@@ -78,15 +80,16 @@ def test_overdue_and_then_deleted_is_one_time_without_a_leader() -> None:
     deleted = Span(SpanKind.LEADERLESS, NOON + 77 * SECOND, None)
     (gap,) = gaps(lane(FIRST, OVERDUE, deleted), END)
     assert (gap.begins, gap.ends, gap.is_open) == (NOON + 60 * SECOND, END, True)
-    assert "No one has led for up to 9 min 0 s: a renewed it last at 12:01:00Z" in summary(
+    assert "No one leads: a renewed it last at 12:01:00Z, and no one has taken it since." in summary(
         lane(FIRST, OVERDUE, deleted), END
     )
+    assert gap.text(END) == "no leader since 12:01:00Z"
 
 
 def test_a_holder_that_renews_late_keeps_it() -> None:
     again = Span(SpanKind.HELD, NOON + 77 * SECOND, None, "a")
     assert summary(lane(FIRST, OVERDUE, again), END) == (
-        "a led. Longest time without a leader: up to 17 s; a renewed it last at 12:01:00Z, and again at 12:01:17Z."
+        "a led. Longest time without a leader: up to 7 s; a renewed it last at 12:01:00Z, and again at 12:01:17Z."
     )
 
 
@@ -98,7 +101,7 @@ def test_a_holder_that_renews_late_keeps_it() -> None:
         ((Span(SpanKind.HELD, NOON, None, "a"),), "a led. It always had a leader."),
         (
             (Span(SpanKind.LEADERLESS, NOON, NOON + SECOND), Span(SpanKind.HELD, NOON + SECOND, None, "a")),
-            "a led. Longest time without a leader: 1 s; no one held it from 12:00:00Z on, and a took it at 12:00:01Z.",
+            "a led. Longest time without a leader: 1 s; no one held it at 12:00:00Z, and a took it at 12:00:01Z.",
         ),
         (
             (Span(SpanKind.SEVERAL, NOON, NOON + SECOND, count=70), Span(SpanKind.HELD, NOON + SECOND, None, "a")),
@@ -139,3 +142,26 @@ def test_one_moment_is_not_a_history() -> None:
     assert summary(replace(one, is_moment=True), END).endswith(
         "The input shows one moment only, not what happened before."
     )
+
+
+def test_spans_say_what_they_are() -> None:
+    several = Span(SpanKind.SEVERAL, NOON - SECOND, NOON, count=4)
+    one = lane(several, FIRST, OVERDUE, SECOND_HOLDER)
+    assert list(span_texts(one, gaps(one, END), END)) == [
+        "4 short spans, too many changes to draw",
+        "held by a",
+        "overdue: held by a, no leader for 5 s to 17 s",
+        "held by b",
+    ]
+    assert handovers(one) == 6
+    offered = Lane("LeaseCandidate", "shop", "a", None, (Span(SpanKind.OFFERED, NOON), Span(SpanKind.HELD, NOON)))
+    assert list(span_texts(offered, (), END)) == ["candidate", "held by a holder that the input does not name"]
+
+
+def test_until_the_lease_before_would_have_expired_a_steal_leaves_two_that_may_lead() -> None:
+    stolen = Mark(MarkKind.STEAL, NOON + 61 * SECOND, "b took it from a", "b")
+    spans = (Span(SpanKind.HELD, NOON, stolen.at, "a"), Span(SpanKind.HELD, stolen.at, None, "b"))
+    (doubt,) = doubts(lane(*spans, marks=(stolen,)), (), END)
+    assert (doubt.begins, doubt.ends, doubt.text) == (stolen.at, NOON + 75 * SECOND, stolen.text)
+    (unknown,) = doubts(lane(marks=(stolen,), ticks=Ticks()), (), END)
+    assert unknown.ends == stolen.at + 15 * SECOND

@@ -22,13 +22,13 @@ from webhook.explanation.causes import (
     rights,
     sentence_of,
 )
-from webhook.explanation.words import clock, count, length, name, writer
+from webhook.explanation.words import between, clock, count, length, name, writer
 from webhook.findings import Finding, ObjectName, Severity
 from webhook.history.events import By, Handover, Refusal, Tenure
 from webhook.history.follow import Follower, LeaseHistory
 from webhook.history.renewals import Silence
 from webhook.history.status import LeaseStatus
-from webhook.history.timing import deadline_of, goes_on_for, timing_of
+from webhook.history.timing import deadline_of, goes_on_for, least_unled, timing_of
 from webhook.inputs.items import Fenced, InputKind, Writer
 
 
@@ -208,10 +208,11 @@ def handovers(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Ex
 
 def _lost(history: LeaseHistory, before: Tenure, after: Tenure, cause: Cause, now: int) -> Explained:
     last = before.since if before.last_renewal is None else before.last_renewal
+    gap = after.leaderless or 0
     message = (
         f"{name(before.holder)} last renewed at {clock(last, now)} and let the lease expire; "
         f"{name(after.holder)} took it at {clock(after.since, now)}: "
-        f"{without_leader(after.leaderless or 0, _duration(history))}. "
+        f"no one led for {between(least_unled(gap, _duration(history)), gap)}. "
         f"{sentence_of(cause, 'the old holder')}{_afterwards(cause, before, history.renewals.usual, now)}"
     )
     step = next_step(cause, history, before)
@@ -311,16 +312,6 @@ def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: i
 
 def _duration(history: LeaseHistory) -> int | None:
     return history.lease.spec.lease_duration_seconds if history.lease else None
-
-
-def without_leader(gap: int, duration: int | None) -> str:
-    """Return how long no one led after a holder let the lease expire, and another took it."""
-    if gap <= goes_on_for(duration):
-        return f"no one led for up to {length(gap)}"
-    return (
-        f"no one led for up to {length(gap)} (if the old process kept running, most clients led for the first "
-        f"{length(goes_on_for(duration))} of it)"
-    )
 
 
 _SHOWN: Final = 4

@@ -9,12 +9,12 @@ from msgspec import Struct
 from webhook.api.times import SECOND
 from webhook.explanation.account import Account, interval_of
 from webhook.explanation.causes import Blame, sentence_of
-from webhook.explanation.words import ago, clock, count, length, name, writer
+from webhook.explanation.words import ago, between, by_writer, clock, count, length, name, writer
 from webhook.history.events import API_SERVER, Handover, Refusal, Tenure
 from webhook.history.follow import LeaseHistory
 from webhook.history.status import LeaseStatus, State
-from webhook.history.timing import deadline_of, proposal_for
-from webhook.inputs.items import Fenced, Writer
+from webhook.history.timing import deadline_of, least_unled, proposal_for
+from webhook.inputs.items import Fenced
 from webhook.rules.change import NODE_LEASES
 
 MAX_WAITING: Final = 4
@@ -182,11 +182,14 @@ def _why(account: Account) -> str:
     return f"{evidence}: the API server was available, so look at {name(account.holder)}"
 
 
-def handover(tenure: Tenure, before: Tenure | None = None) -> str:
-    """Say how a holder came to hold the lease, as a clause; `before` is the one that held it then."""
+def handover(tenure: Tenure, before: Tenure | None, duration: int | None) -> str:
+    """Say how a holder came to hold the lease, as a clause; `before` is the one that held it then.
+
+    `duration` is that of the lease in seconds.
+    """
     holder = name(tenure.holder)
     previous = name(tenure.previous) if tenure.previous else "the holder before"
-    gap = "" if tenure.leaderless is None else f"; no one led for up to {length(tenure.leaderless)}"
+    gap = "" if tenure.leaderless is None else f"; no one led for {_unled(tenure, tenure.leaderless, duration)}"
     if tenure.is_chosen and tenure.began is not Handover.SEEN:
         return f"the API server chose {holder}{_CHOSEN.get(tenure.began, '').format(previous)}{gap}"
     who = f" ({writer(tenure.taken_by)})" if tenure.taken_by else ""
@@ -211,6 +214,12 @@ def handover(tenure: Tenure, before: Tenure | None = None) -> str:
             return f"{took} after {previous} released it, an orderly handover{who}{gap}"
         return f"{took} after {remover(before)} removed {previous} as the holder{who}: two may have led"
     return texts[tenure.began]
+
+
+def _unled(tenure: Tenure, gap: int, duration: int | None) -> str:
+    if tenure.began is Handover.EXPIRED:
+        return between(least_unled(gap, duration), gap)
+    return length(gap) if tenure.began is Handover.RELEASED else f"up to {length(gap)}"
 
 
 _FOREIGN: Final = frozenset({Handover.STOLEN, Handover.DELETED})
@@ -250,11 +259,12 @@ def events(account: Account) -> Iterator[Line]:
 
 def _events(history: LeaseHistory) -> Iterator[tuple[int, str]]:
     tenures = list(history.tenures)
+    duration = history.lease.spec.lease_duration_seconds if history.lease else None
     for before, tenure, after in zip(chain([None], tenures), tenures, chain(tenures[1:], [None]), strict=False):
-        yield tenure.since, handover(tenure, before)
+        yield tenure.since, handover(tenure, before, duration)
         yield from _end(history, tenure, after)
     yield from _silences(history)
-    yield from ((one.at, f"{one.text}{_by_writer(one.writer)}") for one in history.edits)
+    yield from ((one.at, f"{one.text}{by_writer(one.writer)}") for one in history.edits)
     yield from _refusals(history)
     yield from _fenced(history)
 
@@ -284,10 +294,6 @@ def _end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterato
         expired = tenure.last_renewal + duration * SECOND
         if expired <= after.since:
             yield expired, f"the lease expired, {duration} s after the last renewal by {holder}"
-
-
-def _by_writer(who: Writer | None) -> str:
-    return f" by {writer(who)}" if who and who.user else ""
 
 
 def _silences(history: LeaseHistory) -> Iterator[tuple[int, str]]:

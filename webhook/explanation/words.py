@@ -32,6 +32,13 @@ def length(micros: int) -> str:
     return f"{tenths / 10:.1f} s" if tenths % 10 else f"{tenths // 10} s"
 
 
+def between(least: int, most: int) -> str:
+    """A length of time between two bounds."""
+    if least == most:
+        return length(most)
+    return f"up to {length(most)}" if least < SECOND // 20 else f"{length(least)} to {length(most)}"
+
+
 def ago(at: int, now: int) -> str:
     """How far an instant lies back, or ahead."""
     return f"{length(now - at)} ago" if at <= now else f"in {length(at - now)}"
@@ -40,6 +47,11 @@ def ago(at: int, now: int) -> str:
 def writer(one: Writer) -> str:
     """Who wrote: the service account or user, with the pod if the token names one."""
     return f"{name(one.name)} from pod {name(one.pod)}" if one.pod else name(one.name)
+
+
+def by_writer(one: Writer | None) -> str:
+    """` by shop/checkout from pod checkout-1`, "" if the input does not show who wrote."""
+    return f" by {writer(one)}" if one and one.user else ""
 
 
 def count(number: int, what: str, plural: str = "") -> str:

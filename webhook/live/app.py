@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from ipaddress import ip_address
 from typing import Final
 
-import msgspec
 from flask import Flask, Response, abort, request
 from werkzeug.exceptions import HTTPException
 
@@ -56,50 +55,40 @@ def make_app(feed: Feed, token: str, hosts: Iterable[str]) -> Flask:
     app = Flask(__name__, static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = 0
     names = frozenset(name.lower() for name in hosts)
-    pages = _Pages(feed, token)
+    places = threading.BoundedSemaphore(MAX_LISTENERS)
+    events_path = f"/{token}/events"
+    policy = content_security_policy(events=events_path) + _NOT_FRAMED
 
-    def check_host() -> None:
+    def check() -> None:
         if not is_own_host(request.host, names):
             abort(421)
+        # Of an address that is no view there is nothing to compare.
+        given = request.view_args["given"] if request.view_args else token
+        if not hmac.compare_digest(given.encode(), token.encode()):
+            abort(404)
 
-    app.before_request(check_host)
-    app.after_request(_harden)
-    app.register_error_handler(HTTPException, _refused)
-    for rule, name, view in (("/<given>/", "page", pages.page), ("/<given>/events", "events", pages.events)):
-        app.add_url_rule(rule, name, view, methods=["GET"], provide_automatic_options=False, strict_slashes=True)
-    return app
-
-
-class _Pages:
-    """The views."""
-
-    def __init__(self, feed: Feed, token: str) -> None:
-        self._feed = feed
-        self._token = token
-        self._listeners = Listeners(feed)
-        self._events_path = f"/{token}/events"
-        self._policy = content_security_policy(events=self._events_path) + _NOT_FRAMED
-
-    def page(self, given: str) -> Response:
+    def page(given: str) -> Response:  # noqa: ARG001 - the token, which is checked before
         """Return the page without lanes: they come as events."""
-        self._check(given)
-        now = self._feed.since(self._feed.version).timeline
+        now = feed.since(feed.version).timeline
         empty = Timeline(now.begins, now.ends, sources=now.sources)
-        response = Response(render(empty, events=self._events_path), content_type="text/html; charset=utf-8")
-        response.headers["Content-Security-Policy"] = self._policy
+        response = Response(render(empty, events=events_path), content_type="text/html; charset=utf-8")
+        response.headers["Content-Security-Policy"] = policy
         return response
 
-    def events(self, given: str) -> Response:
+    def events(given: str) -> Response:  # noqa: ARG001
         """Return what changes, as long as the page is open."""
-        self._check(given)
-        messages = self._listeners.messages()
-        if messages is None:
+        if not places.acquire(blocking=False):
             abort(503)
-        return Response(messages, content_type=EVENT_STREAM)
+        response = Response(_events(feed), content_type=EVENT_STREAM)
+        response.call_on_close(places.release)
+        return response
 
-    def _check(self, given: str) -> None:
-        if not hmac.compare_digest(given.encode(), self._token.encode()):
-            abort(404)
+    app.before_request(check)
+    app.after_request(_harden)
+    app.register_error_handler(HTTPException, _refused)
+    for rule, view in (("/<given>/", page), ("/<given>/events", events)):
+        app.add_url_rule(rule, view_func=view, methods=["GET"], provide_automatic_options=False, strict_slashes=True)
+    return app
 
 
 def _refused(error: HTTPException) -> HTTPException:
@@ -129,60 +118,15 @@ def is_own_host(host: str, names: frozenset[str]) -> bool:
     return True
 
 
-class Listeners:
-    """Counts the pages that listen, and gives each of them its events."""
-
-    def __init__(self, feed: Feed) -> None:
-        self._feed = feed
-
-        self._places = threading.BoundedSemaphore(MAX_LISTENERS)
-
-    def messages(self) -> "Messages | None":
-        """Return the events for one more page; None if there are too many."""
-        return Messages(self._feed, self._places) if self._places.acquire(blocking=False) else None
-
-
-class Messages:
-    """The events for one page, as bytes. A server calls `close` when the page has gone."""
-
-    def __init__(self, feed: Feed, places: threading.BoundedSemaphore) -> None:
-        self._places = places
-        self._closing = threading.Lock()
-        self._is_closed = False
-        self._events = _events(feed)
-
-    def __iter__(self) -> Iterator[bytes]:
-        return self._events
-
-    def close(self) -> None:
-        """Free the place for another page; a second call does nothing."""
-        with self._closing:
-            if not self._is_closed:
-                self._is_closed = True
-                self._places.release()
-
-
 def _events(feed: Feed) -> Iterator[bytes]:
-    version, status = 0, ""
-    while True:
+    """Yield a message for the page whenever something has changed, and each second."""
+    version, has_ended = 0, False
+    while not has_ended:
         began = time.monotonic()
         change = feed.since(version)
-        if change.timeline.lanes:
-            yield _event("lanes", page_data(fitted(change.timeline)))
-        else:
-            yield _event("clock", msgspec.json.encode({"ends": change.timeline.ends}))
-        if change.status != status:
-            status = change.status
-            yield _event("status", msgspec.json.encode({"text": status}))
-        if change.has_ended:
-            yield _event("end", msgspec.json.encode({"why": status}))
-            return
-        version = change.version
+        version, has_ended = change.version, change.has_ended
+        # JSON of one line has no line break, which would end the data.
+        yield b"data: " + page_data(fitted(change.timeline), status=change.status, hasEnded=has_ended) + b"\n\n"
         took = time.monotonic() - began
-        time.sleep(max(MIN_PAUSE, took * _SHARE))
+        time.sleep(0 if has_ended else max(MIN_PAUSE, took * _SHARE))
         feed.wait(version, MAX_PAUSE)
-
-
-def _event(name: str, data: bytes) -> bytes:
-    # JSON of one line has no line break, which would end the data.
-    return b"event: " + name.encode() + b"\ndata: " + data + b"\n\n"

@@ -6,7 +6,7 @@ from functools import reduce
 from itertools import chain, groupby, takewhile
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from webhook.explanation.words import count
@@ -24,10 +24,6 @@ MAX_BYTES: Final = 2_600_000
 MIN_KEPT: Final = 4
 """Renewals, marks and spans of a lane that are kept at least."""
 
-_TICK: Final = 9
-_MARK: Final = 40
-_SPAN: Final = 45
-
 
 class _Open(Struct):
     kind: SpanKind
@@ -42,60 +38,35 @@ class _Open(Struct):
         return Span(self.kind, self.begins, ends, shown(tenure.holder), writers_of(tenure), shown(self.manager))
 
 
-class SpanRecord:
+class SpanRecord(Struct):
     """The spans of one lease. Each begins when the one before ends; a moment before that counts as that moment."""
 
-    __slots__ = ("_closed", "_most", "_open")
+    most: int = MAX_SPANS
+    closed: list[Span] = field(default_factory=list)
+    present: _Open | None = None
 
-    def __init__(self, most: int = MAX_SPANS) -> None:
-        self._closed: list[Span] = []
-        self._open: _Open | None = None
-        self._most = most
+    def begin(self, kind: SpanKind, at: int, tenure: Tenure | None = None, manager: str = "") -> None:
+        """End the present span and begin another one."""
+        self.present = _Open(kind, self.end(at), tenure, manager)
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing was recorded yet."""
-        return self._open is None and not self._closed
-
-    @property
-    def begins(self) -> int | None:
-        """When the present span began."""
-        return self._open.begins if self._open else None
-
-    def hold(self, at: int, tenure: Tenure, manager: str) -> None:
-        """From now on it is held."""
-        self._begin(SpanKind.HELD, at, tenure, manager)
-
-    def overdue(self, at: int) -> None:
-        """It was not renewed in time: from `at` on anyone could have taken it."""
-        if self._open and self._open.kind is SpanKind.HELD:
-            self._begin(SpanKind.OVERDUE, at, self._open.tenure, self._open.manager)
-
-    def renewed(self, at: int) -> None:
-        """It is held again by the one that had let it expire."""
-        if self._open and self._open.kind is SpanKind.OVERDUE:
-            self._begin(SpanKind.HELD, at, self._open.tenure, self._open.manager)
-
-    def vacate(self, at: int) -> None:
-        """From now on no one holds it."""
-        self._begin(SpanKind.LEADERLESS, at, None, "")
-
-    def offer(self, at: int) -> None:
-        """From now on a candidate exists."""
-        self._begin(SpanKind.OFFERED, at, None, "")
+    def turn(self, kind: SpanKind, at: int) -> None:
+        """Begin another one if the holder let the lease expire, or holds it again after that."""
+        one = self.present
+        if one and one.tenure and one.kind is not kind:
+            self.begin(kind, at, one.tenure, one.manager)
 
     def end(self, at: int) -> int:
         """The present span is over, or the object is gone; gives the moment that counts."""
-        current = self._open
+        current = self.present
         if current is None:
-            return max(at, self._closed[-1].ends or at) if self._closed else at
+            return max(at, self.closed[-1].ends or at) if self.closed else at
         at = max(at, current.begins)
         if at > current.begins:
-            self._closed.append(current.span(at))
-            if len(self._closed) > self._most:
-                half = len(self._closed) // 2
-                self._closed[:half] = merged(self._closed[:half], self._most // 4)
-        self._open = None
+            self.closed.append(current.span(at))
+            if len(self.closed) > self.most:
+                half = len(self.closed) // 2
+                self.closed[:half] = merged(self.closed[:half], self.most // 4)
+        self.present = None
         return at
 
     def spans(self, overdue_at: int | None, end: int, *, is_gone: bool) -> tuple[Span, ...]:
@@ -107,17 +78,14 @@ class SpanRecord:
             is_gone: the lease was deleted, so that no one holds it is nothing that lasts.
 
         """
-        current = self._open
+        current = self.present
         if current is None or (is_gone and current.kind is SpanKind.LEADERLESS):
-            return tuple(self._closed)
+            return tuple(self.closed)
         if current.kind is not SpanKind.HELD or overdue_at is None or overdue_at >= end:
-            return (*self._closed, current.span(None))
+            return (*self.closed, current.span(None))
         since = max(overdue_at, current.begins)
         late = _Open(SpanKind.OVERDUE, since, current.tenure, current.manager).span(None)
-        return (*self._closed, *([current.span(since)] if since > current.begins else []), late)
-
-    def _begin(self, kind: SpanKind, at: int, tenure: Tenure | None, manager: str) -> None:
-        self._open = _Open(kind, self.end(at), tenure, manager)
+        return (*self.closed, *([current.span(since)] if since > current.begins else []), late)
 
 
 def merged(spans: Sequence[Span], most: int) -> list[Span]:
@@ -136,21 +104,18 @@ def merged(spans: Sequence[Span], most: int) -> list[Span]:
     return found
 
 
-class MarkRecord:
+class MarkRecord(Struct):
     """The marks of one lane, in bounded memory."""
 
-    __slots__ = ("_marks", "_most")
-
-    def __init__(self, most: int = MAX_MARKS) -> None:
-        self._marks: list[Mark] = []
-        self._most = most
+    most: int = MAX_MARKS
+    _marks: list[Mark] = field(default_factory=list)
 
     def add(self, mark: Mark) -> None:
         """Take in a mark."""
         self._marks.append(mark)
-        if len(self._marks) > self._most:
-            half = self._most // 2
-            self._marks[:half] = aggregated(self._marks[:half], self._most // 8)
+        if len(self._marks) > self.most:
+            half = self.most // 2
+            self._marks[:half] = aggregated(self._marks[:half], self.most // 8)
 
     @property
     def marks(self) -> tuple[Mark, ...]:
@@ -193,14 +158,11 @@ def _together(first: Mark, other: Mark) -> Mark:
     )
 
 
-class TickRecord:
+class TickRecord(Struct):
     """The renewals of one lease. A moment before the last one counts as the last one."""
 
-    __slots__ = ("_buckets", "_moments")
-
-    def __init__(self) -> None:
-        self._moments = array("q")
-        self._buckets: list[Bucket] = []
+    _moments: "array[int]" = field(default_factory=lambda: array("q"))
+    _buckets: list[Bucket] = field(default_factory=list)
 
     def add(self, at: int, most: int) -> None:
         """Take in a renewal; `most` are kept one by one, and older ones in half as many buckets."""
@@ -222,87 +184,68 @@ def merged_buckets(buckets: Iterable[Bucket], moments: Iterable[int], most: int)
     parts = list(chain(buckets, (Bucket(at, at, 1) for at in moments)))
     if len(parts) <= most:
         return parts
-    width = (parts[-1].ends - parts[0].begins) // max(1, most - 1) + 1
-    return _regrouped(parts, width)
-
-
-def _regrouped(parts: Sequence[Bucket], width: int) -> list[Bucket]:
     first = parts[0].begins
-    found: list[Bucket] = []
-    slot = -1
-    for part in parts:
-        if found and (part.begins - first) // width == slot:
-            last = found[-1]
-            found[-1] = Bucket(last.begins, max(last.ends, part.ends), last.count + part.count)
-        else:
-            slot = (part.begins - first) // width
-            found.append(part)
-    return found
+    width = (parts[-1].ends - first) // max(1, most - 1) + 1
+    slots = groupby(parts, key=lambda part: (part.begins - first) // width)
+    return [reduce(_one_bucket, group) for _, group in slots]
 
 
-class _Most(Struct):
-    """How many parts of a kind a lane may have."""
-
-    ticks: int
-    marks: int
-    spans: int
+def _one_bucket(first: Bucket, other: Bucket) -> Bucket:
+    return Bucket(first.begins, max(first.ends, other.ends), first.count + other.count)
 
 
 def fitted(timeline: Timeline, largest: int = MAX_BYTES) -> Timeline:
     """The timeline with as much of it aggregated as is needed for `largest` bytes of page data."""
     if len(page_data(timeline)) <= largest:
         return timeline
-    every = list(_each(timeline.lanes))
-    most = _Most(
-        max(_ticks(lane) for lane in every),
-        max(len(lane.marks) for lane in every),
-        max(len(lane.spans) for lane in every),
-    )
     lanes = list(timeline.lanes)
-    before = what_was_merged(timeline.lanes)
+    before = what_was_merged(lanes)
     others = tuple(one for one in timeline.thinned if one not in before)
+    # Parts of one kind that a lane may have.
+    most = max(max(_ticks(lane), len(lane.marks), len(lane.spans)) for lane in _each(lanes))
     dropped = 0
     while True:
-        thin = replace(timeline, lanes=tuple(lanes), thinned=(*others, *_dropped(dropped), *what_was_merged(lanes)))
+        left_out = (
+            f"{count(dropped, 'lease')} with the fewest changes are left out: narrow the input, or use --from and --to"
+        )
+        thinned = (*others, *([left_out] if dropped else []), *what_was_merged(lanes))
+        thin = replace(timeline, lanes=tuple(lanes), thinned=thinned)
         size = len(page_data(thin))
         if size <= largest or not lanes:
             return thin
-        if _lower(most, lanes):
+        if most > MIN_KEPT:
+            most = max(MIN_KEPT, most // 2)
             lanes = [_limited(lane, most) for lane in lanes]
         else:
             # Leases of which least is known go first.
             kept = max(0, min(len(lanes) - 1, len(lanes) * largest // size))
-            busiest = sorted(lanes, key=lambda lane: -len(lane.marks) - len(lane.spans))[:kept]
-            names = {(lane.namespace, lane.name) for lane in busiest}
+            busiest = sorted(range(len(lanes)), key=lambda at: -len(lanes[at].marks) - len(lanes[at].spans))[:kept]
             dropped += len(lanes) - kept
-            lanes = [lane for lane in lanes if (lane.namespace, lane.name) in names]
+            lanes = [lanes[at] for at in sorted(busiest)]
 
 
 def what_was_merged(lanes: Sequence[Lane]) -> tuple[str, ...]:
     """Sentences about everything in some lanes that stands for more than itself."""
-    return tuple(_merged(list(_each(lanes))))
-
-
-def _merged(every: Sequence[Lane]) -> Iterator[str]:
+    every, said = list(_each(lanes)), []
     buckets = [one for lane in every for one in lane.ticks.buckets]
     if buckets:
-        inside, renewals = sum(one.count for one in buckets), sum(lane.ticks.count for lane in every)
-        groups = count(len(buckets), "group")
-        yield f"{inside} of {count(renewals, 'renewal')} are counted in {groups}, not drawn one by one"
+        renewals, groups = sum(lane.ticks.count for lane in every), count(len(buckets), "group")
+        said.append(
+            f"{_counted(buckets)} of {count(renewals, 'renewal')} are counted in {groups}, not drawn one by one"
+        )
     several = [mark for lane in every for mark in lane.marks if mark.count > 1]
     if several:
-        inside = sum(mark.count for mark in several)
-        yield f"{inside} marks are drawn as {len(several)}, each with the text of the first and a count"
-    merged_spans = [span for lane in every for span in lane.spans if span.kind is SpanKind.SEVERAL]
-    if merged_spans:
-        inside = sum(span.count for span in merged_spans)
-        yield f"{inside} short spans are drawn as {len(merged_spans)}, without their holders"
+        said.append(
+            f"{_counted(several)} marks are drawn as {len(several)}, each with the text of the first and a count"
+        )
+    short = [span for lane in every for span in lane.spans if span.kind is SpanKind.SEVERAL]
+    if short:
+        said.append(f"{_counted(short)} short spans are drawn as {len(short)}, without their holders")
+    return tuple(said)
 
 
-def _dropped(number: int) -> tuple[str, ...]:
-    if not number:
-        return ()
-    return (f"{count(number, 'lease')} with the fewest changes are left out: narrow the input, or use --from and --to",)
+def _counted(parts: Iterable[Bucket | Mark | Span]) -> int:
+    return sum(one.count for one in parts)
 
 
 def _each(lanes: Sequence[Lane]) -> Iterator[Lane]:
@@ -311,38 +254,22 @@ def _each(lanes: Sequence[Lane]) -> Iterator[Lane]:
         yield from lane.candidates
 
 
-def _lower(most: _Most, lanes: Sequence[Lane]) -> bool:
-    """Halve the limit of what takes most space; false if nothing can be lowered."""
-    every = list(_each(lanes))
-    texts = sum(len(text) for text in {mark.text for lane in every for mark in lane.marks})
-    sizes = {
-        "ticks": _TICK * sum(map(_ticks, every)) if most.ticks > MIN_KEPT else 0,
-        "marks": _MARK * sum(len(lane.marks) for lane in every) + texts if most.marks > MIN_KEPT else 0,
-        "spans": _SPAN * sum(len(lane.spans) for lane in every) if most.spans > MIN_KEPT else 0,
-    }
-    largest = max(sizes, key=lambda part: sizes[part])
-    if not sizes[largest]:
-        return False
-    setattr(most, largest, max(MIN_KEPT, getattr(most, largest) // 2))
-    return True
-
-
 def _ticks(lane: Lane) -> int:
     return len(lane.ticks.moments) + 3 * len(lane.ticks.buckets)
 
 
-def _limited(lane: Lane, most: _Most) -> Lane:
+def _limited(lane: Lane, most: int) -> Lane:
     ticks = lane.ticks
-    if _ticks(lane) > most.ticks:
-        ticks = Ticks((), tuple(merged_buckets(ticks.buckets, ticks.moments, max(1, most.ticks // 3))))
+    if _ticks(lane) > most:
+        ticks = Ticks((), tuple(merged_buckets(ticks.buckets, ticks.moments, max(1, most // 3))))
     spans = lane.spans
-    if len(spans) > most.spans:
+    if len(spans) > most:
         # The last one may go on.
-        spans = (*merged(spans[:-1], most.spans // 2), spans[-1])
+        spans = (*merged(spans[:-1], most // 2), spans[-1])
     return replace(
         lane,
         ticks=ticks,
-        marks=tuple(aggregated(lane.marks, most.marks)),
+        marks=tuple(aggregated(lane.marks, most)),
         spans=spans,
         candidates=tuple(_limited(one, most) for one in lane.candidates),
     )

@@ -3,16 +3,12 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
+import msgspec
+
 from webhook.api.text import escape
 from webhook.api.times import canonical
-from webhook.timeline.model import Lane, Mark, Span, SpanKind, Timeline
+from webhook.timeline.model import Bucket, Lane, Mark, Span, SpanKind, Timeline
 
-_NAMES: Final = {
-    SpanKind.OVERDUE: "overdue",
-    SpanKind.LEADERLESS: "no one",
-    SpanKind.OFFERED: "candidate",
-    SpanKind.SEVERAL: "several holders",
-}
 _COLORS: Final = {SpanKind.OVERDUE: "bad", SpanKind.LEADERLESS: "terrible", SpanKind.SEVERAL: "grey"}
 """Names of colors that Chrome's viewer has; Perfetto chooses its own by the name of a slice."""
 
@@ -35,32 +31,23 @@ def _lane(lane: Lane) -> Object:
         "namespace": lane.namespace,
         "name": lane.name,
         "duration_seconds": lane.duration_seconds,
-        "spans": [_span(span) for span in lane.spans],
+        "spans": [_in_words(span) for span in lane.spans],
         "renewals": {
             "count": lane.ticks.count,
             "at": [canonical(at) for at in lane.ticks.moments],
-            "groups": [
-                {"begins": canonical(one.begins), "ends": canonical(one.ends), "count": one.count}
-                for one in lane.ticks.buckets
-            ],
+            "groups": [_in_words(one) for one in lane.ticks.buckets],
         },
-        "marks": [_mark(mark) for mark in lane.marks],
+        "marks": [_in_words(mark) for mark in lane.marks],
     }
     if lane.kind == "Lease":
         found["candidates"] = [_lane(one) for one in lane.candidates]
     return found
 
 
-def _span(span: Span) -> Object:
-    ends = None if span.ends is None else canonical(span.ends)
-    texts = {"holder": span.holder, "writer": span.writer, "manager": span.manager}
-    return {"kind": span.kind.value, "begins": canonical(span.begins), "ends": ends, **texts, "count": span.count}
-
-
-def _mark(mark: Mark) -> Object:
-    ends = None if mark.ends is None else canonical(mark.ends)
-    texts = {"text": mark.text, "holder": mark.holder, "writer": mark.writer}
-    return {"kind": mark.kind.value, "at": canonical(mark.at), **texts, "count": mark.count, "ends": ends}
+def _in_words(one: Span | Mark | Bucket) -> Object:
+    """Return the fields, with moments as RFC 3339."""
+    fields = msgspec.structs.asdict(one)
+    return fields | {key: canonical(fields[key]) for key in ("begins", "at", "ends") if fields.get(key) is not None}
 
 
 def chrome_trace(timeline: Timeline) -> Object:
@@ -116,7 +103,7 @@ def _slice(span: Span, end: int, place: Object) -> Object:
     return {
         "ph": "X",
         "cat": span.kind.value,
-        "name": span.holder if span.kind is SpanKind.HELD else " ".join(filter(None, (_NAMES[span.kind], span.holder))),
+        "name": span.holder if span.kind is SpanKind.HELD else f"{span.kind.words} {span.holder}".rstrip(),
         "ts": span.begins,
         "dur": max(0, (end if span.ends is None else span.ends) - span.begins),
         **place,

@@ -12,15 +12,15 @@ from webhook.api.times import SECOND, normalized, readable, stamp_of
 from webhook.explanation.causes import cause_of_loss, sentence_of
 from webhook.explanation.findings import late_renewals
 from webhook.explanation.text import handover, remover
-from webhook.explanation.words import count, length, name, writer
+from webhook.explanation.words import by_writer, count, length, name, writer
 from webhook.history.events import EventKind, Handover, LeaseEvent, Tenure, changed_fields
 from webhook.history.follow import Bounds, Follower, Key, LeaseHistory
 from webhook.history.timing import deadline_of
 from webhook.inputs.items import Act, Fenced, InputKind, Item, LogEnd, Observation, Writer
 from webhook.rules.expiry import BOUND
 from webhook.timeline.downsampling import MarkRecord, SpanRecord, TickRecord, lane_within, what_was_merged
-from webhook.timeline.model import Lane, Mark, MarkKind, Timeline
-from webhook.timeline.texts import by, marks_of_answer, sentence, shown, writer_name, writers_of
+from webhook.timeline.model import Lane, Mark, MarkKind, SpanKind, Timeline
+from webhook.timeline.texts import marks_of_answer, sentence, shown, writer_name, writers_of
 
 MAX_LANES: Final = 20_000
 """Leases, and as many candidates; what is seen of others is counted."""
@@ -56,7 +56,6 @@ class TimelineBuilder(Struct):
     _follower: Follower = field(default_factory=Follower)
     _leases: dict[Key, "_LeaseLane"] = field(default_factory=dict)
     _candidates: dict[Key, "_CandidateLane"] = field(default_factory=dict)
-    _beneath: dict[Key, dict[Key, None]] = field(default_factory=dict)
     _fenced: dict[Key, MarkRecord] = field(default_factory=dict)
     _lease_of_fence: dict[str, Key] = field(default_factory=dict)
     _unplaced: dict[str, int] = field(default_factory=dict)
@@ -93,23 +92,18 @@ class TimelineBuilder(Struct):
         else:
             self._observe_candidate((seen.namespace, seen.name), seen)
 
-    def keys(self) -> list[Key]:
-        """Return the leases that have a lane, in their order."""
-        return sorted({*self._leases, *self._fenced, *self._beneath})
-
     def explain(self, key: Key, until: int) -> bool:
         """Find out why leaders of a lease were lost or late; True if that is settled, or there is nothing to find."""
         lane = self._leases.get(key)
         return lane is None or lane.explain(self._follower, until)
 
-    def lane(self, key: Key, ends: int) -> Lane:
+    def _lane(self, key: Key, candidates: Iterable[Key], ends: int) -> Lane:
         """Return the lane of one lease as it stands at `ends`, with the causes that were found out."""
-        one = self._leases.get(key) or _LeaseLane(LeaseHistory(*key))
+        one = self._leases.get(key) or _LeaseLane(history=LeaseHistory(*key))
         fenced = self._fenced.get(key)
         marks = one.explained_marks()
         if fenced:
             marks = tuple(sorted([*marks, *fenced.marks], key=lambda mark: mark.at))
-        below = ((own, self._candidates[own]) for own in sorted(self._beneath.get(key, ())))
         return Lane(
             "Lease",
             shown(key[0]),
@@ -118,7 +112,7 @@ class TimelineBuilder(Struct):
             one.spans.spans(one.overdue_at, ends, is_gone=one.history.is_deleted),
             one.ticks.ticks,
             marks,
-            tuple(candidate.lane(own) for own, candidate in below),
+            tuple(self._candidates[own].lane(own) for own in candidates),
             one.history.is_moment,
         )
 
@@ -135,11 +129,14 @@ class TimelineBuilder(Struct):
         With `keys` only some leases, and no cause that was not found out before.
         """
         begins = self.bounds.begins(ends)
-        chosen = self.keys() if keys is None else keys
+        below: dict[Key, list[Key]] = {}
+        for own in sorted(self._candidates):
+            below.setdefault((own[0], self._candidates[own].lease), []).append(own)
+        chosen = sorted({*self._leases, *self._fenced, *below}) if keys is None else keys
         if keys is None:
             for key in chosen:
                 self.explain(key, ends)
-        lanes = tuple(lane_within(self.lane(key, ends), begins, ends) for key in chosen)
+        lanes = tuple(lane_within(self._lane(key, below.get(key, []), ends), begins, ends) for key in chosen)
         thinned = (*self._not_shown(), *what_was_merged(lanes))
         return Timeline(begins, ends, lanes, thinned, sources, read_at)
 
@@ -156,7 +153,7 @@ class TimelineBuilder(Struct):
             if len(self._leases) >= self.max_lanes:
                 self._left_out += 1
                 return
-            lane = self._leases[key] = _LeaseLane(self._follower.leases.setdefault(key, LeaseHistory(*key)))
+            lane = self._leases[key] = _LeaseLane(history=self._follower.leases.setdefault(key, LeaseHistory(*key)))
         lane.observe(seen, self._follower.feed(seen), self.clock, self._kept())
         self.changed.add(key)
 
@@ -167,21 +164,9 @@ class TimelineBuilder(Struct):
                 self._left_out += 1
                 return
             lane = self._candidates[key] = _CandidateLane()
-        before = (key[0], lane.lease)
         lane.observe(seen, self.bounds, self._kept())
         self.bounds.seen(seen, lane.at if seen.at is None else min(seen.at, self.clock))
-        after = (key[0], lane.lease)
-        if before != after:
-            self._leave(before, key)
-        self._beneath.setdefault(after, {})[key] = None
-        self.changed.add(after)
-
-    def _leave(self, lease: Key, candidate: Key) -> None:
-        """A candidate offers itself for another lease; nothing is kept of one without candidates."""
-        below = self._beneath.get(lease, {})
-        below.pop(candidate, None)
-        if not below:
-            self._beneath.pop(lease, None)
+        self.changed.add((key[0], lane.lease))
 
     def _observe_fenced(self, seen: Fenced) -> None:
         """Mark a write that a fence refused or noted, if a message of that fence has named its lease so far."""
@@ -195,7 +180,7 @@ class TimelineBuilder(Struct):
         lane = self._leases.get(key)
         if key in self._fenced or len(self._fenced) < MAX_FENCES:
             what = "refused" if seen.is_refused else "noted, and did not refuse,"
-            text = sentence(f"fence {seen.fence} {what} {seen.target}{by(seen.writer)}: {seen.message}")
+            text = sentence(f"fence {seen.fence} {what} {seen.target}{by_writer(seen.writer)}: {seen.message}")
             holder = lane.holder if lane else ""
             mark = Mark(MarkKind.FENCED, seen.at, text, holder, writer_name(seen.writer))
             self._fenced.setdefault(key, MarkRecord()).add(mark)
@@ -215,16 +200,25 @@ class TimelineBuilder(Struct):
             yield f"{writes} that fence {shown(fence)} refused are left out: the log does not name its lease"
 
 
-class _LeaseLane(Struct):
+class _Record(Struct):
+    """What is drawn of one object."""
+
+    spans: SpanRecord = field(default_factory=SpanRecord)
+    ticks: TickRecord = field(default_factory=TickRecord)
+    marks: MarkRecord = field(default_factory=MarkRecord)
+
+    def mark(self, kind: MarkKind, at: int, text: str, who: Writer | None = None, holder: str = "") -> None:
+        """Add a mark; `who` wrote, and `holder` held the lease afterwards."""
+        self.marks.add(Mark(kind, at, sentence(text), holder, writer_name(who)))
+
+
+class _LeaseLane(_Record, kw_only=True):
     """What its history does not keep of one lease; `duration_held` is that of the last state with a holder.
 
     `lost` and `late` are the causes that are known of takeovers and late renewals, by their moments.
     """
 
     history: LeaseHistory
-    spans: SpanRecord = field(default_factory=SpanRecord)
-    ticks: TickRecord = field(default_factory=TickRecord)
-    marks: MarkRecord = field(default_factory=MarkRecord)
     duration_held: int | None = None
     lost: dict[int, str] = field(default_factory=dict)
     late: dict[int, str] = field(default_factory=dict)
@@ -292,8 +286,8 @@ class _LeaseLane(Struct):
         if self.history.lease is not None and seen.is_stored and not seen.problem and seen.act is not Act.DELETED:
             if self.holder or self.duration_held is None:
                 self.duration_held = self._duration
-            if self.spans.is_empty:
-                self.spans.vacate(self.history.moment)
+            if self.spans.present is None and not self.spans.closed:
+                self.spans.begin(SpanKind.LEADERLESS, self.history.moment)
 
     def _add(self, event: LeaseEvent, latest: int, max_ticks: int) -> None:
         tenure, at = event.tenure, min(event.at, latest)
@@ -301,19 +295,19 @@ class _LeaseLane(Struct):
             case EventKind.ACQUIRED if tenure:
                 self._acquired(tenure, at)
             case EventKind.RENEWED:
-                self.spans.renewed(at)
+                self.spans.turn(SpanKind.HELD, at)
                 self.ticks.add(at, max_ticks)
                 if event.silence and (self._duration or 0) > 1 and event.silence >= deadline_of(self._duration):
                     text = f"{self.holder} did not renew for {length(event.silence)}, and kept the lease"
-                    self._mark(MarkKind.LATE, at, text)
+                    self.mark(MarkKind.LATE, at, text, holder=self.holder)
             case EventKind.EXPIRED:
-                self.spans.overdue(at)
+                self.spans.turn(SpanKind.OVERDUE, at)
             case EventKind.RELEASED | EventKind.DELETED:
                 # Who was removed by another one most likely goes on as the leader.
                 if event.kind is EventKind.DELETED or not (tenure and tenure.is_own_release is False):
-                    self.spans.vacate(at)
+                    self.spans.begin(SpanKind.LEADERLESS, at)
                 kind = MarkKind.RELEASE if event.kind is EventKind.RELEASED else MarkKind.DELETED
-                self._mark(kind, at, _end(event), event.writer, "")
+                self.mark(kind, at, _end(event), event.writer)
             case _:
                 self._noted(event, at)
 
@@ -322,29 +316,25 @@ class _LeaseLane(Struct):
         who = event.writer
         match event.kind:
             case EventKind.CREATED:
-                self._mark(MarkKind.CREATED, at, event.text or f"it was created without a holder{by(who)}", who, "")
+                self.mark(MarkKind.CREATED, at, event.text or f"it was created without a holder{by_writer(who)}", who)
             case EventKind.EDITED if self.holder:
-                self._mark(MarkKind.EDIT, at, f"{event.text}{by(who)}", who)
+                self.mark(MarkKind.EDIT, at, f"{event.text}{by_writer(who)}", who, self.holder)
             case EventKind.FORGED:
-                self._mark(MarkKind.FORGED_STAMPS, at, f"this write{by(who)} {event.text}", who)
+                self.mark(MarkKind.FORGED_STAMPS, at, f"this write{by_writer(who)} {event.text}", who, self.holder)
             case EventKind.SHARED if event.tenure:
                 several = writers_of(event.tenure)
                 text = sentence(f"{several} renew in turns under one identity: each believes that it leads")
                 self.marks.add(Mark(MarkKind.IDENTITY_SHARED, at, text, self.holder, several))
 
-    def _mark(self, kind: MarkKind, at: int, text: str, who: Writer | None = None, holder: str | None = None) -> None:
-        shown_holder = self.holder if holder is None else holder
-        self.marks.add(Mark(kind, at, sentence(text), shown_holder, writer_name(who)))
-
     def _acquired(self, tenure: Tenure, since: int) -> None:
         if tenure.began is Handover.SEEN and tenure.last_renewal is not None:
             since = min(since, tenure.last_renewal)
         status = self.history.status(since)
-        self.spans.hold(since, tenure, status.manager if status else "")
+        self.spans.begin(SpanKind.HELD, since, tenure, status.manager if status else "")
         kind = KIND_OF_HANDOVER.get(tenure.began)
         if kind is not None:
             tenures = self.history.tenures
-            text = handover(tenure, tenures[-2] if len(tenures) > 1 else None)
+            text = handover(tenure, tenures[-2] if len(tenures) > 1 else None, self.duration_held)
             self.marks.add(Mark(kind, since, sentence(text), shown(tenure.holder), writers_of(tenure)))
 
 
@@ -354,21 +344,18 @@ def _end(event: LeaseEvent) -> str:
     if event.kind is EventKind.DELETED:
         held = f" while {name(tenure.holder)} held it" if tenure else ""
         when = "" if event.is_dated else "; the watch does not say when, at this time or later"
-        return f"it was deleted{by(who)}{held}{when}"
+        return f"it was deleted{by_writer(who)}{held}{when}"
     holder = name(tenure.holder) if tenure else ""
     if tenure and tenure.is_own_release is False:
         return f"{holder} was removed as the holder by {remover(tenure)}"
     return f"{holder} released it" + (f" ({writer(who)})" if who and who.user else "")
 
 
-class _CandidateLane(Struct):
+class _CandidateLane(_Record):
     """What happened to one LeaseCandidate; `lease` is the name of the lease that it is a candidate for."""
 
     lease: str = ""
     at: int | None = None
-    _spans: SpanRecord = field(default_factory=SpanRecord)
-    _ticks: TickRecord = field(default_factory=TickRecord)
-    _marks: MarkRecord = field(default_factory=MarkRecord)
     _is_deleted: bool = False
     _spec: LeaseCandidateSpec | None = None
 
@@ -378,9 +365,9 @@ class _CandidateLane(Struct):
             "LeaseCandidate",
             shown(key[0]),
             shown(key[1]),
-            spans=self._spans.spans(None, 0, is_gone=self._is_deleted),
-            ticks=self._ticks.ticks,
-            marks=self._marks.marks,
+            spans=self.spans.spans(None, 0, is_gone=self._is_deleted),
+            ticks=self.ticks.ticks,
+            marks=self.marks.marks,
         )
 
     def observe(self, seen: Observation, bounds: Bounds, max_ticks: int) -> None:
@@ -389,15 +376,15 @@ class _CandidateLane(Struct):
             return
         at = self._moment(seen, bounds)
         for mark in marks_of_answer(seen, at, ""):
-            self._marks.add(mark)
+            self.marks.add(mark)
         if not seen.is_stored or seen.problem:
             return
         if isinstance(seen.old, LeaseCandidate):
             self._spec = seen.old.spec
         if seen.act is Act.DELETED:
             self._is_deleted, self._spec = True, None
-            self._spans.end(at)
-            self._mark(MarkKind.DELETED, at, "the candidate was deleted", seen.writer)
+            self.spans.end(at)
+            self.mark(MarkKind.DELETED, at, f"the candidate was deleted{by_writer(seen.writer)}", seen.writer)
         elif isinstance(seen.object, LeaseCandidate):
             self._stored(seen, seen.object, at, max_ticks)
         self.at = at if self.at is None else max(self.at, at)
@@ -413,24 +400,21 @@ class _CandidateLane(Struct):
         return min(at or 0, bounds.latest)
 
     def _stored(self, seen: Observation, one: LeaseCandidate, at: int, max_ticks: int) -> None:
-        old, new = self._spec, one.spec
+        old, new, who = self._spec, one.spec, by_writer(seen.writer)
         self._spec, self._is_deleted = new, False
         self.lease = new.lease_name or self.lease
-        if self._spans.begins is None:
+        if self.spans.present is None:
             created = stamp_of(one.metadata.creation_timestamp)
             is_dated = seen.act is Act.CREATED or created is None or created > at + BOUND
             since = at if is_dated else min(created or at, at)
-            self._spans.offer(since)
+            self.spans.begin(SpanKind.OFFERED, since)
             if seen.act is not Act.UPDATED:
-                self._mark(MarkKind.CREATED, since, "the candidate was created", seen.writer)
+                self.mark(MarkKind.CREATED, since, f"the candidate was created{who}", seen.writer)
         if old is None:
             return
         if normalized(old.renew_time) != normalized(new.renew_time):
-            self._ticks.add(at, max_ticks)
+            self.ticks.add(at, max_ticks)
         if new.ping_time and normalized(old.ping_time) != normalized(new.ping_time):
-            self._mark(MarkKind.PINGED, at, "the election asks the candidate whether it still runs", seen.writer)
+            self.mark(MarkKind.PINGED, at, f"the election asks the candidate whether it still runs{who}", seen.writer)
         if changes := changed_fields(old, new):
-            self._mark(MarkKind.EDIT, at, changes, seen.writer)
-
-    def _mark(self, kind: MarkKind, at: int, text: str, who: Writer | None) -> None:
-        self._marks.add(Mark(kind, at, sentence(f"{text}{by(who)}"), "", writer_name(who)))
+            self.mark(MarkKind.EDIT, at, f"{changes}{who}", seen.writer)

@@ -4,11 +4,30 @@ All times are microseconds since 1970 by the clocks of API servers, as far as th
 """
 
 from enum import StrEnum
+from typing import Final
 
 from msgspec import Struct
 
 
-class SpanKind(StrEnum):
+class Kind(StrEnum):
+    """A kind of what is drawn."""
+
+    @property
+    def words(self) -> str:
+        """What it is called: `takeover after release`."""
+        return _WORDS.get(self.value, self.value.replace("-by-", " after ").replace("-", " "))
+
+
+_WORDS: Final = {
+    "leaderless": "no leader",
+    "offered": "candidate",
+    "several": "many changes",
+    "silent": "possibly no leader",
+    "contested": "two may lead",
+}
+
+
+class SpanKind(Kind):
     """What a lease was for a while."""
 
     HELD = "held"
@@ -39,40 +58,49 @@ class Span(Struct, frozen=True, gc=False):
     count: int = 1
 
 
-class MarkKind(StrEnum):
-    """What happened at one moment."""
+class DoubtKind(Kind):
+    """Why the name of the holder alone would say too much."""
 
-    CREATED = "created"
+    SILENT = "silent"
+    """After the last renewal before the lease expired: its holder may have ended right after it."""
+    CONTESTED = "contested"
+    """After a steal, until the lease of the one before would have expired: that one may not have noticed."""
+
+
+class MarkKind(Kind):
+    """What happened at one moment, the gravest first."""
+
+    STEAL = "steal"
+    FORGED_STAMPS = "forged-stamps"
+    """A write that put managedFields there that no API server makes."""
+    IDENTITY_SHARED = "identity-shared"
+    """Two processes renew in turns under one identity."""
+    DENIED = "denied"
+    """Refused with 4xx: by an admission webhook, by RBAC or by validation. Conflicts are not counted."""
+    FENCED = "fenced"
+    """A write of another object that a fence of this lease refused, or noted."""
+    WOULD_DENY = "would-deny"
+    """Admitted by lease-webhook only because a cap or an exemption lifts the denial."""
+    WARNED = "warned"
+    FAILED = "failed"
+    """The API server answered a write with 429 or 5xx."""
+    LATE = "late"
+    """The holder renewed when its lease had expired, or when most clients would have given up."""
+    SLOW = "slow"
+    """The API server took more than a second to answer a write."""
     DELETED = "deleted"
-    CLAIM = "claim"
-    """The first holder of a lease that was there."""
-    RELEASE = "release"
-    TAKEOVER_BY_RELEASE = "takeover-by-release"
     TAKEOVER_BY_EXPIRY = "takeover-by-expiry"
     TAKEOVER = "takeover"
     """Another holder, and the input does not show how."""
-    STEAL = "steal"
-    LATE = "late"
-    """The holder renewed when its lease had expired, or when most clients would have given up."""
-    IDENTITY_SHARED = "identity-shared"
-    """Two processes renew in turns under one identity."""
+    TAKEOVER_BY_RELEASE = "takeover-by-release"
+    RELEASE = "release"
+    CREATED = "created"
+    CLAIM = "claim"
+    """The first holder of a lease that was there."""
     EDIT = "edit"
     """Fields of the spec that no renewal writes were changed."""
     PINGED = "pinged"
     """The election asks a LeaseCandidate whether it is still there."""
-    WARNED = "warned"
-    WOULD_DENY = "would-deny"
-    """Admitted by lease-webhook only because a cap or an exemption lifts the denial."""
-    DENIED = "denied"
-    """Refused with 4xx: by an admission webhook, by RBAC or by validation. Conflicts are not counted."""
-    FAILED = "failed"
-    """The API server answered a write with 429 or 5xx."""
-    SLOW = "slow"
-    """The API server took more than a second to answer a write."""
-    FENCED = "fenced"
-    """A write of another object that a fence of this lease refused, or noted."""
-    FORGED_STAMPS = "forged-stamps"
-    """A write that put managedFields there that no API server makes."""
 
 
 class Mark(Struct, frozen=True, gc=False):

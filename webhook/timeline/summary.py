@@ -1,13 +1,16 @@
-"""One lane in a few sentences: who led, how often that changed, and how long no one did, at most, and why."""
+"""What a lane shows, in words: who led, how often that changed, and how long no one did, between which bounds."""
 
 from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import groupby, pairwise
 from typing import Final
 
 from msgspec import Struct
 
 from webhook.api.times import SECOND
-from webhook.explanation.words import clock, count, length, name
-from webhook.timeline.model import Lane, MarkKind, Span, SpanKind
+from webhook.explanation.words import between, clock, count, name
+from webhook.history.timing import deadline_of, least_unled
+from webhook.timeline.model import DoubtKind, Lane, Mark, MarkKind, Span, SpanKind
 
 UNLED: Final = frozenset({SpanKind.OVERDUE, SpanKind.LEADERLESS})
 MAX_HOLDERS: Final = 3
@@ -18,53 +21,140 @@ class Gap(Struct, frozen=True, gc=False):
     """A time without a leader, in microseconds since 1970.
 
     It begins with the last renewal before the lease expired, as its holder may have died right after, or with the
-    release or deletion. `deleted` says that it was deleted then, and `expired` that its holder did not renew in time.
-    `is_bound`: its length is a bound, as a holder that was cut off went on as the leader for a while.
-    `holder` led before, "" if that is unknown. `next_holder` is "" and `ends` the end of the timeline if it lasts until
-    then.
+    release or deletion; `expires` is then the same. A holder that was cut off went on as the leader for a while, so
+    its length lies between `least` and `most`. `why` is a clause without the time. `holder` led before, "" if that is
+    unknown. `next_holder` is "" and `ends` the end of the timeline if it lasts until then.
     """
 
     begins: int
+    expires: int
     ends: int
-    holder: str
-    expired: bool
+    least: int
+    most: int
+    why: str
+    holder: str = ""
     next_holder: str = ""
     is_open: bool = False
-    deleted: bool = False
-    is_bound: bool = False
 
-    @property
-    def length(self) -> int:
-        """Microseconds from its begin to its end."""
-        return self.ends - self.begins
+    def text(self, until: int) -> str:
+        """Return what stands beside it; it says the same as time goes on."""
+        since = f"no leader since {_moment(self.begins, until)}"
+        return since if self.is_open else f"no leader for {between(self.least, self.most)}"
 
-    @property
-    def in_words(self) -> str:
-        """How long no one led."""
-        return f"up to {length(self.length)}" if self.is_bound else length(self.length)
+
+class Doubt(Struct, frozen=True, gc=False):
+    """A time, in microseconds since 1970, in which `holder` held the lease and may not have been the only leader."""
+
+    kind: DoubtKind
+    begins: int
+    ends: int
+    holder: str
+    text: str
 
 
 def gaps(lane: Lane, until: int) -> tuple[Gap, ...]:
     """Each time without a leader, in order; `until` is the end of the timeline."""
     found: list[Gap] = []
-    spans = lane.spans
     number = 0
-    while number < len(spans):
-        first = spans[number]
-        if first.kind not in UNLED:
-            number += 1
-            continue
-        after = number
-        while after < len(spans) and spans[after].kind in UNLED:
-            after += 1
-        found.append(_gap(lane, spans[number - 1] if number else None, first, spans[after - 1], until, after))
-        number = after
+    for is_unled, group in groupby(lane.spans, key=lambda span: span.kind in UNLED):
+        spans = list(group)
+        number += len(spans)
+        if is_unled:
+            before = lane.spans[number - len(spans) - 1] if number > len(spans) else None
+            found.append(_gap(lane, before, spans, lane.spans[number] if number < len(lane.spans) else None, until))
     return tuple(found)
 
 
-def longest_gap(lane: Lane, until: int) -> Gap | None:
+def _gap(lane: Lane, before: Span | None, spans: list[Span], following: Span | None, until: int) -> Gap:
+    first, last = spans[0], spans[-1]
+    begins = expires = first.begins
+    if first.kind is SpanKind.OVERDUE:
+        begins = _last_renewal(lane, expires, before.begins if before else expires)
+    ends = following.begins if following else max(begins, until if last.ends is None else last.ends)
+    holder = first.holder or (before.holder if before else "")
+    next_holder = following.holder if following else ""
+    who = name(holder) if holder else "its holder"
+    if first.kind is SpanKind.OVERDUE:
+        why = f"{who} renewed it last at" if begins < expires else f"the lease of {who} expired at"
+    elif any(mark.kind is MarkKind.DELETED and mark.at == begins for mark in lane.marks):
+        why = "it was deleted at"
+    else:
+        why = f"{who} released it at" if holder else "no one held it at"
+    least = most = ends - begins
+    if begins < expires and holder and next_holder == holder:
+        # It lived, so it led until its deadline.
+        least, most = 0, max(0, most - deadline_of(lane.duration_seconds))
+    elif begins < expires:
+        least = least_unled(most, lane.duration_seconds)
+    is_open = following is None and last.ends is None
+    return Gap(begins, expires, ends, least, most, why, holder, next_holder, is_open)
+
+
+def _last_renewal(lane: Lane, at: int, since: int) -> int:
+    """The last renewal until `at`, or `since` if none was seen after that."""
+    moments = lane.ticks.moments
+    number = bisect_right(moments, at)
+    if number:
+        return max(since, moments[number - 1])
+    return max([since, *(bucket.ends for bucket in lane.ticks.buckets if bucket.ends <= at)])
+
+
+def span_texts(lane: Lane, found: tuple[Gap, ...], until: int) -> Iterator[str]:
+    """Yield each span in words, without its times; `found` are the gaps of the lane."""
+    beginning = iter(found)
+    gap: Gap | None = None
+    for before, span in zip((None, *lane.spans), lane.spans, strict=False):
+        if span.kind in UNLED and not (before and before.kind in UNLED):
+            gap = next(beginning)
+        yield _span_text(span, gap.text(until) if gap and span.kind in UNLED else "")
+
+
+def _span_text(span: Span, unled: str) -> str:
+    match span.kind:
+        case SpanKind.LEADERLESS:
+            return unled
+        case SpanKind.SEVERAL:
+            return f"{count(span.count, 'short span')}, too many changes to draw"
+        case SpanKind.HELD:
+            return f"held by {name(span.holder)}" if span.holder else "held by a holder that the input does not name"
+        case SpanKind.OVERDUE:
+            return f"overdue: held by {name(span.holder)}, {unled}"
+        case SpanKind.OFFERED:
+            return f"candidate {name(span.holder)}" if span.holder else "candidate"
+
+
+def doubts(lane: Lane, found: tuple[Gap, ...], until: int) -> list[Doubt]:
+    """Each time at which the holder may not have led, or not alone, in order; `found` are the gaps of the lane."""
+    silent = [
+        Doubt(DoubtKind.SILENT, gap.begins, gap.expires, gap.holder, gap.text(until))
+        for gap in found
+        if gap.begins < gap.expires
+    ]
+    contested = [_contested(lane, mark.at, mark.ends, mark.holder, mark.text) for mark in _steals(lane)]
+    return sorted([*silent, *contested], key=lambda one: one.begins)
+
+
+def _contested(lane: Lane, at: int, ends: int | None, holder: str, text: str) -> Doubt:
+    before = [span.begins for span in lane.spans if span.begins < at]
+    renewed = _last_renewal(lane, at - 1, before[-1] if before else at)
+    expires = (ends or renewed) + (lane.duration_seconds or 0) * SECOND
+    return Doubt(DoubtKind.CONTESTED, at, max(at, expires), holder, text)
+
+
+def _steals(lane: Lane) -> list[Mark]:
+    return [mark for mark in lane.marks if mark.kind is MarkKind.STEAL]
+
+
+def handovers(lane: Lane) -> int:
+    """How often the lease changed hands, several short spans counted as one change each."""
+    held = [span for span in lane.spans if span.kind not in UNLED]
+    several = sum(span.count for span in held if span.kind is SpanKind.SEVERAL)
+    return several + sum(one.holder != after.holder for one, after in pairwise(held))
+
+
+def longest(found: tuple[Gap, ...]) -> Gap | None:
     """The longest time without a leader, the first of equally long ones; None if there was none."""
-    return max(gaps(lane, until), key=lambda gap: gap.length, default=None)
+    return max(found, key=lambda gap: gap.ends - gap.begins, default=None)
 
 
 def summary(lane: Lane, until: int) -> str:
@@ -74,88 +164,42 @@ def summary(lane: Lane, until: int) -> str:
         return "No one held it." if lane.spans else "It was not seen."
     if lane.kind == "LeaseCandidate":
         return f"A candidate from {_moment(led[0].begins, until)}."
-    sentences = [*_steals(lane, until), _who(led, until)]
-    gap = longest_gap(lane, until)
+    stolen = _steals(lane)
+    sentences = []
+    if stolen:
+        once = f"{name(stolen[0].holder)} took it at {_moment(stolen[0].at, until)}"
+        taken = once if len(stolen) == 1 else f"It was taken {len(stolen)} times"
+        sentences = [f"{taken} while it was held: two replicas may have acted as leader."]
+    sentences.append(_who(lane, led, until))
+    gap = longest(gaps(lane, until))
     if gap:
         sentences.append(_in_words(gap, until))
-    elif len(sentences) == 1:
+    elif not stolen:
         is_moment = "The input shows one moment only, not what happened before."
         sentences.append(is_moment if lane.is_moment else "It always had a leader.")
     return " ".join(sentences)
 
 
-def _gap(lane: Lane, before: Span | None, first: Span, last: Span, until: int, after: int) -> Gap:
-    expired = first.kind is SpanKind.OVERDUE
-    begins = first.begins
-    if expired:
-        begins = _last_renewal(lane, first.begins, before.begins if before else first.begins)
-    holder = first.holder or (before.holder if before else "")
-    deleted = any(mark.kind is MarkKind.DELETED and mark.at == begins for mark in lane.marks)
-    following = lane.spans[after] if after < len(lane.spans) else None
-    next_holder = following.holder if following else ""
-    ends = following.begins if following else max(begins, until if last.ends is None else last.ends)
-    is_open = following is None and last.ends is None
-    return Gap(begins, ends, holder, expired, next_holder, is_open, deleted, expired and begins < first.begins)
-
-
-def _last_renewal(lane: Lane, at: int, since: int) -> int:
-    """The last renewal until `at`, or `since` if none was seen after that."""
-    moments = lane.ticks.moments
-    number = bisect_right(moments, at)
-    if number:
-        return max(since, moments[number - 1])
-    ended = [bucket.ends for bucket in lane.ticks.buckets if bucket.ends <= at]
-    return max(since, ended[-1]) if ended else since
-
-
-def _who(led: list[Span], until: int) -> str:
+def _who(lane: Lane, led: list[Span], until: int) -> str:
     """The holders in their order, each change of hands once."""
-    turns = [span for number, span in enumerate(led) if not number or span.holder != led[number - 1].holder]
     if any(span.kind is SpanKind.SEVERAL for span in led):
-        changes = sum(span.count for span in led if span.kind is SpanKind.SEVERAL) + len(turns) - 1
-        return f"It changed hands about {changes} times; {name(led[-1].holder)} was the last leader."
-    holders = [f"{name(span.holder)} from {_moment(span.begins, until)}" for span in turns[1:]]
-    if not holders:
-        return f"{name(turns[0].holder)} led."
-    if len(turns) <= MAX_HOLDERS:
-        return f"{name(turns[0].holder)} led, then {', then '.join(holders)}."
-    distinct = len({span.holder for span in turns})
-    return (
-        f"{name(turns[0].holder)} led first; {count(len(turns) - 1, 'handover')} among {distinct} holders, "
-        f"the last to {holders[-1]}."
-    )
-
-
-def _steals(lane: Lane, until: int) -> list[str]:
-    stolen = [mark for mark in lane.marks if mark.kind is MarkKind.STEAL]
-    if not stolen:
-        return []
-    if len(stolen) == 1:
-        taken = f"{name(stolen[0].holder)} took it at {_moment(stolen[0].at, until)}"
-    else:
-        taken = f"It was taken {len(stolen)} times"
-    return [f"{taken} while it was held: two replicas may have acted as leader."]
+        return f"It changed hands about {handovers(lane)} times; {name(led[-1].holder)} was the last leader."
+    turns = [span for before, span in pairwise(led) if span.holder != before.holder]
+    first = f"{name(led[0].holder)} led"
+    holders = [f"{name(span.holder)} from {_moment(span.begins, until)}" for span in turns]
+    if len(turns) < MAX_HOLDERS:
+        return f"{', then '.join([first, *holders])}."
+    distinct = len({span.holder for span in led})
+    return f"{first} first; {count(len(turns), 'handover')} among {distinct} holders, the last to {holders[-1]}."
 
 
 def _in_words(gap: Gap, until: int) -> str:
-    holder = name(gap.holder) if gap.holder else "its holder"
-    since = _moment(gap.begins, until)
-    if gap.expired:
-        why = f"{holder} renewed it last at {since}"
-    elif gap.deleted:
-        why = f"it was deleted at {since}"
-    elif gap.holder:
-        why = f"{holder} released it at {since}"
-    else:
-        why = f"no one held it from {since} on"
+    why = f"{gap.why} {_moment(gap.begins, until)}"
     if gap.is_open:
-        return f"No one has led for {gap.in_words}: {why}, and no one has taken it since."
-    if not gap.next_holder or gap.next_holder == gap.holder:
-        return f"Longest time without a leader: {gap.in_words}; {why}, and again at {_moment(gap.ends, until)}."
-    return (
-        f"Longest time without a leader: {gap.in_words}; {why}, and {name(gap.next_holder)} "
-        f"took it at {_moment(gap.ends, until)}."
-    )
+        return f"No one leads: {why}, and no one has taken it since."
+    taken = f"{name(gap.next_holder)} took it" if gap.next_holder not in {"", gap.holder} else "again"
+    longest_time = f"Longest time without a leader: {between(gap.least, gap.most)}"
+    return f"{longest_time}; {why}, and {taken} at {_moment(gap.ends, until)}."
 
 
 def _moment(at: int, until: int) -> str:

@@ -14,8 +14,8 @@ from msgspec import Struct
 from webhook.api.times import DAY, HOUR, MINUTE, SECOND, canonical_seconds
 from webhook.explanation.words import count, length
 from webhook.timeline.downsampling import runs
-from webhook.timeline.model import Lane, Mark, MarkKind, Span, SpanKind, Timeline
-from webhook.timeline.summary import gaps, summary
+from webhook.timeline.model import Lane, Mark, Span, SpanKind, Timeline
+from webhook.timeline.summary import Gap, gaps, span_texts, summary
 
 MAX_MARKS: Final = 60
 """Marks with a number and a line of text; the others are counted."""
@@ -144,8 +144,12 @@ def svg(timeline: Timeline) -> str:
     canvas.lines(_LEFT, summary(lane, timeline.ends), 138)
     canvas.y += 7
     marks = runs(lane.marks)
+    found = gaps(lane, timeline.ends)
+    texts = span_texts(lane, found, timeline.ends)
+    labels = [_label(span, text) for span, text in zip(lane.spans, texts, strict=True)]
     _marks(canvas, axis, marks[:MAX_MARKS])
-    _bar(canvas, axis, lane, colors)
+    _bar(canvas, axis, lane, colors, labels)
+    _gaps(canvas, axis, found, timeline.ends)
     _candidates(canvas, axis, lane.candidates)
     _axis(canvas, axis)
     _legend(canvas, lane, colors)
@@ -156,7 +160,7 @@ def svg(timeline: Timeline) -> str:
         f'viewBox="0 0 {_WIDTH} {canvas.y + 12:.0f}" role="img" aria-labelledby="lt-title lt-desc">'
     )
     title = f'<title id="lt-title">{escape(f"Timeline of lease {lane.namespace}/{lane.name}")}</title>'
-    text = f'<desc id="lt-desc">{escape(_description(lane, begins, ends))}</desc>'
+    text = f'<desc id="lt-desc">{escape(_description(lane, labels, begins, ends))}</desc>'
     paper = f'<rect class="paper" {size}/>'
     return "\n".join([head, title, text, f"<style>{_STYLE}</style>", _HATCH, paper, *canvas.parts, "</svg>\n"])
 
@@ -188,19 +192,18 @@ def _marks(canvas: _Canvas, axis: _Axis, marks: Sequence[Mark]) -> None:
     canvas.y = bottom + 4
 
 
-def _bar(canvas: _Canvas, axis: _Axis, lane: Lane, colors: dict[str, str]) -> None:
+def _bar(canvas: _Canvas, axis: _Axis, lane: Lane, colors: dict[str, str], labels: Sequence[str]) -> None:
     y = canvas.y
     bars: list[str] = []
-    for span in lane.spans:
+    for span, label in zip(lane.spans, labels, strict=True):
         x, width = axis.between(span.begins, span.ends)
         size = f'x="{x:.1f}" y="{y:.1f}" width="{max(1.0, width):.1f}" height="{_BAR}"'
-        title = f"<title>{escape(_label(span))}</title>"
+        title = f"<title>{escape(label)}</title>"
         style = colors.get(span.holder, span.kind.value) if span.kind is not SpanKind.LEADERLESS else "none"
         bars.append(f'<rect {size} class="{style}">{title}</rect>')
         if span.kind is SpanKind.OVERDUE:
             bars.append(f"<rect {size}{_LATE}>{title}</rect>")
-        fixed = {SpanKind.LEADERLESS: "no one", SpanKind.OVERDUE: "overdue", SpanKind.SEVERAL: "several"}
-        words = fixed.get(span.kind, span.holder)
+        words = span.holder if span.kind is SpanKind.HELD else span.kind.words
         if len(words) * _CHARACTER + 12 <= width:
             alarm = _class("alarm" if span.kind in {SpanKind.LEADERLESS, SpanKind.OVERDUE} else "")
             bars.append(f'<text x="{x + 6:.1f}" y="{y + _BAR / 2 + 4:.1f}"{alarm}>{escape(words)}</text>')
@@ -213,17 +216,15 @@ def _bar(canvas: _Canvas, axis: _Axis, lane: Lane, colors: dict[str, str]) -> No
         x, width = axis.between(bucket.begins, bucket.ends)
         canvas.box(x, y + 3, width, 7, _class("several"))
     canvas.y = y + _THIN
-    _gaps(canvas, axis, lane)
 
 
-def _gaps(canvas: _Canvas, axis: _Axis, lane: Lane) -> None:
+def _gaps(canvas: _Canvas, axis: _Axis, found: Sequence[Gap], until: int) -> None:
     """Draw times without a leader, from the last renewal on, with their lengths where these fit."""
     free = float("-inf")
-    found = gaps(lane, axis.ends)
     for gap in found:
         x, width = axis.between(gap.begins, gap.ends)
         canvas.box(x, canvas.y + 2, max(2.0, width), 4, _class("gap"))
-        label = f"no leader for {gap.in_words}"
+        label = gap.text(until)
         size = len(label) * _CHARACTER
         left = max(_LEFT, min(x, _WIDTH - _LEFT - size))
         if left >= free:
@@ -240,7 +241,7 @@ def _candidates(canvas: _Canvas, axis: _Axis, candidates: Sequence[Lane]) -> Non
             x, width = axis.between(span.begins, span.ends)
             canvas.box(x, canvas.y, width, _THIN, _class("offered"))
         for mark in lane.marks:
-            title = escape(f"{canonical_seconds(mark.at)} {_words(mark.kind)}: {mark.text}")
+            title = escape(f"{canonical_seconds(mark.at)} {mark.kind.words}: {mark.text}")
             place = f'cx="{axis.x(mark.at):.1f}" cy="{canvas.y + _THIN / 2:.1f}"'
             canvas.parts.append(f'<circle {place} r="3" class="dot"><title>{title}</title></circle>')
         canvas.y += _THIN + 4
@@ -260,9 +261,8 @@ def _legend(canvas: _Canvas, lane: Lane, colors: dict[str, str]) -> None:
     """Draw what everything in the bar means."""
     shown = [(color, f"{one[:_MAX_HOLDER]}{'...' * (len(one) > _MAX_HOLDER)}") for one, color in colors.items()]
     kinds = {span.kind for span in lane.spans}
-    shown += [("late", "not renewed in time")] * (SpanKind.OVERDUE in kinds)
-    shown += [("none", "no one holds it")] * (SpanKind.LEADERLESS in kinds)
-    shown += [("several", "several holders")] * (SpanKind.SEVERAL in kinds)
+    styles = {SpanKind.OVERDUE: "late", SpanKind.LEADERLESS: "none", SpanKind.SEVERAL: "several"}
+    shown += [(style, kind.words) for kind, style in styles.items() if kind in kinds]
     x = float(_LEFT)
     for style, text in shown:
         width = 26 + len(text) * _CHARACTER + 12
@@ -281,38 +281,25 @@ def _list(canvas: _Canvas, timeline: Timeline, marks: Sequence[Mark]) -> None:
         times = f" ({mark.count} times, the first)" if mark.count > 1 else ""
         canvas.text(_LEFT, canvas.y + 12, f"{number}", "faint")
         canvas.text(_LEFT + 24, canvas.y + 12, canonical_seconds(mark.at)[11:], "faint")
-        canvas.lines(_LEFT + 90, f"{_words(mark.kind)}{times}: {mark.text}", _COLUMNS)
+        canvas.lines(_LEFT + 90, f"{mark.kind.words}{times}: {mark.text}", _COLUMNS)
     more = sum(mark.count for mark in marks[MAX_MARKS:])
     rest = [f"{more} more marks are not listed: choose a shorter time"] if more else []
     for text in (*rest, *timeline.thinned):
         canvas.lines(_LEFT + 90, text, _COLUMNS, "faint")
 
 
-def _words(kind: MarkKind) -> str:
-    """Return what a kind of mark is called in sentences: `takeover after release`."""
-    return kind.value.replace("-by-", "-after-").replace("-", " ")
-
-
-def _label(span: Span) -> str:
+def _label(span: Span, text: str) -> str:
     """Return a span in words."""
-    what = {
-        SpanKind.HELD: f"held by {span.holder}",
-        SpanKind.OVERDUE: f"held by {span.holder}, who did not renew it in time",
-        SpanKind.LEADERLESS: "no one held it",
-        SpanKind.OFFERED: "it was offered",
-        SpanKind.SEVERAL: "several short spans",
-    }[span.kind]
     since = canonical_seconds(span.begins)
     if span.ends is None:
-        return f"{what} from {since} on"
-    return f"{what} from {since} to {canonical_seconds(span.ends)}, {length(span.ends - span.begins)}"
+        return f"{text}, from {since} on"
+    return f"{text}, from {since} to {canonical_seconds(span.ends)}, {length(span.ends - span.begins)}"
 
 
-def _description(lane: Lane, begins: str, ends: str) -> str:
+def _description(lane: Lane, labels: Sequence[str], begins: str, ends: str) -> str:
     """Return the whole picture for those who do not see it."""
-    spans = [_label(span) for span in lane.spans[:_MAX_SPANS]]
-    more = len(lane.spans) - len(spans)
-    parts = [*spans, *([f"and {more} more spans"] if more > 0 else [])]
+    more = len(labels) - _MAX_SPANS
+    parts = [*labels[:_MAX_SPANS], *([f"and {more} more spans"] if more > 0 else [])]
     marks = count(sum(mark.count for mark in lane.marks), "mark")
     renewals = count(lane.ticks.count, "renewal")
     return f"From {begins} to {ends}: {'; '.join(parts) or 'nothing is known'}. {renewals}, {marks}."

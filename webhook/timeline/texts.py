@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from webhook.api.text import escape, truncate
-from webhook.explanation.words import length, writer
+from webhook.explanation.words import by_writer, length, writer
 from webhook.history.events import SLOW, Tenure
 from webhook.inputs.items import Answer, Observation, Writer
 from webhook.rules.registry import RULES
@@ -31,11 +31,6 @@ def sentence(text: str) -> str:
     return escape(truncate(text, MAX_TEXT))
 
 
-def by(one: Writer | None) -> str:
-    """` by shop/checkout from pod checkout-1`, "" if the input does not show who wrote."""
-    return f" by {writer(one)}" if one and one.user else ""
-
-
 def writer_name(one: Writer | None) -> str:
     """Who wrote, for a column of its own."""
     return shown(writer(one)) if one and one.user else ""
@@ -51,7 +46,7 @@ def _refused(answer: Answer, writer: Writer | None) -> str:
     said = f": {answer.message}" if answer.message else ""
     took = f" after {length(answer.took)}" if answer.took >= 1_000_000 else ""
     code = f" with {answer.code}" if answer.code >= 400 else ""
-    return sentence(f"a write{by(writer)} was answered{code}{took}{said}")
+    return sentence(f"a write{by_writer(writer)} was answered{code}{took}{said}")
 
 
 def marks_of_answer(seen: Observation, at: int, holder: str) -> Iterator[Mark]:
@@ -73,17 +68,18 @@ def marks_of_answer(seen: Observation, at: int, holder: str) -> Iterator[Mark]:
             yield Mark(kind, at, _refused(answer, seen.writer) + dry, holder, writer_name(seen.writer))
         return
     if answer.took > SLOW:
-        text = f"the API server took {length(answer.took)} to answer a write{by(seen.writer)}{dry}"
+        text = f"the API server took {length(answer.took)} to answer a write{by_writer(seen.writer)}{dry}"
         yield Mark(MarkKind.SLOW, at, sentence(text), holder, writer_name(seen.writer))
     modes = _annotated(answer.annotations, "/rules")
     would_deny = _annotated(answer.annotations, "/would-deny")
     warned = [one.partition("=")[0] for one in modes if one.endswith("=warn")]
     event = ", ".join(_annotated(answer.annotations, "/event")) or "write"
     if would_deny:
-        text = f"lease-webhook admitted this {event}{by(seen.writer)}, and would deny it by {_said(would_deny)}{dry}"
+        admitted = f"lease-webhook admitted this {event}{by_writer(seen.writer)}"
+        text = f"{admitted}, and would deny it by {_said(would_deny)}{dry}"
         yield Mark(MarkKind.WOULD_DENY, at, sentence(text), holder, writer_name(seen.writer))
     elif warned:
-        text = f"lease-webhook warned about this {event}{by(seen.writer)}: {_said(warned)}{dry}"
+        text = f"lease-webhook warned about this {event}{by_writer(seen.writer)}: {_said(warned)}{dry}"
         yield Mark(MarkKind.WARNED, at, sentence(text), holder, writer_name(seen.writer))
 
 

@@ -10,28 +10,25 @@ from functools import cache
 from hashlib import sha256
 from html import escape as html_escape
 from importlib import resources
+from itertools import pairwise
 from string import Template
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct, field
 
 from webhook.api.text import escape
-from webhook.history.timing import deadline_of, goes_on_for
-from webhook.timeline.model import Lane, MarkKind, SpanKind, Timeline
-from webhook.timeline.summary import summary
+from webhook.timeline.model import DoubtKind, Kind, Lane, MarkKind, SpanKind, Timeline
+from webhook.timeline.summary import Gap, doubts, gaps, handovers, span_texts, summary
 
-SCRIPTS: Final = (
-    *("words.js", "data.js", "state.js", "marks.js", "drawing.js"),
-    *("lanes.js", "axis.js", "panels.js", "filters.js", "main.js"),
-)
+SCRIPTS: Final = ("data.js", "elements.js", "drawing.js", "lanes.js", "axis.js", "panels.js", "main.js")
 """In the order in which they run; each may call what is above it, and everything once the page has loaded."""
-VERSION: Final = 1
 
 _FOR_HTML: Final = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
 """Characters that could end or open an element occur in texts only, never in the notation of JSON."""
 
-_SPAN_KINDS: Final = {kind: number for number, kind in enumerate(SpanKind)}
-_MARK_KINDS: Final = {kind: number for number, kind in enumerate(MarkKind)}
+_KINDS: Final = (*SpanKind, *DoubtKind, *MarkKind)
+_NUMBERS: Final = {kind: number for number, kind in enumerate(_KINDS)}
 
 
 def render(timeline: Timeline, *, events: str = "") -> str:
@@ -82,40 +79,39 @@ def _text(path: str) -> str:
     return resources.files(__package__).joinpath(path).read_text(encoding="utf-8")
 
 
-def page_data(timeline: Timeline) -> bytes:
+def page_data(timeline: Timeline, **more: str | bool) -> bytes:
     """Return the timeline as JSON in UTF-8 that may be put into a script element unchanged.
 
     Short JSON, each text once, times as differences:
 
-    {"version": 1, "begins": µs, "ends": µs, "readAt": µs or null, "sources": [text], "thinned": [text],
-    "strings": ["", text, ...], "spanKinds": ["held", ...], "markKinds": ["created", ...], "lanes": [lane]}
+    {"begins": µs, "ends": µs, "readAt": µs or null, "sources": [text], "thinned": [text], "strings": ["", text, ...],
+    "kinds": [["held", words], ...], "lanes": [lane]}, and what a live page needs as `more`
 
-    A lane has `id` (`Lease/NAMESPACE/NAME`), `duration` in seconds or null, `deadline` and `leadsFor`: microseconds
-    after a last renewal before which no client stops leading, and after which most lead no longer. Its lists are flat:
+    A lane has `id` (`Lease/NAMESPACE/NAME`), `duration` in seconds or null, a `summary`, the number of `handovers`, and
 
-    - `spans`: kind, begins, ends or null, holder, writer, manager, count: seven numbers for each span;
+    - `spans`, `doubts` and `marks`: lists of kind, begins, ends or null, count, text, and holder, writer, manager
+      as far as there are any;
+    - `gaps`: lists of the last renewal, the expiry, the end or null, and the text of a time without a leader;
     - `ticks`: the first moment, then the difference from the one before;
-    - `buckets`: begins, ends, count: three numbers for each;
-    - `marks`: kind, at, text, holder, writer, count, ends or null: seven numbers for each.
+    - `buckets`: begins, ends, count.
 
-    Kinds are indexes of `spanKinds` and `markKinds`, texts are indexes of `strings`, moments are microseconds since
-    `begins` of the timeline, which may be negative. Characters that no one would see, such as those that change the
-    direction of text, and lone surrogates, which JSON in UTF-8 cannot carry, are escaped in every text.
+    Kinds are indexes of `kinds`, texts are indexes of `strings`, moments are microseconds since `begins` of the
+    timeline, which may be negative. Characters that no one would see, such as those that change the direction of text,
+    and lone surrogates, which JSON in UTF-8 cannot carry, are escaped in every text.
     """
-    strings = {"": 0}
-    lanes = [_lane(lane, timeline, strings) for lane in timeline.lanes]
+    encoder = _Encoder(timeline.begins, timeline.ends)
+    lanes = [encoder.lane(lane) for lane in timeline.lanes]
     data = msgspec.json.encode(
         {
-            "version": VERSION,
             "begins": timeline.begins,
             "ends": timeline.ends,
             "readAt": timeline.read_at,
             "sources": [escape(one) for one in timeline.sources],
             "thinned": [escape(one) for one in timeline.thinned],
-            "strings": [escape(text) for text in strings],
-            "spanKinds": [kind.value for kind in SpanKind],
-            "markKinds": [kind.value for kind in MarkKind],
+            "strings": [escape(text) for text in encoder.strings],
+            "kinds": [[kind.value, kind.words] for kind in _KINDS],
             "lanes": lanes,
+            **more,
         }
     )
     for character, written in _FOR_HTML:
@@ -123,32 +119,53 @@ def page_data(timeline: Timeline) -> bytes:
     return data
 
 
-def _lane(lane: Lane, timeline: Timeline, strings: dict[str, int]) -> dict[str, Any]:
-    since = timeline.begins
-    spans: list[int | None] = []
-    for span in lane.spans:
-        ends = None if span.ends is None else span.ends - since
-        texts = (strings.setdefault(text, len(strings)) for text in (span.holder, span.writer, span.manager))
-        spans += [_SPAN_KINDS[span.kind], span.begins - since, ends, *texts, span.count]
-    marks: list[int | None] = []
-    for mark in lane.marks:
-        ends = None if mark.ends is None else mark.ends - since
-        texts = (strings.setdefault(text, len(strings)) for text in (mark.text, mark.holder, mark.writer))
-        marks += [_MARK_KINDS[mark.kind], mark.at - since, *texts, mark.count, ends]
-    moments = lane.ticks.moments
-    buckets = [part for one in lane.ticks.buckets for part in (one.begins - since, one.ends - since, one.count)]
-    return {
-        "id": escape(f"{lane.kind}/{lane.namespace}/{lane.name}"),
-        "kind": lane.kind,
-        "namespace": escape(lane.namespace),
-        "name": escape(lane.name),
-        "duration": lane.duration_seconds,
-        "deadline": deadline_of(lane.duration_seconds),
-        "leadsFor": goes_on_for(lane.duration_seconds),
-        "summary": escape(summary(lane, timeline.ends)),
-        "spans": spans,
-        "ticks": [at - before for at, before in zip(moments, (since, *moments), strict=False)],
-        "buckets": buckets,
-        "marks": marks,
-        "candidates": [_lane(one, timeline, strings) for one in lane.candidates],
-    }
+class _Encoder(Struct):
+    """Writes lanes; `strings` are the texts so far with their numbers."""
+
+    begins: int
+    ends: int
+    strings: dict[str, int] = field(default_factory=lambda: {"": 0})
+
+    def lane(self, lane: Lane) -> dict[str, Any]:
+        found = gaps(lane, self.ends)
+        texts = span_texts(lane, found, self.ends)
+        return {
+            "id": escape(f"{lane.kind}/{lane.namespace}/{lane.name}"),
+            "namespace": escape(lane.namespace),
+            "name": escape(lane.name),
+            "duration": lane.duration_seconds,
+            "summary": escape(summary(lane, self.ends)),
+            "handovers": handovers(lane),
+            "spans": [
+                self._item(one.kind, one.begins, one.ends, one.count, text, one.holder, one.writer, one.manager)
+                for one, text in zip(lane.spans, texts, strict=True)
+            ],
+            "doubts": [
+                self._item(one.kind, one.begins, one.ends, 1, one.text, one.holder)
+                for one in doubts(lane, found, self.ends)
+            ],
+            "marks": [
+                self._item(one.kind, one.at, one.ends, one.count, one.text, one.holder, one.writer)
+                for one in lane.marks
+            ],
+            "gaps": [
+                [self._at(one.begins), self._at(one.expires), self._end(one), self._text(one.text(self.ends))]
+                for one in found
+            ],
+            "ticks": [at - before for before, at in pairwise((self.begins, *lane.ticks.moments))],
+            "buckets": [[self._at(one.begins), self._at(one.ends), one.count] for one in lane.ticks.buckets],
+            "candidates": [self.lane(one) for one in lane.candidates],
+        }
+
+    def _item(self, kind: Kind, begins: int, ends: int | None, count: int, *texts: str) -> list[int | None]:
+        until = None if ends is None else self._at(ends)
+        return [_NUMBERS[kind], self._at(begins), until, count, *map(self._text, texts)]
+
+    def _at(self, at: int) -> int:
+        return at - self.begins
+
+    def _end(self, gap: Gap) -> int | None:
+        return None if gap.is_open else self._at(gap.ends)
+
+    def _text(self, text: str) -> int:
+        return self.strings.setdefault(text, len(self.strings))

@@ -88,25 +88,20 @@ class Page:
     def _listen(self) -> None:
         response: HTTPResponse = urllib.request.urlopen(f"{self.address}events")
         with response:
-            name = ""
             for line in response:
-                key, _, value = line.decode().strip().partition(": ")
-                if key == "event":
-                    name = value
-                elif key == "data":
-                    self._take(name, json.loads(value))
+                if line.startswith(b"data: "):
+                    self._take(json.loads(line.removeprefix(b"data: ")))
 
-    def _take(self, name: str, data: Any) -> None:
+    def _take(self, data: Any) -> None:
         now = time.monotonic()
-        if name == "status":
-            self.said.append(data["text"])
-        elif name == "lanes":
-            for lane in data["lanes"]:
-                lane["marks"] = [data["markKinds"][kind] for kind in lane["marks"][::7]]
-                lane["holders"] = [data["strings"][number] for number in lane["spans"][3::7]]
-                self.lanes[lane["name"]] = lane
-                for holder in lane["holders"]:
-                    self.came.setdefault(holder, now)
+        if data["status"] and data["status"] not in self.said[-1:]:
+            self.said.append(data["status"])
+        for lane in data["lanes"]:
+            lane["marks"] = [data["kinds"][mark[0]][0] for mark in lane["marks"]]
+            lane["holders"] = [data["strings"][span[5]] for span in lane["spans"]]
+            self.lanes[lane["name"]] = lane
+            for holder in lane["holders"]:
+                self.came.setdefault(holder, now)
 
 
 def run(world: World) -> Iterator[Row]:

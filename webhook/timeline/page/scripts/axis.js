@@ -16,49 +16,42 @@ function paintAxis() {
   const [from, until] = chart.scale.domain();
   const [left, right] = chart.scale.range();
   const wide = until - from;
-  const digits = wide < 2 * SECOND ? 3 : wide < 20 * SECOND ? 1 : 0;
-  const words = (date) => {
-    const at = date.getTime() * 1000;
-    const time = wide > 6 * 3600 * SECOND ? clock(at).slice(0, 5) : clock(at, digits);
-    return at % DAY === 0 || wide > 3 * DAY ? `${d3.utcFormat("%e %b")(date)} ${time.slice(0, 5)}` : time;
-  };
+  const time = wide > DAY / 4 ? "%H:%M" : wide > 20 * SECOND ? "%H:%M:%S" : "%H:%M:%S.%L";
+  const words = d3.utcFormat(wide > 3 * DAY ? `%e %b ${time}` : time);
   const dates = d3.scaleUtc([from, until].map((at) => new Date((book.base + at) / 1000)), [left, right]);
-  const number = Math.max(2, Math.floor((right - left) / 110));
+  const ticks = d3.axisTop(dates).ticks(Math.max(2, (right - left) / 110)).tickFormat(words).tickSizeOuter(0);
+  const day = made("text", { class: "date", x: 12, y: 15 }, `${dateOf(Math.max(from, book.from))}, UTC`);
   const svg = element("axis");
-  if (!svg.children.length) svg.append(made("g", { transform: "translate(0,23)" }), made("text", { class: "date", x: 12, y: 15 }));
   put(svg, { width: chart.width, height: 24 });
-  d3.select(svg.firstChild).call(d3.axisTop(dates).ticks(number).tickFormat(words).tickSizeOuter(0));
-  put(svg.lastChild, {}, `${parts(book.base + Math.max(from, book.from)).date}, UTC`);
-}
-
-/** What the strip shows of all lanes at once, as pairs of pixels: those that lie above others come last. */
-function stripes() {
-  const x = chart.whole;
-  const doubts = view.lanes.flatMap((lane) => lane.doubts);
-  const doubtsOf = (kind) => doubts.filter((one) => one.kind === kind).map((one) => [x(one.begins), x(Math.min(one.ends, book.ends))]);
-  const lost = view.lanes.flatMap((lane) => lane.gaps.map((gap) => [x(gap.span.begins), x(endOf(book, gap))]));
-  return { silent: doubtsOf("silent"), lost, contested: doubtsOf("contested") };
+  svg.replaceChildren(made("g", { transform: "translate(0,23)" }), day);
+  d3.select(svg.firstChild).call(ticks);
 }
 
 function paintOverview() {
   const svg = element("overview");
-  const [left, right] = chart.whole.range();
-  const key = `${chart.width} ${view.version}`;
+  const x = chart.whole;
+  const [left, right] = x.range();
+  const key = [chart.width, view.version, book.ends].join();
   if (svg.key !== key) {
     svg.key = key;
     put(svg, { width: chart.width, height: STRIP });
-    const path = (name, pairs, top, height) => made("path", { class: name, d: columns(left, right, pairs, top, height) });
-    const marks = view.lanes.flatMap((lane) => lane.marks.filter(isShown).map((mark) => chart.whole(mark.begins)));
+    const pairs = (one) => [x(one.begins), x(Math.min(endOf(one), book.ends))];
+    const path = (name, items, y, height) => made("path", { class: name, d: columns(left, right, items.map(pairs), y, height) });
+    const doubts = (kind) => view.lanes.flatMap((lane) => lane.doubts.filter((one) => one.kind === kind));
+    const lost = view.lanes.flatMap((lane) => lane.gaps.map((gap) => ({ ...gap, begins: gap.span.begins })));
+    const marks = view.lanes.flatMap((lane) => lane.marks.filter(isShown).map(({ begins }) => ({ begins, ends: begins })));
     svg.replaceChildren(
       made("text", { class: "date", x: 12, y: 19 }, "All lanes"),
       made("rect", { class: "ground", x: left, width: right - left, y: 4, height: STRIP - 8 }),
-      ...Object.entries(stripes()).map(([name, pairs]) => path(`stripe ${name}`, pairs, 4, STRIP - 14)),
-      path("happened", marks.map((x) => [x, x]), STRIP - 9, 5),
+      path("stripe silent", doubts("silent"), 4, STRIP - 14),
+      path("stripe lost", lost, 4, STRIP - 14),
+      path("stripe contested", doubts("contested"), 4, STRIP - 14),
+      path("happened", marks, STRIP - 9, 5),
       made("g", { class: "brush" }),
     );
     d3.select(svg.lastChild).call(brush.extent([[left, 2], [right, STRIP - 2]]));
   }
-  const [from, until] = chart.scale.domain().map(chart.whole);
+  const [from, until] = chart.scale.domain().map(x);
   d3.select(svg.lastChild).call(brush.move, [Math.max(left, from), Math.min(right, until)]);
 }
 
@@ -77,51 +70,42 @@ function columns(left, right, pairs, top, height) {
 }
 
 function paintCursor() {
-  const at = view.pointer ?? view.cursor ?? book.ends;
   const fixed = view.pointer ?? view.cursor;
+  const at = fixed ?? book.ends;
   const line = element("cursor");
   const x = fixed === null ? NaN : chart.scale(fixed);
-  const [left, right] = chart.scale.range();
-  line.hidden = !(x >= left && x <= right);
+  line.hidden = !(x >= chart.left && x <= chart.width - 26);
   line.classList.toggle("fixed", view.pointer === null);
-  if (!line.hidden) Object.assign(line.style, { left: `${x}px`, height: `${Math.max(view.tops.at(-1), chart.height)}px` });
-  for (const row of list.children) paintState(row, row.children[1].items[0], at);
+  Object.assign(line.style, { left: `${x}px`, height: `${Math.max(view.tops.at(-1), viewport.clientHeight)}px` });
+  for (const row of list.children) paintState(row.querySelector(".state"), row.children[1].items[0], at);
   const input = element("at");
   if (document.activeElement !== input) {
-    input.value = instant(book, at, 3);
+    input.value = instant(at, 3);
     input.setAttribute("aria-invalid", false);
   }
-  put(element("reading"), {}, reading(at, fixed === null));
+  put(element("reading"), {}, (fixed === null ? "At the end: " : `At ${instant(at, 3)}: `) + reading(at));
 }
 
 /** Write beside a lane what is so at an instant. */
-function paintState(row, lane, at) {
-  const state = stateAt(book, lane, at);
-  const [swatch, words, note] = row.querySelector(".state").children;
-  put(swatch.parentNode, { class: `state ${state.kind}` });
-  put(swatch, { class: state.span ? `swatch ${state.span.kind} c${lane.colors.get(state.span.holder)}` : "" });
-  put(words, { title: state.short }, middled(state.short, Math.floor((chart.left - 49) / CHARACTER)));
-  put(note, { title: state.note || "" }, state.note || "");
+function paintState(node, lane, at) {
+  const { kind, span, who, note } = stateAt(lane, at);
+  const [swatch, words, remark] = node.children;
+  put(node, { class: `state ${kind}` });
+  put(swatch, { class: span ? `swatch ${span.kind} c${lane.colors.get(span.holder)}` : "" });
+  put(words, { title: who }, fitting(who, chart.left - 42));
+  put(remark, {}, note);
 }
 
-/** What is so at an instant, over all lanes in words. */
-function reading(at, isEnd) {
-  const [from, until] = chart.scale.domain();
-  const start = isEnd ? "At the end: " : `At ${instant(book, at, until - from < 20 * SECOND ? 3 : 0)}: `;
+/** What is so at an instant, over all lanes in words: of the lane that was chosen, and of those without a sure leader. */
+function reading(at) {
   if (at < book.from || at > book.ends)
-    return `${start}outside of what was read, ${instant(book, book.from)} to ${instant(book, book.ends)}.`;
-  const states = view.lanes.filter((lane) => lane.kind === "Lease").map((lane) => [lane, stateAt(book, lane, at)]);
-  const chosen = view.active && (view.active.lane || view.active);
-  const others = states.filter(([, state]) => state.kind !== "held");
-  const isFew = states.length <= MAX_READ;
-  const spoken = isFew ? states : d3.sort(others, ([lane]) => lane !== chosen).slice(0, MAX_READ);
-  const held = states.find(([lane]) => lane === chosen);
-  if (held && !spoken.includes(held)) spoken.unshift(held);
-  const sentences = spoken.map(([, state]) => `${state.long}.`);
-  if (isFew) return start + sentences.join(" ");
-  const left = others.length - spoken.filter((one) => others.includes(one)).length;
-  const more = left > 0 ? ` And ${left} more ${left === 1 ? "has" : "have"} none, or not for sure.` : "";
-  return `${start}${states.length - others.length} of ${count(states.length, "lease")} have a leader. ${sentences.join(" ")}${more}`;
+    return `outside of what was read, ${instant(book.from)} to ${instant(book.ends)}.`;
+  const lanes = view.lanes.filter((lane) => !lane.parent);
+  const states = lanes.map((lane) => ({ ...stateAt(lane, at), isChosen: lane === laneOf(view.active) }));
+  const others = states.filter((state) => state.kind !== "held");
+  const told = new Set([...states.filter((state) => state.isChosen), ...(states.length > MAX_READ ? others : states)]);
+  const sentences = [...told].slice(0, MAX_READ).map((state) => `${state.words}.`);
+  return `${states.length - others.length} of ${states.length} leases have a leader. ${sentences.join(" ")}`;
 }
 
 /** Fix the cursor at an instant, null frees it. */
@@ -134,15 +118,14 @@ function fixCursor(at) {
 /** Say that what was typed is not an instant; "" takes that back. */
 function refuse(typed) {
   element("at").setAttribute("aria-invalid", Boolean(typed));
-  const example = instant(book, book.from);
-  put(element("refused"), {}, typed && `"${typed.trim().slice(0, 40)}" is not a time. Write it as ${example}`);
+  put(element("refused"), {}, typed && `"${typed.trim().slice(0, 40)}" is not a time. Write it as ${instant(book.from)}`);
 }
 
 /** Take what was typed as an instant. */
 function takeTyped() {
   const { value } = element("at");
   if (!value.trim()) return fixCursor(null);
-  const at = typedInstant(book, value, view.cursor ?? d3.mean(chart.scale.domain()));
+  const at = typedInstant(value, view.cursor ?? d3.mean(chart.scale.domain()));
   if (Number.isNaN(at)) return refuse(value);
   view.pointer = null;
   fixCursor(at);
@@ -167,9 +150,5 @@ function listenForCursor() {
   const input = element("at");
   input.addEventListener("change", takeTyped);
   input.addEventListener("input", () => refuse(""));
-  input.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter") return;
-    event.preventDefault();
-    takeTyped();
-  });
+  input.addEventListener("keydown", (event) => event.key === "Enter" && takeTyped());
 }

@@ -4,21 +4,14 @@
 const LANE = 88;
 const QUIET = 58; // a lane to which nothing happened
 const CANDIDATE = 32;
-const MAX_PRINTED = 60;
 const MIN_WINDOW = 1e5; // microseconds
 
-const chart = { left: 270, width: 1000, scale: d3.scaleLinear(), isPrinting: false };
+const chart = { left: 270, width: 1000, scale: d3.scaleLinear(), whole: null };
 const viewport = element("view");
 const list = element("lanes");
 
 function heightOf(lane) {
   return lane.parent ? CANDIDATE : lane.isQuiet ? QUIET : LANE;
-}
-
-/** Where each lane begins, in pixels, and at last where all end. */
-function placeLanes() {
-  view.tops = [0, ...d3.cumsum(view.lanes, heightOf)];
-  list.style.height = `${view.tops.at(-1)}px`;
 }
 
 /** Whether an event may zoom or drag: the wheel alone scrolls, and labels are for clicks. */
@@ -38,16 +31,14 @@ zoom.on("zoom", (event) => {
 
 /** Take the measures of the page again; the window of time stays. */
 function measure() {
-  const shown = chart.isMeasured ? chart.scale.domain() : null;
-  chart.width = chart.isPrinting ? 1040 : Math.max(list.clientWidth, 320);
+  const shown = chart.whole && chart.scale.domain();
+  chart.width = Math.max(list.clientWidth, 320);
   chart.left = chart.width < 800 ? 150 : 270;
   const total = Math.max(book.ends - book.from, MIN_WINDOW);
-  const range = [chart.left, chart.width - 26];
-  chart.whole = d3.scaleLinear([book.from - total * 0.005, book.ends + total * 0.015], range);
-  const corners = (y) => [[range[0], -y], [range[1], y]];
-  zoom.extent([[range[0], 0], [range[1], 1]]).translateExtent(corners(Infinity));
+  const [left, right] = [chart.left, chart.width - 26];
+  chart.whole = d3.scaleLinear([book.from - total * 0.005, book.ends + total * 0.015], [left, right]);
+  zoom.extent([[left, 0], [right, 1]]).translateExtent([[left, -Infinity], [right, Infinity]]);
   zoom.scaleExtent([1, Math.max(1, (total * 1.02) / MIN_WINDOW)]);
-  chart.isMeasured = true;
   show(...(shown ?? chart.whole.domain()));
 }
 
@@ -82,55 +73,64 @@ function moveBy(part) {
   show(from + (until - from) * part, until + (until - from) * part);
 }
 
+/** Move the window with a wheel that turns sideways. */
+function moveByWheel(event) {
+  const isSideways = Math.abs(event.deltaX) > Math.abs(event.deltaY);
+  const across = event.shiftKey ? event.deltaX || event.deltaY : isSideways ? event.deltaX : 0;
+  if (!across || event.ctrlKey || event.metaKey) return;
+  event.preventDefault();
+  view.follows = false;
+  moveBy(across / (chart.width - chart.left));
+}
+
 /** Scroll so that the whole lane is in view. */
 function scrollTo(lane) {
   const index = view.lanes.indexOf(lane);
-  if (index < 0) return;
-  if (view.tops[index] < viewport.scrollTop) viewport.scrollTop = view.tops[index];
   const bottom = view.tops[index + 1] - viewport.clientHeight;
-  if (bottom > viewport.scrollTop) viewport.scrollTop = bottom;
+  viewport.scrollTop = Math.max(bottom, Math.min(viewport.scrollTop, view.tops[index]));
 }
 
-function lanesInView() {
-  if (chart.isPrinting) return view.lanes.slice(0, MAX_PRINTED);
-  const first = Math.max(0, d3.bisectRight(view.tops, chart.top) - 1);
-  const after = d3.bisectLeft(view.tops, chart.top + chart.height + 1);
-  return view.lanes.slice(Math.max(0, first - 1), after + 1);
-}
-
+/** Make the rows those of the lanes in view; a lane keeps its row. */
 function paintLanes() {
-  const [left, right] = chart.whole.range();
-  sync(list, lanesInView(), newRow, (row, lane) => paintRow(row, lane, left, right), (lane) => lane.id);
+  const { scrollTop, clientHeight } = viewport;
+  const first = Math.max(0, d3.bisectRight(view.tops, scrollTop) - 2);
+  const lanes = view.lanes.slice(first, d3.bisectLeft(view.tops, scrollTop + clientHeight + 1) + 1);
+  const rows = new Map([...list.children].map((row) => [row.id, row]));
+  const shown = lanes.map((lane) => rows.get(`row-${encodeURIComponent(lane.id)}`) ?? newRow(lane));
+  if (shown.some((row, index) => row !== list.children[index]) || shown.length !== list.children.length)
+    list.replaceChildren(...shown);
+  shown.forEach((row, index) => paintRow(row, lanes[index]));
   const active = list.querySelector(".active");
-  if (active) list.setAttribute("aria-activedescendant", active.id);
+  if (active) put(list, { "aria-activedescendant": active.id });
   else list.removeAttribute("aria-activedescendant");
   element("none").hidden = view.lanes.length > 0;
 }
 
 function newRow(lane) {
-  const title = made("div", { class: "title" }, "", made("span", { class: "namespace" }), made("span", { class: "name" }));
-  const state = [made("span"), made("span", { class: "who" }), made("span", { class: "remark" })];
-  const texts = [title, made("div", { class: "state" }, "", ...state), made("div", { class: "spoken" })];
-  const label = made("div", { class: "label item", role: "option", id: `${lane.dom}-lane` }, "", ...texts);
+  const id = encodeURIComponent(lane.id);
+  const namespace = made("span", { class: "namespace" }, lane.parent || !lane.namespace ? "" : `${lane.namespace}/`);
+  const title = made("div", { class: "title" }, namespace, made("span", { class: "name" }, lane.name));
+  const state = ["", "who", "remark"].map((name) => made("span", { class: name }));
+  const texts = [title, made("div", { class: "state" }, ...state), made("div", { class: "spoken" })];
+  const label = made("div", { class: "label item", role: "option", id: `${id}-lane` }, ...texts);
   const sentence = made("div", { class: "sentence", "aria-hidden": true });
-  return made("div", { role: "group" }, "", newDrawing(), label, sentence);
+  const drawing = made("svg", { class: "drawing", role: "presentation" });
+  return made("div", { role: "group", id: `row-${id}`, "aria-label": lane.title }, drawing, label, sentence);
 }
 
-function paintRow(row, lane, left, right) {
+function paintRow(row, lane) {
   const index = view.lanes.indexOf(lane);
+  const [left, right] = chart.whole.range();
   const [drawing, label, sentence] = row.children;
   const kinds = [lane.parent && "candidate", lane.isQuiet && "quiet", index % 2 && "odd"].filter(Boolean);
-  put(row, { class: ["lane", ...kinds].join(" "), "aria-label": lane.title });
+  put(row, { class: ["lane", ...kinds].join(" ") });
   Object.assign(row.style, { transform: `translateY(${view.tops[index]}px)`, height: `${heightOf(lane)}px` });
   label.items = [lane];
   label.style.width = `${chart.left - 12}px`;
-  put(label, { class: `label item${view.active === lane ? " active" : ""}`, "aria-selected": view.selected === lane });
-  const [namespace, name] = label.firstChild.children;
-  put(namespace, {}, lane.parent ? "" : lane.namespace && `${lane.namespace}/`);
-  put(name, {}, lane.name);
+  put(label, { class: `label item${view.active === lane ? " active" : ""}`, "aria-selected": view.active === lane });
   put(label.lastChild, {}, lane.summary);
   put(sentence, {}, lane.summary);
   Object.assign(sentence.style, { left: `${left}px`, width: `${right - left}px` });
   put(drawing, { width: chart.width, height: heightOf(lane) });
-  drawLane(drawing, lane, chart.scale, left, right);
+  drawLane(drawing, lane, left, right);
 }

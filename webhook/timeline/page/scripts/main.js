@@ -3,22 +3,18 @@
 
 /** Make an item the active one: in view, read by the cursor, with its note. */
 function goTo(item, at = item.begins) {
-  const lane = item.lane || item;
+  const lane = laneOf(item);
   if (!view.lanes.includes(lane)) return;
   Object.assign(view, { active: item, hovered: null, isTipClosed: false });
   // The focus first: if it leaves the field of the instant, what was typed there counts once more.
   list.focus({ preventScroll: document.activeElement === list });
   scrollTo(lane);
   if (item.type !== "lane") {
-    reveal(at, endOf(book, item));
+    reveal(at, endOf(item));
     view.pointer = null;
     fixCursor(Math.max(at, book.from));
   }
   select([item]);
-}
-
-function activeLane() {
-  return view.active && (view.active.lane || view.active);
 }
 
 function itemsOf(lane) {
@@ -31,23 +27,23 @@ function stepIn(all, one, step) {
 }
 
 function stepInLane(step) {
-  goTo(view.active ? stepIn(itemsOf(activeLane()), view.active, step) : view.lanes[0]);
+  goTo(view.active ? stepIn(itemsOf(laneOf(view.active)), view.active, step) : view.lanes[0]);
 }
 
 function stepLane(step) {
-  if (!view.active) return goTo(view.lanes[0]);
-  const next = stepIn(view.lanes, activeLane(), step);
-  if (next === activeLane()) return goTo(view.active);
-  if (view.active.type === "lane") return goTo(next);
-  return goTo(d3.least(itemsOf(next).slice(1), (item) => Math.abs(item.begins - view.active.begins)) || next);
+  const { active } = view;
+  const next = active ? stepIn(view.lanes, laneOf(active), step) : view.lanes[0];
+  if (!active || active.type === "lane") return goTo(next);
+  if (next === active.lane) return goTo(active);
+  return goTo(d3.least(itemsOf(next).slice(1), (item) => Math.abs(item.begins - active.begins)) ?? next);
 }
 
 /** To the next time without a leader, in the order of time, of any lane that is shown. */
 function stepGap(step) {
   const gaps = view.lanes.flatMap((lane) => lane.gaps.map((gap) => gap.span));
-  const spans = d3.sort(gaps, (span) => span.begins, (span) => view.lanes.indexOf(span.lane));
+  const spans = d3.sort(gaps, (span) => span.begins);
   if (!spans.length) return;
-  const at = view.active?.begins ?? view.cursor ?? (step > 0 ? -Infinity : Infinity);
+  const at = (view.active?.lane && view.active.begins) ?? view.cursor ?? (step > 0 ? -Infinity : Infinity);
   const current = spans.indexOf(view.active);
   const near = step > 0 ? byBegin.right(spans, at) : byBegin.left(spans, at) - 1;
   const index = current >= 0 ? current + step : near;
@@ -56,7 +52,7 @@ function stepGap(step) {
 
 function nudge(step) {
   const [from, until] = chart.scale.domain();
-  const at = (view.cursor ?? view.active?.begins ?? (from + until) / 2) + (step * (until - from)) / 200;
+  const at = (view.cursor ?? (from + until) / 2) + (step * (until - from)) / 200;
   view.pointer = null;
   fixCursor(within(at));
   reveal(view.cursor);
@@ -70,8 +66,8 @@ const KEYS = {
   ArrowUp: () => stepLane(-1),
   PageDown: () => stepLane(10),
   PageUp: () => stepLane(-10),
-  Home: () => view.active && goTo(activeLane()),
-  End: () => view.active && goTo(itemsOf(activeLane()).at(-1)),
+  Home: () => view.active && goTo(laneOf(view.active)),
+  End: () => view.active && goTo(itemsOf(laneOf(view.active)).at(-1)),
   Enter: openDetails,
   " ": openDetails,
   "+": () => zoomBy(0.5),
@@ -116,8 +112,7 @@ function listenForKeys() {
     act(event);
     repaint();
   });
-  list.addEventListener("focus", repaint);
-  list.addEventListener("blur", repaint);
+  for (const name of ["focus", "blur"]) list.addEventListener(name, repaint);
   element("details").addEventListener("keydown", (event) => event.key === "Escape" && list.focus());
   for (const [id, act] of Object.entries(BUTTONS))
     element(id).addEventListener("click", () => {
@@ -127,81 +122,63 @@ function listenForKeys() {
     });
 }
 
-/** Receive lanes that changed as server-sent events; they take the place of those that the page has. */
+/** Receive what changed as server-sent events: lanes take the place of those that the page has. */
 function listenForLanes(path) {
   const say = (text) => {
     element("live").textContent = text;
     element("live").hidden = false;
   };
   const source = new EventSource(path);
-  const on = (name, act) => source.addEventListener(name, (event) => act(event.data && JSON.parse(event.data)));
-  on("open", () => say("Live."));
-  on("lanes", take);
-  on("clock", ({ ends }) => {
-    book.ends = Math.max(book.ends, ends - book.base);
-    grow();
-  });
-  on("status", ({ text }) => say(text || "Live."));
-  on("end", ({ why }) => {
-    source.close();
-    say(`No longer live: ${why}`);
-  });
-  on("error", () => {
+  source.onmessage = (event) => {
+    const message = JSON.parse(event.data);
+    if (message.hasEnded) source.close();
+    say(message.hasEnded ? `No longer live: ${message.status}` : message.status || "Live.");
+    take(message);
+  };
+  source.onerror = () => {
     const isClosed = source.readyState === EventSource.CLOSED;
     say(isClosed ? "No longer live: the server closed the connection." : "The connection is lost; the browser connects again.");
-  });
+  };
 }
 
 /** The item of the book that was this one before a message, null if it is gone. */
 function sameItem(item) {
-  const lane = item && (item.lane || item);
-  const parent = lane && book.lanes.get((lane.parent || lane).id);
-  const found = parent && lane.parent ? parent.candidates.find((one) => one.id === lane.id) : parent;
-  if (!found || item.type === "lane") return found ?? null;
-  return found[`${item.type}s`].find((one) => one.kind === item.kind && one.begins === item.begins) ?? null;
+  const lane = laneOf(item);
+  const lease = lane && book.lanes.get((lane.parent ?? lane).id);
+  const found = lease && [lease, ...lease.candidates].find((one) => one.id === lane.id);
+  const isSame = (one) => one.kind === item.kind && one.begins === item.begins;
+  return (found && itemsOf(found).find(isSame)) ?? null;
 }
 
-/** Take a message: what is active or selected stays so, if it is still there. */
+let filling = 0;
+
+/** Take a message: what is active stays so, if it is still there. A window that follows keeps its width. */
 function take(message) {
   const isFirst = book.lanes.size === 0;
-  merge(book, message);
-  Object.assign(view, { active: sameItem(view.active), selected: sameItem(view.selected), hovered: null });
-  refilter();
-  fillSoon();
-  if (isFirst) {
-    chart.isMeasured = false;
-    selectFirst();
+  merge(message);
+  if (message.lanes.length) {
+    Object.assign(view, { active: sameItem(view.active), hovered: null });
+    refilter();
+    // The choices change seldom and cost more than the drawing.
+    filling ||= setTimeout(() => {
+      filling = 0;
+      fillNotes();
+      if (!["filters", "kinds"].some((id) => element(id).contains(document.activeElement))) fillChoices();
+    }, 2000);
   }
-  grow();
-}
-
-let isFilling = 0;
-
-/** The choices of the filters change seldom and cost more than the drawing. */
-function fillSoon() {
-  isFilling ||= setTimeout(() => {
-    isFilling = 0;
-    fillNotes();
-    if (!["filters", "kinds"].some((id) => element(id).contains(document.activeElement))) fillChoices();
-  }, 2000);
-}
-
-/** The end moved: a window that follows keeps its width and moves along. */
-function grow() {
+  if (isFirst && view.lanes.length) select([view.lanes[0]]);
   const [from, until] = chart.scale.domain();
   const [first, last] = chart.whole.domain();
   measure();
-  if (view.follows) {
-    const [begins, ends] = chart.whole.domain();
-    show(from <= first && until >= last ? begins : ends - (until - from), ends);
-  }
+  if (isFirst || (view.follows && from <= first && until >= last)) showAll();
+  else if (view.follows) show(chart.whole.domain()[1] - (until - from), chart.whole.domain()[1]);
   repaint();
 }
 
 function fillNotes() {
   const part = (title, texts) => {
     const items = texts.slice(0, 50).map((text) => made("li", {}, text));
-    return texts.length ? [made("h3", {}, title), made("ul", {}, "", ...items)] : [];
+    return texts.length ? [made("h3", {}, title), made("ul", {}, ...items)] : [];
   };
   const read = book.readAt === null ? "" : new Date(book.readAt / 1000).toISOString().slice(0, 19);
   const sources = [...book.sources, ...(read ? [`at ${read}Z, by the clock of the computer that read it`] : [])];
@@ -209,45 +186,16 @@ function fillNotes() {
   element("notes").replaceChildren(...left, ...part("Read from", sources));
 }
 
-function print(isPrinting) {
-  chart.isPrinting = isPrinting;
-  measure();
-  repaint();
-  paintNow();
-}
-
-/** Move the window with a wheel that turns sideways. */
-function moveByWheel(event) {
-  if (event.ctrlKey || event.metaKey) return;
-  const isSideways = Math.abs(event.deltaX) > Math.abs(event.deltaY);
-  const across = event.shiftKey ? event.deltaX || event.deltaY : isSideways ? event.deltaX : 0;
-  if (!across) return;
-  event.preventDefault();
-  view.follows = false;
-  moveBy(across / (chart.width - chart.left));
-}
-
-painters.drawing.push(paintLanes, paintAxis, paintOverview, paintTable);
-painters.cursor.push(paintCursor, paintTip);
 const events = document.querySelector("meta[name=events]").content;
 if (events) element("order").value = "name";
-listenForFilters();
 fillChoices();
 fillNotes();
-refilter();
 d3.select(list).call(zoom).on("dblclick.zoom", null);
 measure();
-for (const listen of [listenForCursor, listenForItems, listenForTable, listenForKeys]) listen();
+refilter();
+for (const listen of [listenForFilters, listenForCursor, listenForItems, listenForTable, listenForKeys]) listen();
 viewport.addEventListener("scroll", repaint, { passive: true });
 list.addEventListener("wheel", moveByWheel, { passive: false });
-new ResizeObserver(() => {
-  measure();
-  repaint();
-}).observe(viewport);
-addEventListener("beforeprint", () => print(true));
-addEventListener("afterprint", () => print(false));
-matchMedia("print").addEventListener("change", (event) => print(event.matches));
-selectFirst();
+new ResizeObserver(measure).observe(viewport);
+if (view.lanes.length) select([view.lanes[0]]);
 if (events) listenForLanes(events);
-repaint();
-paintNow();

@@ -1,108 +1,181 @@
-// The note beside an item (on hover and on focus), the details of the one that was chosen, and everything as a table.
+// What is shown, the note beside an item, the details of the one that was chosen, and everything as a table.
 "use strict";
 
 const MAX_TOLD = 30; // events of a lane in its details
-const PAGE = 100;
-const MAX_ROWS_PRINTED = 400;
-const UNBROKEN = 60; // characters of a name that stands on one line
+const MAX_ROWS = 300;
+
+const byNumber = new Intl.Collator("en", { numeric: true });
+const byName = (a, b) => byNumber.compare(a.title, b.title);
+const byGap = (a, b) => gapLength(b) - gapLength(a) || gravest(a) - gravest(b);
+const ORDERS = {
+  gap: byGap,
+  name: () => 0,
+  handovers: (a, b) => b.handovers - a.handovers,
+  events: (a, b) => b.marks.length - a.marks.length,
+};
+let sought = []; // the words that were typed
+
+/** The rank of the gravest thing that happened to a lane. */
+function gravest(lane) {
+  return d3.min(lane.marks, (mark) => KINDS.indexOf(mark.kind)) ?? KINDS.length;
+}
+
+/** Whether an item is of a kind that is shown and has every word that was typed; the table shows these, too. */
+function isShown(item) {
+  return !view.hidden.has(item.kind) && !isDimmed(item);
+}
+
+/** Whether a span is drawn in the background, as the search is about others. */
+function isDimmed(item) {
+  return !sought.every((word) => item.sought.includes(word));
+}
+
+function isWanted(lane) {
+  if (element("eventful").checked && lane.isQuiet) return false;
+  return !sought.length || lane.items.some(isShown) || lane.candidates.some(isWanted);
+}
+
+/** Choose the lanes again, after a change of what is wanted or of the data. */
+function refilter() {
+  sought = element("search").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const leases = [...book.lanes.values()].filter(isWanted);
+  leases.sort((a, b) => ORDERS[element("order").value](a, b) || byName(a, b));
+  view.lanes = leases.flatMap((lane) => (view.hidden.has("offered") ? [lane] : [lane, ...lane.candidates]));
+  view.tops = [0, ...d3.cumsum(view.lanes, heightOf)];
+  view.version += 1;
+  list.style.height = `${view.tops.at(-1)}px`;
+  element("overall").textContent = overall(leases);
+  element("gap").disabled = !view.lanes.some((lane) => lane.gaps.length);
+  repaint();
+}
+
+/** The whole page in a few sentences: the lease of which most is to be said, and numbers. */
+function overall(leases) {
+  const all = count(book.lanes.size, "lease");
+  const shown = leases.length === book.lanes.size ? all : `${leases.length} of ${all}`;
+  const times = `${book.hasDates ? "" : `${dateOf(book.from)}, `}${instant(book.from)} to ${instant(book.ends)} UTC`;
+  const handovers = count(d3.sum(leases, (lane) => lane.handovers), "handover");
+  const whole = `${shown}, ${times} (${length(book.ends - book.from)}), ${handovers}.`;
+  const stolen = leases.filter((lane) => gravest(lane) === KINDS.indexOf("steal"));
+  const worst = d3.least(stolen.length ? stolen : leases.filter((lane) => lane.gaps.length), byGap);
+  return worst ? `${worst.title}: ${worst.summary} ${whole}` : `${whole} None was ever without a leader.`;
+}
+
+/** Offer what can be searched for, and list the kinds that there are. */
+function fillChoices() {
+  const lanes = [...book.lanes.values()].flatMap((lane) => [lane, ...lane.candidates]);
+  const items = lanes.flatMap((lane) => [...lane.items, ...lane.doubts]);
+  const texts = new Set([...lanes.map((lane) => lane.title), ...items.flatMap(({ holder, writer }) => [holder, writer])]);
+  texts.delete("");
+  element("texts").replaceChildren(...d3.sort(texts).slice(0, 500).map((text) => new Option("", text.slice(0, 300))));
+  const counts = d3.rollup(items, (some) => d3.sum(some, (item) => item.count), (item) => item.kind);
+  counts.set("renewals", d3.sum(lanes, (lane) => lane.renewals));
+  const labels = [...KINDS, "renewals"].filter((kind) => counts.get(kind)).map((kind) => {
+    const box = made("input", { type: "checkbox", value: kind });
+    box.checked = !view.hidden.has(kind);
+    const number = made("span", { class: "count" }, counts.get(kind).toLocaleString("en"));
+    return made("label", { class: "kind" }, box, glyph(kind), made("span", {}, `${WORDS.get(kind) ?? kind} `), number);
+  });
+  element("kinds").replaceChildren(made("legend", {}, "Shown"), ...labels);
+}
+
+function listenForFilters() {
+  const form = element("filters");
+  const choose = () => {
+    viewport.scrollTop = 0;
+    refilter();
+  };
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("input", choose);
+  element("clear").addEventListener("click", () => {
+    form.reset();
+    view.hidden.clear();
+    fillChoices();
+    choose();
+  });
+  element("kinds").addEventListener("change", ({ target }) => {
+    view.hidden[target.checked ? "delete" : "add"](target.value);
+    refilter();
+  });
+}
 
 /** What is known of an item: words and values. */
 function factsOf(item) {
-  const { lane, type, ends } = item;
+  const { lane, type, begins, ends } = item;
   if (type === "lane")
     return [
-      ["Lease duration", item.duration === null ? "" : length(item.duration * SECOND)],
+      ["Lease duration", item.duration && length(item.duration * SECOND)],
       ["Handovers", String(item.handovers)],
       ["Renewals", item.renewals.toLocaleString("en")],
     ];
-  const exact = (at) => instant(book, at, 6);
-  const isEarly = type === "span" && item.begins < book.from;
-  const isGap = (one) => one.begins <= item.begins && endOf(book, one) >= endOf(book, item);
-  const gap = type === "span" && UNLED.has(item.kind) && lane.gaps.find((one) => one.expired && isGap(one));
+  const early = type === "span" && begins < book.from ? ", as the holder says: the input begins later" : "";
   return [
     [lane.parent ? "Candidate" : "Lease", lane.title],
-    [
-      ends === null && type === "mark" ? "At" : "From",
-      exact(item.begins) + (isEarly ? ", as the holder says: the input begins later" : ""),
-    ],
-    ["Until", ends !== null ? exact(ends) : type === "span" ? "the end of the input" : ""],
-    ["Length", type === "span" ? length(lengthOf(book, item)) : ""],
+    [type === "mark" && ends === null ? "At" : "From", instant(begins, 6) + early],
+    ["Until", ends !== null ? instant(ends, 6) : type === "span" && "the end of the input"],
+    ["Length", type === "span" && length(lengthOf(item))],
     [UNLED.has(item.kind) ? "Last holder" : "Holder", item.holder],
     ["Writer", item.writer],
     ["Field manager", item.manager],
-    ["No leader", gap && `for ${gapSpan(book, gap)}: the last renewal was at ${instant(book, gap.begins, 3)}`],
   ];
 }
 
 /** The text of an item, if it has one, and what is known of it. */
 function described(item) {
-  const text = item.text || item.summary;
+  const text = item.type === "span" ? "" : item.text ?? item.summary;
   const facts = factsOf(item).filter(([, value]) => value);
   const pairs = facts.flatMap(([word, value]) => [made("dt", {}, word), made("dd", {}, value)]);
-  return [...(text ? [made("p", { class: "whole" }, text)] : []), made("dl", {}, "", ...pairs)];
+  return [...(text ? [made("p", { class: "whole" }, text)] : []), made("dl", {}, ...pairs)];
 }
 
 /** What happened to a lane, in the order of time. */
 function storyOf(lane) {
   const marks = lane.marks.filter(isShown);
   const entries = marks.slice(0, MAX_TOLD).map((mark) => {
-    const words = made("span", { class: "whole" }, `${markWords(mark.kind)}: ${mark.text}`);
-    return made("li", {}, "", button(instant(book, mark.begins, 3), () => goTo(mark)), glyph(mark.kind), words);
+    const words = made("span", { class: "whole" }, `${mark.title}: ${mark.text}`);
+    return made("li", {}, button(instant(mark.begins, 3), () => goTo(mark)), glyph(mark.kind), words);
   });
   const more = marks.length > MAX_TOLD ? [made("li", {}, `and ${marks.length - MAX_TOLD} more: see the table`)] : [];
-  return made("ol", { class: "story" }, "", ...entries, ...more);
+  return made("ol", { class: "story" }, ...entries, ...more);
 }
 
-/** Show the note for an element of the drawing, or hide it. */
+/** Show the note for what is pointed at or active, or hide it. */
 function paintTip() {
   const isFocused = document.activeElement === list && !view.isTipClosed;
-  const node = view.hovered || (isFocused ? list.querySelector(".active") : null);
+  const node = view.hovered ?? (isFocused ? list.querySelector(".active") : null);
   const tip = element("tip");
-  tip.hidden = !node || !node.isConnected;
+  tip.hidden = !node?.isConnected;
   if (tip.hidden) return;
   const { items } = node;
-  const [item] = items;
-  const title = items.length > 1 ? `${items.length} here, from ${instant(book, item.begins)} on` : titleOf(book, item);
-  const line = (one) => `${instant(book, one.begins, 3)} ${titleOf(book, one)}${one.text ? `: ${one.text}` : ""}`;
-  const several = () => {
-    const more = items.length > 6 ? [`and ${items.length - 6} more: zoom in`] : [];
-    return [made("ul", {}, "", ...[...items.slice(0, 6).map(line), ...more].map((text) => made("li", {}, text)))];
-  };
-  tip.replaceChildren(made("strong", {}, title), ...(items.length > 1 ? several() : described(item)));
+  const line = (one) => `${instant(one.begins, 3)} ${one.title}${one.type === "mark" ? `: ${one.text}` : ""}`;
+  const lines = [...items.slice(0, 6).map(line), ...(items.length > 6 ? [`and ${items.length - 6} more: zoom in`] : [])];
+  const several = () => [made("ul", {}, ...lines.map((text) => made("li", {}, text)))];
+  const title = items.length > 1 ? `${items.length} here, from ${instant(items[0].begins)} on` : items[0].title;
+  tip.replaceChildren(made("strong", {}, title), ...(items.length > 1 ? several() : described(items[0])));
   const box = node.getBoundingClientRect();
   const { width, height } = tip.getBoundingClientRect();
-  const isPointed = view.pointer !== null && chart.pageX !== undefined;
-  const wanted = isPointed ? chart.pageX + 14 : Math.max(box.left, chart.left) + 8;
+  const wanted = view.hovered ? view.pageX + 14 : Math.max(box.left, chart.left) + 8;
   tip.style.left = `${Math.max(8, Math.min(wanted, innerWidth - width - 12))}px`;
   tip.style.top = `${box.bottom + height + 12 < innerHeight ? box.bottom + 8 : Math.max(4, box.top - height - 8)}px`;
 }
 
 /** Fill the details; `items` are several if they lie too close to be drawn apart. */
 function select(items) {
-  view.selected = items[0];
   const content = items.slice(0, 50).flatMap((item) => {
-    const heading = made("h2");
-    if (item.type === "mark") heading.append(glyph(item.kind));
     const color = item.type === "span" && item.lane.colors.get(item.holder);
-    if (item.type === "span") heading.append(made("span", { class: `swatch ${item.kind} c${color}` }));
-    heading.append(made("span", {}, titleOf(book, item)));
+    const swatch = item.type === "span" ? [made("span", { class: `swatch ${item.kind} c${color}` })] : [];
+    const sign = item.type === "mark" ? [glyph(item.kind)] : swatch;
     const story = item.type === "lane" && item.marks.length ? [storyOf(item)] : [];
-    return [heading, ...described(item), ...story];
+    return [made("h2", {}, ...sign, made("span", {}, item.title)), ...described(item), ...story];
   });
   if (items.length > 50) content.push(made("p", {}, `and ${items.length - 50} more: zoom in, or see the table`));
   element("details").replaceChildren(...content);
   repaint();
 }
 
-/** Before a person chose anything, the details are those of the first lane. */
-function selectFirst() {
-  if (view.lanes.length) select([view.lanes[0]]);
-  view.selected = null;
-}
-
 function listenForItems() {
   list.addEventListener("pointermove", (event) => {
-    chart.pageX = event.clientX;
+    view.pageX = event.clientX;
     view.hovered = event.target.closest(".item");
   });
   list.addEventListener("pointerleave", () => {
@@ -120,121 +193,79 @@ function listenForItems() {
   });
 }
 
-const table = { shows: "leases", page: 0, sorted: null, isDown: false };
-
-function gapWords(lane) {
-  const gap = longestGap(book, lane);
-  return gap ? gapSpan(book, gap) + (gap.ends === null ? ", still" : "") : "never";
-}
-
-function stateWords(lane) {
-  const { short, note } = stateAt(book, lane, book.ends);
-  return note ? `${short}, ${note}` : short;
-}
-
-function timeWords(item, at, open = "") {
-  return at === null || at === undefined ? open : instant(book, at, 3);
-}
+const table = { shows: "leases", sorted: null, isDown: false };
+const exact = (at) => (at === undefined || at === null ? "" : instant(at, 3));
 
 /** By table, its columns: the title, what sorts a row, and what the row says, if that is different. */
 const COLUMNS = {
   leases: [
     ["Lease", (lane) => lane.title],
-    ["Holder at the end", stateWords],
+    ["Holder at the end", (lane) => [stateAt(lane, book.ends)].map(({ who, note }) => (note ? `${who}, ${note}` : who))[0]],
     ["Handovers", (lane) => lane.handovers],
-    ["Longest without a leader", (lane) => gapLength(lane), gapWords],
-    ["From", (lane) => longestGap(book, lane)?.begins ?? Infinity, (lane) => timeWords(lane, longestGap(book, lane)?.begins)],
+    ["Longest without a leader", gapLength, (lane) => longestGap(lane)?.text ?? "never"],
+    ["From", (lane) => longestGap(lane)?.begins ?? Infinity, (lane) => exact(longestGap(lane)?.begins)],
     ["Events", (lane) => d3.sum(lane.marks, (mark) => mark.count)],
     ["In words", (lane) => lane.summary],
   ],
   events: [
-    ["From", (item) => item.begins, (item) => timeWords(item, item.begins)],
-    [
-      "Until",
-      (item) => item.ends ?? (item.type === "span" ? Infinity : item.begins),
-      (item) => timeWords(item, item.ends, item.type === "span" ? "the end" : ""),
-    ],
-    [
-      "Length",
-      (item) => (item.type === "mark" ? 0 : lengthOf(book, item)),
-      (item) => (item.type === "mark" ? "" : length(lengthOf(book, item))),
-    ],
+    ["From", (item) => item.begins, (item) => exact(item.begins)],
+    ["Until", endOf, (item) => exact(item.ends)],
+    ["Length", lengthOf, (item) => (item.type === "mark" ? "" : length(lengthOf(item)))],
     ["Lease", (item) => item.lane.title],
-    ["What", (item) => (item.type === "mark" ? markTitle(item) : SPAN_WORDS[item.kind])],
+    ["What", (item) => WORDS.get(item.kind) + (item.count > 1 ? `, ${item.count} times` : "")],
     ["Holder", (item) => item.holder],
     ["Writer", (item) => item.writer || item.manager],
     ["Text", (item) => item.text],
   ],
 };
 
-function sortedRows() {
-  const key = `${view.version} ${table.shows} ${table.sorted} ${table.isDown}`;
-  if (table.key === key) return table.rows;
-  const isLeases = table.shows === "leases";
-  const itemsIn = (lane) => [...lane.items, ...lane.doubts].filter(isShown);
-  const rows = isLeases ? view.lanes.filter((lane) => !lane.parent) : view.lanes.flatMap(itemsIn);
-  const [, value] = COLUMNS[table.shows][table.sorted ?? 0];
-  const order = table.isDown ? d3.descending : d3.ascending;
-  const isUnsorted = table.sorted === null && isLeases;
-  Object.assign(table, { key, rows: isUnsorted ? rows : d3.sort(rows, (a, b) => order(value(a), value(b))) });
-  return table.rows;
-}
-
 function paintTable() {
-  const rows = sortedRows();
-  const shown = `${table.key} ${table.page} ${chart.isPrinting} ${book.ends}`;
-  if (table.painted === shown) return;
-  table.painted = shown;
-  const pages = Math.max(1, Math.ceil(rows.length / PAGE));
-  table.page = Math.min(table.page, pages - 1);
-  const first = chart.isPrinting ? 0 : table.page * PAGE;
-  const part = rows.slice(first, first + (chart.isPrinting ? MAX_ROWS_PRINTED : PAGE));
   const columns = COLUMNS[table.shows];
+  const key = [view.version, book.ends, ...Object.values(table)].join();
+  const node = element("table");
+  if (node.key === key) return;
+  node.key = key;
+  const itemsIn = (lane) => [...lane.items, ...lane.doubts].filter(isShown);
+  const isLeases = table.shows === "leases";
+  const rows = isLeases ? view.lanes.filter((lane) => !lane.parent) : view.lanes.flatMap(itemsIn);
+  if (table.sorted !== null) {
+    const order = table.isDown ? d3.descending : d3.ascending;
+    const values = new Map(rows.map((item) => [item, columns[table.sorted][1](item)]));
+    rows.sort((a, b) => order(values.get(a), values.get(b)));
+  }
   const heads = columns.map(([title], index) => {
     const order = table.sorted !== index ? "none" : table.isDown ? "descending" : "ascending";
     const arrow = { none: "", ascending: " ▲", descending: " ▼" }[order];
-    return made("th", { scope: "col", "aria-sort": order }, "", button(title + arrow, null, { value: index }));
+    const sort = () => sortBy({ isDown: order === "ascending", sorted: index });
+    return made("th", { scope: "col", "aria-sort": order }, button(title + arrow, sort));
   });
-  const { tHead, tBodies } = element("table");
-  const focused = tHead.contains(document.activeElement) ? document.activeElement.value : null;
-  tHead.replaceChildren(made("tr", {}, "", ...heads));
-  if (focused) heads[focused].firstChild.focus();
-  tBodies[0].replaceChildren(...part.map((item) => rowOf(item, columns)));
-  const total = rows.length.toLocaleString("en");
-  element("page").textContent = rows.length ? `${first + 1} to ${first + part.length} of ${total}` : "no rows";
-  element("before").disabled = table.page === 0;
-  element("after").disabled = table.page >= pages - 1;
+  const focused = [...node.tHead.querySelectorAll("button")].indexOf(document.activeElement);
+  node.tHead.replaceChildren(made("tr", {}, ...heads));
+  if (focused >= 0) heads[focused].firstChild.focus();
+  node.tBodies[0].replaceChildren(...rows.slice(0, MAX_ROWS).map((item) => rowOf(item, columns)));
+  const shown = rows.length > MAX_ROWS ? `the first ${MAX_ROWS} of ${count(rows.length, "row")}` : count(rows.length, "row");
+  put(element("number"), {}, shown);
   for (const one of ["leases", "events"]) element(`of-${one}`).setAttribute("aria-pressed", table.shows === one);
 }
 
 function rowOf(item, columns) {
-  const show = () => goTo(item.type === "doubt" ? item.span : item, item.begins);
   const cells = columns.map(([title, value, words], index) => {
-    const text = String((words || value)(item));
-    const isShort = text.split(/\s/).every((word) => word.length <= UNBROKEN);
-    const kinds = [isShort && (/\s/.test(text) ? "words" : "name")];
-    kinds.push(["Text", "In words"].includes(title) && "long", ["From", "Until", "Length"].includes(title) && "time");
-    const names = { class: kinds.filter(Boolean).join(" ") };
+    const text = String((words ?? value)(item));
+    const names = { class: title.toLowerCase().replaceAll(" ", "-") };
     if (index) return made("td", names, text);
-    return made("th", { ...names, scope: "row" }, "", button(text, show, { title: "Show it in the lanes" }));
+    const show = () => goTo(item.type === "doubt" ? spanAt(item.lane, item.begins) : item, item.begins);
+    return made("th", { ...names, scope: "row" }, button(text, show));
   });
-  return made("tr", { "data-kind": item.kind }, "", ...cells);
+  return made("tr", { "data-kind": item.kind }, ...cells);
+}
+
+function sortBy(changes) {
+  Object.assign(table, changes);
+  repaint();
 }
 
 function listenForTable() {
-  const change = (changes) => {
-    Object.assign(table, changes);
-    repaint();
-  };
-  element("table").tHead.addEventListener("click", (event) => {
-    const head = event.target.closest("button");
-    if (!head) return;
-    const sorted = Number(head.value);
-    change({ isDown: table.sorted === sorted && !table.isDown, sorted, page: 0 });
-  });
-  const turnTo = (shows, sorted) => change({ shows, sorted, page: 0, isDown: false });
+  const turnTo = (shows, sorted) => sortBy({ shows, sorted, isDown: false });
   element("of-leases").addEventListener("click", () => turnTo("leases", null));
   element("of-events").addEventListener("click", () => turnTo("events", 0));
-  element("before").addEventListener("click", () => change({ page: table.page - 1 }));
-  element("after").addEventListener("click", () => change({ page: table.page + 1 }));
 }
