@@ -18,7 +18,7 @@ from webhook.doctor import configuration
 from webhook.doctor.certificate import ServingCertificate, Unreachable, inspect_endpoint
 from webhook.doctor.configuration import Configuration, Webhook, danger
 from webhook.doctor.documents import Documents
-from webhook.doctor.examine import Report, examine
+from webhook.doctor.examine import Report, examine, examine_leases
 from webhook.doctor.fences import examine_fences
 from webhook.explanation.words import count
 from webhook.findings import Examination, Finding
@@ -80,6 +80,7 @@ def command(*, file: str, policy: str | None, address: tuple[str, int] | None, o
 
     if configurations:
         reports += examine(configurations, served_to, in_force, now, found.named("Namespace"))
+    reports += examine_leases(found.of("Lease"))
     if output in REPORTS:
         print_report("doctor", [_result(file, report) for report in reports], output)
     else:

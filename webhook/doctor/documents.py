@@ -23,6 +23,7 @@ class _Metadata(Struct, frozen=True):
     namespace: str = ""
     labels: Mapping[str, str] | None = None
     annotations: Mapping[str, str] | None = None
+    managed_fields: list[object] | None = field(default=None, name="managedFields")
 
 
 class ClusterObject(Struct, frozen=True, rename="camel"):

@@ -9,7 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.api.request import Operation
-from webhook.audit.command_words import word
+from webhook.audit.command_words import filled, word
+from webhook.audit.leases import STAMP_FIX
 from webhook.doctor import certificate, checks, condition, configuration
 from webhook.doctor.certificate import ServingCertificate
 from webhook.doctor.configuration import (
@@ -123,6 +124,19 @@ def examine(
     elif policy:
         labels = {name: one.metadata.labels or {} for name, one in namespaces.items()}
         yield Report("policy", "", tuple(_policy(policy, dedicated, labels)))
+
+
+def examine_leases(leases: Sequence[ClusterObject]) -> Iterator[Report]:
+    """Yield a report for each lease without managedFields; none if no lease has any, since kubectl leaves them out."""
+    without = [one for one in leases if not one.metadata.managed_fields]
+    for one in without if len(without) < len(leases) else ():
+        finding = danger(
+            "lease-without-stamps",
+            "metadata.managedFields: empty",
+            "Nothing proves that it is renewed: one write takes it from a live holder, in the `strict` preset too.",
+            filled(STAMP_FIX, one.metadata.namespace, one.metadata.name),
+        )
+        yield Report(f"Lease {one.place}", "", (finding,))
 
 
 def _dedicated(entry: Entry, served_to: ServedTo, now: dt.datetime) -> Iterator[Finding]:
