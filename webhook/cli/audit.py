@@ -19,8 +19,8 @@ from webhook.cli.options import Command, files, format_option, moment
 from webhook.cli.reading import cluster_options, evaluation_time, everywhere, observed
 from webhook.cli.report import FORMATS, print_report
 from webhook.cli.terminal import Failure, indent, json_line, needing_the_server, print_message, style
-from webhook.explanation.account import interval_of
-from webhook.explanation.findings import incidents
+from webhook.explanation.account import interval_of, ongoing_cause
+from webhook.explanation.findings import beside, incidents
 from webhook.findings import Examination, Finding, ObjectName, Severity
 from webhook.history.follow import Follower
 from webhook.inputs.cluster import Cluster
@@ -154,8 +154,8 @@ class _Audit(Struct):
 
     def _take(self, item: Item) -> Iterator[Finding]:
         if isinstance(item, Fenced):
-            return  # it is about another object
-        if isinstance(item, Unreadable):
+            self.history.feed(item)
+        elif isinstance(item, Unreadable):
             self.unreadable.append(item)
         elif isinstance(item, Foreign):
             self.skipped[item.kind] += 1
@@ -186,11 +186,12 @@ class _Audit(Struct):
             self.inventory.now = at if not self.inventory.leases else self.inventory.now
             for (namespace, name), history in sorted(self.history.leases.items(), key=itemgetter(0)):
                 self.examined.append((f"Lease {namespace}/{name}", ", ".join(self.paths)))
+                found = [*incidents(self.history, history, at, ongoing_cause(self.history, history, at))]
                 if history.lease is not None and not history.is_deleted:
                     interval, homes = interval_of(history), homes_of(history)
                     subject = Subject(history.lease, namespace, name, at, interval=interval, homes=homes)
-                    yield from self.inventory.add(subject)
-                yield from incidents(self.history, history, at)
+                    yield from beside(found, self.inventory.add(subject))
+                yield from found
             for (namespace, name), candidate in sorted(self.history.candidates.items(), key=itemgetter(0)):
                 self.examined.append((f"LeaseCandidate {namespace}/{name}", ", ".join(self.paths)))
                 yield from self.inventory.add(Subject(candidate, namespace, name, at))

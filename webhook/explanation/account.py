@@ -19,7 +19,7 @@ from webhook.explanation.causes import (
     pod_of_holder,
     snapshot_cause,
 )
-from webhook.explanation.findings import Explained, incidents
+from webhook.explanation.findings import Explained, beside, incidents
 from webhook.explanation.words import name
 from webhook.findings import Finding, Severity
 from webhook.history.events import Handover, Tenure
@@ -94,13 +94,11 @@ def account_of(cluster: Follower, history: LeaseHistory, now: int, *, has_pod: b
     """
     standing = history.status(now)
     state = standing.state if standing else State.UNKNOWN
-    cause = _ongoing(cluster, history, standing, now)
+    cause = ongoing_cause(cluster, history, now)
     findings: list[Finding] = list(incidents(cluster, history, now, cause))
     if history.lease is not None and standing is not None:
         subject = Subject(history.lease, history.namespace, history.name, now, interval=interval_of(history))
-        known = {one.check for one in findings}
-        stored = (one for check in LEASE_CHECKS for one in check(subject))
-        findings += [one for one in stored if one.check != "shared-lease" or "lease-shared" not in known]
+        findings += beside(findings, (one for check in LEASE_CHECKS for one in check(subject)))
         findings += foreign_in_kube_system(subject, homes_of(history))
     findings.sort(key=lambda one: list(Severity).index(one.severity))
     return Account(
@@ -115,8 +113,9 @@ def account_of(cluster: Follower, history: LeaseHistory, now: int, *, has_pod: b
     )
 
 
-def _ongoing(cluster: Follower, history: LeaseHistory, standing: LeaseStatus | None, now: int) -> Cause | None:
-    """Why the holder does not renew now."""
+def ongoing_cause(cluster: Follower, history: LeaseHistory, now: int) -> Cause | None:
+    """Why the holder does not renew now; None if the lease has not expired."""
+    standing = history.status(now)
     if standing is None or standing.state is not State.EXPIRED or standing.last_renewal is None:
         return None
     start = standing.last_renewal

@@ -1,6 +1,6 @@
 """What went wrong in the history of a lease, as findings: lost leaders, late renewals, odd writers, refused writes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -92,6 +92,12 @@ def incidents(cluster: Follower, history: LeaseHistory, now: int, ongoing: Cause
         known.append((history.tenure.last_renewal or now, now))
     yield from refused(history, known, now)
     yield from fenced(history, now)
+
+
+def beside(found: Sequence[Finding], stored: Iterable[Finding]) -> list[Finding]:
+    """Return what a stored lease shows beside its history, without a guess at what the history shows."""
+    known = {one.check for one in found}
+    return [one for one in stored if one.check != "shared-lease" or "lease-shared" not in known]
 
 
 class Late(Struct, frozen=True):

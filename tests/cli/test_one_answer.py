@@ -1,0 +1,47 @@
+"""`why`, `audit` and `timeline` say the same of every recorded incident."""
+
+import json
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from webhook.cli.main import main
+
+DATA: Final = Path("tests/data")
+
+
+def inputs() -> Iterator[Any]:
+    for folder, names in (
+        ("incidents", ("leases.json.gz", "audit.log.gz")),
+        ("measured-incidents", ("audit.jsonl.gz",)),
+    ):
+        for incident in sorted((DATA / folder).iterdir()):
+            for name in names:
+                yield pytest.param(incident, name, id=f"{incident.name}-{name.partition('.')[0]}")
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main([*words, "--format", "json"]) in {0, 1}
+    return capsys.readouterr().out
+
+
+def loud(findings: list[Any]) -> list[tuple[str, str]]:
+    return sorted((one["check"], one["severity"]) for one in findings if one["severity"] != "info")
+
+
+@pytest.mark.uncounted
+@pytest.mark.parametrize(("incident", "name"), [*inputs()])
+def test_three_commands_have_one_answer(incident: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    truth = json.loads((incident / "truth.json").read_text())
+    namespace, lease = truth["namespace"], truth.get("lease") or truth["name"]
+    file = str(incident / name)
+    why = json.loads(printed(capsys, "why", f"{namespace}/{lease}", "--input", file))
+    audit = map(json.loads, printed(capsys, "audit", file).splitlines())
+    own = [one for one in audit if (one["namespace"], one["name"]) == (namespace, lease)]
+    assert loud(own) == loud(why["findings"])
+    shown = json.loads(printed(capsys, "timeline", file, "--lease", f"{namespace}/{lease}"))
+    holders = [one["holder"] for one in shown["leases"][0]["spans"] if one["holder"]]
+    assert [one for one, _ in groupby(holders)] == [one for one, _ in groupby(one["holder"] for one in why["tenures"])]
