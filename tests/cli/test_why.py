@@ -2,6 +2,7 @@
 
 import io
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -266,3 +267,17 @@ def test_metrics_need_what_the_server_brings(
     given = {"FILE": watched, "OUT": str(tmp_path / "out")}
     assert main([given.get(word, word) for word in words]) == 2
     assert "--metrics needs prometheus_client" in capsys.readouterr().err
+
+
+def test_it_loads_few_modules(watched: str) -> None:
+    """docs/architecture.md names the number."""
+    program = f"""
+import sys
+from webhook.cli.main import main
+main(["why", "--input", {watched!r}])
+print(len([name for name in sys.modules if name.partition(".")[0] == "webhook"]))
+"""
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    number = found.stdout.split()[-1]
+    assert int(number) <= 70
+    assert f"loads {number} modules of `webhook`" in Path("docs/architecture.md").read_text()

@@ -17,7 +17,7 @@ import pytest
 from msgspec.structs import asdict
 
 from tests.factories import Document
-from tests.history.observing import Items
+from tests.history.observing import input_of
 from tests.incidents import instant
 from tests.inputs.reading import read
 from webhook.explanation.account import Account, account_of, as_json
@@ -76,7 +76,7 @@ def three_files(name: str) -> list[list[Item]]:
 
 def account(name: str, *inputs: list[Item] | tuple[Item, ...]) -> Account:
     follower = Follower()
-    for item in Merged([Items(list(items)) for items in inputs], LATEST):
+    for item in Merged([input_of(items) for items in inputs], LATEST):
         follower.feed(item)
     key = (truth(name)["namespace"], truth(name)["lease"])
     return account_of(follower, follower.leases[key], follower.until or instant(truth(name)["recorded_until"]))

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tests.factories import to_bytes
-from webhook.inputs.audit_event import AuditEvent
 from webhook.inputs.documents import Document, documents
 from webhook.inputs.files import checked
+from webhook.inputs.kinds import AuditEvent
 from webhook.policy.fences import FencedResource
 from webhook.policy.parse import parse
 from webhook.suggestions.fence import Suggestion, from_audit, leases_of, policy_text, tally, written_by

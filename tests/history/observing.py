@@ -2,29 +2,23 @@
 
 from collections.abc import Iterable, Iterator
 
-from msgspec import Struct
-
 from webhook.history.follow import Follower
 from webhook.history.merge import Merged
-from webhook.inputs.items import Fenced, Item, LogEnd, Observation
+from webhook.inputs.items import Fenced, Input, Item, LogEnd, Observation
 from webhook.timeline.lanes import TimelineBuilder
 
 LATEST = 2**62
 
 
-class Items(Struct):
+def input_of(items: Iterable[Item], path: str = "in") -> Input:
     """Items as an input, which can be read again and again."""
-
-    items: list[Item]
-    path: str = "in"
-
-    def read(self) -> Iterator[Item]:
-        yield from self.items
+    kept = list(items)
+    return Input(path, lambda: iter(kept))
 
 
 def merged(*inputs: Iterable[Item], latest: int = LATEST) -> Iterator[Item]:
     """Give the items of several inputs as one history."""
-    return iter(Merged([Items(list(items), f"in-{number}") for number, items in enumerate(inputs)], latest))
+    return iter(Merged([input_of(items, f"in-{number}") for number, items in enumerate(inputs)], latest))
 
 
 def observe_all(target: Follower | TimelineBuilder, *inputs: Iterable[Item]) -> None:

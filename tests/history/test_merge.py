@@ -7,8 +7,7 @@ import pytest
 
 from tests.history.observing import merged
 from webhook.history import merge
-from webhook.inputs.files import Input
-from webhook.inputs.items import Item, LogEnd, Place, Unreadable
+from webhook.inputs.items import Input, Item, LogEnd, Place, Unreadable
 
 
 class Files:

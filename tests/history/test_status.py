@@ -7,7 +7,7 @@ from webhook.api.objects import Lease
 from webhook.audit.command_words import filled
 from webhook.history.status import LeaseStatus, State, status_of, was_live, written_at
 from webhook.inputs.items import entries_of_object
-from webhook.inputs.stored import typed
+from webhook.inputs.kinds import typed
 
 SECOND = 1_000_000
 

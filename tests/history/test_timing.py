@@ -2,16 +2,16 @@
 
 import pytest
 
-from webhook.history.timing import Proposal, proposal_for, timing_of
+from webhook.history.renewals import Timing, proposal_for, timing_of
 
 
 def test_openshifts_numbers() -> None:
-    found = Proposal(137, 107, 26).timing
+    found = Timing(137, 26, 107, is_seen=True)
     assert (found.survives, found.skew, found.longest_without_leader) == (78, 30, 163)
 
 
 def test_openshifts_numbers_are_those_for_its_outage() -> None:
-    assert proposal_for(78) == Proposal(137, 107, 26)
+    assert proposal_for(78) == Timing(137, 26, 107, is_seen=True)
 
 
 def test_the_defaults_of_client_go_survive_eight_seconds() -> None:
@@ -22,7 +22,7 @@ def test_the_defaults_of_client_go_survive_eight_seconds() -> None:
 
 def test_a_proposal_survives_what_it_is_for() -> None:
     for outage in range(1, 400):
-        assert proposal_for(outage).timing.survives >= outage
+        assert proposal_for(outage).survives >= outage
 
 
 @pytest.mark.parametrize(

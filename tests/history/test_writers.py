@@ -5,14 +5,14 @@ from collections.abc import Iterable
 import pytest
 
 from tests.history.fake_server import FakeServer
-from tests.history.observing import Items, observe_all
+from tests.history.observing import input_of, observe_all
 from tests.inputs.reading import read
 from webhook.explanation.account import Account, account_of
 from webhook.history.events import EventKind, Handover, Tenure
 from webhook.history.follow import Bounds, Follower, LeaseHistory
-from webhook.history.merge import STANDARD_INPUT, Merged
+from webhook.history.merge import Merged
 from webhook.history.status import State
-from webhook.inputs.items import Item, Observation, Unreadable, Writer
+from webhook.inputs.items import STANDARD_INPUT, Item, Observation, Unreadable, Writer
 
 LEASE = ("shop", "db")
 
@@ -118,7 +118,7 @@ def test_what_is_too_old_to_be_placed_is_counted() -> None:
     server.elector("a", "shop/db").lead(40)
     items = list(watch(server))
     late = [*items[5:], *items[:5]]
-    found = list(Merged([Items(late)], 2**62, max_pending=8))
+    found = list(Merged([input_of(late)], 2**62, max_pending=8))
     assert [one.error for one in found if isinstance(one, Unreadable)] == [
         "5 records are older than what was read before them, and left out: sort the input"
     ]
@@ -129,7 +129,7 @@ def test_what_is_too_old_to_be_placed_is_counted() -> None:
 def test_standard_input_is_read_once_beside_a_file() -> None:
     server = FakeServer()
     server.elector("a", "shop/db").lead(10)
-    inputs = [Items(list(watch(server)), STANDARD_INPUT), Items(list(log(server)))]
+    inputs = [input_of(watch(server), STANDARD_INPUT), input_of(log(server))]
     states = [one for one in Merged(inputs, 2**62) if isinstance(one, Observation)]
     assert len(states) == 6
     assert all(one.writer for one in states)

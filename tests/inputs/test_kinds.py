@@ -5,6 +5,7 @@ import tracemalloc
 from collections.abc import Iterator
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,9 +14,9 @@ from tests.inputs.events import make_event, watched
 from tests.inputs.reading import read
 from webhook.api.objects import Lease, LeaseCandidate
 from webhook.history.follow import Follower
-from webhook.inputs import documents, files
-from webhook.inputs.audit_event import NO_POD, decoded
+from webhook.inputs import documents, files, kinds
 from webhook.inputs.items import Act, Foreign, InputKind, Item, LogEnd, Observation, Place, Unreadable, Writer
+from webhook.inputs.kinds import NO_POD, decoded
 
 
 def items(*documents: Document, indent: int | None = None, size: int = 1000) -> list[Item]:
@@ -67,6 +68,15 @@ def test_an_object_without_managed_fields_says_so() -> None:
 def test_an_event_of_a_watch(event: str, act: Act) -> None:
     found = only(items(watched(make_lease(), event), indent=4))
     assert (found.input_kind, found.act, found.name) == (InputKind.WATCH, act, "checkout")
+
+
+def test_an_event_of_a_watch_in_yaml_is_not_a_manifest() -> None:
+    text = yaml.safe_dump(watched(make_lease())).encode()
+    found = only(list(read("in", [text])))
+    assert (found.input_kind, found.act, found.name) == (InputKind.WATCH, Act.UPDATED, "checkout")
+    (document,) = documents.documents("in", [text])
+    assert isinstance(document, documents.Document)
+    assert kinds.submitted(document) == Foreign(Place("in", 1, 1), "no kind")
 
 
 def test_a_bookmark_and_an_error_of_a_watch_say_nothing() -> None:
@@ -341,9 +351,7 @@ def test_options_that_are_no_object_leave_the_verb_of_the_operation() -> None:
     assert [getattr(one, "verb", "create") for one in found] == ["create"]
 
 
-@pytest.mark.parametrize(
-    "change", [{"type": "ADDED", "object": 5}, {"type": "ADDED", "object": {"kind": 5}}, {"type": 5}]
-)
+@pytest.mark.parametrize("change", [{"type": "ADDED", "object": 5}, {"type": "ADDED", "object": {"kind": 5}}])
 def test_a_change_of_a_watch_without_an_object_is_named(change: Document) -> None:
     (found,) = items(change)
     assert isinstance(found, Unreadable)

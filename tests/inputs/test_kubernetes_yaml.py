@@ -9,7 +9,7 @@ import yaml
 from webhook.inputs import documents, yaml_reader
 from webhook.inputs.documents import Document
 from webhook.inputs.items import Place, Unreadable
-from webhook.inputs.yaml_reader import YamlError, objects, read
+from webhook.inputs.yaml_reader import YamlError, read
 
 
 @pytest.fixture(autouse=True, params=[yaml.CSafeLoader, yaml.SafeLoader], ids=["libyaml", "Python"])
@@ -41,8 +41,6 @@ def loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         pytest.param("1.5", 1.5, id="a float"),
         pytest.param("~", None, id="a tilde"),
         pytest.param("[]", [], id="nothing"),
-        pytest.param("!!bool yes", True, id="tagged as a boolean"),
-        pytest.param("!!str 15", "15", id="tagged as text"),
         pytest.param("{on: 1, 2: x}", {"true": 1, "2": "x"}, id="keys are text"),
         pytest.param("{<<: {a: 1, b: 1}, b: 2}", {"a": 1, "b": 2}, id="a merge key"),
         pytest.param("[&a x, *a]", ["x", "x"], id="an alias"),
@@ -59,12 +57,10 @@ def test_a_value(text: str, value: object) -> None:
         pytest.param("a: 1\na: 2", 'line 2: key "a" appears twice', id="a key twice"),
         pytest.param(".nan", "line 1: JSON has no .nan", id="not a number"),
         pytest.param("-.inf", "line 1: JSON has no -.inf", id="infinity"),
-        pytest.param("!!bool maybe", 'line 1: "maybe" is not a boolean', id="tagged as a boolean"),
         pytest.param("? [a]\n: 1", "line 1: a key must be a string", id="a list as a key"),
         pytest.param("a: b: c", "line 1, column 5: mapping values are not allowed", id="broken"),
         pytest.param("!!binary aGk=", "is not allowed", id="bytes"),
         pytest.param("9" * 5000, "line 1: a number of more than 4300 characters", id="a number of many digits"),
-        pytest.param("!!set {a}", "is not allowed", id="a set"),
         pytest.param("\x00", "control characters", id="a control character"),
     ],
 )
@@ -73,20 +69,6 @@ def test_what_is_refused(text: str, error: str) -> None:
         read(text)
     assert error in str(refused.value)
     assert "\n" not in str(refused.value)
-
-
-def test_an_object_is_no_larger_than_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(yaml_reader, "MAX_CHARACTERS", 20)
-    with pytest.raises(YamlError, match="line 3: a document of more than 0 MiB that is no List"):
-        list(objects("a: 1\n" * 5, 3))
-    assert list(objects("kind: List\nitems:\n" + "- {a: 1}\n" * 5)) == [{"a": 1}] * 5
-
-
-def test_a_list_is_read_item_by_item() -> None:
-    reader = objects("apiVersion: v1\nitems:\n- a\n- b: [\nkind: List\n", first_line=11)
-    assert next(reader) == "a"
-    with pytest.raises(YamlError, match=r"^line 16"):
-        next(reader)
 
 
 @pytest.mark.parametrize(
@@ -101,14 +83,9 @@ def test_a_list_is_read_item_by_item() -> None:
     ids=["sorted", "kind first", "in braces", "items with an anchor", "with an anchor"],
 )
 def test_the_items_of_a_typed_list_get_its_type(text: str) -> None:
-    assert list(objects(text)) == [{"apiVersion": "x/v1", "kind": "Lease", "a": 1}]
-
-
-def test_a_document_that_only_looks_like_a_list() -> None:
-    text = "a: 'x\n\nkind: List\n'\nkind: ConfigMap\n"
-    assert [one["kind"] for one in objects(text)] == ["ConfigMap"]  # type: ignore[index]  # a mapping
-    with pytest.raises(YamlError, match="names another kind"):
-        list(objects(f"{text}items: [1]\n"))
+    (only,) = cut(text)
+    assert isinstance(only, Document)
+    assert only.value == {"apiVersion": "x/v1", "kind": "Lease", "a": 1}
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from webhook.api.managed_fields import Entry, entries_of
 from webhook.api.objects import LeaseSpec
 from webhook.api.times import canonical, canonical_seconds
 from webhook.history.events import Handover, Tenure, edit_of
-from webhook.history.forged import is_plain_renewal
+from webhook.history.follow import dates_renewal_again
 from webhook.inputs.items import Act, Fenced, InputKind, LogEnd, Observation, Place, Writer
 from webhook.live.feed import Presence
 from webhook.timeline.downsampling import SpanRecord, merged, merged_buckets
@@ -416,7 +416,7 @@ PLAIN = [
 
 @pytest.mark.parametrize(("new", "is_plain"), PLAIN)
 def test_a_plain_renewal_dates_one_owner_again(new: list[Entry], is_plain: bool) -> None:
-    assert is_plain_renewal(new, OLD) is is_plain
+    assert dates_renewal_again(new, OLD) is is_plain
 
 
 def test_so_many_objects_of_a_watch_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:

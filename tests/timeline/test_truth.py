@@ -10,7 +10,7 @@ from tests.history.fake_server import SECOND, START, FakeServer, together
 from tests.history.observing import observe_all
 from tests.inputs.reading import read
 from webhook.history.merge import Merged
-from webhook.inputs.files import Input
+from webhook.inputs.items import Input
 from webhook.rules.registry import RULES
 from webhook.timeline.downsampling import MAX_MARKS
 from webhook.timeline.lanes import TimelineBuilder

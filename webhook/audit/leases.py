@@ -11,8 +11,8 @@ from webhook.api.times import DAY, HOUR, SECOND, canonical_seconds, span
 from webhook.audit.subject import Subject
 from webhook.findings import Finding, Severity
 from webhook.history.follow import LeaseHistory
+from webhook.history.renewals import DEFAULT_DURATION, proposal_for, timing_of
 from webhook.history.status import State
-from webhook.history.timing import DEFAULT_DURATION, proposal_for, timing_of
 from webhook.rules.change import KUBE_SYSTEM, NODE_LEASES
 from webhook.rules.election.times import is_time_zone
 from webhook.rules.expiry import BOUND
@@ -107,7 +107,7 @@ def timing(subject: Subject) -> Iterator[Finding]:
         return
     found = timing_of(standing.duration, interval)
     proposal = proposal_for(_OUTAGE)
-    numbers = f"{proposal.duration}/{proposal.deadline}/{proposal.retry} s"
+    numbers = f"{proposal.duration:.0f}/{proposal.deadline:.0f}/{proposal.retry:.0f} s"
     fix = f"for an outage of {_OUTAGE} s set duration/deadline/retry to {numbers}"
     if interval is not None and found.missed_renewals < 1:
         message = f"it is renewed every {interval:.1f} s and lasts {standing.duration} s: one missed renewal ends it"

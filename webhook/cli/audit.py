@@ -19,7 +19,7 @@ from webhook.cli.options import Command, files, format_option, moment
 from webhook.cli.reading import cluster_options, evaluation_time, everywhere, observed
 from webhook.cli.report import FORMATS, print_report
 from webhook.cli.terminal import Failure, indent, json_line, needing_the_server, print_message, style
-from webhook.explanation.account import interval_of, ongoing_cause
+from webhook.explanation.account import ongoing_cause
 from webhook.explanation.findings import beside, incidents
 from webhook.findings import Examination, Finding, ObjectName, Severity
 from webhook.history.follow import Follower
@@ -188,7 +188,7 @@ class _Audit(Struct):
                 self.examined.append((f"Lease {namespace}/{name}", ", ".join(self.paths)))
                 found = [*incidents(self.history, history, at, ongoing_cause(self.history, history, at))]
                 if history.lease is not None and not history.is_deleted:
-                    interval, homes = interval_of(history), homes_of(history)
+                    interval, homes = history.interval, homes_of(history)
                     subject = Subject(history.lease, namespace, name, at, interval=interval, homes=homes)
                     yield from beside(found, self.inventory.add(subject))
                 yield from found

@@ -15,8 +15,8 @@ from webhook.cli.options import files
 from webhook.cli.terminal import print_message
 from webhook.history.merge import Merged
 from webhook.inputs.cluster import Cluster, listed, listed_inside
-from webhook.inputs.files import STANDARD_INPUT, inputs
-from webhook.inputs.items import Item, Unreadable
+from webhook.inputs.files import inputs
+from webhook.inputs.items import STANDARD_INPUT, Item, Unreadable
 from webhook.rules.expiry import BOUND
 
 MAX_NAMED: Final = 5

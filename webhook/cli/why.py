@@ -1,10 +1,9 @@
 """`lease-webhook why`: who leads, since when, why the leader changed, and what to do."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
-from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from webhook.api.formats import MAX_NAME
@@ -30,7 +29,6 @@ from webhook.cli.terminal import (
     table,
     width,
 )
-from webhook.doctor.examine import CalledWebhook, called_webhooks
 from webhook.explanation.account import Account, account_of, as_json
 from webhook.explanation.findings import Explained
 from webhook.explanation.text import Line, events, facts, headline, timing
@@ -43,6 +41,9 @@ from webhook.inputs import cluster as clusters
 from webhook.inputs.cluster import Cluster
 from webhook.inputs.files import objects
 from webhook.rules.change import NODE_LEASES
+
+if TYPE_CHECKING:
+    from webhook.doctor.examine import CalledWebhook
 
 _DESCRIPTION = """\
 Shows who holds a lease and since when, when the API server saw the last renewal, how the holder changed, for how long
@@ -96,13 +97,13 @@ def command(
     if selection is None:
         cluster = everywhere(cluster)
     elif not cluster.all_namespaces:
-        cluster = replace(cluster, namespace=cluster.namespace or selection.namespace)
+        cluster = replace(cluster, namespace=cluster.namespace or selection[0])
     history = _history(inputs, cluster)
     as_of = evaluation_time(now, inputs, history.until)
     if selection is None:
         _print_all(history, as_of, output, metrics=metrics)
         return 0
-    one = _found(history, selection)
+    one = _found(history, *selection)
     has_pod = None if inputs else _has_pod(one, as_of, cluster)
     passed = _webhooks(one, webhooks, None if inputs else cluster)
     account = account_of(history, one, as_of.at, has_pod=has_pod)
@@ -116,21 +117,15 @@ def command(
     return 0
 
 
-class Selection(Struct, frozen=True):
-    """The lease that was named; the namespace is "" where none was."""
-
-    namespace: str
-    name: str
-
-
-def _selection(lease: str | None, namespace: str) -> Selection | None:
+def _selection(lease: str | None, namespace: str) -> tuple[str, str] | None:
+    """Return (namespace, name) of the lease that was named; the namespace is "" where none was."""
     if lease is None:
         return None
     before, slash, after = lease.partition("/")
-    found = Selection(before, after) if slash else Selection(namespace, before)
-    if not found.name or (slash and not before) or "/" in found.name:
+    found = (before, after) if slash else (namespace, before)
+    if not found[1] or (slash and not before) or "/" in found[1]:
         raise Failure(f"{lease} must be NAMESPACE/NAME")
-    if found.name.startswith("-") or found.namespace.startswith("-"):
+    if any(one.startswith("-") for one in found):
         raise Failure(f"{lease} is not the name of a lease")
     return found
 
@@ -146,19 +141,14 @@ def _history(inputs: Sequence[str], cluster: Cluster) -> Follower:
     return history
 
 
-def _found(history: Follower, selection: Selection) -> LeaseHistory:
-    if selection.namespace:
-        found = [one] if (one := history.leases.get((selection.namespace, selection.name))) else []
-    else:
-        found = [one for key, one in history.leases.items() if key[1] == selection.name]
+def _found(history: Follower, namespace: str, name: str) -> LeaseHistory:
+    found = [one for key, one in history.leases.items() if key[1] == name and namespace in ("", key[0])]
     if len(found) == 1:
         return found[0]
-    shown = f"{selection.namespace}/{selection.name}" if selection.namespace else selection.name
+    shown = f"{namespace}/{name}" if namespace else name
     if found:
         raise Failure(f"{shown} is in several namespaces: {', '.join(sorted(one.namespace for one in found)[:5])}")
-    near = sorted(
-        f"{space}/{lease}" for space, lease in history.leases if selection.name in lease or space == selection.namespace
-    )
+    near = sorted(f"{space}/{lease}" for space, lease in history.leases if name in lease or space == namespace)
     hint = f"; there are {', '.join(near[:5])}" if near else f"; {len(history.leases)} others are"
     raise Failure(f"lease {shown} is not in the input{hint}")
 
@@ -171,8 +161,10 @@ def _has_pod(one: LeaseHistory, as_of: EvaluationTime, cluster: Cluster) -> bool
     return clusters.has_pod(cluster, one.namespace, pod) if pod else None
 
 
-def _webhooks(one: LeaseHistory, path: str | None, cluster: Cluster | None) -> list[CalledWebhook] | None:
+def _webhooks(one: LeaseHistory, path: str | None, cluster: Cluster | None) -> "list[CalledWebhook] | None":
     """Return the webhooks on the path of its writes; None if no configurations were given and none may be read."""
+    from webhook.doctor.examine import called_webhooks  # noqa: PLC0415 - most questions need none of it
+
     if path is None:
         documents = None if cluster is None else clusters.webhook_configurations(cluster)
     else:
@@ -211,7 +203,7 @@ def _row(account: Account) -> tuple[str, ...]:
     )
 
 
-def _lines(account: Account, as_of: EvaluationTime, webhooks: Sequence[CalledWebhook] | None) -> Iterator[str]:
+def _lines(account: Account, as_of: EvaluationTime, webhooks: "Sequence[CalledWebhook] | None") -> Iterator[str]:
     """Yield the state, the facts, what happened, what is wrong, what to do; `webhooks` is None if not known."""
     history = account.history
     title = escape(f"{history.namespace}/{history.name}")
@@ -273,7 +265,7 @@ def _block(lines: Iterable[Line], by: int = 0) -> Iterator[str]:
             yield f"{' ' * by}{label:<{_LABEL}}{text}".rstrip()
 
 
-def _called_webhooks(webhooks: Sequence[CalledWebhook] | None) -> Iterator[Line]:
+def _called_webhooks(webhooks: "Sequence[CalledWebhook] | None") -> Iterator[Line]:
     if webhooks is None:
         return
     shown = [

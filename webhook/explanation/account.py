@@ -1,6 +1,5 @@
 """Everything known about one lease, ready to be shown: the state, the facts, what happened, what to do."""
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -24,8 +23,8 @@ from webhook.explanation.words import name
 from webhook.findings import Finding, Severity
 from webhook.history.events import Handover, Tenure
 from webhook.history.follow import Follower, LeaseHistory
+from webhook.history.renewals import Timing, timing_of
 from webhook.history.status import LeaseStatus, State
-from webhook.history.timing import Timing, timing_of
 from webhook.inputs.items import InputKind
 
 MAX_TENURES: Final = 20
@@ -36,12 +35,15 @@ class Account(Struct, frozen=True):
 
     history: LeaseHistory
     now: int
-    state: State
     standing: LeaseStatus | None
     findings: tuple[Finding, ...]
     cause: Cause | None
     has_pod: bool | None
-    advice: Advice
+
+    @property
+    def state(self) -> State:
+        """UNKNOWN if its object was never seen, or is gone."""
+        return self.standing.state if self.standing else State.UNKNOWN
 
     @property
     def holder(self) -> str:
@@ -73,13 +75,68 @@ class Account(Struct, frozen=True):
             return None
         if self.history.renewals.is_doubled or (self.tenure and self.tenure.has_several_writers):
             return None  # the intervals are those of several processes
-        return timing_of(standing.duration, interval_of(self.history))
+        return timing_of(standing.duration, self.history.interval)
+
+    @property
+    def advice(self) -> Advice:
+        """What a person on call should do about the lease."""
+        history, standing = self.history, self.standing
+        where = kubectl(history.namespace)
+        lease = f"{where} get lease {word(history.name)}"
+        if history.is_deleted:
+            return Advice("The lease was deleted; a program that still runs creates it again:", f"{lease} --watch")
+        if standing is None:
+            return Advice("Only its writes were seen, not the lease:", f"{lease} -o yaml --show-managed-fields")
+        if standing.block:
+            repair = filled(standing.block.repair, history.namespace, history.name)
+            return Advice("Repair it, or no other replica can follow the holder:", repair)
+        if self.findings and self.findings[0].severity is Severity.ERROR:
+            return _of(self.findings[0])
+        if self.state is State.EXPIRED:
+            return self._after_expiry(standing)
+        if self.state in {State.RELEASED, State.NEVER_HELD}:
+            asks = "" if history.readers else "; if none runs, the lease stays free"
+            return Advice(f"Any replica may take the lease at once{asks}:", f"{where} get pods")
+        return self._while_held(standing)
+
+    def _while_held(self, standing: LeaseStatus) -> Advice:
+        warnings = [one for one in self.findings if one.severity is Severity.WARNING]
+        if known := [one for one in warnings if isinstance(one, Explained)]:
+            return _of(([one for one in known if one.check in _LOST] or known)[-1])
+        if self.state is State.UNKNOWN:
+            sentence = "The lease does not say when it expires, so its own client decides:"
+            return Advice(sentence, pod_of_holder(self.history.namespace, standing.holder))
+        if warnings:
+            return Advice(f"The lease is held and renewed, but: {warnings[0].message}.", warnings[0].fix)
+        if self.history.is_moment:
+            elsewhere = "What happened before is not in a list, but in a watch or an audit log."
+            return Advice(f"Nothing now: the lease is held. {elsewhere}")
+        tenures = self.history.tenures
+        if len(tenures) > 1 and tenures[-1].began is Handover.RELEASED and tenures[-2].is_own_release:
+            orderly = "the last change of leader was an orderly handover, and the lease is held and renewed"
+            return Advice(f"Nothing: {orderly}.")
+        return Advice("Nothing: the lease is held and renewed.")
+
+    def _after_expiry(self, standing: LeaseStatus) -> Advice:
+        history, cause, holder = self.history, self.cause, name(standing.holder)
+        if cause is not None and cause.blame in {Blame.SERVER, Blame.NETWORK, Blame.REFUSED}:
+            return next_step(cause, history, history.tenure or Tenure(standing.holder, 0, Handover.SEEN))
+        pods = f"{kubectl(history.namespace)} get pods"
+        if self.has_pod is False:
+            return Advice(f"The pod of {holder} is gone, and no other replica took the lease:", f"{pods},deployments")
+        sentence = f"Find out whether {holder} still runs, and why no other replica takes over:"
+        pod = pod_of_holder(history.namespace, standing.holder)
+        return Advice(sentence, pods if pod == pods else f"{pods}; {pod}")
 
 
-def interval_of(history: LeaseHistory) -> float | None:
-    """Seconds between renewals, as seen."""
-    usual = history.renewals.usual
-    return None if usual is None else usual / SECOND
+_LOST: Final = frozenset({"leader-lost", "renewal-late"})
+
+
+def _of(finding: Finding) -> Advice:
+    if isinstance(finding, Explained):
+        return Advice(finding.advice, finding.fix)
+    text = finding.message
+    return Advice(text[:1].upper() + text[1:] + ("" if text.endswith(".") else "."), finding.fix)
 
 
 def account_of(cluster: Follower, history: LeaseHistory, now: int, *, has_pod: bool | None = None) -> Account:
@@ -93,24 +150,14 @@ def account_of(cluster: Follower, history: LeaseHistory, now: int, *, has_pod: b
 
     """
     standing = history.status(now)
-    state = standing.state if standing else State.UNKNOWN
     cause = ongoing_cause(cluster, history, now)
     findings: list[Finding] = list(incidents(cluster, history, now, cause))
     if history.lease is not None and standing is not None:
-        subject = Subject(history.lease, history.namespace, history.name, now, interval=interval_of(history))
+        subject = Subject(history.lease, history.namespace, history.name, now, interval=history.interval)
         findings += beside(findings, (one for check in LEASE_CHECKS for one in check(subject)))
         findings += foreign_in_kube_system(subject, homes_of(history))
     findings.sort(key=lambda one: list(Severity).index(one.severity))
-    return Account(
-        history,
-        now,
-        state,
-        standing,
-        tuple(findings),
-        cause,
-        has_pod,
-        advice(history, standing, state, findings, cause, has_pod=has_pod),
-    )
+    return Account(history, now, standing, tuple(findings), cause, has_pod)
 
 
 def ongoing_cause(cluster: Follower, history: LeaseHistory, now: int) -> Cause | None:
@@ -118,14 +165,12 @@ def ongoing_cause(cluster: Follower, history: LeaseHistory, now: int) -> Cause |
     standing = history.status(now)
     if standing is None or standing.state is not State.EXPIRED or standing.last_renewal is None:
         return None
-    start = standing.last_renewal
     if history.kind is not InputKind.DUMP and cluster.until is not None:
-        end = min(now, cluster.until)
-        cause = cause_of(cluster, history, history.tenure, start, end)
+        cause = cause_of(cluster, history, history.tenure, standing.last_renewal, min(now, cluster.until))
         if cause.blame is not Blame.UNKNOWN:
             return cause
     # A watch in which every lease stopped ends with the last renewal.
-    return snapshot_cause(cluster, history, start, now)
+    return snapshot_cause(cluster, standing, now)
 
 
 def as_json(account: Account) -> dict[str, Any]:
@@ -151,11 +196,11 @@ def as_json(account: Account) -> dict[str, Any]:
         "tenures": [_tenure(one) for one in list(history.tenures)[-MAX_TENURES:]],
         "renewals": {
             "seen": history.renewals.count,
-            "usual_interval_seconds": interval_of(history),
+            "usual_interval_seconds": history.interval,
             "longest_silence_seconds": _seconds(history.renewals.longest),
         },
         "timing": None if timing is None else _timing(timing),
-        "waiting": dict(history.readers.counts),
+        "waiting": {who: number for who, (number, _) in history.readers.items()},
         "refused": sum(1 for one in history.refusals if one.code >= 400),
         "findings": [
             {
@@ -210,81 +255,3 @@ def _time(at: int | None) -> str | None:
 
 def _seconds(micros: int | None) -> float | None:
     return None if micros is None else micros / SECOND
-
-
-_LOST: Final = frozenset({"leader-lost", "renewal-late"})
-
-
-def advice(
-    history: LeaseHistory,
-    standing: LeaseStatus | None,
-    state: State,
-    findings: Sequence[Finding],
-    cause: Cause | None,
-    *,
-    has_pod: bool | None,
-) -> Advice:
-    """What a person on call should do about a lease."""
-    where = kubectl(history.namespace)
-    if history.is_deleted:
-        sentence = "The lease was deleted; a program that still runs creates it again:"
-        return Advice(sentence, f"{where} get lease {word(history.name)} --watch")
-    if standing is None:
-        sentence = "Only its writes were seen, not the lease:"
-        return Advice(sentence, f"{where} get lease {word(history.name)} -o yaml --show-managed-fields")
-    if state is State.FROZEN and standing.block:
-        repair = filled(standing.block.repair, history.namespace, history.name)
-        return Advice("Repair it, or no other replica can follow the holder:", repair)
-    worst = findings[0] if findings and findings[0].severity is Severity.ERROR else None
-    if worst is not None:
-        return _of(worst)
-    if state is State.EXPIRED:
-        return _expired(history, standing, cause, has_pod=has_pod)
-    if state in {State.RELEASED, State.NEVER_HELD}:
-        asks = "" if history.readers.counts else "; if none runs, the lease stays free"
-        return Advice(f"Any replica may take the lease at once{asks}:", f"{where} get pods")
-    known = [one for one in findings if isinstance(one, Explained) and one.severity is Severity.WARNING]
-    lost = [one for one in known if one.check in _LOST]
-    if known:
-        return _of((lost or known)[-1])
-    if state is State.UNKNOWN:
-        sentence = "The lease does not say when it expires, so its own client decides:"
-        return Advice(sentence, pod_of_holder(history.namespace, standing.holder))
-    wrong = next((one for one in findings if one.severity is Severity.WARNING), None)
-    if wrong is not None:
-        return Advice(f"The lease is held and renewed, but: {wrong.message}.", wrong.fix)
-    return _nothing(history)
-
-
-def _nothing(history: LeaseHistory) -> Advice:
-    tenure = history.tenure
-    if history.is_moment:
-        return Advice(
-            "Nothing now: the lease is held. What happened before is not in a list, but in a watch or an audit log."
-        )
-    before = history.tenures[-2] if len(history.tenures) > 1 else None
-    if tenure is not None and tenure.began is Handover.RELEASED and before is not None and before.is_own_release:
-        return Advice("Nothing: the last change of leader was an orderly handover, and the lease is held and renewed.")
-    return Advice("Nothing: the lease is held and renewed.")
-
-
-def _of(finding: Finding) -> Advice:
-    if isinstance(finding, Explained):
-        return Advice(finding.advice, finding.fix)
-    return Advice(_sentence(finding.message), finding.fix)
-
-
-def _expired(history: LeaseHistory, standing: LeaseStatus, cause: Cause | None, *, has_pod: bool | None) -> Advice:
-    where, holder = kubectl(history.namespace), name(standing.holder)
-    if cause is not None and cause.blame in {Blame.SERVER, Blame.NETWORK, Blame.REFUSED}:
-        return next_step(cause, history, history.tenure or Tenure(standing.holder, 0, Handover.SEEN))
-    if has_pod is False:
-        sentence = f"The pod of {holder} is gone, and no other replica took the lease:"
-        return Advice(sentence, f"{where} get pods,deployments")
-    sentence = f"Find out whether {holder} still runs, and why no other replica takes over:"
-    pods, pod = f"{where} get pods", pod_of_holder(history.namespace, standing.holder)
-    return Advice(sentence, pods if pod == pods else f"{pods}; {pod}")
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

@@ -1,8 +1,9 @@
 """Why renewals failed to come, and what to look at first: a sentence, and the command to run."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from itertools import pairwise
 from typing import Final
 
 from msgspec import Struct
@@ -11,17 +12,19 @@ from webhook.api.times import SECOND
 from webhook.audit.command_words import kubectl, quoted, word
 from webhook.audit.leases import pod_of
 from webhook.explanation.words import count, length, name
-from webhook.history.events import By, Refusal, Tenure
+from webhook.history.events import By, Handover, Refusal, Tenure
 from webhook.history.follow import Follower, LeaseHistory
-from webhook.history.renewals import OtherLeases, received_within
+from webhook.history.renewals import OtherLeases
+from webhook.history.status import LeaseStatus
 from webhook.inputs.items import InputKind, Writer
 
-API_SERVER_CHECKS: Final = "kubectl get --raw '/readyz?verbose'"
-WEBHOOKS: Final = (
+MAX_OF_A_KIND: Final = 10
+"""Findings of one kind: the latest ones."""
+_MIN_OTHER_WRITES: Final = 3
+_WEBHOOKS: Final = (
     "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml | lease-webhook doctor"
 )
-POLICIES: Final = "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml"
-WATCH: Final = "kubectl get leases -A -w -o json --output-watch-events --show-managed-fields > leases.json"
+_WITHOUT_EVIDENCE = "no other lease in the input shows whether the API server was unavailable"
 
 
 def pod_of_holder(namespace: str, holder: str) -> str:
@@ -49,10 +52,6 @@ def rights(verb: str, namespace: str, name: str, writer: Writer) -> str:
 def audit_log(namespace: str, name: str) -> str:
     """The same from the log that names who wrote."""
     return f"lease-webhook why {word(f'{namespace}/{name}')} --input AUDIT-LOG"
-
-
-MIN_OTHER_WRITES: Final = 3
-_WITHOUT_EVIDENCE = "no other lease in the input shows whether the API server was unavailable"
 
 
 class Blame(StrEnum):
@@ -85,6 +84,46 @@ class Cause(Struct, frozen=True):
     """Who else wrote the lease often."""
 
 
+class Gap(Struct, frozen=True):
+    """A time in which `tenure` did not renew, in microseconds since 1970, and why.
+
+    At `end` the holder renewed again, or, if there is one, `after` took the lease.
+    """
+
+    start: int
+    end: int
+    tenure: Tenure
+    cause: Cause
+    after: Tenure | None = None
+
+    @property
+    def length(self) -> int:
+        """Microseconds."""
+        return self.end - self.start
+
+    @property
+    def sentence(self) -> str:
+        """The cause as one sentence."""
+        return sentence_of(self.cause, name(self.tenure.holder))
+
+
+def late_renewals(cluster: Follower, history: LeaseHistory) -> Iterator[Gap]:
+    """The latest renewals that came beyond the deadline of most clients, oldest first."""
+    for silence in history.late_silences[-MAX_OF_A_KIND:]:
+        held = [one for one in history.tenures if one.since <= silence.end]
+        tenure = (held or history.tenures)[-1]
+        cause = cause_of(cluster, history, tenure, silence.start, silence.end)
+        yield Gap(silence.start, silence.end, tenure, cause)
+
+
+def lost_leaders(cluster: Follower, history: LeaseHistory) -> Iterator[Gap]:
+    """The times for which holders did not renew until the lease expired and another one took it, oldest first."""
+    for before, after in pairwise(history.tenures):
+        if after.began is Handover.EXPIRED:
+            start = before.since if before.last_renewal is None else before.last_renewal
+            yield Gap(start, after.since, before, cause_of(cluster, history, before, start, after.since), after)
+
+
 def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, start: int, end: int) -> Cause:
     """Return why a lease was not renewed between two instants; what the API server answered counts first.
 
@@ -101,84 +140,76 @@ def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, st
     own = [one for one in answers if tenure is None or tenure.is_by(one.writer)]
     if refused := [one for one in own if one.is_denied]:
         return Cause(Blame.REFUSED, _refusals(refused), refused[-1])
+    # What a network held back arrives at once when it works again: requests at the end do not count.
+    requests = None if tenure is None else tenure.requests_between(start, end - (end - start) // 4)
     nameless = [one for one in answers if one.is_nameless]
-    if nameless and not received_within(tenure, start, end):
+    if nameless and not requests:
         # Only who believes to lead writes before it has read, and the holder was not heard under its name.
         text = (
             f"{count(len(nameless), 'write')} answered with 401 (Unauthorized), so the log cannot say whose, and none"
         )
         return Cause(Blame.REFUSED, f"{text} from it by name", nameless[-1])
-    late = _late(cluster.others_of(history, start, end))
+    compared = cluster.others_of(history, start, end)
     if failed := [one for one in answers if one.has_failed]:
-        return _failed(failed, cluster.others_of(history, start, end), late)
+        return _failed(failed, compared)
     conflicts = sum(one.code == 409 for one in own)
     others = _other_writers(history, start, end)
     if conflicts:
         also = f" ({others})" if others else ""
         return Cause(Blame.CONFLICT, f"{count(conflicts, 'update')} of it conflicted with other writes (409){also}")
-    return _silent(cluster, history, tenure, start, end, late, others)
+    return _silent(history, requests, start, end, compared, others)
 
 
 def _silent(
-    cluster: Follower, history: LeaseHistory, tenure: Tenure | None, start: int, end: int, late: str, others: str
+    history: LeaseHistory, requests: int | None, start: int, end: int, compared: OtherLeases, others: str
 ) -> Cause:
     """Return the cause of a silence in which nothing was refused."""
-    requests = received_within(tenure, start, end)
     is_silent = requests == 0 and history.kind is InputKind.AUDIT_LOG
-    slow = [one for one in history.refusals if start <= one.at <= end and 200 <= one.code < 300]
-    compared = cluster.others_of(history, start, end)
-    if late:
+    slow = [one.took for one in history.refusals if start <= one.at <= end and 200 <= one.code < 300]
+    if late := _late(compared):
         if is_silent and not slow:
-            return Cause(
-                Blame.NETWORK, f"{late}, and the log shows no request from the holder until the end of that time"
-            )
+            heard = "and the log shows no request from the holder until the end of that time"
+            return Cause(Blame.NETWORK, f"{late}, {heard}")
         return Cause(Blame.SERVER, late)
-    usual = history.renewals.usual
-    duration = history.lease.spec.lease_duration_seconds if history.lease else None
+    usual, duration = history.renewals.usual, history.duration
     if usual and duration and usual >= duration * SECOND:
         return Cause(Blame.CLIENT, f"it renews every {length(usual)}, and the lease lasts {duration} s")
     if slow:
-        return Cause(Blame.SERVER, f"it took up to {length(max(one.took for one in slow))} to answer a renewal")
+        return Cause(Blame.SERVER, f"it took up to {length(max(slow))} to answer a renewal")
     if others:
         return Cause(Blame.UNKNOWN, f"{others}, so its updates may have conflicted", others=others)
     if not compared.is_known:
         return Cause(Blame.UNKNOWN, _WITHOUT_EVIDENCE)
-    on_time = "the other lease was" if compared.on_time == 1 else f"{compared.on_time} other leases were"
     heard = ", and the log shows no request from it" if is_silent else ""
     if requests:
         heard = f", and the log shows {count(requests, 'request')} from it"
-    return Cause(Blame.CLIENT, f"during that time {on_time} renewed on time{heard}", is_silent=is_silent)
+    return Cause(Blame.CLIENT, f"during that time {_on_time(compared)}{heard}", is_silent=is_silent)
 
 
-def _failed(failed: Sequence[Refusal], compared: OtherLeases, late: str) -> Cause:
+def _failed(failed: Sequence[Refusal], compared: OtherLeases) -> Cause:
     """Return the cause if the API server was unable to store writes: of this lease only, or of others, too."""
-    text = f"it answered {count(len(failed), 'request')} with {failed[-1].code}"
+    text, late = f"it answered {count(len(failed), 'request')} with {failed[-1].code}", _late(compared)
     if late or not compared.on_time:
         return Cause(Blame.SERVER, f"{text}, and {late}" if late else text)
-    on_time = "the other lease was" if compared.on_time == 1 else f"{compared.on_time} other leases were"
-    return Cause(
-        Blame.SERVER,
-        f"{text}; {on_time} renewed on time, so it is in the path of this lease only: an admission webhook or a policy",
-        is_on_path=True,
-    )
+    path = "so it is in the path of this lease only: an admission webhook or a policy"
+    return Cause(Blame.SERVER, f"{text}; {_on_time(compared)}, {path}", is_on_path=True)
+
+
+def _on_time(compared: OtherLeases) -> str:
+    others = "the other lease was" if compared.on_time == 1 else f"{compared.on_time} other leases were"
+    return f"{others} renewed on time"
 
 
 def _other_writers(history: LeaseHistory, start: int, end: int) -> str:
     """Say who else wrote the lease in that time without renewing it, if that was often."""
     found = Counter(who or "an unknown writer" for at, who in history.others if start <= at <= end)
-    often = [(who, number) for who, number in found.most_common(3) if number >= MIN_OTHER_WRITES]
+    often = [(who, number) for who, number in found.most_common(3) if number >= _MIN_OTHER_WRITES]
     return ", ".join(f"{name(who)} wrote it {number} times in that time" for who, number in often)
 
 
-def cause_of_loss(cluster: Follower, history: LeaseHistory, before: Tenure, after: Tenure) -> Cause:
-    """Return why a holder let the lease expire before the next one took it."""
-    start = before.since if before.last_renewal is None else before.last_renewal
-    return cause_of(cluster, history, before, start, after.since)
-
-
-def snapshot_cause(cluster: Follower, history: LeaseHistory, last: int, now: int) -> Cause:
-    """The same of a dump, which has only the last renewal of each lease."""
-    others = cluster.stopped_with(history, last, now)
+def snapshot_cause(cluster: Follower, status: LeaseStatus, now: int) -> Cause:
+    """Return why an expired lease is not renewed, from a dump, which has only the last renewal of each lease."""
+    others = cluster.stopped_with(status, now)
     if not others.is_known:
         return Cause(Blame.UNKNOWN, _WITHOUT_EVIDENCE)
     if others.all_were_late:
@@ -186,26 +217,27 @@ def snapshot_cause(cluster: Follower, history: LeaseHistory, last: int, now: int
     return Cause(Blame.CLIENT, f"{count(others.on_time, 'other lease')} went on being renewed after that")
 
 
+_SENTENCES: Final = {
+    Blame.SERVER: "The API server was slow or unavailable",
+    Blame.NETWORK: "Clients did not reach the API server",
+    Blame.CONFLICT: "Its updates were in conflict",
+    Blame.REFUSED: "Its writes were refused",
+}
+
+
 def sentence_of(cause: Cause, who: str) -> str:
     """A cause as one sentence about a holder, who is named or described, such as `the old holder`."""
     if cause.is_on_path:
         return f"The API server could not store its writes: {cause.evidence}."
-    if cause.blame is Blame.SERVER:
-        return f"The API server was slow or unavailable: {cause.evidence}."
-    if cause.blame is Blame.CONFLICT:
-        return f"Its updates were in conflict: {cause.evidence}."
-    if cause.blame is Blame.NETWORK:
-        return f"Clients did not reach the API server: {cause.evidence}."
     if cause.blame is Blame.CLIENT:
         # Only an audit log shows whether its writes were refused.
         suspects = "its process, CPU limit, node or network"
         suspects += "" if cause.is_silent else ", its permissions, or a webhook or policy for this lease only"
         return f"Most likely the cause is on {who}'s side ({suspects}): {cause.evidence}."
-    if cause.blame is Blame.REFUSED:
-        return f"Its writes were refused: {cause.evidence}."
-    if cause.others:
-        return f"Why is not known: {cause.evidence}; the audit log of the API server shows it."
-    return f"Why is not known: {cause.evidence}; give all of them (-A)."
+    if cause.blame is Blame.UNKNOWN:
+        more = "the audit log of the API server shows it" if cause.others else "give all of them (-A)"
+        return f"Why is not known: {cause.evidence}; {more}."
+    return f"{_SENTENCES[cause.blame]}: {cause.evidence}."
 
 
 def _late(company: OtherLeases) -> str:
@@ -237,45 +269,49 @@ class Advice(Struct, frozen=True):
         return f"{self.sentence} {self.command}".rstrip()
 
 
+_NEXT_STEPS: Final = {
+    Blame.SERVER: Advice(
+        "Look at the API server and its etcd; a slow webhook looks the same (lease-webhook doctor). To see the API "
+        "server's own checks:",
+        "kubectl get --raw '/readyz?verbose'",
+    ),
+    Blame.NETWORK: Advice(
+        "Look at what lies between the clients and the API server, such as its load balancer, and whether the API "
+        "server itself was restarted. To see its address, and the nodes:",
+        "kubectl cluster-info; kubectl get nodes",
+    ),
+    Blame.UNKNOWN: Advice(
+        "To know the cause, watch all leases the next time:",
+        "kubectl get leases -A -w -o json --output-watch-events --show-managed-fields > leases.json",
+    ),
+}
+
+
 def next_step(cause: Cause, history: LeaseHistory, tenure: Tenure) -> Advice:
     """Where to look after a holder did not renew."""
     if cause.is_on_path:
-        return Advice("Look for an admission webhook or a policy that applies to this lease:", WEBHOOKS)
+        return Advice("Look for an admission webhook or a policy that applies to this lease:", _WEBHOOKS)
     if cause.blame is Blame.CONFLICT:
         sentence = "Find out who else writes the lease, and stop it, or let it write something else:"
-        return Advice(
-            sentence, f"{kubectl(history.namespace)} get lease {word(history.name)} -o yaml --show-managed-fields"
-        )
-    if cause.blame is Blame.SERVER:
-        sentence = (
-            "Look at the API server and its etcd; a slow webhook looks the same (lease-webhook doctor). To see the API "
-            "server's own checks:"
-        )
-        return Advice(sentence, API_SERVER_CHECKS)
-    if cause.blame is Blame.NETWORK:
-        sentence = (
-            "Look at what lies between the clients and the API server, such as its load balancer, and whether the API "
-            "server itself was restarted. To see its address, and the nodes:"
-        )
-        return Advice(sentence, "kubectl cluster-info; kubectl get nodes")
-    if cause.blame is Blame.REFUSED and cause.refusal is not None:
-        return after_refusal(history, cause.refusal)
+        lease = f"{kubectl(history.namespace)} get lease {word(history.name)}"
+        return Advice(sentence, f"{lease} -o yaml --show-managed-fields")
     if cause.blame is Blame.CLIENT:
         sentence = f"To see why {name(tenure.holder)} did not renew:"
         return Advice(sentence, pod_of_holder(history.namespace, tenure.holder))
-    return Advice("To know the cause, watch all leases the next time:", WATCH)
+    return _NEXT_STEPS[cause.blame] if cause.refusal is None else after_refusal(history, cause.refusal)
 
 
 def after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
     """What to do about writes that are refused."""
     who = name(refusal.writer.name) or "the writer"
     if refusal.by is By.WEBHOOK:
-        return Advice(f"See why the webhook refuses the writes of {who}:", WEBHOOKS)
+        return Advice(f"See why the webhook refuses the writes of {who}:", _WEBHOOKS)
     if refusal.by is By.CREDENTIALS:
         sentence = "The API server did not accept the credentials, such as a token that had expired. To see the pods:"
         return Advice(sentence, f"{kubectl(history.namespace)} get pods")
     if refusal.by is By.POLICY:
-        return Advice(f"See why the policy refuses the writes of {who}:", POLICIES)
+        policies = "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml"
+        return Advice(f"See why the policy refuses the writes of {who}:", policies)
     sentence = (
         f"{who} needs a Role and RoleBinding that allow update on the lease. To see whether it may update it now:"
     )

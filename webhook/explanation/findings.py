@@ -1,34 +1,34 @@
 """What went wrong in the history of a lease, as findings: lost leaders, late renewals, odd writers, refused writes."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
-
-from msgspec import Struct
 
 from webhook.api.times import SECOND
 from webhook.audit.command_words import kubectl, word
 from webhook.explanation.causes import (
+    MAX_OF_A_KIND,
     Advice,
     Blame,
     Cause,
+    Gap,
     after_refusal,
     audit_log,
     cause_of,
-    cause_of_loss,
+    late_renewals,
+    lost_leaders,
     next_step,
     pod_of_holder,
     pod_of_writer,
     rights,
     sentence_of,
 )
-from webhook.explanation.words import between, clock, count, length, name, writer
+from webhook.explanation.words import between, clock, count, length, name, remover, writer
 from webhook.findings import Finding, ObjectName, Severity
 from webhook.history.events import By, Handover, Refusal, Tenure
 from webhook.history.follow import Follower, LeaseHistory
-from webhook.history.renewals import Silence
+from webhook.history.renewals import deadline_of, goes_on_for, least_unled, timing_of
 from webhook.history.status import LeaseStatus
-from webhook.history.timing import deadline_of, goes_on_for, least_unled, timing_of
 from webhook.inputs.items import Fenced, InputKind, Writer
 
 
@@ -66,32 +66,29 @@ def explained(
     )
 
 
-MIN_MISSED: Final = 5
-MIN_SILENCE: Final = 10 * SECOND
+_MIN_MISSED: Final = 5
+_MIN_SILENCE: Final = 10 * SECOND
 """A holder that has missed so many of its usual renewals, for so long, is late however long its lease lasts."""
-RARE: Final = 2.5
+_RARE: Final = 2.5
 """Requests whose intervals are so many times the usual one are held back."""
-ENOUGH: Final = 2
+_ENOUGH: Final = 2
 """Intervals after which it is known that they are not."""
 _WAS_SILENT: Final = "it had been paused, cut off, restarted, or held back by its own rate limit"
-MAX_OF_A_KIND: Final = 10
-"""Findings of one kind: the latest ones."""
 
 
 def incidents(cluster: Follower, history: LeaseHistory, now: int, ongoing: Cause | None = None) -> Iterator[Explained]:
     """Everything that went wrong, the latest of each kind last; `ongoing` is why the holder does not renew now."""
     late = list(late_renewals(cluster, history))
-    lost = list(handovers(cluster, history, now))
-    yield from lost
+    lost = list(lost_leaders(cluster, history))
+    yield from _handovers(history, {one.end: one for one in lost}, now)
     yield from (_late(history, one, now) for one in late)
     yield from _ongoing(cluster, history, now)
-    yield from writers(history, history.status(now))
-    known = [(one.silence.start, one.silence.end) for one in late if one.cause.blame is Blame.REFUSED]
-    known += _explained_by_refusals(cluster, history)
+    yield from _writers(history, history.status(now))
+    known = [(one.start, one.end) for one in (*late, *lost) if one.cause.blame is Blame.REFUSED]
     if ongoing is not None and ongoing.blame is Blame.REFUSED and history.tenure:
         known.append((history.tenure.last_renewal or now, now))
-    yield from refused(history, known, now)
-    yield from fenced(history, now)
+    yield from _refusals(history, known, now)
+    yield from _fenced(history, now)
 
 
 def beside(found: Sequence[Finding], stored: Iterable[Finding]) -> list[Finding]:
@@ -100,72 +97,27 @@ def beside(found: Sequence[Finding], stored: Iterable[Finding]) -> list[Finding]
     return [one for one in stored if one.check != "shared-lease" or "lease-shared" not in known]
 
 
-class Late(Struct, frozen=True):
-    """A holder that renewed so late that its lease had expired, or that most clients would have given up."""
-
-    silence: Silence
-    tenure: Tenure
-    cause: Cause
-    risk: str
-
-    @property
-    def holder(self) -> str:
-        """Who renewed late."""
-        return self.tenure.holder
-
-    @property
-    def sentence(self) -> str:
-        """All of it but when it was."""
-        return f"{name(self.holder)} did not renew for {length(self.silence.length)}. {self.rest}"
-
-    @property
-    def rest(self) -> str:
-        """Why, and what it risked."""
-        return f"{sentence_of(self.cause, 'the holder')} {self.risk}."
+def late_sentence(history: LeaseHistory, one: Gap, since: str = "") -> str:
+    """How late a holder renewed, why, and what it risked."""
+    duration = history.duration
+    deadline, latest = deadline_of(duration), goes_on_for(duration)
+    risk = (
+        f"Most clients stop leading {length(deadline)} to {length(latest)} after their last renewal, so possibly no "
+        f"one led, for up to about {length(one.length)} if the process did nothing; the input does not show whether "
+        "this one stopped"
+    )
+    if one.length >= (duration or 0) * SECOND:
+        risk += ". The lease expired, but no one took it, so the holder could renew it"
+    said = f"{name(one.tenure.holder)} did not renew for {length(one.length)}{since}"
+    return f"{said}. {sentence_of(one.cause, 'the holder')} {risk}."
 
 
-def late_renewals(cluster: Follower, history: LeaseHistory) -> Iterator[Late]:
-    """The latest renewals that came beyond the deadline of most clients, oldest first."""
-    duration = history.lease.spec.lease_duration_seconds if history.lease else None
-    if not duration or duration <= 1:
-        return
-    deadline = deadline_of(duration)
-    for silence in list(history.renewals.silences)[-MAX_OF_A_KIND:]:
-        if silence.length < deadline:
-            continue  # late, but in time
-        risk = (
-            f"Most clients stop leading {length(deadline)} to {length(goes_on_for(duration))} after their last "
-            f"renewal, so possibly no one led, for up to about {length(silence.length)} if the process did nothing; "
-            "the input does not show whether this one stopped"
-        )
-        if silence.length >= duration * SECOND:
-            risk += ". The lease expired, but no one took it, so the holder could renew it"
-        tenure = _tenure_at(history, silence.end)
-        cause = cause_of(cluster, history, tenure, silence.start, silence.end)
-        yield Late(silence, tenure, cause, risk)
-
-
-def _late(history: LeaseHistory, one: Late, now: int) -> Explained:
-    since = clock(one.silence.start, now)
-    message = f"{name(one.holder)} did not renew for {length(one.silence.length)}, from {since} on. {one.rest}"
+def _late(history: LeaseHistory, one: Gap, now: int) -> Explained:
+    message = late_sentence(history, one, f", from {clock(one.start, now)} on")
     step = next_step(one.cause, history, one.tenure)
     ended = "The refusals have ended" if one.cause.blame is Blame.REFUSED else "The lease is renewed again"
     advice = Advice(f"{ended}. {step.sentence}", step.command)
     return explained(history, "renewal-late", Severity.WARNING, message, advice, one.cause.blame, is_over=True)
-
-
-def _explained_by_refusals(cluster: Follower, history: LeaseHistory) -> Iterator[tuple[int, int]]:
-    """The times before takeovers whose cause is that writes were refused."""
-    tenures = list(history.tenures)
-    for before, after in pairwise(tenures):
-        if after.began is Handover.EXPIRED and cause_of_loss(cluster, history, before, after).blame is Blame.REFUSED:
-            yield before.last_renewal or before.since, after.since
-
-
-def _tenure_at(history: LeaseHistory, at: int) -> Tenure:
-    """Who held a lease that was renewed at that instant."""
-    held = [one for one in history.tenures if one.since <= at]
-    return (held or history.tenures)[-1]
 
 
 def _ongoing(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Explained]:
@@ -175,7 +127,7 @@ def _ongoing(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Exp
     if tenure is None or tenure.last_renewal is None or usual is None or status is None or not status.is_held:
         return
     silence = until - tenure.last_renewal
-    if silence <= max(MIN_MISSED * usual, MIN_SILENCE) or history.kind is InputKind.REVIEW:
+    if silence <= max(_MIN_MISSED * usual, _MIN_SILENCE) or history.kind is InputKind.REVIEW:
         return
     cause = cause_of(cluster, history, tenure, tenure.last_renewal, until)
     holds = ""
@@ -194,8 +146,8 @@ _OFF: Final = 2 * SECOND
 """How far a clock must be off to be reported."""
 
 
-def handovers(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Explained]:
-    """Everything that went wrong when the holder changed, the latest last."""
+def _handovers(history: LeaseHistory, lost: Mapping[int, Gap], now: int) -> Iterator[Explained]:
+    """What went wrong when the holder changed, the latest last; `lost` are leaders by when they were followed."""
     tenures = list(history.tenures)
     for before, after in list(pairwise(tenures))[-MAX_OF_A_KIND:]:
         if after.began is Handover.STOLEN:
@@ -205,20 +157,19 @@ def handovers(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Ex
         elif before.is_own_release is False:
             yield _foreign_release(history, before, after, now)
         elif after.began is Handover.EXPIRED:
-            yield _lost(history, before, after, cause_of_loss(cluster, history, before, after), now)
+            yield _lost(history, lost[after.since], after, now)
     if tenures and tenures[-1].is_own_release is False:
         yield _foreign_release(history, tenures[-1], None, now)
     if history.is_deleted and tenures:
         yield _deleted(history, tenures[-1], None, now)
 
 
-def _lost(history: LeaseHistory, before: Tenure, after: Tenure, cause: Cause, now: int) -> Explained:
-    last = before.since if before.last_renewal is None else before.last_renewal
-    gap = after.leaderless or 0
+def _lost(history: LeaseHistory, gap: Gap, after: Tenure, now: int) -> Explained:
+    before, cause, unled = gap.tenure, gap.cause, after.leaderless or 0
     message = (
-        f"{name(before.holder)} last renewed at {clock(last, now)} and let the lease expire; "
+        f"{name(before.holder)} last renewed at {clock(gap.start, now)} and let the lease expire; "
         f"{name(after.holder)} took it at {clock(after.since, now)}: "
-        f"no one led for {between(least_unled(gap, _duration(history)), gap)}. "
+        f"no one led for {between(least_unled(unled, history.duration), unled)}. "
         f"{sentence_of(cause, 'the old holder')}{_afterwards(cause, before, history.renewals.usual, now)}"
     )
     step = next_step(cause, history, before)
@@ -233,17 +184,16 @@ def _afterwards(cause: Cause, before: Tenure, usual: int | None, now: int) -> st
         return ""
     gaps = sorted(after - one for one, after in pairwise(heard))
     again = f" From {clock(heard[0], now)} on, the API server received requests from its pod again"
-    if gaps and usual is not None and gaps[len(gaps) // 2] > RARE * usual:
+    if gaps and usual is not None and gaps[len(gaps) // 2] > _RARE * usual:
         return (
             f"{again}, but only every {length(gaps[len(gaps) // 2])}: its own rate limit, or overload, holds them back."
         )
-    what = "it had been paused, cut off or restarted" if len(gaps) >= ENOUGH else _WAS_SILENT
+    what = "it had been paused, cut off or restarted" if len(gaps) >= _ENOUGH else _WAS_SILENT
     return f"{again}: {what}. Unless it restarted, it may have acted as leader beside the new holder until it noticed."
 
 
 def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Explained:
-    who = before.released_by
-    by = writer(who) if who and who.user else f"field manager {name(before.released_manager)}"
+    who, by = before.released_by, remover(before)
     message = f"at {clock(before.until or now, now)} {by} removed {name(before.holder)} as the holder, which still led"
     if after is not None and after.holder != before.holder:
         message += (
@@ -257,11 +207,11 @@ def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None
 
 
 def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Explained:
-    duration, last = _duration(history), before.last_renewal
+    duration, last = history.duration, before.last_renewal
     left = (
         "" if last is None or not duration else f", {length(last + duration * SECOND - after.since)} before it expired"
     )
-    taker, other = name(after.holder), after.foreign_taker
+    taker, other, cause = name(after.holder), after.foreign_taker, "stolen"
     took = f"{name(other)} wrote {taker} into the lease" if other else f"{taker} took the lease"
     message = (
         f"at {clock(after.since, now)} {took} while {name(before.holder)} still held it{left}: two may have led at "
@@ -272,22 +222,22 @@ def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> E
             f". The old holder's clock is {length(-before.ahead)} behind the API server's, so the lease looked expired "
             "to the new holder, if that compares renewTime with its own clock"
         )
-        sentence = (
+        cause = "clock"
+        advice = Advice(
             f"Correct the clock of the node of {name(before.holder)}; {taker} should wait until the lease has not "
-            "changed for its whole duration. To see which nodes they run on:"
+            "changed for its whole duration. To see which nodes they run on:",
+            f"{kubectl(history.namespace)} get pods -o wide",
         )
-        advice = Advice(sentence, f"{kubectl(history.namespace)} get pods -o wide")
-        return explained(history, "lease-stolen", Severity.ERROR, message, advice, "clock", is_over=True)
-    if other and after.taken_by:
+    elif other and after.taken_by:
         sentence = f"Find out why {name(other)} writes the holder of this lease. To see whether it may:"
         advice = Advice(sentence, rights("update", history.namespace, history.name, after.taken_by))
-        return explained(history, "lease-stolen", Severity.ERROR, message, advice, "stolen", is_over=True)
-    sentence = (
-        f"Find out why {taker} does not wait until the lease expires (the webhook denies this in preset strict). To "
-        "see what it is:"
-    )
-    advice = Advice(sentence, pod_of_holder(history.namespace, after.holder))
-    return explained(history, "lease-stolen", Severity.ERROR, message, advice, "stolen", is_over=True)
+    else:
+        advice = Advice(
+            f"Find out why {taker} does not wait until the lease expires (the webhook denies this in preset strict). "
+            "To see what it is:",
+            pod_of_holder(history.namespace, after.holder),
+        )
+    return explained(history, "lease-stolen", Severity.ERROR, message, advice, cause, is_over=True)
 
 
 def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Explained:
@@ -299,7 +249,7 @@ def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: i
         message += f"; {name(after.holder)} created it again {length(after.leaderless or 0)} later"
     is_taken = after is not None and after.holder != before.holder
     if is_taken:
-        deadline = timing_of(_duration(history) or 15, None).deadline
+        deadline = timing_of(history.duration or 15, None).deadline
         message += (
             f": two may have led at once. The old holder notices only when a renewal fails; most clients then go on as "
             f"leader for up to {deadline:.0f} s"
@@ -311,19 +261,14 @@ def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: i
     else:
         sentence = "A watch does not show who deleted it; the audit log of the API server does:"
         command = audit_log(history.namespace, history.name)
-    is_over = None if after is None else True
-    advice = Advice(sentence, command)
+    advice, is_over = Advice(sentence, command), None if after is None else True
     return explained(history, "lease-deleted", severity, message, advice, "deleted", is_over=is_over)
-
-
-def _duration(history: LeaseHistory) -> int | None:
-    return history.lease.spec.lease_duration_seconds if history.lease else None
 
 
 _SHOWN: Final = 4
 
 
-def writers(history: LeaseHistory, standing: LeaseStatus | None) -> Iterator[Explained]:
+def _writers(history: LeaseHistory, standing: LeaseStatus | None) -> Iterator[Explained]:
     """Findings about several writers of one lease."""
     several = [one for one in history.tenures if one.has_several_writers and len(one.writers) > 1]
     if several:
@@ -388,7 +333,7 @@ def _applications(history: LeaseHistory, standing: LeaseStatus | None) -> Iterat
 _REFUSED_BY: Final = {By.RIGHTS: " for lack of permission", By.CREDENTIALS: " for lack of credentials", By.OTHER: ""}
 
 
-def refused(history: LeaseHistory, known: Sequence[tuple[int, int]], now: int) -> Iterator[Explained]:
+def _refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: int) -> Iterator[Explained]:
     """Refused writes by writer, without those that already explain another finding."""
     groups: dict[tuple[str, By, str], list[Refusal]] = {}
     for one in history.refusals:
@@ -415,7 +360,7 @@ def _refused(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Expla
     return explained(history, "write-refused", Severity.WARNING, message, after_refusal(history, last), "refused")
 
 
-def fenced(history: LeaseHistory, now: int) -> Iterator[Explained]:
+def _fenced(history: LeaseHistory, now: int) -> Iterator[Explained]:
     """Writes without the lease that a fence refused, by writer."""
     groups: dict[Writer, list[Fenced]] = {}
     for one in history.fenced:

@@ -7,13 +7,13 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.api.times import SECOND
-from webhook.explanation.account import Account, interval_of
+from webhook.explanation.account import Account
 from webhook.explanation.causes import Blame, sentence_of
-from webhook.explanation.words import ago, between, by_writer, clock, count, length, name, writer
+from webhook.explanation.words import ago, between, by_writer, clock, count, length, name, remover, writer
 from webhook.history.events import API_SERVER, Handover, Refusal, Tenure
 from webhook.history.follow import LeaseHistory
-from webhook.history.status import LeaseStatus, State
-from webhook.history.timing import deadline_of, least_unled, proposal_for
+from webhook.history.renewals import least_unled, proposal_for
+from webhook.history.status import RELEASED_DURATION, LeaseStatus, State
 from webhook.inputs.items import Fenced
 from webhook.rules.change import NODE_LEASES
 
@@ -77,7 +77,7 @@ def facts(account: Account) -> Iterator[Line]:
             yield Line("Evidence", "the holder's own clock: the input has no time of the API server for this lease")
     if account.cause is not None and account.cause.blame is not Blame.UNKNOWN:
         yield Line("Why", _why(account))
-    usual = interval_of(account.history)
+    usual = account.history.interval
     if usual is not None:
         longest = length(account.history.renewals.longest)
         gaps = [one.leaderless or 0 for one in account.history.tenures if one.began is Handover.EXPIRED]
@@ -115,10 +115,11 @@ def timing(account: Account) -> Iterator[Line]:
     if found.survives < 30:
         for outage in (30, 78):
             better = proposal_for(outage)
-            took = f"after a crash up to {better.timing.longest_without_leader:.0f} s without a leader"
+            numbers = f"duration {better.duration:.0f} s, deadline {better.deadline:.0f} s, retry {better.retry:.0f} s"
+            took = f"after a crash up to {better.longest_without_leader:.0f} s without a leader"
             yield Line(
                 f"To survive {outage} s",
-                f"duration {better.duration} s, deadline {better.deadline} s, retry {better.retry} s; {took}",
+                f"{numbers}; {took}",
             )
 
 
@@ -126,7 +127,7 @@ def _waiting(account: Account) -> Iterator[str]:
     """Who asked for the lease while the present holder had it, other than the holder."""
     tenure = account.tenure
     names = {pod for before in account.history.tenures for pod in before.pods if not before.heard_again}
-    for one, at in account.history.readers.latest.items():
+    for one, (_, at) in account.history.readers.items():
         is_other = one != API_SERVER and not one.startswith("kube-system/") and one not in names
         if is_other and (tenure is None or (at >= tenure.since and one not in tenure.pods)):
             yield name(one)
@@ -138,7 +139,7 @@ def _since(at: int | None, now: int) -> str:
 
 def _held_since(account: Account) -> str:
     tenure, now = account.tenure, account.now
-    by_own_clock = ", as it wrote itself" if tenure and tenure.is_cut and not tenure.is_writer else ""
+    by_own_clock = ", as it wrote itself" if tenure and tenure.began is Handover.SEEN and not tenure.is_writer else ""
     return f", since {clock(tenure.since, now)} ({ago(tenure.since, now)}{by_own_clock})" if tenure else ""
 
 
@@ -198,22 +199,22 @@ def handover(tenure: Tenure, before: Tenure | None, duration: int | None) -> str
         took, who = f"{name(other)} wrote {holder} into it", ""
     unheld = "" if tenure.leaderless is None else f"; the lease had no holder for {length(tenure.leaderless)}"
     again = f"{name(other)} created it again with the holder {holder}" if other else f"{holder} created it again"
-    texts = {
-        Handover.SEEN: f"{holder} held it at the start of the data{who}",
-        Handover.CREATED: f"{holder} created it{who}",
-        Handover.CLAIMED: f"{took}; no one had held it{who}{gap}",
-        Handover.RELEASED: f"{took} after {previous} released it{who}{gap}",
-        Handover.EXPIRED: f"{took} after {previous} let it expire{who}{gap}",
-        Handover.PREFERRED: f"{took} after {previous} had been asked to step down (preferredHolder){who}{gap}",
-        Handover.STOLEN: f"{took} from {previous}, which still held it{who}: two may have led",
-        Handover.DELETED: f"{again} after it was deleted{who}{unheld}",
-        Handover.UNKNOWN: f"{holder} held it{who}{gap}",
-    }
-    if tenure.began is Handover.RELEASED and before is not None and before.is_own_release is not None:
-        if before.is_own_release:
-            return f"{took} after {previous} released it, an orderly handover{who}{gap}"
-        return f"{took} after {remover(before)} removed {previous} as the holder{who}: two may have led"
-    return texts[tenure.began]
+    match tenure.began:
+        case Handover.SEEN:
+            return f"{holder} held it at the start of the data{who}"
+        case Handover.CREATED:
+            return f"{holder} created it{who}"
+        case Handover.STOLEN:
+            return f"{took} from {previous}, which still held it{who}: two may have led"
+        case Handover.DELETED:
+            return f"{again} after it was deleted{who}{unheld}"
+        case Handover.UNKNOWN:
+            return f"{holder} held it{who}{gap}"
+        case Handover.RELEASED if before is not None and before.is_own_release is not None:
+            if before.is_own_release:
+                return f"{took} after {previous} released it, an orderly handover{who}{gap}"
+            return f"{took} after {remover(before)} removed {previous} as the holder{who}: two may have led"
+    return f"{took}{_AFTER[tenure.began].format(previous)}{who}{gap}"
 
 
 def _unled(tenure: Tenure, gap: int, duration: int | None) -> str:
@@ -226,16 +227,16 @@ _FOREIGN: Final = frozenset({Handover.STOLEN, Handover.DELETED})
 """Ways in which another one than the holder itself may have written the holder."""
 
 
-def remover(tenure: Tenure) -> str:
-    """Say who removed a holder."""
-    who = tenure.released_by
-    return writer(who) if who and who.user else f"field manager {name(tenure.released_manager)}"
-
-
-_CHOSEN: Final = {
-    Handover.EXPIRED: " after {} let it expire",
-    Handover.PREFERRED: " after it had asked {} to step down (preferredHolder)",
+_AFTER: Final = {
+    Handover.CLAIMED: "; no one had held it",
     Handover.RELEASED: " after {} released it",
+    Handover.EXPIRED: " after {} let it expire",
+    Handover.PREFERRED: " after {} had been asked to step down (preferredHolder)",
+}
+_CHOSEN: Final = {
+    Handover.RELEASED: _AFTER[Handover.RELEASED],
+    Handover.EXPIRED: _AFTER[Handover.EXPIRED],
+    Handover.PREFERRED: " after it had asked {} to step down (preferredHolder)",
     Handover.STOLEN: " in place of {}",
 }
 """A coordinated election: the API server writes the holder."""
@@ -248,7 +249,7 @@ def events(account: Account) -> Iterator[Line]:
     """The latest events, oldest first."""
     history, now = account.history, account.now
     found = sorted(_events(history), key=lambda one: one[0])
-    if len(found) == 1 and history.tenure and history.tenure.is_cut:
+    if len(found) == 1 and history.tenure and history.tenure.began is Handover.SEEN:
         return  # the headline says as much
     for at, text in found[-MAX_EVENTS:]:
         yield Line(clock(at, now), text)
@@ -259,9 +260,8 @@ def events(account: Account) -> Iterator[Line]:
 
 def _events(history: LeaseHistory) -> Iterator[tuple[int, str]]:
     tenures = list(history.tenures)
-    duration = history.lease.spec.lease_duration_seconds if history.lease else None
     for before, tenure, after in zip(chain([None], tenures), tenures, chain(tenures[1:], [None]), strict=False):
-        yield tenure.since, handover(tenure, before, duration)
+        yield tenure.since, handover(tenure, before, history.duration)
         yield from _end(history, tenure, after)
     yield from _silences(history)
     yield from ((one.at, f"{one.text}{by_writer(one.writer)}") for one in history.edits)
@@ -270,7 +270,7 @@ def _events(history: LeaseHistory) -> Iterator[tuple[int, str]]:
 
 
 def _end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterator[tuple[int, str]]:
-    holder, duration = name(tenure.holder), _duration(history)
+    holder, duration = name(tenure.holder), history.duration or 0
     if tenure.heard_again:
         yield (
             tenure.heard_again[0],
@@ -282,36 +282,32 @@ def _end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterato
     if tenure.until is None:
         return
     if tenure.is_deleted:
-        by = f"{writer(tenure.deleted_by)} deleted the lease" if tenure.deleted_by else "the lease was deleted"
-        yield tenure.until, f"{by} while {holder} held it"
+        deleted = f"{writer(tenure.deleted_by)} deleted the lease" if tenure.deleted_by else "the lease was deleted"
+        yield tenure.until, f"{deleted} while {holder} held it"
     elif tenure is history.tenure or (after is not None and after.began is Handover.RELEASED):
         is_foreign = tenure.is_own_release is False
         yield (
             tenure.until,
             f"{remover(tenure)} removed {holder} as the holder" if is_foreign else f"{holder} released it",
         )
-    elif after is not None and after.began is Handover.EXPIRED and tenure.last_renewal is not None and duration:
+    elif (
+        after is not None
+        and after.began is Handover.EXPIRED
+        and tenure.last_renewal is not None
+        and duration > RELEASED_DURATION
+    ):
         expired = tenure.last_renewal + duration * SECOND
         if expired <= after.since:
             yield expired, f"the lease expired, {duration} s after the last renewal by {holder}"
 
 
 def _silences(history: LeaseHistory) -> Iterator[tuple[int, str]]:
-    duration = _duration(history)
-    if duration is None:
-        return
-    for silence in history.renewals.silences:
-        if silence.length >= deadline_of(duration):
-            if silence.length >= duration * SECOND:
-                yield silence.start + duration * SECOND, "the lease expired, and no one took it"
-            yield silence.start, f"the holder did not renew it for {length(silence.length)}"
-            yield silence.end, "the holder renewed it again"
-
-
-def _duration(history: LeaseHistory) -> int | None:
-    """Seconds; None if the lease does not say, or was released."""
-    duration = history.lease.spec.lease_duration_seconds if history.lease else None
-    return duration if duration and duration > 1 else None
+    expiry = (history.duration or 0) * SECOND
+    for silence in history.late_silences:
+        if silence.length >= expiry:
+            yield silence.start + expiry, "the lease expired, and no one took it"
+        yield silence.start, f"the holder did not renew it for {length(silence.length)}"
+        yield silence.end, "the holder renewed it again"
 
 
 def _fenced(history: LeaseHistory) -> Iterator[tuple[int, str]]:
@@ -333,10 +329,10 @@ def _refusals(history: LeaseHistory) -> Iterator[tuple[int, str]]:
         return one.code, writer(one.writer), one.name
 
     wanted = (one for one in history.refusals if one.is_denied or one.has_failed)
-    for (code, who, by), run in groupby(wanted, kind):
+    for (code, who, refuser), run in groupby(wanted, kind):
         several = list(run)
         what = "failed" if several[0].has_failed else "was refused" if len(several) == 1 else "were refused"
         seconds = several[-1].at - several[0].received
         within = f" within {length(seconds)}" if len(several) > 1 and seconds >= SECOND else ""
-        refused_by = f" by {several[0].by.value} {by}" if by else ""
+        refused_by = f" by {several[0].by.value} {refuser}" if refuser else ""
         yield several[0].at, f"{count(len(several), 'write')} by {who} {what} with {code}{refused_by}{within}"

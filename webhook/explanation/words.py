@@ -4,6 +4,7 @@ from typing import Final
 
 from webhook.api.text import quote_within
 from webhook.api.times import DAY, SECOND, canonical_seconds, span
+from webhook.history.events import Tenure
 from webhook.inputs.items import Writer
 
 LONGEST_NAME: Final = 80
@@ -52,6 +53,12 @@ def writer(one: Writer) -> str:
 def by_writer(one: Writer | None) -> str:
     """` by shop/checkout from pod checkout-1`, "" if the input does not show who wrote."""
     return f" by {writer(one)}" if one and one.user else ""
+
+
+def remover(tenure: Tenure) -> str:
+    """Say who removed a holder."""
+    who = tenure.released_by
+    return writer(who) if who and who.user else f"field manager {name(tenure.released_manager)}"
 
 
 def count(number: int, what: str, plural: str = "") -> str:

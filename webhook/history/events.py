@@ -80,8 +80,6 @@ class Tenure(Struct):
     last_renewal: int | None = None
     until: int | None = None
     is_writer: bool = False
-    is_cut: bool = False
-    """It began before the input does."""
     writers: list[Writer] = field(default_factory=list)
     """Who wrote as this holder, the last one last; see `is_confirmed`."""
     is_confirmed: bool = False

@@ -3,8 +3,9 @@
 The observations of one lease come in order, each of them once: `webhook.history.merge` sees to that.
 """
 
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
@@ -13,10 +14,9 @@ from msgspec.structs import replace
 
 from webhook.api.managed_fields import Entry
 from webhook.api.objects import Lease, LeaseCandidate, LeaseSpec
-from webhook.api.times import SECOND, normalized, readable, stamp_of
+from webhook.api.times import MINUTE, SECOND, normalized, readable, stamp_of
 from webhook.history.events import FIRST, MAX_HEARD_AGAIN, EventKind, Handover, LeaseEvent, Refusal, Tenure, edit_of
-from webhook.history.forged import forged_stamps
-from webhook.history.renewals import LastRenewals, OtherLeases, Renewals, other_leases
+from webhook.history.renewals import OtherLeases, Renewals, Silence, deadline_of, other_leases
 from webhook.history.status import (
     RELEASED_DURATION,
     LeaseStatus,
@@ -29,10 +29,24 @@ from webhook.history.status import (
     was_live,
     written_at,
 )
-from webhook.inputs.items import Act, Fenced, InputKind, Item, LogEnd, Observation, Writer, entries_of_object
+from webhook.inputs.items import (
+    Act,
+    Fenced,
+    InputKind,
+    Item,
+    LogEnd,
+    Observation,
+    Writer,
+    entries_of_object,
+    has_managed_fields,
+)
+from webhook.rules.change import change_between
+from webhook.rules.election.renewal_stamp import tampering_of_create, tampering_of_update
 from webhook.rules.expiry import BOUND, seen_at
 
 Key = tuple[str, str]
+
+_KNOWN_FIELDS: Final = frozenset(f"f:{name}" for name in LeaseSpec.__struct_encode_fields__)
 
 MAX_COMPARED: Final = 200
 """Other leases that one is compared with if there are twice as many or more; of fewer all are."""
@@ -44,6 +58,8 @@ MAX_STATES: Final = 20_000
 UNKNOWN_PATIENCE: Final = 10 * SECOND
 """How long a holder must not have written to be followed by another writer, if its usual interval is not known."""
 NEVER: Final = 2**62
+_TOGETHER: Final = MINUTE
+"""Leases that were last renewed within this time before one stopped with it."""
 
 # Members of an enumeration are looked up at each use.
 _COLLECTION: Final = Act.COLLECTION
@@ -93,20 +109,6 @@ class Bounds(Struct):
         return min(ends, max((at for at in self._states if at <= first), default=first))
 
 
-class Readers(Struct):
-    """Pods, or users without one, by how often and when last (microseconds since 1970) they read the lease."""
-
-    counts: dict[str, int] = field(default_factory=dict)
-    latest: dict[str, int] = field(default_factory=dict)
-
-    def add(self, seen: Observation) -> None:
-        """Take in a read."""
-        who = (seen.writer.pod or seen.writer.name) if seen.writer else ""
-        if who and (who in self.counts or len(self.counts) < MAX_READERS):
-            self.counts[who] = self.counts.get(who, 0) + 1
-            self.latest[who] = seen.at or 0
-
-
 class LeaseHistory(Struct):
     """What is known about one lease. `at` is the latest moment at which it was observed."""
 
@@ -131,7 +133,8 @@ class LeaseHistory(Struct):
     others: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=MAX_OTHERS))
     """Writes that changed neither the holder nor renewed, by user or field manager."""
     edits: deque[LeaseEvent] = field(default_factory=lambda: deque(maxlen=MAX_REFUSALS))
-    readers: Readers = field(default_factory=Readers)
+    readers: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """How often pods, or users without one, read the lease, and when last."""
     _revision: int = 0
     _path: str = ""
     """The input that showed the latest state."""
@@ -155,6 +158,25 @@ class LeaseHistory(Struct):
         return status_of(self.lease, self.entries, now, self._logged)
 
     @property
+    def duration(self) -> int | None:
+        """Seconds, by the latest state."""
+        return self.lease.spec.lease_duration_seconds if self.lease else None
+
+    @property
+    def interval(self) -> float | None:
+        """Seconds between renewals, as seen."""
+        usual = self.renewals.usual
+        return None if usual is None else usual / SECOND
+
+    @property
+    def late_silences(self) -> list[Silence]:
+        """The latest silences after which most clients would have given up, oldest first; none after a release."""
+        duration = self.duration
+        if not duration or duration <= RELEASED_DURATION:
+            return []
+        return [one for one in self.renewals.silences if one.length >= deadline_of(duration)]
+
+    @property
     def changes(self) -> int:
         """How often the holder changed to another replica, as far as was seen."""
         return sum(number for how, number in self.handovers.items() if how not in FIRST)
@@ -176,7 +198,9 @@ class LeaseHistory(Struct):
         if seen.input_kind is InputKind.AUDIT_LOG:
             self._hear(seen)
         if seen.act is Act.READ:
-            self.readers.add(seen)
+            who = (seen.writer.pod or seen.writer.name) if seen.writer else ""
+            if who and (who in self.readers or len(self.readers) < MAX_READERS):
+                self.readers[who] = (self.readers.get(who, (0, 0))[0] + 1, seen.at or 0)
             return []
         if refusal := Refusal.of(seen):
             self.refusals.append(refusal)
@@ -216,9 +240,9 @@ class LeaseHistory(Struct):
         received = seen.at - (seen.answer.took if seen.answer else 0)
         if pod in holder.pods:
             holder.requests.append(received)
-        elif lost is not None and pod in lost.pods and received > holder.since:
-            if len(lost.heard_again) >= MAX_HEARD_AGAIN:
-                return
+        elif lost is None or pod not in lost.pods or received <= holder.since:
+            return
+        elif len(lost.heard_again) < MAX_HEARD_AGAIN:
             lost.heard_again.append(received)
 
     def _happened(
@@ -294,7 +318,7 @@ class LeaseHistory(Struct):
         if act is Act.STORED or (before and _version(lease) and _version(before) == _version(lease)):
             return
         if before is None or seen.old or is_same_path:
-            problem = forged_stamps(seen, before, known if before else None, at)
+            problem = _forged_stamps(seen, before, known if before else None, at)
             if problem:
                 self._happened(EventKind.FORGED, at, writer=writer, text=problem)
         if before is not None and (edit := edit_of(old, new)):
@@ -376,7 +400,7 @@ class LeaseHistory(Struct):
             tenure.leaderless += at - tenure.since
             self.leaderless += at - tenure.since
         tenure.last_renewal = at
-        silence = self.renewals.add(at, tenure) if self.kind is not InputKind.REVIEW else None
+        silence = self.renewals.add(at) if self.kind is not InputKind.REVIEW else None
         self._happened(EventKind.RENEWED, at, writer=writer, silence=silence)
         if (
             new.lease_duration_seconds == RELEASED_DURATION
@@ -414,9 +438,14 @@ class LeaseHistory(Struct):
             self._follow_rival(tenure, at, who, writer)
         self._passed(at)
 
+    @property
+    def _patience(self) -> int:
+        usual = self.renewals.usual
+        return UNKNOWN_PATIENCE if usual is None else 2 * usual
+
     def _follow_rival(self, tenure: Tenure, at: int, who: str, writer: Writer | None) -> None:
-        since, usual = self._rival[0][0], self.renewals.usual
-        if len(self._rival) < 2 or at - since < (UNKNOWN_PATIENCE if usual is None else 2 * usual):
+        since = self._rival[0][0]
+        if len(self._rival) < 2 or at - since < self._patience:
             return
         self._ended(tenure.since if tenure.last_renewal is None else tenure.last_renewal, Handover.UNKNOWN)
         self._add(who, since, Handover.UNKNOWN, writer).is_writer = True
@@ -429,8 +458,7 @@ class LeaseHistory(Struct):
         """A write whose object the log does not show, of a lease that is known: a renewal, if no other shows it."""
         tenure = self.holder
         if tenure and tenure.is_by(writer):
-            usual = self.renewals.usual
-            if at - (tenure.last_renewal or 0) > (UNKNOWN_PATIENCE if usual is None else 2 * usual):
+            if at - (tenure.last_renewal or 0) > self._patience:
                 self._logged = at
                 self._renewed_unseen(tenure, at, writer)
             else:
@@ -440,7 +468,7 @@ class LeaseHistory(Struct):
     def _renewed_unseen(self, tenure: Tenure, at: int, writer: Writer | None) -> None:
         tenure.renewed_by(writer, at)
         tenure.last_renewal = at
-        self._happened(EventKind.RENEWED, at, writer=writer, silence=self.renewals.add(at, tenure))
+        self._happened(EventKind.RENEWED, at, writer=writer, silence=self.renewals.add(at))
 
     def _add(self, holder: str, since: int, how: Handover, writer: Writer | None, *, seen: int | None = None) -> Tenure:
         """A new holder; `seen` is its last renewal if it had the lease already when the input begins."""
@@ -454,7 +482,6 @@ class LeaseHistory(Struct):
         self._lost = self.tenure
         previous = self._lost.holder if self._lost else ""
         tenure = Tenure(holder, since, how, previous, leaderless, last_renewal=since if seen is None else seen)
-        tenure.is_cut = how is Handover.SEEN
         tenure.begun_by(writer, manager_of_write(self.entries, ()))
         self.tenures.append(tenure)
         self.renewals.restart(since if seen is None else seen)
@@ -479,6 +506,57 @@ def _version(lease: Lease) -> str:
     return lease.metadata.resource_version or ""
 
 
+def _forged_stamps(seen: Observation, old: Lease | None, old_entries: Sequence[Entry] | None, at: int) -> str:
+    """What a write does to managedFields that no API server does, as a clause; "" if nothing, or if that is not shown.
+
+    Args:
+        seen: the write, whose object is a Lease.
+        old: the state before it, which must be the one just before; None if it created the lease.
+        old_entries: the managedFields of that state; None if they are not decoded yet.
+        at: when it was made, in microseconds since 1970.
+
+    """
+    new = seen.object
+    assert isinstance(new, Lease)
+    if old is None:
+        if seen.act is not Act.CREATED or not seen.entries or not _only_known(seen.entries):
+            return ""
+        return tampering_of_create(change_between(None, new, at)) or ""
+    if not has_managed_fields(old) or new.metadata.managed_fields == old.metadata.managed_fields:
+        return ""
+    known = entries_of_object(old) if old_entries is None else old_entries
+    renew_time = new.spec.renew_time
+    renewed = renew_time is not None and renew_time != old.spec.renew_time
+    if (renewed and dates_renewal_again(seen.entries, known)) or not _only_known(seen.entries):
+        return ""
+    return tampering_of_update(change_between(old, new, at)) or ""
+
+
+def dates_renewal_again(new: Sequence[Entry], old: Sequence[Entry]) -> bool:
+    """True if a renewal only dates the one owner of renewTime again, as nearly all do: then nothing is forged."""
+    if len(new) != len(old):
+        return False
+    changed = [(after, before) for after, before in zip(new, old, strict=True) if after != before]
+    if len(changed) != 1:
+        return False
+    ((after, before),) = changed
+    return (
+        after.owns_renew_time
+        and after.key == before.key
+        and after.owned == before.owned
+        and after.stamp is not None
+        and before.stamp is not None
+        and after.stamp >= before.stamp
+        and not after.is_fold
+        and sum(entry.owns_renew_time for entry in new) == 1
+    )
+
+
+def _only_known(entries: Sequence[Entry]) -> bool:
+    # A newer API server may have fields that cannot be compared here.
+    return all(name in _KNOWN_FIELDS for entry in entries for name in entry.owned.spec)
+
+
 class Follower(Struct):
     """Every lease that was seen, by namespace and name.
 
@@ -490,7 +568,8 @@ class Follower(Struct):
     candidates: dict[Key, LeaseCandidate] = field(default_factory=dict)
     bounds: Bounds = field(default_factory=Bounds)
     has_managed_fields: bool = False
-    _last_renewals: LastRenewals | None = None
+    _last_renewals: tuple[int, list[int], list[int]] | None = None
+    """At a moment, of held leases, in order: last renewals, and these less half a duration."""
     _names: list[Key] = field(default_factory=list)
 
     @property
@@ -538,11 +617,18 @@ class Follower(Struct):
         others = (other.renewals for other in sample if other is not one)
         return replace(other_leases(others, start, end), is_sample=step > 1)
 
-    def stopped_with(self, one: LeaseHistory, since: int, now: int) -> OtherLeases:
-        """Return how many other held leases of a dump were last renewed before one was, and how many after."""
-        if self._last_renewals is None or self._last_renewals.now != now:
-            self._last_renewals = LastRenewals.of(self._statuses(now), now)
-        return self._last_renewals.others(since, LastRenewals.of([one.status(now)], now))
-
-    def _statuses(self, now: int) -> Iterator[LeaseStatus | None]:
-        return (one.status(now) for one in self.leases.values())
+    def stopped_with(self, one: LeaseStatus, now: int) -> OtherLeases:
+        """Return how many other held leases were last renewed when an expired one was, and how many after it."""
+        if self._last_renewals is None or self._last_renewals[0] != now:
+            statuses = (lease.status(now) for lease in self.leases.values())
+            held = [
+                (status.last_renewal, max(0, status.duration) * SECOND // 2)
+                for status in statuses
+                if status and status.holder and status.last_renewal is not None and status.duration is not None
+            ]
+            self._last_renewals = now, sorted(at for at, _ in held), sorted(at - half for at, half in held)
+        _, last, going_on = self._last_renewals
+        since = one.last_renewal or 0
+        on_time = len(going_on) - bisect_right(going_on, since)
+        late = len(last) - bisect_right(last, since - _TOGETHER) - on_time
+        return OtherLeases(late - (one.duration is not None), on_time)

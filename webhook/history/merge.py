@@ -6,10 +6,10 @@ was made and by whom, the watch shows the object. resourceVersions order what is
 
 import heapq
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, count, islice
 from operator import attrgetter
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -18,7 +18,19 @@ from msgspec.structs import replace
 from webhook.api.objects import Lease
 from webhook.api.times import SECOND
 from webhook.history.status import written_at
-from webhook.inputs.items import Act, Answer, Fenced, InputKind, Item, LogEnd, Observation, Place, Unreadable
+from webhook.inputs.items import (
+    STANDARD_INPUT,
+    Act,
+    Answer,
+    Fenced,
+    Input,
+    InputKind,
+    Item,
+    LogEnd,
+    Observation,
+    Place,
+    Unreadable,
+)
 
 AFTER_LOG: Final = SECOND
 """How much later an object counts that does not say when it was seen: its stamps have whole seconds, and an audit log,
@@ -30,22 +42,10 @@ MAX_PENDING: Final = 10_000
 _MAX_PEEKED: Final = 1000
 """Items without a time at the start of an input, before it counts as one without."""
 _TOLERANCE: Final = 2 * SECOND
-STANDARD_INPUT: Final = "-"
+_WRITES: Final = frozenset({Act.CREATED, Act.UPDATED})
 
 _Key = tuple[str, str, str]
 _time: Final = attrgetter("time")
-
-
-class Input(Protocol):
-    """A file or standard input; `read` gives its items, for a file all of them at each call."""
-
-    @property
-    def path(self) -> str:
-        """The name of the input."""
-
-    @property
-    def read(self) -> Callable[[], Iterator[Item]]:
-        """Read it from its beginning."""
 
 
 class _Seen(Struct):
@@ -229,8 +229,7 @@ def _ordered(items: Sequence[_Seen]) -> list[_Seen]:
         others.update((_identity(one.item), one) for one in repeated)
     _date(states)
     rest = sorted(others.values(), key=_time)
-    rest = _with_writers(states, rest)
-    rest = _with_deletions(states, rest)
+    rest = _with_requests(states, rest)
     return _without_contradictions(list(heapq.merge(states, rest, key=_time)))
 
 
@@ -274,15 +273,16 @@ def _date(states: Sequence[_Seen]) -> None:
         before.time = min(before.time, after.time) if after.time >= 0 else before.time
 
 
-def _with_writers(states: list[_Seen], rest: Sequence[_Seen]) -> list[_Seen]:
-    """Join writes of a log without objects with the states of a watch that they made, where only one can be meant."""
-    writes = [one for one in rest if _is_hidden_write(one.item)]
+def _with_requests(states: list[_Seen], rest: Sequence[_Seen]) -> list[_Seen]:
+    """Join requests of a log with the states of a watch that they made, where only one writer can be meant.
+
+    A write of a log without objects has a time and a writer but no order, and so has a deletion.
+    """
     used: set[int] = set()
     for number, state in enumerate(states):
-        stamp = None if state.is_exact or state.is_deletion else state.observation.latest_stamp
-        if stamp is None:
+        if state.is_exact:
             continue
-        fitting = [one for one in writes if id(one) not in used and _may_have_made(one.observation, stamp)]
+        fitting = [one for one in rest if id(one) not in used and _may_have_made(one, states, number)]
         if fitting and len({one.observation.writer for one in fitting}) == 1:
             used.add(id(fitting[0]))
             states[number] = fitting[0].joined_with(state)
@@ -290,42 +290,20 @@ def _with_writers(states: list[_Seen], rest: Sequence[_Seen]) -> list[_Seen]:
     return [one for one in rest if id(one) not in used]
 
 
-def _is_hidden_write(item: Item) -> bool:
-    return (
-        isinstance(item, Observation)
-        and item.is_stored
-        and item.object is None
-        and not item.problem
-        and item.act in {Act.CREATED, Act.UPDATED}
-    )
-
-
-def _may_have_made(write: Observation, stamp: int) -> bool:
-    """True if an API server may have stamped a write so: its stamps are whole seconds."""
-    at, took = write.at or 0, write.answer.took if write.answer else 0
-    return (at - took) // SECOND * SECOND <= stamp <= at
-
-
-def _with_deletions(states: list[_Seen], rest: Sequence[_Seen]) -> list[_Seen]:
-    """Join deletions of a log, which have a time and a writer, with those of a watch, which have an order."""
-    found = []
-    for one in rest:
-        number = next((number for number in range(len(states)) if _is_same_deletion(one, states, number)), None)
-        if number is None:
-            found.append(one)
-        else:
-            states[number] = one.joined_with(states[number])
-    _date(states)
-    return found
-
-
-def _is_same_deletion(one: _Seen, states: Sequence[_Seen], number: int) -> bool:
-    state = states[number]
-    if not (state.is_deletion and not state.is_exact and one.is_deletion and one.observation.is_stored):
+def _may_have_made(one: _Seen, states: Sequence[_Seen], number: int) -> bool:
+    request, state = one.item, states[number]
+    if not isinstance(request, Observation) or not request.is_stored or one.is_deletion != state.is_deletion:
         return False
-    before = states[number - 1].time if number else -1
-    after = states[number + 1].time if number + 1 < len(states) else one.time
-    return before - _TOLERANCE <= one.time <= after + _TOLERANCE
+    if one.is_deletion:
+        before = states[number - 1].time if number else -1
+        after = states[number + 1].time if number + 1 < len(states) else one.time
+        return before - _TOLERANCE <= one.time <= after + _TOLERANCE
+    stamp, at = state.observation.latest_stamp, request.at
+    if stamp is None or at is None or request.act not in _WRITES or request.object is not None or request.problem:
+        return False
+    # Stamps are whole seconds.
+    took = request.answer.took if request.answer else 0
+    return (at - took) // SECOND * SECOND <= stamp <= at
 
 
 def _without_contradictions(items: list[_Seen]) -> list[_Seen]:

@@ -1,4 +1,10 @@
-"""How often a lease is renewed, and when it was not: intervals, and silences that were longer than usual."""
+"""How often a lease is renewed and when it was not, and what an elector with such numbers survives.
+
+The arithmetic is OpenShift's, the only published one. Source: openshift/library-go
+`pkg/config/leaderelection/leaderelection.go`, whose 137/107/26 s it gives for an outage of 78 s. How long a client
+tries to renew before it gives up (its deadline) cannot be seen from outside; that of client-go's defaults is assumed:
+it begins with the first try after the last renewal, one retry period later (client-go `tools/leaderelection`, `renew`).
+"""
 
 from bisect import bisect_left, bisect_right
 from collections import deque
@@ -8,31 +14,30 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from webhook.api.times import MINUTE, SECOND
-from webhook.history.events import Tenure
-from webhook.history.status import LeaseStatus
+from webhook.api.times import SECOND
 
 _KEPT: Final = 200
 """Intervals and silences that are kept: a stream may be of any length."""
 _PAIRS: Final = 5
 """Pairs of intervals that must be alike."""
-FEWEST: Final = 3
+_MIN_INTERVALS: Final = 3
 """Intervals that must be known before one of them can be called usual."""
 
-
-_TOGETHER: Final = MINUTE
-"""Leases that were last renewed within this time before one stopped with it."""
+_DEFAULT_RETRY: Final = 2.0
+"""client-go's retry period in seconds, if no renewals were seen."""
+DEFAULT_DURATION: Final = 15
+_KNOWN_DEADLINES: Final = {15: 10.0, 60: 40.0, 137: 107.0, 270: 240.0}
+"""By duration: client-go and controller-runtime; cert-manager; OpenShift, and OpenShift on a single node."""
+_SKEW: Final = 30
+"""Seconds of skew that OpenShift allows for."""
+_SLACK: Final = 3
 
 
 class Silence(Struct, frozen=True):
-    """A time without a renewal, in microseconds since 1970: from the last one before it to the first one after it.
-
-    `requests` is how many requests of the holder's pods were received meanwhile, None if that cannot be known.
-    """
+    """A time without a renewal, in microseconds since 1970: from the last one before it to the first one after it."""
 
     start: int
     end: int
-    requests: int | None = None
 
     @property
     def length(self) -> int:
@@ -55,14 +60,14 @@ class Renewals(Struct):
     silences: deque[Silence] = field(default_factory=lambda: deque(maxlen=_KEPT))
     _usual: int | None = None
 
-    def add(self, at: int, tenure: Tenure | None = None) -> int | None:
-        """Take in one renewal after another, those of `tenure`; return the microseconds of a silence before it."""
+    def add(self, at: int) -> int | None:
+        """Take in one renewal after another; return the microseconds of a silence before it."""
         assert self.last is not None
-        gap, usual, is_silence = max(0, at - self.last), self.usual, False
+        gap, usual = max(0, at - self.last), self.usual
         self.latest.append(gap)
-        if usual is not None and gap > 1.5 * usual + SECOND:
-            is_silence = True
-            self.silences.append(Silence(self.last, at, received_within(tenure, self.last, at)))
+        is_silence = usual is not None and gap > 1.5 * usual + SECOND
+        if is_silence:
+            self.silences.append(Silence(self.last, at))
         else:
             self.intervals.append(gap)
             self._usual = None
@@ -78,7 +83,7 @@ class Renewals(Struct):
     @property
     def usual(self) -> int | None:
         """The median of the latest intervals in microseconds; None as long as there are few."""
-        if self._usual is None and len(self.intervals) >= FEWEST:
+        if self._usual is None and len(self.intervals) >= _MIN_INTERVALS:
             self._usual = sorted(self.intervals)[len(self.intervals) // 2]
         return self._usual
 
@@ -110,14 +115,6 @@ class Renewals(Struct):
     def longest(self) -> int:
         """The longest time without a renewal by a holder that went on, in microseconds."""
         return max([*self.intervals, *(one.length for one in self.silences)], default=0)
-
-
-def received_within(tenure: Tenure | None, start: int, end: int) -> int | None:
-    """How many requests of a holder were received within a silence; None if that cannot be known.
-
-    Those of its end do not count: what a network held back arrives at once when it works again.
-    """
-    return None if tenure is None else tenure.requests_between(start, end - (end - start) // 4)
 
 
 class OtherLeases(Struct, frozen=True):
@@ -161,30 +158,91 @@ def other_leases(others: Iterable[Renewals], start: int, end: int) -> OtherLease
     return OtherLeases(late, on_time)
 
 
-class LastRenewals(Struct, frozen=True):
-    """Of the held leases at `now`, in order: last renewals, and these less half a duration; microseconds since 1970."""
+class Timing(Struct, frozen=True):
+    """Seconds throughout. `retry` was seen, or is client-go's default if `is_seen` is false; `deadline` is assumed."""
 
-    now: int
-    last: tuple[int, ...]
-    going_on: tuple[int, ...]
+    duration: float
+    retry: float
+    deadline: float
+    is_seen: bool
 
-    @classmethod
-    def of(cls, statuses: Iterable[LeaseStatus | None], now: int) -> "LastRenewals":
-        """Of leases that are held, and say for how long."""
-        found = [
-            (one.last_renewal, max(0, one.duration) * SECOND // 2)
-            for one in statuses
-            if one and one.holder and one.last_renewal is not None and one.duration is not None
-        ]
-        return cls(now, tuple(sorted(at for at, _ in found)), tuple(sorted(at - half for at, half in found)))
+    @property
+    def survives(self) -> float:
+        """How long an API server may be away without costing the leader its lease.
 
-    def counted(self, since: int) -> tuple[int, int]:
-        """How many stopped with one that was last renewed at `since`, and how many went on."""
-        on_time = len(self.going_on) - bisect_right(self.going_on, since)
-        return len(self.last) - bisect_right(self.last, since - _TOGETHER) - on_time, on_time
+        The last try before the deadline must succeed, and the outage may begin just after a renewal.
+        """
+        last_try = self.deadline // self.retry * self.retry
+        return max(0.0, last_try - self.retry)
 
-    def others(self, since: int, itself: "LastRenewals") -> OtherLeases:
-        """The same without `itself`."""
-        late, on_time = self.counted(since)
-        own_late, own_on_time = itself.counted(since)
-        return OtherLeases(late - own_late, on_time - own_on_time)
+    @property
+    def skew(self) -> float:
+        """How far clocks may drift apart within one duration."""
+        return max(0.0, self.duration - self.deadline)
+
+    @property
+    def longest_without_leader(self) -> float:
+        """How long no one leads after a crash, at worst."""
+        return self.duration + self.retry
+
+    @property
+    def writes_per_hour(self) -> float:
+        """What the lease costs the API server."""
+        return 3600 / self.retry
+
+    @property
+    def missed_renewals(self) -> int:
+        """How many renewals in a row may fail before the lease has expired."""
+        return max(0, int(self.duration / self.retry) - 1)
+
+
+def timing_of(duration: int, interval: float | None) -> Timing:
+    """What a lease survives.
+
+    Args:
+        duration: leaseDurationSeconds, above 0.
+        interval: seconds between renewals, as seen; None if they were not seen.
+
+    """
+    retry = _DEFAULT_RETRY if interval is None else _as_set(max(interval, 0.05))
+    deadline = _KNOWN_DEADLINES.get(duration, duration * 2 / 3)
+    return Timing(float(duration), min(retry, float(duration)), deadline, interval is not None)
+
+
+def _as_set(interval: float) -> float:
+    """The retry period that makes such intervals: each has the time of a request in it as well."""
+    half_seconds = round(interval * 2) / 2
+    return half_seconds if half_seconds >= 1 and abs(interval - half_seconds) <= 0.15 else interval
+
+
+def proposal_for(outage: int) -> Timing:
+    """Whole seconds that survive an outage of so many seconds, derived as OpenShift's are.
+
+    Three retries fit into the outage, a fourth before the deadline; what is left to the duration is for skewed clocks.
+    """
+    retry = -(-outage // 3)
+    deadline = 4 * retry + _SLACK
+    return Timing(deadline + _SKEW, retry, deadline, is_seen=True)
+
+
+def deadline_of(duration: int | None) -> int:
+    """Microseconds after the last renewal before which no client stops; `duration` is that of the lease in seconds."""
+    return int(timing_of(_known(duration), None).deadline * SECOND)
+
+
+def goes_on_for(duration: int | None) -> int:
+    """Microseconds after the last renewal for which most clients lead at most."""
+    found = timing_of(_known(duration), None)
+    return int((found.deadline + found.retry) * SECOND)
+
+
+def least_unled(gap: int, duration: int | None) -> int:
+    """Microseconds without a leader at least, in `gap` microseconds after a last renewal until another took the lease.
+
+    A process that ended led until its last renewal only; one that was cut off went on, as most clients do.
+    """
+    return max(0, gap - goes_on_for(duration))
+
+
+def _known(duration: int | None) -> int:
+    return duration if duration and duration > 1 else DEFAULT_DURATION

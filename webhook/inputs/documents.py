@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from webhook.api.field import PLACE, TRAILING, TRUNCATED
-from webhook.api.request import GROUP, KIND_OF
 from webhook.api.review import OPENING, without_lone_surrogates
 from webhook.api.text import truncate
 from webhook.inputs import yaml_reader
@@ -55,11 +55,15 @@ _REVIEW_VERSION: Final = "admission.k8s.io/v1"
 
 
 class Document(Struct, frozen=True, kw_only=True):
-    """One object of an input. `kind` and `api_version` are "" if it has none; an item may take them from its List."""
+    """One object of an input. `kind` and `api_version` are "" if it has none; an item may take them from its List.
+
+    `change` is the type of the event of a watch that showed the object, "" for one that is no part of such an event.
+    """
 
     place: Place
     kind: str = ""
     api_version: str = ""
+    change: str = ""
     text: bytes = b""
     parsed: Value | None = None
 
@@ -76,10 +80,8 @@ class Document(Struct, frozen=True, kw_only=True):
             return {"apiVersion": self.api_version, "kind": self.kind} | found
         return found
 
-    @property
-    def is_ours(self) -> bool:
-        """True for a Lease or LeaseCandidate of our group."""
-        return self.kind in KIND_OF.values() and self.api_version.startswith(f"{GROUP}/")
+
+_Found = Document | Unreadable
 
 
 class LastLine(Struct, frozen=True, gc=False):
@@ -92,9 +94,11 @@ class _Envelope(Struct, frozen=True, gc=False, rename="camel"):
     kind: str | None = None
     api_version: str | None = None
     items: Raw = _NULL
+    type: object = None
+    object: Raw = _NULL
 
 
-def documents(path: str, pieces: Iterable[bytes], *, is_json: bool = False) -> Iterator[Document | Unreadable]:
+def documents(path: str, pieces: Iterable[bytes], *, is_json: bool = False) -> Iterator[_Found]:
     """Yield every document of one input, the items of a List instead of the List.
 
     Args:
@@ -149,11 +153,16 @@ def encoded(value: object) -> bytes:
     return text
 
 
-def parsed(place: Place, value: object, *, is_foreign: bool = True) -> Document | Unreadable:
-    """Return a value that was read from YAML as a document."""
+def parsed(place: Place, value: object, kind: object = "", version: object = "", *, is_foreign: bool = True) -> _Found:
+    """Return a value that was read from YAML as a document; `kind` and `version` are those of the items of its List."""
     if not isinstance(value, dict):
         return Unreadable(place, _NO_OBJECT, is_foreign=is_foreign)
-    kind, version = value.get("kind"), value.get("apiVersion")
+    change, own = value.get("type"), value.get("kind")
+    if own is None and isinstance(change, str) and change and value.get("object") is not None:
+        shown = parsed(place, value["object"], is_foreign=is_foreign)
+        return replace(shown, change=change) if isinstance(shown, Document) else shown
+    version = value.get("apiVersion", version if own is None else "")
+    kind = kind if own is None else own
     return Document(
         place=place,
         kind=kind if isinstance(kind, str) else "",
@@ -175,7 +184,7 @@ class _Cutter:
         self._number = 0
         self._wasted = 0
 
-    def documents(self) -> Iterator[Document | Unreadable]:
+    def documents(self) -> Iterator[_Found]:
         while len(self._text) < len(codecs.BOM_UTF8) and self._more():
             pass
         if self._text.startswith(codecs.BOM_UTF8):
@@ -261,7 +270,7 @@ class _Cutter:
                 return found.start() + 1 if found else len(self._text)
         return -1
 
-    def _from_json(self, text: memoryview) -> Iterator[Document | Unreadable]:
+    def _from_json(self, text: memoryview) -> Iterator[_Found]:
         """The items of a List or of an array, else the value itself."""
         kind = version = ""
         items = None
@@ -270,7 +279,7 @@ class _Cutter:
                 items = _items.decode(text)
             else:
                 envelope = _envelope.decode(text)
-                if (envelope.kind or "").endswith("List") and bytes(memoryview(envelope.items)[:1]) == b"[":
+                if _is_list(envelope.kind) and bytes(memoryview(envelope.items)[:1]) == b"[":
                     items = _items.decode(envelope.items)
                     kind, version = (envelope.kind or "").removesuffix("List"), envelope.api_version or ""
         except (ValueError, RecursionError):
@@ -281,7 +290,7 @@ class _Cutter:
         for item in items:
             yield _document(self._place(), bytes(item), kind, version)
 
-    def _from_text(self, data: bytes, line: int, problem: str) -> Iterator[Document | Unreadable]:
+    def _from_text(self, data: bytes, line: int, problem: str) -> Iterator[_Found]:
         """The documents of what is not JSON, because of the problem, or did not look like it."""
         try:
             text = data.decode()
@@ -295,21 +304,22 @@ class _Cutter:
             return
         first = line + text.count("\n", 0, content.start())
         is_foreign = not _OURS.search(text)
+        value, error = None, problem
         try:
-            values = yaml_reader.objects(text, line) if not problem else self._guessed(text, line, problem)
-            for value in values:
-                yield parsed(self._place(first), value, is_foreign=is_foreign)
-        except YamlError as error:
-            yield Unreadable(self._place(first), str(error), is_foreign=is_foreign)
-
-    def _guessed(self, text: str, line: int, problem: str) -> Sequence[object]:
-        """YAML has braces too; if it is none either, the error of the JSON is the better hint."""
-        try:
-            if len(text) <= _MAX_GUESSED and not self._is_json and (values := list(yaml_reader.objects(text, line))):
-                return values
-        except YamlError:
-            pass
-        raise YamlError(problem)
+            # YAML has braces too; if it is none either, the error of the JSON is the better hint.
+            if not problem or (len(text) <= _MAX_GUESSED and not self._is_json):
+                value, error = yaml_reader.read(text, first_line=line), ""
+        except YamlError as refused:
+            error = problem or str(refused)
+        if error:
+            yield Unreadable(self._place(first), error, is_foreign=is_foreign)
+            return
+        kind = version = ""
+        items = [value]
+        if isinstance(value, dict) and isinstance(value.get("items"), list) and _is_list(value.get("kind")):
+            items, kind, version = value["items"], value["kind"].removesuffix("List"), value.get("apiVersion", "")
+        for item in items:
+            yield parsed(self._place(first), item, kind, version, is_foreign=is_foreign)
 
     def _place(self, line: int = 0) -> Place:
         self._number += 1
@@ -333,19 +343,25 @@ class _Cutter:
         return len(parts) > count
 
 
-def _document(place: Place, text: bytes, kind: str = "", version: str = "") -> Document | Unreadable:
+def _is_list(kind: object) -> bool:
+    return isinstance(kind, str) and kind.endswith("List")
+
+
+def _document(place: Place, text: bytes, kind: str = "", version: str = "", change: str = "") -> _Found:
     """One value as a document; `kind` and `version` are those of the items of its List."""
     if len(text) > MAX_DOCUMENT:
         return Unreadable(place, "more than 20 MiB")
     try:
         envelope = _envelope.decode(text)
     except msgspec.ValidationError:
-        return Unreadable(place, _NO_OBJECT, is_foreign=True)
+        return Unreadable(place, _NO_OBJECT, is_foreign=not change)
     except (ValueError, RecursionError) as error:
         return Unreadable(place, problem_of(error))
-    if envelope.kind is None:
-        return Document(place=place, kind=kind, api_version=envelope.api_version or version, text=text)
-    return Document(place=place, kind=envelope.kind, api_version=envelope.api_version or "", text=text)
+    event = envelope.type
+    if envelope.kind is None and not change and event and isinstance(event, str) and envelope.object is not _NULL:
+        return _document(place, bytes(envelope.object), change=event)
+    version = envelope.api_version or ("" if envelope.kind else version)
+    return Document(place=place, kind=envelope.kind or kind, api_version=version, text=text, change=change)
 
 
 def problem_of(error: ValueError | RecursionError) -> str:

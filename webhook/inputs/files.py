@@ -6,13 +6,13 @@ import re
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple, cast
+from typing import BinaryIO, Final, cast
 
 import msgspec
 from msgspec import Struct
@@ -21,10 +21,9 @@ from msgspec.structs import replace
 from webhook.api.text import quote, truncate
 from webhook.inputs import InputError, documents, kinds
 from webhook.inputs.documents import MAX_DOCUMENT, MAX_LIST, Document, LastLine, Value
-from webhook.inputs.items import Answer, Foreign, Item, Observation, Place, Unreadable
+from webhook.inputs.items import STANDARD_INPUT, Answer, Foreign, Input, Item, Observation, Place, Unreadable
 from webhook.inputs.kinds import Submitted
 
-STANDARD_INPUT: Final = "-"
 INDEX: Final = "index.jsonl"
 """Beside recordings: one JSON object for each file, with `file` (a path from here) and `received` (RFC 3339)."""
 SUFFIXES: Final = (".json", ".jsonl", ".yaml", ".yml")
@@ -48,13 +47,6 @@ class FoundFile(Struct, frozen=True):
     path: Path
     skipped: str = ""
     error: str = ""
-
-
-class Input(NamedTuple):
-    """A file or standard input; `read` gives its observations, for a file all of them at each call."""
-
-    path: str
-    read: Callable[[], Iterator[Item]]
 
 
 def read(file: BinaryIO, path: str, markers: Sequence[bytes] = (b"",)) -> Iterator[Document | Unreadable | LastLine]:

@@ -1,8 +1,8 @@
 """The items that inputs consist of: what is said about one Lease or LeaseCandidate at one moment, and the rest."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -11,6 +11,7 @@ from webhook.api.objects import NO_ENTRIES, Lease, LeaseCandidate
 from webhook.api.request import AdmissionRequest, UserInfo, cached
 
 NO_TEXTS: Final[Mapping[str, str]] = {}
+STANDARD_INPUT: Final = "-"
 
 
 class Act(StrEnum):
@@ -100,7 +101,7 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     names. `old` is the state before, in reviews only, as is `request`. `is_dry_run` writes were never stored.
     `is_clearing`: it deleted every object of its kind in the namespace.
     `uid` and `resource_version` are those of the object as stored: an audit event and a watch event of the same write
-    have the same; "" if the input does not say. `level` is that of an audit event.
+    have the same; "" if the input does not say.
     """
 
     place: Place
@@ -121,7 +122,6 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     request: AdmissionRequest | None = None
     uid: str = ""
     resource_version: str = ""
-    level: str = ""
 
     @cached
     def entries(self) -> Sequence[Entry]:
@@ -192,6 +192,13 @@ class Fenced(Struct, frozen=True, gc=False, kw_only=True):
 
 
 Item = Observation | Unreadable | Foreign | LogEnd | Fenced
+
+
+class Input(NamedTuple):
+    """A file or standard input; `read` gives its items, for a file all of them at each call."""
+
+    path: str
+    read: Callable[[], Iterator[Item]]
 
 
 def has_managed_fields(one: Lease | LeaseCandidate) -> bool:

@@ -1,25 +1,80 @@
-"""The kind of a document, and what it says: a stored object, a change of a watch, an audit event, or a review."""
+"""What a document says, by its kind: a stored object, a change of a watch, an audit event, or a review.
 
-from collections.abc import Iterable, Iterator
+An event of the API server's audit log says who requested what, when, and with which result: kubernetes/apiserver
+`pkg/apis/audit/v1/types.go`. At level Metadata it has no objects. A write of any object that a fence refused is in the
+message of the response; a fence in mode warn or audit leaves an annotation
+(`pkg/admission/plugin/policy/validating/dispatcher.go`).
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
-from webhook.api.request import GROUP, KIND_OF, AdmissionRequest, Operation
+from webhook.api import times
+from webhook.api.field import reworded
+from webhook.api.objects import Lease, LeaseCandidate, WrongTypesError, decode_object
+from webhook.api.request import GROUP, KIND_OF, NO_USER, Operation, UserInfo, user_of
 from webhook.api.review import ReviewError, decode
-from webhook.inputs import audit_event, stored
+from webhook.api.text import truncate
 from webhook.inputs.documents import Document, LastLine, Value, problem_of
-from webhook.inputs.items import Act, Foreign, InputKind, Item, LogEnd, Observation, Place, Unreadable, Writer
+from webhook.inputs.items import (
+    NO_TEXTS,
+    Act,
+    Answer,
+    Fenced,
+    Foreign,
+    InputKind,
+    Item,
+    LogEnd,
+    Observation,
+    Place,
+    Unreadable,
+    Writer,
+)
 from webhook.rules.change import change_made_by
 from webhook.rules.election.renewal_stamp import stamp_of_writer
 
-LEASE_MARKERS: Final = (b"coordination.k8s.io", audit_event.FENCE_MARKER)
+FENCE_ANNOTATION: Final = "validation.policy.admission.k8s.io/validation_failure"
+NO_POD: Final = "a token without a pod"
+_FENCE_MARKER: Final = b"(fence "
+"""What the message of every fence ends with."""
+LEASE_MARKERS: Final = (b"coordination.k8s.io", _FENCE_MARKER)
 """What every audit event of a lease says in its objectRef, and every one of a fence in a message."""
 
+_OURS: Final = frozenset(KIND_OF.values())
 _REVIEW: Final = "AdmissionReview"
-_ACTS: Final = {Operation.CREATE: Act.CREATED, Operation.UPDATE: Act.UPDATED, Operation.DELETE: Act.DELETED}
-_VERBS: Final = {"CreateOptions": "create", "UpdateOptions": "update", "PatchOptions": "patch"}
+_HOLDERS: Final = frozenset({"Pod", "Node"})
+"""Kinds whose objects may hold a lease: if the object is gone, the lease is left over."""
+_ADMINISTRATORS: Final = "system:masters"
+_MAX_NAME: Final = 253
+_NULL: Final = Raw(b"null")
+
+_ACT_OF_OPERATION: Final = {
+    Operation.CREATE: Act.CREATED,
+    Operation.UPDATE: Act.UPDATED,
+    Operation.DELETE: Act.DELETED,
+}
+_ACT_OF_CHANGE: Final = {"": Act.STORED, "ADDED": Act.STORED, "MODIFIED": Act.UPDATED, "DELETED": Act.DELETED}
+"""At the start of a watch every object is ADDED, so an addition only says that the object exists."""
+_ACT_OF_VERB: Final[Mapping[str, Act]] = {
+    "create": Act.CREATED,
+    "update": Act.UPDATED,
+    "patch": Act.UPDATED,
+    "delete": Act.DELETED,
+    "get": Act.READ,
+    "list": Act.COLLECTION,
+    "watch": Act.COLLECTION,
+    "deletecollection": Act.COLLECTION,
+}
+_VERB_OF_OPTIONS: Final = {"CreateOptions": "create", "UpdateOptions": "update", "PatchOptions": "patch"}
+_SELECTOR: Final = "Selector="
+_UNAUTHENTICATED: Final = 401
+_WITHOUT_OBJECT: Final = frozenset({Act.READ, Act.COLLECTION})
+_FENCE: Final = re.compile(r"\(fence ([a-z0-9.-]{1,253})\)")
+_LEASE: Final = re.compile(r"\blease ([a-z0-9.-]{1,253})/([a-z0-9.-]{1,253}) (?:is held by|has no holder|may write)")
 
 
 class Review(Struct, frozen=True):
@@ -45,12 +100,14 @@ def submitted(document: Document | Unreadable) -> Submitted:
         return document
     place, kind = document.place, document.kind
     group, slash, _ = document.api_version.partition("/")
+    if document.change:
+        return Foreign(place, "no kind")
     try:
         if kind == _REVIEW:
             return Review(place, document.data)
-        if kind in stored.OURS and not slash:
-            return Unreadable(place, stored.without_group(kind))
-        if group == GROUP and kind not in stored.OURS:
+        if kind in _OURS and not slash:
+            return _without_group(document)
+        if group == GROUP and kind not in _OURS:
             return Unreadable(place, f"the kinds of {GROUP} are {' and '.join(KIND_OF.values())}")
         return Manifest(place, document.value) if group == GROUP else Foreign(place, kind or "no kind")
     except (ValueError, RecursionError) as error:
@@ -71,8 +128,8 @@ def observed(document: Document | Unreadable | LastLine, received: int | None = 
         return _log_end(document)
     try:
         if document.kind == "Event" and document.api_version.startswith("audit.k8s.io/"):
-            return audit_event.observed(document)
-        return _reviewed(document, received) if document.kind == _REVIEW else stored.observed(document)
+            return _logged(document)
+        return _reviewed(document, received) if document.kind == _REVIEW else _observed_object(document)
     except (ValueError, RecursionError) as error:
         return Unreadable(document.place, problem_of(error))
 
@@ -82,27 +139,81 @@ def observations(documents: Iterable[Document | Unreadable | LastLine], received
     return (item for document in documents if (item := observed(document, received)) is not None)
 
 
-def _log_end(line: LastLine) -> LogEnd | None:
+class _Stored(Struct, frozen=True, gc=False):
+    """An object of one of our kinds; `object` is None if it could not be decoded: see `problem`."""
+
+    namespace: str = ""
+    name: str = ""
+    object: Lease | LeaseCandidate | None = None
+    problem: str = ""
+
+    @property
+    def uid(self) -> str:
+        return (self.object and self.object.metadata.uid) or ""
+
+    @property
+    def resource_version(self) -> str:
+        return (self.object and self.object.metadata.resource_version) or ""
+
+
+def typed(kind: str, data: bytes | Raw) -> _Stored:
+    """Return the object of one of our kinds.
+
+    Raises:
+        ValueError: the text is not JSON.
+        RecursionError: it nests too deeply.
+
+    """
     try:
-        at = audit_event.decoded(line.text).answered
-    except (ValueError, RecursionError):
+        one = decode_object(kind, data)
+    except WrongTypesError as error:
+        problem, path = error.problems[0]
+        said = f"{path or 'the object'} {reworded(problem) or problem}"
+        found = msgspec.json.decode(data)
+        return _Stored(_text_at(found, "metadata", "namespace"), _text_at(found, "metadata", "name"), None, said)
+    return _Stored(one.metadata.namespace or "", one.metadata.name or "", one)
+
+
+def _text_at(value: object, *path: str) -> str:
+    """The text of a field, "" if there is none."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def _observed_object(document: Document) -> Observation | Foreign | Unreadable | None:
+    """What an object says, or a change of a watch; None for a BOOKMARK, and for an ERROR, which ends the watch."""
+    act, place, kind, data = _ACT_OF_CHANGE.get(document.change), document.place, document.kind, document.data
+    if act is None:
         return None
-    return None if at is None else LogEnd(at)
+    group, slash, _ = document.api_version.partition("/")
+    if kind in _OURS and not slash:
+        return _without_group(document)
+    if kind not in _OURS or group != GROUP:
+        if kind not in _HOLDERS or document.api_version != "v1":
+            return Foreign(place, kind or "no kind")
+        one = msgspec.json.decode(data)
+        namespace, name = _text_at(one, "metadata", "namespace"), _text_at(one, "metadata", "name")
+        account = _text_at(one, "spec", "serviceAccountName") if name and kind == "Pod" else ""
+        return Foreign(place, kind, namespace, name, account)
+    found = typed(kind, data)
+    return Observation(
+        place=place,
+        input_kind=InputKind.WATCH if document.change else InputKind.DUMP,
+        act=act,
+        kind=kind,
+        namespace=found.namespace,
+        name=found.name,
+        object=found.object,
+        problem=found.problem,
+        uid=found.uid,
+        resource_version=found.resource_version,
+    )
 
 
-class _Options(Struct, frozen=True):
-    kind: object = None
-
-
-class _Request(Struct, frozen=True):
-    options: _Options | None = None
-
-
-class _Review(Struct, frozen=True):
-    request: _Request = _Request()
-
-
-_options: Final = msgspec.json.Decoder(_Review)
+def _without_group(document: Document) -> Unreadable:
+    problem = f"a {document.kind} needs apiVersion: {GROUP}/v1 or another version of that group"
+    return Unreadable(document.place, problem)
 
 
 def _reviewed(document: Document, received: int | None) -> Observation | Foreign | Unreadable:
@@ -112,7 +223,7 @@ def _reviewed(document: Document, received: int | None) -> Observation | Foreign
         request = decode(data)
     except ReviewError as error:
         return Unreadable(document.place, error.text)
-    act = _ACTS.get(request.operation)
+    act = _ACT_OF_OPERATION.get(request.operation)
     if request.contradiction:
         return Unreadable(document.place, request.contradiction)
     if act is None or request.sub_resource or not request.is_ours:
@@ -129,8 +240,10 @@ def _reviewed(document: Document, received: int | None) -> Observation | Foreign
         object=request.old if act is Act.DELETED else request.new,
         old=request.old,
         at=stamp_of_writer(change.was_set.owners_among(change.new_entries)) if received is None else received,
-        verb=_verb_of(data, request.operation),
-        writer=_writer_of(request),
+        verb=_VERB_OF_OPTIONS.get(
+            _text_at(msgspec.json.decode(data), "request", "options", "kind"), request.operation.lower()
+        ),
+        writer=_writer_of(request.user) if request.user else None,
         is_dry_run=bool(request.options.dry_run),
         problem=str(request.object_errors[0]) if request.object_errors else "",
         request=request,
@@ -138,16 +251,180 @@ def _reviewed(document: Document, received: int | None) -> Observation | Foreign
     )
 
 
-def _writer_of(request: AdmissionRequest) -> Writer | None:
-    user = request.user
-    is_administrator = user is not None and audit_event.ADMINISTRATORS in user.groups
-    return Writer(user.username, user.pod_name, is_administrator) if user else None
+def _writer_of(user: UserInfo) -> Writer:
+    return Writer(user.username, user.pod_name, _ADMINISTRATORS in user.groups)
 
 
-def _verb_of(data: bytes, operation: Operation) -> str:
-    """What RBAC calls the request of a review: its options have a kind of their own for each verb."""
+class ObjectReference(Struct, frozen=True, rename="camel"):
+    """`objectRef`: what the request was about."""
+
+    resource: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+    api_group: str = ""
+    subresource: str = ""
+
+
+class Status(Struct, frozen=True):
+    """`responseStatus`."""
+
+    code: int = 0
+    message: str = ""
+
+
+class AuditEvent(Struct, frozen=True, rename="camel"):
+    """The parts of an audit event that are used here, the users and objects undecoded."""
+
+    verb: str = ""
+    stage: str = ""
+    user_info: Raw = msgspec.field(default=NO_USER, name="user")
+    impersonated_user: Raw = NO_USER
+    object_ref: ObjectReference = ObjectReference()
+    response_status: Status = Status()
+    request_received_timestamp: str = ""
+    stage_timestamp: str = ""
+    annotations: Mapping[str, str] | None = None
+    request_uri: str = msgspec.field(default="", name="requestURI")
+    request_object: Raw = _NULL
+    response_object: Raw = _NULL
+
+    @property
+    def user(self) -> UserInfo:
+        """Who authenticated."""
+        return user_of(self.user_info) or UserInfo()
+
+    @property
+    def pod(self) -> str:
+        """The pod that the token named."""
+        return self.user.pod_name or NO_POD
+
+    @property
+    def writer(self) -> Writer:
+        """Who made the request; an impersonated user counts as the writer."""
+        return _writer_of(user_of(self.impersonated_user) or self.user)
+
+    @property
+    def answered(self) -> int | None:
+        """When it was logged, in microseconds since 1970; None if that is absent or unreadable."""
+        return _moment(self.stage_timestamp)
+
+
+class _Failure(Struct, frozen=True, gc=False):
+    message: str = ""
+
+
+_decoder: Final = msgspec.json.Decoder(AuditEvent, strict=False)
+_failures: Final = msgspec.json.Decoder(list[_Failure])
+
+
+def decoded(data: bytes) -> AuditEvent:
+    """Return a decoded event; raises ValueError or RecursionError."""
+    return _decoder.decode(data)
+
+
+def _logged(document: Document) -> Observation | Fenced | None:
+    """What one event says of leases, candidates or a fence; None if it is about something else."""
+    data = document.data
+    event = decoded(data)
+    # Who is not authenticated is answered, and logged, before the request is handled (`filters/authn_audit.go`).
+    is_refused_at_once = event.stage == "ResponseStarted" and event.response_status.code == _UNAUTHENTICATED
+    if event.stage != "ResponseComplete" and not is_refused_at_once:
+        return None
+    reference, act = event.object_ref, _ACT_OF_VERB.get(event.verb)
+    kind = KIND_OF.get(reference.resource)
+    if kind is None or reference.api_group != GROUP or act is None:
+        return _fenced(event, document) if _FENCE_MARKER in data else None
+    answered, asked = event.answered, _moment(event.request_received_timestamp)
+    shown = _object(event, act)
+    named = typed(kind, shown) if shown is not None else _Stored()
+    return Observation(
+        place=document.place,
+        input_kind=InputKind.AUDIT_LOG,
+        act=act,
+        kind=kind,
+        namespace=reference.namespace or named.namespace,
+        name=reference.name or named.name,
+        object=named.object,
+        problem=named.problem,
+        at=answered if answered is not None else asked,
+        verb=event.verb,
+        writer=event.writer,
+        answer=Answer(
+            event.response_status.code,
+            event.response_status.message,
+            answered - asked if answered is not None and asked is not None else 0,
+            event.annotations or NO_TEXTS,
+        ),
+        is_dry_run="dryRun=" in event.request_uri,
+        is_clearing=event.verb == "deletecollection" and _SELECTOR not in event.request_uri,
+        uid=named.uid or reference.uid,
+        # The object of a request has the version that it replaces.
+        resource_version=named.resource_version if shown is event.response_object else "",
+    )
+
+
+def _object(event: AuditEvent, act: Act) -> Raw | None:
+    """The object as it was stored, else as it was sent; a patch is not an object."""
+    if act in _WITHOUT_OBJECT or not 200 <= event.response_status.code < 300:
+        return None
+    for raw in (event.response_object, event.request_object):
+        if b'"spec"' in bytes(raw) and (raw is not event.request_object or event.verb in {"create", "update"}):
+            return raw
+    return None
+
+
+def _fenced(event: AuditEvent, document: Document) -> Fenced | None:
+    """What an event says of a fence; None if it says nothing of one."""
+    is_refused = event.response_status.code >= 400
+    message = event.response_status.message if is_refused else ""
+    fence = _FENCE.search(message)
+    if fence is None:
+        message = next((text for text in _annotated(event) if _FENCE.search(text)), "")
+        fence, is_refused = _FENCE.search(message), False
+    at = event.answered
+    if fence is None or at is None:
+        return None
+    lease = _LEASE.search(message)
+    return Fenced(
+        place=document.place,
+        at=at,
+        fence=fence[1],
+        namespace=lease[1] if lease else "",
+        name=lease[2] if lease else "",
+        writer=event.writer,
+        target=_target(event),
+        message=message,
+        is_refused=is_refused,
+    )
+
+
+def _annotated(event: AuditEvent) -> list[str]:
     try:
-        options = _options.decode(data).request.options or _Options()
-    except msgspec.ValidationError:
-        options = _Options()
-    return _VERBS.get(str(options.kind), operation.lower())
+        return [one.message for one in _failures.decode((event.annotations or {}).get(FENCE_ANNOTATION, "[]"))]
+    except (ValueError, RecursionError):
+        return []
+
+
+def _target(event: AuditEvent) -> str:
+    """`create deployments.apps shop/checkout`: what was to be done to what."""
+    reference = event.object_ref
+    resource = ".".join(part for part in (reference.resource, reference.api_group) if part)
+    below = f"/{reference.subresource}" if reference.subresource else ""
+    name = "/".join(part for part in (reference.namespace, reference.name) if part)
+    return " ".join(truncate(part, _MAX_NAME) for part in (event.verb, resource + below, name) if part)
+
+
+def _moment(text: str) -> int | None:
+    try:
+        return times.parse(text)
+    except ValueError:
+        return None
+
+
+def _log_end(line: LastLine) -> LogEnd | None:
+    try:
+        at = decoded(line.text).answered
+    except (ValueError, RecursionError):
+        return None
+    return None if at is None else LogEnd(at)

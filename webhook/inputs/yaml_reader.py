@@ -1,8 +1,8 @@
 """YAML as JSON values, read strictly: in the dialect that `kubectl` reads, and in any other that a caller defines.
 
 A value is built from the parser's events (libyaml's, if PyYAML has it): the composer of PyYAML overflows the stack of
-the process on deep nesting, and holds a List as a whole. Refused in every dialect: a key that appears twice, a second
-document, unknown tags, deep nesting, and aliases that expand to more than the dialect allows.
+the process on deep nesting. Refused in every dialect: a key that appears twice, a second document, tags, deep nesting,
+and aliases that expand to more than the dialect allows.
 """
 
 import re
@@ -14,42 +14,38 @@ from msgspec import Struct
 from yaml.events import (
     AliasEvent,
     DocumentEndEvent,
-    Event,
     MappingEndEvent,
     MappingStartEvent,
     ScalarEvent,
     SequenceEndEvent,
-    SequenceStartEvent,
     StreamEndEvent,
 )
 
 from webhook.api.text import quote
 
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-MAX_CHARACTERS: Final = 20 * 1024 * 1024
-"""Characters of one object: as many as an API server reads of one request. A List is read item by item."""
-MAX_DIGITS: Final = 4300
+_MAX_EXPANDED: Final = 20 * 1024 * 1024
+"""Characters that aliases may add: as many as an API server reads of one request."""
+_MAX_DIGITS: Final = 4300
 """Characters of a number: Python converts no more digits than these, and no API field holds as many."""
 
 Scalar = None | bool | int | float | str
 Value = Scalar | list["Value"] | dict[str, "Value"]
 Object = dict[str, Any]
 
-_TAG: Final = "tag:yaml.org,2002:"
 _MERGE: Final = "<<"
 
 
 class Dialect(Struct, frozen=True):
     """What a reader accepts.
 
-    `plain` reads a scalar without quotes and tag, `tagged` one with a tag (None: tags are refused); both raise
-    ValueError. `keys` is what a key must match (None: anything), and `key_form` says so. `max_expanded` is the number
-    of characters that aliases and merge keys may add (0: anchors, aliases and merge keys are refused).
+    `plain` reads a scalar without quotes and raises ValueError. `keys` is what a key must match (None: anything), and
+    `key_form` says so. `max_expanded` is the number of characters that aliases and merge keys may add (0: anchors,
+    aliases and merge keys are refused).
     """
 
     plain: Callable[[str], Scalar]
     max_depth: int
-    tagged: Callable[[str, str], Scalar] | None = None
     keys: re.Pattern[str] | None = None
     key_form: str = "must be a string"
     max_expanded: int = 0
@@ -78,73 +74,14 @@ def read(text: str, dialect: Dialect | None = None, first_line: int = 1) -> Any:
         YamlError: broken YAML, or what the dialect refuses.
 
     """
-    reader = _Reader(text, dialect or _KUBERNETES, first_line)
-    return reader.rest(reader.begin())
-
-
-def objects(text: str, first_line: int = 1) -> Iterator[object]:
-    """Yield the items of a List, each as soon as it is read, or the one document, in the dialect of kubectl.
-
-    Raises:
-        YamlError: as in `read`; items before the place have been given by then.
-
-    """
-    kind = _LIST.search(text)
-    if not kind and len(text) > MAX_CHARACTERS:
-        raise YamlError(f"a document of more than {MAX_CHARACTERS // 1024**2} MiB that is no List", first_line)
-    reader = _Reader(text, _KUBERNETES, first_line)
-    event = reader.begin()
-    if not kind or event.__class__ is not MappingStartEvent or event.anchor:
-        yield from _flattened(reader.rest(event))
-        return
-    # kubectl sorts keys, so `kind` follows the items: it is taken from the text, and compared at the end.
-    version = _API_VERSION.search(text)
-    head: Object = {"kind": kind[1], "apiVersion": version and version[1]}
-    around: Object = {}
-    has_items = False
-    while (event := reader.next()).__class__ is not MappingEndEvent:
-        key = reader.key(event, around)
-        event = reader.next()
-        if key == "items" and event.__class__ is SequenceStartEvent and not event.anchor:
-            around[key], has_items = None, True
-            reader.check_tag(event, "seq")
-            while (event := reader.next()).__class__ is not SequenceEndEvent:
-                yield _typed(reader.value(event), head)
-        else:
-            around[key] = reader.value(event)
-    reader.end()
-    if not has_items:
-        yield from _flattened(around)
-    elif {"kind": around.get("kind"), "apiVersion": around.get("apiVersion")} != head:
-        raise YamlError(f"the text of the {head['kind']} names another kind or apiVersion at its left margin")
-
-
-_LIST: Final = re.compile(r"""^kind:[ \t]+["']?(\w*List)["']?[ \t\r]*$""", re.MULTILINE)
-_API_VERSION: Final = re.compile(r"""^apiVersion:[ \t]+["']?([\w./-]+)["']?[ \t\r]*$""", re.MULTILINE)
-
-
-def _flattened(value: object) -> Iterator[object]:
-    """The items of a List, else the value itself."""
-    items = value.get("items") if isinstance(value, dict) else None
-    if isinstance(value, dict) and isinstance(items, list) and str(value.get("kind", "")).endswith("List"):
-        yield from (_typed(item, value) for item in items)
-    else:
-        yield value
-
-
-def _typed(item: object, around: Object) -> object:
-    # The API server leaves kind and apiVersion out of the items of a typed list.
-    kind = str(around["kind"]).removesuffix("List")
-    if isinstance(item, dict) and kind and "kind" not in item:
-        return {"apiVersion": around.get("apiVersion"), "kind": kind, **item}
-    return item
+    return _Reader(text, dialect or _KUBERNETES, first_line).document()
 
 
 class _Reader:
-    """Builds the values of one document; every method may raise YamlError."""
+    """Builds the value of one document; every method may raise YamlError."""
 
     def __init__(self, text: str, dialect: Dialect, first_line: int) -> None:
-        self._events: Iterator[Event] = yaml.parse(text, Loader=LOADER)
+        self._events: Iterator[Any] = yaml.parse(text, Loader=LOADER)
         self._dialect = dialect
         self._plain = dialect.plain
         self._first_line = first_line
@@ -153,27 +90,18 @@ class _Reader:
         self._expanded = 0
         self._depth = 0
 
-    def begin(self) -> Any:  # noqa: ANN401 - PyYAML's events have no types
-        """Return the first event of the document."""
-        self.next()  # the stream
-        if self.next().__class__ is StreamEndEvent:
+    def document(self) -> Any:  # noqa: ANN401 - any JSON value
+        """Return the value; nothing but the end may follow it."""
+        self._next()  # the stream
+        if self._next().__class__ is StreamEndEvent:
             raise YamlError("the file is empty")
-        return self.next()
-
-    def rest(self, event: Any) -> Any:  # noqa: ANN401 - an event, and any JSON value
-        """Return the one value of the document, which begins with this event."""
-        value = self.value(event)
-        self.end()
+        value = self._value(self._next())
+        while (event := self._next()).__class__ is not StreamEndEvent:
+            if event.__class__ is not DocumentEndEvent:
+                raise self._error(event, "only one document is allowed")
         return value
 
-    def end(self) -> None:
-        """Check that nothing follows the document."""
-        while (event := self.next()).__class__ is not StreamEndEvent:
-            if event.__class__ is not DocumentEndEvent:
-                raise self.error(event, "only one document is allowed")
-
-    def next(self) -> Any:  # noqa: ANN401 - PyYAML's events have no types
-        """Return the next event."""
+    def _next(self) -> Any:  # noqa: ANN401 - PyYAML's events have no types
         try:
             return next(self._events)
         except yaml.MarkedYAMLError as error:
@@ -184,105 +112,89 @@ class _Reader:
         except (yaml.YAMLError, UnicodeError):
             raise YamlError("control characters and lone surrogates are not allowed", is_syntax=True) from None
 
-    def value(self, event: Any) -> Any:  # noqa: ANN401 - an event, and any JSON value
-        """Return the value that begins with this event."""
+    def _error(self, event: Any, problem: str) -> YamlError:  # noqa: ANN401 - an event
+        return YamlError(problem, event.start_mark.line + self._first_line)
+
+    def _value(self, event: Any) -> Any:  # noqa: ANN401 - an event, and any JSON value
         if event.__class__ is AliasEvent:
             return self._alias(event)
+        if event.tag is not None:
+            raise self._error(event, f"tag {quote(event.tag)} is not allowed")
+        read = self._scalar if event.__class__ is ScalarEvent else self._collection
         if event.anchor is None:
-            return self._scalar(event) if event.__class__ is ScalarEvent else self._collection(event)
+            return read(event)
         if not self._dialect.max_expanded:
-            raise self.error(event, "anchors are not allowed")
+            raise self._error(event, "anchors are not allowed")
         before = self._weight
         self._anchored[event.anchor] = None
-        value = self._scalar(event) if event.__class__ is ScalarEvent else self._collection(event)
+        value = read(event)
         self._anchored[event.anchor] = value, self._weight - before
         return value
-
-    def key(self, event: Any, mapping: Object) -> str:  # noqa: ANN401 - an event
-        """Return the key that begins with this event, and that the mapping must not have yet."""
-        value = self.value(event)
-        if isinstance(value, bool):
-            value = "true" if value else "false"
-        key, form = str(value), self._dialect.keys
-        if not isinstance(value, str | int | float) or (form and not form.fullmatch(key)):
-            raise self.error(event, f"a key {self._dialect.key_form}")
-        if key in mapping:
-            raise self.error(event, f"key {quote(key)} appears twice")
-        return key
-
-    def check_tag(self, event: Any, name: str) -> None:  # noqa: ANN401 - an event
-        """Check that a collection has no tag but its own."""
-        if event.tag is not None and (not self._dialect.tagged or event.tag not in ("!", f"{_TAG}{name}")):
-            raise self.error(event, f"tag {quote(event.tag)} is not allowed")
-
-    def error(self, event: Any, problem: str) -> YamlError:  # noqa: ANN401 - an event
-        """Return an error at the place of an event."""
-        return YamlError(problem, event.start_mark.line + self._first_line)
 
     def _scalar(self, event: Any) -> Scalar:  # noqa: ANN401 - an event
         text: str = event.value
         self._weight += len(text) + 4
-        tag = event.tag
         try:
-            if tag is None or tag == "!":
-                return self._plain(text) if event.implicit[0] else text
-            if self._dialect.tagged:
-                return self._dialect.tagged(tag, text)
+            return self._plain(text) if event.implicit[0] else text
         except ValueError as error:
-            raise self.error(event, str(error)) from None
-        raise self.error(event, f"tag {quote(tag)} is not allowed")
+            raise self._error(event, str(error)) from None
 
     def _collection(self, event: Any) -> Any:  # noqa: ANN401 - an event
+        is_mapping = event.__class__ is MappingStartEvent
         self._weight += 2
         self._depth += 1
         if self._depth > self._dialect.max_depth:
-            raise self.error(event, f"nested deeper than {self._dialect.max_depth} levels")
-        if event.__class__ is MappingStartEvent:
-            self.check_tag(event, "map")
-            found: Any = self._mapping()
-        else:
-            self.check_tag(event, "seq")
-            found = []
-            while (event := self.next()).__class__ is not SequenceEndEvent:
-                found.append(self.value(event))
+            raise self._error(event, f"nested deeper than {self._dialect.max_depth} levels")
+        found: Any = self._mapping() if is_mapping else []
+        while not is_mapping and (event := self._next()).__class__ is not SequenceEndEvent:
+            found.append(self._value(event))
         self._depth -= 1
         return found
 
     def _mapping(self) -> Object:
         mapping: Object = {}
-        merged: list[Object] = []
-        while (event := self.next()).__class__ is not MappingEndEvent:
+        merged: Object | None = None
+        while (event := self._next()).__class__ is not MappingEndEvent:
             is_merge = event.__class__ is ScalarEvent and event.value == _MERGE and event.implicit[0]
             if is_merge and self._dialect.max_expanded:
-                if merged:
-                    raise self.error(event, f"key {quote(_MERGE)} appears twice")
+                if merged is not None:
+                    raise self._error(event, f"key {quote(_MERGE)} appears twice")
                 merged = self._merged(event)
             else:
-                key = self.key(event, mapping)
-                mapping[key] = self.value(self.next())
-        together: Object = {}
-        for other in reversed(merged):
-            together.update(other)
-        return together | mapping if merged else mapping
+                key = self._key(event, mapping)
+                mapping[key] = self._value(self._next())
+        return merged | mapping if merged else mapping
 
-    def _merged(self, event: Any) -> list[Object]:  # noqa: ANN401 - an event
-        """The mappings of a merge key, the most important first."""
-        value = self.value(self.next())
-        values = value if isinstance(value, list) else [value]
-        found = [one for one in values if isinstance(one, dict)]
-        if len(found) < len(values):
-            raise self.error(event, "expected a mapping or list of mappings for merging")
-        self._expand(event, 16 * sum(map(len, found)))
-        return found
+    def _key(self, event: Any, mapping: Object) -> str:  # noqa: ANN401 - an event
+        value = self._value(event)
+        if isinstance(value, bool):
+            value = "true" if value else "false"
+        key, form = str(value), self._dialect.keys
+        if not isinstance(value, str | int | float) or (form and not form.fullmatch(key)):
+            raise self._error(event, f"a key {self._dialect.key_form}")
+        if key in mapping:
+            raise self._error(event, f"key {quote(key)} appears twice")
+        return key
+
+    def _merged(self, event: Any) -> Object:  # noqa: ANN401 - an event
+        """The mappings of a merge key as one; of a list of them the first one counts most."""
+        value = self._value(self._next())
+        together: Object = {}
+        for one in reversed(value) if isinstance(value, list) else [value]:
+            if not isinstance(one, dict):
+                raise self._error(event, "expected a mapping or list of mappings for merging")
+            self._expand(event, 16 * len(one))
+            together.update(one)
+        return together
 
     def _alias(self, event: Any) -> Any:  # noqa: ANN401 - an event
         if not self._dialect.max_expanded:
-            raise self.error(event, "aliases are not allowed; repeat the value")
+            raise self._error(event, "aliases are not allowed; repeat the value")
         if event.anchor not in self._anchored:
-            raise self.error(event, f"alias {quote(event.anchor)} is not defined")
+            raise self._error(event, f"alias {quote(event.anchor)} is not defined")
         anchored = self._anchored[event.anchor]
         if anchored is None:
-            raise self.error(event, f"alias {quote(event.anchor)} is recursive")
+            raise self._error(event, f"alias {quote(event.anchor)} is recursive")
         value, weight = anchored
         self._weight += weight
         self._expand(event, weight)
@@ -291,7 +203,7 @@ class _Reader:
     def _expand(self, event: Any, weight: int) -> None:  # noqa: ANN401 - an event
         self._expanded += weight
         if self._expanded > self._dialect.max_expanded:
-            raise self.error(event, f"aliases and merge keys add more than {self._dialect.max_expanded} characters")
+            raise self._error(event, f"aliases and merge keys add more than {self._dialect.max_expanded} characters")
 
 
 # The dialect of kubectl is YAML 1.1 as kubernetes-sigs/yaml turns it into JSON (yaml.go, goyaml.v2/resolve.go): `yes`
@@ -322,22 +234,9 @@ def _plain(text: str) -> Scalar:
     return _WORDS.get(text, text)
 
 
-def _tagged(tag: str, text: str) -> Scalar:
-    read_as = _TAGGED.get(tag.removeprefix(_TAG))
-    if read_as is None or not tag.startswith(_TAG):
-        raise ValueError(f"tag {quote(tag)} is not allowed")
-    return read_as(text)
-
-
-def _boolean(text: str) -> bool:
-    if text.lower() not in _BOOLEANS:
-        raise ValueError(f"{quote(text)} is not a boolean")
-    return _BOOLEANS[text.lower()]
-
-
 def _integer(text: str) -> int:
-    if len(text) > MAX_DIGITS:
-        raise ValueError(f"a number of more than {MAX_DIGITS} characters")
+    if len(text) > _MAX_DIGITS:
+        raise ValueError(f"a number of more than {_MAX_DIGITS} characters")
     digits = text.replace("_", "")
     octal = re.fullmatch(r"([-+]?)0([0-7]+)", digits)
     return int(f"{octal[1]}0o{octal[2]}" if octal else digits, 0)
@@ -351,12 +250,4 @@ def _float(text: str) -> int | float:
     return int(number) if number.is_integer() and abs(number) < _MAX_PLAIN_FLOAT else number
 
 
-_TAGGED: Final[dict[str, Callable[[str], Scalar]]] = {
-    "null": lambda _: None,
-    "bool": _boolean,
-    "int": _integer,
-    "float": _float,
-    "str": str,
-    "timestamp": str,
-}
-_KUBERNETES: Final = Dialect(plain=_plain, tagged=_tagged, max_depth=200, max_expanded=MAX_CHARACTERS)
+_KUBERNETES: Final = Dialect(plain=_plain, max_depth=200, max_expanded=_MAX_EXPANDED)

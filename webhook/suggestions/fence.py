@@ -8,8 +8,8 @@ from msgspec import Struct, field
 
 from webhook.api.request import GROUP
 from webhook.api.text import escape
-from webhook.inputs.audit_event import AuditEvent, decoded
 from webhook.inputs.documents import Document
+from webhook.inputs.kinds import AuditEvent, decoded
 from webhook.policy.fences import FencedResource, read_resource, why_not_fenced
 from webhook.policy.schema import FENCED_OPERATIONS, PolicyError
 from webhook.yaml_writer import scalar

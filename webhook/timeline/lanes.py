@@ -1,7 +1,6 @@
 """Builds a timeline from observations, one after another, in memory that does not grow with their number."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from typing import Final
 
 from msgspec import Struct, field
@@ -9,13 +8,13 @@ from msgspec.structs import replace
 
 from webhook.api.objects import LeaseCandidate, LeaseCandidateSpec
 from webhook.api.times import SECOND, normalized, readable, stamp_of
-from webhook.explanation.causes import cause_of_loss, sentence_of
-from webhook.explanation.findings import late_renewals
-from webhook.explanation.text import handover, remover
-from webhook.explanation.words import by_writer, count, length, name, writer
+from webhook.explanation.causes import late_renewals, lost_leaders
+from webhook.explanation.findings import late_sentence
+from webhook.explanation.text import handover
+from webhook.explanation.words import by_writer, count, length, name, remover, writer
 from webhook.history.events import EventKind, Handover, LeaseEvent, Tenure, changed_fields
 from webhook.history.follow import Bounds, Follower, Key, LeaseHistory
-from webhook.history.timing import deadline_of
+from webhook.history.renewals import deadline_of
 from webhook.inputs.items import Act, Fenced, InputKind, Item, LogEnd, Observation, Writer
 from webhook.rules.expiry import BOUND
 from webhook.timeline.downsampling import MarkRecord, SpanRecord, TickRecord, lane_within, what_was_merged
@@ -231,13 +230,9 @@ class _LeaseLane(_Record, kw_only=True):
         return shown(self.history.holder.holder) if self.history.holder else ""
 
     @property
-    def _duration(self) -> int | None:
-        return self.history.lease.spec.lease_duration_seconds if self.history.lease else None
-
-    @property
     def overdue_at(self) -> int | None:
         """When the present holder's lease expires, or expired; None if that cannot be known."""
-        tenure, duration = self.history.tenure, self._duration
+        tenure, duration = self.history.tenure, self.history.duration
         if tenure is None or self.history.kind is InputKind.REVIEW or not duration or duration < 0:
             return None
         return None if tenure.last_renewal is None else tenure.last_renewal + duration * SECOND
@@ -251,12 +246,8 @@ class _LeaseLane(_Record, kw_only=True):
         signature = (sum(history.handovers.values()), silences[-1].end if silences else 0)
         if self._explained == signature:
             return True
-        self.lost = {
-            after.since: sentence_of(cause_of_loss(follower, history, before, after), name(before.holder))
-            for before, after in pairwise(history.tenures)
-            if after.began is Handover.EXPIRED
-        }
-        self.late = {one.silence.end: one.sentence for one in late_renewals(follower, history)}
+        self.lost = {one.end: one.sentence for one in lost_leaders(follower, history)}
+        self.late = {one.end: late_sentence(history, one) for one in late_renewals(follower, history)}
         latest = max([signature[1], *(tenure.since for tenure in history.tenures)])
         is_settled = until - latest >= SETTLED_AFTER
         self._explained = signature if is_settled else None
@@ -285,7 +276,7 @@ class _LeaseLane(_Record, kw_only=True):
             self._add(event, latest, max_ticks)
         if self.history.lease is not None and seen.is_stored and not seen.problem and seen.act is not Act.DELETED:
             if self.holder or self.duration_held is None:
-                self.duration_held = self._duration
+                self.duration_held = self.history.duration
             if self.spans.present is None and not self.spans.closed:
                 self.spans.begin(SpanKind.LEADERLESS, self.history.moment)
 
@@ -297,7 +288,11 @@ class _LeaseLane(_Record, kw_only=True):
             case EventKind.RENEWED:
                 self.spans.turn(SpanKind.HELD, at)
                 self.ticks.add(at, max_ticks)
-                if event.silence and (self._duration or 0) > 1 and event.silence >= deadline_of(self._duration):
+                if (
+                    event.silence
+                    and (self.history.duration or 0) > 1
+                    and event.silence >= deadline_of(self.history.duration)
+                ):
                     text = f"{self.holder} did not renew for {length(event.silence)}, and kept the lease"
                     self.mark(MarkKind.LATE, at, text, holder=self.holder)
             case EventKind.EXPIRED:

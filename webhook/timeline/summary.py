@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from webhook.api.times import SECOND
 from webhook.explanation.words import between, clock, count, name
-from webhook.history.timing import deadline_of, least_unled
+from webhook.history.renewals import deadline_of, least_unled
 from webhook.timeline.model import DoubtKind, Lane, Mark, MarkKind, Span, SpanKind
 
 UNLED: Final = frozenset({SpanKind.OVERDUE, SpanKind.LEADERLESS})
