@@ -169,7 +169,7 @@ def test_verdicts_go_on_while_nobody_reads_the_log(tmp_path: Path) -> None:
         server.pause_reading()
         denied = REVIEW.replace(b'"leaseDurationSeconds": 15', b'"leaseDurationSeconds": -1')
         connection = server.connect()
-        for _ in range(400):
+        for _ in range(600):
             connection.request("POST", "/validate", denied, HEADERS)
             assert b'"allowed":false' in connection.getresponse().read()
         connection.close()
