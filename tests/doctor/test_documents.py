@@ -88,3 +88,8 @@ def test_leases_without_managed_fields_are_named_if_others_have_some() -> None:
     assert [finding.check for finding in report.findings] == ["lease-without-stamps"]
     assert "kubectl -n shop get lease empty" in report.findings[0].fix
     assert list(examine_leases(Documents([empty]).of("Lease"))) == []
+
+
+def test_objects_of_other_kinds_are_passed_over() -> None:
+    found = Documents([{"kind": "Deployment", "metadata": {"name": "web"}}, make_lease()])
+    assert [one.place for one in found.of("Lease")] == ["shop/checkout"]

@@ -119,7 +119,7 @@ def _span_text(span: Span, unled: str) -> str:
             return f"held by {name(span.holder)}" if span.holder else "held by a holder that the input does not name"
         case SpanKind.OVERDUE:
             return f"overdue: held by {name(span.holder)}, {unled}"
-        case SpanKind.OFFERED:
+        case _:
             return f"candidate {name(span.holder)}" if span.holder else "candidate"
 
 
