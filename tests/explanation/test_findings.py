@@ -224,7 +224,7 @@ def test_a_coordinated_election(ends: str) -> None:
     said = text(account(of_log(server), server.now))
     assert "the API server chose a_1\n" in said
     after = {
-        "expires": "after a_1 let it expire; no one led for 8 s to 20 s",
+        "expires": "after a_1 let it expire; no one led for up to 20 s",
         "is released": "after a_1 released it; no one led for 20 s",
         "is taken away": "in place of a_1",
     }

@@ -23,11 +23,11 @@ from webhook.explanation.causes import (
     rights,
     sentence_of,
 )
-from webhook.explanation.words import between, clock, count, length, name, remover, writer
+from webhook.explanation.words import clock, count, length, name, remover, writer
 from webhook.findings import Finding, ObjectName, Severity
 from webhook.history.events import By, Handover, Refusal, Tenure
 from webhook.history.follow import Follower, LeaseHistory
-from webhook.history.renewals import deadline_of, goes_on_for, least_unled, timing_of
+from webhook.history.renewals import deadline_of, goes_on_for, timing_of
 from webhook.history.status import LeaseStatus
 from webhook.inputs.items import Fenced, InputKind, Writer
 
@@ -169,7 +169,7 @@ def _lost(history: LeaseHistory, gap: Gap, after: Tenure, now: int) -> Explained
     message = (
         f"{name(before.holder)} last renewed at {clock(gap.start, now)} and let the lease expire; "
         f"{name(after.holder)} took it at {clock(after.since, now)}: "
-        f"no one led for {between(least_unled(unled, history.duration), unled)}. "
+        f"no one led for up to {length(unled)}. "
         f"{sentence_of(cause, 'the old holder')}{_afterwards(cause, before, history.renewals.usual, now)}"
     )
     step = next_step(cause, history, before)

@@ -9,10 +9,10 @@ from msgspec import Struct
 from webhook.api.times import SECOND
 from webhook.explanation.account import Account
 from webhook.explanation.causes import Blame, sentence_of
-from webhook.explanation.words import ago, between, by_writer, clock, count, length, name, remover, writer
+from webhook.explanation.words import ago, by_writer, clock, count, length, name, remover, writer
 from webhook.history.events import API_SERVER, Handover, Refusal, Tenure
 from webhook.history.follow import LeaseHistory
-from webhook.history.renewals import least_unled, proposal_for
+from webhook.history.renewals import proposal_for
 from webhook.history.status import RELEASED_DURATION, LeaseStatus, State
 from webhook.inputs.items import Fenced
 from webhook.rules.change import NODE_LEASES
@@ -183,14 +183,11 @@ def _why(account: Account) -> str:
     return f"{evidence}: the API server was available, so look at {name(account.holder)}"
 
 
-def handover(tenure: Tenure, before: Tenure | None, duration: int | None) -> str:
-    """Say how a holder came to hold the lease, as a clause; `before` is the one that held it then.
-
-    `duration` is that of the lease in seconds.
-    """
+def handover(tenure: Tenure, before: Tenure | None) -> str:
+    """Say how a holder came to hold the lease, as a clause; `before` is the one that held it then."""
     holder = name(tenure.holder)
     previous = name(tenure.previous) if tenure.previous else "the holder before"
-    gap = "" if tenure.leaderless is None else f"; no one led for {_unled(tenure, tenure.leaderless, duration)}"
+    gap = "" if tenure.leaderless is None else f"; no one led for {_unled(tenure, tenure.leaderless)}"
     if tenure.is_chosen and tenure.began is not Handover.SEEN:
         return f"the API server chose {holder}{_CHOSEN.get(tenure.began, '').format(previous)}{gap}"
     who = f" ({writer(tenure.taken_by)})" if tenure.taken_by else ""
@@ -217,9 +214,7 @@ def handover(tenure: Tenure, before: Tenure | None, duration: int | None) -> str
     return f"{took}{_AFTER[tenure.began].format(previous)}{who}{gap}"
 
 
-def _unled(tenure: Tenure, gap: int, duration: int | None) -> str:
-    if tenure.began is Handover.EXPIRED:
-        return between(least_unled(gap, duration), gap)
+def _unled(tenure: Tenure, gap: int) -> str:
     return length(gap) if tenure.began is Handover.RELEASED else f"up to {length(gap)}"
 
 
@@ -261,7 +256,7 @@ def events(account: Account) -> Iterator[Line]:
 def _events(history: LeaseHistory) -> Iterator[tuple[int, str]]:
     tenures = list(history.tenures)
     for before, tenure, after in zip(chain([None], tenures), tenures, chain(tenures[1:], [None]), strict=False):
-        yield tenure.since, handover(tenure, before, history.duration)
+        yield tenure.since, handover(tenure, before)
         yield from _end(history, tenure, after)
     yield from _silences(history)
     yield from ((one.at, f"{one.text}{by_writer(one.writer)}") for one in history.edits)

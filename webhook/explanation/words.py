@@ -33,13 +33,6 @@ def length(micros: int) -> str:
     return f"{tenths / 10:.1f} s" if tenths % 10 else f"{tenths // 10} s"
 
 
-def between(least: int, most: int) -> str:
-    """A length of time between two bounds."""
-    if least == most:
-        return length(most)
-    return f"up to {length(most)}" if least < SECOND // 20 else f"{length(least)} to {length(most)}"
-
-
 def ago(at: int, now: int) -> str:
     """How far an instant lies back, or ahead."""
     return f"{length(now - at)} ago" if at <= now else f"in {length(at - now)}"

@@ -236,13 +236,5 @@ def goes_on_for(duration: int | None) -> int:
     return int((found.deadline + found.retry) * SECOND)
 
 
-def least_unled(gap: int, duration: int | None) -> int:
-    """Microseconds without a leader at least, in `gap` microseconds after a last renewal until another took the lease.
-
-    A process that ended led until its last renewal only; one that was cut off went on, as most clients do.
-    """
-    return max(0, gap - goes_on_for(duration))
-
-
 def _known(duration: int | None) -> int:
     return duration if duration and duration > 1 else DEFAULT_DURATION

@@ -329,7 +329,7 @@ class _LeaseLane(_Record, kw_only=True):
         kind = KIND_OF_HANDOVER.get(tenure.began)
         if kind is not None:
             tenures = self.history.tenures
-            text = handover(tenure, tenures[-2] if len(tenures) > 1 else None, self.duration_held)
+            text = handover(tenure, tenures[-2] if len(tenures) > 1 else None)
             self.marks.add(Mark(kind, since, sentence(text), shown(tenure.holder), writers_of(tenure)))
 
 

@@ -1,4 +1,4 @@
-"""What a lane shows, in words: who led, how often that changed, and how long no one did, between which bounds."""
+"""What a lane shows, in words: who led, how often that changed, and how long no one did, at most."""
 
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -8,8 +8,8 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.api.times import SECOND
-from webhook.explanation.words import between, clock, count, name
-from webhook.history.renewals import deadline_of, least_unled
+from webhook.explanation.words import clock, count, length, name
+from webhook.history.renewals import deadline_of
 from webhook.timeline.model import DoubtKind, Lane, Mark, MarkKind, Span, SpanKind
 
 UNLED: Final = frozenset({SpanKind.OVERDUE, SpanKind.LEADERLESS})
@@ -22,24 +22,29 @@ class Gap(Struct, frozen=True, gc=False):
 
     It begins with the last renewal before the lease expired, as its holder may have died right after, or with the
     release or deletion; `expires` is then the same. A holder that was cut off went on as the leader for a while, so
-    its length lies between `least` and `most`. `why` is a clause without the time. `holder` led before, "" if that is
+    after an expiry its length is a bound. `why` is a clause without the time. `holder` led before, "" if that is
     unknown. `next_holder` is "" and `ends` the end of the timeline if it lasts until then.
     """
 
     begins: int
     expires: int
     ends: int
-    least: int
-    most: int
+    length: int
+    is_bound: bool
     why: str
     holder: str = ""
     next_holder: str = ""
     is_open: bool = False
 
+    @property
+    def in_words(self) -> str:
+        """How long no one led."""
+        return f"up to {length(self.length)}" if self.is_bound else length(self.length)
+
     def text(self, until: int) -> str:
         """Return what stands beside it; it says the same as time goes on."""
         since = f"no leader since {_moment(self.begins, until)}"
-        return since if self.is_open else f"no leader for {between(self.least, self.most)}"
+        return since if self.is_open else f"no leader for {self.in_words}"
 
 
 class Doubt(Struct, frozen=True, gc=False):
@@ -80,14 +85,12 @@ def _gap(lane: Lane, before: Span | None, spans: list[Span], following: Span | N
         why = "it was deleted at"
     else:
         why = f"{who} released it at" if holder else "no one held it at"
-    least = most = ends - begins
+    unled = ends - begins
     if begins < expires and holder and next_holder == holder:
         # It lived, so it led until its deadline.
-        least, most = 0, max(0, most - deadline_of(lane.duration_seconds))
-    elif begins < expires:
-        least = least_unled(most, lane.duration_seconds)
+        unled = max(0, unled - deadline_of(lane.duration_seconds))
     is_open = following is None and last.ends is None
-    return Gap(begins, expires, ends, least, most, why, holder, next_holder, is_open)
+    return Gap(begins, expires, ends, unled, begins < expires, why, holder, next_holder, is_open)
 
 
 def _last_renewal(lane: Lane, at: int, since: int) -> int:
@@ -198,8 +201,7 @@ def _in_words(gap: Gap, until: int) -> str:
     if gap.is_open:
         return f"No one leads: {why}, and no one has taken it since."
     taken = f"{name(gap.next_holder)} took it" if gap.next_holder not in {"", gap.holder} else "again"
-    longest_time = f"Longest time without a leader: {between(gap.least, gap.most)}"
-    return f"{longest_time}; {why}, and {taken} at {_moment(gap.ends, until)}."
+    return f"Longest time without a leader: {gap.in_words}; {why}, and {taken} at {_moment(gap.ends, until)}."
 
 
 def _moment(at: int, until: int) -> str:
