@@ -3,7 +3,6 @@
 from tests.page.conftest import Open
 from tests.page.opened import Opened
 from tests.timeline.election_samples import sample_timeline
-from webhook.explanation.words import length
 from webhook.timeline.model import MarkKind
 from webhook.timeline.summary import gaps, longest
 
@@ -89,7 +88,8 @@ def test_the_lease_with_the_longest_time_without_a_leader_comes_first(opened: Op
     assert page.lanes[0] == worst
     gap = found[worst]
     assert gap is not None
-    assert page.rows()[0][3] == f"no leader for {length(gap.least)} to {length(gap.most)}"
+    assert gap.is_bound
+    assert page.rows()[0][3] == gap.text(timeline.ends)
 
 
 def test_leases_to_which_nothing_happened_can_be_left_out(opened: Open) -> None:
