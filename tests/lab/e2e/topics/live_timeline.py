@@ -94,7 +94,7 @@ class Page:
 
     def _take(self, data: Any) -> None:
         now = time.monotonic()
-        if data["status"] and data["status"] not in self.said[-1:]:
+        if data["status"] != (self.said or [""])[-1]:
             self.said.append(data["status"])
         for lane in data["lanes"]:
             lane["marks"] = [data["kinds"][mark[0]][0] for mark in lane["marks"]]
