@@ -1,0 +1,16 @@
+"""The reviews of the benchmark and of the faults: a wrong answer there must be the server's, not the list's."""
+
+import time
+
+import pytest
+
+from tests.lab.bench.reviews import Case, mixture, renewal
+from webhook.policy_file import load
+from webhook.server.reviewer import respond
+
+
+@pytest.mark.parametrize("case", [*mixture(), renewal()], ids=lambda case: case.name)
+def test_a_review_has_its_known_answer(case: Case) -> None:
+    verdict = respond(case.body, load(None), time.time_ns() // 1000).verdict
+    assert verdict is not None
+    assert verdict.code == case.code
