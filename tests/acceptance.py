@@ -130,5 +130,5 @@ def _accept_details(details: Details) -> None:
 
 
 def is_plain(text: str) -> bool:
-    """Whether a terminal shows each character of a text as itself."""
+    """Return whether a terminal shows each character of a text as itself."""
     return not any(unicodedata.category(character) in _HIDDEN for character in text)

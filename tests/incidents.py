@@ -37,7 +37,7 @@ class Incident(Struct, frozen=True):
         return FOLDER / self.name / source
 
     def account(self, source: str, until: int | None = None) -> Account:
-        """What `why` knows from a watch or an audit log, up to an instant in microseconds since 1970."""
+        """Return what `why` knows from a watch or an audit log, up to an instant in microseconds since 1970."""
         data = gzip.decompress(self.file(source).read_bytes())
         if until is not None:
             data = _watch_until(data, until) if source == WATCH else _log_until(data, until)

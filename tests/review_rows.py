@@ -115,7 +115,7 @@ def _body(case: Document) -> bytes:
 
 
 def _cooked(value: Any) -> Any:
-    """What a recipe makes; anything else as it is."""
+    """Return what a recipe makes; anything else as it is."""
     if not isinstance(value, dict) or len(value) != 1:
         return value
     ((name, amount),) = value.items()

@@ -44,7 +44,7 @@ def many(count: int) -> Tweak:
 
 
 def stored(*tweaks: Tweak) -> tuple[Tweak, ...]:
-    """What is so before and after the write."""
+    """Return what is so before and after the write."""
     return tweaks
 
 
@@ -127,7 +127,7 @@ def test_one_thing_more_is_reviewed(term: str) -> None:
 
 
 def terms() -> list[str]:
-    """What stands between `||`, without the brackets around several terms."""
+    """Return what stands between `||`, without the brackets around several terms."""
     found = []
     for part in EXPRESSION.split("||"):
         term = part.rpartition("exists(before,")[2].strip()

@@ -37,7 +37,7 @@ def evaluated(recording: Recording, policy: Policy, later: int = 0, body: bytes 
 
 
 def said(verdict: Verdict) -> set[str]:
-    """What every rule did: `rule=mode`."""
+    """Return what every rule did: `rule=mode`."""
     return {f"{finding.rule}={finding.mode.word}" for finding in verdict.findings}
 
 

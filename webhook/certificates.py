@@ -70,7 +70,7 @@ class Pair(Struct, frozen=True):
 class Certificate(Struct, frozen=True):
     """An inspected leaf: its names, its dates (UTC), and its problems.
 
-    `ca_not_after` is when its chain to a known CA ends; None if there is no known CA.
+    `ca_not_after` is when its chain to a known CA ends; None without a known CA.
     """
 
     names: frozenset[str]
@@ -85,7 +85,7 @@ class Certificate(Struct, frozen=True):
         return frozenset(name for name in self.names if name.endswith(".svc"))
 
     def due(self, now: dt.datetime) -> bool:
-        """Whether RENEW_AFTER of its life is over."""
+        """Return whether RENEW_AFTER of its life is over."""
         return now >= self.not_before + (self.not_after - self.not_before) * RENEW_AFTER
 
 

@@ -25,8 +25,8 @@ Object = dict[str, Any]
 def junit(command: str, examined: Sequence[Examination], fail_on: Severity = Severity.ERROR) -> str:
     """Return JUnit's XML: a test suite for each file, a test case for each result.
 
-    There is no one specification. This is what Jenkins, GitLab and GitHub's actions read: the counts on each level, one
-    `failure` or `error` at most in a test case, and the rest in `system-out`.
+    The format has no specification. This is what Jenkins, GitLab and GitHub's actions read: the counts on each level,
+    at most one `failure` or `error` in a test case, and the rest in `system-out`.
 
     Args:
         command: what examined.

@@ -158,7 +158,7 @@ def _warning(fact: Fact, policy: Policy, *, admitted: bool) -> str:
 
 
 def _why_not_denied(fact: Fact, policy: Policy) -> str:
-    """Why a finding that would deny only warns; empty for one that warns anyway."""
+    """Return why a finding that would deny only warns; empty for one that warns anyway."""
     downgraded = [one for one in fact.results if one.downgraded]
     if not downgraded:
         return ""

@@ -59,7 +59,7 @@ def main(packages: Path, tree: Path) -> None:
 
 
 def _libraries(binaries: Iterable[Path], packages: Path) -> set[Path]:
-    """What the dynamic linker would load, all the way down; the linker itself too."""
+    """Return what the dynamic linker would load, all the way down; the linker itself too."""
     found: set[Path] = set()
     for binary in binaries:
         listed = subprocess.run(["ldd", binary], capture_output=True, text=True, check=False)  # noqa: S603, S607 - the build stage's own

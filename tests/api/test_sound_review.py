@@ -14,7 +14,7 @@ UPDATE = make_review(old=make_lease(), new=make_lease(put("spec.leaseTransitions
 
 
 def read(body: bytes, decoder: Any = decode) -> Any:
-    """What a decoder reads; the structs of a sound review are types of their own, so values are compared."""
+    """Return what a decoder reads; the structs of a sound review are types of their own, so values are compared."""
     try:
         request = decoder(body)
     except ReviewError as error:

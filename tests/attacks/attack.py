@@ -112,7 +112,7 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
             yield msgspec.structs.replace(self, manager=_numbered(self.manager, number), labels=labels, repeat=1)
 
     def expected(self, preset: str) -> Expected:
-        """What must happen under a preset."""
+        """Return what must happen under a preset."""
         return self.always or (self.standard if preset == STANDARD else self.strict) or Expected()
 
 

@@ -68,7 +68,7 @@ class ModelWorld:
 
 
 def _left(before: Lease | None, after: Lease | None, now: int) -> Lease | None:
-    """What is stored in the end: a lease with finalizers outlives its deletion until the last one is removed."""
+    """Return what is stored in the end: a lease with finalizers outlives its deletion until the last one is removed."""
     if after is None:
         return replace(before, deleted=now) if before and before.finalizers else None
     return after if after.deleted is None or after.finalizers else None
@@ -77,7 +77,7 @@ def _left(before: Lease | None, after: Lease | None, now: int) -> Lease | None:
 def written(
     old: Lease | None, method: str, manager: str, body: dict[str, Any], clock: int, minor: int = OLDEST
 ) -> Lease:
-    """What the model API server makes of one request; `clock` in microseconds since 1970."""
+    """Return what the model API server makes of one request; `clock` in microseconds since 1970."""
     sent = body["metadata"].get("managedFields") if "metadata" in body else None
     if old is None:
         new = as_lease(body)

@@ -65,7 +65,7 @@ def play(attack: Attack, name: str, world: World) -> list[Played]:
 
 
 def problems(attack: Attack, preset: str, played: list[Played]) -> list[str]:
-    """Where what happened is not what must happen."""
+    """Return where what happened is not what must happen."""
     found = []
     for number, one in enumerate(played, 1):
         expected = one.step.expected(preset)

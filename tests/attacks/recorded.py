@@ -57,7 +57,7 @@ class RecordedWorld:
 
 
 def outcome_of(reply: ReviewResponse) -> Outcome:
-    """What the API server makes of an answer; without a verdict the write passes, as under failurePolicy Ignore."""
+    """Return what the API server makes of an answer; without one the write passes, as under failurePolicy Ignore."""
     verdict = reply.verdict
     if verdict is None:
         return Outcome(True, {"no verdict": str(reply.status)}, reply.body.decode())
@@ -72,7 +72,7 @@ def policy_of(preset: str) -> Policy:
 
 
 def file_of(attack: Attack, preset: str) -> Path:
-    """Where the reviews of an attack are."""
+    """Return where the reviews of an attack are."""
     return FOLDER / f"{attack.id}.{preset}.jsonl.gz"
 
 

@@ -142,7 +142,7 @@ def _merged(target: Any, patch: Any) -> Any:
 
 
 def merged(target: Document, patch: Document) -> Document:
-    """What a merge patch makes of an object."""
+    """Return what a merge patch makes of an object."""
     result: Document = _merged(target, patch)
     return result
 

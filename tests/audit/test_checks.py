@@ -21,7 +21,7 @@ HOUR = "2025-11-20T13:00:00Z"
 
 
 def audited(*documents: Document, now: int = NOW + 4 * SECOND, interval: float | None = None) -> list[Finding]:
-    """What an audit finds in objects as they are stored."""
+    """Return what an audit finds in objects as they are stored."""
     inventory = Inventory(now)
     found: list[Finding] = []
     for document in documents:

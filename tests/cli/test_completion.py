@@ -17,7 +17,7 @@ BIN = Path(sys.executable).parent
 
 
 def offered(words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What fish reads: `type,value`, a tab and a help text."""
+    """Return what fish reads: `type,value`, a tab and a help text."""
     monkeypatch.setenv(COMPLETE, "fish_complete")
     monkeypatch.setenv("COMP_WORDS", " ".join(["lease-webhook", *words]))
     monkeypatch.setenv("COMP_CWORD", words[-1])

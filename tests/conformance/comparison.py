@@ -63,7 +63,7 @@ def evaluate_case(case: Case) -> Ours:
 
 
 def left_out(case: Case) -> str:
-    """Why a webhook never sees this request, or ""."""
+    """Return why a webhook never sees this request, or ""."""
     texts = [text_of(case, "object"), text_of(case, "oldObject")]
     if case["expected"]["precheck"]:
         return "left out: refused before validation (precheck)"

@@ -24,7 +24,7 @@ def test_every_text_is_judged_as_upstream() -> None:
 
 
 def evaluated(text: str) -> tuple[int | None, str | None]:
-    """What we say of a text: its instant, and how it prints."""
+    """Return what we say of a text: its instant, and how it prints."""
     try:
         micros = times.parse(text)
     except ValueError:

@@ -12,7 +12,7 @@ def test_every_pair_is_valid_and_ordered_as_upstream() -> None:
 
 
 def outcome(a: str, b: str) -> dict[str, object]:
-    """What we make of a pair, in the form of the recording."""
+    """Return what we make of a pair, in the form of the recording."""
     one, other = semver.parse(a), semver.parse(b)
     compared = one.compare(other) if one is not None and other is not None else None
     return {"valid_a": one is not None, "valid_b": other is not None, "compare": compared}

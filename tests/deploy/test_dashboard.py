@@ -17,7 +17,7 @@ register_default_plugins()
 
 
 def lost(document: dict[str, Any]) -> list[str]:
-    """What the types do not know, or read as something else. They drop unknown fields and add defaults."""
+    """Return what the types do not know, or read as something else. They drop unknown fields and add defaults."""
     written = json.loads(JSONEncoder().encode(Dashboard.from_json(document)))
     return list(_missing(document, written, "$"))
 

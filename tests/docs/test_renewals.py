@@ -1,4 +1,4 @@
-"""What docs/glossary.md says of the three renewals is true of every recorded update of a Lease."""
+"""Check the three renewals of docs/glossary.md against every recorded update of a Lease."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Which webhooks the writes of a lease wait for."""
+"""Test which webhooks the writes of a lease wait for."""
 
 from tests.doctor.shipped import NAME, document
 from webhook.doctor.examine import CalledWebhook, called_webhooks

@@ -88,7 +88,7 @@ def test_who_held_the_lease_is_who_led(one: Incident, source: str) -> None:
 
 
 def _new_leaders(one: Incident) -> list[str]:
-    """Who began to lead, in order; a paused one that goes on does not begin."""
+    """Return who began to lead, in order; a paused one that goes on does not begin."""
     stretches = one.truth["led"]
     paused = {led["holder"] for led in stretches if led["ended"] == "paused"}
     seen: list[str] = []

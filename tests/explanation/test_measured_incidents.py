@@ -93,7 +93,7 @@ SOURCES: Final[dict[str, Callable[[str], Account]]] = {
 
 @cache
 def found_in(name: str, source: str) -> Account:
-    """What is found in one source."""
+    """Return what is found in one source."""
     return SOURCES[source](name)
 
 

@@ -105,7 +105,7 @@ class FakeServer(Struct):
         )
 
     def watch(self) -> bytes:
-        """What `kubectl get -w -o json --output-watch-events` prints."""
+        """Return what `kubectl get -w -o json --output-watch-events` prints."""
         return b"".join(
             json.dumps({"type": kind, "object": one}, indent=4).encode() + b"\n" for _, kind, one in self.events
         )
@@ -117,7 +117,7 @@ class FakeServer(Struct):
         )
 
     def dump(self, *, managed_fields: bool = True) -> bytes:
-        """What `kubectl get leases -A -o json` prints."""
+        """Return what `kubectl get leases -A -o json` prints."""
         items = [one if managed_fields else _without_stamps(one) for one in self.leases.values()]
         return json.dumps({"apiVersion": "v1", "items": items, "kind": "List"}, indent=4).encode()
 

@@ -1,4 +1,4 @@
-"""Who wrote decides: releases and steals by somebody else, deletions that were none, renewals that only a log shows."""
+"""The writer decides: foreign releases and steals, deletions that were none, renewals that only a log shows."""
 
 from collections.abc import Iterable
 

@@ -25,7 +25,7 @@ FORBIDDEN = (
 
 
 def items(*tweaks: Tweak) -> list[Item]:
-    """What a log of this one event says."""
+    """Return what a log of this one event says."""
     line = json.dumps(make_event(*FORBIDDEN, *tweaks), separators=(",", ":")).encode() + b"\n"
     return [item for item in read("audit.log", [line]) if isinstance(item, Fenced | Observation)]
 

@@ -1,4 +1,4 @@
-"""What the commands cost for large inputs, beside their bars: `python -m tests.lab.costs`, two minutes.
+"""Measure what the commands cost for large inputs, beside their bars: `python -m tests.lab.costs`, two minutes.
 
 Times are those of the processor, so that other work on the machine counts little; the start of the program is taken off
 where two sizes are compared. Exit code 1 if a bar is missed.
@@ -67,7 +67,7 @@ def one_list(count: int) -> Iterator[str]:
 
 
 def rendering(count: int) -> Iterator[str]:
-    """What Helm prints: nothing to evaluate."""
+    """Yield what Helm prints: nothing to evaluate."""
     for number in range(count):
         yield f"---\n{_CONFIG_MAP.format(number)}"
 

@@ -47,7 +47,7 @@ class Cost(Struct, frozen=True):
 
 
 def dump(count: int) -> Iterator[str]:
-    """What kubectl prints of so many leases."""
+    """Yield what kubectl prints of so many leases."""
     item = json.dumps(make_lease(put("metadata.name", "NAME")), indent=4).replace("\n", "\n        ")
     yield '{\n    "apiVersion": "v1",\n    "items": [\n        '
     for number in range(count):

@@ -40,7 +40,7 @@ def renewals(second: int, begins: datetime) -> bytes:
 
 
 def memory(pid: int) -> float:
-    """What a process holds in memory now, in MiB."""
+    """Return what a process holds in memory now, in MiB."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) / 1024
@@ -63,7 +63,7 @@ class Listener(threading.Thread):
 
 
 def whole_timeline(address: str) -> int:
-    """How many bytes a page is sent that is opened now: the events up to the first that says something."""
+    """Return how many bytes a page is sent that is opened now: the events up to the first that says something."""
     size = 0
     with urllib.request.urlopen(f"{address}events", timeout=_PATIENCE) as events:
         for line in events:

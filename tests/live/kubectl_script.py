@@ -42,7 +42,7 @@ def process_ids(folder: Path) -> list[int]:
 
 
 def is_running(process: int) -> bool:
-    """Whether a process still runs; one that has ended and was not waited for does not."""
+    """Return whether a process still runs; one that has ended and was not waited for does not."""
     try:
         state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:

@@ -97,7 +97,7 @@ def _collected(here: World, policy: str) -> World:
 
 
 def has_two_leaders(here: World) -> bool:
-    """Whether the first holder still acts while the lease names somebody else as a live holder."""
+    """Return whether the first holder still acts while the lease names somebody else as a live holder."""
     holder = here.electors[0]
     named = here.lease.spec.holder if here.lease is not None else None
     return holder.believes(here.now) and named not in (None, "", holder.identity)
@@ -144,7 +144,7 @@ def _contains(trace: Trace, part: Trace) -> bool:
 
 
 def works(trace: Trace, policy: str, attacker: User) -> bool:
-    """Whether the trace, with some pauses, ends with two leaders."""
+    """Return whether the trace, with some pauses, ends with two leaders."""
     worlds = {scene()}
     for text in trace:
         worlds = set(_next(worlds, text, attacker, policy))

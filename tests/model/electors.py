@@ -69,7 +69,7 @@ class Elector(Struct, frozen=True):
     crashed: bool = False
 
     def believes(self, now: int) -> bool:
-        """Whether it acts as the leader: until two thirds of its duration, whatever the lease says by then."""
+        """Return whether it acts as the leader: until two thirds of its duration, whatever the lease says by then."""
         return not self.crashed and self.led_at is not None and now < self.led_at + self.duration * SECOND * 2 // 3
 
 
@@ -92,7 +92,7 @@ def observed(one: Elector, lease: Lease | None, now: int) -> Elector:
 
 
 def intention(one: Elector, lease: Lease | None, now: int, server_clock: int) -> Write | None:
-    """What it writes after it has read `lease`; None where it waits."""
+    """Return what it writes after it has read `lease`; None where it waits."""
     if lease is None:
         return _create(one, now)
     spec = lease.spec
@@ -108,7 +108,7 @@ def intention(one: Elector, lease: Lease | None, now: int, server_clock: int) ->
 
 
 def release(one: Elector, lease: Lease | None, now: int) -> Write | None:
-    """What it writes when it stops in order; None where it does not hold the lease, or just leaves."""
+    """Return what it writes when it stops in order; None where it does not hold the lease, or just leaves."""
     if lease is None or lease.spec.holder != one.identity:
         return None
     local = now + one.skew
@@ -151,7 +151,7 @@ def _renewal(one: Elector, lease: Lease, now: int) -> Write | None:
 
 
 def acquisition(one: Elector, lease: Lease, now: int) -> Write:
-    """What it writes to take a lease over."""
+    """Return what it writes to take a lease over."""
     local = now + one.skew
     spec = lease.spec
     count = (spec.transitions or 0) + 1 if one.kind.counts else spec.transitions

@@ -86,7 +86,7 @@ def whole(clock: int) -> int:
 
 
 def fails(sent: Iterable[Entry]) -> bool:
-    """Whether the field manager cannot use a list: the apiVersion of an entry does not parse."""
+    """Return whether the field manager cannot use a list: the apiVersion of an entry does not parse."""
     return any(entry.version.count("/") > 1 for entry in sent)
 
 
@@ -117,7 +117,7 @@ def in_order(entries: Iterable[Entry]) -> tuple[Entry, ...]:
 
 
 def differs_in_times_only(some: Iterable[Entry], others: Iterable[Entry]) -> bool:
-    """Whether the API server takes two lists for the same and keeps the stored one."""
+    """Return whether the API server takes two lists for the same and keeps the stored one."""
     return {entry.key: entry.fields for entry in some} == {entry.key: entry.fields for entry in others}
 
 

@@ -27,7 +27,7 @@ def recorded_updates() -> Iterator[tuple[str, Lease, Lease]]:
 
 
 def _has_more(lease: Lease) -> bool:
-    """Whether it has metadata that the model leaves out."""
+    """Return whether it has metadata that the model leaves out."""
     return any(field.startswith(LEFT_OUT) for entry in lease.entries for field in entry.fields)
 
 

@@ -28,7 +28,7 @@ def _nothing_is_remembered() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def listed() -> set[attacker.Trace]:
-    """What the search finds in strict before anything is changed."""
+    """Return what the search finds in strict before anything is changed."""
     world.verdict_of.cache_clear()
     return set(threats(world.STRICT, ATTACKERS[POD], 2))
 

@@ -82,7 +82,7 @@ class World(Struct, frozen=True):
     steals: int = 0
 
     def clock(self, server: int) -> int:
-        """What an API server's clock shows."""
+        """Return what an API server's clock shows."""
         return self.now + self.offsets[server]
 
     @property
@@ -111,7 +111,7 @@ class Outcome(Struct, frozen=True):
 
 
 def evaluate(world: World, user: User, write: Write | None, server: int, policies: tuple[str, ...]) -> Outcome | None:
-    """What the webhook says to a write (None deletes); None where a resourceVersion is out of date."""
+    """Return what the webhook says to a write (None deletes); None where a resourceVersion is out of date."""
     before, clock = world.lease, world.clock(server)
     if write is None:
         after = None
@@ -282,7 +282,7 @@ def _check_elector(world: World, one: Elector, outcome: Outcome) -> bool:
 
 
 def _is_due(world: World, before: Lease, clock: int) -> bool:
-    """Whether the duration has passed on API servers' clocks since the last write that moved the stamp."""
+    """Return whether the duration has passed on API servers' clocks since the last write that moved the stamp."""
     duration = before.spec.duration
     if world.seen is None or duration is None or before.spec.renewed is None:
         return True
@@ -295,7 +295,7 @@ def _is_due(world: World, before: Lease, clock: int) -> bool:
 
 
 def _is_early(world: World, before: Lease) -> bool:
-    """Whether the duration has not passed on the true clock."""
+    """Return whether the duration has not passed on the true clock."""
     duration = before.spec.duration
     return world.seen is not None and duration is not None and world.now - world.seen.at < duration * SECOND
 

@@ -83,7 +83,7 @@ class Opened:
         return [Drawn(*row) for row in rows]
 
     def counts(self, group: str) -> dict[str, int]:
-        """How many spans or marks the elements of each lane stand for."""
+        """Return how many spans or marks the elements of each lane stand for."""
         rows = self.page.eval_on_selector_all(
             ".lane",
             f"""all => all.map(lane => [lane.querySelector('.name').textContent,
@@ -104,7 +104,7 @@ class Opened:
 
 
 def spans_of(lane: Lane, timeline: Timeline) -> list[Drawn]:
-    """What ought to be drawn."""
+    """Return what ought to be drawn."""
     return [
         Drawn(
             escape(lane.name),

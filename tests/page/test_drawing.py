@@ -8,7 +8,7 @@ from tests.timeline.election_samples import SECOND, sample_timeline
 
 
 def counted(page: Opened, group: str) -> dict[str, int]:
-    """How many spans or marks the elements of each lane stand for, from the first lane to the last."""
+    """Return how many spans or marks the elements of each lane stand for, from the first lane to the last."""
     found: dict[str, int] = {}
     height = int(page.page.evaluate("document.getElementById('view').scrollHeight"))
     for top in range(0, height, 400):

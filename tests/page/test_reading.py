@@ -27,7 +27,7 @@ def read(page: Opened, typed: str) -> None:
 
 
 def at_instant(lane: Lane, timeline: Timeline, seconds: float) -> str:
-    """What the label of a lane has to say."""
+    """Return what the label of a lane has to say."""
     at = timeline.begins + int(seconds * SECOND)
     (span,) = [one for one in lane.spans if one.begins <= at < (one.ends or timeline.ends)]
     if span.kind is SpanKind.LEADERLESS:

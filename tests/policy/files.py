@@ -17,5 +17,5 @@ def text(**keys: Any) -> str:
 
 
 def policy(**keys: Any) -> Policy:
-    """What that file means."""
+    """Return what that file means."""
     return parse(text(**keys))

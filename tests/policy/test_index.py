@@ -65,7 +65,7 @@ def made_of(kind: str, count: int) -> Policy:
 
 
 def calls(question: Callable[[], object]) -> int:
-    """How many functions, of Python and of C, are called to answer."""
+    """Return how many functions, of Python and of C, are called to answer."""
     count = 0
 
     def profile(frame: object, event: str, argument: object) -> None:

@@ -37,7 +37,7 @@ def exposed(metrics: Metrics) -> dict[str, float]:
 
 
 def scraped_around(event: Callable[[Metrics], object]) -> Series:
-    """What a Prometheus stores of a webhook that starts, waits an hour, and meets an event."""
+    """Return what a Prometheus stores of a webhook that starts, waits an hour, and meets an event."""
     metrics = Metrics()
     before = exposed(metrics)
     event(metrics)
@@ -49,7 +49,7 @@ def scraped_around(event: Callable[[Metrics], object]) -> Series:
 
 
 def firing(rules: Mapping[str, Any], series: Series, moments: Mapping[int, Iterable[str]], directory: Path) -> str:
-    """What promtool complains about where exactly these alerts should fire at these minutes; "" where they do."""
+    """Return what promtool reports if exactly these alerts should fire at these minutes; "" if they do."""
     expected = [
         {
             "expr": 'count by (alertname) (ALERTS{alertstate="firing"})',
@@ -62,7 +62,7 @@ def firing(rules: Mapping[str, Any], series: Series, moments: Mapping[int, Itera
 
 
 def evaluated(rules: Mapping[str, Any], series: Series, expected: Sequence[Mapping[str, Any]], directory: Path) -> str:
-    """What promtool complains about where expressions do not have the expected samples; "" where they do."""
+    """Return what promtool complains about where expressions do not have the expected samples; "" where they do."""
     (directory / "rules.yaml").write_text(yaml.safe_dump(dict(rules)))
     test = {
         "rule_files": ["rules.yaml"] if rules else [],

@@ -130,7 +130,7 @@ def test_renewals_are_reviewed_by_observe_and_bindings_only(cases: list[Case]) -
 
 
 def selects(entry: Object, namespace: str, labels: dict[str, str]) -> bool:
-    """Whether the API server's selector takes a namespace of this name with these labels."""
+    """Return whether the API server's selector takes a namespace of this name with these labels."""
     present = {"kubernetes.io/metadata.name": namespace, **labels}
     selector = entry["namespaceSelector"]
     wanted: dict[str, str] = selector.get("matchLabels", {})

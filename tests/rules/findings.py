@@ -41,7 +41,7 @@ def change_of(
 def findings(
     review: Document, *, now: int = NOW, limits: Limits = DEFAULT_LIMITS, binding: Binding | None = None
 ) -> dict[str, tuple[Finding, ...]]:
-    """What each rule found, by rule id; silent rules are left out."""
+    """Return what each rule found, by rule id; silent rules are left out."""
     change = change_of(review, now=now, limits=limits, binding=binding)
     request = change.request
     found = {
@@ -58,7 +58,7 @@ def said(rule: str, review: Document, *, now: int = NOW, binding: Binding | None
 
 
 def parity_errors(review: Document) -> list[tuple[str, FieldError]]:
-    """What the rules that repeat the API server's checks found, with the ids of the rules."""
+    """Return what the rules that repeat the API server's checks found, with the ids of the rules."""
     return [(rule, one.error) for rule, found in findings(review).items() if RULES[rule].parity for one in found]
 
 
@@ -68,7 +68,7 @@ def field_errors(review: Document) -> list[tuple[str, ErrorType, str]]:
 
 
 def printed(review: Document) -> list[str]:
-    """What these rules found, as people read it."""
+    """Return what these rules found, as people read it."""
     return [str(error) for _, error in parity_errors(review)]
 
 

@@ -69,7 +69,7 @@ class Wire(asyncio.Transport):
 
 
 def services(**options: Any) -> WorkerServices:
-    """What a worker serves, by the function that production calls, but for its certificate."""
+    """Return what a worker serves, by the function that production calls, but for its certificate."""
     return WorkerServices(Options(**options), Path(), PolicyFile(None))
 
 
@@ -98,7 +98,7 @@ async def settled(to: Port, connection: Connection | None = None) -> None:
 
 
 async def heard(to: Port, reads: list[bytes]) -> tuple[bytes, bool]:
-    """What one connection hears when its bytes come in these reads, and whether the server closed it."""
+    """Return what one connection hears when its bytes come in these reads, and whether the server closed it."""
     connection, wire = connect(to)
     for data in reads:
         if not wire.closed:

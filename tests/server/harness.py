@@ -42,7 +42,7 @@ def make_certificates(directory: Path, days: float = 90) -> Issued:
 
 
 def client_context(ca: Path) -> ssl.SSLContext:
-    """What kube-apiserver does: trust one CA and nothing else."""
+    """Return what kube-apiserver does: trust one CA and nothing else."""
     return ssl.create_default_context(cafile=str(ca))
 
 

@@ -223,7 +223,7 @@ async def run(play: Play) -> Driven:
 
 
 async def heard_in_pieces(pieces: list[bytes]) -> list[bytes]:
-    """What one client hears that sends these pieces.
+    """Return what one client hears that sends these pieces.
 
     For which of several reasons the last request is refused depends on the pieces.
     """

@@ -61,7 +61,7 @@ class Tls:
         self.socket.sendall(self._out.read())
 
     def read_to_the_end(self) -> bytes:
-        """What still comes, until the server has closed as well."""
+        """Return what still comes, until the server has closed as well."""
         heard = b""
         while True:
             try:

@@ -49,7 +49,7 @@ class Secret:
 
 
 def refusals(server: Server, problem: str) -> list[str]:
-    """What workers reported about certificates that they rejected."""
+    """Return what workers reported about certificates that they rejected."""
     lines = server.said("certificate rejected; the last good one stays in use")
     return [line["problem"] for line in lines if problem in line["problem"]]
 

@@ -31,7 +31,7 @@ CASES = wire.cases()
 
 @pytest.fixture(scope="module")
 def heard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, wire.Heard]]:
-    """What came back for every case; all are played at once, because most of their time is waiting."""
+    """Return what came back for every case; all are played at once, because most of their time is waiting."""
     directory = tmp_path_factory.mktemp("transport")
     tls_dir = directory / "tls"
     make_certificates(tls_dir)

@@ -9,7 +9,7 @@ from webhook.inputs.items import Item, LogEnd, Observation
 
 
 def item(document: Document, received: int | None = None) -> Item:
-    """What the reader makes of a document that says something of leases."""
+    """Return what the reader makes of a document that says something of leases."""
     (found,) = (one for one in read("in", [to_bytes(document)], received) if not isinstance(one, LogEnd))
     return found
 
@@ -32,7 +32,7 @@ def audited(verb: str, *tweaks: Tweak, name: str = "checkout", user: str = "", c
 
 
 def annotated(**texts: str) -> Tweak:
-    """What the webhook wrote into the audit log; `_` stands for `-` in a key."""
+    """Return what the webhook wrote into the audit log; `_` stands for `-` in a key."""
     found: dict[str, Any] = {f"leases.lease-webhook.svc/{key.replace('_', '-')}": text for key, text in texts.items()}
     return put("annotations", {"authorization.k8s.io/decision": "allow", **found})
 

@@ -231,7 +231,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def allows(text: str, seen: Observation, now: int = NOW) -> bool:
-    """Whether the suggestion, merged into the policy, allows a write."""
+    """Return whether the suggestion, merged into the policy, allows a write."""
     assert seen.request is not None
     policy = parse(text.replace("apiVersion: lease-webhook/v1\n", STRICT))
     return evaluate(seen.request, policy, now).allowed

@@ -214,7 +214,7 @@ def _by_pieces(form: type[Struct], document: bytes, path: str, foreign: str, pro
 
 @cache
 def _plan(form: type[Struct]) -> tuple[msgspec.json.Decoder[Any], dict[str, tuple[str, msgspec.json.Decoder[Any]]]]:
-    """What decodes a form into its fields as bytes, and by field its name in JSON and its decoder."""
+    """Return what decodes a form into its fields as bytes, and by field its name in JSON and its decoder."""
     fields = msgspec.structs.fields(form)
     pieces = [(one.name, Raw | UnsetType, field(default=msgspec.UNSET, name=one.encode_name)) for one in fields]
     made = msgspec.defstruct(f"{form.__name__}Pieces", pieces)

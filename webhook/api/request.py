@@ -164,7 +164,7 @@ class AdmissionRequest(Struct, frozen=True, dict=True):
 
     @cached
     def user(self) -> UserInfo | None:
-        """Who writes; None if userInfo is absent or unreadable."""
+        """Return who writes; None if userInfo is absent or unreadable."""
         return user_of(self.user_info)
 
     @property

@@ -379,7 +379,7 @@ def _content(
 
 
 def _resource_against_kind(resource: _Resource, kind: _Kind) -> str:
-    """What is contradictory about this resource and this kind in one request, or ""."""
+    """Return what is contradictory about this resource and this kind in one request, or ""."""
     ours = KIND_OF.get(resource.resource or "") if resource.group == GROUP else None
     if ours is None and not (kind.group == GROUP and kind.kind in KIND_OF.values()):
         return ""
@@ -389,7 +389,7 @@ def _resource_against_kind(resource: _Resource, kind: _Kind) -> str:
 
 
 def _objects_against_request(wire: _Request, kind: str, api_version: str, new: Content, old: Content) -> str:
-    """How the objects contradict the request, or ""; what an object leaves out is taken from the request."""
+    """Return how the objects contradict the request, or ""; what an object leaves out is taken from the request."""
     for role, document in (("object", new), ("oldObject", old)):
         if document is None:
             continue

@@ -88,7 +88,7 @@ class Inventory(Struct):
         subject = ObjectName("Lease", namespace, name)
         if namespace == NODE_LEASES:
             if self.nodes and name not in self.nodes:
-                message = f"there is no node {name}"
+                message = f"node {name} does not exist"
                 fix = f"{kubectl(namespace)} delete lease {word(name)}"
                 yield Finding("node-gone", Severity.WARNING, message, fix, subject=subject)
             return

@@ -161,7 +161,7 @@ def account_of(cluster: Follower, history: LeaseHistory, now: int, *, has_pod: b
 
 
 def ongoing_cause(cluster: Follower, history: LeaseHistory, now: int) -> Cause | None:
-    """Why the holder does not renew now; None if the lease has not expired."""
+    """Return why the holder does not renew now; None if the lease has not expired."""
     standing = history.status(now)
     if standing is None or standing.state is not State.EXPIRED or standing.last_renewal is None:
         return None

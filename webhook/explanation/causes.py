@@ -28,7 +28,7 @@ _WITHOUT_EVIDENCE = "no other lease in the input shows whether the API server wa
 
 
 def pod_of_holder(namespace: str, holder: str) -> str:
-    """What happened to the process of a holder."""
+    """Return what happened to the process of a holder."""
     where, pod = kubectl(namespace), pod_of(holder)
     if not pod:
         return f"{where} get pods"
@@ -37,13 +37,13 @@ def pod_of_holder(namespace: str, holder: str) -> str:
 
 
 def pod_of_writer(namespace: str, writer: Writer) -> str:
-    """Who writes."""
+    """Return who writes."""
     where, pod = kubectl(namespace), pod_of(writer.pod)
     return f"{where} describe pod {pod}" if pod else f"{where} get pods"
 
 
 def rights(verb: str, namespace: str, name: str, writer: Writer) -> str:
-    """Whether a user may write a lease, and who has rights there."""
+    """Return whether a user may write a lease, and who has rights there."""
     user = f" --as={quoted(writer.user)}" if writer.user else ""
     lease = word(f"leases.coordination.k8s.io/{name}")
     return f"kubectl auth can-i {verb} {lease} -n {word(namespace)}{user}"
@@ -288,7 +288,7 @@ _NEXT_STEPS: Final = {
 
 
 def next_step(cause: Cause, history: LeaseHistory, tenure: Tenure) -> Advice:
-    """Where to look after a holder did not renew."""
+    """Return where to look after a holder did not renew."""
     if cause.is_on_path:
         return Advice("Look for an admission webhook or a policy that applies to this lease:", _WEBHOOKS)
     if cause.blame is Blame.CONFLICT:
@@ -302,7 +302,7 @@ def next_step(cause: Cause, history: LeaseHistory, tenure: Tenure) -> Advice:
 
 
 def after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
-    """What to do about writes that are refused."""
+    """Return what to do about writes that are refused."""
     who = name(refusal.writer.name) or "the writer"
     if refusal.by is By.WEBHOOK:
         return Advice(f"See why the webhook refuses the writes of {who}:", _WEBHOOKS)

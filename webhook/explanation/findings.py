@@ -98,7 +98,7 @@ def beside(found: Sequence[Finding], stored: Iterable[Finding]) -> list[Finding]
 
 
 def late_sentence(history: LeaseHistory, one: Gap, since: str = "") -> str:
-    """How late a holder renewed, why, and what it risked."""
+    """Return how late a holder renewed, why, and what it risked."""
     duration = history.duration
     deadline, latest = deadline_of(duration), goes_on_for(duration)
     risk = (
@@ -147,7 +147,7 @@ _OFF: Final = 2 * SECOND
 
 
 def _handovers(history: LeaseHistory, lost: Mapping[int, Gap], now: int) -> Iterator[Explained]:
-    """What went wrong when the holder changed, the latest last; `lost` are leaders by when they were followed."""
+    """Yield what went wrong when the holder changed, the latest last; `lost` are leaders by when they were followed."""
     tenures = list(history.tenures)
     for before, after in list(pairwise(tenures))[-MAX_OF_A_KIND:]:
         if after.began is Handover.STOLEN:

@@ -92,7 +92,7 @@ def facts(account: Account) -> Iterator[Line]:
 
 
 def timing(account: Account) -> Iterator[Line]:
-    """What the elector survives, and numbers that survive more."""
+    """Yield what the elector survives, and numbers that survive more."""
     found = account.timing
     if found is None or account.history.namespace == NODE_LEASES:
         return
@@ -124,7 +124,7 @@ def timing(account: Account) -> Iterator[Line]:
 
 
 def _waiting(account: Account) -> Iterator[str]:
-    """Who asked for the lease while the present holder had it, other than the holder."""
+    """Yield who asked for the lease while the present holder had it, other than the holder."""
     tenure = account.tenure
     names = {pod for before in account.history.tenures for pod in before.pods if not before.heard_again}
     for one, (_, at) in account.history.readers.items():

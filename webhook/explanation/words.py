@@ -34,12 +34,12 @@ def length(micros: int) -> str:
 
 
 def ago(at: int, now: int) -> str:
-    """How far an instant lies back, or ahead."""
+    """Return how far an instant lies back, or ahead."""
     return f"{length(now - at)} ago" if at <= now else f"in {length(at - now)}"
 
 
 def writer(one: Writer) -> str:
-    """Who wrote: the service account or user, with the pod if the token names one."""
+    """Return who wrote: the service account or user, with the pod if the token names one."""
     return f"{name(one.name)} from pod {name(one.pod)}" if one.pod else name(one.name)
 
 

@@ -169,7 +169,7 @@ class Tenure(Struct):
         return [one.pod for one in self.writers if one.pod]
 
     def requests_between(self, start: int, end: int) -> int | None:
-        """How many requests of its pods were received between two instants; None if that cannot be known."""
+        """Return how many requests of its pods were received between two instants; None if that cannot be known."""
         return sum(start < one <= end for one in self.requests) if self.pods else None
 
 
@@ -197,7 +197,7 @@ class Refusal(Struct, frozen=True):
 
     @classmethod
     def of(cls, seen: Observation) -> "Refusal | None":
-        """What is remembered of an answer; None if the write was stored in time."""
+        """Return what is remembered of an answer; None if the write was stored in time."""
         answer = seen.answer
         if answer is None or (answer.is_stored and answer.took <= SLOW):
             return None
@@ -280,7 +280,7 @@ class LeaseEvent(Struct, frozen=True, gc=False):
 
 
 def edit_of(old: LeaseSpec, new: LeaseSpec) -> str:
-    """What was edited, as a clause; "" if the write is a renewal, changes nothing, or changes the holder.
+    """Return what was edited, as a clause; "" if the write is a renewal, changes nothing, or changes the holder.
 
     The event of the rules is that of `webhook.rules.change`; a changed duration counts here too, whoever renews.
     """

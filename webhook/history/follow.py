@@ -507,7 +507,7 @@ def _version(lease: Lease) -> str:
 
 
 def _forged_stamps(seen: Observation, old: Lease | None, old_entries: Sequence[Entry] | None, at: int) -> str:
-    """What a write does to managedFields that no API server does, as a clause; "" if nothing, or if that is not shown.
+    """Return what a write does to managedFields that no API server does, as a clause; "" if nothing, or not shown.
 
     Args:
         seen: the write, whose object is a Lease.

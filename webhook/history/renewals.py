@@ -136,7 +136,7 @@ class OtherLeases(Struct, frozen=True):
 
 
 def other_leases(others: Iterable[Renewals], start: int, end: int) -> OtherLeases:
-    """How many other leases were late, and how many were renewed as usual, between two instants.
+    """Return how many other leases were late, and how many were renewed as usual, between two instants.
 
     Only leases that had been renewed before count, if often enough that a renewal would be missed within that time.
     """
@@ -197,7 +197,7 @@ class Timing(Struct, frozen=True):
 
 
 def timing_of(duration: int, interval: float | None) -> Timing:
-    """What a lease survives.
+    """Return what a lease survives.
 
     Args:
         duration: leaseDurationSeconds, above 0.

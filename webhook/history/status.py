@@ -111,7 +111,7 @@ def refined(stamp: int, claimed: int | None) -> int:
 
 
 def ahead(stamp: int | None, claimed: int | None) -> int | None:
-    """How far a client's clock is ahead of the API server's, less the uncertainty of a stamp in whole seconds."""
+    """Return how far a client's clock is ahead of the API server's, less the uncertainty of a whole second."""
     if stamp is None or claimed is None:
         return None
     return claimed - refined(stamp, claimed)
@@ -202,14 +202,14 @@ def manager_of(entries: Sequence[Entry], stamp: int | None) -> str:
 
 
 def renewed_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
-    """When the last renewal was seen: the stamp with the fraction of the holder; else what the holder claims."""
+    """Return when the last renewal was seen: the stamp with the fraction of the holder; else what the holder claims."""
     claimed = readable(normalized(spec.renew_time))
     stamp = seen_at(entries)
     return claimed if stamp is None else refined(stamp, claimed)
 
 
 def acquired_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
-    """When the holder says that it took the lease, corrected by the error of its clock at the last renewal."""
+    """Return when the holder says that it took the lease, corrected by the error of its clock at the last renewal."""
     acquired = readable(normalized(spec.acquire_time))
     if acquired is None:
         return None
@@ -217,7 +217,7 @@ def acquired_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
 
 
 def written_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
-    """When a state was written, as far as it shows: the stamp of its holder or of a later renewal."""
+    """Return when a state was written, as far as it shows: the stamp of its holder or of a later renewal."""
     renewed = renewed_at(spec, entries)
     if spec.holder_identity is None or not entries:
         # A removed field has no owner: whatever was written last is the best guess.
@@ -228,7 +228,7 @@ def written_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
 
 
 def was_live(last: int | None, duration: int | None, at: int) -> bool:
-    """Whether a lease that was last renewed at `last` was still live when it was taken."""
+    """Return whether a lease that was last renewed at `last` was still live when it was taken."""
     if last is None or duration is None:
         return False
     return at - last + tolerance_of(duration) < duration * SECOND

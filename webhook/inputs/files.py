@@ -293,7 +293,7 @@ def is_directory(path: Path) -> bool:
 
 
 def _listed(folder: Path) -> list[FoundFile]:
-    """What is in a folder, the last name first; a folder may vanish while others are read."""
+    """Return what is in a folder, the last name first; a folder may vanish while others are read."""
     try:
         return [FoundFile(path) for path in sorted(folder.iterdir(), reverse=True)]
     except OSError as error:

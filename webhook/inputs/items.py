@@ -202,7 +202,7 @@ class Input(NamedTuple):
 
 
 def has_managed_fields(one: Lease | LeaseCandidate) -> bool:
-    """Whether an object shows managedFields at all."""
+    """Return whether an object shows managedFields at all."""
     return bytes(memoryview(one.metadata.managed_fields)[:1]) == b"["
 
 

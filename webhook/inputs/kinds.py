@@ -182,7 +182,7 @@ def _text_at(value: object, *path: str) -> str:
 
 
 def _observed_object(document: Document) -> Observation | Foreign | Unreadable | None:
-    """What an object says, or a change of a watch; None for a BOOKMARK, and for an ERROR, which ends the watch."""
+    """Return what an object or a change of a watch says; None for a BOOKMARK, and for an ERROR, which ends a watch."""
     act, place, kind, data = _ACT_OF_CHANGE.get(document.change), document.place, document.kind, document.data
     if act is None:
         return None
@@ -217,7 +217,7 @@ def _without_group(document: Document) -> Unreadable:
 
 
 def _reviewed(document: Document, received: int | None) -> Observation | Foreign | Unreadable:
-    """What a review says; `received` is when it came, None if nothing but its own stamps can say."""
+    """Return what a review says; `received` is when it came, None if nothing but its own stamps can say."""
     data = document.data
     try:
         request = decode(data)
@@ -324,7 +324,7 @@ def decoded(data: bytes) -> AuditEvent:
 
 
 def _logged(document: Document) -> Observation | Fenced | None:
-    """What one event says of leases, candidates or a fence; None if it is about something else."""
+    """Return what one event says of leases, candidates or a fence; None if it is about something else."""
     data = document.data
     event = decoded(data)
     # Who is not authenticated is answered, and logged, before the request is handled (`filters/authn_audit.go`).
@@ -375,7 +375,7 @@ def _object(event: AuditEvent, act: Act) -> Raw | None:
 
 
 def _fenced(event: AuditEvent, document: Document) -> Fenced | None:
-    """What an event says of a fence; None if it says nothing of one."""
+    """Return what an event says of a fence; None if it says nothing of one."""
     is_refused = event.response_status.code >= 400
     message = event.response_status.message if is_refused else ""
     fence = _FENCE.search(message)

@@ -62,7 +62,7 @@ def make_app(feed: Feed, token: str, hosts: Iterable[str]) -> Flask:
     def check() -> None:
         if not is_own_host(request.host, names):
             abort(421)
-        # Of an address that is no view there is nothing to compare.
+        # A request that matches no view has no token to compare.
         given = request.view_args["given"] if request.view_args else token
         if not hmac.compare_digest(given.encode(), token.encode()):
             abort(404)

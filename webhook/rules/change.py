@@ -236,7 +236,7 @@ class Change(Struct, frozen=True, dict=True):
 
     @cached
     def was_set(self) -> SetFields:
-        """What this write added or changed."""
+        """Return what this write added or changed."""
         return set_fields(self.request.set_in_spec, self.new_metadata, self.old_metadata)
 
 
@@ -250,7 +250,7 @@ class LeaseChange(Change, frozen=True, dict=True):
 
     @cached
     def event(self) -> Event:
-        """What the write does."""
+        """Return what the write does."""
         if self.request.operation is not Operation.UPDATE:
             return Event.CREATE if self.is_create else Event.DELETE
         if self._completes_deletion:
@@ -308,7 +308,7 @@ class CandidateChange(Change, frozen=True, dict=True):
 
     @cached
     def event(self) -> Event:
-        """What the write does."""
+        """Return what the write does."""
         if self.request.operation is not Operation.UPDATE:
             return Event.CREATE if self.is_create else Event.DELETE
         return Event.UNTOUCHED if is_candidate_untouched(self.old_spec, self.new_spec) else Event.UPDATE

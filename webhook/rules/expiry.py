@@ -25,7 +25,7 @@ BOUND: Final = 60 * SECOND
 
 
 def tolerance_of(duration_seconds: int | None) -> int:
-    """What several API servers' clocks may differ by: two seconds, for short leases a fifth of the duration."""
+    """Return what several API servers' clocks may differ by: two seconds, for short leases a fifth of the duration."""
     if duration_seconds is None or duration_seconds <= 0:
         return MAX_TOLERANCE
     return min(MAX_TOLERANCE, duration_seconds * SECOND // 5)
@@ -37,7 +37,7 @@ def whole_seconds(now: int) -> int:
 
 
 def seen_at(entries: Iterable[Entry]) -> int | None:
-    """When the last renewal was seen: the earliest stamp among owners of spec.renewTime.
+    """Return when the last renewal was seen: the earliest stamp among owners of spec.renewTime.
 
     A renewal leaves one owner. A manager that owns it later too, by an apply of the same value, did not renew.
     """
@@ -49,7 +49,7 @@ def seen_at(entries: Iterable[Entry]) -> int | None:
 
 
 def stamp_of_write(entries: Iterable[Entry], before: Sequence[Entry], field: str, now: int) -> int:
-    """When a write that set `field` was made: the stamp of the field's one owner in object.
+    """Return when a write that set `field` was made: the stamp of the field's one owner in object.
 
     `now`, in whole seconds, is used if the field has no owner or several, if the owner has no stamp, and if it is
     `ancient-changes`, whose time a client can choose. If the owner had the field with this stamp `before`, in

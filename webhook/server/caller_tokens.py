@@ -70,7 +70,7 @@ class CallerTokens:
         except KeysError as error:
             self.error = str(error)
             return "failure" if self.error != before else None
-        self._verified.clear()  # a token whose key was removed is no longer valid
+        self._verified.clear()  # a removed key makes its tokens invalid
         return "success"
 
     def accept(self, head: Head) -> None:

@@ -42,7 +42,7 @@ OTHER: Final = "other"
 KINDS_OF_REFUSAL: Final = (*dict.fromkeys(REFUSAL_KINDS.values()), BODY, OTHER)
 MAX_CACHE_SECONDS: Final = 1.0
 MAX_REVIEWS_WAITING: Final = 1000
-"""Reviews that wait for a flush at most: under another server than ours there is no other flush."""
+"""Reviews that wait for a flush at most; under any other WSGI server nothing else flushes them."""
 
 _DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
 _RESOURCES: Final = frozenset(Resource)

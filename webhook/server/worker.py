@@ -72,7 +72,7 @@ class WorkerServices:
     """Made in a worker, after the fork. `ports` are those of the reviews and of health, in this order.
 
     Every worker listens on the plain port of health, and the kernel gives a probe to a worker that is awake. So a
-    response is proof that an event loop runs; if none runs there is no response, and the kubelet restarts the pod. One
+    response is proof that an event loop runs; if none runs, nothing answers and the kubelet restarts the pod. One
     stuck worker beside healthy ones gets no probes and is replaced by gunicorn.
     """
 

@@ -80,7 +80,7 @@ def _of_pod(holder: str, pods: Container[str]) -> str:
 
 
 def _common(holders: Collection[str]) -> str:
-    """What all begin with, up to the last separator."""
+    """Return what all begin with, up to the last separator."""
     pairs = zip(min(holders), max(holders), strict=False)
     prefix = "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     while prefix and prefix[-1].isalnum():
@@ -179,7 +179,7 @@ class _Proposal:
         yield f"  holder: {flow(self.templates.templates or (EVERY,))}  {comment(self._about_holders())}"
 
     def remarks(self) -> Iterator[str]:
-        """What the binding does not allow, and what was not seen."""
+        """Yield what the binding does not allow, and what was not seen."""
         place = f"{self.use.namespace}/{self.use.name}"
         if not self.can_be_named:
             yield f"no binding for {place}: no lease can have this name"
@@ -203,7 +203,7 @@ class _Proposal:
             yield f"not seen of {place}: {unseen}"
 
     def _why_not(self, user: str) -> str:
-        """Why a user is not listed as a writer, "" if it is."""
+        """Return why a user is not listed as a writer, "" if it is."""
         record = self.use.records[user]
         if user == UNKNOWN:
             return ""
@@ -245,7 +245,7 @@ class _Proposal:
         return f"{len(holders)} seen: {shown}{', ...' if len(holders) > 3 else ''}{hidden}"
 
     def _unseen(self) -> Iterator[str]:
-        """What of the life of a lease the input does not contain."""
+        """Yield what of the life of a lease the input does not contain."""
         use = self.use
         seen = {one.holder for one in self._held}
         if len(seen) == 1:

@@ -96,7 +96,7 @@ class Coverage(Struct):
             self.unreadable += 1
 
     def blind_spots(self) -> Iterator[str]:
-        """What such an input cannot show, or this one does not."""
+        """Yield what such an input cannot show, or this one does not."""
         for origin, text in _BLIND_SPOTS.items():
             if origin in self.all.origins:
                 yield text
@@ -135,7 +135,7 @@ class Record(Struct):
             self.suspicious.setdefault(what, Evidence()).add(seen)
 
     def is_left_out(self, user: str, namespace: str) -> bool:
-        """Whether the user came to the lease by what looks like an attack, or does not belong to it and made one."""
+        """Return whether the user took the lease by what looks like an attack, or made one as a stranger to it."""
         return self.begins_so or (bool(self.suspicious) and is_stranger(user, namespace))
 
     @property
@@ -154,18 +154,18 @@ def account_of(user: str) -> tuple[str, str] | None:
 
 
 def is_stranger(user: str, namespace: str) -> bool:
-    """Whether a user is a node, or a service account of another namespace."""
+    """Return whether a user is a node, or a service account of another namespace."""
     account = account_of(user)
     return user.startswith(_NODE) or (account is not None and account[0] != namespace)
 
 
 def is_always_exempt(writer: Writer) -> bool:
-    """Whether no rule that a policy can exempt from applies to a writer."""
+    """Return whether no rule that a policy can exempt from applies to a writer."""
     return writer.user == API_SERVER or writer.is_administrator
 
 
 def is_name(text: str) -> bool:
-    """Whether a name means only itself in a policy, and can stand there."""
+    """Return whether a name means only itself in a policy, and can stand there."""
     return bool(text) and text == text.strip() and text.isprintable() and not any(one in text for one in WILDCARDS)
 
 
@@ -287,7 +287,7 @@ def strict() -> Policy:
 
 
 def denied_by(policy: Policy, seen: Observation, clock: int) -> DeniedWrites:
-    """What a policy denies of a recorded review; nothing of any other observation.
+    """Return what a policy denies of a recorded review; nothing of any other observation.
 
     `clock`, in microseconds since 1970, is used if nothing says when it was made.
     """
@@ -300,7 +300,7 @@ def denied_by(policy: Policy, seen: Observation, clock: int) -> DeniedWrites:
 
 
 def annotated(answer: Answer | None) -> tuple[dict[str, str], DeniedWrites]:
-    """What the webhook wrote into the audit log: all rules with their modes, and what was or would be denied."""
+    """Return what the webhook wrote into the audit log: all rules with their modes, and what was or would be denied."""
     modes: dict[str, str] = {}
     would: list[str] = []
     event = ""
@@ -321,7 +321,7 @@ def annotated(answer: Answer | None) -> tuple[dict[str, str], DeniedWrites]:
 
 
 def attack_of(rule: str, event: str) -> str:
-    """What a denied write did if it looks like an attack, else ""."""
+    """Return what a denied write did if it looks like an attack, else ""."""
     found = RULES.get(rule)
     return found.texts.attack if found and (found.attack_on_create or event != "create") else ""
 

@@ -114,7 +114,7 @@ class Exemptions(Struct):
         return "".join(f"{line}\n" for line in (*begin, *lines, *map(comment, (*sorted(remarks), *unseen))))
 
     def _why_not(self, denial: Denial) -> str:
-        """Why no exemption is suggested for a denial, "" if one is."""
+        """Return why no exemption is suggested for a denial, "" if one is."""
         attacks = [TOOK] if denial.event == "steal" else []
         attacks += [what for rule in denial.rules if (what := attack_of(rule, denial.event))]
         if attacks:
@@ -177,7 +177,7 @@ def _entries(exempt: dict[tuple[str, str], DeniedOnLease]) -> list[Entry]:
 
 
 def _operation_of(seen: Observation, event: str) -> Operation:
-    """What the API server asked the webhook about: a patch that creates the object is a creation."""
+    """Return what the API server asked the webhook about: a patch that creates the object is a creation."""
     if seen.request:
         return seen.request.operation
     return Operation.CREATE if event == "create" else _OF_VERB.get(seen.verb, Operation.UPDATE)

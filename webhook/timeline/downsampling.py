@@ -276,7 +276,7 @@ def _limited(lane: Lane, most: int) -> Lane:
 
 
 def clipped(timeline: Timeline, begins: int, ends: int) -> Timeline:
-    """What happened from `begins` to `ends`; leases without anything in that time are left out."""
+    """Return what happened from `begins` to `ends`; leases without anything in that time are left out."""
     lanes = (lane_within(lane, begins, ends) for lane in timeline.lanes)
     return replace(timeline, begins=begins, ends=ends, lanes=tuple(lane for lane in lanes if not _is_empty(lane)))
 

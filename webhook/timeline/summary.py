@@ -149,7 +149,7 @@ def _steals(lane: Lane) -> list[Mark]:
 
 
 def handovers(lane: Lane) -> int:
-    """How often the lease changed hands, several short spans counted as one change each."""
+    """Return how often the lease changed hands, several short spans counted as one change each."""
     held = [span for span in lane.spans if span.kind not in UNLED]
     several = sum(span.count for span in held if span.kind is SpanKind.SEVERAL)
     return several + sum(one.holder != after.holder for one, after in pairwise(held))

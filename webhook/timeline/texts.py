@@ -32,17 +32,17 @@ def sentence(text: str) -> str:
 
 
 def writer_name(one: Writer | None) -> str:
-    """Who wrote, for a column of its own."""
+    """Return who wrote, for a column of its own."""
     return shown(writer(one)) if one and one.user else ""
 
 
 def writers_of(tenure: Tenure) -> str:
-    """Who wrote as the holder; several only if several did."""
+    """Return who wrote as the holder; several only if several did."""
     return shown(" and ".join(writer(one) for one in tenure.writers[-_MAX_WRITERS:]))
 
 
 def _refused(answer: Answer, writer: Writer | None) -> str:
-    """What the API server answered to a write that was not stored."""
+    """Return what the API server answered to a write that was not stored."""
     said = f": {answer.message}" if answer.message else ""
     took = f" after {length(answer.took)}" if answer.took >= 1_000_000 else ""
     code = f" with {answer.code}" if answer.code >= 400 else ""

@@ -19,7 +19,7 @@ _COMMANDS: Final = ("lease-webhook", ".venv/bin/lease-webhook")
 
 
 def runs_here(example: Example) -> bool:
-    """Whether a command needs neither a cluster nor another program: our own, and curl to `make run`."""
+    """Return whether a command needs neither a cluster nor another program: our own, and curl to `make run`."""
     words = shlex.split(example.command)
     if words[0] == "curl":
         return words[1:3] == ["-s", "--cacert"]
@@ -27,7 +27,7 @@ def runs_here(example: Example) -> bool:
 
 
 def printed(command: str) -> str:
-    """What a command prints in the root of the repository on a terminal of WIDTH columns."""
+    """Return what a command prints in the root of the repository on a terminal of WIDTH columns."""
     words = shlex.split(command)
     if words[0] == "curl":
         (body,) = (word.removeprefix("@") for word in words if word.startswith("@"))

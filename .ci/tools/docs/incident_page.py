@@ -55,7 +55,7 @@ def page() -> str:
 
 
 def _causes() -> Iterator[str]:
-    """What was named as the cause of each silence that was induced."""
+    """Yield the table of the causes that were named, by the cause that was induced."""
     cells = json.loads(_CAUSES.read_text())
     yield f"{_CAUSES_HEAD}\n"
     yield "| cause | from the audit log | from a watch | from an audit log at level Metadata |"

@@ -30,7 +30,7 @@ def pages() -> list[Path]:
 
 
 def section(page: Path, title: str) -> str:
-    """What stands under this heading of the second level, without its subsections' siblings."""
+    """Return what stands under this heading of the second level, without its subsections' siblings."""
     _, found, rest = page.read_text().partition(f"\n## {title}\n")
     assert found, f"{page.name} has no section {title}"
     return rest.partition("\n## ")[0]

@@ -97,7 +97,7 @@ def page(rule: Rule) -> Iterator[str]:
 
 
 def relaxing(rule: str) -> Iterator[str]:
-    """What a policy can change about a rule."""
+    """Yield what a policy can change about a rule."""
     if rule not in RULE_IDS:
         yield "A policy cannot change this rule. Only the [kill switch](../operate.md#kill-switch) allows such a write."
         return
@@ -128,7 +128,7 @@ def lower(rule: str) -> str:
 
 
 def is_parity(rule: str) -> bool:
-    """Whether a rule repeats the API server's own validation."""
+    """Return whether a rule repeats the API server's own validation."""
     return rule not in RULE_IDS or (rule in RULES and RULES[rule].parity)
 
 

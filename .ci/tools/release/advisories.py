@@ -24,7 +24,7 @@ class Audit(Struct, frozen=True):
 
 
 def read(report: dict[str, Any]) -> Audit:
-    """What a report of pip-audit in JSON says."""
+    """Return what a report of pip-audit in JSON says."""
     found: list[str] = []
     unchecked: list[str] = []
     for one in report["dependencies"]:

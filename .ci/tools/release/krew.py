@@ -114,7 +114,7 @@ def _needed(names: Sequence[str]) -> Iterator[str]:
 
 
 def _tree(directory: Path, wheel: Path, platforms: Sequence[str]) -> Path:
-    """What is in an archive, for wheels of these platforms."""
+    """Return what is in an archive, for wheels of these platforms."""
     tree = directory / "tree"
     requirements = directory / "requirements.txt"
     requirements.write_text(locked())

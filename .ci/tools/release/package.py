@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _with_runner(command: list[str], directory: Path) -> Iterator[str]:
-    """What is wrong with a run in an environment that lasts as long."""
+    """Yield what is wrong with a run in an environment that lasts as long."""
     caches = {"PIPX_HOME": f"{directory}/pipx", "UV_CACHE_DIR": f"{directory}/uv"}
     done = _run([*command, "lease-webhook", "--version"], directory, caches)
     if done.returncode or not done.stdout.startswith("lease-webhook "):
@@ -107,7 +107,7 @@ def supported() -> list[str]:
 
 
 def _with_python(python: str, wheel: Path, directory: Path) -> Iterator[str]:
-    """What does not work in environments of this interpreter."""
+    """Yield what does not work in environments of this interpreter."""
     pinned = [line.split()[0] for line in (ROOT / "requirements.txt").read_text().splitlines() if "==" in line]
     constraints = directory / "constraints.txt"
     constraints.write_text("\n".join(pinned))
@@ -146,7 +146,7 @@ def _shared_files(environment: Path) -> Iterator[str]:
 
 
 def _server(environment: Path, directory: Path) -> Iterator[str]:
-    """What is wrong with a server that starts and is asked to end."""
+    """Yield what is wrong with a server that starts and is asked to end."""
     arguments = [
         "serve",
         "--bind=127.0.0.1:0",

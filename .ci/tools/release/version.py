@@ -15,7 +15,7 @@ from tools.release.package import ROOT, project
 
 
 def versions() -> dict[str, str]:
-    """What each place says."""
+    """Return what each place says."""
     chart: dict[str, Any] = yaml.safe_load((ROOT / "deploy" / "chart" / "Chart.yaml").read_text())
     released = re.findall(r"^## \[(\d\S*)\] - \d{4}-\d{2}-\d{2}$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     found = {
@@ -31,7 +31,7 @@ def versions() -> dict[str, str]:
 
 
 def problems(found: dict[str, str], tag: str) -> list[str]:
-    """What disagrees with pyproject.toml; `tag` is "" if there is none."""
+    """Return what disagrees with pyproject.toml; `tag` is "" if there is none."""
     version = found["pyproject.toml"]
     other = [f"{place} says {text}, not {version}" for place, text in found.items() if text != version]
     if tag and tag != f"v{version}":

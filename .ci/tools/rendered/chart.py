@@ -58,7 +58,7 @@ def helm(*arguments: str, chart: Path = CHART) -> "subprocess.CompletedProcess[s
 
 
 def chart_objects(values: dict[str, Any], namespace: str = "lease-webhook") -> list[Object]:
-    """What the chart renders for some values; hooks are left out."""
+    """Return what the chart renders for some values; hooks are left out."""
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
         yaml.safe_dump(values, file)
         file.flush()

@@ -73,7 +73,7 @@ def peak_rss_mib(pid: int) -> float:
 
 
 def open_files(pid: int) -> int:
-    """How many file descriptors a process holds."""
+    """Return how many file descriptors a process holds."""
     return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
 
 

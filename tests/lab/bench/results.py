@@ -53,7 +53,7 @@ def bars(tables: Mapping[str, Table]) -> str:
 
 
 def machine() -> str:
-    """What the figures were measured on."""
+    """Return what the figures were measured on."""
     with Path("/proc/cpuinfo").open() as file:
         model = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "unknown CPU")
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30

@@ -213,7 +213,7 @@ def ours_with(**settings: object) -> Server:
 
 
 def interpreter_name() -> str:
-    """Which Python our server runs on."""
+    """Return which Python our server runs on."""
     python = toolchain.server_python()
     version = subprocess.run([python, "-V"], capture_output=True, text=True, check=True).stdout.split()[-1]
     built = "of the tests" if python == Path(sys.executable) else "of Debian, built with PGO as the image's is"

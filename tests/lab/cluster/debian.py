@@ -51,7 +51,7 @@ def with_packages(tree: Path, command: Sequence[str | Path]) -> list[str]:
 
 
 def overlay(tree: Path) -> str:
-    """What a shell does, in its own mount namespace, to lay the tree's /usr over the machine's.
+    """Return what a shell does, in its own mount namespace, to lay the tree's /usr over the machine's.
 
     Whatever the programs write to /etc and /var/lib goes to memory.
     """

@@ -10,7 +10,7 @@ PATH = f"/api/v1/namespaces/default/pods/{NAME}"
 
 
 def run_elsewhere(world: World, code: str, *arguments: str, seconds: float = 60) -> str:
-    """What it prints. Raises RuntimeError if it fails, TimeoutError if it does not end."""
+    """Return what it prints. Raises RuntimeError if it fails, TimeoutError if it does not end."""
     container: Object = {"name": "main", "image": world.image, "imagePullPolicy": "IfNotPresent"}
     container |= {"command": [PYTHON, "-c", code, *arguments]}
     spec: Object = {"restartPolicy": "Never", "containers": [container], "automountServiceAccountToken": False}

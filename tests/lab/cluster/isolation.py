@@ -60,7 +60,7 @@ def isolated(tree: Path, command: Callable[[Path], Sequence[str]], seconds: floa
 
 
 def refused(tree: Path) -> str:
-    """Why the namespaces of a node cannot be made here, or the firewall in them cannot be read; "" if they can."""
+    """Return why a node's namespaces cannot be made here, or their firewall cannot be read; "" if they can."""
     trial = _in_namespaces(tree, ["/usr/sbin/xtables-nft-multi", "iptables", "-t", "nat", "-S"])
     try:
         done = subprocess.run(trial, capture_output=True, text=True, check=False, timeout=60)
@@ -112,7 +112,7 @@ def _copied(setting: str) -> str:
 
 
 def controllers() -> Iterator[Path]:
-    """Where a control group is made: one place with version 2, one for each controller with version 1."""
+    """Yield where a control group is made: one place with version 2, one for each controller with version 1."""
     if (CONTROL_GROUPS / "cgroup.controllers").exists():
         yield CONTROL_GROUPS
     else:
@@ -120,7 +120,7 @@ def controllers() -> Iterator[Path]:
 
 
 def _remove_left_overs() -> None:
-    """What runs that were killed have left: the process that the name tells of is gone."""
+    """Return what runs that were killed have left: the process that the name tells of is gone."""
     places = [*controllers(), Path(tempfile.gettempdir())]
     for name in {path.name for place in places for path in place.glob(f"{PREFIX}*")}:
         if not Path("/proc", name.removeprefix(PREFIX)).exists():

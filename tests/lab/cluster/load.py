@@ -58,7 +58,7 @@ class Load:
             thread.join()
 
     def report(self) -> Report:
-        """What happened since the last report."""
+        """Return what happened since the last report."""
         with self._lock:
             times, self._times = sorted(self._times), []
             failed, self._failed = self._failed, []

@@ -87,7 +87,7 @@ def prepare(names: Collection[str]) -> None:
 
 
 def runs(names: Collection[str], node: Node | None) -> dict[str, Run]:
-    """What to run; without a node of our own the checks that need it are left out."""
+    """Return what to run; without a node of our own the checks that need it are left out."""
     found = {}
     for name in names:
         check = CHECKS[name]

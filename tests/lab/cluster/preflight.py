@@ -15,7 +15,7 @@ NEEDED = ("cpu", "cpuset", "memory", "pids")
 
 
 def obstacle() -> str:
-    """Why there can be no node of our own here, in words for the person who runs this; "" if there can be one.
+    """Return why there can be no node of our own here, in words for the person who runs this; "" if there can be one.
 
     Raises MissingToolchainError if Debian packages cannot be had.
     """
@@ -33,7 +33,7 @@ def obstacle() -> str:
 
 
 def _groups() -> str:
-    """Why no control groups can be made here, or ""."""
+    """Return why no control groups can be made here, or ""."""
     if not CONTROL_GROUPS.is_dir() or not list(controllers()):
         return f"there are no control groups in {CONTROL_GROUPS}"
     places = list(controllers())

@@ -118,7 +118,7 @@ class World:
         return {str(pod["metadata"]["name"]) for pod in self.pods()}
 
     def restarts(self) -> int:
-        """How often a container was restarted, over all pods."""
+        """Return how often a container was restarted, over all pods."""
         return sum(one["restartCount"] for pod in self.pods() for one in pod["status"].get("containerStatuses", ()))
 
     def all_ready(self, replicas: int = 2) -> bool:
@@ -134,7 +134,7 @@ class World:
         return items
 
     def python(self, pod: str, code: str, *arguments: str, namespace: str = NAMESPACE) -> str:
-        """What a piece of Python prints inside the container, as the user and in the limits of the container."""
+        """Return what a piece of Python prints inside the container, as the user and in the limits of the container."""
         done = self.kubectl.run("-n", namespace, "exec", pod, "--", PYTHON, "-c", code, *arguments)
         if done.status:
             raise RuntimeError(f"exec in {pod}: status {done.status}\n{done.stdout}{done.stderr}")

@@ -44,7 +44,7 @@ class Attack(Struct, frozen=True):
     from_elsewhere: bool = False
 
     def expected(self, policy: str) -> str:
-        """What is to happen under a preset."""
+        """Return what is to happen under a preset."""
         return self.strict if policy == "strict" else self.standard
 
 

@@ -60,5 +60,5 @@ class CountingWebhook:
         self._server.server_close()
 
     def reviews(self, namespace: str, name: str) -> int:
-        """How many reviews of this object have come."""
+        """Return how many reviews of this object have come."""
         return self._counts[namespace, name]

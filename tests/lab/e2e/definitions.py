@@ -69,7 +69,7 @@ def versions() -> dict[str, str]:
 
 
 def _downloaded() -> dict[str, Path]:
-    """Where the Go client has unpacked each module, after it compared the hash with go.sum."""
+    """Return where the Go client has unpacked each module, after it compared the hash with go.sum."""
     pinned = (MODULE / "go.sum").read_text()
     with tempfile.TemporaryDirectory() as copy:
         # A copy, because Go adds to go.sum what it has no hash of; here that is an error.

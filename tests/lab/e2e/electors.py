@@ -19,7 +19,7 @@ class Elector:
         self.process = stack.enter_context(Process(command, log))
 
     def events(self, event: str) -> Iterator[dict[str, Any]]:
-        """What it has reported so far, of one kind: `started`, `stopped`, `leader` or `write`."""
+        """Yield what it has reported so far, of one kind: `started`, `stopped`, `leader` or `write`."""
         for line in self.process.log.read_text(errors="replace").splitlines():
             if line.startswith("{") and line.endswith("}"):
                 entry = json.loads(line)

@@ -100,7 +100,7 @@ class OneLease:
         return self._client.send("PUT", self.path, encoded, media=protobuf.MEDIA, fieldManager=MANAGER)
 
     def label(self, name: str, value: str | None, manager: str = "kubectl-label") -> Reply:
-        """What `kubectl label` sends."""
+        """Return what `kubectl label` sends."""
         return self.patch({"metadata": {"labels": {name: value}}}, manager=manager)
 
     def delete(self) -> Reply:

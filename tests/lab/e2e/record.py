@@ -83,7 +83,7 @@ def _keep(captured: Path, into: Path, binaries: Binaries) -> int:
 
 
 def _thinned(captured: Path, namespace: str) -> Iterator[dict[str, Any]]:
-    """What was captured in a namespace, in order, without the long rows of renewals."""
+    """Yield what was captured in a namespace, in order, without the long rows of renewals."""
     row = 0
     for line in (captured / INDEX).read_text().splitlines():
         entry: dict[str, Any] = json.loads(line)

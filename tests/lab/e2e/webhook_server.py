@@ -94,7 +94,7 @@ class WebhookServer:
         return total
 
     def reviews(self, **labels: str) -> int:
-        """How many reviews it has answered, all of them: workers write counts once a second, and so is it shown."""
+        """Return how many reviews it has answered; workers write their counts once a second."""
         time.sleep(SHOWN_AFTER_SECONDS)
         return int(self.count("lease_webhook_reviews_total", **labels))
 

@@ -149,7 +149,7 @@ class World:
                     yield event
 
     def annotations(self, namespace: str, reply: Reply) -> dict[str, str]:
-        """What the webhook added to the audit event of one write, by our own keys."""
+        """Return what the webhook added to the audit event of one write, by our own keys."""
 
         def event() -> dict[str, Any] | None:
             return next((entry for entry in self.audit(namespace) if entry["auditID"] == reply.audit_id), None)

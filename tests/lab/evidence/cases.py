@@ -72,7 +72,7 @@ def complaint(file: Path) -> str:
 
 
 def obeys(law: str, outcome: Outcome) -> bool:
-    """Whether the outcome of the last write is what the law asks for."""
+    """Return whether the outcome of the last write is what the law asks for."""
     match MUST[law]:
         case "be denied":
             return not outcome.allowed

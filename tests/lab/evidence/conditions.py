@@ -58,7 +58,7 @@ def _but_time(entry: Entry) -> tuple[str, ...]:
 
 
 def owns_renew_time(entry: Entry) -> bool:
-    """Whether the entry has exactly {} at f:spec.f:renewTime."""
+    """Return whether the entry has exactly {} at f:spec.f:renewTime."""
     return _spec_of(entry.fields).get("f:renewTime") == {}
 
 

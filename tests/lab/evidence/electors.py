@@ -26,7 +26,7 @@ def changed(lease: Lease) -> dict[str, Any]:
 def written(
     world: World, random: Random, wanted: dict[str, Any], manager: str, style: str, owned: dict[str, Any] | None = None
 ) -> Lease:
-    """What the field manager makes of a write in one of three styles; `owned` is what an apply sends.
+    """Return what the field manager makes of a write in one of three styles; `owned` is what an apply sends.
 
     `list`: the stored managedFields are sent along, as in a patch. `bare`: a PUT leaves them out.
     """

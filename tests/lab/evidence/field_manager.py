@@ -101,11 +101,11 @@ class FieldManager:
         self._process.communicate()
 
     def create(self, new: Lease, manager: str, seconds: int) -> Lease:
-        """What a create stores."""
+        """Return what a create stores."""
         return self._send(verb="create", new=new, manager=manager, seconds=seconds)
 
     def update(self, live: Lease, new: Lease, manager: str, seconds: int) -> Lease:
-        """What a PUT stores, or a patch that makes `new` of `live`.
+        """Return what a PUT stores, or a patch that makes `new` of `live`.
 
         What etcd refuses as too large, the API server stores without managedFields.
         """
@@ -114,11 +114,11 @@ class FieldManager:
         return replace(stored, entries=()) if is_large and len(stored.encode()) > ETCD_LIMIT else stored
 
     def apply(self, live: Lease, applied: dict[str, Any], manager: str, seconds: int) -> Lease:
-        """What a forced server-side apply stores."""
+        """Return what a forced server-side apply stores."""
         return self._send(verb="apply", live=live, applied=applied, manager=manager, seconds=seconds)
 
     def upgrade(self, live: Lease, manager: str, seconds: int) -> Lease:
-        """What kubectl stores when it moves its fields from client-side to server-side apply."""
+        """Return what kubectl stores when it moves its fields from client-side to server-side apply."""
         return self._send(verb="upgrade", live=live, manager=manager, seconds=seconds)
 
     def _send(self, **write: Any) -> Lease:

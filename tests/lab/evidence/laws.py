@@ -49,7 +49,7 @@ def broken_law(record: Record, *, attacked: bool) -> str:
 
 
 def is_well_dated(write: Write) -> bool:
-    """Whether the lease was stamped, and the clocks that date the write differ by no more than half the bound.
+    """Return whether the lease was stamped, and the clocks that date the write differ by no more than half the bound.
 
     The other half is how far a write may move the stamp ahead to another stored time.
 
@@ -59,7 +59,7 @@ def is_well_dated(write: Write) -> bool:
 
 
 def replaces_a_live_holder(write: Write) -> bool:
-    """Whether the attacker takes, releases or deletes a lease that its honest holder renewed in time."""
+    """Return whether the attacker takes, releases or deletes a lease that its honest holder renewed in time."""
     return not write.honest and _replaces_a_live_holder(write)
 
 
@@ -110,13 +110,13 @@ def _folds_into_a_renewal(write: Write) -> bool:
 
 
 def _waited_for(write: Write) -> int:
-    """How long ago the old lease ended, in microseconds."""
+    """Return how long ago the old lease ended, in microseconds."""
     assert write.old is not None
     return write.at - write.moved - write.old.duration * SECOND
 
 
 def _waiting_allowed(write: Write) -> int:
-    """How long an honest takeover may be refused: as long as the clocks differ by more than the tolerance."""
+    """Return how long an honest takeover may be refused: as long as the clocks differ by more than the tolerance."""
     assert write.old is not None
     tolerance = tolerance_of(write.old.duration) // SECOND * SECOND
     return max(0, write.clocks_differ - tolerance)

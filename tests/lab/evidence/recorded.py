@@ -22,7 +22,7 @@ Most of those sent managedFields of their own; some set the zero time, which the
 
 
 def reproduced(manager: FieldManager) -> tuple[int, int]:
-    """How many recorded updates of Leases v1 the field manager makes as recorded, and how many there are."""
+    """Return how many recorded updates of Leases v1 the field manager makes as recorded, and how many there are."""
     updates = list(_updates())
     return sum(_is_reproduced(manager, old, new) for old, new in updates), len(updates)
 
@@ -72,7 +72,7 @@ def _is_reproduced(manager: FieldManager, old: Lease, new: Lease) -> bool:
 
 
 def _manifest(entry: Entry, new: Lease) -> dict[str, Any]:
-    """What an apply must have sent, by the fields that its entry owns."""
+    """Return what an apply must have sent, by the fields that its entry owns."""
     owned = msgspec.json.decode(entry.fields)
     metadata: dict[str, Any] = {}
     for part in ("labels", "annotations"):

@@ -27,7 +27,7 @@ class Clocks(Struct, frozen=True):
     webhook: int
 
     def apart(self, *, with_webhook: bool) -> int:
-        """How far they differ at most."""
+        """Return how far they differ at most."""
         clocks = (*self.servers, self.webhook) if with_webhook else self.servers
         return max(clocks) - min(clocks)
 
@@ -131,14 +131,14 @@ def _owners(lease: Lease) -> set[tuple[str, str, str | None]]:
 
 
 def _sets_something(old: Lease | None, new: Lease) -> bool:
-    """Whether an API server stamped something in a write; a list that is sent alone is whatever the client made it."""
+    """Return whether an API server stamped something in a write; a list that is sent alone is the client's."""
     if old is None or old.spec != new.spec:
         return True
     return any(old.object["metadata"].get(name) != new.object["metadata"].get(name) for name in METADATA)
 
 
 def _dated_by_webhook(old: Lease | None, new: Lease | None) -> bool:
-    """Whether no API server's clock dates a write: a delete, a release, no stamps before, or a writer folded away."""
+    """Return whether no API server's clock dates a write: a delete, a release, no stamps, or a writer folded away."""
     if new is None or not new.holder or (old is not None and not old.entries):
         return True
     named = [entry for entry in new.entries or () if '"f:holderIdentity":{}' in entry.fields]

@@ -203,7 +203,7 @@ def _failed_reloads(server: Running) -> str:
 
 
 def _ready_after(server: Running, wanted: int) -> int:
-    """What /readyz says for a second long, whichever worker answers; waits up to 5 s for it."""
+    """Return what /readyz says for a second long, whichever worker answers; waits up to 5 s for it."""
     agreed = 0
     code = 0
     end = time.monotonic() + 5

@@ -48,7 +48,7 @@ def blocked(work: Path, *, short: bool) -> Table:
 
 
 def _waiting(descriptor: int) -> int:
-    """How many bytes a pipe holds."""
+    """Return how many bytes a pipe holds."""
     os.set_blocking(descriptor, False)
     size = 0
     try:

@@ -29,7 +29,7 @@ ANN = UserInfo("ann", ("ops", "system:authenticated"))
 
 
 def exempt_rules(*exempt: dict[str, Any], operation: Operation = UPDATE, now: int = TODAY) -> frozenset[str]:
-    """What `ann` of `ops` is exempt from on shop/checkout."""
+    """Return what `ann` of `ops` is exempt from on shop/checkout."""
     made = policy(exempt=[{**ENTRY, **entry} for entry in exempt])
     return made.exempt_rules(ANN, "shop", "checkout", operation, now)
 

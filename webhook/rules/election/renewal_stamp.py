@@ -229,7 +229,7 @@ The rest of the bound is for clocks that differ: the stamp must still count for 
 
 
 def moment_of(mine: Iterable[Entry], now: int) -> int:
-    """When the write was made: the latest stamp of an entry that is its writer's, else `now` in whole seconds."""
+    """Return when the write was made: the latest stamp of its writer's entries, else `now` in whole seconds."""
     stamp = stamp_of_writer(mine)
     return whole_seconds(now) if stamp is None else stamp
 
@@ -244,7 +244,7 @@ def stamp_of_writer(mine: Iterable[Entry]) -> int | None:
 
 
 def tampering_of_update(change: LeaseChange) -> str | None:
-    """What an UPDATE does to managedFields that no API server does, or None."""
+    """Return what an UPDATE does to managedFields that no API server does, or None."""
     new, old = change.new_entries, change.old_entries
     if not new:
         return f"empties managedFields and with it {last_renewal(old)}" if old else None
@@ -259,7 +259,7 @@ def tampering_of_update(change: LeaseChange) -> str | None:
 
 
 def tampering_of_create(change: LeaseChange) -> str | None:
-    """What the managedFields of a CREATE, which are not empty, hold that no API server writes, or None."""
+    """Return what the managedFields of a CREATE, which are not empty, hold that no API server writes, or None."""
     new = change.new_entries
     problem = _structure(new, ())
     if problem:
@@ -350,7 +350,7 @@ def _renewal_is_stamped_now(change: LeaseChange, mine: Sequence[Entry], at: int)
 
 
 def _renewal(change: LeaseChange, mine: Sequence[Entry], at: int) -> str | None:
-    """What the write does to the stamp of the last renewal that neither a renewal nor a clock does."""
+    """Return what the write does to the stamp of the last renewal that neither a renewal nor a clock does."""
     if change.new_spec.renew_time is None:
         return None
     after, before = seen_at(change.new_entries), seen_at(change.old_entries)

@@ -26,7 +26,7 @@ NAMESPACE: Final = "metadata.namespace"
 
 
 def wrong_names(name: str, base: str, form: Format, form_of_base: Format) -> Iterator[FieldError]:
-    """What is wrong with a name and with the generateName beside it."""
+    """Yield what is wrong with a name and with the generateName beside it."""
     if base:
         yield from each_invalid(GENERATE_NAME, base, form_of_base(base))
     if name:
@@ -36,7 +36,7 @@ def wrong_names(name: str, base: str, form: Format, form_of_base: Format) -> Ite
 
 
 def wrong_namespace(namespace: str) -> Iterator[FieldError]:
-    """What is wrong with a namespace; both resources live in one."""
+    """Yield what is wrong with a namespace; both resources live in one."""
     if namespace:
         yield from each_invalid(NAMESPACE, namespace, formats.dns_label(namespace))
     else:

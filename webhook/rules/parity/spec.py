@@ -18,7 +18,7 @@ OLDEST_EMULATION_VERSION: Final = "OldestEmulationVersion"
 
 
 def wrong_strategy(field: str, strategy: str) -> Iterator[FieldError]:
-    """What is wrong with a strategy: it is a known one, or a qualified name with a slash.
+    """Yield what is wrong with a strategy: it is a known one, or a qualified name with a slash.
 
     Source: kubernetes `pkg/apis/coordination/validation/validation.go`, ValidateCoordinatedLeaseStrategy, which appends
     `.strategy` to a path that ends so already; here the path is that of the field.

@@ -1,7 +1,7 @@
 """One connection with a client that may be hostile: how long it may stay open, what it holds, and how it ends.
 
 `State` lists every change of its state. `expires` is one number for each connection, which is compared with the clock
-from time to time, so there is no timer that could outlive a connection.
+from time to time, so no timer can outlive a connection.
 """
 
 import asyncio

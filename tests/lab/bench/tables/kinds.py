@@ -189,7 +189,7 @@ PARTS: Final = {
 
 
 def by_layer(work: Path, *, short: bool) -> Table:
-    """What each layer adds to the cost of a takeover and of a denial."""
+    """Return what each layer adds to the cost of a takeover and of a denial."""
     wanted, seconds = (1, 0.5) if short else (5, 1.0)
     kinds = ("takeover", "denied steal")
     files = {kind: write_cases(cases()[kind], work / kind) for kind in kinds}

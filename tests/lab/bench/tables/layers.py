@@ -69,7 +69,7 @@ def pure(work: Path, *, short: bool) -> Table:
 
 
 def _library(line: str) -> str:
-    """Which layer a library of perf's report belongs to."""
+    """Return which layer a library of perf's report belongs to."""
     layers = {
         r"kernel": "kernel: TCP, epoll, scheduling",
         r"libcrypto|libssl": "TLS: OpenSSL",
@@ -83,7 +83,7 @@ def _library(line: str) -> str:
 
 
 def sampled(work: Path, *, short: bool) -> Table:
-    """Where the worker's time goes, sampled by perf while it answers."""
+    """Return where the worker's time goes, sampled by perf while it answers."""
     title = "Where a worker's time goes"
     perf = shutil.which("perf")
     if perf is None:

@@ -61,7 +61,7 @@ def _has_no_webhook(world: World) -> bool:
 
 
 def _helm(world: World, *arguments: str) -> str:
-    """What it prints. Raises RuntimeError with its complaint."""
+    """Return what it prints. Raises RuntimeError with its complaint."""
     environment = {**os.environ, "KUBECONFIG": str(world.kubeconfig), "HOME": str(world.directory)}
     command = [str(helm_program()), *arguments, f"--namespace={NAMESPACE}", "--timeout=3m"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

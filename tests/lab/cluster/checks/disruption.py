@@ -67,12 +67,12 @@ Disruption = Callable[[World], tuple[str, str, bool]]
 
 
 def short_ones(world: World) -> Iterator[Row]:
-    """What takes seconds."""
+    """Yield what takes seconds."""
     yield from _disrupted(world, roll_out, forced_deletion, eviction)
 
 
 def disruptions(world: World) -> Iterator[Row]:
-    """What takes a minute and more, and what a process cannot survive."""
+    """Yield what takes a minute and more, and what a process cannot survive."""
     yield from _disrupted(world, deletion, full_memory, out_of_memory, stuck)
 
 

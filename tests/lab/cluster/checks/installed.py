@@ -56,7 +56,7 @@ def from_nothing(world: World) -> Iterator[Row]:
 
 
 def confinement(world: World) -> Iterator[Row]:
-    """What /proc inside a pod says."""
+    """Yield what /proc inside a pod says."""
     (pod, *_) = world.names()
     found = json.loads(world.python(pod, PROBE))
     zero = all(int(mask, 16) == 0 for mask in found["capabilities"])

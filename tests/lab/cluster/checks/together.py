@@ -160,7 +160,7 @@ def _severe(printed: str) -> list[dict[str, Any]]:
 
 
 def _next_job(world: World) -> tuple[str, str]:
-    """How the next job that the schedule brings ends, and what it prints."""
+    """Return how the next job that the schedule brings ends, and what it prints."""
     known = {job["metadata"]["name"] for job in world.client.get(JOBS)["items"]}
 
     def ended(name: str) -> str:
@@ -177,7 +177,7 @@ def _next_job(world: World) -> tuple[str, str]:
 
 
 def _rights(world: World) -> Iterator[Row]:
-    """What the account of the job may do, asked of the API server; and what is missed without either right."""
+    """Yield what the account of the job may do, asked of the API server; and what is missed without either right."""
     group = "coordination.k8s.io"
     asked = [(group, kind, verb) for kind in ("leases", "leasecandidates") for verb in ("list", "get", "watch")]
     asked += [(group, kind, verb) for kind in ("leases", "leasecandidates") for verb in ("create", "update", "delete")]

@@ -68,12 +68,12 @@ def network(world: World) -> Iterator[Row]:
 
 
 def _from_elsewhere(world: World, address: str) -> dict[str, bool]:
-    """Whether a pod in `default` reaches each of our ports."""
+    """Return whether a pod in `default` reaches each of our ports."""
     return {port: run_elsewhere(world, REACH, address, port).strip() == "reached" for port in ("8443", "8081")}
 
 
 def _api_server(world: World) -> tuple[str, str]:
-    """Where the API server is reached from inside."""
+    """Return where the API server is reached from inside."""
     path = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes"
     found = world.client.get(path)
     return found["endpoints"][0]["addresses"][0], str(found["ports"][0]["port"])

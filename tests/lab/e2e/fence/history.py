@@ -75,7 +75,7 @@ def events(lines: Iterable[str], decode: Any) -> list[Event]:
 
 
 def tenures(found: Sequence[Event], deletions: Mapping[str, int] | None = None) -> list[Tenure]:
-    """Who held the lease from when to when. `deletions` has when the lease was deleted by somebody else (`sent`)."""
+    """Return who held the lease from when to when; `deletions` are those by somebody else, by when they were sent."""
     writes = {one.revision: one for one in found if one.event == "lease" and 200 <= one.status < 300}
     held = sorted((one for one in found if one.event == "held"), key=lambda one: one.revision)
     changes = [
@@ -101,7 +101,7 @@ def tenures(found: Sequence[Event], deletions: Mapping[str, int] | None = None) 
 
 
 def figures(found: Sequence[Event], deletions: Mapping[str, int] | None = None) -> Figures:
-    """What happened in one trial."""
+    """Return what happened in one trial."""
     held = tenures(found, deletions)
     stored = sorted((one for one in found if one.event == "stored"), key=lambda one: one.revision)
     writes = {one.entry: one for one in found if one.event == "write"}

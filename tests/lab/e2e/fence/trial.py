@@ -46,7 +46,7 @@ def allow_service_accounts(admin: ApiClient, namespace: str = "") -> None:
 
 
 def exported(name: str, lease: str, **keys: Any) -> str:
-    """What `lease-webhook export fence` prints for one fence; `keys` are the rest of it in a policy file."""
+    """Return what `lease-webhook export fence` prints for one fence; `keys` are the rest of it in a policy file."""
     fence = {"name": name, "lease": lease, **keys}
     with NamedTemporaryFile("w", suffix=".yaml") as policy:
         json.dump({"apiVersion": "lease-webhook/v1", "fences": [fence]}, policy)
@@ -148,11 +148,11 @@ class Trial:
         self.operator.admin.send("DELETE", self.operator.lease).expect(200)
 
     def figures(self) -> Figures:
-        """What happened, once everything has ended."""
+        """Return what happened, once everything has ended."""
         return figures([one for name in self.processes for one in self.events(name)], self.deletions)
 
     def events(self, name: str) -> list[Event]:
-        """What a process has printed so far."""
+        """Return what a process has printed so far."""
         text = self.processes[name].log.read_text(errors="replace")
         return events(text.splitlines(), json.loads)
 

@@ -277,7 +277,7 @@ def metadata(log: bytes) -> Iterator[bytes]:
 
 
 def answers(directory: Path, name: str, data: bytes) -> dict[str, dict[str, Any]]:
-    """What `why` says of each lease of an input, by namespace."""
+    """Return what `why` says of each lease of an input, by namespace."""
     file = directory / name
     file.write_bytes(data)
     command = [sys.executable, "-m", "webhook", "why", "--input", str(file), "--format", "json"]
@@ -286,7 +286,7 @@ def answers(directory: Path, name: str, data: bytes) -> dict[str, dict[str, Any]
 
 
 def answer_of(cause: str, found: Mapping[str, Any]) -> str:
-    """Which cause `why` names; a wrong one counts if it names several, and else the most exact one."""
+    """Return which cause `why` names; a wrong one counts if it names several, and else the most exact one."""
     said = [one for one in found["findings"] if one["check"] in {"leader-lost", "renewal-late"}]
     named = [_named(one) for one in said]
     wrong = [one for one in named if one not in RIGHT[cause] and one != "unknown"]
@@ -302,7 +302,7 @@ def _named(finding: Mapping[str, Any]) -> str:
 
 
 def is_wrong(cause: str, source: str, answer: str) -> bool:
-    """Whether an answer is a false statement, rather than right or unknown."""
+    """Return whether an answer is a false statement, rather than right or unknown."""
     if source == "watch" and cause in _ALSO_WITHOUT_ANSWERS and answer == "client":
         return False
     if answer == "nothing" and source == "metadata":

@@ -29,7 +29,7 @@ def keep(directory: Path, files: Mapping[str, bytes], truth: Mapping[str, Any]) 
 
 
 def dumps(scene: Scene, kept: Sequence[str]) -> dict[str, bytes]:
-    """What `kubectl get leases` shows now of some namespaces, with managedFields and without."""
+    """Return what `kubectl get leases` shows now of some namespaces, with managedFields and without."""
     found = {}
     for name, flags in ((DUMP, ["--show-managed-fields"]), (PLAIN_DUMP, [])):
         listed = json.loads(scene.stage.kubectl.must("get", "leases", "-A", "-o", "json", *flags))

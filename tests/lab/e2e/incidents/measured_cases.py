@@ -431,7 +431,7 @@ def _now(offset: float = 0) -> str:
 def _expect(
     need: Sequence[str], never: Sequence[str], *, audit: Mapping[str, Any] | None = None, **others: Any
 ) -> Mapping[str, Any]:
-    """What is right and wrong of a watch and of an audit log; a dump shows a lease that is held, unless said."""
+    """Return what is right and wrong of a watch and of an audit log; a dump shows a lease that is held, unless said."""
     both: dict[str, Any] = {"need": [one for one in need if one != "clean"], "never": list(never)}
     both |= {"clean": True} if "clean" in need else {}
     dump = others.pop("dump", {"clean": True})

@@ -30,12 +30,12 @@ class Replica:
         self.done: list[Report] = []
 
     def reports(self) -> Iterator[Report]:
-        """What it printed, and what was done to it."""
+        """Yield what it printed, and what was done to it."""
         yield from self.done
         yield from self.printed()
 
     def printed(self) -> Iterator[Report]:
-        """When it began and ended to lead, as it says."""
+        """Yield when it began and ended to lead, as it says."""
         for line in self.process.log.read_text(errors="replace").splitlines():
             if not line.startswith("{"):
                 continue
@@ -155,7 +155,7 @@ class Scene:
         )
 
     def led(self) -> list[Led]:
-        """When each replica worked as the leader."""
+        """Return when each replica worked as the leader."""
         return [*self.others, *(one for each in self.replicas for one in stretches(each.identity, each.reports()))]
 
     def every_two_seconds(self, write: Callable[[], None]) -> None:

@@ -169,7 +169,7 @@ class Stage(World):
         return reply.body if reply.status == 200 else {}
 
     def holder(self, namespace: str, name: str) -> str:
-        """Who holds a lease, "" if no one does."""
+        """Return who holds a lease, "" if no one does."""
         return str(self.lease(namespace, name).get("spec", {}).get("holderIdentity") or "")
 
     def _let_people_write_leases(self) -> None:

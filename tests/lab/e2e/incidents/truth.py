@@ -40,7 +40,7 @@ class Report(Struct, frozen=True):
 
 
 def stretches(holder: str, reports: Iterable[Report]) -> Iterator[Led]:
-    """When a process led, from its reports and from what was done to it, in order of time."""
+    """Yield when a process led, from its reports and from what was done to it, in order of time."""
     begins: int | None = None
     for report in sorted(reports, key=lambda one: one.at):
         if report.event == "started" and begins is None:

@@ -53,7 +53,7 @@ def _problems(
 def _problem(
     client: ApiClient, webhook: CountingWebhook, policy: str, case: Case, number: int, *, visible: bool
 ) -> str:
-    """What is not as it should be about one write, or an empty text."""
+    """Return what is not as it should be about one write, or an empty text."""
     lease = OneLease(client, _place(policy), f"{'reviewed' if visible else 'dropped'}-{number:02}")
     case.setup(lease)
     before = None

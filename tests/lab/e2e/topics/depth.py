@@ -146,7 +146,7 @@ def _repaired(client: ApiClient, lease: OneLease, version: str) -> Iterator[str]
 
 
 def _checks(world: World, action: str, *, error: bool = False) -> float:
-    """How often the API server did this by a policy; `error`: only because an expression erred."""
+    """Return how often the API server did this by a policy; `error`: only because an expression erred."""
     found = _CHECKS.findall(world.admin.send("GET", "/metrics").message)
     wanted = f'enforcement_action="{action}"'
     return sum(float(count) for labels, count in found if wanted in labels and not (error and "no_error" in labels))

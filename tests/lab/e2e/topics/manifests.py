@@ -90,7 +90,7 @@ def _remove(world: World, objects: list[dict[str, Any]]) -> None:
 
 
 def _missing(wanted: Any, stored: Any, path: str = "") -> Iterator[str]:
-    """Where `stored` differs from `wanted`; what the API server added beside it does not count.
+    """Yield where `stored` differs from `wanted`; what the API server added beside it does not count.
 
     An empty list or map is not stored at all, and base64 comes back without the line breaks that kustomize makes.
     """

@@ -52,7 +52,7 @@ class _Stream:
             thread.join()
 
     def since(self, writes: int, failures: int) -> str:
-        """How many writes and failures came after the given counts."""
+        """Return how many writes and failures came after the given counts."""
         return f"{self.writes - writes} writes, {len(self.failures) - failures} failed"
 
     def _write(self, client: ApiClient, name: str) -> None:

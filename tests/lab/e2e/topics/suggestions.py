@@ -146,7 +146,7 @@ class _Trial:
         return path
 
     def _refusals(self) -> list[str]:
-        """What the elector was refused since the webhook is called, as the audit log says."""
+        """Return what the elector was refused since the webhook is called, as the audit log says."""
         return [
             f"{event['verb']} {event['responseStatus']['code']}"
             for event in self.world.audit(SHOP)
