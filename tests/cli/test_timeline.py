@@ -76,15 +76,13 @@ def test_json_has_spans_and_marks(watched: str, capsys: pytest.CaptureFixture[st
     assert [span["kind"] for span in db["spans"]] == ["held", "overdue", "held"]
 
 
-def test_a_trace_and_a_picture(watched: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    trace, picture = tmp_path / "trace.json", tmp_path / "db.svg"
-    assert run(capsys, watched, "--format", "chrome-trace", "-o", str(trace))[0] == 0
+def test_a_picture(watched: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    picture = tmp_path / "db.svg"
     assert run(capsys, watched, "--format", "svg", "--lease", "shop/db", "-o", str(picture))[0] == 0
-    assert json.loads(trace.read_text())["traceEvents"]
     assert ET.fromstring(picture.read_text()).tag.endswith("svg")
 
 
-@pytest.mark.parametrize("output", ["html", "json", "chrome-trace", "svg"])
+@pytest.mark.parametrize("output", ["html", "json", "svg"])
 def test_a_file_whose_name_is_no_text(output: str, watched: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A name of a file may be any bytes, and is in the page."""
     strange = Path(watched).with_name("leases\udcff.json")
@@ -183,7 +181,7 @@ LINES = [json.dumps(one) for one in (make_lease(), {"type": "MODIFIED", "object"
     place=st.integers(0, 400),
     text=st.text(alphabet='{}[]",:0123456789-TZ.\\u abcnulltrue', max_size=12),
     gone=st.integers(0, 30),
-    output=st.sampled_from(["html", "json", "chrome-trace", "svg"]),
+    output=st.sampled_from(["html", "json", "svg"]),
 )
 def test_a_damaged_input_never_gives_a_traceback(
     line: str, place: int, text: str, gone: int, output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

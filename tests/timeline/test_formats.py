@@ -1,8 +1,7 @@
-"""SVG, Chrome traces and JSON of a timeline: complete, well formed, and harmless whatever names leases have."""
+"""SVG and JSON of a timeline: complete, well formed, and harmless whatever names leases have."""
 
 import json
 import re
-from itertools import pairwise
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.history.fake_server import SECOND, START
-from webhook.timeline.json_formats import as_json, chrome_trace
+from webhook.timeline.json_formats import as_json
 from webhook.timeline.model import Bucket, Lane, Mark, MarkKind, Span, SpanKind, Ticks, Timeline
 from webhook.timeline.svg import MAX_MARKS, svg
 from webhook.timeline.texts import sentence, shown
@@ -172,7 +171,7 @@ def test_hostile_names_are_text_in_every_format(name: str) -> None:
     elements = {node.tag.removeprefix(SVG) for node in ET.fromstring(document).iter()}
     known = {"svg", "title", "desc", "style", "defs", "pattern", "line", "rect", "text", "circle"}
     assert elements <= known
-    for text in (document, json.dumps(chrome_trace(one)), json.dumps(as_json(one))):
+    for text in (document, json.dumps(as_json(one))):
         text.encode()
         assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\u202e\u2028]", text)
 
@@ -181,37 +180,6 @@ def test_hostile_names_are_text_in_every_format(name: str) -> None:
 @given(st.text(max_size=300))
 def test_any_name_gives_a_well_formed_picture(name: str) -> None:
     ET.fromstring(svg(hostile(name)))
-
-
-def test_a_trace_has_a_process_for_each_namespace_and_a_thread_for_each_lane() -> None:
-    events = chrome_trace(timeline())["traceEvents"]
-    names = {
-        (event["name"], event["args"]["name"]) for event in events if event["ph"] == "M" and "name" in event["args"]
-    }
-    assert names == {("process_name", "shop"), ("thread_name", "db"), ("thread_name", "db, candidate db-a")}
-    assert {event["tid"] for event in events} == {1, 2}
-
-
-def test_slices_of_a_trace_follow_one_another_and_end_with_the_timeline() -> None:
-    events = chrome_trace(timeline())["traceEvents"]
-    slices = [event for event in events if event["ph"] == "X" and event["tid"] == 1]
-    assert [one["name"] for one in slices] == ["a_1", "overdue a_1", "no leader", "many changes", "b_1"]
-    assert all(one["ts"] + one["dur"] <= after["ts"] for one, after in pairwise(slices))
-    assert slices[-1]["ts"] + slices[-1]["dur"] == ENDS
-    assert slices[-1]["args"]["goes on"] is True
-
-
-def test_a_trace_has_every_mark_and_every_renewal() -> None:
-    events = [event for event in chrome_trace(timeline())["traceEvents"] if event["ph"] == "i"]
-    assert sum(event["name"] == "renewal" for event in events) == 12
-    (denied,) = [event for event in events if event["name"] == "denied"]
-    assert denied["args"] == {
-        "text": "a write was denied",
-        "holder": "b_1",
-        "writer": "intruder",
-        "count": 7,
-        "until": at(44),
-    }
 
 
 def test_json_names_everything() -> None:

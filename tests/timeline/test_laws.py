@@ -15,12 +15,9 @@ from webhook.timeline.downsampling import (
     MarkRecord,
     SpanRecord,
     TickRecord,
-    aggregated,
     clipped,
     fitted,
     merged,
-    merged_buckets,
-    runs,
 )
 from webhook.timeline.lanes import TimelineBuilder
 from webhook.timeline.model import Bucket, Lane, Mark, MarkKind, Span, SpanKind, Ticks, Timeline
@@ -101,8 +98,8 @@ MOMENTS = st.lists(st.integers(0, 10**9), max_size=200).map(sorted)
 @given(MOMENTS, st.integers(1, 50), st.integers(1, 20))
 def test_folding_keeps_the_count_the_order_and_the_ends(moments: list[int], most: int, earlier: int) -> None:
     buckets = [Bucket(-10 * number, -10 * number + 5, number) for number in range(earlier, 0, -1)]
-    found = merged_buckets(buckets, moments, most)
-    assert len(found) <= max(most, 1)
+    found = merged([*buckets, *(Bucket(at, at) for at in moments)], most)
+    assert len(found) <= 2 * most + 2
     assert sum(one.count for one in found) == sum(one.count for one in buckets) + len(moments)
     assert all(before.ends <= after.begins for before, after in pairwise(found))
     assert (found[0].begins, found[-1].ends) == (buckets[0].begins, moments[-1] if moments else buckets[-1].ends)
@@ -116,7 +113,7 @@ def test_renewals_are_all_counted_however_few_are_kept(moments: list[int], most:
     ticks = record.ticks
     assert ticks.count == len(moments)
     assert len(ticks.moments) <= most
-    assert len(ticks.buckets) <= MAX_BUCKETS
+    assert len(ticks.buckets) <= 2 * MAX_BUCKETS
 
 
 KINDS = st.sampled_from([MarkKind.STEAL, MarkKind.DENIED, MarkKind.EDIT])
@@ -124,14 +121,14 @@ MARKS = st.lists(st.builds(Mark, KINDS, st.integers(0, 10**6), st.text(max_size=
 
 
 @given(MARKS, st.integers(1, 30))
-def test_aggregated_marks_count_what_they_stand_for_kind_by_kind(marks: list[Mark], most: int) -> None:
-    for found in (aggregated(marks, most), runs(marks)):
-        for kind in MarkKind:
-            of_kind = [mark for mark in found if mark.kind is kind]
-            assert sum(mark.count for mark in of_kind) == sum(mark.kind is kind for mark in marks)
-        assert all(mark.count == 1 or (mark.ends or 0) >= mark.at for mark in found)
-        assert [mark.at for mark in found] == sorted(mark.at for mark in found)
-    assert len(aggregated(marks, most)) <= max(most, 3 * max(1, most // 3))
+def test_merged_marks_count_what_they_stand_for_kind_by_kind(marks: list[Mark], most: int) -> None:
+    found = merged(sorted(marks, key=lambda mark: mark.at), most)
+    for kind in MarkKind:
+        of_kind = [mark for mark in found if mark.kind is kind]
+        assert sum(mark.count for mark in of_kind) == sum(mark.kind is kind for mark in marks)
+    assert all(mark.count == 1 or (mark.ends or 0) >= mark.at for mark in found)
+    assert [mark.at for mark in found] == sorted(mark.at for mark in found)
+    assert len(found) <= most + len(MarkKind)
 
 
 def test_a_record_of_marks_is_bounded_and_keeps_the_latest_one_by_one() -> None:

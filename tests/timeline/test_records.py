@@ -17,7 +17,7 @@ from webhook.history.events import Handover, Tenure, edit_of
 from webhook.history.follow import dates_renewal_again
 from webhook.inputs.items import Act, Fenced, InputKind, LogEnd, Observation, Place, Writer
 from webhook.live.feed import Presence
-from webhook.timeline.downsampling import SpanRecord, merged, merged_buckets
+from webhook.timeline.downsampling import SpanRecord, merged
 from webhook.timeline.lanes import TimelineBuilder
 from webhook.timeline.model import Bucket, Lane, MarkKind, Span, SpanKind, Timeline
 
@@ -247,9 +247,8 @@ def test_a_request_for_many_leases_says_nothing_of_one() -> None:
     assert builder.is_empty
 
 
-def test_fences_of_many_leases_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.timeline.lanes.MAX_FENCES", 2)
-    builder = TimelineBuilder(LATEST)
+def test_fences_of_many_leases_are_bounded() -> None:
+    builder = TimelineBuilder(LATEST, max_lanes=2)
     for number in range(5):
         for name in (f"lease-{number}", ""):
             builder.observe(
@@ -268,7 +267,7 @@ def test_fences_of_many_leases_are_bounded(monkeypatch: pytest.MonkeyPatch) -> N
     timeline = builder.timeline(LATEST)
     assert [lane.name for lane in timeline.lanes] == ["lease-0", "lease-1"]
     assert [len(lane.marks) for lane in timeline.lanes] == [2, 2]
-    assert len(timeline.thinned) == 2
+    assert len(timeline.thinned) == 4
 
 
 EDITS = [
@@ -383,7 +382,7 @@ def test_spans_that_do_not_exist_cannot_be_late() -> None:
 def test_few_spans_and_few_renewals_stay_as_they_are() -> None:
     spans = [Span(SpanKind.HELD, 0, 1), Span(SpanKind.HELD, 1, 2)]
     assert merged(spans, 2) == spans
-    assert merged_buckets([], [1, 2], 2) == [Bucket(1, 1, 1), Bucket(2, 2, 1)]
+    assert merged([Bucket(1, 1), Bucket(2, 2)], 2) == [Bucket(1, 1), Bucket(2, 2)]
 
 
 OWNED: dict[str, Any] = {"f:spec": {"f:renewTime": {}, "f:holderIdentity": {}}}

@@ -1,4 +1,4 @@
-"""`lease-webhook timeline`: what leases did over time, as a page, a picture, a trace or JSON."""
+"""`lease-webhook timeline`: what leases did over time, as a page, a picture or JSON."""
 
 import sys
 import time
@@ -35,13 +35,12 @@ Examples:
   lease-webhook timeline leases.json -o page.html
   lease-webhook timeline leases.json /var/log/kubernetes/audit -o page.html
   lease-webhook timeline leases.json --lease shop/checkout --format svg -o checkout.svg
-  lease-webhook timeline leases.json --format chrome-trace -o trace.json   # for ui.perfetto.dev or chrome://tracing
   kubectl lease timeline --serve                                           # live, in a browser
 
 Exit codes: 0 it was drawn, 2 no lease was found, or nothing could be read.
 """
 
-FORMATS: Final = ("html", "json", "chrome-trace", "svg")
+FORMATS: Final = ("html", "json", "svg")
 _OUTPUT: Final = "where to write it; - is standard output"
 EXAMPLE: Final = Path(__file__).parent / "example"
 """A leader that was paused, replaced and fenced; recorded on a real API server."""
@@ -111,10 +110,6 @@ def drawn(timeline: Timeline, output: str) -> bytes:
         from webhook.timeline.json_formats import as_json  # noqa: PLC0415 - each format is loaded when it is used
 
         return msgspec.json.format(msgspec.json.encode(as_json(timeline)), indent=2) + b"\n"
-    if output == "chrome-trace":
-        from webhook.timeline.json_formats import chrome_trace  # noqa: PLC0415
-
-        return msgspec.json.encode(chrome_trace(timeline)) + b"\n"
     if output == "svg":
         from webhook.timeline.svg import svg  # noqa: PLC0415
 

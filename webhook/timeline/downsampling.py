@@ -2,16 +2,16 @@
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from functools import reduce
-from itertools import chain, groupby, takewhile
-from typing import Final
+from itertools import takewhile
+from operator import attrgetter
+from typing import Final, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from webhook.explanation.words import count
 from webhook.history.events import Tenure
-from webhook.timeline.model import Bucket, Lane, Mark, MarkKind, Span, SpanKind, Ticks, Timeline
+from webhook.timeline.model import Bucket, Kind, Lane, Mark, Span, SpanKind, Ticks, Timeline
 from webhook.timeline.page import page_data
 from webhook.timeline.texts import shown, writers_of
 
@@ -23,6 +23,7 @@ MAX_BYTES: Final = 2_600_000
 """Bytes of page data: with the page itself they stay below 3 MB."""
 MIN_KEPT: Final = 4
 """Renewals, marks and spans of a lane that are kept at least."""
+_BY_TIME: Final = attrgetter("begins")
 
 
 class _Open(Struct):
@@ -88,22 +89,6 @@ class SpanRecord(Struct):
         return (*self.closed, *([current.span(since)] if since > current.begins else []), late)
 
 
-def merged(spans: Sequence[Span], most: int) -> list[Span]:
-    """Spans that have ended as at most about twice `most`: runs of short ones become one each."""
-    if len(spans) <= most:
-        return list(spans)
-    ends = [span.begins if span.ends is None else span.ends for span in spans]
-    width = (ends[-1] - spans[0].begins) // max(1, most) + 1
-    found: list[Span] = []
-    for span, end in zip(spans, ends, strict=True):
-        last = found[-1] if found else None
-        if last is not None and end - last.begins <= width:
-            found[-1] = Span(SpanKind.SEVERAL, last.begins, end, count=last.count + span.count)
-        else:
-            found.append(span)
-    return found
-
-
 class MarkRecord(Struct):
     """The marks of one lane, in bounded memory."""
 
@@ -115,47 +100,13 @@ class MarkRecord(Struct):
         self._marks.append(mark)
         if len(self._marks) > self.most:
             half = self.most // 2
-            self._marks[:half] = aggregated(self._marks[:half], self.most // 8)
+            self._marks.sort(key=_BY_TIME)
+            self._marks[:half] = merged(self._marks[:half], self.most // 8)
 
     @property
     def marks(self) -> tuple[Mark, ...]:
         """All of them, in order of time."""
-        return tuple(sorted(self._marks, key=lambda mark: mark.at))
-
-
-def aggregated(marks: Iterable[Mark], most: int) -> list[Mark]:
-    """The marks as at most about `most`, unless there are more kinds than that; the sum of their counts is the same."""
-    ordered = sorted(marks, key=lambda mark: mark.at)
-    kinds = {mark.kind for mark in ordered}
-    if len(ordered) <= most:
-        return ordered
-    slots = max(1, most // len(kinds))
-    width = (ordered[-1].at - ordered[0].at) // slots + 1
-    groups: dict[tuple[int, MarkKind], Mark] = {}
-    for mark in ordered:
-        key = ((mark.at - ordered[0].at) // width, mark.kind)
-        first = groups.get(key)
-        groups[key] = mark if first is None else _together(first, mark)
-    return sorted(groups.values(), key=lambda mark: mark.at)
-
-
-def runs(marks: Iterable[Mark], longest: int = 3) -> list[Mark]:
-    """Marks in order, with each run of more than `longest` of one kind as one."""
-    found: list[Mark] = []
-    for _, same in groupby(sorted(marks, key=lambda mark: mark.at), key=lambda mark: mark.kind):
-        run = list(same)
-        found += run if len(run) <= longest else [reduce(_together, run)]
-    return found
-
-
-def _together(first: Mark, other: Mark) -> Mark:
-    return replace(
-        first,
-        count=first.count + other.count,
-        ends=max(first.ends or first.at, other.ends or other.at),
-        holder=first.holder if first.holder == other.holder else "",
-        writer=first.writer if first.writer == other.writer else "",
-    )
+        return tuple(sorted(self._marks, key=_BY_TIME))
 
 
 class TickRecord(Struct):
@@ -170,7 +121,8 @@ class TickRecord(Struct):
         moments.append(max(at, moments[-1]) if moments else at)
         if len(moments) > most:
             half = len(moments) - most // 2
-            self._buckets = merged_buckets(self._buckets, moments[:half], max(MIN_BUCKETS, min(MAX_BUCKETS, most // 2)))
+            kept = max(MIN_BUCKETS, min(MAX_BUCKETS, most // 2))
+            self._buckets = merged([*self._buckets, *(Bucket(one, one) for one in moments[:half])], kept)
             del moments[:half]
 
     @property
@@ -179,19 +131,38 @@ class TickRecord(Struct):
         return Ticks(tuple(self._moments), tuple(self._buckets))
 
 
-def merged_buckets(buckets: Iterable[Bucket], moments: Iterable[int], most: int) -> list[Bucket]:
-    """Buckets and the moments after them as at most `most` buckets of about the same length."""
-    parts = list(chain(buckets, (Bucket(at, at, 1) for at in moments)))
-    if len(parts) <= most:
-        return parts
-    first = parts[0].begins
-    width = (parts[-1].ends - first) // max(1, most - 1) + 1
-    slots = groupby(parts, key=lambda part: (part.begins - first) // width)
-    return [reduce(_one_bucket, group) for _, group in slots]
+_Part = TypeVar("_Part", Bucket, Mark, Span)
 
 
-def _one_bucket(first: Bucket, other: Bucket) -> Bucket:
-    return Bucket(first.begins, max(first.ends, other.ends), first.count + other.count)
+def merged(parts: Iterable[_Part], most: int) -> list[_Part]:
+    """Parts in order of time as at most about twice `most`, or one of each kind: those close together become one.
+
+    The sum of their counts stays the same.
+    """
+    ordered = list(parts)
+    if len(ordered) <= most:
+        return ordered
+    kinds = {_kind(part) for part in ordered}
+    width = (_end(ordered[-1]) - ordered[0].begins) // max(1, most // len(kinds)) + 1
+    found: list[_Part] = []
+    latest: dict[Kind | None, int] = {}
+    for part in ordered:
+        place = latest.get(_kind(part))
+        if place is not None and _end(part) - found[place].begins <= width:
+            found[place] = found[place].joined(part)
+        else:
+            latest[_kind(part)] = len(found)
+            found.append(part)
+    return found
+
+
+def _kind(part: Bucket | Mark | Span) -> Kind | None:
+    """Return what keeps parts apart: spans of different kinds become one, too."""
+    return part.kind if isinstance(part, Mark) else None
+
+
+def _end(part: Bucket | Mark | Span) -> int:
+    return part.begins if part.ends is None else part.ends
 
 
 def fitted(timeline: Timeline, largest: int = MAX_BYTES) -> Timeline:
@@ -261,7 +232,8 @@ def _ticks(lane: Lane) -> int:
 def _limited(lane: Lane, most: int) -> Lane:
     ticks = lane.ticks
     if _ticks(lane) > most:
-        ticks = Ticks((), tuple(merged_buckets(ticks.buckets, ticks.moments, max(1, most // 3))))
+        buckets = (*ticks.buckets, *(Bucket(at, at) for at in ticks.moments))
+        ticks = Ticks((), tuple(merged(buckets, max(1, most // 3))))
     spans = lane.spans
     if len(spans) > most:
         # The last one may go on.
@@ -269,7 +241,7 @@ def _limited(lane: Lane, most: int) -> Lane:
     return replace(
         lane,
         ticks=ticks,
-        marks=tuple(aggregated(lane.marks, most)),
+        marks=tuple(merged(lane.marks, most)),
         spans=spans,
         candidates=tuple(_limited(one, most) for one in lane.candidates),
     )

@@ -55,7 +55,6 @@ class TimelineBuilder(Struct):
     _follower: Follower = field(default_factory=Follower)
     _leases: dict[Key, "_LeaseLane"] = field(default_factory=dict)
     _candidates: dict[Key, "_CandidateLane"] = field(default_factory=dict)
-    _fenced: dict[Key, MarkRecord] = field(default_factory=dict)
     _lease_of_fence: dict[str, Key] = field(default_factory=dict)
     _unplaced: dict[str, int] = field(default_factory=dict)
     """By fence, writes for which the log does not show the lease of the fence."""
@@ -99,10 +98,6 @@ class TimelineBuilder(Struct):
     def _lane(self, key: Key, candidates: Iterable[Key], ends: int) -> Lane:
         """Return the lane of one lease as it stands at `ends`, with the causes that were found out."""
         one = self._leases.get(key) or _LeaseLane(history=LeaseHistory(*key))
-        fenced = self._fenced.get(key)
-        marks = one.explained_marks()
-        if fenced:
-            marks = tuple(sorted([*marks, *fenced.marks], key=lambda mark: mark.at))
         return Lane(
             "Lease",
             shown(key[0]),
@@ -110,7 +105,7 @@ class TimelineBuilder(Struct):
             one.duration_held,
             one.spans.spans(one.overdue_at, ends, is_gone=one.history.is_deleted),
             one.ticks.ticks,
-            marks,
+            one.explained_marks(),
             tuple(self._candidates[own].lane(own) for own in candidates),
             one.history.is_moment,
         )
@@ -131,7 +126,7 @@ class TimelineBuilder(Struct):
         below: dict[Key, list[Key]] = {}
         for own in sorted(self._candidates):
             below.setdefault((own[0], self._candidates[own].lease), []).append(own)
-        chosen = sorted({*self._leases, *self._fenced, *below}) if keys is None else keys
+        chosen = sorted({*self._leases, *below}) if keys is None else keys
         if keys is None:
             for key in chosen:
                 self.explain(key, ends)
@@ -144,17 +139,21 @@ class TimelineBuilder(Struct):
         times = ((key, one.overdue_at) for key, one in self._leases.items())
         return [key for key, at in times if at is not None and begins < at <= ends]
 
-    def _observe_lease(self, key: Key, seen: Observation) -> None:
+    def _lease(self, key: Key) -> "_LeaseLane | None":
+        """Return what is drawn of a lease, None if there are too many; what was seen of it is then counted."""
         lane = self._leases.get(key)
-        if lane is None:
-            if seen.act is Act.READ:
-                return  # anyone may ask for any name, and be refused
-            if len(self._leases) >= self.max_lanes:
-                self._left_out += 1
-                return
+        if lane is None and len(self._leases) < self.max_lanes:
             lane = self._leases[key] = _LeaseLane(history=self._follower.leases.setdefault(key, LeaseHistory(*key)))
-        lane.observe(seen, self._follower.feed(seen), self.clock, self._kept())
-        self.changed.add(key)
+        self._left_out += lane is None
+        return lane
+
+    def _observe_lease(self, key: Key, seen: Observation) -> None:
+        if seen.act is Act.READ and key not in self._leases:
+            return  # anyone may ask for any name, and be refused
+        lane = self._lease(key)
+        if lane:
+            lane.observe(seen, self._follower.feed(seen), self.clock, self._kept())
+            self.changed.add(key)
 
     def _observe_candidate(self, key: Key, seen: Observation) -> None:
         lane = self._candidates.get(key)
@@ -174,15 +173,14 @@ class TimelineBuilder(Struct):
             if seen.fence in self._unplaced or len(self._unplaced) < MAX_FENCES:
                 self._unplaced[seen.fence] = self._unplaced.get(seen.fence, 0) + 1
             return
+        lane = self._lease(key)
+        if lane is None:
+            return
         if len(self._lease_of_fence) < MAX_FENCES:
             self._lease_of_fence[seen.fence] = key
-        lane = self._leases.get(key)
-        if key in self._fenced or len(self._fenced) < MAX_FENCES:
-            what = "refused" if seen.is_refused else "noted, and did not refuse,"
-            text = sentence(f"fence {seen.fence} {what} {seen.target}{by_writer(seen.writer)}: {seen.message}")
-            holder = lane.holder if lane else ""
-            mark = Mark(MarkKind.FENCED, seen.at, text, holder, writer_name(seen.writer))
-            self._fenced.setdefault(key, MarkRecord()).add(mark)
+        what = "refused" if seen.is_refused else "noted, and did not refuse,"
+        text = f"fence {seen.fence} {what} {seen.target}{by_writer(seen.writer)}: {seen.message}"
+        lane.mark(MarkKind.FENCED, seen.at, text, seen.writer, lane.holder)
         self.changed.add(key)
         self.bounds.event(min(seen.at, self.clock))
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 
 class Kind(StrEnum):
@@ -56,6 +57,10 @@ class Span(Struct, frozen=True, gc=False):
     writer: str = ""
     manager: str = ""
     count: int = 1
+
+    def joined(self, other: "Span") -> "Span":
+        """Return what stands for several spans, without their holders."""
+        return Span(SpanKind.SEVERAL, self.begins, other.ends, count=self.count + other.count)
 
 
 class DoubtKind(Kind):
@@ -117,13 +122,32 @@ class Mark(Struct, frozen=True, gc=False):
     count: int = 1
     ends: int | None = None
 
+    @property
+    def begins(self) -> int:
+        """The moment of the first."""
+        return self.at
+
+    def joined(self, other: "Mark") -> "Mark":
+        """Return what stands for several marks of one kind."""
+        return replace(
+            self,
+            count=self.count + other.count,
+            ends=max(self.ends or self.at, other.ends or other.at),
+            holder=self.holder if self.holder == other.holder else "",
+            writer=self.writer if self.writer == other.writer else "",
+        )
+
 
 class Bucket(Struct, frozen=True, gc=False):
     """So many renewals, the first at `begins`, the last at `ends`."""
 
     begins: int
     ends: int
-    count: int
+    count: int = 1
+
+    def joined(self, other: "Bucket") -> "Bucket":
+        """Return the renewals of both."""
+        return Bucket(self.begins, max(self.ends, other.ends), self.count + other.count)
 
 
 class Ticks(Struct, frozen=True, gc=False):

@@ -6,19 +6,22 @@ mean, and what happened, number by number.
 
 import textwrap
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from html import escape
+from itertools import groupby
 from typing import Final
 
 from msgspec import Struct
 
 from webhook.api.times import DAY, HOUR, MINUTE, SECOND, canonical_seconds
 from webhook.explanation.words import count, length
-from webhook.timeline.downsampling import runs
 from webhook.timeline.model import Lane, Mark, Span, SpanKind, Timeline
 from webhook.timeline.summary import Gap, gaps, span_texts, summary
 
 MAX_MARKS: Final = 60
 """Marks with a number and a line of text; the others are counted."""
+_MAX_RUN: Final = 3
+"""Marks of one kind that are drawn one by one if no other mark is among them."""
 _MAX_SPANS: Final = 40
 _MAX_LABELS: Final = 9
 _MAX_LINES: Final = 6
@@ -143,7 +146,8 @@ def svg(timeline: Timeline) -> str:
     canvas.text(_LEFT, 44, f"{begins} to {ends}{duration}", "faint")
     canvas.lines(_LEFT, summary(lane, timeline.ends), 138)
     canvas.y += 7
-    marks = runs(lane.marks)
+    runs = (list(same) for _, same in groupby(lane.marks, key=lambda mark: mark.kind))
+    marks = [one for run in runs for one in (run if len(run) <= _MAX_RUN else [reduce(Mark.joined, run)])]
     found = gaps(lane, timeline.ends)
     texts = span_texts(lane, found, timeline.ends)
     labels = [_label(span, text) for span, text in zip(lane.spans, texts, strict=True)]

@@ -93,7 +93,7 @@ def _about_history(file: Path) -> Iterator[tuple[object, ...]]:
         for lease in _leases_of(truth):
             yield ("why", lease, "--input", file)
             yield ("timeline", file, "--lease", lease, "--format", "svg", "-o", "-")
-    for form in ("json", "svg", "chrome-trace"):
+    for form in ("json", "svg"):
         yield ("timeline", file, "--format", form, "-o", "-")
     yield ("audit", file, "--now", NOW)
     for form in ("json", "sarif", "junit"):
