@@ -41,19 +41,9 @@ def test_both_objects_are_looked_at() -> None:
     ]
 
 
-@pytest.mark.parametrize(("version", "foreign"), [("v1alpha1", "strategy"), ("v1alpha2", "preferredStrategies")])
-def test_a_field_of_another_version_is_unknown_whatever_stands_before_it(version: str, foreign: str) -> None:
-    candidate = make_candidate(
-        put("apiVersion", f"coordination.k8s.io/{version}"), put(f"spec.{foreign}", 5), put("spec.leaseName", 5)
-    )
+def test_a_field_of_another_version_is_unknown_whatever_stands_before_it() -> None:
+    candidate = make_candidate(put("spec.preferredStrategies", 5), put("spec.leaseName", 5))
     assert errors(candidate) == ["spec.leaseName"]
-
-
-def test_what_is_wrong_behind_a_field_of_another_version_is_found() -> None:
-    candidate = make_candidate(
-        put("apiVersion", "coordination.k8s.io/v1alpha1"), put("spec.strategy", 5), put("spec.preferredStrategies", 5)
-    )
-    assert errors(candidate) == ["spec.preferredStrategies"]
 
 
 def test_a_key_that_stands_twice_is_still_an_error() -> None:

@@ -6,22 +6,17 @@ from tests.conformance.comparison import DIFFERENCES, disagreements
 from tests.conformance.conftest import report
 from tests.conformance.corpus import cases
 
-COMPARED = {"upstream-v1.36.3": 5327, "upstream-v1.31.14": 1824}
-"""How many cases of each corpus a webhook could be shown; the others are left out by the rules of the comparison."""
-
-DIFFERENCES_OF = {"upstream-v1.36.3": "abdf", "upstream-v1.31.14": "abcdef"}
-"""The differences that a corpus can show: (c) and (e) are about v1alpha1 alone."""
+COMPARED = 5327
+"""How many cases of the corpus a webhook could be shown; the others are left out by the rules of the comparison."""
 
 
-@pytest.mark.parametrize("name", COMPARED)
-def test_every_case_is_judged_as_upstream_but_for_the_named_differences(
-    name: str, request: pytest.FixtureRequest
-) -> None:
+def test_every_case_is_judged_as_upstream_but_for_the_named_differences(request: pytest.FixtureRequest) -> None:
+    name = "upstream-v1.36.3"
     recorded = cases(name)
     lines, count = disagreements(recorded)
     report(request.config, name, count)
     assert lines == []
     compared = sum(times for line, times in count.items() if line.startswith("compared: "))
     left_out = sum(times for line, times in count.items() if line.startswith("left out: "))
-    assert (compared, compared + left_out) == (COMPARED[name], len(recorded))
-    assert "".join(line[1] for line in DIFFERENCES if count[line]) == DIFFERENCES_OF[name]
+    assert (compared, compared + left_out) == (COMPARED, len(recorded))
+    assert all(count[line] for line in DIFFERENCES), "a difference that no case of the corpus shows"

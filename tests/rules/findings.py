@@ -115,14 +115,8 @@ def candidate_updated(*tweaks: Tweak, version: str = "v1beta1", old: Iterable[Tw
 
 
 def of_version(version: str) -> Tweak:
-    """A candidate as that version has it: v1alpha1 lists its strategies."""
-
-    def tweak(document: Document) -> None:
-        document["apiVersion"] = f"coordination.k8s.io/{version}"
-        if version == "v1alpha1":
-            document["spec"]["preferredStrategies"] = [document["spec"].pop("strategy")]
-
-    return tweak
+    """A candidate of that version."""
+    return put("apiVersion", f"coordination.k8s.io/{version}")
 
 
 def named(name: str) -> Tweak:

@@ -112,7 +112,6 @@ def test_create_and_delete() -> None:
         pytest.param(Event.UPDATE, put("spec.binaryVersion", "1.37.0"), id="binaryVersion"),
         pytest.param(Event.UPDATE, drop("spec.emulationVersion"), id="emulationVersion"),
         pytest.param(Event.UPDATE, put("spec.strategy", "a/b"), id="strategy"),
-        pytest.param(Event.UPDATE, put("spec.preferredStrategies", ["a/b"]), id="preferredStrategies"),
     ],
 )
 def test_updates_of_a_candidate(event: Event, new: Tweak) -> None:
@@ -135,7 +134,7 @@ def test_facts_are_worked_out_once_and_readable_on_the_class() -> None:
     assert type(change).user.__doc__ == "The writer; empty if the review names none."
 
 
-EMPTY = LeaseCandidateSpec(lease_name="", binary_version="", emulation_version="", strategy="", preferred_strategies=[])
+EMPTY = LeaseCandidateSpec(lease_name="", binary_version="", emulation_version="", strategy="")
 
 
 PINGED = LeaseCandidateSpec(ping_time="2025-11-20T12:00:00.000000Z")

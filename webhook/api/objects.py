@@ -4,8 +4,9 @@ Times stay text here: a webhook is shown years -0001 and 10000, which rules must
 Explicit null and an absent key are one value, as in Go, so every field may be None.
 """
 
+from collections.abc import Iterator
 from functools import cache
-from typing import Annotated, Any, Final, cast, get_args
+from typing import Annotated, Any, Final, get_args
 
 import msgspec
 from msgspec import Meta, Raw, Struct, UnsetType, field
@@ -61,7 +62,7 @@ class LeaseSpec(Struct, frozen=True, gc=False, rename="camel"):
 
 
 class LeaseCandidateSpec(Struct, frozen=True, gc=False, rename="camel"):
-    """`spec` of a LeaseCandidate of any version: v1alpha1 has `preferredStrategies`, the later ones `strategy`."""
+    """`spec` of a LeaseCandidate of any version."""
 
     lease_name: str | None = None
     ping_time: str | None = None
@@ -69,7 +70,6 @@ class LeaseCandidateSpec(Struct, frozen=True, gc=False, rename="camel"):
     binary_version: str | None = None
     emulation_version: str | None = None
     strategy: str | None = None
-    preferred_strategies: list[str | None] | None = None
 
 
 NO_METADATA = ObjectMeta()
@@ -100,7 +100,7 @@ class Lease(_Stored, frozen=True, gc=False, rename="camel"):
 
 
 class LeaseCandidate(_Stored, frozen=True, gc=False, rename="camel"):
-    """A LeaseCandidate, v1alpha1, v1alpha2 or v1beta1."""
+    """A LeaseCandidate, v1alpha2 or v1beta1."""
 
     spec_or_none: LeaseCandidateSpec | None = field(default=NO_CANDIDATE_SPEC, name="spec")
 
@@ -156,13 +156,6 @@ class WrongTypesError(ValueError):
         self.problems = problems
 
 
-_FOREIGN: Final = {
-    "v1alpha1": "spec.strategy",
-    "v1alpha2": "spec.preferredStrategies",
-    "v1beta1": "spec.preferredStrategies",
-}
-"""The field of a LeaseCandidate that each version does not have: an unknown field there, whatever its type."""
-
 _INNER: Final[dict[tuple[type[Struct], str], type[Struct]]] = {
     (Lease, "metadata"): ObjectMeta,
     (Lease, "spec"): LeaseSpec,
@@ -172,8 +165,8 @@ _INNER: Final[dict[tuple[type[Struct], str], type[Struct]]] = {
 _decoders: Final = {kind: msgspec.json.Decoder(form) for kind, form in FORMS.items()}
 
 
-def decode_object(kind: str, document: Raw | bytes, version: str = "") -> Lease | LeaseCandidate:
-    """Decode a Lease or LeaseCandidate; `version` may be "" if it is not known.
+def decode_object(kind: str, document: Raw | bytes) -> Lease | LeaseCandidate:
+    """Decode a Lease or LeaseCandidate.
 
     Raises WrongTypesError, msgspec.DecodeError if the text is not JSON, and RecursionError if it nests too deeply.
     """
@@ -181,35 +174,28 @@ def decode_object(kind: str, document: Raw | bytes, version: str = "") -> Lease 
         return _decoders[kind].decode(document)
     except msgspec.ValidationError as error:
         first = located(error)
-    foreign = _FOREIGN.get(version, "") if kind == "LeaseCandidate" else ""
-    problems: list[tuple[str, str]] = []
-    found = _by_pieces(FORMS[kind], bytes(document), "", foreign, problems) if first[1] else None
     # If a key appears twice, the decoder refuses the first one, although only the last one counts.
-    if found is None or problems or not (foreign and first[1].startswith(foreign)):
-        raise WrongTypesError(problems or [first])
-    return cast("Lease | LeaseCandidate", found)
+    raise WrongTypesError((list(_problems(FORMS[kind], bytes(document), "")) if first[1] else []) or [first])
 
 
-def _by_pieces(form: type[Struct], document: bytes, path: str, foreign: str, problems: list[tuple[str, str]]) -> Any:  # noqa: ANN401 - of that form
-    """Decode each field by itself, because a decoder stops at the first wrong type; the `foreign` field is left out."""
+def _problems(form: type[Struct], document: bytes, path: str) -> Iterator[tuple[str, str]]:
+    """Decode each field by itself, because a decoder stops at the first wrong type."""
     pieces, decoders = _plan(form)
     known = pieces.decode(document)
-    values = {}
     for field_, (name, decoder) in decoders.items():
         piece = getattr(known, field_)
-        if not isinstance(piece, Raw) or f"{path}{name}" == foreign:
+        if not isinstance(piece, Raw):
             continue
         text, inner = bytes(piece), _INNER.get((form, name))
         if inner and text.startswith(b"{"):
-            values[field_] = _by_pieces(inner, text, f"{path}{name}.", foreign, problems)
+            yield from _problems(inner, text, f"{path}{name}.")
             continue
         try:
-            values[field_] = decoder.decode(text)
+            decoder.decode(text)
         except msgspec.ValidationError as error:
             problem, inside = located(error)
             dot = "." if inside and not inside.startswith("[") else ""
-            problems.append((problem, f"{path}{name}{dot}{inside}"))
-    return form(**values)
+            yield problem, f"{path}{name}{dot}{inside}"
 
 
 @cache

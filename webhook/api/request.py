@@ -64,7 +64,7 @@ class Resource(StrEnum):
 
 _LEASES: Final = Resource.LEASES.value
 KIND_OF: Final = {"leases": "Lease", "leasecandidates": "LeaseCandidate"}
-VERSIONS_OF: Final = {"leases": ("v1", "v1beta1"), "leasecandidates": ("v1beta1", "v1alpha2", "v1alpha1")}
+VERSIONS_OF: Final = {"leases": ("v1", "v1beta1"), "leasecandidates": ("v1beta1", "v1alpha2")}
 """The versions that this webhook decodes and evaluates, for Leases more than API servers still serve."""
 
 

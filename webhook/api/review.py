@@ -333,7 +333,7 @@ def _request(review: _Review, body: bytes) -> AdmissionRequest:
     if operation is not _CONNECT and not wire.sub_resource:
         contradiction = _resource_against_kind(resource, kind)
         if not contradiction and resource.group == GROUP and resource.version in VERSIONS_OF.get(resource.resource, ()):
-            new, old, options, contradiction = _content(wire, kind.kind, resource.version or "", operation, errors)
+            new, old, options, contradiction = _content(wire, kind.kind, operation, errors)
     subject = old if new is None else new
     metadata = NO_METADATA if subject is None else subject.metadata
     return AdmissionRequest(
@@ -361,17 +361,17 @@ Content = Lease | LeaseCandidate | None
 
 
 def _content(
-    wire: _Request, kind: str, version: str, operation: Operation, errors: list[FieldError]
+    wire: _Request, kind: str, operation: Operation, errors: list[FieldError]
 ) -> tuple[Content, Content, Options, str]:
     """Both objects, the options, and which object is missing."""
     new = old = None
     missing = ""
     if operation is not _DELETE:
-        new = _object(wire.object, kind, version, "", errors)
+        new = _object(wire.object, kind, "", errors)
         if new is None and not errors:
             missing = f"{operation} needs request.object"
     if operation is not _CREATE:
-        old = _object(wire.old_object, kind, version, "oldObject", errors)
+        old = _object(wire.old_object, kind, "oldObject", errors)
         if old is None and not errors:
             missing = missing or f"{operation} needs request.oldObject"
     options = NO_OPTIONS if bytes(wire.options) in _USUAL_OPTIONS else _read_options(wire.options, errors)
@@ -407,14 +407,14 @@ def _objects_against_request(wire: _Request, kind: str, api_version: str, new: C
     return ""
 
 
-def _object(value: object, kind: str, version: str, role: str, errors: list[FieldError]) -> Content:
+def _object(value: object, kind: str, role: str, errors: list[FieldError]) -> Content:
     """The typed object, or None: without an error for null, with an error for each field of a wrong type."""
     if not isinstance(value, Raw):
         return cast("Content", value)
     if bytes(memoryview(value)[:1]) != b"{":
         return None
     try:
-        return decode_object(kind, value, version)
+        return decode_object(kind, value)
     except WrongTypesError as error:
         errors.extend(_type_error(problem, path, role) for problem, path in error.problems)
         return None

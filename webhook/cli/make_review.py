@@ -35,6 +35,8 @@ _STORED: Final = ("uid", "resourceVersion", "generation", "creationTimestamp", "
 MAX_UNKNOWN: Final = 20
 """Warnings about unknown fields for one document; one with more mistakes is not a Lease or LeaseCandidate."""
 
+_SPECS: Final = {"Lease": LeaseSpec, "LeaseCandidate": LeaseCandidateSpec}
+
 Key = tuple[str, str, str]
 
 _DESCRIPTION: Final = """\
@@ -278,7 +280,7 @@ def unknown_fields(document: Value) -> tuple[str, ...]:
     places = (
         ("", document, ("apiVersion", "kind", "metadata", "spec")),
         ("metadata.", document.get("metadata"), _names(ObjectMeta)),
-        ("spec.", document.get("spec"), _spec_names(str(document["kind"]), str(document["apiVersion"]))),
+        ("spec.", document.get("spec"), _names(_SPECS[str(document["kind"])])),
     )
     warnings = [
         _warning(prefix, key, known)
@@ -292,13 +294,6 @@ def unknown_fields(document: Value) -> tuple[str, ...]:
 
 def _names(struct: Any) -> tuple[str, ...]:  # noqa: ANN401 - a type
     return tuple(field.encode_name for field in fields(struct))
-
-
-def _spec_names(kind: str, api_version: str) -> tuple[str, ...]:
-    if kind == "Lease":
-        return _names(LeaseSpec)
-    other = "strategy" if api_version.endswith("/v1alpha1") else "preferredStrategies"
-    return tuple(name for name in _names(LeaseCandidateSpec) if name != other)
 
 
 def _warning(prefix: str, key: object, known: tuple[str, ...]) -> str:

@@ -30,9 +30,9 @@ MAX_TIMEOUT_WITH_RENEWALS: Final = 2
 lease; with 5 s leaders lose it."""
 LISTED_VERSIONS: Final = {
     Resource.LEASES: ("v1",),
-    Resource.LEASECANDIDATES: ("v1beta1", "v1alpha2", "v1alpha1"),
+    Resource.LEASECANDIDATES: ("v1beta1", "v1alpha2"),
 }
-"""The versions that a configuration should list: what API servers from 1.31 on serve. One that a server does not serve
+"""The versions that a configuration should list: those that are evaluated. One that a server does not serve
 does no harm."""
 CHOICES: Final = {KUBE_SYSTEM: "control-plane", NODE_LEASES: "node-leases"}
 """Namespaces that may be reviewed if that is intended, and the annotation that declares it."""

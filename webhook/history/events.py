@@ -34,7 +34,7 @@ _RIGHTS: Final = re.compile(r' is forbidden: User "[^"]*" cannot ')
 
 _MAX_FIELD: Final = 60
 _LEASE_FIELDS: Final = ("lease_duration_seconds", "lease_transitions", "strategy", "preferred_holder")
-_CANDIDATE_FIELDS: Final = ("lease_name", "binary_version", "emulation_version", "strategy", "preferred_strategies")
+_CANDIDATE_FIELDS: Final = ("lease_name", "binary_version", "emulation_version", "strategy")
 _NOTHING: Final[tuple[object, ...]] = (None, "", [])
 """An API server stores all of them as nothing."""
 

@@ -16,7 +16,7 @@ from msgspec import Raw, Struct
 from webhook.api import times
 from webhook.api.field import reworded
 from webhook.api.objects import Lease, LeaseCandidate, WrongTypesError, decode_object
-from webhook.api.request import GROUP, KIND_OF, NO_USER, Operation, UserInfo, user_of
+from webhook.api.request import GROUP, KIND_OF, NO_USER, VERSIONS_OF, Operation, UserInfo, user_of
 from webhook.api.review import ReviewError, decode
 from webhook.api.text import truncate
 from webhook.inputs.documents import Document, LastLine, Value, problem_of
@@ -186,10 +186,10 @@ def _observed_object(document: Document) -> Observation | Foreign | Unreadable |
     act, place, kind, data = _ACT_OF_CHANGE.get(document.change), document.place, document.kind, document.data
     if act is None:
         return None
-    group, slash, _ = document.api_version.partition("/")
+    group, slash, version = document.api_version.partition("/")
     if kind in _OURS and not slash:
         return _without_group(document)
-    if kind not in _OURS or group != GROUP:
+    if kind not in _OURS or group != GROUP or version not in VERSIONS_OF[f"{kind.lower()}s"]:
         if kind not in _HOLDERS or document.api_version != "v1":
             return Foreign(place, kind or "no kind")
         one = msgspec.json.decode(data)

@@ -45,12 +45,6 @@ CLEANUP_CONTROLLERS: Final = frozenset(
 )
 """Users that delete objects because their namespace or owner is deleted."""
 
-FIRST_CANDIDATE_VERSION: Final = "v1alpha1"
-"""The only LeaseCandidate version with a list of strategies in order of preference (Kubernetes 1.31).
-
-In it binaryVersion is optional.
-"""
-
 
 class Event(StrEnum):
     """Exactly one of these fits any write; TAKEOVER is of an expired lease, STEAL of a live one.
@@ -119,7 +113,6 @@ def is_candidate_untouched(old: LeaseCandidateSpec, new: LeaseCandidateSpec) -> 
         and (new.binary_version or "") == (old.binary_version or "")
         and (new.emulation_version or "") == (old.emulation_version or "")
         and (new.strategy or "") == (old.strategy or "")
-        and (new.preferred_strategies or []) == (old.preferred_strategies or [])
         and same_time(new.renew_time, old.renew_time)
         and same_time(new.ping_time, old.ping_time)
     )

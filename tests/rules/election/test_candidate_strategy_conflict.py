@@ -13,7 +13,6 @@ from webhook.rules.registry import RULES
 from webhook.rules.rule import Finding
 
 MINUTE = 60 * 1_000_000
-ALPHA = put("apiVersion", "coordination.k8s.io/v1alpha1")
 OLDEST = "OldestEmulationVersion"
 NEWEST = "example.com/NewestFirst"
 
@@ -47,7 +46,6 @@ def found(*candidates: Document, now: int = NOW) -> list[Finding]:
             [candidate("a", "1.36.0", NEWEST, drop("spec.renewTime")), candidate("b", "1.36.0", OLDEST)],
             id="one never renewed",
         ),
-        pytest.param([candidate("a", "1.36.0", OLDEST, ALPHA), candidate("b", "1.36.0", NEWEST)], id="v1alpha1"),
     ],
 )
 def test_agree(candidates: list[Document]) -> None:

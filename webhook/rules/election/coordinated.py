@@ -9,10 +9,9 @@ from typing import Final
 from webhook.api import semver
 from webhook.api.field import forbidden, invalid
 from webhook.api.objects import LeaseCandidate
-from webhook.api.request import GROUP
 from webhook.api.text import quote
 from webhook.api.times import MINUTE, instant, normalized
-from webhook.rules.change import FIRST_CANDIDATE_VERSION, CandidateChange, LeaseChange, same_time
+from webhook.rules.change import CandidateChange, LeaseChange, same_time
 from webhook.rules.rule import NO_FINDINGS, Finding, Statement
 
 
@@ -123,7 +122,6 @@ def _changed(change: CandidateChange) -> Iterator[Finding]:
         ("binaryVersion", new.binary_version or "", old.binary_version or ""),
         ("emulationVersion", new.emulation_version or "", old.emulation_version or ""),
         ("strategy", new.strategy or "", old.strategy or ""),
-        ("preferredStrategies", new.preferred_strategies or [], old.preferred_strategies or []),
     )
     for name, value, before in pairs:
         if value != before:
@@ -143,9 +141,9 @@ def candidate_strategy_conflict(candidates: Iterable[LeaseCandidate], now: int) 
     """The live candidates of one lease must agree on its strategy.
 
     The strategy of the highest binaryVersion counts, so candidates of that version must have the same. Versions that
-    do not parse are left to the field rules, and v1alpha1, which orders strategies, is not compared.
+    do not parse are left to the field rules.
 
-    Source: kubernetes `pkg/controlplane/controller/leaderelection/election.go`, pickBestStrategy, of 1.31 and of 1.32.
+    Source: kubernetes `pkg/controlplane/controller/leaderelection/election.go`, pickBestStrategy.
     Why: Candidates of the same version that disagree leave the election without a strategy: no leader is elected.
     Who: Two releases of one component that run side by side with different strategies.
     Fix: Give all candidates of the lease the same strategy.
@@ -170,5 +168,4 @@ def candidate_strategy_conflict(candidates: Iterable[LeaseCandidate], now: int) 
 
 def _counts(candidate: LeaseCandidate, now: int) -> bool:
     renewed = instant(normalized(candidate.spec.renew_time))
-    is_ordered = candidate.api_version == f"{GROUP}/{FIRST_CANDIDATE_VERSION}"
-    return renewed is not None and now - renewed <= LIVE and not is_ordered
+    return renewed is not None and now - renewed <= LIVE

@@ -11,8 +11,8 @@ from semver import Version
 
 from webhook.api import formats, semver
 from webhook.api.field import FieldError, each_invalid, forbidden, immutable, invalid, not_supported, required
-from webhook.rules.change import FIRST_CANDIDATE_VERSION, CandidateChange, LeaseChange
-from webhook.rules.rule import NO_FINDINGS, Finding, first_findings
+from webhook.rules.change import CandidateChange, LeaseChange
+from webhook.rules.rule import NO_FINDINGS, Finding
 
 OLDEST_EMULATION_VERSION: Final = "OldestEmulationVersion"
 
@@ -85,7 +85,6 @@ def lease_preferred_holder(change: LeaseChange) -> Iterable[Finding]:
 
 LEASE_NAME: Final = "spec.leaseName"
 STRATEGY: Final = "spec.strategy"
-PREFERRED_STRATEGIES: Final = "spec.preferredStrategies"
 
 
 def candidate_lease_name(change: CandidateChange) -> Iterable[Finding]:
@@ -124,57 +123,16 @@ def candidate_lease_name_format(change: CandidateChange) -> Iterable[Finding]:
 
 
 def candidate_strategy(change: CandidateChange) -> Iterable[Finding]:
-    """spec.strategy must be OldestEmulationVersion or a qualified name with a slash; v1alpha1 has none.
+    """spec.strategy must be OldestEmulationVersion or a qualified name with a slash.
 
     Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
-    Who: Manifests for v1alpha1, which has `preferredStrategies`, sent as v1alpha2 or v1beta1.
+    Who: Manifests for v1alpha1 (Kubernetes 1.31), which has `preferredStrategies`, sent as v1alpha2 or v1beta1.
     Fix: Write `strategy: OldestEmulationVersion`, or a name of your own such as `example.com/mine`.
     """
-    if change.request.version == FIRST_CANDIDATE_VERSION:
-        return NO_FINDINGS
     strategy = change.new_spec.strategy
     if not strategy:
         return (Finding(required(STRATEGY)),)
     return tuple(Finding(error) for error in wrong_strategy(STRATEGY, strategy))
-
-
-def candidate_preferred_strategies(change: CandidateChange) -> Iterable[Finding]:
-    """spec.preferredStrategies of v1alpha1 must name at least one strategy, and known or qualified ones only.
-
-    Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
-    Why: The API reference of v1alpha1 requires the list; the code of 1.31 does not check it, and the election cannot
-        choose.
-    Fix: Write `preferredStrategies: [OldestEmulationVersion]`.
-    """
-    if change.request.version != FIRST_CANDIDATE_VERSION:
-        return NO_FINDINGS
-    strategies = change.new_spec.preferred_strategies
-    if not strategies:
-        return (Finding(required(PREFERRED_STRATEGIES, "must contain at least one strategy")),)
-    return first_findings(
-        error
-        for index, strategy in enumerate(strategies)
-        for error in wrong_strategy(f"{PREFERRED_STRATEGIES}[{index}]", strategy or "")
-    )
-
-
-def candidate_strategies_unique(change: CandidateChange) -> Iterable[Finding]:
-    """spec.preferredStrategies of v1alpha1 may not name a strategy twice when it is set or changed.
-
-    Source: API reference of LeaseCandidate: a cycle stops the election
-    Why: Kubernetes 1.31 orders the strategies of all candidates; one that follows itself is a cycle, and the election
-        stops.
-    Fix: Name each strategy once.
-    """
-    strategies, before = change.new_spec.preferred_strategies, change.old_spec.preferred_strategies
-    if change.request.version != FIRST_CANDIDATE_VERSION or not strategies or strategies == before:
-        return NO_FINDINGS
-    seen: dict[str | None, int] = {}
-    return first_findings(
-        invalid(f"{PREFERRED_STRATEGIES}[{index}]", strategy or "", "must not name a strategy twice")
-        for index, strategy in enumerate(strategies)
-        if seen.setdefault(strategy, index) != index
-    )
 
 
 BINARY_VERSION: Final = "spec.binaryVersion"
@@ -182,16 +140,14 @@ EMULATION_VERSION: Final = "spec.emulationVersion"
 
 
 def candidate_binary_version(change: CandidateChange) -> Iterable[Finding]:
-    """spec.binaryVersion must be a semantic version without a leading v; v1alpha1 may leave it out.
+    """spec.binaryVersion must be a semantic version without a leading v.
 
     Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
     Who: Versions copied from an image tag: `v1.36.3` instead of `1.36.3`, or `1.36` instead of `1.36.0`.
     Fix: Write three numbers without a leading v.
     """
     text = change.new_spec.binary_version
-    if text:
-        return _not_a_version(BINARY_VERSION, text)
-    return NO_FINDINGS if change.request.version == FIRST_CANDIDATE_VERSION else (Finding(required(BINARY_VERSION)),)
+    return _not_a_version(BINARY_VERSION, text) if text else (Finding(required(BINARY_VERSION)),)
 
 
 def candidate_emulation_version(change: CandidateChange) -> Iterable[Finding]:
@@ -223,21 +179,17 @@ def candidate_version_order(change: CandidateChange) -> Iterable[Finding]:
 
 
 def candidate_versions_required(change: CandidateChange) -> Iterable[Finding]:
-    """spec.emulationVersion must be set with OldestEmulationVersion (v1alpha1: both), and not to 0.0.0.
+    """spec.emulationVersion must be set with OldestEmulationVersion, and not to 0.0.0.
 
     Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
     Who: Manifests with the strategy OldestEmulationVersion and no `emulationVersion`.
-    Fix: Set `emulationVersion`, and in v1alpha1 `binaryVersion` as well.
+    Fix: Set `emulationVersion`.
     """
-    fields = [(EMULATION_VERSION, change.new_spec.emulation_version)]
-    strategies: list[str | None] = [change.new_spec.strategy]
-    if change.request.version == FIRST_CANDIDATE_VERSION:
-        fields.append((BINARY_VERSION, change.new_spec.binary_version))
-        strategies = change.new_spec.preferred_strategies or []
-    if OLDEST_EMULATION_VERSION not in strategies:
+    text = change.new_spec.emulation_version
+    if change.new_spec.strategy != OLDEST_EMULATION_VERSION or (text and not _is_zero(text)):
         return NO_FINDINGS
     detail = f"must be specified when `strategy` is '{OLDEST_EMULATION_VERSION}'"
-    return tuple(Finding(required(field, detail)) for field, text in fields if not text or _is_zero(text))
+    return (Finding(required(EMULATION_VERSION, detail)),)
 
 
 def _not_a_version(field: str, text: str) -> Iterable[Finding]:

@@ -23,7 +23,7 @@ WRITES: Final = 60
 MAX_ADDED: Final = 0.5
 """Milliseconds that a fence may add to a write, p50, on a version that upstream maintains."""
 UNMAINTAINED: Final = VERSIONS[-1]
-"""Runs for the sake of LeaseCandidate v1alpha1; the bar does not apply to it."""
+"""The oldest supported version, which upstream no longer maintains; the bar does not apply to it."""
 
 
 class Cost(Struct, frozen=True):
