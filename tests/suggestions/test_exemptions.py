@@ -16,9 +16,9 @@ from webhook.inputs.items import Item, LogEnd, Observation
 from webhook.policy.parse import parse
 from webhook.policy.schema import EXEMPTIBLE, OPERATIONS
 from webhook.rules.registry import RULES
-from webhook.suggestions import exemptions as module
-from webhook.suggestions.evidence import Suspicions
-from webhook.suggestions.exemptions import Exemptions
+from webhook.suggestions import evidence
+from webhook.suggestions.evidence import Writes
+from webhook.suggestions.exemptions import exemption_policy
 
 UNTIL = date(2026, 1, 31)
 STRICT = "apiVersion: lease-webhook/v1\npreset: strict\n"
@@ -37,10 +37,10 @@ HARMLESS = {
 
 
 def suggested(*items: Item, policy: str = STRICT) -> str:
-    exemptions = Exemptions(parse(policy), UNTIL, Suspicions(NOW), "backup team")
+    seen = Writes(NOW, parse(policy))
     for one in items:
-        exemptions.observe(one)
-    return exemptions.text()
+        seen.observe(one)
+    return exemption_policy(seen, UNTIL, "backup team")
 
 
 def comments(text: str) -> list[str]:
@@ -224,10 +224,10 @@ def test_each_user_gets_an_exemption_of_its_own_in_one_pass() -> None:
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST", 1)
+    monkeypatch.setattr(evidence, "MAX_WRITES", 1)
     text = suggested(restored(), restored(), restored(name="b"))
     assert [one["where"] for one in entries(text)] == [["shop/checkout-0"]]
-    assert "not seen: 1 denials beyond 1 combinations" in comments(text)
+    assert "not seen: 1 writes beyond 1 different ones" in comments(text)
 
 
 def allows(text: str, seen: Observation, now: int = NOW) -> bool:

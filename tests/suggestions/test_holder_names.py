@@ -24,8 +24,7 @@ RANDOM = [f"host_{number:04x}-{number:04x}" for number in range(20)]
         pytest.param([("node-1", "")], [], ["node-1"], id="a name"),
         pytest.param([(one, "") for one in RANDOM], [], ["host_*"], id="a name and something random"),
         pytest.param([("host_", ""), ("host_1f0e", "")], [], ["host_", "host_*"], id="the name before it, too"),
-        pytest.param([(f"node-{number}", "") for number in range(9)], [], ["node-*"], id="many names that begin alike"),
-        pytest.param([(f"{number}{number}", "") for number in range(9)], [], [EVERY], id="many names that do not"),
+        pytest.param([(f"node-{number}", "") for number in range(9)], [], [EVERY], id="many names"),
         pytest.param([], ["a"], [], id="nothing"),
     ],
 )
@@ -46,7 +45,6 @@ def test_what_is_special_is_said() -> None:
         "what follows the underscore looks random, so any text may stand there",
     )
     assert "20 holders do not begin" in templates_of([(f"node-{n}", "") for n in range(20)], []).remarks[0]
-    assert "have nothing in common" in templates_of([(f"{n}{n}", "") for n in range(10, 20)], []).remarks[0]
     assert templates_of([("a_b", "a")], []).remarks == ()
 
 

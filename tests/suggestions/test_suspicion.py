@@ -9,12 +9,12 @@ from tests.suggestions.seen import annotated, audited, item, reviewed
 from webhook.api.times import DAY
 from webhook.cli.reading import observed
 from webhook.inputs.items import InputKind, Item, LogEnd, Observation
-from webhook.suggestions.evidence import TOOK, Coverage, Evidence, Suspicions, denied_by, strict
+from webhook.suggestions.evidence import TOOK, Coverage, Evidence, Writes, denied_by, strict
 
 
 def suspicions(*items: Item) -> list[tuple[str, ...]]:
-    follower = Suspicions(NOW)
-    return [follower.of(one) for one in items if isinstance(one, Observation)]
+    follower = Writes(NOW)
+    return [follower.attacks_of(one) for one in items if isinstance(one, Observation)]
 
 
 @pytest.mark.parametrize(
@@ -51,11 +51,11 @@ def test_a_steal_shows_in_the_history_of_a_log() -> None:
 
 def test_a_steal_shows_in_a_log_beside_a_watch_of_the_same_writes() -> None:
     directory = FOLDER.parent / "incidents" / "lease-stolen"
-    follower = Suspicions(NOW)
+    follower = Writes(NOW)
     found = [
         (one.input_kind, one.writer.name if one.writer else "")
         for one in observed([str(directory)])
-        if isinstance(one, Observation) and one.namespace == "invoices" and follower.of(one)
+        if isinstance(one, Observation) and one.namespace == "invoices" and follower.attacks_of(one)
     ]
     assert found == [(InputKind.AUDIT_LOG, "invoices/migration")]
 

@@ -16,9 +16,9 @@ from webhook.inputs.items import Item, Observation, Unreadable
 from webhook.policy.parse import parse
 from webhook.policy.schema import PolicyError
 from webhook.policy_file import load
-from webhook.suggestions.bindings import Bindings
-from webhook.suggestions.evidence import Suspicions
-from webhook.suggestions.exemptions import OWNER, Exemptions
+from webhook.suggestions.bindings import binding_policy
+from webhook.suggestions.evidence import Writes
+from webhook.suggestions.exemptions import OWNER, exemption_policy
 from webhook.suggestions.fence import Suggestion, from_audit, leases_of, policy_text, written_by
 
 _DAYS: Final = 30
@@ -76,9 +76,9 @@ _paths = click.argument("paths", nargs=-1, required=True, metavar="PATH...", she
 @click.option("--lease", metavar="NAMESPACE/NAME", help="this lease only")
 def bindings(*, paths: tuple[str, ...], lease: str | None) -> int:
     key = None if lease is None else namespaced(lease, "--lease must be namespace/name")
-    found = Bindings(Suspicions(time.time_ns() // 1000), key)
-    exit_code = _observe_each(paths, found.observe)
-    _print_policy(found.text(), f"nothing was seen of {f'lease {lease}' if lease else 'any lease'}")
+    seen = Writes(time.time_ns() // 1000)
+    exit_code = _observe_each(paths, seen.observe)
+    _print_policy(binding_policy(seen, key), f"nothing was seen of {f'lease {lease}' if lease else 'any lease'}")
     return exit_code
 
 
@@ -90,10 +90,10 @@ def bindings(*, paths: tuple[str, ...], lease: str | None) -> int:
 def exemptions(*, paths: tuple[str, ...], policy: str | None, owner: str, until: str | None) -> int:
     if not owner.strip() or not owner.isprintable():
         raise Failure("--owner must be one line of text")
-    found = Exemptions(load(policy), _last_day(until), Suspicions(time.time_ns() // 1000), owner)
-    exit_code = _observe_each(paths, found.observe)
+    seen, last = Writes(time.time_ns() // 1000, load(policy)), _last_day(until)
+    exit_code = _observe_each(paths, seen.observe)
     nothing = "the input has no verdict of the webhook: it needs an audit log of the API server, or captured reviews"
-    _print_policy(found.text(), nothing)
+    _print_policy(exemption_policy(seen, last, owner), nothing)
     return exit_code
 
 

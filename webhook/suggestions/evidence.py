@@ -1,18 +1,19 @@
-"""What was seen of leases and of who wrote them: the evidence for a suggestion, and what looks like an attack."""
+"""What was written to leases and by whom: the evidence for every suggestion, and what looks like an attack."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from typing import Final
 
 from msgspec import Struct, field
 
 from webhook.api.formats import dns_label, dns_subdomain
-from webhook.api.objects import Lease, LeaseSpec
+from webhook.api.objects import Lease, LeaseCandidate, LeaseSpec
+from webhook.api.request import Operation
 from webhook.api.times import DAY, canonical_seconds, span
 from webhook.evaluate import evaluate
 from webhook.history.events import EventKind, Handover
 from webhook.history.follow import Follower
-from webhook.inputs.items import Act, Answer, InputKind, Item, LogEnd, Observation, Unreadable, Writer
+from webhook.inputs.items import Act, Answer, Foreign, InputKind, Item, LogEnd, Observation, Unreadable, Writer
 from webhook.policy.model import Policy
 from webhook.policy.parse import parse
 from webhook.rules.change import CLEANUP_CONTROLLERS, is_untouched
@@ -20,6 +21,7 @@ from webhook.rules.holders import WILDCARDS
 from webhook.rules.registry import RULES
 from webhook.rules.rule import Mode
 from webhook.verdict import Downgraded
+from webhook.yaml_writer import comment
 
 LONG: Final = 7 * DAY
 """Microseconds; less may not contain an upgrade, a failover and a repair."""
@@ -110,39 +112,18 @@ class Coverage(Struct):
             yield f"{self.unreadable} {'part' if self.unreadable == 1 else 'parts'} of the input that could not be read"
 
 
+def total(parts: Iterable[Evidence]) -> Evidence:
+    """Return all of them as one."""
+    found = Evidence()
+    for one in parts:
+        found.include(one)
+    return found
+
+
 API_SERVER: Final = "system:apiserver"
-MAX_REASONS: Final = 4
 
 _PREFIX: Final = "system:serviceaccount:"
 _NODE: Final = "system:node:"
-
-
-class Record(Struct):
-    """What one user did to one lease.
-
-    `suspicious` are the writes that look like an attack, by what they did; `begins_so` if the first of all is one.
-    """
-
-    uses: Evidence = field(default_factory=Evidence)
-    suspicious: dict[str, Evidence] = field(default_factory=dict)
-    begins_so: bool = False
-
-    def add(self, seen: Observation, suspicions: tuple[str, ...]) -> None:
-        """Count one request."""
-        self.begins_so = self.begins_so or (not self.uses.count and bool(suspicions))
-        self.uses.add(seen)
-        for what in suspicions:
-            self.suspicious.setdefault(what, Evidence()).add(seen)
-
-    def is_left_out(self, user: str, namespace: str) -> bool:
-        """Return whether the user took the lease by what looks like an attack, or made one as a stranger to it."""
-        return self.begins_so or (bool(self.suspicious) and is_stranger(user, namespace))
-
-    @property
-    def reasons(self) -> str:
-        """What looks like an attack, in words."""
-        shown = [f"{what} ({found.text('time')})" for what, found in list(self.suspicious.items())[:MAX_REASONS]]
-        return "; ".join(shown)
 
 
 @lru_cache(maxsize=1024)
@@ -174,99 +155,39 @@ def left_out(user: str, what: str, why: str) -> str:
     return f"left out: {Writer(user).name} on {what}: {why}"
 
 
-MAX_HOLDERS: Final = 1000
-"""Of one lease: users with their pods and holders that are remembered."""
+MAX_WRITES: Final = 200_000
+"""Kinds of writes that are remembered; those of others are counted."""
 REFUSED: Final = frozenset({401, 403, 422})
+_READS: Final = frozenset({Act.READ, Act.COLLECTION})
+_OF_VERB: Final = {"create": Operation.CREATE, "delete": Operation.DELETE, "deletecollection": Operation.DELETE}
 
 UNKNOWN: Final = ""
 """The user of a write whose writer the input does not show."""
 
 
-class LeaseHolder(Struct, frozen=True):
-    """A holder with the user and the pod that wrote it, each "" if it is not known."""
+class Write(Struct, frozen=True):
+    """What equal writes have in common; texts are "" if they are not known.
 
-    user: str
-    pod: str
-    holder: str
-
-
-class LeaseUse(Struct):
-    """What was seen of one lease.
-
-    `records` are the writes of each user, `exempt` the users to whom a binding does not apply, `refused` what was not
-    stored, by user and by what looks like an attack. `taken` are holders that first came by what looks like one.
-    `hidden` are the writes whose holder the input does not show.
+    `holder` is that after the write, None if the log hides it. `is_refused` by rights or rules, not by a conflict.
+    `is_open`: a binding allows it to anyone. `rules` deny it, or would without the cap of the policy. `attacks` are
+    phrases that say what of it looks like an attack.
     """
 
+    kind: str
     namespace: str
     name: str
-    records: dict[str, Record] = field(default_factory=dict)
-    holders: dict[LeaseHolder, None] = field(default_factory=dict)
-    taken: dict[str, None] = field(default_factory=dict)
-    pods: dict[str, None] = field(default_factory=dict)
-    refused: dict[tuple[str, str], Evidence] = field(default_factory=dict)
-    exempt: dict[str, None] = field(default_factory=dict)
-    hidden: Evidence = field(default_factory=Evidence)
-    acts: set[Act] = field(default_factory=set)
-
-    _last: LeaseSpec | None = None
-
-    def observe(self, seen: Observation, suspicions: tuple[str, ...]) -> None:
-        """Take in one write, or the stored object."""
-        writer = seen.writer
-        user = writer.user if writer else UNKNOWN
-        if not seen.is_stored:
-            # Electors that race cause conflicts.
-            if seen.answer and seen.answer.code in REFUSED:
-                self.refused.setdefault((user, "; ".join(suspicions)), Evidence()).add(seen)
-            return
-        new = seen.object.spec if isinstance(seen.object, Lease) and seen.act is not Act.DELETED else None
-        old, self._last = (seen.old.spec if isinstance(seen.old, Lease) else self._last), new
-        if (seen.act is Act.DELETED and user in CLEANUP_CONTROLLERS) or (
-            seen.act is Act.UPDATED and new is not None and old is not None and is_untouched(old, new)
-        ):
-            return  # a binding allows this to anyone
-        if writer and is_always_exempt(writer):
-            self.exempt[user] = None
-            return
-        self.acts.add(seen.act)
-        if seen.act is not Act.STORED:
-            self.records.setdefault(user, Record()).add(seen, suspicions)
-        pod = writer.pod if writer else ""
-        if seen.act is Act.DELETED:
-            return
-        if pod and len(self.pods) < MAX_HOLDERS:
-            self.pods[pod] = None
-        if new is None:
-            self.hidden.add(seen)
-        elif new.holder_identity:
-            self._hold(LeaseHolder(user, pod, new.holder_identity), is_taken=bool(suspicions))
-
-    def _hold(self, held: LeaseHolder, *, is_taken: bool) -> None:
-        if is_taken and all(one.holder != held.holder for one in self.holders):
-            self.taken[held.holder] = None
-        if held in self.holders or len(self.holders) < MAX_HOLDERS:
-            self.holders[held] = None
-
-    @property
-    def attackers(self) -> Iterator[str]:
-        """Users who do not belong to the lease and made what looks like an attack."""
-        for user, record in self.records.items():
-            if record.suspicious and is_stranger(user, self.namespace):
-                yield user
-
-    def holders_of(self, users: frozenset[str]) -> list[LeaseHolder]:
-        """The holders that these users wrote, and those whose writer is not known, without what was taken."""
-        known = {one.holder for one in self.holders if one.user in users}
-        barred = {one.holder for one in self.holders if one.user not in users | {UNKNOWN}} | self.taken.keys()
-        return [
-            one
-            for one in self.holders
-            if one.user in users or (one.user == UNKNOWN and one.holder not in barred - known)
-        ]
+    act: Act
+    operation: Operation
+    writer: Writer
+    holder: str | None
+    is_stored: bool
+    is_refused: bool
+    is_open: bool
+    rules: tuple[str, ...]
+    event: str
+    attacks: tuple[str, ...]
 
 
-READS: Final = frozenset({Act.READ, Act.COLLECTION})
 TOOK: Final = "took a lease that its holder still had"
 
 
@@ -326,23 +247,83 @@ def attack_of(rule: str, event: str) -> str:
     return found.texts.attack if found and (found.attack_on_create or event != "create") else ""
 
 
-class Suspicions(Struct):
-    """Follows every lease, and says of each write whether it looks like an attack; observations come in order."""
+class Writes(Struct):
+    """Everything that was written, in the order of the first of each kind; observations of one lease come in order.
+
+    `clock`, in microseconds since 1970, is when reviews were made if nothing says so. `policy` evaluates recorded
+    reviews; in an audit log the webhook itself says what it denied. `pods` are those of the input, by namespace, with
+    their service accounts.
+    """
 
     clock: int
+    policy: Policy | None = None
+    writes: dict[Write, Evidence] = field(default_factory=dict)
+    coverage: Coverage = field(default_factory=Coverage)
+    pods: dict[str, dict[str, str]] = field(default_factory=dict)
+    has_verdicts: bool = False
+    """The webhook, or `policy`, has evaluated a write."""
+    dropped: int = 0
     _follower: Follower = field(default_factory=Follower)
+    _specs: dict[tuple[str, str], LeaseSpec] = field(default_factory=dict)
 
-    def of(self, seen: Observation) -> tuple[str, ...]:
+    def observe(self, item: Item) -> None:
+        """Take in one item of the input."""
+        self.coverage.observe(item)
+        if isinstance(item, Foreign) and item.service_account:
+            self.pods.setdefault(item.namespace, {})[item.name] = item.service_account
+        if not isinstance(item, Observation):
+            return
+        attacks, denied = self.attacks_of(item), self._denied(item)
+        is_write = item.act not in _READS and not item.is_dry_run
+        is_stored = is_write and item.is_stored
+        # Electors that race cause conflicts.
+        is_refused = is_write and not is_stored and item.answer is not None and item.answer.code in REFUSED
+        if not (is_stored or is_refused or denied.rules or attacks):
+            return
+        is_open = is_stored and self._is_open(item)
+        holder = None
+        if item.act is Act.DELETED or isinstance(item.object, LeaseCandidate):
+            holder = ""
+        elif item.object is not None:
+            holder = item.object.spec.holder_identity or ""
+        write = Write(
+            kind=item.kind,
+            namespace=item.namespace,
+            name=item.name,
+            act=item.act,
+            operation=_operation_of(item, denied.event),
+            writer=item.writer or Writer(UNKNOWN),
+            holder=holder,
+            is_stored=is_stored,
+            is_refused=is_refused,
+            is_open=is_open,
+            rules=tuple(sorted(denied.rules)),
+            event=denied.event,
+            attacks=attacks,
+        )
+        if write in self.writes or len(self.writes) < MAX_WRITES:
+            self.writes.setdefault(write, Evidence()).add(item)
+        else:
+            self.dropped += 1
+
+    def unseen(self) -> Iterator[str]:
+        """Yield what such an input cannot show, or this one does not, as comments."""
+        for text in self.coverage.blind_spots():
+            yield comment(f"not seen: {text}")
+        if self.dropped:
+            yield comment(f"not seen: {self.dropped} writes beyond {MAX_WRITES} different ones")
+
+    def attacks_of(self, seen: Observation) -> tuple[str, ...]:
         """Return what the write did that looks like an attack, as phrases."""
         # A read takes no lease, and anyone may ask for any name.
-        events = self._follower.feed(seen) if seen.act not in READS and seen.is_stored else []
-        phrases = dict.fromkeys(self._by_rules(seen))
+        events = self._follower.feed(seen) if seen.act not in _READS and seen.is_stored else []
+        phrases = dict.fromkeys(self._attacks_by_rules(seen))
         begun = (one.tenure.began for one in events if one.kind is EventKind.ACQUIRED and one.tenure)
         if Handover.STOLEN in begun:
             phrases[TOOK] = None
         return tuple(phrases)
 
-    def _by_rules(self, seen: Observation) -> Iterator[str]:
+    def _attacks_by_rules(self, seen: Observation) -> Iterator[str]:
         found = denied_by(strict(), seen, self.clock)
         modes, annotation = annotated(seen.answer)
         # Where a policy only warned, a log shows attacks as well.
@@ -351,3 +332,31 @@ class Suspicions(Struct):
         for rule in rules:
             if what := attack_of(rule, found.event or annotation.event):
                 yield what
+
+    def _denied(self, seen: Observation) -> DeniedWrites:
+        if self.policy is None or not seen.verb or seen.writer is None:
+            return NOT_DENIED
+        found = denied_by(self.policy, seen, self.clock) if seen.request else annotated(seen.answer)[1]
+        self.has_verdicts = self.has_verdicts or seen.request is not None or found != NOT_DENIED
+        return found
+
+    def _is_open(self, seen: Observation) -> bool:
+        """Return whether a binding allows a stored write to anyone."""
+        if seen.kind != "Lease":
+            return False
+        key = (seen.namespace, seen.name)
+        new = seen.object.spec if isinstance(seen.object, Lease) and seen.act is not Act.DELETED else None
+        before = self._specs.pop(key, None)
+        old = seen.old.spec if isinstance(seen.old, Lease) else before
+        if new is not None:
+            self._specs[key] = new
+        if seen.act is Act.DELETED:
+            return seen.writer is not None and seen.writer.user in CLEANUP_CONTROLLERS
+        return seen.act is Act.UPDATED and new is not None and old is not None and is_untouched(old, new)
+
+
+def _operation_of(seen: Observation, event: str) -> Operation:
+    """Return what the API server asked the webhook about: a patch that creates the object is a creation."""
+    if seen.request:
+        return seen.request.operation
+    return Operation.CREATE if event == "create" else _OF_VERB.get(seen.verb, Operation.UPDATE)
