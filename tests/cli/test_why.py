@@ -1,4 +1,4 @@
-"""`why`: one lease, all leases, metrics; what it is pointed at, and what it says if something is missing."""
+"""`why`: one lease, all leases; what it is pointed at, and what it says if something is missing."""
 
 import io
 import json
@@ -12,7 +12,6 @@ from tests.doctor.shipped import document
 from tests.factories import make_lease, put
 from tests.history.fake_server import FakeServer, together
 from tests.inputs.test_files import Install, fake
-from webhook.api.formats import MAX_NAME
 from webhook.cli.main import main
 
 __all__ = ["fake"]
@@ -81,24 +80,6 @@ def test_json_of_one_and_of_all(watched: str, capsys: pytest.CaptureFixture[str]
     assert (one["state"], one["holder"], one["handovers"]) == ("live", "db-1_1", {"seen": 1, "expired": 1})
     _, out, _ = run(capsys, "--input", watched, "--format", "json")
     assert [json.loads(line)["name"] for line in out.splitlines()] == ["db", "mail"]
-
-
-def test_metrics(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = run(capsys, "--input", watched, "--metrics")
-    assert 'lease_handovers_total{how="expired",lease="db",namespace="shop"} 1.0' in out
-    assert 'lease_handovers_total{how="stolen",lease="mail",namespace="shop"} 0.0' in out
-    assert 'how="seen"' not in out
-    assert 'lease_leaderless_seconds_total{lease="db",namespace="shop"} 18.0' in out
-    assert 'lease_held{lease="mail",namespace="shop"} 1.0' in out
-    _, out, _ = run(capsys, "shop/mail", "--input", watched, "--metrics")
-    assert "db" not in out
-
-
-def test_the_lease_of_a_node_has_no_handovers(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = run(capsys, "--input", "tests/data/leases/seeded.json", "--metrics")
-    assert 'lease_held{lease="worker-1",namespace="kube-node-lease"}' in out
-    assert 'lease_handovers_total{how="expired",lease="cart",namespace="shop"} 0.0' in out
-    assert not [line for line in out.splitlines() if "handovers" in line and "kube-node-lease" in line]
 
 
 def test_another_moment(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -241,31 +222,17 @@ def test_hostile_text_reaches_no_terminal(tmp_path: Path, capsys: pytest.Capture
     lease = make_lease(put("spec.holderIdentity", "a\x1b[2J\u202e\nb"), put("metadata.name", "x\x1b]0;y"))
     lease["metadata"]["namespace"] = "sh\u202eop"
     (tmp_path / "x.json").write_text(json.dumps(lease))
-    for words in ((), ("x\x1b]0;y",), ("--format", "json"), ("--metrics",)):
+    for words in ((), ("x\x1b]0;y",), ("--format", "json")):
         _, out, _ = run(capsys, *words, "--input", str(tmp_path))
         assert out.strip()
         assert not any(hidden in out for hidden in "\x1b\u202e")
 
 
-def test_the_labels_of_metrics_are_plain_and_bounded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lease = make_lease(put("metadata.namespace", 'sh\u202eo"p\\'), put("metadata.name", "db\x07\n" + "x" * 10_000))
-    (tmp_path / "x.json").write_text(json.dumps(lease))
-    _, out, _ = run(capsys, "--input", str(tmp_path), "--metrics")
-    name = "db\\\\x07\\\\n" + "x" * (MAX_NAME - 4) + "..."
-    assert f'lease_held{{lease="{name}",namespace="sh\\\\u202eo\\"p\\\\"}} ' in out
-
-
-@pytest.mark.parametrize("words", [("why", "--input", "FILE", "--metrics"), ("audit", "FILE", "--metrics", "OUT")])
 def test_metrics_need_what_the_server_brings(
-    words: tuple[str, ...],
-    watched: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    watched: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    given = {"FILE": watched, "OUT": str(tmp_path / "out")}
-    assert main([given.get(word, word) for word in words]) == 2
+    assert main(["audit", watched, "--metrics", str(tmp_path / "out")]) == 2
     assert "--metrics needs prometheus_client" in capsys.readouterr().err
 
 

@@ -6,18 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from tests.deploy.sources import DEPLOY, base_object, documents
-from tests.factories import NOW, make_lease, to_bytes
-from tests.inputs.reading import read
 from webhook.certificates import LEAF_DAYS, service_names
-from webhook.cli.why import exposition
 from webhook.doctor.certificate import FILLED_IN_LATER, SOON
 from webhook.doctor.checks import CHOICES
-from webhook.explanation.account import account_of
-from webhook.history.follow import Bounds, Follower, LeaseHistory
-from webhook.inputs.items import Observation
 from webhook.server.metrics import Metrics
 
 MONITORING = DEPLOY / "components" / "monitoring"
@@ -35,19 +28,6 @@ def our_metrics() -> dict[str, set[str]]:
     for one in vars(Metrics())["_registry"]._collector_to_names:
         suffix = {"counter": "_total", "histogram": "_bucket"}.get(one._type, "")
         found[f"{one._name}{suffix}"] = set(one._labelnames) | ({"le"} if one._type == "histogram" else set())
-    return found
-
-
-def lease_metrics() -> dict[str, set[str]]:
-    """Every series of `why --metrics` with its labels."""
-    history = LeaseHistory("shop", "checkout")
-    cluster = Follower(leases={("shop", "checkout"): history})
-    (held,) = (one for one in read("in", [to_bytes(make_lease())]) if isinstance(one, Observation))
-    history.feed(held, Bounds())
-    found: dict[str, set[str]] = {}
-    for family in text_string_to_metric_families(exposition([account_of(cluster, history, NOW)])):
-        for sample in family.samples:
-            found.setdefault(sample.name, set()).update(sample.labels)
     return found
 
 
@@ -69,7 +49,7 @@ def expressions() -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize(("name", "expression"), [pytest.param(*one, id=one[0]) for one in expressions()])
 def test_expressions_use_series_and_labels_that_exist(name: str, expression: str) -> None:
-    known = {**our_metrics(), **API_SERVER, **lease_metrics()}
+    known = {**our_metrics(), **API_SERVER}
     series = set(re.findall(r"\b(?:lease|apiserver)_\w+", expression))
     assert series
     assert series <= set(known)
@@ -83,11 +63,6 @@ def test_every_metric_is_shown_somewhere() -> None:
     shown = {series for _, expression in expressions() for series in re.findall(r"lease_webhook_\w+", expression)}
     # What was dropped concerns logs and captures only.
     assert set(our_metrics()) - shown <= {"lease_webhook_dropped_total"}
-
-
-def test_the_panels_about_elections_show_what_matters_of_why_metrics() -> None:
-    shown = {series for _, expression in expressions() for series in re.findall(r"\blease_(?!webhook)\w+", expression)}
-    assert set(lease_metrics()) - shown == {"lease_longest_silence_seconds"}
 
 
 def test_alerts_say_what_happened_and_what_to_do() -> None:

@@ -1,16 +1,13 @@
-"""The alerts on the CronJob of the audit, and the queries about elections: asked of Prometheus itself."""
+"""The alerts on the CronJob of the audit, asked of Prometheus itself."""
 
-import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.lab.e2e.toolchain import promtool
-from tests.rendered.prometheus import EVENT, MINUTES, Series, constant, evaluated, firing
+from tests.rendered.prometheus import EVENT, MINUTES, Series, constant, firing
 from tests.rendered.test_alerts import WEEK
-from tools.rendered.rendering import ROOT, composed, objects, one, render
+from tools.rendered.rendering import composed, objects, one, render
 
 FINDINGS, MISSING = "LeaseAuditFindings", "LeaseAuditMissing"
 QUARTER = 15
@@ -87,39 +84,3 @@ def test_a_job_that_was_never_scheduled_is_noticed_as_well(rules: dict[str, Any]
 
 def test_without_the_component_nothing_fires(rules: dict[str, Any], tmp_path: Path) -> None:
     assert firing(rules, {"up": constant(1, WEEK)}, {60: [], WEEK // 2: []}, tmp_path) == ""
-
-
-def test_prometheus_finds_nothing_wrong_with_the_metrics_of_elections() -> None:
-    command = ["-m", "webhook", "why", "--input", str(ROOT / "tests/data/recordings/1.36.3/client-go"), "--metrics"]
-    printed = subprocess.run([str(ROOT / ".venv/bin/python"), *command], capture_output=True, check=True, cwd=ROOT)
-    done = subprocess.run(
-        [promtool(), "check", "metrics"], input=printed.stdout, capture_output=True, check=False, timeout=60
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-
-
-def test_the_panels_about_elections_show_the_first_change(tmp_path: Path) -> None:
-    panels = json.loads((ROOT / "deploy/components/monitoring/dashboard.json").read_text())["panels"]
-    expressions = {one["title"]: one["targets"][0]["expr"] for one in panels}
-    lease = 'namespace="shop",lease="checkout"'
-    series = {
-        f"lease_leaderless_seconds_total{{{lease}}}": f"0x{EVENT - 1} 30x{MINUTES}",
-        f'lease_handovers_total{{{lease},how="expired"}}': f"0x{EVENT - 1} 1x{MINUTES}",
-        f'lease_handovers_total{{{lease},how="stolen"}}': constant(0),
-        f"lease_held{{{lease}}}": f"1x{EVENT - 1} 0x{MINUTES}",
-        f"lease_last_renewal_timestamp_seconds{{{lease}}}": constant(EVENT * 60),
-    }
-    expected = {
-        "Changes of the leader in an hour": {'{how="expired"}': 1, '{how="stolen"}': 0},
-        "Time without a leader, in an hour": {f"{{{lease}}}": 30},
-        "Time since the last renewal of leases that no one holds": {f"{{{lease}}}": 600},
-    }
-    tests = [
-        {
-            "expr": f"round({expressions[title]})",
-            "eval_time": f"{EVENT + 10}m",
-            "exp_samples": [{"labels": labels, "value": value} for labels, value in samples.items()],
-        }
-        for title, samples in expected.items()
-    ]
-    assert evaluated({}, series, tests, tmp_path) == ""

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Final
 import click
 from msgspec.structs import asdict, replace
 
-from webhook.api.formats import MAX_NAME
 from webhook.api.text import escape, truncate
-from webhook.api.times import SECOND
 from webhook.audit.leases import pod_of
 from webhook.cli.options import Command, files, format_option, moment
 from webhook.cli.reading import (
@@ -23,7 +21,6 @@ from webhook.cli.terminal import (
     Failure,
     indent,
     json_line,
-    needing_the_server,
     print_message,
     style,
     table,
@@ -34,13 +31,11 @@ from webhook.explanation.findings import Explained
 from webhook.explanation.text import Line, events, facts, headline, timing
 from webhook.explanation.words import ago, clock, count, name
 from webhook.findings import Finding, Severity
-from webhook.history.events import FIRST, Handover
 from webhook.history.follow import Follower, LeaseHistory
 from webhook.history.status import State
 from webhook.inputs import cluster as clusters
 from webhook.inputs.cluster import Cluster
 from webhook.inputs.files import objects
-from webhook.rules.change import NODE_LEASES
 
 if TYPE_CHECKING:
     from webhook.doctor.examine import CalledWebhook
@@ -80,7 +75,6 @@ _WEBHOOKS: Final = "webhook configurations: say which of them may be called for 
 @click.option("--input", "inputs", metavar="FILE|DIR|-", multiple=True, help="may be repeated", shell_complete=files)
 @click.option("--webhooks", metavar="FILE", help=_WEBHOOKS, shell_complete=files)
 @click.option("--now", type=moment, metavar="RFC3339", help="decide what has expired as of this time")
-@click.option("--metrics", is_flag=True, help="print gauges and counters of all leases as Prometheus reads them")
 @cluster_options
 @format_option("json prints one line per lease")
 def command(
@@ -89,7 +83,6 @@ def command(
     inputs: tuple[str, ...],
     webhooks: str | None,
     now: int | None,
-    metrics: bool,
     cluster: Cluster,
     output: str,
 ) -> int:
@@ -101,15 +94,13 @@ def command(
     history = _history(inputs, cluster)
     as_of = evaluation_time(now, inputs, history.until)
     if selection is None:
-        _print_all(history, as_of, output, metrics=metrics)
+        _print_all(history, as_of, output)
         return 0
     one = _found(history, *selection)
     has_pod = None if inputs else _has_pod(one, as_of, cluster)
     passed = _webhooks(one, webhooks, None if inputs else cluster)
     account = account_of(history, one, as_of.at, has_pod=has_pod)
-    if metrics:
-        print(exposition([account]), end="")
-    elif output == "json":
+    if output == "json":
         found = None if passed is None else [asdict(each) for each in passed]
         print(json_line({**as_json(account), "webhooks": found}))
     else:
@@ -172,11 +163,8 @@ def _webhooks(one: LeaseHistory, path: str | None, cluster: Cluster | None) -> "
     return None if documents is None else list(called_webhooks(documents, one.namespace))
 
 
-def _print_all(history: Follower, as_of: EvaluationTime, output: str, *, metrics: bool) -> None:
+def _print_all(history: Follower, as_of: EvaluationTime, output: str) -> None:
     accounts = (account_of(history, history.leases[key], as_of.at) for key in sorted(history.leases))
-    if metrics:
-        print(exposition(list(accounts)), end="")
-        return
     if output == "json":
         for account in accounts:
             print(json_line(as_json(account)))
@@ -278,48 +266,3 @@ def _called_webhooks(webhooks: "Sequence[CalledWebhook] | None") -> Iterator[Lin
         f"its writes wait for {', '.join(shown)}{f' and {more} more' if more else ''}" if shown else "none on the path"
     )
     yield Line("Webhooks", text)
-
-
-def exposition(accounts: Sequence[Account]) -> str:
-    """Return who is held, when it was renewed, how often it changed hands and how long no one led, for Prometheus.
-
-    The series of one lease are few, and the caller chooses the leases; the webhook itself has no series by lease.
-    """
-    with needing_the_server("--metrics"):
-        from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric  # noqa: PLC0415
-        from prometheus_client.registry import Collector  # noqa: PLC0415
-
-    labels = ("namespace", "lease")
-    held = GaugeMetricFamily("lease_held", "1 if the lease is held and has not expired.", labels=labels)
-    seen = "When the API server saw the last renewal."
-    renewed = GaugeMetricFamily("lease_last_renewal_timestamp_seconds", seen, labels=labels)
-    without = "Seconds without a leader between two holders, as far as seen."
-    leaderless = CounterMetricFamily("lease_leaderless_seconds", without, labels=labels)
-    changes = "Changes of the holder, by how the holder before lost it."
-    handovers = CounterMetricFamily("lease_handovers", changes, labels=(*labels, "how"))
-    silence = "The longest time without a renewal by one holder."
-    longest = GaugeMetricFamily("lease_longest_silence_seconds", silence, labels=labels)
-    for account in accounts:
-        history = account.history
-        # Prometheus escapes no more than the backslash, the quote and the line break; no API server checked the name.
-        key = [escape(truncate(one, MAX_NAME)) for one in (history.namespace, history.name)]
-        held.add_metric(key, account.standing is not None and account.standing.is_held)
-        if account.last_renewal is not None:
-            renewed.add_metric(key, account.last_renewal / SECOND)
-        leaderless.add_metric(key, history.leaderless / SECOND)
-        longest.add_metric(key, history.renewals.longest / SECOND)
-        # A node's lease never changes hands, and a cluster has thousands. Each kind is counted from 0 on, so that
-        # `increase` sees the first one too.
-        for how in () if history.namespace == NODE_LEASES else (how for how in Handover if how not in FIRST):
-            handovers.add_metric([*key, how.value], history.handovers.get(how, 0))
-
-    class Leases(Collector):
-        """Values that were counted elsewhere: they have no time of creation."""
-
-        def collect(self) -> Iterator[Metric]:
-            return iter((held, renewed, leaderless, handovers, longest))
-
-    registry = CollectorRegistry()
-    registry.register(Leases())
-    return generate_latest(registry).decode()

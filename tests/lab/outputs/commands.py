@@ -86,7 +86,6 @@ def _about_histories() -> Iterator[tuple[object, ...]]:
 def _about_history(file: Path) -> Iterator[tuple[object, ...]]:
     yield ("why", "--input", file)
     yield ("why", "--input", file, "--format", "json")
-    yield ("why", "--input", file, "--metrics")
     truth = file.parent / "truth.json"
     if truth.exists():
         yield ("why", "--input", file, "--now", NOW, "--format", "json")
