@@ -25,9 +25,6 @@ def test_flags_and_defaults_of_serve() -> None:
         "--capture": "off",
         "--client-ca": "off",
         "--client-name": "off",
-        "--token-keys": "off",
-        "--token-issuer": "off",
-        "--token-audience": "off",
         "--no-audit-lines": "logged",
     }
     assert written == {flag: built_in.get(flag) or str(one.default) for flag, one in serve_options().items()}

@@ -26,7 +26,7 @@ def serve_on(certificates: Path, flag: str, address: str) -> list[str]:
 
 
 def test_settings_of_gunicorn() -> None:
-    settings = Application(Options(), Path("/dev"), PolicyFile(None), None).cfg
+    settings = Application(Options(), Path("/dev"), PolicyFile(None)).cfg
     assert settings.max_requests == 0
     assert settings.control_socket_disable is True
     assert settings.worker_tmp_dir == "/dev"

@@ -27,10 +27,6 @@ _HEALTH: Final = f"for /livez, /readyz and /metrics, plain (default: {DEFAULTS.h
 _CAPTURE: Final = "keep the latest reviews in this directory, for replay (default: off)"
 _CLIENT_CA: Final = "require clients to present a certificate of this CA (default: off)"
 _NAMES: Final = "common or DNS name in client certificates that may send reviews, may be repeated; others get 403"
-_KEYS: Final = "require the token of an API server, signed by a key in this JSON Web Key Set (default: off)"
-_AUDIENCE: Final = (
-    "its audience: the URL in the webhook configuration, or https://NAME.NAMESPACE.svc:PORT/PATH of the Service"
-)
 _NO_AUDIT: Final = "do not log findings of mode audit; default: one line a minute for each rule, lease and user"
 
 
@@ -43,16 +39,11 @@ _NO_AUDIT: Final = "do not log findings of mode audit; default: one line a minut
 @click.option("--capture", default="", metavar="DIR", help=_CAPTURE, shell_complete=directories)
 @click.option("--client-ca", default="", metavar="FILE", help=_CLIENT_CA, shell_complete=files)
 @click.option("--client-name", "client_names", multiple=True, metavar="NAME", help=_NAMES)
-@click.option("--token-keys", default="", metavar="FILE", help=_KEYS, shell_complete=files)
-@click.option("--token-issuer", default="", metavar="URL", help="who must have issued it")
-@click.option("--token-audience", default="", metavar="URL", help=_AUDIENCE)
 @click.option("--no-audit-lines", "no_audit_lines", is_flag=True, help=_NO_AUDIT)
 def command(*, client_names: tuple[str, ...], no_audit_lines: bool, **given: Any) -> int:  # noqa: ANN401 - options that `Options` names and types
     options = Options(client_names=client_names, audit_lines=not no_audit_lines, **given)
     if bool(options.client_ca) != bool(client_names):
         raise Failure("--client-ca and --client-name need each other: a CA alone would let in all that it signed")
-    if len({bool(text) for text in (options.token_keys, options.token_issuer, options.token_audience)}) > 1:
-        raise Failure("--token-keys, --token-issuer and --token-audience need each other")
     with needing_the_server("serve"):
         from webhook.server.gunicorn_app import CannotServeError, serve  # noqa: PLC0415
     try:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
@@ -22,9 +22,6 @@ from webhook.policy_file import PolicyFile
 from webhook.server.certificate_reload import CertificateReloader
 from webhook.server.logs import LOG, STDOUT
 from webhook.server.settings import BACKLOG, GRACEFUL_SECONDS, STUCK_WORKER_SECONDS, Options
-
-if TYPE_CHECKING:
-    from webhook.server.caller_tokens import CallerTokens
 
 _MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a directory of our own is made in it, with a random name
 
@@ -39,7 +36,6 @@ def serve(options: Options) -> None:
     Raises CannotServeError and policy_file.PolicyFileError before anything listens.
     """
     policy_file = PolicyFile(options.policy or None)
-    tokens = _caller_tokens(options)
     with _needed("no directory for temporary files is writable"):
         # For counters, heartbeats and the last good certificate.
         in_memory = _MEMORY if os.access(_MEMORY, os.W_OK) else None
@@ -55,7 +51,7 @@ def serve(options: Options) -> None:
         _check_addresses(options)
         # prometheus_client looks at this once, when it is imported, and decides whether processes count together.
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(memory)
-        Application(options, memory, policy_file, tokens).run()
+        Application(options, memory, policy_file).run()
     finally:
         # A worker that fails to start leaves through here as well, and must not take the others' files away.
         if os.getpid() == master:
@@ -65,11 +61,10 @@ def serve(options: Options) -> None:
 class Application(BaseApplication):  # type: ignore[misc] # gunicorn has no types
     """The application as gunicorn sees it."""
 
-    def __init__(self, options: Options, memory: Path, policy_file: PolicyFile, tokens: "CallerTokens | None") -> None:
+    def __init__(self, options: Options, memory: Path, policy_file: PolicyFile) -> None:
         self._options = options
         self._memory = memory
         self._policy_file = policy_file
-        self._tokens = tokens
         super().__init__()
 
     def load_config(self) -> None:
@@ -96,7 +91,8 @@ class Application(BaseApplication):  # type: ignore[misc] # gunicorn has no type
             "loglevel": "info",
             "umask": 0o027,
             "when_ready": _log_addresses,
-            "pre_fork": self._read_files,
+            # A worker that starts later inherits what the master read.
+            "pre_fork": lambda _arbiter, _worker: self._policy_file.poll(),
             "child_exit": _forget,
         }
         for name, value in settings.items():
@@ -106,13 +102,7 @@ class Application(BaseApplication):  # type: ignore[misc] # gunicorn has no type
         """Return what a worker serves; called in the worker."""
         from webhook.server.worker import WorkerServices  # noqa: PLC0415 - brings prometheus_client, see `serve`
 
-        return WorkerServices(self._options, self._memory, self._policy_file, self._tokens)
-
-    def _read_files(self, _arbiter: Arbiter, _worker: Worker) -> None:
-        """Read changed files again: a worker that starts later inherits what the master read."""
-        self._policy_file.poll()
-        if self._tokens:
-            self._tokens.poll()
+        return WorkerServices(self._options, self._memory, self._policy_file)
 
 
 class GunicornLog(Logger):  # type: ignore[misc] # gunicorn has no types
@@ -143,15 +133,6 @@ def _needed(what: str, advice: str = "") -> Iterator[None]:
         # TypeError: IDNA cannot encode a host.
         unnamed = "not the name of a host" if isinstance(error, TypeError) else error
         raise CannotServeError(f"{what}: {getattr(error, 'strerror', None) or unnamed}{advice}") from error
-
-
-def _caller_tokens(options: Options) -> "CallerTokens | None":
-    if not options.token_keys:
-        return None
-    from webhook.server.caller_tokens import CallerTokens  # noqa: PLC0415 - brings PyJWT, which few need
-
-    with _needed("no keys to verify tokens with"):
-        return CallerTokens(Path(options.token_keys), options.token_issuer, options.token_audience)
 
 
 def _check_addresses(options: Options) -> None:

@@ -262,7 +262,7 @@ _COUNTERS: Final[dict[str, tuple[str, tuple[str, ...], tuple[tuple[str, ...], ..
     "reloads": (
         "Changed files that a worker loaded or refused.",
         ("what", "result"),
-        tuple(product(("certificate", "policy", "token-keys"), ("success", "failure"))),
+        tuple(product(("certificate", "policy"), ("success", "failure"))),
     ),
     "dropped": (
         "Log lines and captured reviews dropped because a queue was full.",

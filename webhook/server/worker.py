@@ -42,8 +42,6 @@ from webhook.server.settings import BACKLOG, Options
 if TYPE_CHECKING:
     from flask import Flask
 
-    from webhook.server.caller_tokens import CallerTokens
-
 _TICK_SECONDS: Final = 0.1
 _SECONDS_BETWEEN_COUNTS: Final = 1.0
 _SECONDS_BETWEEN_EXPIRY_LINES: Final = 3600.0
@@ -76,9 +74,7 @@ class WorkerServices:
     stuck worker beside healthy ones gets no probes and is replaced by gunicorn.
     """
 
-    def __init__(
-        self, options: Options, memory: Path, policy_file: PolicyFile, tokens: "CallerTokens | None" = None
-    ) -> None:
+    def __init__(self, options: Options, memory: Path, policy_file: PolicyFile) -> None:
         self._policy_file = policy_file
         self._metrics = metrics = make_metrics()
         self._capture = Capture(Path(options.capture)) if options.capture else None
@@ -92,7 +88,6 @@ class WorkerServices:
         self._expiry_lines = LogThrottle(_SECONDS_BETWEEN_EXPIRY_LINES)
         self._thread = ThreadPoolExecutor(1, "large-reviews")
         self._app: Flask | None = None
-        self._tokens = tokens
         self._client_names = frozenset(options.client_names)
         # A server that stops takes no more probes.
         of_health = replace(options.guards, max_body=_MAX_PROBE, drain_seconds=0)
@@ -100,14 +95,11 @@ class WorkerServices:
             Port(self._respond, options.guards, metrics.count, self._accept, _accept_body),
             Port(self._respond_to_probe, of_health, metrics.count),
         )
-        seconds = options.certificate_poll_seconds
         self._periodic = [
             _Periodic(_SECONDS_BETWEEN_COUNTS, self.show_counts),
-            _Periodic(seconds, self._poll_certificate),
+            _Periodic(options.certificate_poll_seconds, self._poll_certificate),
             _Periodic(options.policy_poll_seconds, self._poll_policy),
         ]
-        if tokens:
-            self._periodic.append(_Periodic(seconds, lambda: self._poll("token-keys", tokens)))
 
     def start(self) -> None:
         """Log from a thread from now on, load the certificate, log what is in use; raises certificates.Unusable."""
@@ -148,8 +140,6 @@ class WorkerServices:
         warnings = [f"policy: {refused}; the last good one is in use"] if refused else []
         if self._policy_file.current.mode is Mode.OFF:
             warnings.append("policy: mode is off, every write is allowed; remove it to evaluate writes again")
-        if self._tokens and self._tokens.error:
-            warnings.append(f"token keys: {self._tokens.error}; the last good ones are in use")
         return self.certificates.reasons(), warnings + self.certificates.warnings()
 
     def show_counts(self) -> None:
@@ -164,12 +154,10 @@ class WorkerServices:
 
     # The handlers of the two ports.
 
-    def _accept(self, head: Head, names: frozenset[str]) -> None:
-        """Refuse a certificate of the right CA with a name that is not allowed, and a caller without its token."""
+    def _accept(self, _head: Head, names: frozenset[str]) -> None:
+        """Refuse a certificate of the right CA with a name that is not allowed."""
         if self._client_names and not names & self._client_names:
             raise RefusedError(403, "this client certificate is not allowed")
-        if self._tokens:
-            self._tokens.accept(head)
 
     def _respond(self, head: Head, body: bytes, began: float) -> HttpResponse | asyncio.Future[HttpResponse]:
         """Evaluate a review, by the same function that Flask calls: the framework costs ten times as much."""
@@ -216,7 +204,7 @@ class WorkerServices:
 
     # The periodic tasks.
 
-    def _poll(self, what: str, files: "CertificateReloader | PolicyFile | CallerTokens") -> bool:
+    def _poll(self, what: str, files: CertificateReloader | PolicyFile) -> bool:
         """Read files that may have changed; return whether they were loaded again."""
         result = files.poll()
         if result is not None:

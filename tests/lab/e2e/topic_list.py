@@ -8,7 +8,7 @@ from msgspec import Struct
 from tests.lab.e2e.topics import (
     attacks_on_leases,
     audit,
-    caller_tokens,
+    client_certificates,
     conditions,
     cost,
     counts,
@@ -56,7 +56,7 @@ TOPICS: Final = (
     Topic("suggestions", "Suggestions", suggestions.run, phase=3, lane=1),
     Topic("live-timeline", "The live timeline", live_timeline.run, phase=3, lane=4),
     Topic("static-manifests", "Static manifests", static_manifests.run, phase=3, lane=2, everywhere=True),
-    Topic("caller-tokens", "Tokens of the API server", caller_tokens.run, phase=3, lane=3, everywhere=True),
+    Topic("client-certificates", "Client certificates", client_certificates.run, phase=3, lane=3),
     Topic("cost", "Cost per write", cost.run, phase=4),
 )
 """The outage and the rotations take three minutes, so they share a phase. The policy against depth would refuse what

@@ -18,7 +18,6 @@ VERSIONS: Final = frozenset({"1.1", "1.0"})
 
 REFUSAL_KINDS: Final[Mapping[int, str]] = {
     400: "framing",
-    401: "client",
     403: "client",
     404: "path",
     405: "method",
