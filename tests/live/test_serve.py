@@ -6,13 +6,11 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -141,43 +139,6 @@ def test_more_signals_while_it_ends_leave_no_kubectl(served: Served, tmp_path: P
         time.sleep(0.02)
     assert served.process.wait(LONGEST) == 0
     until(lambda: not any(map(is_running, process_ids(tmp_path))))
-
-
-def test_clients_that_neither_send_nor_read_are_not_waited_for(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(timeline_server, "MAX_WAIT", 0.2)
-    closed = threading.Event()
-
-    class Endless:
-        """A response without an end, as events are."""
-
-        def __iter__(self) -> Iterator[bytes]:
-            return repeat(b"x" * 1_000_000)
-
-        def close(self) -> None:
-            closed.set()
-
-    def app(_: object, start: Callable[..., object]) -> Endless:
-        start("200 OK", [])
-        return Endless()
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        address = listener.getsockname()
-        server = timeline_server._server("127.0.0.1", address[1], app, listener)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            for sent in (b"", b"GET / HTTP/1.1\r\nHost: 127", b"GET /token/\x00 nothing\r\n\r\n"):
-                with socket.create_connection(address, LONGEST) as client:
-                    client.sendall(sent)
-                    while client.recv(4096):
-                        pass
-            with socket.create_connection(address, LONGEST) as client:
-                client.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-                assert closed.wait(LONGEST)
-        finally:
-            server.shutdown()
-    assert capfd.readouterr() == ("", "")
 
 
 def test_whoever_does_not_know_the_address_gets_nothing(served: Served) -> None:

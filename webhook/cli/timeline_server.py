@@ -8,24 +8,20 @@ import threading
 import time
 from collections.abc import Sequence
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 from webhook.cli.options import endpoint
 from webhook.cli.reading import observed
-from webhook.cli.terminal import Failure, needing_the_server, print_message
+from webhook.cli.terminal import Failure, print_message
 from webhook.inputs.cluster import CANDIDATES, LEASES, Cluster
-
-if TYPE_CHECKING:
-    from werkzeug.serving import BaseWSGIServer
-
-    from webhook.live.feed import Feed
+from webhook.live.feed import Feed
+from webhook.live.server import LiveServer
+from webhook.live.watch import LiveWatch
 
 DEFAULT_ADDRESS: Final = "127.0.0.1:0"
 """A free port."""
 TOKEN_BYTES: Final = 24
 _ENDING: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-MAX_WAIT: Final = 30.0
-"""Seconds for which a client may neither send its request nor read what it asked for."""
 _AWAKE_EVERY: Final = 1.0
 """Seconds. A signal that comes just before a sleep begins does not end it: Python acts on it when the sleep is over."""
 
@@ -39,16 +35,12 @@ def serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
         address: HOST:PORT to listen on.
 
     """
-    with needing_the_server("--serve"):
-        from webhook.live.app import make_app  # noqa: PLC0415
-        from webhook.live.feed import Feed  # noqa: PLC0415
-        from webhook.live.watch import LiveWatch  # noqa: PLC0415
     host, _ = endpoint(address)
     token = secrets.token_urlsafe(TOKEN_BYTES)
     feed = Feed(", ".join(paths) or "kubectl get leases --watch")
     with _listening(address) as listener:
         port = listener.getsockname()[1]
-        server = _server(host, port, make_app(feed, token, [host, "localhost"]), listener)
+        server = LiveServer(listener, feed, token, [host, "localhost"])
         watches = [] if paths else [LiveWatch(feed, cluster, one) for one in (LEASES, CANDIDATES)]
         shown = f"[{host}]" if ":" in host else host
         threading.Thread(target=server.serve_forever, name="page", daemon=True).start()
@@ -90,21 +82,7 @@ def _listening(address: str) -> socket.socket:
         raise Failure(f"{address} cannot be bound: {os.strerror(error.errno or 0)}") from error
 
 
-def _server(host: str, port: int, app: Any, listener: socket.socket) -> "BaseWSGIServer":  # noqa: ANN401 - a WSGI application
-    from werkzeug.serving import WSGIRequestHandler, make_server  # noqa: PLC0415
-
-    class Quiet(WSGIRequestHandler):
-        """Logs no request: its line would show the token."""
-
-        timeout = MAX_WAIT
-
-        def log(self, *_words: Any, **_more: Any) -> None:  # noqa: ANN401 - whatever would be logged
-            """Nothing."""
-
-    return make_server(host, port, app, threaded=True, request_handler=Quiet, fd=listener.fileno())
-
-
-def _read(feed: "Feed", paths: Sequence[str]) -> None:
+def _read(feed: Feed, paths: Sequence[str]) -> None:
     """Read the input; a broken part of it is reported on the terminal."""
     for item in observed(paths):
         feed.observe(item)

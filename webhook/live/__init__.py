@@ -1,1 +1,1 @@
-"""A timeline that goes on: observations as they come, and the page that shows them, as a Flask application."""
+"""A timeline that goes on: observations as they come, and the server of the page that shows them."""
