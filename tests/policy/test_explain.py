@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.policy.files import ENTRY, UPDATE, policy
-from webhook.policy.explain import applying_to, conditions_text, explain, operations_text, scope_text, subjects_text
+from webhook.policy.explain import applying_to, explain
 from webhook.policy.model import Policy
 from webhook.policy.schema import RULE_IDS
 from webhook.rules.limits import DEFAULT_LIMITS
@@ -129,23 +129,3 @@ def test_every_rule_is_explained_once() -> None:
 )
 def test_exemptions_that_concern_a_lease(lease: tuple[str, str], positions: list[int]) -> None:
     assert [position for position, _ in applying_to(MADE.document.exempt, *lease)] == positions
-
-
-def test_phrases_of_what_an_entry_is_conditions_text() -> None:
-    narrow = {**ENTRY, "users": ["ann"]}
-    rules, operations = {"rules": ["foreign-release", "ping-time-writer"]}, {"operations": ["DELETE", "CREATE"]}
-    entries = [narrow, {**narrow, **rules}, {**narrow, **operations}, {**narrow, **rules, **operations}]
-    made = policy(exempt=entries, overrides=[{"rules": {}, **operations}, {"rules": {}}]).document
-    assert [conditions_text(entry) for entry in made.exempt] == [
-        "",
-        "from foreign-release, ping-time-writer",
-        "on DELETE, CREATE",
-        "from foreign-release, ping-time-writer on DELETE, CREATE",
-    ]
-    assert [operations_text(entry) for entry in made.overrides] == ["on DELETE, CREATE", ""]
-
-
-def test_phrases() -> None:
-    first, second = MADE.document.exempt
-    assert (subjects_text(first), scope_text(first)) == ("ann, system:serviceaccount:velero:velero, group ops", "*/*")
-    assert (subjects_text(second), scope_text(second)) == ("anyone", "shop,team-*/db")

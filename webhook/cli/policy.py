@@ -1,35 +1,40 @@
 """`lease-webhook policy`: whether a policy file is good, what applies to a lease and why, and the JSON Schema."""
 
+import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import click
-from msgspec import UNSET, Struct, to_builtins
+from msgspec import Struct, to_builtins
 
 from webhook.api.text import escape
 from webhook.cli.options import Command, files, format_option, policies
-from webhook.cli.terminal import Failure, indent, json_line, style, table
+from webhook.cli.terminal import Failure, json_line, style, table, width
 from webhook.policy.explain import (
     BUILT_IN,
     PRESET,
     SettingSource,
     applying_to,
-    conditions_text,
     explain,
     notes,
-    operations_text,
-    scope_text,
-    subjects_text,
 )
 from webhook.policy.model import Policy
 from webhook.policy.parse import EXEMPT_GROUPS, EXEMPT_USERS
-from webhook.policy.schema import ANYWHERE, MODE, Exemption, LeaseBinding, json_schema_text, settings_of, until_of
+from webhook.policy.schema import ANYWHERE, MODE, Exemption, json_schema_text, until_of
 from webhook.policy_file import DEFAULT_PRESET, PolicyFileError, load
 from webhook.rules.registry import RULES
 from webhook.rules.rule import Mode
 
-_NONE: Final = "  none"
+_Entries = Sequence[tuple[int, Struct]]
+"""Entries of a policy file, with their positions in it."""
+_TITLES: Final = {
+    "overrides": "Overrides",
+    "bindings": "Identity bindings",
+    "exempt": "Exempt from what the API server lets through",
+}
+_NONE: Final = {"overrides": "  none", "bindings": "  none: whoever has the rights may write as any holder"}
+_ALWAYS_EXEMPT: Final = [("always", ", ".join([*EXEMPT_USERS, *(f"group {group}" for group in EXEMPT_GROUPS)]))]
 
 
 @click.command(
@@ -113,44 +118,64 @@ def schema() -> int:
 @format_option()
 def show(file: str | None, namespace: str, lease: str, output: str) -> int:
     policy = load(file)
+    entries = _entries_for(policy, namespace, lease)
     if output == "json":
-        print(json_line(_shown(policy, namespace, lease)))
+        print(json_line(_shown(policy, namespace, lease, entries)))
         return 0
     print(style(escape(file or DEFAULT_PRESET), bold=True), _summary(policy), _scope(namespace, lease), sep="\n")
     explained = list(explain(policy, namespace, lease))
     for title, parity in (("What the API server checks too", True), ("What the API server lets through", False)):
         settings = [one for one in explained if _is_parity(one.rule) is parity]
         _print(title, _settings(settings, policy.mode))
-    _print("Overrides", _overrides(policy, namespace, lease))
-    _print("Identity bindings", _bindings(policy, namespace, lease))
-    now = time.time_ns() // 1000
-    _print("Exempt from what the API server lets through", _exemptions(policy, namespace, lease, now))
+    for name, title in _TITLES.items():
+        always = _ALWAYS_EXEMPT if name == "exempt" else []
+        _print(title, table([*always, *_rows(name, entries[name])], columns=width()) or [_NONE[name]])
     return 0
 
 
-def _shown(policy: Policy, namespace: str, lease: str) -> dict[str, Any]:
-    """Return all that `show` prints, with the entries of the file as the file spells them."""
+def _entries_for(policy: Policy, namespace: str, lease: str) -> dict[str, _Entries]:
+    """Return the entries of a file that apply to a lease, by their key in the file; "" matches any."""
     document = policy.document
-    return _head(policy) | {
-        "namespace": namespace,
-        "lease": lease,
-        "settings": [
-            {
-                "rule": one.rule,
-                "name": one.name,
-                "value": Mode(one.value).word if one.name == MODE else one.value,
-                "layer": one.layer,
-            }
-            for one in explain(policy, namespace, lease)
+    bindings = enumerate(document.bindings)
+    return {
+        "overrides": list(applying_to(document.overrides, namespace, lease)),
+        "bindings": [
+            (position, one)
+            for position, one in bindings
+            if namespace in ("", one.namespace) and lease in ("", one.lease)
         ],
-        "overrides": _as_spelled(applying_to(document.overrides, namespace, lease)),
-        "bindings": _as_spelled(_bindings_of(policy, namespace, lease)),
-        "exempt": _as_spelled(applying_to(document.exempt, namespace, lease)),
+        "exempt": list(applying_to(document.exempt, namespace, lease)),
     }
 
 
-def _as_spelled(entries: Iterable[tuple[int, Struct]]) -> list[dict[str, Any]]:
-    return [{"position": position, **to_builtins(entry)} for position, entry in entries]
+def _shown(policy: Policy, namespace: str, lease: str, entries: Mapping[str, _Entries]) -> dict[str, Any]:
+    """Return all that `show` prints, with the entries of the file as the file spells them."""
+    settings = [
+        {
+            "rule": one.rule,
+            "name": one.name,
+            "value": Mode(one.value).word if one.name == MODE else one.value,
+            "layer": one.layer,
+        }
+        for one in explain(policy, namespace, lease)
+    ]
+    spelled = {
+        name: [{"position": position, **to_builtins(entry)} for position, entry in found]
+        for name, found in entries.items()
+    }
+    return _head(policy) | {"namespace": namespace, "lease": lease, "settings": settings} | spelled
+
+
+def _rows(name: str, entries: _Entries) -> Iterator[tuple[str, str]]:
+    """Yield each entry as the file spells it, a key on each line. ASCII, so that no text controls a terminal."""
+    now = time.time_ns() // 1000
+    for position, entry in entries:
+        head = f"{name}[{position}]"
+        for key, value in to_builtins(entry).items():
+            if value:
+                has_ended = key == "until" and isinstance(entry, Exemption) and until_of(entry) <= now
+                yield head, f"{key}: {json.dumps(value)}{' (ended)' if has_ended else ''}"
+                head = ""
 
 
 def _scope(namespace: str, lease: str) -> str:
@@ -177,55 +202,6 @@ def _row(one: SettingSource, cap: Mode) -> tuple[str, str, str]:
     mode = Mode(one.value)
     capped = min(mode, cap)
     return one.rule, f"{capped.word} (would deny)" if Mode.OFF < capped < mode is Mode.DENY else capped.word, layer
-
-
-def _overrides(policy: Policy, namespace: str, lease: str) -> list[str]:
-    rows = [
-        (
-            f"overrides[{position}]",
-            escape(" ".join([scope_text(override), *filter(None, [operations_text(override)])])),
-            ", ".join(dict.fromkeys(rule for rule, _ in settings_of(override.rules))),
-        )
-        for position, override in applying_to(policy.document.overrides, namespace, lease)
-    ]
-    return table(rows) or [_NONE]
-
-
-def _bindings(policy: Policy, namespace: str, lease: str) -> list[str]:
-    rows = [
-        (f"bindings[{position}]", escape(f"{binding.namespace}/{binding.lease}"), escape(_binding(binding)))
-        for position, binding in _bindings_of(policy, namespace, lease)
-    ]
-    return table(rows) or [f"{_NONE}: whoever has the rights may write as any holder"]
-
-
-def _bindings_of(policy: Policy, namespace: str, lease: str) -> Iterator[tuple[int, LeaseBinding]]:
-    for position, binding in enumerate(policy.document.bindings):
-        if namespace in ("", binding.namespace) and lease in ("", binding.lease):
-            yield position, binding
-
-
-def _binding(binding: LeaseBinding) -> str:
-    pod = "; a token without a pod is refused" if binding.require_pod else ""
-    return f"{', '.join(binding.writers)} as {' or '.join(binding.holder)}{pod}"
-
-
-def _exemptions(policy: Policy, namespace: str, lease: str, now: int) -> Iterator[str]:
-    always = ", ".join([*EXEMPT_USERS, *(f"group {group}" for group in EXEMPT_GROUPS)])
-    rows, details = [("always", f"{ANYWHERE}/{ANYWHERE}", always)], [[""]]
-    for position, exemption in applying_to(policy.document.exempt, namespace, lease):
-        rows.append((f"exempt[{position}]", escape(scope_text(exemption)), escape(subjects_text(exemption))))
-        reason = f"{exemption.reason} ({exemption.owner}{_until(exemption, now)})"
-        details.append([escape(conditions_text(exemption)), escape(reason)])
-    for line, texts in zip(table(rows), details, strict=True):
-        yield line
-        yield from (indent(text, 6) for text in texts if text)
-
-
-def _until(exemption: Exemption, now: int) -> str:
-    if exemption.until is UNSET:
-        return ""
-    return f", {'ended with' if until_of(exemption) <= now else 'until'} {exemption.until}"
 
 
 def _print(title: str, lines: Iterable[str]) -> None:

@@ -74,28 +74,6 @@ def applying_to(entries: Sequence[E], namespace: str = "", name: str = "") -> It
             yield position, entry
 
 
-def subjects_text(exemption: Exemption) -> str:
-    """Return the requesters of an exemption in one phrase."""
-    groups = [f"group {group}" for group in exemption.groups]
-    return ", ".join([*users_of(exemption), *groups]) or "anyone"
-
-
-def scope_text(entry: Exemption | Override) -> str:
-    """Return the leases of an entry in one phrase."""
-    return f"{','.join(entry.namespaces) or ANYWHERE}/{','.join(entry.leases) or ANYWHERE}"
-
-
-def operations_text(entry: Exemption | Override) -> str:
-    """Return the operations of an entry in one phrase, such as `on CREATE, DELETE`; "" if it names none."""
-    return f"on {', '.join(operations_of(entry))}" if entry.operations else ""
-
-
-def conditions_text(exemption: Exemption) -> str:
-    """Return what an exemption exempts from in one phrase; "" if it names neither rules nor operations."""
-    rules = ", ".join(rules_of(exemption))
-    return " ".join(filter(None, [rules and f"from {rules}", operations_text(exemption)]))
-
-
 def _explain(policy: Policy, namespace: str, lease: str, operation: Operation) -> Iterator[SettingSource]:
     lease_policy = policy.for_lease(namespace, lease, operation)
     overridden = policy.overridden(namespace, lease, operation)
@@ -173,7 +151,8 @@ def _about_rules(policy: Policy) -> Iterator[str]:
 def _about_operations(path: str, entry: Exemption | Override, rules: Iterable[str]) -> Iterator[str]:
     for rule in rules:
         if rule in RULES and RULES[rule].operations.isdisjoint(operations_of(entry)):
-            yield f"{path}: rule {rule} is never evaluated {operations_text(entry)}, so naming it has no effect"
+            where = ", ".join(operations_of(entry))
+            yield f"{path}: rule {rule} is never evaluated on {where}, so naming it has no effect"
 
 
 def _about_setting(setting: Setting, value: Value, policy: Policy) -> Iterator[str]:

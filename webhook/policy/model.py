@@ -1,7 +1,7 @@
 """A compiled policy: resolved, frozen, with lookups whose cost does not depend on the length of the file."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Final, Generic, TypeVar
 
@@ -17,6 +17,8 @@ from webhook.rules.limits import DEFAULT_LIMITS, Limits
 from webhook.rules.rule import Mode
 
 T = TypeVar("T")
+ANYONE: Final = ""
+"""The requester of an exemption that names none."""
 MAX_ENTRIES: Final = 500
 """Entries of one bucket of a `LeaseIndex`, all of which a lookup matches: 500 globs take less than 0.1 ms."""
 
@@ -61,11 +63,6 @@ class LeaseIndex(Generic[T]):
     def __init__(self) -> None:
         self._buckets: dict[tuple[str | None, str | None], list[_Glob[T]]] = {}
 
-    @property
-    def is_empty(self) -> bool:
-        """True if nothing was put."""
-        return not self._buckets
-
     def put(self, namespaces: Sequence[str], leases: Sequence[str], value: T, path: str = "") -> None:
         """Add a value for each pair; without a list, for all. Raises PolicyError, about the entry at `path`."""
         for namespace, lease in product(namespaces or [ANYWHERE], leases or [ANYWHERE]):
@@ -87,14 +84,6 @@ class LeaseIndex(Generic[T]):
         return found
 
 
-class Exemptions(Struct, frozen=True):
-    """What a requester is exempt from on which leases."""
-
-    users: Mapping[str, LeaseIndex[ExemptRules]]
-    groups: Mapping[str, LeaseIndex[ExemptRules]]
-    anyone: LeaseIndex[ExemptRules]
-
-
 class Policy(Struct, frozen=True):
     """A policy file and its preset, ready for lookups.
 
@@ -103,7 +92,8 @@ class Policy(Struct, frozen=True):
     `default` holds for leases without a binding, `bound` for leases with one.
     `digest` is eight hex digits of what the file and its preset say, comments left out; `document` is the file as typed
     values, for commands that show it. `docs_url` is "" if the file has none, and ends without a slash.
-    `overrides` are indexed for each operation by itself: one for CREATE alone costs a renewal nothing.
+    `exemptions` are indexed by requester: ANYONE, or one of `requesters`. `overrides` are indexed for each operation by
+    itself: one for CREATE alone costs a renewal nothing.
     """
 
     document: PolicyDocument
@@ -115,7 +105,7 @@ class Policy(Struct, frozen=True):
     bound: LeasePolicy
     overrides: Mapping[Operation, LeaseIndex[Mapping[Setting, ModeDecision]]]
     bindings: Mapping[tuple[str, str], Binding]
-    exemptions: Exemptions
+    exemptions: Mapping[str, LeaseIndex[ExemptRules]]
     docs_url: str = ""
     fences: tuple[Fence, ...] = ()
 
@@ -144,23 +134,18 @@ class Policy(Struct, frozen=True):
 
     def exempt_rules(self, user: UserInfo, namespace: str, name: str, operation: Operation, now: int) -> frozenset[str]:
         """Return the ids of the rules that this writer is exempt from for such a write; `now` in microseconds."""
-        exemptions = self.exemptions
-        if (
-            user.username not in exemptions.users
-            and exemptions.groups.keys().isdisjoint(user.groups)
-            and exemptions.anyone.is_empty
-        ):
-            return frozenset()
-        indexes = [exemptions.anyone]
-        if user.username in exemptions.users:
-            indexes.append(exemptions.users[user.username])
-        indexes.extend(exemptions.groups[group] for group in user.groups if group in exemptions.groups)
         exempt: frozenset[str] = frozenset()
-        for index in indexes:
-            for one in index.find(namespace, name):
+        for requester in (ANYONE, *requesters([user.username], user.groups)):
+            index = self.exemptions.get(requester)
+            for one in index.find(namespace, name) if index else ():
                 if now < one.until and operation in one.operations:
                     exempt |= one.rules
         return exempt
+
+
+def requesters(users: Iterable[str], groups: Iterable[str]) -> list[str]:
+    """Return the keys of `Policy.exemptions` for some users and groups."""
+    return [*(f"user:{user}" for user in users), *(f"group:{group}" for group in groups)]
 
 
 def with_settings(policy: LeasePolicy, settings: Mapping[Setting, Value]) -> LeasePolicy:

@@ -25,7 +25,16 @@ from webhook.api.text import quote
 from webhook.inputs import yaml_reader
 from webhook.inputs.yaml_reader import LOADER, Dialect, Scalar, YamlError
 from webhook.policy.fences import fences_of
-from webhook.policy.model import Exemptions, ExemptRules, LeaseIndex, LeasePolicy, ModeDecision, Policy, with_settings
+from webhook.policy.model import (
+    ANYONE,
+    ExemptRules,
+    LeaseIndex,
+    LeasePolicy,
+    ModeDecision,
+    Policy,
+    requesters,
+    with_settings,
+)
 from webhook.policy.schema import (
     API_VERSION,
     EXEMPTIBLE,
@@ -305,28 +314,21 @@ def _overrides(
     return indexes
 
 
-def _exemptions(exemptions: list[Exemption]) -> Exemptions:
-    users: dict[str, LeaseIndex[ExemptRules]] = {user: _everywhere() for user in EXEMPT_USERS}
-    groups: dict[str, LeaseIndex[ExemptRules]] = {group: _everywhere() for group in EXEMPT_GROUPS}
-    anyone: LeaseIndex[ExemptRules] = LeaseIndex()
+def _exemptions(exemptions: list[Exemption]) -> dict[str, LeaseIndex[ExemptRules]]:
+    found: dict[str, LeaseIndex[ExemptRules]] = {}
+    for requester in requesters(EXEMPT_USERS, EXEMPT_GROUPS):
+        found[requester] = LeaseIndex()
+        found[requester].put([], [], ExemptRules(frozenset(EXEMPTIBLE), OPERATIONS, FOREVER))
     for position, exemption in enumerate(exemptions):
         path = f"exempt[{position}]"
-        names = users_of(exemption)
-        if not (names or exemption.groups or exemption.namespaces or exemption.leases):
+        names = requesters(users_of(exemption), exemption.groups)
+        if not (names or exemption.namespaces or exemption.leases):
             raise PolicyError("must have users, groups, service_accounts, namespaces or leases", path)
-        indexes = [users.setdefault(user, LeaseIndex()) for user in names]
-        indexes += [groups.setdefault(group, LeaseIndex()) for group in exemption.groups]
         rules = frozenset(rules_of(exemption) or EXEMPTIBLE)
         exempt = ExemptRules(rules, operations_of(exemption), until_of(exemption))
-        for index in indexes or [anyone]:
-            index.put(exemption.namespaces, exemption.leases, exempt, path)
-    return Exemptions(users, groups, anyone)
-
-
-def _everywhere() -> LeaseIndex[ExemptRules]:
-    index: LeaseIndex[ExemptRules] = LeaseIndex()
-    index.put([], [], ExemptRules(frozenset(EXEMPTIBLE), OPERATIONS, FOREVER))
-    return index
+        for requester in names or [ANYONE]:
+            found.setdefault(requester, LeaseIndex()).put(exemption.namespaces, exemption.leases, exempt, path)
+    return found
 
 
 def _bindings(bindings: list[LeaseBinding]) -> dict[tuple[str, str], Binding]:
