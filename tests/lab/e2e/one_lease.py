@@ -107,6 +107,10 @@ class OneLease:
         """One DELETE."""
         return self._client.send("DELETE", self.path)
 
+    def delete_all(self, selector: str) -> Reply:
+        """One DELETE of every lease with these labels."""
+        return self._client.send("DELETE", leases(self.namespace), labelSelector=selector)
+
     def changed(self, metadata: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
         """The stored lease with a new renewTime and changes."""
         body = copy.deepcopy(self.get())

@@ -20,6 +20,7 @@ from tests.lab.e2e.topics import (
     manifests,
     outage,
     rotation,
+    stamp,
     static_manifests,
     suggestions,
 )
@@ -57,6 +58,7 @@ TOPICS: Final = (
     Topic("live-timeline", "The live timeline", live_timeline.run, phase=3, lane=4),
     Topic("static-manifests", "Static manifests", static_manifests.run, phase=3, lane=2, everywhere=True),
     Topic("client-certificates", "Client certificates", client_certificates.run, phase=3, lane=3),
+    Topic("stamp", "Stamps", stamp.run, phase=3, lane=5, everywhere=True),
     Topic("cost", "Cost per write", cost.run, phase=4),
 )
 """The outage and the rotations take three minutes, so they share a phase. The policy against depth would refuse what
