@@ -17,7 +17,6 @@ HARMLESS = (
     "check",
     "replay",
     "test",
-    "make-review",
     "rules",
     "policy",
     "suggest",

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from webhook.api.review import ReviewError
 from webhook.cli.evaluation import CandidateSets, evaluate_review
-from webhook.cli.make_review import Key, Writer, key_of, review_of, unknown_fields
+from webhook.cli.manifests import Key, Writer, key_of, review_of, unknown_fields
 from webhook.cli.options import Command, files, format_option, moment, policy_option
 from webhook.cli.report import FORMATS, Outcome, Printer, Tally
 from webhook.cli.terminal import Failure

@@ -83,7 +83,6 @@ PROGRAM: Final = LazyGroup(
         "check": Lazy("check", "evaluate files: reviews and manifests"),
         "replay": Lazy("replay", "evaluate recorded reviews again; compare two policies"),
         "test": Lazy("test", "compare verdicts with the expected ones in test files"),
-        "make-review": Lazy("make_review", "make an AdmissionReview from manifests and a user"),
         "rules": Lazy("rules", "list the rules, or explain one"),
         "policy": _POLICY,
         "suggest": _SUGGEST,

@@ -16,7 +16,7 @@ from webhook.api.field import MISSING_FIELD, UNKNOWN_FIELD, located, reworded
 from webhook.api.review import ReviewError
 from webhook.api.text import escape, quote, truncate
 from webhook.cli.evaluation import Evaluation, evaluate_review
-from webhook.cli.make_review import Writer, review_of, stamped
+from webhook.cli.manifests import Writer, review_of, stamped
 from webhook.cli.options import Command, files, format_option, moment, policy_option
 from webhook.cli.report import FORMATS, Printer, as_json
 from webhook.cli.terminal import Failure, indent, style

@@ -11,7 +11,7 @@ DATA: Final = Path("tests/data")
 NOW: Final = "2026-11-22T12:00:00Z"
 PRESETS: Final = ("observe", "standard", "strict")
 COMMANDS: Final = (
-    "serve", "check", "replay", "test", "make-review", "rules", "policy", "suggest", "export", "install",
+    "serve", "check", "replay", "test", "rules", "policy", "suggest", "export", "install",
     "certs", "audit", "why", "timeline", "doctor", "completion",
 )  # fmt: skip
 
@@ -125,9 +125,6 @@ def _about_files() -> Iterator[tuple[object, ...]]:
         yield ("check", file, "--now", NOW, "--format", "json", "--user", "system:serviceaccount:shop:checkout")
         yield ("audit", file, "--now", NOW)
         yield ("test", file)
-        yield ("make-review", file, "--now", NOW, "--stamp", "--user", "system:serviceaccount:shop:checkout")
-    yield ("make-review", "docs/examples/taken-lease.yaml", "--old", "docs/examples/live-lease.yaml", "--now", NOW)
-    yield ("make-review", "docs/examples/live-lease.yaml", "--delete", "--now", NOW)
     yield ("check", "docs/examples/taken-lease.yaml", "--old", "docs/examples/live-lease.yaml", "--now", NOW)
     for form in ("text", "json", "junit", "sarif"):
         yield ("test", "docs/examples", "--format", form)

@@ -1,9 +1,9 @@
-"""A typo in a manifest is named: the API server would drop the field without a word."""
+"""A manifest as a review: its writer, its stamps, and a typo, which the API server would drop without a word."""
 
 import pytest
 
 from tests.factories import Tweak, changed, make_candidate, make_lease, put
-from webhook.cli.make_review import MAX_UNKNOWN, unknown_fields
+from webhook.cli.manifests import MAX_UNKNOWN, Writer, stamped, unknown_fields
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,20 @@ def test_what_is_no_object_has_no_fields() -> None:
 
 def test_of_many_mistakes_in_a_document_some_are_named() -> None:
     assert len(unknown_fields(make_lease(put("spec", {f"field{number}": 0 for number in range(99)})))) == MAX_UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("user", "groups"),
+    [
+        ("system:serviceaccount:shop:checkout", ["system:serviceaccounts", "system:serviceaccounts:shop"]),
+        ("system:node:worker-1", ["system:nodes"]),
+        ("ann", []),
+    ],
+)
+def test_a_user_comes_with_the_groups_of_every_authenticator(user: str, groups: list[str]) -> None:
+    made = Writer(user, ("more",)).user_info()
+    assert made == {"username": user, "groups": ["more", *groups, "system:authenticated"]}
+
+
+def test_stamps_that_are_there_stay() -> None:
+    assert stamped(make_lease(), 0) == make_lease()
