@@ -12,7 +12,6 @@ import pytest
 import yaml
 
 from tests.cli.test_cases import LIVE, SHOP, TAKEN
-from tools.docs.pages import examples
 
 ROOT: Final = Path(__file__).parents[2]
 BIN: Final = Path(sys.executable).parent
@@ -32,13 +31,6 @@ def run(command: list[str], folder: Path, **environment: str) -> "subprocess.Com
         timeout=120,
         check=False,
     )
-
-
-def test_a_review_goes_from_one_command_to_the_next_as_the_page_shows() -> None:
-    """The other commands of the page are run by tests/docs."""
-    (found,) = (example for example in examples(PAGE) if "|" in example.command)
-    done = run(["bash", "-c", found.command], ROOT)
-    assert (done.stdout, done.stderr) == (found.output, "")
 
 
 def test_the_test_file_of_the_page_is_that_of_the_examples() -> None:

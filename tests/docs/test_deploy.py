@@ -84,7 +84,7 @@ def test_the_proof_is_refused_in_the_words_of_the_pages() -> None:
     assert verdict.code == 422
     (cause,) = verdict.causes
     shown = f'The Lease "lease-webhook-proof" is invalid: {cause.field}: {cause.message}'
-    for text in (section(README, "Install"), section(INSTALL, "Verify")):
+    for text in (section(README, "Install the webhook"), section(INSTALL, "Verify")):
         assert f"$ kubectl create --dry-run=server -f deploy/proof.yaml\n{shown}\n" in text
 
 

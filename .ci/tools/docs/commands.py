@@ -1,8 +1,9 @@
 """The commands of the pages that can be run here, and what they print."""
 
 import io
-import json
 import shlex
+import shutil
+import subprocess
 import time
 from contextlib import redirect_stderr, redirect_stdout
 from typing import Final
@@ -32,7 +33,10 @@ def printed(command: str) -> str:
     if words[0] == "curl":
         (body,) = (word.removeprefix("@") for word in words if word.startswith("@"))
         reply = respond((ROOT / body).read_bytes(), load(None), time.time_ns() // 1000)
-        return json.dumps(json.loads(reply.body), indent=4) + "\n"
+        program, *arguments = words[words.index("|") + 1 :]
+        return subprocess.run(
+            [shutil.which(program) or program, *arguments], input=reply.body, capture_output=True, check=True
+        ).stdout.decode()
     out = io.StringIO()
     with redirect_stdout(out), redirect_stderr(out):
         main(words[1:])
