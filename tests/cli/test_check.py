@@ -15,7 +15,6 @@ from tests.acceptance import CODES
 from tests.factories import (
     HOLDER,
     KEEPER,
-    RENEWED,
     Document,
     changed,
     drop,
@@ -28,7 +27,6 @@ from tests.factories import (
 )
 from tests.recordings import FOLDER
 from webhook.cli.main import main
-from webhook.rules.election.coordinated import CONFLICT
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -352,24 +350,6 @@ def test_too_little_is_an_error(run: Run) -> None:
     code, out, err = run("lease.yaml", "--require", "2")
     assert (code, out.splitlines()[-2]) == (2, "1 evaluated: 1 denied; 1 skipped (Pod 1)")
     assert err == "lease-webhook: 1 evaluated, and --require asks for 2 at least\n"
-
-
-@pytest.mark.parametrize("order", [1, -1], ids=["oldest first", "latest first"])
-def test_candidates_of_a_list_that_cannot_agree_are_noted(order: int, run: Run) -> None:
-    def candidate(name: str, strategy: str, renewed: str = RENEWED) -> Document:
-        return make_candidate(
-            put("metadata.name", name),
-            put("spec.strategy", strategy),
-            put("spec.renewTime", renewed),
-            put("metadata.managedFields", [make_entry("renewTime", time=f"{renewed[:19]}Z")]),
-        )
-
-    gone = candidate("gone", "example.com/a", "2025-11-20T09:00:00.000000Z")
-    write("live.yaml", *[gone, candidate("b", "example.com/b")][::order])
-    assert CONFLICT not in run("live.yaml")[1]
-    write("live.yaml", *[gone, candidate("b", "example.com/b"), candidate("c", "example.com/a")][::order])
-    code, out, _ = run("live.yaml")
-    assert (code, out.count(f"note: {CONFLICT}")) == (0, 1)
 
 
 def test_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.factories import RENEWED, Document, changed, make_candidate, make_lease, make_review, put, to_bytes
+from tests.factories import Document, changed, make_lease, make_review, put, to_bytes
 from tests.recordings import FOLDER
 from webhook.cli.main import main
-from webhook.rules.election.coordinated import CONFLICT
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -160,26 +159,6 @@ def test_manifests_were_never_sent(run: Run) -> None:
     assert [line["source"] for line in lines(out)] == ["recorded/broken.json#1"]
     assert err == "1 skipped (Lease 1)\n"
     assert run("recorded", "--against", "strict")[0] == 2
-
-
-def test_candidates_that_cannot_agree_are_noted_once(run: Run) -> None:
-    def candidate(name: str, strategy: str) -> Document:
-        return make_candidate(
-            put("metadata.name", name), put("spec.strategy", strategy), put("spec.renewTime", RENEWED)
-        )
-
-    one, other = candidate("a", "example.com/x"), candidate("b", "example.com/y")
-    record(
-        make_review(new=one),
-        make_review(new=other),
-        make_review(new=other, old=other),
-        make_review(old=other),
-        make_review(new=one, old=one),
-    )
-    code, out, _ = run("recorded", "--format", "json")
-    assert code == 0
-    assert [[finding["rule"] for finding in line["findings"]] for line in lines(out)] == [[], [CONFLICT], [], [], []]
-    assert "note: candidate-strategy-conflict: spec.strategy" in run("recorded")[1]
 
 
 def test_all_recordings_against_strict(run: Run) -> None:

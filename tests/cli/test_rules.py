@@ -82,7 +82,6 @@ def test_what_a_program_reads(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rules", "--format", "json"]) == 0
     rules = {rule["id"]: rule for rule in map(json.loads, capsys.readouterr().out.splitlines())}
     assert list(rules) == list(described())
-    assert rules["candidate-strategy-conflict"]["commands"] == ["check", "replay"]
     assert rules["takeover-before-expiry"]["modes"] == {"standard": "warn", "strict": "deny"}
     assert rules["duration-too-long"]["numbers"]
     assert main(["rules", "lease-duration", "--format", "json"]) == 0

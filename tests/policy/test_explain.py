@@ -103,7 +103,6 @@ BY_OPERATION = policy(
             ],
             id="a number",
         ),
-        pytest.param("candidate-strategy-conflict", "mode", [(Mode.AUDIT, "preset", "")], id="a rule of reports"),
     ],
 )
 def test_layer_by_operation(rule: str, name: str, expected: list[tuple[Any, str, str]]) -> None:

@@ -52,19 +52,6 @@ TODAY = 1_800_000_000_000_000
             id="a rule above the cap",
         ),
         pytest.param(
-            {"rules": {"candidate-strategy-conflict": {"mode": "deny"}}},
-            [
-                (
-                    "rules.candidate-strategy-conflict: this rule is not evaluated for a single write, "
-                    "so it only appears in reports"
-                )
-            ],
-            id="an offline rule",
-        ),
-        pytest.param(
-            {"rules": {"candidate-strategy-conflict": {"mode": "off"}}}, [], id="an offline rule may be switched off"
-        ),
-        pytest.param(
             {"overrides": [{"rules": {"duration-too-long": {"warn_above_seconds": 10, "deny_above_seconds": 60}}}]},
             [
                 (
@@ -161,7 +148,6 @@ TODAY = 1_800_000_000_000_000
                         "operations": ["CREATE", "DELETE"],
                         "rules": {
                             "duration-shortened": {"mode": "deny"},
-                            "candidate-strategy-conflict": {"mode": "off"},
                         },
                     }
                 ]

@@ -219,12 +219,6 @@ def refusal(text: str) -> str:
             id="an exemption from a rule that nobody is exempt from",
         ),
         pytest.param(
-            EXEMPT + "users: [a], rules: [candidate-strategy-conflict]}",
-            'line 3: exempt[0].rules[0]: "candidate-strategy-conflict" is not evaluated for a single write; '
-            "set its mode instead",
-            id="an exemption from a rule of reports",
-        ),
-        pytest.param(
             EXEMPT + "users: [a], rules: ['*']}",
             'line 3: exempt[0].rules[0]: "*" is not known',
             id="a wildcard as a rule",

@@ -1,20 +1,21 @@
 """Everything that is stored, object by object: findings as soon as they are certain, the rest at the end."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct, field
+from semver import Version
 
+from webhook.api import semver
 from webhook.api.objects import LeaseCandidate
 from webhook.api.text import quote, truncate
-from webhook.api.times import normalized, readable, span
+from webhook.api.times import MINUTE, instant, normalized, readable, span
 from webhook.audit import leases
 from webhook.audit.command_words import kubectl, word
 from webhook.audit.subject import Subject, broken_rules
 from webhook.findings import Finding, ObjectName, Severity
 from webhook.history.status import State
 from webhook.rules.change import KUBE_SYSTEM, NODE_LEASES
-from webhook.rules.election.coordinated import CONFLICT, LIVE, candidate_strategy_conflict
 from webhook.rules.holders import MAX_HOSTNAME, host_name
 
 LEASE_CHECKS: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
@@ -28,6 +29,11 @@ LEASE_CHECKS: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
     leases.scaffold_name,
     leases.several_applications,
 )
+LIVE: Final = 30 * MINUTE
+"""A candidate that has not renewed for longer is not counted, and is removed.
+
+Source: kubernetes `pkg/controlplane/controller/leaderelection/leasecandidategc_controller.go`.
+"""
 _SEE: Final = "{kubectl} get leasecandidates -o custom-columns=N:.metadata.name,V:.spec.binaryVersion,S:.spec.strategy"
 
 
@@ -132,13 +138,29 @@ def _without_lease(subject: Subject, leases: Collection[tuple[str, str]]) -> Ite
         yield subject.finding("candidate-without-lease", Severity.WARNING, message, fix, lease)
 
 
-def _conflicts(candidates: Iterable[Subject], now: int) -> Iterator[Finding]:
-    """The candidates of one lease that cannot agree on a strategy: one finding, at the first of them."""
-    subjects = list(candidates)
-    objects = [one.object for one in subjects if isinstance(one.object, LeaseCandidate)]
-    for found in candidate_strategy_conflict(objects, now):
+def _conflicts(candidates: Sequence[Subject], now: int) -> Iterator[Finding]:
+    """The live candidates of one lease that cannot agree on its strategy: one finding, at the first of them.
+
+    The strategy of the highest binaryVersion counts, so candidates of that version must have the same.
+    Source: kubernetes `pkg/controlplane/controller/leaderelection/election.go`, pickBestStrategy.
+    """
+    versions: dict[Version, dict[str, str]] = {}
+    for one in sorted(candidates, key=lambda one: one.name):
+        assert isinstance(one.object, LeaseCandidate)
+        spec = one.object.spec
+        renewed = instant(normalized(spec.renew_time))
+        version = semver.parse(spec.binary_version or "")
+        if version is not None and renewed is not None and now - renewed <= LIVE:
+            versions.setdefault(version, {})[spec.strategy or ""] = one.name
+    strategies = versions[max(versions)] if versions else {}
+    if len(strategies) > 1:
+        choices = ", ".join(f"{name} {quote(strategy)}" for strategy, name in strategies.items())
+        message = (
+            f"live candidates of the highest binaryVersion {max(versions)} must have the same strategy ({choices}), "
+            "or no leader is elected"
+        )
         fix = f"{_SEE}; give all candidates of the newest version one strategy"
-        yield subjects[0].finding(CONFLICT, Severity.ERROR, found.error.detail, fix)
+        yield candidates[0].finding("candidate-strategy-conflict", Severity.ERROR, message, fix)
 
 
 def _is_cut(pod: str, pods: Collection[str]) -> bool:

@@ -6,7 +6,7 @@ import click
 from msgspec.structs import replace
 
 from webhook.api.review import ReviewError
-from webhook.cli.evaluation import CandidateSets, evaluate_review
+from webhook.cli.evaluation import evaluate_review
 from webhook.cli.manifests import Key, Writer, key_of, review_of, unknown_fields
 from webhook.cli.options import Command, files, format_option, moment, policy_option
 from webhook.cli.report import FORMATS, Outcome, Printer, Tally
@@ -103,7 +103,6 @@ def _outcomes(
     if unreadable:
         # An update evaluated as if it were a creation could look harmless.
         return
-    candidates = CandidateSets()
     for item in items:
         if isinstance(item, Unreadable | Foreign):
             yield item
@@ -118,4 +117,4 @@ def _outcomes(
         except (ReviewError, ValueError) as error:
             yield Unreadable(item.place, str(error))
         else:
-            yield candidates.follow(evaluation, policy)
+            yield evaluation

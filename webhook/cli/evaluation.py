@@ -2,21 +2,19 @@
 
 import time
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.api.field import not_supported
-from webhook.api.objects import LeaseCandidate
 from webhook.api.request import GROUP, KIND_OF, VERSIONS_OF, AdmissionRequest
 from webhook.api.review import ReviewError, decode
 from webhook.evaluate import evaluate
 from webhook.inputs.items import Place
 from webhook.policy.model import Policy
 from webhook.rules.change import change_made_by
-from webhook.rules.election.coordinated import CONFLICT, candidate_strategy_conflict
 from webhook.rules.election.renewal_stamp import stamp_of_writer
 from webhook.rules.rule import Mode
-from webhook.verdict import Cause, Result, Verdict
+from webhook.verdict import Cause, Verdict
 
 
 class Evaluation(Struct, frozen=True):
@@ -95,37 +93,3 @@ def _deny_version(request: AdmissionRequest, verdict: Verdict) -> Verdict:
     cause = Cause(error.type.value, text, error.field)
     message = f"{error.field}: {text}"
     return replace(verdict, allowed=False, code=422, reason="Invalid", message=message, causes=(cause,), warnings=())
-
-
-class CandidateSets(Struct):
-    """The candidates that are stored after each write of a list or a replay, by namespace and leaseName.
-
-    `latest` is the latest time so far: objects in a list have no order in time.
-    """
-
-    stored: dict[tuple[str, str], dict[str, LeaseCandidate]] = field(default_factory=dict)
-    in_conflict: set[tuple[str, str]] = field(default_factory=set)
-    latest: int = 0
-
-    def follow(self, evaluation: Evaluation, policy: Policy) -> Evaluation:
-        """Add one write; its verdict gets a finding if this write makes the candidates of a lease disagree."""
-        request = evaluation.request
-        candidate = request.new or request.old
-        if not isinstance(candidate, LeaseCandidate):
-            return evaluation
-        lease = (request.namespace, candidate.spec.lease_name or "")
-        self.latest = max(self.latest, evaluation.now)
-        candidates = self.stored.setdefault(lease, {})
-        if isinstance(request.new, LeaseCandidate):
-            candidates[request.name] = request.new
-        else:
-            candidates.pop(request.name, None)
-        modes = policy.for_lease(request.namespace, request.name, request.operation).modes
-        mode = min(Mode.AUDIT, policy.mode, modes[CONFLICT])
-        found = list(candidate_strategy_conflict(candidates.values(), self.latest)) if mode else []
-        is_new = bool(found) and lease not in self.in_conflict
-        (self.in_conflict.add if found else self.in_conflict.discard)(lease)
-        if not is_new:
-            return evaluation
-        extra = tuple(Result(CONFLICT, parity=False, mode=mode, error=finding.error) for finding in found)
-        return replace(evaluation, verdict=replace(evaluation.verdict, findings=evaluation.verdict.findings + extra))

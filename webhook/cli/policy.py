@@ -125,7 +125,7 @@ def show(file: str | None, namespace: str, lease: str, output: str) -> int:
     print(style(escape(file or DEFAULT_PRESET), bold=True), _summary(policy), _scope(namespace, lease), sep="\n")
     explained = list(explain(policy, namespace, lease))
     for title, parity in (("What the API server checks too", True), ("What the API server lets through", False)):
-        settings = [one for one in explained if _is_parity(one.rule) is parity]
+        settings = [one for one in explained if RULES[one.rule].parity is parity]
         _print(title, _settings(settings, policy.mode))
     for name, title in _TITLES.items():
         always = _ALWAYS_EXEMPT if name == "exempt" else []
@@ -208,7 +208,3 @@ def _print(title: str, lines: Iterable[str]) -> None:
     print(f"\n{style(title, bold=True)}")
     for line in lines:
         print(line)
-
-
-def _is_parity(rule: str) -> bool:
-    return rule in RULES and RULES[rule].parity

@@ -8,7 +8,7 @@ from itertools import chain
 import click
 
 from webhook.api.review import ReviewError
-from webhook.cli.evaluation import CandidateSets, Evaluation, evaluate_review
+from webhook.cli.evaluation import Evaluation, evaluate_review
 from webhook.cli.options import Command, files, format_option, policy_option
 from webhook.cli.report import (
     DENIED,
@@ -19,7 +19,6 @@ from webhook.cli.report import (
     Printer,
     Tally,
     as_json,
-    conflicts,
     finding_of,
     result_of,
 )
@@ -79,14 +78,12 @@ def command(*, directories: tuple[str, ...], policy: str | None, against: str | 
 def _replay(directories: Sequence[str], policy: Policy, name: str, printer: Printer) -> int:
     tally = Tally()
     rules: Counts = Counter()
-    candidates = CandidateSets()
-    for (found,) in _outcomes(directories, policy):
-        outcome = candidates.follow(found, policy) if isinstance(found, Evaluation) else found
+    for (outcome,) in _outcomes(directories, policy):
         is_shown = True
         if isinstance(outcome, Evaluation):
             rules.update(_rules_and_modes(outcome))
             # As text, among thousands of reviews, only those that are denied or warned about.
-            is_shown = printer.output != "text" or bool(conflicts(outcome)) or outcome.level > Mode.AUDIT
+            is_shown = printer.output != "text" or outcome.level > Mode.AUDIT
         tally.count(outcome)
         if is_shown:
             printer.show(outcome)

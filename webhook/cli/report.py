@@ -12,7 +12,6 @@ from webhook.cli.evaluation import Evaluation
 from webhook.cli.terminal import indent, json_line, print_message, style, width
 from webhook.findings import Check, Examination, Finding, Severity
 from webhook.inputs.items import Foreign, Unreadable
-from webhook.rules.election.coordinated import CONFLICT
 from webhook.rules.rule import Mode
 from webhook.verdict import Result
 
@@ -122,11 +121,6 @@ class Printer:
             print_message(tally.skipped_text())
 
 
-def conflicts(evaluation: Evaluation) -> list[Result]:
-    """Return the findings about a set of candidates; no single write is refused for them."""
-    return [finding for finding in evaluation.verdict.findings if finding.rule == CONFLICT]
-
-
 def _denying(evaluation: Evaluation) -> list[Result]:
     return [finding for finding in evaluation.verdict.findings if finding.mode is Mode.DENY]
 
@@ -161,7 +155,6 @@ def _reasons(evaluation: Evaluation) -> Iterable[str]:
     if not verdict.allowed and not found:
         yield verdict.message
     yield from (f"warning: {warning}" for warning in evaluation.warnings)
-    yield from (f"note: {finding.rule}: {finding.error}" for finding in conflicts(evaluation))
 
 
 def _wrapped(texts: Iterable[str], margin: int) -> list[str]:

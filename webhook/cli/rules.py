@@ -16,7 +16,7 @@ from webhook.policy.model import LeasePolicy
 from webhook.policy.schema import RULE_IDS
 from webhook.policy_file import load
 from webhook.rules.change import Event
-from webhook.rules.registry import OFFLINE_RULES, RULES, TYPES
+from webhook.rules.registry import RULES, TYPES
 from webhook.rules.rule import Rule
 
 PRESETS: Final = ("standard", "strict")
@@ -28,15 +28,6 @@ _WITHOUT_EFFECT: Final = {
     checks.BACKWARDS: _NOT_SENT.format("mode deny"),
 }
 
-EVERYWHERE: Final = "serve, check, replay"
-OFFLINE: Final = "check, replay"
-"""The commands that evaluate a rule."""
-
-
-def runs_in(rule: Rule) -> str:
-    """Return the commands that evaluate a rule, with commas between them."""
-    return OFFLINE if rule.id in OFFLINE_RULES else EVERYWHERE
-
 
 def kinds_of(rule: Rule) -> str:
     """Return the kinds of objects, with commas between them."""
@@ -45,8 +36,6 @@ def kinds_of(rule: Rule) -> str:
 
 def operations_of(rule: Rule) -> str:
     """Return the operations, with commas between them."""
-    if rule.id in OFFLINE_RULES:
-        return "a set of stored candidates"
     return ", ".join(operation for operation in Operation if operation in rule.operations)
 
 
@@ -58,7 +47,7 @@ def file_of(rule: Rule) -> str:
 def renewals_of(rule: Rule) -> str:
     """Return a note about renewals, "" if the rule is not about updates of leases."""
     about = Resource.LEASES in rule.resources and Operation.UPDATE in rule.operations
-    if rule.id in OFFLINE_RULES or not about:
+    if not about:
         return ""
     if Event.RENEWAL not in rule.events:
         return "not evaluated on a renewal"
@@ -89,7 +78,7 @@ def command(name: str | None, output: str) -> int:
 
 def described() -> dict[str, Rule]:
     """Return every rule that a verdict or a report may name."""
-    return {one.id: one for one in (*RULES.values(), TYPES, *OFFLINE_RULES.values())}
+    return {one.id: one for one in (*RULES.values(), TYPES)}
 
 
 def _as_json(one: Rule) -> dict[str, Any]:
@@ -97,7 +86,6 @@ def _as_json(one: Rule) -> dict[str, Any]:
         "id": one.id,
         "kinds": kinds_of(one).split(", "),
         "operations": operations_of(one).split(", "),
-        "commands": runs_in(one).split(", "),
         "modes": dict(zip(PRESETS, _modes(one.id), strict=True)),
         "numbers": _limits(one.id),
         "summary": one.texts.summary,
@@ -117,7 +105,7 @@ def _listed() -> list[str]:
 
 def _explained(one: Rule) -> list[str]:
     modes = ", ".join(f"{mode} in {preset}" for mode, preset in zip(_modes(one.id), PRESETS, strict=True))
-    facts = [("on", f"{kinds_of(one)}: {operations_of(one)}"), ("runs in", runs_in(one)), ("mode", modes)]
+    facts = [("on", f"{kinds_of(one)}: {operations_of(one)}"), ("mode", modes)]
     facts += [("numbers", text) for text in [_numbers(one.id)] if text]
     facts += [("renewals", note)] if (note := renewals_of(one)) else []
     if one.id in RULE_IDS:

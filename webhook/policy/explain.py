@@ -13,7 +13,6 @@ from webhook.policy.parse import BOUND
 from webhook.policy.schema import (
     ANYWHERE,
     MODE,
-    OFFLINE,
     OPERATIONS,
     Exemption,
     Override,
@@ -58,10 +57,9 @@ def explain(policy: Policy, namespace: str = "", name: str = "") -> Iterator[Set
     answers = {operation: list(_explain(policy, namespace, name, operation)) for operation in OPERATIONS}
     for same_setting in zip(*answers.values(), strict=True):
         rule = same_setting[0].rule
-        evaluated_on = RULES[rule].operations if rule in RULES else OPERATIONS
         by_answer: dict[SettingSource, tuple[Operation, ...]] = {}
         for operation, answer in zip(answers, same_setting, strict=True):
-            if operation in evaluated_on:
+            if operation in RULES[rule].operations:
                 by_answer[answer] = (*by_answer.get(answer, ()), operation)
         for answer, operations in by_answer.items():
             yield answer if len(by_answer) == 1 else replace(answer, operations=operations)
@@ -150,17 +148,15 @@ def _about_rules(policy: Policy) -> Iterator[str]:
 
 def _about_operations(path: str, entry: Exemption | Override, rules: Iterable[str]) -> Iterator[str]:
     for rule in rules:
-        if rule in RULES and RULES[rule].operations.isdisjoint(operations_of(entry)):
+        if RULES[rule].operations.isdisjoint(operations_of(entry)):
             where = ", ".join(operations_of(entry))
             yield f"{path}: rule {rule} is never evaluated on {where}, so naming it has no effect"
 
 
 def _about_setting(setting: Setting, value: Value, policy: Policy) -> Iterator[str]:
-    rule, name = setting
+    _, name = setting
     if name == MODE:
-        if rule in OFFLINE and value > Mode.AUDIT:
-            yield "this rule is not evaluated for a single write, so it only appears in reports"
-        elif value > policy.mode > Mode.OFF:
+        if value > policy.mode > Mode.OFF:
             yield f"{Mode(value).word} is lowered to {policy.mode.word}, the cap of this policy"
     elif setting in LOW_NUMBERS and value < LOW_NUMBERS[setting][0]:
         yield f"{name} {value} is low: {LOW_NUMBERS[setting][1]}"

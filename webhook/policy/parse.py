@@ -40,7 +40,6 @@ from webhook.policy.schema import (
     EXEMPTIBLE,
     FOREVER,
     MODE,
-    OFFLINE,
     OPERATIONS,
     Exemption,
     LeaseBinding,
@@ -59,7 +58,7 @@ from webhook.policy.schema import (
     users_of,
 )
 from webhook.rules.holders import Binding
-from webhook.rules.registry import OBJECT_TYPES, OFFLINE_RULES, RULES
+from webhook.rules.registry import OBJECT_TYPES, RULES
 from webhook.rules.rule import Mode
 
 EXEMPT_USERS: Final = ("system:apiserver",)
@@ -108,9 +107,7 @@ def preset(name: str) -> PolicyDocument:
 
     The name is one that `PolicyDocument.preset` allows.
     """
-    rules: dict[str, yaml_reader.Value] = {
-        rule.id: {"mode": getattr(rule, name).word} for rule in (*RULES.values(), *OFFLINE_RULES.values())
-    }
+    rules: dict[str, yaml_reader.Value] = {rule.id: {"mode": getattr(rule, name).word} for rule in RULES.values()}
     return converted({"apiVersion": API_VERSION, "preset": name, "mode": _CAPS[name].word, "rules": rules})
 
 
@@ -121,8 +118,6 @@ def denied_by(name: str) -> frozenset[str]:
 
 def why_never_exempt(name: str) -> str:
     """Return why no exemption applies to a rule, as a verb phrase; "" for other rules and for an unknown name."""
-    if name in OFFLINE:
-        return "is not evaluated for a single write; set its mode instead"
     if name not in RULES or name in EXEMPTIBLE:
         return ""
     if RULES[name].parity:

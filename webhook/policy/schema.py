@@ -14,7 +14,7 @@ from msgspec.structs import asdict, fields
 from webhook.api.request import Operation
 from webhook.api.text import escape, quote, truncate
 from webhook.rules.limits import Limits
-from webhook.rules.registry import OFFLINE_RULES, RULES
+from webhook.rules.registry import RULES
 from webhook.rules.rule import Mode
 
 API_VERSION: Final = "lease-webhook/v1"
@@ -31,9 +31,7 @@ Setting = tuple[str, str]
 """(rule id, "mode" or the name of a number)."""
 Value = Mode | int
 
-OFFLINE: Final = tuple(OFFLINE_RULES)
-"""Rules that only reports over stored objects evaluate, never a single write."""
-RULE_IDS: Final = (*RULES, *OFFLINE)
+RULE_IDS: Final = tuple(RULES)
 EXEMPTIBLE: Final = tuple(rule.id for rule in RULES.values() if not rule.parity and not rule.never_exempt)
 """The rules that an exemption applies to, and may name."""
 
@@ -310,8 +308,7 @@ def json_schema() -> dict[str, Any]:
         for key, description in descriptions.items():
             definitions[entry]["properties"][key]["description"] = description
     for rule, setting in definitions["Rules"]["properties"].items():
-        if rule in RULES:
-            setting["description"] = RULES[rule].texts.summary
+        setting["description"] = RULES[rule].texts.summary
     definitions["Exemption"]["anyOf"] = [
         {"required": [name], "properties": {name: {"minItems": 1}}}
         for name in ("users", "groups", "service_accounts", "namespaces", "leases")

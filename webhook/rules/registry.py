@@ -103,11 +103,4 @@ LISTED: Final = (
 
 RULES: Final = {rule.id: rule for rule in LISTED}
 
-OFFLINE_RULES: Final = {
-    coordinated.CONFLICT: Rule(
-        coordinated.candidate_strategy_conflict, CANDIDATES, WRITES, standard=AUDIT, strict=AUDIT
-    )
-}
-"""Rules about a set of stored objects, which only reports evaluate: their check takes other arguments."""
-
 CHECKS_BY_OCCASION: Final = by_occasion(RULES.values())

@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 
 from tests.recordings import recordings
 from tools.docs.pages import DOCS
-from webhook.cli.rules import EVERYWHERE, PRESETS, described, file_of, kinds_of, operations_of, renewals_of, runs_in
+from webhook.cli.rules import PRESETS, described, file_of, kinds_of, operations_of, renewals_of
 from webhook.doctor import checks
 from webhook.policy.schema import EXEMPTIBLE, RULE_IDS
 from webhook.policy_file import load
@@ -36,10 +36,7 @@ Rules at parity with kube-apiserver. In a current cluster the API server refuses
 the webhook; the rules serve `check`, `replay` and older API servers.
 No exemption applies to them. A policy cannot set the mode of `object-types`; the cap `mode` lowers it like the
 others."""
-_ELECTION: Final = """## What kube-apiserver lets through
-
-`candidate-strategy-conflict` compares candidates with each other, which no single review shows: `serve` never
-evaluates it."""
+_ELECTION: Final = "## What kube-apiserver lets through"
 
 
 def rule_pages() -> dict[str, str]:
@@ -63,12 +60,8 @@ def table(rules: Iterable[Rule]) -> Iterator[str]:
     yield "| rule | on | text | standard | strict |"
     yield "|---|---|---|---|---|"
     for rule in rules:
-        kinds = (
-            kinds_of(rule)
-            if runs_in(rule) == EVERYWHERE
-            else f"{kinds_of(rule)}, in {runs_in(rule).replace(', ', ' and ')} only"
-        )
-        cells = (f"[`{rule.id}`]({rule.id}.md)", kinds, rule.texts.summary.replace("|", "\\|"), *modes(rule.id))
+        summary = rule.texts.summary.replace("|", "\\|")
+        cells = (f"[`{rule.id}`]({rule.id}.md)", kinds_of(rule), summary, *modes(rule.id))
         yield f"| {' | '.join(cells)} |"
 
 
@@ -78,7 +71,6 @@ def page(rule: Rule) -> Iterator[str]:
     for paragraph in rule.texts.details:
         yield from ("", paragraph)
     yield from ("", "| | |", "|---|---|", f"| evaluated on | {kinds_of(rule)}: {operations_of(rule)} |")
-    yield f"| evaluated by | {', '.join(f'`{command}`' for command in runs_in(rule).split(', '))} |"
     both = zip(modes(rule.id), PRESETS, strict=True)
     yield f"| mode | {', '.join(f'`{mode}` in `{preset}`' for mode, preset in both)} |"
     if numbers(rule.id):
@@ -105,8 +97,6 @@ def relaxing(rule: str) -> Iterator[str]:
     yield from ("", "```yaml", "rules:", f"  {rule}: {{mode: {lower(rule)}}}")
     yield from (f"  # {rule}: {{{name}: {value}}}" for name, value in numbers(rule).items())
     yield "```"
-    if rule not in RULES:
-        return
     yield from ("", "For some leases only:", "", "```yaml", "overrides:")
     yield from (
         "- namespaces: [legacy]",

@@ -1,16 +1,11 @@
-"""The coordinated election: a Lease's strategy and preferredHolder, and the LeaseCandidates.
-
-That candidates cannot agree is a fact about a set of objects: no single write is refused for it, reports use it.
-"""
+"""The coordinated election: a Lease's strategy and preferredHolder, and the LeaseCandidates."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from webhook.api import semver
-from webhook.api.field import forbidden, invalid
-from webhook.api.objects import LeaseCandidate
+from webhook.api.field import forbidden
 from webhook.api.text import quote
-from webhook.api.times import MINUTE, instant, normalized
+from webhook.api.times import normalized
 from webhook.rules.change import CandidateChange, LeaseChange, same_time
 from webhook.rules.rule import NO_FINDINGS, Finding, Statement
 
@@ -127,45 +122,3 @@ def _changed(change: CandidateChange) -> Iterator[Finding]:
         if value != before:
             happened = Statement(f"{name} changed after creation: the election may choose another leader")
             yield Finding(forbidden(f"spec.{name}", f"{name} {_CHANGED}"), happened=happened)
-
-
-CONFLICT: Final = "candidate-strategy-conflict"
-LIVE: Final = 30 * MINUTE
-"""A candidate that has not renewed for longer is not counted, and is removed.
-
-Source: kubernetes `pkg/controlplane/controller/leaderelection/leasecandidategc_controller.go`.
-"""
-
-
-def candidate_strategy_conflict(candidates: Iterable[LeaseCandidate], now: int) -> Iterator[Finding]:
-    """The live candidates of one lease must agree on its strategy.
-
-    The strategy of the highest binaryVersion counts, so candidates of that version must have the same. Versions that
-    do not parse are left to the field rules.
-
-    Source: kubernetes `pkg/controlplane/controller/leaderelection/election.go`, pickBestStrategy.
-    Why: Candidates of the same version that disagree leave the election without a strategy: no leader is elected.
-    Who: Two releases of one component that run side by side with different strategies.
-    Fix: Give all candidates of the lease the same strategy.
-    """
-    # The candidates are those of one namespace and one spec.leaseName.
-    live = sorted((one for one in candidates if _counts(one, now)), key=lambda one: one.metadata.name or "")
-    versions = {
-        id(one): version for one in live if (version := semver.parse(one.spec.binary_version or "")) is not None
-    }
-    if not versions:
-        return
-    highest = max(versions.values())
-    by_strategy = {one.spec.strategy or "": one for one in live if versions.get(id(one)) == highest}
-    if len(by_strategy) > 1:
-        choices = ", ".join(f"{one.metadata.name} {quote(strategy)}" for strategy, one in by_strategy.items())
-        detail = (
-            f"live candidates of the highest binaryVersion {highest} must have the same strategy ({choices}), "
-            "or no leader is elected"
-        )
-        yield Finding(invalid("spec.strategy", sorted(by_strategy), detail))
-
-
-def _counts(candidate: LeaseCandidate, now: int) -> bool:
-    renewed = instant(normalized(candidate.spec.renew_time))
-    return renewed is not None and now - renewed <= LIVE
