@@ -23,6 +23,11 @@ COSTLY: Final = 3600
 TIGHTEST: Final = 10
 """Seconds of duration: no default of a known client is shorter."""
 _OUTAGE: Final = 30
+_PROPOSED: Final = proposal_for(_OUTAGE)
+_FIX_TIMING: Final = (
+    f"for an outage of {_OUTAGE} s set duration/deadline/retry to "
+    f"{_PROPOSED.duration:.0f}/{_PROPOSED.deadline:.0f}/{_PROPOSED.retry:.0f} s"
+)
 _POD_OF_DEPLOYMENT: Final = re.compile(
     r"[a-z0-9.-]+-[bcdfghjklmnpqrstvwxz2456789]{6,10}-[bcdfghjklmnpqrstvwxz2456789]{5}"
 )
@@ -106,23 +111,20 @@ def timing(subject: Subject) -> Iterator[Finding]:
     if standing.state is not State.LIVE or not standing.duration or standing.duration <= 1:
         return
     found = timing_of(standing.duration, interval)
-    proposal = proposal_for(_OUTAGE)
-    numbers = f"{proposal.duration:.0f}/{proposal.deadline:.0f}/{proposal.retry:.0f} s"
-    fix = f"for an outage of {_OUTAGE} s set duration/deadline/retry to {numbers}"
     if interval is not None and found.missed_renewals < 1:
         message = f"it is renewed every {interval:.1f} s and lasts {standing.duration} s: one missed renewal ends it"
-        yield subject.finding("timing-tight", Severity.WARNING, message, fix)
+        yield subject.finding("timing-tight", Severity.WARNING, message, _FIX_TIMING)
     elif is_election and standing.duration < DEFAULT_DURATION:
         severity = Severity.WARNING if standing.duration < TIGHTEST else Severity.INFO
         message = (
             f"it lasts {standing.duration} s: an API server that is away for more than {found.survives:.0f} s costs "
             "the leader its lease"
         )
-        yield subject.finding("timing-tight", severity, message, fix)
+        yield subject.finding("timing-tight", severity, message, _FIX_TIMING)
     elif is_election and found.survives < _OUTAGE:
         assumed = "" if found.is_seen else f", if it is renewed every {found.retry:.0f} s"
         message = f"an API server that is away for more than {found.survives:.0f} s costs the leader its lease{assumed}"
-        yield subject.finding("timing-tight", Severity.INFO, message, fix)
+        yield subject.finding("timing-tight", Severity.INFO, message, _FIX_TIMING)
     if interval is not None and found.writes_per_hour >= COSTLY:
         message = f"it is written {found.writes_per_hour:.0f} times an hour"
         fix = f"raise the retry period; {standing.duration / 4:.0f} s still renews four times within a duration"

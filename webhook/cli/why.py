@@ -124,23 +124,25 @@ def _selection(lease: str | None, namespace: str) -> tuple[str, str] | None:
 def _history(inputs: Sequence[str], cluster: Cluster) -> Follower:
     history = Follower()
     for item in observed(inputs, cluster):
-        history.feed(item)
-    if not history.leases:
+        history.take(item)
+    if not (history.leases or history.stored.is_used):
         raise Failure("no lease is in the input")
-    if not history.has_managed_fields and any(one.lease for one in history.leases.values()):
+    is_any_shown = history.stored.is_used or any(one.lease for one in history.leases.values())
+    if is_any_shown and not history.has_managed_fields:
         print_message(HIDDEN_STAMPS)
     return history
 
 
 def _found(history: Follower, namespace: str, name: str) -> LeaseHistory:
-    found = [one for key, one in history.leases.items() if key[1] == name and namespace in ("", key[0])]
-    if len(found) == 1:
-        return found[0]
+    known = history.names()
+    found = [key for key in known if key[1] == name and namespace in ("", key[0])]
+    if len(found) == 1 and (one := history.history_of(found[0])):
+        return one
     shown = f"{namespace}/{name}" if namespace else name
     if found:
-        raise Failure(f"{shown} is in several namespaces: {', '.join(sorted(one.namespace for one in found)[:5])}")
-    near = sorted(f"{space}/{lease}" for space, lease in history.leases if name in lease or space == namespace)
-    hint = f"; there are {', '.join(near[:5])}" if near else f"; {len(history.leases)} others are"
+        raise Failure(f"{shown} is in several namespaces: {', '.join(space for space, _ in found[:5])}")
+    near = [f"{space}/{lease}" for space, lease in known if name in lease or space == namespace]
+    hint = f"; there are {', '.join(near[:5])}" if near else f"; {len(known)} others are"
     raise Failure(f"lease {shown} is not in the input{hint}")
 
 
@@ -164,7 +166,8 @@ def _webhooks(one: LeaseHistory, path: str | None, cluster: Cluster | None) -> "
 
 
 def _print_all(history: Follower, as_of: EvaluationTime, output: str) -> None:
-    accounts = (account_of(history, history.leases[key], as_of.at) for key in sorted(history.leases))
+    found = (one for key in history.names() if (one := history.history_of(key)))
+    accounts = (account_of(history, one, as_of.at) for one in found)
     if output == "json":
         for account in accounts:
             print(json_line(as_json(account)))

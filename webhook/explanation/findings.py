@@ -78,6 +78,8 @@ _WAS_SILENT: Final = "it had been paused, cut off, restarted, or held back by it
 
 def incidents(cluster: Follower, history: LeaseHistory, now: int, ongoing: Cause | None = None) -> Iterator[Explained]:
     """Everything that went wrong, the latest of each kind last; `ongoing` is why the holder does not renew now."""
+    if history.is_moment and len(history.tenures) < 2 and not history.fenced:
+        return
     late = list(late_renewals(cluster, history))
     lost = list(lost_leaders(cluster, history))
     yield from _handovers(history, {one.end: one for one in lost}, now)

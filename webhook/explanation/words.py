@@ -14,7 +14,7 @@ def name(text: str) -> str:
     """A name that anyone may have chosen: quoted only if it holds something that would not be seen."""
     shown = quote_within(text, LONGEST_NAME)
     plain = shown[1:-1]
-    return plain if plain == text and not any(character.isspace() for character in text) else shown
+    return plain if plain == text and text.split() == [text] else shown
 
 
 def clock(at: int, now: int) -> str:

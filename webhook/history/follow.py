@@ -29,6 +29,7 @@ from webhook.history.status import (
     was_live,
     written_at,
 )
+from webhook.history.stored import Key, StoredLeases
 from webhook.inputs.items import (
     Act,
     Fenced,
@@ -43,8 +44,6 @@ from webhook.inputs.items import (
 from webhook.rules.change import change_between
 from webhook.rules.election.renewal_stamp import tampering_of_create, tampering_of_update
 from webhook.rules.expiry import BOUND, seen_at
-
-Key = tuple[str, str]
 
 _KNOWN_FIELDS: Final = frozenset(f"f:{name}" for name in LeaseSpec.__struct_encode_fields__)
 
@@ -147,15 +146,18 @@ class LeaseHistory(Struct):
     _released_at: int | None = None
     _ended_how: Handover | None = None
     _lost: Tenure | None = None
+    _status: tuple[int, LeaseStatus | None] | None = None
+    """At the moment that was asked for last."""
     _shared: Tenure | None = None
     """The tenure already reported as shared by several processes."""
     _events: list[LeaseEvent] = field(default_factory=list)
 
     def status(self, now: int) -> LeaseStatus | None:
         """Return the status of the lease; None if its object was never seen, or is gone."""
-        if self.lease is None or self.is_deleted:
-            return None
-        return status_of(self.lease, self.entries, now, self._logged)
+        if self._status is None or self._status[0] != now:
+            lease = None if self.is_deleted else self.lease
+            self._status = now, None if lease is None else status_of(lease, self.entries, now, self._logged)
+        return self._status[1]
 
     @property
     def duration(self) -> int | None:
@@ -194,6 +196,7 @@ class LeaseHistory(Struct):
     def feed(self, seen: Observation, bounds: Bounds) -> list[LeaseEvent]:
         """Take in one observation; those of one lease come in order."""
         self._events, self.kind, self.moment = [], seen.input_kind, self._moment(seen, bounds)
+        self._status = None
         self.is_moment = self.is_moment and seen.input_kind is InputKind.DUMP
         if seen.input_kind is InputKind.AUDIT_LOG:
             self._hear(seen)
@@ -565,6 +568,8 @@ class Follower(Struct):
     """
 
     leases: dict[Key, LeaseHistory] = field(default_factory=dict)
+    """Without those that are only `stored`."""
+    stored: StoredLeases = field(default_factory=StoredLeases)
     candidates: dict[Key, LeaseCandidate] = field(default_factory=dict)
     bounds: Bounds = field(default_factory=Bounds)
     has_managed_fields: bool = False
@@ -577,13 +582,34 @@ class Follower(Struct):
         """The latest moment that the input reaches."""
         return self.bounds.until
 
+    def names(self) -> list[Key]:
+        """Return the names of all leases, in order."""
+        return sorted({*self.leases, *self.stored.keys()})
+
+    def history_of(self, key: Key) -> LeaseHistory | None:
+        """Return what is known of a lease; None if it was never seen."""
+        history, state = self.leases.get(key), self.stored.get(key)
+        if history is None and state is not None:
+            history = LeaseHistory(*key)
+            history.feed(state, self.bounds)
+        return history
+
+    def take(self, seen: Item) -> None:
+        """Take in one item; what only lists show is not followed before it is asked for."""
+        if isinstance(seen, Observation) and seen.kind == "Lease" and seen.input_kind is InputKind.DUMP:
+            key = (seen.namespace, seen.name)
+            if key not in self.leases and self.stored.add(key, seen):
+                self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields
+                return
+        self.feed(seen)
+
     def feed(self, seen: Item) -> list[LeaseEvent]:
         """Take in one item, and return what happened; what is not an observation is passed over."""
         self._last_renewals = None
         if isinstance(seen, LogEnd):
             self.bounds.reach(min(seen.at, self.bounds.latest))
         elif isinstance(seen, Fenced):
-            fenced = self.leases.get((seen.namespace, seen.name))
+            fenced = self._followed((seen.namespace, seen.name))
             if fenced is not None and seen.is_refused:
                 fenced.fenced.append(seen)
         elif isinstance(seen, Observation) and seen.act is not _COLLECTION:
@@ -597,13 +623,17 @@ class Follower(Struct):
         return []
 
     def _feed_lease(self, key: Key, seen: Observation) -> list[LeaseEvent]:
-        history = self.leases.get(key)
-        if history is None:
-            history = self.leases[key] = LeaseHistory(*key)
+        history = self._followed(key) or self.leases.setdefault(key, LeaseHistory(*key))
         events = history.feed(seen, self.bounds)
         self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields
         self.bounds.seen(seen, history.at if seen.at is None else min(seen.at, self.bounds.latest))
         return events
+
+    def _followed(self, key: Key) -> LeaseHistory | None:
+        history = self.leases.get(key) or self.history_of(key)
+        if history is not None and self.stored.take(key) is not None:
+            self.leases[key] = history
+        return history
 
     def others_of(self, one: LeaseHistory, start: int, end: int) -> OtherLeases:
         """Return how many other leases were late, and how many were renewed as usual, between two instants.
@@ -626,6 +656,7 @@ class Follower(Struct):
                 for status in statuses
                 if status and status.holder and status.last_renewal is not None and status.duration is not None
             ]
+            held += self.stored.last_renewals()
             self._last_renewals = now, sorted(at for at, _ in held), sorted(at - half for at, half in held)
         _, last, going_on = self._last_renewals
         since = one.last_renewal or 0

@@ -215,6 +215,8 @@ def _time_of(item: Item, latest: int) -> int | None:
 
 def _ordered(items: Sequence[_Seen]) -> list[_Seen]:
     """Return what was seen of one object, in order, each write once."""
+    if len(items) == 1:
+        return list(items)
     groups: dict[tuple[int, bool], list[_Seen]] = {}
     others: dict[object, _Seen] = {}
     for one in items:

@@ -8,7 +8,7 @@ import codecs
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -39,6 +39,11 @@ _LONGEST_TOKEN: Final = 12
 """Bytes before the end of a piece in which a pair of escaped surrogates may begin."""
 _BLANK_LINES: Final = re.compile(rb"(?:[ \t\r\f\v,\x1e]*+\n)*+")
 """What may stand between values; the comma if a List is broken, whose items are then read one by one."""
+LIST: Final = re.compile(rb'\s*+(?:\xef\xbb\xbf)?\{.{0,2000}?"items"\s*+:\s*+\[', re.DOTALL)
+"""How a List in JSON begins."""
+_WHITE: Final = re.compile(rb"[ \t\r\n]*+")
+_ITEM: Final = b"0"
+"""What stands for the items that were read when the rest of their List is."""
 _INDENT: Final = re.compile(rb"[ \t\r\f\v,\x1e]*+")
 _NEXT: Final = re.compile(rb'\n(?:(?=\{[ \t\r\n]{0,16}["}])|---(?=[ \t\r\n]|\Z))')
 """Where another document begins, inside of a YAML document or a broken value; not at the braces of a template."""
@@ -110,6 +115,25 @@ def documents(path: str, pieces: Iterable[bytes], *, is_json: bool = False) -> I
     return _Cutter(path, pieces, is_json=is_json).documents()
 
 
+def items_of_list(path: str, opened: Callable[[], Iterator[bytes]]) -> Iterator[_Found] | None:
+    """Return the items of a file that is one List in JSON, of any size; None if it is not, or is broken.
+
+    Args:
+        path: how the input is named in what is found.
+        opened: gives its bytes from the start, in pieces. They are read twice: the kind of a List may follow its items.
+
+    """
+    first = _ListItems(opened())
+    try:
+        for _ in first:
+            pass
+    except (ValueError, RecursionError):
+        return None
+    kind, version = first.kind.removesuffix("List"), first.version
+    items = enumerate(_ListItems(opened()), 1)
+    return (_document(Place(path, number, first.line), item, kind, version) for number, item in items)
+
+
 def is_audit_log(start: bytes) -> bool:
     """True if an input that begins so is an audit log."""
     return _AUDIT_EVENT.match(start) is not None
@@ -169,6 +193,65 @@ def parsed(place: Place, value: object, kind: object = "", version: object = "",
         api_version=version if isinstance(version, str) else "",
         parsed=value,
     )
+
+
+class _ListItems:
+    """The texts of the items of a List, one after another; ValueError if the input is anything else, or broken.
+
+    `kind` and `version` are those of the List, known after its last item; `line` is where it begins.
+    """
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self.kind = self.version = ""
+        self.line = 1
+        self._pieces = pieces
+        self._text = b""
+
+    def __iter__(self) -> Iterator[bytes]:
+        self._more()
+        found = LIST.match(self._text)
+        if found is None:
+            raise ValueError(_NO_OBJECT)
+        head = found[0].removeprefix(codecs.BOM_UTF8)
+        self.line += head.count(b"\n", 0, head.index(b"{"))
+        place = self._next(found.end())
+        is_more = self._text[place : place + 1] != b"]"
+        while is_more:
+            item, place = self._value(self._next(place))
+            yield item
+            place = self._next(place)
+            is_more = self._text[place : place + 1] == b","
+            place += 1 if is_more else 0
+        rest = self._text[place:]
+        while len(rest) <= MAX_DOCUMENT and (piece := next(self._pieces, b"")):
+            rest += piece
+        envelope = _envelope.decode(head + _ITEM + rest)
+        if len(rest) > MAX_DOCUMENT or not _is_list(envelope.kind) or bytes(envelope.items) != b"[" + _ITEM + b"]":
+            raise ValueError(_NO_OBJECT)
+        self.kind, self.version = envelope.kind or "", envelope.api_version or ""
+
+    def _next(self, place: int) -> int:
+        """Return where the first character after white space is."""
+        while (place := _WHITE.match(self._text, place).end()) == len(self._text):  # type: ignore[union-attr]
+            place = self._more(place)
+        return place
+
+    def _value(self, place: int) -> tuple[bytes, int]:
+        """Return the value that begins here, and where it ends."""
+        while not (after := TRAILING.search(problem := _error_in(memoryview(self._text)[place:]))):
+            if len(self._text) - place > MAX_DOCUMENT:
+                raise ValueError(problem)
+            place = self._more(place)
+        end = place + int(after[1]) - 1
+        return self._text[place:end], end
+
+    def _more(self, place: int = 0) -> int:
+        """Read more, and forget what lies before a place; return where that is then."""
+        piece = next(self._pieces, b"")
+        if not piece:
+            raise ValueError(_CUT_OFF)
+        self._text = self._text[place:] + piece
+        return 0
 
 
 class _Cutter:

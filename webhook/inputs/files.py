@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import re
 import stat
 import sys
 import zlib
@@ -20,7 +19,7 @@ from msgspec.structs import replace
 
 from webhook.api.text import quote, truncate
 from webhook.inputs import InputError, documents, kinds
-from webhook.inputs.documents import MAX_DOCUMENT, MAX_LIST, Document, LastLine, Value
+from webhook.inputs.documents import MAX_DOCUMENT, Document, LastLine, Value
 from webhook.inputs.items import STANDARD_INPUT, Answer, Foreign, Input, Item, Observation, Place, Unreadable
 from webhook.inputs.kinds import Submitted
 
@@ -37,8 +36,6 @@ _GZIP: Final = b"\x1f\x8b"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _START: Final = 64
 """Bytes that show what an input is."""
-_LIST: Final = re.compile(rb'\s*+(?:\xef\xbb\xbf)?\{.{0,2000}?"items"\s*+:\s*+\[', re.DOTALL)
-"""A file that begins as a List is read at once: it is held anyway, and joining pieces would take twice the memory."""
 
 
 class FoundFile(Struct, frozen=True):
@@ -72,9 +69,10 @@ def read(file: BinaryIO, path: str, markers: Sequence[bytes] = (b"",)) -> Iterat
         if documents.is_audit_log(start):
             lines = iter(partial(plain.readline, MAX_DOCUMENT + 1), b"")
             yield from documents.audit_log(path, chain(first, lines), markers)
+        elif not first and (items := _items_of_list(plain, path, start)):
+            yield from items
         else:
-            pieces = chain(first, _pieces(plain, is_list=_LIST.match(start) is not None))
-            yield from documents.documents(path, pieces, is_json=path.endswith(".jsonl"))
+            yield from documents.documents(path, chain(first, _pieces(plain)), is_json=path.endswith(".jsonl"))
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         yield Unreadable(Place(path), f"not gzip: {error}")
 
@@ -182,9 +180,23 @@ def _unzipped(file: BinaryIO) -> io.BufferedReader:
     return io.BufferedReader(cast("io.RawIOBase", gzip.GzipFile(fileobj=plain)), _PIECE)
 
 
-def _pieces(file: io.BufferedReader, *, is_list: bool) -> Iterator[bytes]:
-    if is_list and file.seekable():
-        yield file.read(MAX_LIST + 1)
+def _items_of_list(file: io.BufferedReader, path: str, start: bytes) -> Iterator[Document | Unreadable] | None:
+    """Return the items of a List, which is held as a whole only if it cannot be read twice, or is broken."""
+    if documents.LIST.match(start) is None or not file.seekable():
+        return None
+    begin = file.tell()
+
+    def opened() -> Iterator[bytes]:
+        file.seek(begin)
+        return _pieces(file)
+
+    items = documents.items_of_list(path, opened)
+    if items is None:
+        file.seek(begin)
+    return items
+
+
+def _pieces(file: io.BufferedReader) -> Iterator[bytes]:
     while piece := file.read1(_PIECE):
         yield piece
 

@@ -122,6 +122,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     request: AdmissionRequest | None = None
     uid: str = ""
     resource_version: str = ""
+    text: bytes = b""
+    """The object in JSON, of a list only."""
 
     @cached
     def entries(self) -> Sequence[Entry]:

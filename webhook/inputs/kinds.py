@@ -208,6 +208,7 @@ def _observed_object(document: Document) -> Observation | Foreign | Unreadable |
         problem=found.problem,
         uid=found.uid,
         resource_version=found.resource_version,
+        text=b"" if document.change else data,
     )
 
 

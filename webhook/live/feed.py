@@ -13,8 +13,8 @@ from typing import Final
 from msgspec import Struct, field
 
 from webhook.api.objects import Lease
-from webhook.history.follow import Key
 from webhook.history.status import written_at
+from webhook.history.stored import Key
 from webhook.inputs.items import Act, InputKind, Item, Observation, Place
 from webhook.rules.expiry import BOUND, MAX_TOLERANCE
 from webhook.timeline.lanes import TimelineBuilder

@@ -13,8 +13,9 @@ from webhook.explanation.findings import late_sentence
 from webhook.explanation.text import handover
 from webhook.explanation.words import by_writer, count, length, name, remover, writer
 from webhook.history.events import EventKind, Handover, LeaseEvent, Tenure, changed_fields
-from webhook.history.follow import Bounds, Follower, Key, LeaseHistory
+from webhook.history.follow import Bounds, Follower, LeaseHistory
 from webhook.history.renewals import deadline_of
+from webhook.history.stored import Key
 from webhook.inputs.items import Act, Fenced, InputKind, Item, LogEnd, Observation, Writer
 from webhook.rules.expiry import BOUND
 from webhook.timeline.downsampling import MarkRecord, SpanRecord, TickRecord, lane_within, what_was_merged

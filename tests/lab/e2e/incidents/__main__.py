@@ -13,6 +13,7 @@ from typing import Final
 
 from tests.lab.e2e.incidents import measured, truth
 from tests.lab.e2e.incidents.cases import AFTERWARDS, CASES, Case
+from tests.lab.e2e.incidents.further_cases import FURTHER_CASES
 from tests.lab.e2e.incidents.measured_cases import MEASURED_CASES
 from tests.lab.e2e.incidents.recording import Recording
 from tests.lab.e2e.incidents.scene import DURATION, Scene
@@ -22,7 +23,7 @@ from tests.lab.e2e.world import PROJECT
 
 INCIDENTS: Final = PROJECT / "tests" / "data" / "incidents"
 MEASURED: Final = PROJECT / "tests" / "data" / "measured-incidents"
-ALL: Final = (*CASES, *MEASURED_CASES)
+ALL: Final = (*CASES, *MEASURED_CASES, *FURTHER_CASES)
 AT_ONCE: Final = 7
 """Incidents that are played side by side, each in a namespace of its own."""
 

@@ -20,7 +20,7 @@ _DAY: Final = 86_400.0
 
 def drained(scene: Scene) -> None:
     """Kubectl drain: the pod is evicted, and the process releases its lease."""
-    first = _pair(scene, "-release")
+    first = pair(scene, "-release")
     scene.stop(first)
     scene.remove_pod(first)
     scene.next_leader(first.identity)
@@ -28,20 +28,20 @@ def drained(scene: Scene) -> None:
 
 def rolled_without_release(scene: Scene) -> None:
     """A rollout of a program that does not release its lease, one replica after the other."""
-    first = _pair(scene)
+    first = pair(scene)
     scene.stop(first)
     scene.remove_pod(first)
     scene.start(f"{scene.lease}-8c5d7f-t4m6r")
     second = scene.next_leader(first.identity)
     scene.renews()
-    scene.stop(_replica(scene, second))
-    scene.remove_pod(_replica(scene, second))
+    scene.stop(replica_of(scene, second))
+    scene.remove_pod(replica_of(scene, second))
     scene.next_leader(second)
 
 
 def token_expired(scene: Scene) -> None:
     """The token of the leader is not accepted any longer; it belongs to a pod object that is deleted."""
-    first = _pair(scene)
+    first = pair(scene)
     scene.did(f"the pod object of {first.pod.name} is deleted, its process runs on: its token is void (401)")
     scene.remove_pod(first)
     scene.next_leader(first.identity)
@@ -69,7 +69,7 @@ def one_account_loses_rights(scene: Scene) -> None:
 def vendor_refuses(scene: Scene) -> None:
     """Another vendor's webhook refuses every write of the leases in this namespace."""
     with Vendor(scene.stage) as vendor:
-        _pair(scene)
+        pair(scene)
         vendor.denied.add(scene.namespace)
         vendor.register(scene.namespace)
         scene.did("another vendor's webhook refuses the writes of the leases in this namespace")
@@ -81,7 +81,7 @@ def vendor_refuses(scene: Scene) -> None:
 
 def policy_refuses(scene: Scene) -> None:
     """A ValidatingAdmissionPolicy that was meant for something else matches the leases of this namespace."""
-    _pair(scene)
+    pair(scene)
     name, admin = "no-unlabeled-objects", scene.stage.admin
     rule = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"], "resources": ["leases"]}
     validation = {"expression": "has(object.metadata.labels) && 'team' in object.metadata.labels"}
@@ -105,7 +105,7 @@ def policy_refuses(scene: Scene) -> None:
 def vendor_slow(scene: Scene) -> None:
     """A webhook with failurePolicy Ignore does not answer: each write takes its three seconds, and is stored."""
     with Vendor(scene.stage) as vendor:
-        _pair(scene)
+        pair(scene)
         vendor.delays[scene.namespace] = 20
         vendor.register(scene.namespace, seconds=3, failure_policy="Ignore")
         scene.did("another vendor's webhook (failurePolicy Ignore, 3 s) does not answer in this namespace")
@@ -117,7 +117,7 @@ def vendor_slow(scene: Scene) -> None:
 
 def namespace_deleted(scene: Scene) -> None:
     """Somebody deletes the namespace; the namespace controller, played here, then deletes the leases in it."""
-    _pair(scene)
+    pair(scene)
     alice = scene.stage.plane.user("alice", "system:masters")
     scene.did("alice deletes the namespace")
     alice.send("DELETE", f"/api/v1/namespaces/{scene.namespace}").expect(200)
@@ -130,7 +130,7 @@ def namespace_deleted(scene: Scene) -> None:
 
 def duration_raised(scene: Scene) -> None:
     """A rollout of another configuration: 60, 40 and 5 s instead of 15, 10 and 2 s."""
-    first = _pair(scene, "-release")
+    first = pair(scene, "-release")
     scene.did("a rollout with a lease duration of 60 s")
     slow = ("-release", "-duration=60s", "-deadline=40s", "-retry=5s")
     scene.start(f"{scene.lease}-9d6c8f-j5v2h", *slow)
@@ -143,7 +143,7 @@ def duration_raised(scene: Scene) -> None:
 
 def lowered_then_killed(scene: Scene) -> None:
     """A rollout lowers the duration to 6, 4 and 1 s; later the leader crashes."""
-    first = _pair(scene, "-release")
+    first = pair(scene, "-release")
     scene.did("a rollout with a lease duration of 6 s")
     fast = ("-release", "-duration=6s", "-deadline=4s", "-retry=1s")
     for suffix in ("j5v2h", "z7p9d"):
@@ -152,7 +152,7 @@ def lowered_then_killed(scene: Scene) -> None:
     scene.stop(first)
     second = scene.next_leader(first.identity)
     time.sleep(12)
-    scene.kill(_replica(scene, second))
+    scene.kill(replica_of(scene, second))
     scene.next_leader(second)
 
 
@@ -162,13 +162,13 @@ def clock_steps(scene: Scene) -> None:
     identity, offset = f"{pod.name}_1f0e", [0.0]
     scene.others.append(Led(identity, time.time_ns() // 1000))
     spec = {"holderIdentity": identity, "leaseDurationSeconds": 15, "leaseTransitions": 0}
-    first = spec | {"acquireTime": _now(), "renewTime": _now()}
+    first = spec | {"acquireTime": now_text(), "renewTime": now_text()}
     body = {"metadata": {"name": scene.lease}, "spec": first}
     pod.client.send("POST", leases(scene.namespace), body).expect(201)
 
     def renew() -> None:
         lease = pod.client.get(scene.path)
-        lease["spec"]["renewTime"] = _now(offset[0])
+        lease["spec"]["renewTime"] = now_text(offset[0])
         pod.client.send("PUT", scene.path, lease).expect(200)
 
     scene.every_two_seconds(renew)
@@ -181,7 +181,7 @@ def clock_steps(scene: Scene) -> None:
 
 def apiserver_crashes(scene: Scene) -> None:
     """The only API server crashes and is started again after nine seconds."""
-    _pair(scene)
+    pair(scene)
     plane = scene.stage.plane
     scene.did("kill -9 of kube-apiserver")
     plane.crash("kube-apiserver")
@@ -203,7 +203,7 @@ def apiserver_crashes(scene: Scene) -> None:
 
 def etcd_slow(scene: Scene) -> None:
     """Etcd is so slow that every write waits for many seconds, several times in a row."""
-    _pair(scene)
+    pair(scene)
     scene.did("etcd is stopped for 11 s and goes on for 1 s, three times")
     for _ in range(3):
         with scene.stage.plane.paused("etcd"):
@@ -216,14 +216,14 @@ def etcd_slow(scene: Scene) -> None:
 
 def starved(scene: Scene) -> None:
     """A CPU limit: the leader runs for 0.4 s after each 12.5 s."""
-    first = _pair(scene)
+    first = pair(scene)
     _in_turns(scene, first, stopped=12.5, runs=0.4, times=3)
     scene.renews(3)
 
 
 def starved_a_little(scene: Scene) -> None:
     """A CPU limit: the leader runs for 0.2 s after each 4.5 s, which is enough."""
-    first = _pair(scene)
+    first = pair(scene)
     _in_turns(scene, first, stopped=4.5, runs=0.2, times=7)
     scene.renews(3)
 
@@ -231,33 +231,33 @@ def starved_a_little(scene: Scene) -> None:
 def kubectl_renews(scene: Scene) -> None:
     """A script that renews by kubectl patch; it is killed, and its second copy takes the expired lease."""
     kubectl = scene.stage.kubectl
-    now = _now()
+    now = now_text()
     manifest = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": scene.lease}}
-    manifest["spec"] = _claim("backup-host-1", now)
+    manifest["spec"] = claim("backup-host-1", now)
     kubectl.must("create", "-n", scene.namespace, "-f", "-", manifest=manifest)
     begun = time.time_ns() // 1000
     target = ("patch", "lease", scene.lease, "-n", scene.namespace, "--type=merge", "-p")
     for _ in range(7):
         time.sleep(2.6)
-        kubectl.must(*target, f'{{"spec":{{"renewTime":"{_now()}"}}}}')
+        kubectl.must(*target, f'{{"spec":{{"renewTime":"{now_text()}"}}}}')
     at = scene.did("the script of backup-host-1 is killed")
     scene.others.append(Led("backup-host-1", begun, at, "killed"))
     time.sleep(17)
-    now = _now()
+    now = now_text()
     taken = f'{{"spec":{{"holderIdentity":"backup-host-2","acquireTime":"{now}","renewTime":"{now}"}}}}'
     kubectl.must(*target, taken)
     scene.others.append(Led("backup-host-2", time.time_ns() // 1000))
     for _ in range(4):
         time.sleep(2.6)
-        kubectl.must(*target, f'{{"spec":{{"renewTime":"{_now()}"}}}}')
+        kubectl.must(*target, f'{{"spec":{{"renewTime":"{now_text()}"}}}}')
 
 
 def dry_run_steals(scene: Scene) -> None:
     """A pipeline validates manifests by server-side dry runs, with another holder in them."""
-    _pair(scene)
+    pair(scene)
     kubectl = scene.stage.plane.user("ci-pipeline", "system:masters")
     for _ in range(6):
-        patch = {"spec": _claim("ci-validation", _now())}
+        patch = {"spec": claim("ci-validation", now_text())}
         kubectl.send("PATCH", scene.path, patch, media=MERGE, dryRun="All").expect(200)
         time.sleep(1.7)
     scene.did("ci-pipeline wrote itself as the holder six times, each as a dry run")
@@ -265,8 +265,8 @@ def dry_run_steals(scene: Scene) -> None:
 
 def edited_and_back(scene: Scene) -> None:
     """Alice writes another holder by hand, and a second later the old one again."""
-    first = _pair(scene)
-    alice = _kubectl_of(scene, "alice")
+    first = pair(scene)
+    alice = kubectl_of(scene, "alice")
     scene.did("alice writes alice-debug as the holder")
     alice.send("PATCH", scene.path, {"spec": {"holderIdentity": "alice-debug"}}, media=MERGE).expect(200)
     time.sleep(1)
@@ -277,11 +277,11 @@ def edited_and_back(scene: Scene) -> None:
 
 def replaced_from_a_backup(scene: Scene) -> None:
     """Kubectl replace --force with the manifest of yesterday: another object, held by a pod that is long gone."""
-    _pair(scene)
-    alice = _kubectl_of(scene, "alice")
+    pair(scene)
+    alice = kubectl_of(scene, "alice")
     scene.did("alice deletes the lease and creates it from yesterday's manifest")
     alice.send("DELETE", scene.path).expect(200)
-    spec = _claim(f"{scene.lease}-5b8f6d-old00_77aa", _now(-_DAY))
+    spec = claim(f"{scene.lease}-5b8f6d-old00_77aa", now_text(-_DAY))
     body = {"metadata": {"name": scene.lease}, "spec": spec}
     alice.send("POST", leases(scene.namespace), body).expect(201)
     scene.next_leader(f"{scene.lease}-5b8f6d-old00_77aa")
@@ -306,7 +306,7 @@ def coordinated_upgrade(scene: Scene) -> None:
 
 def follower_killed(scene: Scene) -> None:
     """Only the follower crashes."""
-    _pair(scene)
+    pair(scene)
     scene.kill(scene.replicas[1])
     time.sleep(20)
 
@@ -314,7 +314,7 @@ def follower_killed(scene: Scene) -> None:
 def network_flaps(scene: Scene) -> None:
     """The network of the leader fails for six seconds, three times."""
     way = scene.stage.stack.enter_context(Partition(scene.stage.plane.port))
-    _pair(scene, port=way.port)
+    pair(scene, port=way.port)
     for _ in range(3):
         scene.did("the network of the leader's pod passes nothing on for 6 s")
         way.cut()
@@ -328,7 +328,7 @@ def node_cut(scene: Scene) -> None:
     node = "worker-a"
     way = scene.stage.stack.enter_context(Partition(scene.stage.plane.port))
     heartbeat(scene, node, way.port)
-    first = _pair(scene, port=way.port, node=node)
+    first = pair(scene, port=way.port, node=node)
     time.sleep(14)
     scene.did(f"the network of node {node} passes nothing on")
     way.cut()
@@ -340,12 +340,12 @@ def node_cut(scene: Scene) -> None:
 
 def killed_twice(scene: Scene) -> None:
     """The leader crashes, and so does the next one three seconds after it took the lease."""
-    first = _pair(scene)
+    first = pair(scene)
     scene.start(f"{scene.lease}-7d4b9c-g6b4n")
     scene.kill(first)
     second = scene.next_leader(first.identity)
     time.sleep(3)
-    scene.kill(_replica(scene, second))
+    scene.kill(replica_of(scene, second))
     scene.next_leader(second)
 
 
@@ -372,7 +372,7 @@ def throttled_lightly(scene: Scene) -> None:
     time.sleep(45)
 
 
-def _pair(scene: Scene, *flags: str, port: int = 0, node: str = "") -> Replica:
+def pair(scene: Scene, *flags: str, port: int = 0, node: str = "") -> Replica:
     """Two replicas of which the first one leads; `port` is its way to the API server."""
     first = scene.start(f"{scene.lease}-7d4b9c-x2x8p", *flags, port=port, node=node)
     scene.leads(first)
@@ -381,7 +381,7 @@ def _pair(scene: Scene, *flags: str, port: int = 0, node: str = "") -> Replica:
     return first
 
 
-def _replica(scene: Scene, identity: str) -> Replica:
+def replica_of(scene: Scene, identity: str) -> Replica:
     return next(one for one in scene.replicas if one.identity == identity)
 
 
@@ -399,13 +399,13 @@ def heartbeat(scene: Scene, node: str, port: int) -> None:
     certificate = plane.authority.issue(f"system:node:{node}", organizations=["system:nodes"])
     kubelet = ApiClient(port, plane.authority.file, "kubelet", certificate)
     path = leases("kube-node-lease")
-    spec = {"holderIdentity": node, "leaseDurationSeconds": 40, "renewTime": _now()}
+    spec = {"holderIdentity": node, "leaseDurationSeconds": 40, "renewTime": now_text()}
     kubelet.send("POST", path, {"metadata": {"name": node}, "spec": spec}).expect(201)
 
     def renew() -> None:
         try:
             lease = kubelet.get(f"{path}/{node}")
-            lease["spec"]["renewTime"] = _now()
+            lease["spec"]["renewTime"] = now_text()
             kubelet.send("PUT", f"{path}/{node}", lease)
         except OSError:
             pass
@@ -413,22 +413,22 @@ def heartbeat(scene: Scene, node: str, port: int) -> None:
     scene.every(5, renew)
 
 
-def _kubectl_of(scene: Scene, person: str) -> ApiClient:
+def kubectl_of(scene: Scene, person: str) -> ApiClient:
     """A person whose writes have the field manager of `kubectl edit`."""
     plane = scene.stage.plane
     certificate = plane.authority.issue(person, organizations=["system:masters"])
     return ApiClient(plane.port, plane.authority.file, "kubectl-edit", certificate)
 
 
-def _claim(holder: str, at: str) -> dict[str, Any]:
+def claim(holder: str, at: str) -> dict[str, Any]:
     return {"holderIdentity": holder, "leaseDurationSeconds": 15, "acquireTime": at, "renewTime": at}
 
 
-def _now(offset: float = 0) -> str:
+def now_text(offset: float = 0) -> str:
     return (dt.datetime.now(dt.UTC) + dt.timedelta(seconds=offset)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _expect(
+def expect(
     need: Sequence[str], never: Sequence[str], *, audit: Mapping[str, Any] | None = None, **others: Any
 ) -> Mapping[str, Any]:
     """Return what is right and wrong of a watch and of an audit log; a dump shows a lease that is held, unless said."""
@@ -439,164 +439,162 @@ def _expect(
     return {"watch": both, "audit": both | dict(audit or {}), "dump": dump}
 
 
-_TAKEN: Final = ("lease-stolen", "identity-shared", "foreign-release")
-_NOT_THE_SERVER: Final = ("leader-lost/api-server", "leader-lost/network", "renewal-late/api-server")
-_CLIENT: Final = _expect(["leader-lost/client"], [*_TAKEN, *_NOT_THE_SERVER, "leader-lost/refused", "lease-shared"])
-_QUIET: Final = _expect(["clean"], [*_TAKEN, "leader-lost", "renewal-late", "expired", "lease-shared"])
-_SERVER: Final = {
-    **_expect(
+TAKEN: Final = ("lease-stolen", "identity-shared", "foreign-release")
+NOT_THE_SERVER: Final = ("leader-lost/api-server", "leader-lost/network", "renewal-late/api-server")
+CLIENT: Final = expect(["leader-lost/client"], [*TAKEN, *NOT_THE_SERVER, "leader-lost/refused", "lease-shared"])
+QUIET: Final = expect(["clean"], [*TAKEN, "leader-lost", "renewal-late", "expired", "lease-shared"])
+SERVER: Final = {
+    **expect(
         ["renewal-late/api-server", "leader-lost/api-server", "renewal-late/unknown", "leader-lost/unknown"],
-        [*_TAKEN, "leader-lost/client", "renewal-late/client", "leader-lost/refused", "renewal-late/refused"],
+        [*TAKEN, "leader-lost/client", "renewal-late/client", "leader-lost/refused", "renewal-late/refused"],
         half=["renewal-late/network", "leader-lost/network"],
     )
 }
 _REFUSED: Final = ["renewal-late/refused", "leader-lost/refused"]
-_BLAMED: Final = ["renewal-late/client", "leader-lost/client", *_NOT_THE_SERVER]
+_BLAMED: Final = ["renewal-late/client", "leader-lost/client", *NOT_THE_SERVER]
 
 
-def _refused_here(name: str) -> Mapping[str, Any]:
+def refused_here(name: str) -> Mapping[str, Any]:
     """One namespace's writes were refused; a watch cannot show by what."""
-    log = {"need": _REFUSED, "never": [*_TAKEN, *_BLAMED], "also": [f"text:{name}"], "fine": ["write-refused"]}
+    log = {"need": _REFUSED, "never": [*TAKEN, *_BLAMED], "also": [f"text:{name}"], "fine": ["write-refused"]}
     unknown = ["renewal-late/unknown", "leader-lost/unknown"]
     half = {"half": ["renewal-late/client", "leader-lost/client"]}
-    return _expect(unknown, [*_TAKEN, *_NOT_THE_SERVER], audit={"half": [], **log}, **half)
+    return expect(unknown, [*TAKEN, *NOT_THE_SERVER], audit={"half": [], **log}, **half)
 
 
 _MAY_BE_CLIENT: Final = ["leader-lost/client", "leader-lost/unknown"]
-_FROM_BACKUP: Final = [
-    *(*_TAKEN[1:], "lease-shared", "leader-lost/api-server", "leader-lost/network", "text:orderly handover"),
+FROM_BACKUP: Final = [
+    *(*TAKEN[1:], "lease-shared", "leader-lost/api-server", "leader-lost/network", "text:orderly handover"),
 ]
 
 
-def _case(play: Any, name: str, cause: str, expect: Mapping[str, Any], **others: Any) -> Case:
+def case_of(play: Any, name: str, cause: str, expected: Mapping[str, Any], **others: Any) -> Case:
     title = " ".join((play.__doc__ or "").split())
-    return Case(name, title, cause, f"m-{name}", name, play, expect=expect, **others)
+    return Case(name, title, cause, f"m-{name}", name, play, expect=expected, **others)
 
 
 MEASURED_CASES: Final = (
-    _case(drained, "drained", "orderly release", _QUIET),
-    _case(rolled_without_release, "rolled-no-release", "the processes were stopped and did not release", _CLIENT),
-    _case(
+    case_of(drained, "drained", "orderly release", QUIET),
+    case_of(rolled_without_release, "rolled-no-release", "the processes were stopped and did not release", CLIENT),
+    case_of(
         token_expired,
         "token-expired",
         "the holder's token was not accepted (401)",
-        _expect(
+        expect(
             _MAY_BE_CLIENT,
-            [*_TAKEN, *_NOT_THE_SERVER],
+            [*TAKEN, *NOT_THE_SERVER],
             audit={
                 "need": ["leader-lost/refused", "text:401|unauthorized"],
                 "half": _MAY_BE_CLIENT,
                 "fine": ["write-refused"],
-                "never": [*_TAKEN, *_NOT_THE_SERVER, "text:shows no request from it"],
+                "never": [*TAKEN, *NOT_THE_SERVER, "text:shows no request from it"],
             },
         ),
     ),
-    _case(
+    case_of(
         one_account_loses_rights,
         "one-account-loses-rights",
         "rights removed",
-        _expect(
+        expect(
             _MAY_BE_CLIENT,
-            [*_TAKEN, *_NOT_THE_SERVER],
-            audit={"need": ["leader-lost/refused"], "never": [*_TAKEN, *_NOT_THE_SERVER, "leader-lost/client"]},
+            [*TAKEN, *NOT_THE_SERVER],
+            audit={"need": ["leader-lost/refused"], "never": [*TAKEN, *NOT_THE_SERVER, "leader-lost/client"]},
             fine=["lease-shared", "shared-lease", "write-refused"],
             dump={"clean": True, "need": ["shared-lease"]},
         ),
     ),
-    _case(vendor_refuses, "vendor-refuses", "a webhook refused the writes", _refused_here("scan.vendor.example")),
-    _case(policy_refuses, "policy-refuses", "a policy refused the writes", _refused_here("no-unlabeled-objects")),
-    _case(vendor_slow, "vendor-slow", "a slow webhook; nothing was lost", _QUIET),
-    _case(
+    case_of(vendor_refuses, "vendor-refuses", "a webhook refused the writes", refused_here("scan.vendor.example")),
+    case_of(policy_refuses, "policy-refuses", "a policy refused the writes", refused_here("no-unlabeled-objects")),
+    case_of(vendor_slow, "vendor-slow", "a slow webhook; nothing was lost", QUIET),
+    case_of(
         namespace_deleted,
         "namespace-deleted",
         "the namespace was deleted",
-        _expect(
+        expect(
             ["lease-deleted", "text:deleted", "absent"],
-            [*_TAKEN, "leader-lost", "renewal-late", "expired", "text:orderly handover"],
+            [*TAKEN, "leader-lost", "renewal-late", "expired", "text:orderly handover"],
             fine=["lease-deleted", "write-refused"],
             dump={"need": ["absent"]},
         ),
     ),
-    _case(duration_raised, "duration-raised", "orderly release", _QUIET),
-    _case(
+    case_of(duration_raised, "duration-raised", "orderly release", QUIET),
+    case_of(
         lowered_then_killed,
         "lowered-then-killed",
         "the holder's process died",
         # That 6 s survive hardly any outage is true as well.
         {
-            **{source: {**_CLIENT[source], "fine": ["timing-tight"]} for source in ("watch", "audit")},
+            **{source: {**CLIENT[source], "fine": ["timing-tight"]} for source in ("watch", "audit")},
             "dump": {"clean": True, "need": ["timing-tight"]},
         },
     ),
-    _case(
+    case_of(
         clock_steps,
         "clock-steps",
         "clock only; one leader throughout",
-        _expect(
+        expect(
             ["holder-clock", "clean"],
-            [*_TAKEN, "leader-lost", "renewal-late", "expired", "lease-shared"],
+            [*TAKEN, "leader-lost", "renewal-late", "expired", "lease-shared"],
             dump={"need": ["clean", "holder-clock"], "fine": ["expired"]},
         ),
     ),
-    _case(apiserver_crashes, "apiserver-crashes", "the API server", _SERVER, is_alone=True),
-    _case(etcd_slow, "etcd-slow", "etcd", _SERVER, is_alone=True),
-    _case(
+    case_of(apiserver_crashes, "apiserver-crashes", "the API server", SERVER, is_alone=True),
+    case_of(etcd_slow, "etcd-slow", "etcd", SERVER, is_alone=True),
+    case_of(
         starved,
         "starved",
         "the holder's process was starved",
-        _expect(
+        expect(
             ["renewal-late/client", "leader-lost/client"],
-            [*_TAKEN, *_NOT_THE_SERVER, "leader-lost/refused", "lease-shared"],
+            [*TAKEN, *NOT_THE_SERVER, "leader-lost/refused", "lease-shared"],
         ),
     ),
-    _case(starved_a_little, "starved-a-little", "nothing was lost", _QUIET),
-    _case(kubectl_renews, "kubectl-renews", "the holder's process died", _CLIENT),
-    _case(dry_run_steals, "dry-run-steals", "nothing was written", _QUIET),
-    _case(
+    case_of(starved_a_little, "starved-a-little", "nothing was lost", QUIET),
+    case_of(kubectl_renews, "kubectl-renews", "the holder's process died", CLIENT),
+    case_of(dry_run_steals, "dry-run-steals", "nothing was written", QUIET),
+    case_of(
         edited_and_back,
         "edited-and-back",
         "another writer changed the holder and changed it back",
-        _expect(
+        expect(
             ["lease-stolen", "foreign-release", "text:alice |kubectl-edit"],
             ["identity-shared", "lease-shared", "leader-lost", "text:orderly handover"],
             fine=["lease-stolen", "foreign-release"],
         ),
     ),
-    _case(
+    case_of(
         replaced_from_a_backup,
         "replaced-from-a-backup",
         "another writer deleted the lease and made it with a holder that is gone",
-        _expect(["lease-deleted", "lease-stolen"], _FROM_BACKUP, fine=["leader-lost"]),
+        expect(["lease-deleted", "lease-stolen"], FROM_BACKUP, fine=["leader-lost"]),
     ),
-    _case(
+    case_of(
         coordinated_upgrade,
         "coordinated-upgrade",
         "the API server preferred another candidate",
-        _expect(
+        expect(
             ["text:prefer|to step down"],
-            [*_TAKEN, "leader-lost/client", "leader-lost/api-server", "leader-lost/network"],
+            [*TAKEN, "leader-lost/client", "leader-lost/api-server", "leader-lost/network"],
             half=["clean"],
         ),
     ),
-    _case(follower_killed, "follower-killed", "nothing happened to the leader", _QUIET),
-    _case(
+    case_of(follower_killed, "follower-killed", "nothing happened to the leader", QUIET),
+    case_of(
         network_flaps,
         "network-flaps",
         "the leader's network; nothing was lost",
-        _expect(
-            ["clean", "renewal-late/client"], [*_TAKEN, *_NOT_THE_SERVER, "leader-lost", "expired", "lease-shared"]
-        ),
+        expect(["clean", "renewal-late/client"], [*TAKEN, *NOT_THE_SERVER, "leader-lost", "expired", "lease-shared"]),
     ),
-    _case(node_cut, "node-cut", "the network of the holder's node", _CLIENT, also_kept=("kube-node-lease",)),
-    _case(killed_twice, "killed-twice", "the holders' processes died", _CLIENT),
-    _case(restarted_alone, "restarted-alone", "orderly release", _QUIET),
-    _case(
+    case_of(node_cut, "node-cut", "the network of the holder's node", CLIENT, also_kept=("kube-node-lease",)),
+    case_of(killed_twice, "killed-twice", "the holders' processes died", CLIENT),
+    case_of(restarted_alone, "restarted-alone", "orderly release", QUIET),
+    case_of(
         throttled_lightly,
         "throttled-lightly",
         "the holder's own client throttled its renewals; nothing was lost",
-        _expect(
+        expect(
             ["clean", "timing-tight", "renewal-late/client"],
-            [*_TAKEN, *_NOT_THE_SERVER, "leader-lost", "expired", "lease-shared"],
+            [*TAKEN, *NOT_THE_SERVER, "leader-lost", "expired", "lease-shared"],
             dump={"clean": True, "need": ["timing-tight"]},
         ),
     ),
