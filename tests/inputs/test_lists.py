@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from tests.factories import make_lease, put
 from webhook.inputs import documents, files
-from webhook.inputs.documents import Document, LastLine, Unreadable
+from webhook.inputs.documents import Document, LastLine
+from webhook.inputs.items import Unreadable
 
 ITEMS = [make_lease(put("metadata.name", f"checkout-{number}")) for number in range(3)]
 KUBECTL = json.dumps(
