@@ -273,12 +273,13 @@ def refusal(text: str) -> str:
         pytest.param(
             BINDING + "holder: ['']}",
             "line 3: bindings[0].holder[0]: must be a holder identity, in which `*` matches any characters, "
-            "`?` one character, and `${pod}` the name of the writer's pod",
+            "`?` one character, and `${pod}`, the only variable, the name of the writer's pod",
             id="an empty holder",
         ),
         pytest.param(
             BINDING + "holder: ['${node}']}",
-            "line 3: bindings[0].holder[0]: `${pod}` is the only variable",
+            "line 3: bindings[0].holder[0]: must be a holder identity, in which `*` matches any characters, "
+            "`?` one character, and `${pod}`, the only variable, the name of the writer's pod",
             id="another variable",
         ),
         pytest.param(

@@ -70,7 +70,6 @@ MAX_COMBINATIONS: Final = 200_000
 """Far more than people write by hand, and few enough to index in a second."""
 
 _USER: Final = "user:"
-_UNKNOWN_VARIABLE: Final = re.compile(r"\$\{(?!pod\})")
 MAX_CHARACTERS: Final = 4 * 1024 * 1024
 """Four times the largest ConfigMap."""
 FIXED: Final = (OBJECT_TYPES,)
@@ -334,9 +333,6 @@ def _bindings(bindings: list[LeaseBinding]) -> dict[tuple[str, str], Binding]:
         path = f"bindings[{position}]"
         if key in found:
             raise PolicyError(f"{'/'.join(key)} is already bound by bindings[{first[key]}]", path)
-        for number, template in enumerate(binding.holder):
-            if _UNKNOWN_VARIABLE.search(template):
-                raise PolicyError("`${pod}` is the only variable", f"{path}.holder[{number}]")
         first[key] = position
         found[key] = _binding(binding)
     return found

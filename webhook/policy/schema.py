@@ -78,9 +78,9 @@ Holder = Annotated[
     str,
     Meta(
         min_length=1,
-        pattern=rf"^[^{_CONTROLS}]*(?!\s)$",
+        pattern=rf"^(?!.*\$\{{(?!pod\}}))[^{_CONTROLS}]*(?!\s)$",
         description="a holder identity, in which `*` matches any characters, `?` one character, "
-        "and `${pod}` the name of the writer's pod",
+        "and `${pod}`, the only variable, the name of the writer's pod",
     ),
 ]
 DocsUrl = Annotated[
@@ -103,12 +103,15 @@ FencedWriter = Annotated[
     str, _form(_NAMESPACED, "a service account as namespace/name, no wildcards; a user has no pod and cannot be fenced")
 ]
 Namespace = Annotated[str, _form(rf"^{_LABEL}(?!\s)$", "the exact name of a namespace, no wildcards")]
+_TEMPLATE: Final = r"((?!\$\{)[ -)+->@-~])*"
+"""Printable ASCII without wildcards and variables."""
 FenceHolder = Annotated[
     str,
-    Meta(
-        min_length=1,
+    _form(
+        rf"^{_TEMPLATE}\$\{{(pod|node)\}}{_TEMPLATE}\*?(?!\s)$",
+        "a holder identity with `${pod}` or `${node}` once, such as `${pod}_*`, of at most 256 characters of printable "
+        "ASCII, with `*` only at the end",
         max_length=256,
-        description="a holder identity with `${pod}` or `${node}`, such as `${pod}_*`, of at most 256 characters",
     ),
 ]
 FenceResource = Annotated[
@@ -125,6 +128,8 @@ FenceMode = Literal["audit", "warn", "deny"]
 Choice = Literal["allow", "deny"]
 FENCED_OPERATIONS: tuple[FencedOperation, ...] = ("CREATE", "UPDATE", "DELETE")
 DEFAULT_HOLDER = "${pod}_*"
+MAX_FENCES: Final = 256
+"""Each is two objects that every API server evaluates; far more than one cluster has operators."""
 
 
 class RuleSetting(Struct, frozen=True, forbid_unknown_fields=True):
@@ -225,7 +230,7 @@ class PolicyDocument(Struct, frozen=True, forbid_unknown_fields=True):
     exempt: list[Exemption] = []
     overrides: list[Override] = []
     bindings: list[LeaseBinding] = []
-    fences: list[FenceSetting] | UnsetType = UNSET
+    fences: Annotated[list[FenceSetting], Meta(max_length=MAX_FENCES)] | UnsetType = UNSET
 
 
 _RULE_OF_FIELD: Final = {rule.name: rule.encode_name for rule in fields(Rules)}

@@ -67,18 +67,20 @@ from tests.policy.fences.made import refusal
         ),
         pytest.param(
             {"resources": ["deployments/scale.apps"]},
-            'resources[0]: "deployments/scale.apps" is not a resource; did you mean "deployments.apps/scale"?',
+            'resources[0]: "deployments/scale.apps" is not a resource; write the plural in lower case, its group '
+            "and the subresource, as in deployments.apps/scale",
             id="a group behind the subresource",
         ),
         pytest.param(
             {"resources": ["Deployment.apps"]},
-            'resources[0]: "Deployment.apps" is not a resource; did you mean "deployments.apps"?',
+            'resources[0]: "Deployment.apps" is not a resource; write the plural in lower case, its group '
+            "and the subresource, as in deployments.apps/scale",
             id="a kind",
         ),
         pytest.param(
             {"resources": ["@@"]},
-            'resources[0]: "@@" is not a resource; write the plural in lower case, its group and the '
-            "subresource, as in "
+            'resources[0]: "@@" is not a resource; write the plural in lower case, its group '
+            "and the subresource, as in "
             "deployments.apps/scale",
             id="anything",
         ),
