@@ -22,7 +22,7 @@ _LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity
 Object = dict[str, Any]
 
 
-def junit(command: str, examined: Sequence[Examination], fail_on: Severity = Severity.ERROR) -> str:
+def junit(command: str, examined: Sequence[Examination]) -> str:
     """Return JUnit's XML: a test suite for each file, a test case for each result.
 
     The format has no specification. This is what Jenkins, GitLab and GitHub's actions read: the counts on each level,
@@ -30,38 +30,37 @@ def junit(command: str, examined: Sequence[Examination], fail_on: Severity = Sev
 
     Args:
         command: what examined.
-        examined: the results, also those without findings.
-        fail_on: a result fails that has a finding of this severity or a higher one.
+        examined: the results, also those without findings. One with an error fails.
 
     """
-    suites = ET.Element("testsuites", {"name": f"lease-webhook {command}", **_counts(examined, fail_on)})
+    suites = ET.Element("testsuites", {"name": f"lease-webhook {command}", **_counts(examined)})
     for path, group in groupby(examined, key=lambda result: result.place.path):
         results = list(group)
-        suite = ET.SubElement(suites, "testsuite", {"name": escape(path), **_counts(results, fail_on)})
+        suite = ET.SubElement(suites, "testsuite", {"name": escape(path), **_counts(results)})
         for result in results:
-            _add_case(suite, result, fail_on)
+            _add_case(suite, result)
     ET.indent(suites)
     # In ASCII, the document is right whatever encoding standard output has.
     return f"{_DECLARATION}{ET.tostring(suites, encoding='us-ascii', xml_declaration=False).decode()}"
 
 
-def _counts(results: Sequence[Examination], fail_on: Severity) -> dict[str, str]:
+def _counts(results: Sequence[Examination]) -> dict[str, str]:
     errors = sum(bool(result.error) for result in results)
-    failures = sum(not result.error and bool(_failing(result, fail_on)) for result in results)
+    failures = sum(not result.error and bool(_failing(result)) for result in results)
     return {"tests": str(len(results)), "failures": str(failures), "errors": str(errors), "skipped": "0", "time": "0"}
 
 
-def _failing(result: Examination, fail_on: Severity) -> list[Finding]:
-    return [finding for finding in result.findings if finding.severity.is_at_least(fail_on)]
+def _failing(result: Examination) -> list[Finding]:
+    return [finding for finding in result.findings if finding.severity is Severity.ERROR]
 
 
-def _add_case(suite: ET.Element, result: Examination, fail_on: Severity) -> None:
+def _add_case(suite: ET.Element, result: Examination) -> None:
     path = escape(result.place.path)
     attributes = {"classname": path, "name": escape(result.name) or path, "time": "0", "file": path}
     if result.place.line:
         attributes["line"] = str(result.place.line)
     case = ET.SubElement(suite, "testcase", attributes)
-    failing = _failing(result, fail_on)
+    failing = _failing(result)
     if result.error:
         ET.SubElement(case, "error", type="unreadable", message=escape(result.error)).text = escape_lines(result.error)
     elif failing:

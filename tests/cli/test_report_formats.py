@@ -1,4 +1,4 @@
-"""`--format junit` and `--format sarif` of check, replay and doctor: the same findings and exit codes as text."""
+"""`--format junit` and `--format sarif` of check and doctor: the same findings and exit codes as text."""
 
 import json
 from collections.abc import Callable
@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.doctor.shipped import BASE
-from tests.factories import HOLDER, Document, drop, make_lease, make_review, put, to_bytes
+from tests.factories import HOLDER, Document, drop, make_lease, put
 from tests.reports.test_reports import VALIDATOR
 from webhook.cli.main import main
 from webhook.cli.report import REQUEST, UNKNOWN_FIELD
@@ -78,23 +78,6 @@ def test_a_policy_that_is_switched_off_is_a_warning(run: Run) -> None:
     code, out = run("check", write("a.yaml", make_lease(*BARE)), "--policy", "off.yaml", "--format", "sarif")
     assert code == 0
     assert {(one["ruleId"], one["level"]) for one in sarif(out)} <= {(REQUEST.id, "warning")}
-
-
-def test_replay_says_what_is_denied_and_with_against_what_is_new(run: Run) -> None:
-    taken = make_lease(put("spec.holderIdentity", "other"), put("spec.leaseTransitions", 6))
-    for number, new in enumerate((make_lease(), taken)):
-        Path(f"{number}.json").write_bytes(to_bytes(make_review(new=new, old=make_lease())))
-    Path("broken.json").write_text("{")
-    code, out = run("replay", ".", "--policy", "strict", "--format", "junit")
-    suites = ET.fromstring(out)
-    assert (code, suites.get("tests"), suites.get("failures"), suites.get("errors")) == (2, "3", "1", "1")
-    code, out = run("replay", ".", "--against", "strict", "--format", "sarif")
-    levels = {one["ruleId"]: one["level"] for one in sarif(out)}
-    assert code == 2
-    assert levels["takeover-before-expiry"] == "error"
-    assert levels["unreadable"] == "error"
-    code, out = run("replay", "0.json", "1.json", "--policy", "strict", "--against", "strict", "--format", "sarif")
-    assert (code, sarif(out)) == (0, [])
 
 
 def test_doctor_gives_risk_and_repair(run: Run) -> None:

@@ -108,16 +108,6 @@ def test_junit_has_a_suite_for_each_file_and_a_case_for_each_subject() -> None:
     assert (broken.get("name"), broken[0].tag, broken[0].text) == ("b c.yaml", "error", "line 1: not YAML")
 
 
-@pytest.mark.parametrize(
-    ("fail_on", "failed"), [(Severity.ERROR, []), (Severity.WARNING, ["warned"]), (Severity.INFO, ["warned", "noted"])]
-)
-def test_a_threshold_decides_what_fails(fail_on: Severity, failed: list[str]) -> None:
-    subjects = (Examination("warned", Place("a"), (WARNED,)), Examination("noted", Place("a"), (NOTED,)))
-    suites = ET.fromstring(junit("audit", subjects, fail_on))
-    assert [case.get("name") for case in suites.iter("testcase") if case.find("failure") is not None] == failed
-    assert suites.get("failures") == str(len(failed))
-
-
 def test_nothing_examined_is_a_report_too() -> None:
     assert results(()) == []
     assert ET.fromstring(junit("check", ())).get("tests") == "0"

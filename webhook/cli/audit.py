@@ -17,14 +17,13 @@ from webhook.audit.leases import homes_of
 from webhook.audit.subject import NOT_APPLICABLE, Subject
 from webhook.cli.options import Command, files, format_option, moment
 from webhook.cli.reading import cluster_options, evaluation_time, everywhere, observed
-from webhook.cli.report import FORMATS, print_report
 from webhook.cli.terminal import Failure, indent, json_line, needing_the_server, print_message, style
 from webhook.explanation.account import ongoing_cause
 from webhook.explanation.findings import beside, incidents
-from webhook.findings import Examination, Finding, ObjectName, Severity
+from webhook.findings import Finding, ObjectName, Severity
 from webhook.history.follow import Follower
 from webhook.inputs.cluster import Cluster
-from webhook.inputs.items import Fenced, Foreign, InputKind, Item, LogEnd, Observation, Place, Unreadable
+from webhook.inputs.items import Fenced, Foreign, InputKind, Item, LogEnd, Observation, Unreadable
 
 _DESCRIPTION = """\
 Examines Leases and LeaseCandidates as they are stored: values that an API server refuses or that freeze a lease,
@@ -69,7 +68,7 @@ _METRICS: Final = "write a gauge of the findings for Prometheus, replacing the f
 @click.option("--in-cluster", is_flag=True, help="list leases with the service account of this pod, without kubectl")
 @click.option("--metrics", metavar="FILE", help=_METRICS)
 @cluster_options
-@format_option("json prints one line per finding", FORMATS)
+@format_option("json prints one line per finding")
 def command(
     *,
     paths: tuple[str, ...],
@@ -87,25 +86,17 @@ def command(
     if paths and in_cluster:
         raise Failure("give either PATH or --in-cluster")
     items = observed(paths, everywhere(cluster), with_pods=with_pods, is_inside=in_cluster)
-    kept: list[Finding] = []
     for finding in audit.run(items):
-        if output == "text":
-            for line in _lines(finding, audit.fail_on):
-                print(line)
-        elif output == "json":
-            print(json_line(_as_json(finding)))
-        else:
-            kept.append(finding)
+        for line in _lines(finding, audit.fail_on) if output == "text" else [json_line(_as_json(finding))]:
+            print(line)
     for note in audit.complaints():
         print_message(note)
     if output == "text":
         print("\n".join(_summary(audit)))
-    elif output == "json":
-        print_message(_NOT_APPLICABLE)
     else:
-        print_report("audit", _examinations(kept, audit), output, fail_on=audit.fail_on)
+        print_message(_NOT_APPLICABLE)
     if metrics:
-        _write_gauges(Path(metrics), audit.by_check, len(audit.examined), audit.inventory.now)
+        _write_gauges(Path(metrics), audit.by_check, audit.examined, audit.inventory.now)
     return audit.exit_code
 
 
@@ -118,11 +109,10 @@ class _Audit(Struct):
     now: int | None
     paths: Sequence[str]
     history: Follower = field(default_factory=Follower)
-    examined: list[tuple[str, str]] = field(default_factory=list)
-    """(name, source) of everything that was examined, in order."""
+    examined: int = 0
     by_check: Counter[tuple[str, Severity]] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
-    unreadable: list[Unreadable] = field(default_factory=list)
+    unreadable: int = 0
     passed_over: int = 0
 
     def run(self, items: Iterable[Item]) -> Iterator[Finding]:
@@ -156,7 +146,7 @@ class _Audit(Struct):
         if isinstance(item, Fenced):
             self.history.feed(item)
         elif isinstance(item, Unreadable):
-            self.unreadable.append(item)
+            self.unreadable += 1
         elif isinstance(item, Foreign):
             self.skipped[item.kind] += 1
             if item.kind == "Pod":
@@ -169,8 +159,7 @@ class _Audit(Struct):
             yield from self._stored(item)
 
     def _stored(self, item: Observation) -> Iterator[Finding]:
-        name = f"{item.kind} {item.namespace}/{item.name}"
-        self.examined.append((name, item.place.path))
+        self.examined += 1
         if item.object is None:
             fix = "correct the type in the manifest; an API server refuses the object"
             subject = ObjectName(item.kind, item.namespace, item.name)
@@ -185,7 +174,7 @@ class _Audit(Struct):
             at = evaluation_time(self.now, self.paths, self.history.until).at
             self.inventory.now = at if not self.inventory.leases else self.inventory.now
             for (namespace, name), history in sorted(self.history.leases.items(), key=itemgetter(0)):
-                self.examined.append((f"Lease {namespace}/{name}", ", ".join(self.paths)))
+                self.examined += 1
                 found = [*incidents(self.history, history, at, ongoing_cause(self.history, history, at))]
                 if history.lease is not None and not history.is_deleted:
                     interval, homes = history.interval, homes_of(history)
@@ -193,7 +182,7 @@ class _Audit(Struct):
                     yield from beside(found, self.inventory.add(subject))
                 yield from found
             for (namespace, name), candidate in sorted(self.history.candidates.items(), key=itemgetter(0)):
-                self.examined.append((f"LeaseCandidate {namespace}/{name}", ", ".join(self.paths)))
+                self.examined += 1
                 yield from self.inventory.add(Subject(candidate, namespace, name, at))
         yield from self.inventory.rest()
 
@@ -217,22 +206,11 @@ def _summary(audit: _Audit) -> Iterator[str]:
     found = [f"{number} {one.value}" for one in Severity if (number := audit.count(one))]
     known = f", {audit.passed_over} known from the baseline" if audit.passed_over else ""
     skipped = f"; {sum(audit.skipped.values())} other objects skipped" if audit.skipped else ""
-    yield f"{len(audit.examined)} examined: {', '.join(found) or 'nothing found'}{known}{skipped}"
+    yield f"{audit.examined} examined: {', '.join(found) or 'nothing found'}{known}{skipped}"
     hidden = sum(audit.count(one) for one in Severity if not one.is_at_least(audit.fail_on))
     if hidden:
         yield f"{hidden} below {audit.fail_on.value} not shown: --fail-on info shows all"
     yield indent(_NOT_APPLICABLE, 2).strip()
-
-
-def _examinations(findings: Iterable[Finding], audit: _Audit) -> Iterator[Examination]:
-    """Yield everything that was examined, including objects without findings."""
-    by_object: dict[str, list[Finding]] = {}
-    for one in findings:
-        by_object.setdefault(str(one.subject), []).append(one)
-    for name, path in audit.examined:
-        yield Examination(name, Place(path), tuple(by_object.pop(name, ())))
-    for unread in audit.unreadable:
-        yield Examination("", Place(unread.place.path), error=unread.error)
 
 
 def _write_gauges(path: Path, counts: Mapping[tuple[str, Severity], int], examined: int, now: int) -> None:

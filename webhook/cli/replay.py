@@ -12,15 +12,11 @@ from webhook.cli.evaluation import Evaluation, evaluate_review
 from webhook.cli.options import Command, files, format_option, policy_option
 from webhook.cli.report import (
     DENIED,
-    FORMATS,
-    REPORTS,
     UNREADABLE,
     Outcome,
     Printer,
     Tally,
     as_json,
-    finding_of,
-    result_of,
 )
 from webhook.cli.terminal import json_line, table
 from webhook.inputs.files import Received, submitted
@@ -66,7 +62,7 @@ class Change(StrEnum):
 @click.argument("directories", metavar="DIR...", nargs=-1, required=True, shell_complete=files)
 @policy_option("preset or policy file; standard unless given", metavar="A")
 @policy_option("the policy to compare with: show what it would change", "--against", metavar="B")
-@format_option("json prints one line per review", FORMATS)
+@format_option("json prints one line per review")
 def command(*, directories: tuple[str, ...], policy: str | None, against: str | None, output: str) -> int:
     first = load(policy)
     printer = Printer("replay", output)
@@ -109,10 +105,6 @@ def _compare(
             counter.update(_rules_and_modes(outcome))
         if printer.output == "json":
             print(json_line({**as_json(before), "against": as_json(after), "change": change.value}))
-        elif printer.output in REPORTS:
-            new = _seen_by_writer(after) - _seen_by_writer(before)
-            found = (finding_of(one) for one in after.verdict.findings if (one.rule, one.mode) in new)
-            printer.results.append(result_of(after, found))
         elif change is not Change.NONE:
             printer.show(after, change.value)
     summary = ", ".join(f"{changes[change]} {change.value}" for change in Change if change and changes[change])

@@ -198,9 +198,7 @@ def as_json(evaluation: Evaluation | Unreadable) -> dict[str, Any]:
     }
 
 
-def print_report(
-    command: str, results: Iterable[Examination], output: str, *checks: Check, fail_on: Severity = Severity.ERROR
-) -> None:
+def print_report(command: str, results: Iterable[Examination], output: str, *checks: Check) -> None:
     """Print what `--format junit` or `--format sarif` asks for; `checks` are those beside the rules."""
     from webhook.cli.rules import described  # noqa: PLC0415 - these are for reports only, and take a while
     from webhook.reports import junit, sarif  # noqa: PLC0415
@@ -211,7 +209,7 @@ def print_report(
     )
     found = list(results)
     if output == "junit":
-        print(junit(command, found, fail_on))
+        print(junit(command, found))
     else:
         print(sarif(command, found, (*rules, REQUEST, UNKNOWN_FIELD, *checks)))
 
@@ -219,16 +217,16 @@ def print_report(
 def _examined(outcome: Evaluation | Unreadable) -> Examination:
     if isinstance(outcome, Unreadable):
         return Examination("", outcome.place, error=escape(outcome.error))
-    return result_of(outcome, _findings(outcome))
+    return _result_of(outcome, _findings(outcome))
 
 
-def result_of(evaluation: Evaluation, findings: Iterable[Finding]) -> Examination:
+def _result_of(evaluation: Evaluation, findings: Iterable[Finding]) -> Examination:
     """Return findings with what was evaluated: its number within the file, too, if there are several."""
     number = "" if evaluation.place.is_only else f" #{evaluation.place.document}"
     return Examination(subject_of(evaluation) + number, evaluation.place, tuple(findings))
 
 
-def finding_of(found: Result) -> Finding:
+def _finding_of(found: Result) -> Finding:
     """Return a rule's finding: for a denied write what is wrong, for an admitted one what happened."""
     text = str(found.error)
     if found.mode is not Mode.DENY and found.happened is not None:
@@ -239,7 +237,7 @@ def finding_of(found: Result) -> Finding:
 def _findings(evaluation: Evaluation) -> Iterable[Finding]:
     verdict = evaluation.verdict
     found = [one for one in verdict.findings if one.mode is not Mode.OFF]
-    yield from map(finding_of, found)
+    yield from map(_finding_of, found)
     worst = max((one.mode for one in found), default=Mode.OFF)
     if not verdict.allowed and worst is not Mode.DENY:
         yield Finding(REQUEST.id, Severity.ERROR, verdict.message)
