@@ -39,7 +39,8 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, writer_know
         return _decide(request, policy, "", [_result(one, TYPES, _DENY, policy) for one in TYPES.check(request)])
     lease_policy = policy.for_lease(request.namespace, request.name, request.operation)
     binding = policy.bindings.get((request.namespace, request.lease_name)) if policy.bindings else None
-    change = change_made_by(request, now, lease_policy.limits, binding)
+    stamps = policy.stamps.get(request.namespace) if policy.stamps else None
+    change = change_made_by(request, now, lease_policy.limits, binding, stamps)
     event = change.event
     exempt = policy.exempt_rules(change.user, request.namespace, request.name, request.operation, now)
     modes = lease_policy.modes

@@ -68,6 +68,8 @@ def test_presets_are_valid(name: str) -> None:
         pytest.param({"exempt": [{**ENTRY, "service_accounts": ["velero"]}]}, False, id="no namespace"),
         pytest.param({"overrides": [{"rules": {}, "leases": ["a*"]}]}, True, id="override"),
         pytest.param({"fences": [FENCE]}, True, id="fence"),
+        pytest.param({"stamps": [{"suffix": "1a2b3c4d", "namespaces": ["shop"]}]}, True, id="stamps"),
+        pytest.param({"stamps": [{"suffix": "1a2b3c4d", "namespaces": []}]}, False, id="stamps nowhere"),
         pytest.param({"fences": [{**FENCE, "mode": "off"}]}, False, id="fence that is off"),
         pytest.param({"fences": [{**FENCE, "writers": []}]}, False, id="fence without writers"),
         pytest.param({"fences": [{**FENCE, "lease": "operator"}]}, False, id="fence of a lease without a namespace"),

@@ -68,7 +68,7 @@ def refusal(text: str) -> str:
         pytest.param(
             HEAD + "x: []",
             "line 2: x: unknown key; known are apiVersion, bindings, docs_url, exempt, fences, mode, overrides, "
-            "preset, rules, without_stamps",
+            "preset, rules, stamps, without_stamps",
             id="a key like no other",
         ),
         pytest.param(
@@ -302,6 +302,21 @@ def refusal(text: str) -> str:
             BINDING + "holder: [a]}\n- {namespace: shop, lease: db, writers: [shop/x], holder: [b]}",
             "line 4: bindings[1]: shop/db is already bound by bindings[0]",
             id="a lease bound twice",
+        ),
+        pytest.param(
+            HEAD + "stamps:\n- {suffix: SUFFIX, namespaces: [shop]}",
+            "line 3: stamps[0].suffix: must be the suffix of the annotations: 8 to 32 lower case letters and digits",
+            id="a suffix that was not chosen",
+        ),
+        pytest.param(
+            HEAD + "stamps:\n- {suffix: 1a2b3c4d, namespaces: ['*']}",
+            "line 3: stamps[0].namespaces[0]: must be the exact name of a namespace, no wildcards",
+            id="stamps everywhere",
+        ),
+        pytest.param(
+            HEAD + "stamps:\n- {suffix: 1a2b3c4d, namespaces: [shop]}\n- {suffix: 5e6f7a8b, namespaces: [a, shop]}",
+            'line 4: stamps[1].namespaces[1]: "shop" has stamps already; name it once',
+            id="a namespace that has stamps twice",
         ),
     ],
 )

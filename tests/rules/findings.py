@@ -15,6 +15,7 @@ from webhook.rules.holders import Binding
 from webhook.rules.limits import DEFAULT_LIMITS, Limits
 from webhook.rules.registry import CHECKS_BY_OCCASION, RULES
 from webhook.rules.rule import Finding, Mode
+from webhook.rules.stamps import Stamps
 
 SECOND = 1_000_000
 HOUR = 3600 * SECOND
@@ -29,20 +30,30 @@ RIVAL = "rival-5b8f7d-lk2mn_77aa"
 
 
 def change_of(
-    review: Document, *, now: int = NOW, limits: Limits = DEFAULT_LIMITS, binding: Binding | None = None
+    review: Document,
+    *,
+    now: int = NOW,
+    limits: Limits = DEFAULT_LIMITS,
+    binding: Binding | None = None,
+    stamps: Stamps | None = None,
 ) -> LeaseChange | CandidateChange:
     """The change that a review makes, as `evaluate` would build it."""
     request = decode(to_bytes(review))
     assert not request.contradiction, request.contradiction
     assert not request.object_errors, request.object_errors
-    return change_made_by(request, now, limits, binding)
+    return change_made_by(request, now, limits, binding, stamps)
 
 
 def findings(
-    review: Document, *, now: int = NOW, limits: Limits = DEFAULT_LIMITS, binding: Binding | None = None
+    review: Document,
+    *,
+    now: int = NOW,
+    limits: Limits = DEFAULT_LIMITS,
+    binding: Binding | None = None,
+    stamps: Stamps | None = None,
 ) -> dict[str, tuple[Finding, ...]]:
     """Return what each rule found, by rule id; silent rules are left out."""
-    change = change_of(review, now=now, limits=limits, binding=binding)
+    change = change_of(review, now=now, limits=limits, binding=binding, stamps=stamps)
     request = change.request
     found = {
         rule.id: tuple(rule.check(change))

@@ -14,13 +14,15 @@ ON_RENEWAL = {
     "renew-time-in-future",
     "duration-too-long",
     "duration-shortened",
+    "foreign-writer",
     "renew-time-backwards",
     "identity-binding",
     "owner-reference-added",
     "apiserver-lease-writer",
 }
-"""The rules marked R, and three about metadata that may ride on a renewal: only they may speak on one."""
+"""The rules marked R, one about the writer, and three about metadata that may ride on a renewal: no other does."""
 ON_UNTOUCHED = {
+    "foreign-writer",
     "time-unreadable",
     "renewal-stamp-tampered",
     "lease-too-large",

@@ -32,6 +32,7 @@ from tests.rules.findings import (
 from webhook.rules.holders import Binding
 from webhook.rules.registry import RULES
 from webhook.rules.rule import Statement
+from webhook.rules.stamps import Stamps
 
 POD = "checkout-6d5f9c-x2x8p"
 INTRUDER = by_service_account("guest", "intruder", "intruder-0")
@@ -49,7 +50,45 @@ OWNER = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "checkout", "uid
 YEAR_10000 = "10000-01-01T00:59:59.999999Z"
 
 
+_ENTRY = {"manager": "lease-webhook-stamp", "operation": "Update", "time": "2000-01-01T00:00:00Z"}
+STAMPS = Stamps("1a2b3c4d")
+STAMPED = (
+    put("metadata.managedFields", [_ENTRY]),
+    put("metadata.annotations[lease-webhook/writer-1a2b3c4d]", "uid system:serviceaccount:shop:checkout"),
+    put("metadata.annotations[lease-webhook/written-1a2b3c4d]", "2025-11-20T12:00:00Z"),
+)
+"""By a pod; the writers of these reviews have no uid, or another."""
+
+
 TEXTS = [
+    pytest.param(
+        "foreign-writer",
+        update(RENEWAL, old=STAMPED),
+        (
+            'spec: Forbidden: the lease is held by "checkout-6d5f9c-x2x8p_1f0e" and was last written by '
+            '"uid system:serviceaccount:shop:checkout", which this writer is not; retry in 11 s, or ask the holder to '
+            "release it"
+        ),
+        (
+            'lease "shop/checkout" was written by another writer than that of "checkout-6d5f9c-x2x8p_1f0e" 11 s before '
+            "expiry: there may be two leaders"
+        ),
+        id="a renewal by another writer",
+    ),
+    pytest.param(
+        "foreign-writer",
+        deleted(old=STAMPED),
+        (
+            'metadata: Forbidden: the lease is held by "checkout-6d5f9c-x2x8p_1f0e" and was last written by '
+            '"uid system:serviceaccount:shop:checkout", which this writer is not; retry in 11 s, or ask the holder to '
+            "release it"
+        ),
+        (
+            'lease "shop/checkout" was deleted, held by "checkout-6d5f9c-x2x8p_1f0e", 11 s before expiry: there may be '
+            "two leaders"
+        ),
+        id="a deletion by another writer",
+    ),
     pytest.param(
         "time-unreadable",
         update(put("spec.renewTime", YEAR_10000)),
@@ -601,7 +640,7 @@ TEXTS = [
 
 @pytest.mark.parametrize(("rule", "review", "denial", "warning"), TEXTS)
 def test_text(rule: str, review: Document, denial: str, warning: str) -> None:
-    (found,) = findings(review, now=NOW + 4 * SECOND, binding=BOUND)[rule]
+    (found,) = findings(review, now=NOW + 4 * SECOND, binding=BOUND, stamps=STAMPS)[rule]
     assert str(found.error) == denial
     assert found.happened is not None
     assert found.happened.within(256, page="PAGE") == warning
@@ -613,7 +652,7 @@ def test_each_policy_rule_has_both_texts() -> None:
 
 @pytest.mark.parametrize(("rule", "review", "denial", "warning"), TEXTS)
 def test_a_warning_says_what_happened_in_120_characters(rule: str, review: Document, denial: str, warning: str) -> None:
-    (found,) = findings(review, now=NOW + 4 * SECOND, binding=BOUND)[rule]
+    (found,) = findings(review, now=NOW + 4 * SECOND, binding=BOUND, stamps=STAMPS)[rule]
     assert found.happened is not None
     short = Statement(found.happened.text, ("x",) * len(found.happened.names))
     assert rule == "renewal-stamp-tampered" or len(f"{rule}: {short.within(256)}") <= 120, "it shows a manager's name"

@@ -70,9 +70,14 @@ def _print_check(path: str, policy: Policy, output: str) -> None:
         print(json_line(_head(policy) | {"file": path, "good": True, "notes": odd}))
         return
     document = policy.document
-    numbers = (len(one) for one in (document.exempt, document.overrides, document.bindings, policy.fences))
-    names = ("exemptions", "overrides", "bindings", "fences")
-    counts = [f"{name}: {number}" for name, number in zip(names, numbers, strict=True) if number]
+    numbers = {
+        "exemptions": len(document.exempt),
+        "overrides": len(document.overrides),
+        "bindings": len(document.bindings),
+        "fences": len(policy.fences),
+        "namespaces with stamps": len(policy.stamps),
+    }
+    counts = [f"{name}: {number}" for name, number in numbers.items() if number]
     print(f"{escape(path)}: {style('good', fg='green')}, {', '.join([_summary(policy), *counts])}")
     for note in odd:
         print(f"  {style('note', fg='yellow')}: {escape(note)}")

@@ -15,6 +15,7 @@ from webhook.rules import holders
 from webhook.rules.holders import Binding
 from webhook.rules.limits import DEFAULT_LIMITS, Limits
 from webhook.rules.rule import Mode
+from webhook.rules.stamps import Stamps
 
 T = TypeVar("T")
 ANYONE: Final = ""
@@ -108,6 +109,7 @@ class Policy(Struct, frozen=True):
     exemptions: Mapping[str, LeaseIndex[ExemptRules]]
     docs_url: str = ""
     fences: tuple[Fence, ...] = ()
+    stamps: Mapping[str, Stamps] = {}
 
     def for_lease(self, namespace: str, name: str, operation: Operation) -> LeasePolicy:
         """Return modes and numbers for a write to one lease (for a candidate: of its own namespace and name).

@@ -9,7 +9,7 @@ notations are strings.
 import ast
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from math import prod
 from typing import Any, Final
@@ -47,6 +47,7 @@ from webhook.policy.schema import (
     PolicyDocument,
     PolicyError,
     Setting,
+    StampSetting,
     Value,
     mode_of,
     nearest,
@@ -60,6 +61,7 @@ from webhook.policy.schema import (
 from webhook.rules.holders import Binding
 from webhook.rules.registry import OBJECT_TYPES, RULES
 from webhook.rules.rule import Mode
+from webhook.rules.stamps import Stamps
 
 EXEMPT_USERS: Final = ("system:apiserver",)
 EXEMPT_GROUPS: Final = ("system:masters",)
@@ -261,6 +263,7 @@ def _compiled(document: PolicyDocument) -> Policy:
         exemptions=_exemptions(document.exempt),
         docs_url=(document.docs_url or "").rstrip("/"),
         fences=fences_of(document.fences or ()),
+        stamps=_stamps(document.stamps or ()),
     )
 
 
@@ -346,6 +349,17 @@ def _binding(binding: LeaseBinding) -> Binding:
         holders=tuple(binding.holder),
         require_pod=binding.require_pod,
     )
+
+
+def _stamps(settings: Sequence[StampSetting]) -> dict[str, Stamps]:
+    found: dict[str, Stamps] = {}
+    for position, setting in enumerate(settings):
+        for number, namespace in enumerate(setting.namespaces):
+            if namespace in found:
+                path = f"stamps[{position}].namespaces[{number}]"
+                raise PolicyError(f"{quote(namespace)} has stamps already; name it once", path)
+            found[namespace] = Stamps(setting.suffix, by_user=setting.writer == "user")
+    return found
 
 
 def _check_numbers(policy: LeasePolicy, settings: Mapping[Setting, Value], path: str) -> None:

@@ -105,6 +105,9 @@ FencedWriter = Annotated[
 Namespace = Annotated[str, _form(rf"^{_LABEL}(?!\s)$", "the exact name of a namespace, no wildcards")]
 _TEMPLATE: Final = r"((?!\$\{)[ -)+->@-~])*"
 """Printable ASCII without wildcards and variables."""
+StampSuffix = Annotated[
+    str, _form(r"^[a-z0-9]{8,32}(?!\s)$", "the suffix of the annotations: 8 to 32 lower case letters and digits")
+]
 FenceHolder = Annotated[
     str,
     _form(
@@ -218,6 +221,14 @@ class FenceSetting(Struct, frozen=True, forbid_unknown_fields=True):
     missing_lease: Choice = "deny"
 
 
+class StampSetting(Struct, frozen=True, forbid_unknown_fields=True):
+    """Namespaces in which the API server stamps the writers of leases, by the policies of `deploy/stamp`."""
+
+    suffix: StampSuffix
+    namespaces: Annotated[list[Namespace], Meta(min_length=1)]
+    writer: Literal["pod", "user"] = "pod"
+
+
 class PolicyDocument(Struct, frozen=True, forbid_unknown_fields=True):
     """A policy file."""
 
@@ -231,6 +242,7 @@ class PolicyDocument(Struct, frozen=True, forbid_unknown_fields=True):
     overrides: list[Override] = []
     bindings: list[LeaseBinding] = []
     fences: Annotated[list[FenceSetting], Meta(max_length=MAX_FENCES)] | UnsetType = UNSET
+    stamps: list[StampSetting] | UnsetType = UNSET
 
 
 _RULE_OF_FIELD: Final = {rule.name: rule.encode_name for rule in fields(Rules)}
@@ -287,6 +299,10 @@ _DESCRIPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "overrides": "Modes and numbers for some leases; of several, the last one counts.",
         "bindings": "The only writers of a lease, and the holder identities they may use.",
         "fences": "Which writes only the holder of a lease may make; enforced by the API server once they are applied.",
+        "stamps": "Where the API server stamps the writers of leases; believed only in the namespaces named here.",
+    },
+    "StampSetting": {
+        "writer": "Whether one writer is a pod, or all pods of a user, as the namespace is labeled.",
     },
     "Exemption": {
         "rules": "The rules that do not apply; without this list, none of the policy rules does.",
@@ -360,4 +376,4 @@ def nearest(name: str, known: Sequence[str]) -> str:
     near = difflib.get_close_matches(name[:_MAX_NAME], known, n=1)
     if near:
         return f"; did you mean {quote(near[0])}?"
-    return f"; known are {', '.join(sorted(known))}" if len(known) <= 10 else ""
+    return f"; known are {', '.join(sorted(known))}" if len(known) <= 12 else ""

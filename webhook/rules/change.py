@@ -23,6 +23,7 @@ from webhook.api.times import normalized, unknown_as_latest
 from webhook.rules.expiry import Expiry, expiry_of, stamp_of_write, whole_seconds
 from webhook.rules.holders import Binding
 from webhook.rules.limits import DEFAULT_LIMITS, Limits
+from webhook.rules.stamps import Stamp, Stamps, stamp_in
 
 NODE_LEASES: Final = "kube-node-lease"
 """The namespace in which each kubelet renews a lease that is named after its node."""
@@ -205,6 +206,7 @@ class Change(Struct, frozen=True, dict=True):
     now: int
     limits: Limits = DEFAULT_LIMITS
     binding: Binding | None = None
+    stamps: Stamps | None = None
     new_metadata: ObjectMeta = NO_METADATA
     old_metadata: ObjectMeta = NO_METADATA
     new_renew_time: int | str | None = None
@@ -276,6 +278,20 @@ class LeaseChange(Change, frozen=True, dict=True):
         return old.deletion_timestamp is not None and bool(old.finalizers) and not self.new_metadata.finalizers
 
     @cached
+    def old_stamp(self) -> Stamp | None:
+        """Return what the API server recorded of the last writer; None where the policy file names no stamps."""
+        if self.stamps is None:
+            return None
+        return stamp_in(self.stamps, self.old_metadata.annotations, self.old_entries)
+
+    @cached
+    def new_stamp(self) -> Stamp | None:
+        """Return what it recorded of this write."""
+        if self.stamps is None:
+            return None
+        return stamp_in(self.stamps, self.new_metadata.annotations, self.new_entries)
+
+    @cached
     def expiry(self) -> Expiry:
         """True if the old lease had expired at this write."""
         if self.new_holder != self.old_holder and self.new_spec.holder_identity is not None:
@@ -283,6 +299,10 @@ class LeaseChange(Change, frozen=True, dict=True):
         else:
             # A removed field has no owner, so whoever claims to own it was invented.
             written_at = whole_seconds(self.now)
+        new, old = self.new_stamp, self.old_stamp
+        # The time of a stamp is that of the last dated write of its writer, so a new writer's is of this write.
+        if new is not None and new.written is not None and (old is None or new.writer != old.writer):
+            written_at = new.written
         return expiry_of(
             self.old_holder,
             self.old_spec.lease_duration_seconds,
@@ -290,6 +310,7 @@ class LeaseChange(Change, frozen=True, dict=True):
             self.old_entries,
             written_at,
             self.now,
+            None if old is None else old.written,
         )
 
 
@@ -308,7 +329,11 @@ class CandidateChange(Change, frozen=True, dict=True):
 
 
 def change_made_by(
-    request: AdmissionRequest, now: int, limits: Limits = DEFAULT_LIMITS, binding: Binding | None = None
+    request: AdmissionRequest,
+    now: int,
+    limits: Limits = DEFAULT_LIMITS,
+    binding: Binding | None = None,
+    stamps: Stamps | None = None,
 ) -> LeaseChange | CandidateChange:
     """The change that a request about a Lease or a LeaseCandidate makes."""
     new, old = request.new, request.old
@@ -321,9 +346,9 @@ def change_made_by(
     metadata_and_times = (new_metadata, old_metadata, renewed, renewed_before, entries, entries_before)
     specs: tuple[Any, Any] = (new_spec, old_spec)
     if not of_lease:
-        return CandidateChange(request, now, limits, binding, *metadata_and_times, *specs)
+        return CandidateChange(request, now, limits, binding, None, *metadata_and_times, *specs)
     holders = (specs[0].holder_identity or "", specs[1].holder_identity or "")
-    return LeaseChange(request, now, limits, binding, *metadata_and_times, *specs, *holders)
+    return LeaseChange(request, now, limits, binding, stamps, *metadata_and_times, *specs, *holders)
 
 
 def change_between(old: Lease | None, new: Lease, now: int) -> LeaseChange:

@@ -107,9 +107,11 @@ def expiry_of(
     entries: Sequence[Entry],
     written_at: int,
     now: int,
+    stamped_at: int | None = None,
 ) -> Expiry:
     """True if the old lease had expired.
 
+    `stamped_at`, if it is known, is when the last renewal was seen; else the entries say it.
     A renewTime that is unknown is later than `now`, so only stamps let the lease expire. `written_at` is the moment of
     this write, see `stamp_of_write`; `now`, the caller's clock, is used only if `seen_at` is missing or unusable.
     """
@@ -117,7 +119,7 @@ def expiry_of(
         return Expiry(
             expired=True, seen_at=None, written_at=written_at, duration_seconds=duration_seconds, from_stamps=True
         )
-    seen = seen_at(entries)
+    seen = seen_at(entries) if stamped_at is None else stamped_at
     from_stamps = seen is not None and seen <= written_at + BOUND
     if seen is None or not from_stamps:
         seen = min(renew_time, now)

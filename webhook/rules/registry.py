@@ -71,6 +71,7 @@ LISTED: Final = (
     Rule(takeover.lease_without_stamps, LEASES, UPDATE, NEW_HOLDER, standard=AUDIT, strict=WARN),
     Rule(takeover.lease_created_empty, LEASES, CREATE, standard=WARN),
     Rule(takeover.takeover_before_expiry, LEASES, UPDATE, {Event.STEAL}, standard=WARN),
+    _of_writer(takeover.foreign_writer, LEASES, UPDATE | DELETE, standard=WARN),
     _of_writer(takeover.takeover_by_node, LEASES, UPDATE, {Event.STEAL}),
     _of_writer(takeover.takeover_across_namespaces, LEASES, UPDATE, {Event.STEAL}),
     Rule(times.renew_time_in_future, LEASES, WRITES, TOUCHED, attack_at_any_mode=False),

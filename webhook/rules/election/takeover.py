@@ -12,6 +12,7 @@ from webhook.rules.change import CLEANUP_CONTROLLERS, NODE_LEASES, NODES, Event,
 from webhook.rules.expiry import Expiry
 from webhook.rules.holders import names_pod
 from webhook.rules.rule import NO_FINDINGS, Finding, Statement
+from webhook.rules.stamps import is_writer
 
 _FIELD: Final = "metadata.managedFields"
 _FIX: Final = (
@@ -81,6 +82,42 @@ def takeover_before_expiry(change: LeaseChange) -> Iterable[Finding]:
     Attack: took a lease that its holder still had
     """
     return _taken(change, "")
+
+
+def foreign_writer(change: LeaseChange) -> Iterable[Finding]:
+    """A live lease may be written only by the writer that the API server stamped on it.
+
+    Evaluated in namespaces that the policy file lists under `stamps`: takeovers, renewals and releases for the holder,
+    other changes of spec, deletions, and changes of owners. Anyone may change labels and other annotations. The garbage
+    collector and the namespace controller are exempt.
+
+    Source: ours: the writer is the pod and the user of an authenticated token, which no client chooses
+    Why: The holder is a text that any client may write, so a client that writes in the holder's name looks like the
+        holder. The stamp does not.
+    Who: A new pod of a StatefulSet that resumes its predecessor's identity; replicas that write as one user, unless
+        `writer: user` is set; people who repair a lease by hand.
+    Fix: Wait until the lease has expired, or ask the holder to release it. If the replicas of one user are one writer,
+        set `writer: user` in the policy, and label the namespace `lease-webhook/stamp-writer=user`.
+    Attack: wrote a lease that another writer held
+    """
+    stamps, stamp = change.stamps, change.old_stamp
+    if stamps is None or stamp is None or not stamp.writer or not change.old_holder:
+        return NO_FINDINGS
+    if change.event is Event.UNTOUCHED and (
+        change.new_metadata.owner_references == change.old_metadata.owner_references
+    ):
+        return NO_FINDINGS
+    user = change.user
+    if is_writer(user, stamp, stamps) or user.username in CLEANUP_CONTROLLERS or change.expiry.expired:
+        return NO_FINDINGS
+    detail = (
+        f"the lease is held by {quote(change.old_holder)} and was last written by {quote(stamp.writer)}, which this "
+        f"writer is not; retry in {change.expiry.seconds_left} s, or ask the holder to release it"
+    )
+    fact = change.event if change.event in (Event.STEAL, Event.RELEASE) else ""
+    what = {Event.STEAL: "taken from {1}", Event.DELETE: "deleted, held by {1},"}
+    happened = what.get(change.event, "written by another writer than that of {1}")
+    return _lost(change, "spec" if change.request.new else "metadata", detail, f"{{0}} was {happened}", fact)
 
 
 def takeover_by_node(change: LeaseChange) -> Iterable[Finding]:

@@ -210,10 +210,10 @@ def _poisoned(world: World) -> Iterator[tuple[str, None]]:
             "fieldsType": "FieldsV1",
             "fieldsV1": {"f:metadata": {"f:labels": {f"f:z{at}": {}}}},
         }
-        for at in range(4000)
+        for at in range(400)
     ]
     plants: dict[str, Callable[[OneLease], Reply]] = {
-        "4000-entries": lambda lease: lease.put(entries=lambda old: [*old, *many]),
+        "400-entries": lambda lease: lease.put(entries=lambda old: [*old, *many]),
         "emptied": lambda lease: lease.put(entries=lambda _: [{}]),
         "an-annotation-of-262000": lambda lease: lease.put({"annotations": {"f": "x" * 262_000}}),
         "four-byte-characters": lambda lease: lease.put({"annotations": {"f": "\U0001f40c" * 65_000}}),

@@ -1,0 +1,247 @@
+"""Rule foreign-writer, and what the other rules read where the API server stamps writers."""
+
+from typing import Any
+
+import pytest
+
+from tests.factories import NOW, Document, Tweak, changed, make_lease, make_review, put, to_bytes
+from tests.rules.findings import DENY, FORBIDDEN, RIVAL, SECOND, by_user, take
+from tests.rules.findings import findings as found_by
+from webhook.api import times
+from webhook.api.review import decode
+from webhook.evaluate import evaluate
+from webhook.policy.parse import parse
+from webhook.rules.stamps import Stamps
+from webhook.verdict import Verdict
+
+STAMPS = Stamps("1a2b3c4d")
+ENTRY = {
+    "manager": "lease-webhook-stamp",
+    "operation": "Update",
+    "apiVersion": "coordination.k8s.io/v1",
+    "time": "2000-01-01T00:00:00Z",
+    "fieldsType": "FieldsV1",
+    "fieldsV1": {"f:metadata": {"f:annotations": {"f:lease-webhook/stamp": {}}}},
+}
+HOLDER = "11111111-0000-0000-0000-000000000001 system:serviceaccount:shop:checkout"
+OTHER = "11111111-0000-0000-0000-000000000002 system:serviceaccount:shop:checkout"
+OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "u"}
+
+
+def stamped(writer: str = HOLDER, seconds: float | None = -5, entries: Any = (ENTRY,)) -> Tweak:
+    """Stamped by this writer so many seconds after NOW; None: not dated."""
+    written = "" if seconds is None else times.canonical_seconds(NOW + int(seconds * SECOND))
+
+    def tweak(lease: Document) -> None:
+        lease["metadata"]["managedFields"] = list(entries)
+        lease["metadata"]["annotations"] = {
+            "lease-webhook/writer-1a2b3c4d": writer,
+            "lease-webhook/written-1a2b3c4d": written,
+        }
+
+    return tweak
+
+
+def by(writer: str) -> Tweak:
+    """The writer of such a stamp sends it."""
+    uid, _, name = writer.partition(" ")
+    extra = {} if uid == "-" else {"authentication.kubernetes.io/pod-uid": [uid]}
+    return put("request.userInfo", {"username": name, "groups": [], "extra": extra})
+
+
+RENEWAL = put("spec.renewTime", times.canonical(NOW + SECOND))
+TAKEOVER = (take(RIVAL), RENEWAL, put("spec.leaseTransitions", 6))
+
+
+def review(*tweaks: Tweak, writer: str = OTHER, stamp: Tweak | None = None, old: Tweak | None = None) -> Document:
+    """A write of the stamped lease, by default one by another writer who is stamped now."""
+    before = changed(make_lease(), old or stamped())
+    after = changed(before, stamp or stamped(writer, 0), *tweaks)
+    return make_review(by(writer), old=before, new=after)
+
+
+def found(document: Document, stamps: Stamps | None = STAMPS) -> set[str]:
+    """The rules with a finding that may deny and does not rest on a client's clock."""
+    rules = found_by(document, stamps=stamps)
+    return {rule for rule, said in rules.items() if any(one.tier is DENY and not one.without_stamps for one in said)}
+
+
+OWNED = put("metadata.ownerReferences", [OWNER])
+FOREIGN: dict[str, tuple[Tweak, ...]] = {
+    "a takeover": TAKEOVER,
+    "a renewal in the holder's name": (RENEWAL,),
+    "a release": (take(""),),
+    "a shorter duration": (put("spec.leaseDurationSeconds", 1),),
+    "an owner": (OWNED,),
+    "a finalizer of a lease that was deleted": (put("metadata.finalizers", []),),
+}
+
+
+@pytest.mark.parametrize("tweaks", [pytest.param(tweaks, id=name) for name, tweaks in FOREIGN.items()])
+def test_another_writer_of_a_live_lease_is_found(tweaks: tuple[Tweak, ...]) -> None:
+    def deleted(lease: Document) -> None:
+        stamped()(lease)
+        if tweaks is FOREIGN["a finalizer of a lease that was deleted"]:
+            lease["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a.b/c"]}
+
+    kept = tweaks[0] in (OWNED, FOREIGN["a finalizer of a lease that was deleted"][0])
+    document = review(*tweaks, old=deleted, stamp=stamped() if kept else None)
+    (finding,) = found_by(document, stamps=STAMPS)["foreign-writer"]
+    assert (finding.error.type, finding.error.field, finding.tier) == (FORBIDDEN, "spec", DENY)
+    assert not finding.without_stamps
+
+
+@pytest.mark.parametrize("tweaks", [pytest.param(tweaks, id=name) for name, tweaks in list(FOREIGN.items())[:5]])
+def test_the_stamped_writer_is_not_found(tweaks: tuple[Tweak, ...]) -> None:
+    assert "foreign-writer" not in found_by(review(*tweaks, writer=HOLDER), stamps=STAMPS)
+
+
+def test_a_deletion_is_found_unless_the_writer_or_a_collector_deletes() -> None:
+    stored = changed(make_lease(), stamped())
+    assert "foreign-writer" in found(make_review(by(OTHER), old=stored))
+    (finding,) = found_by(make_review(by(OTHER), old=stored), stamps=STAMPS)["foreign-writer"]
+    assert finding.error.field == "metadata"
+    assert "foreign-writer" not in found(make_review(by(HOLDER), old=stored))
+    collector = by_user("system:serviceaccount:kube-system:generic-garbage-collector")
+    assert "foreign-writer" not in found(make_review(collector, old=stored))
+
+
+def test_a_label_by_another_writer_is_not_found() -> None:
+    document = review(put("metadata.labels", {"a": "b"}), stamp=stamped())
+    assert not found_by(document, stamps=STAMPS)
+
+
+def test_a_takeover_after_expiry_by_the_stamps_is_not_found() -> None:
+    document = review(*TAKEOVER, old=stamped(HOLDER, -20))
+    assert found(document) == set()
+
+
+def test_a_takeover_is_dated_by_its_stamp_and_not_by_our_clock() -> None:
+    document = review(*TAKEOVER, old=stamped(HOLDER, -20), stamp=stamped(OTHER, -16))
+    assert found(document) == {"foreign-writer", "takeover-before-expiry"}
+
+
+def test_renewtime_of_the_holder_decides_nothing_beside_a_stamp() -> None:
+    def hour_behind(lease: Document) -> None:
+        stamped()(lease)
+        lease["spec"]["renewTime"] = times.canonical(NOW - 3600 * SECOND)
+
+    document = review(*TAKEOVER, old=hour_behind)
+    assert found(document) == {"foreign-writer", "takeover-before-expiry"}
+
+
+def test_a_takeover_without_a_time_is_dated_by_our_clock() -> None:
+    assert found(review(*TAKEOVER, stamp=stamped(OTHER, None))) == {
+        "foreign-writer",
+        "takeover-before-expiry",
+    }
+    assert found(review(*TAKEOVER, old=stamped(HOLDER, -20), stamp=stamped(OTHER, None))) == set()
+
+
+def test_a_lease_that_was_never_dated_is_evaluated_by_renewtime_which_only_warns() -> None:
+    document = review(*TAKEOVER, old=stamped(HOLDER, None))
+    assert all(one.without_stamps for one in found_by(document, stamps=STAMPS)["foreign-writer"])
+
+
+def test_no_one_is_foreign_to_a_lease_without_a_writer_or_a_holder() -> None:
+    assert "foreign-writer" not in found(review(RENEWAL, old=stamped("")))
+
+    def free(lease: Document) -> None:
+        stamped()(lease)
+        lease["spec"]["holderIdentity"] = ""
+
+    assert "foreign-writer" not in found(review(*TAKEOVER, old=free))
+
+
+def test_pods_of_a_user_are_one_writer_if_the_policy_says_so() -> None:
+    document = review(RENEWAL)
+    assert "foreign-writer" in found(document)
+    assert "foreign-writer" not in found(document, Stamps("1a2b3c4d", by_user=True))
+    stranger = review(RENEWAL, writer="- system:serviceaccount:shop:deployer")
+    assert "foreign-writer" in found(stranger, Stamps("1a2b3c4d", by_user=True))
+
+
+@pytest.mark.parametrize(
+    "uids",
+    [
+        pytest.param([], id="none"),
+        pytest.param(["11111111-0000-0000-0000-000000000001"] * 2, id="two"),
+        pytest.param(["11111111-0000-0000-0000-000000000001 system:serviceaccount:shop:checkout"], id="with a blank"),
+    ],
+)
+def test_only_one_pod_uid_without_a_blank_is_one(uids: list[str]) -> None:
+    document = review(RENEWAL)
+    document["request"]["userInfo"] = {
+        "username": "system:serviceaccount:shop:checkout",
+        "extra": {"authentication.kubernetes.io/pod-uid": uids},
+    }
+    assert "foreign-writer" in found(document)
+    document["request"]["userInfo"]["username"] = HOLDER
+    assert "foreign-writer" in found(document)
+
+
+# ---- when the stamps are believed ------------------------------------------------------------------------------------
+
+
+def test_stamps_are_annotations_like_others_where_the_policy_names_none() -> None:
+    document = review(*TAKEOVER)
+    assert "foreign-writer" not in found_by(document)
+
+
+def test_the_names_of_another_suffix_are_annotations_like_others() -> None:
+    assert "foreign-writer" not in found_by(review(*TAKEOVER), stamps=Stamps("ffffffff"))
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        pytest.param([], id="no entry"),
+        pytest.param([ENTRY, ENTRY | {"manager": "b"}], id="another entry beside it"),
+        pytest.param([ENTRY | {"time": "2026-01-01T00:00:00Z"}], id="an entry of its name that an API server dated"),
+        pytest.param([ENTRY | {"manager": "b"}], id="an entry of another name"),
+    ],
+)
+def test_a_stamp_is_believed_beside_the_constant_entry_only(entries: list[Document]) -> None:
+    document = review(*TAKEOVER, old=stamped(entries=entries))
+    assert "foreign-writer" not in found_by(document, stamps=STAMPS)
+
+
+def test_the_constant_entry_is_no_forgery_where_the_api_server_stamps() -> None:
+    before = make_lease()
+    document = make_review(by(HOLDER), old=before, new=changed(before, stamped(HOLDER, 0), RENEWAL))
+    assert "renewal-stamp-tampered" in found_by(document)
+    assert not found_by(document, stamps=STAMPS)
+
+
+def test_a_lease_created_with_stamps_is_sound() -> None:
+    document = make_review(by(HOLDER), new=changed(make_lease(), stamped(HOLDER, 0)))
+    assert "renewal-stamp-tampered" not in found_by(document, stamps=STAMPS)
+
+
+def test_entries_are_evaluated_where_a_write_is_not_stamped_after_all() -> None:
+    before = make_lease()
+    document = make_review(by(HOLDER), old=before, new=changed(before, put("metadata.managedFields", [])))
+    assert "renewal-stamp-tampered" in found_by(document, stamps=STAMPS)
+
+
+# ---- what the policy file says ---------------------------------------------------------------------------------------
+
+
+def verdict_of(document: Document, text: str, preset: str = "strict") -> Verdict:
+    policy = parse(f"apiVersion: lease-webhook/v1\npreset: {preset}\nstamps: [{text}]\n")
+    return evaluate(decode(to_bytes(document)), policy, NOW)
+
+
+def test_strict_denies_and_standard_warns_where_the_policy_names_stamps() -> None:
+    here = "{suffix: 1a2b3c4d, namespaces: [shop]}"
+    denied = verdict_of(review(RENEWAL), here)
+    assert (denied.allowed, [one.rule for one in denied.findings]) == (False, ["foreign-writer"])
+    warned = verdict_of(review(RENEWAL), here, "standard")
+    assert warned.allowed
+    assert warned.warnings
+
+
+def test_a_policy_says_where_and_what_one_writer_is() -> None:
+    assert verdict_of(review(RENEWAL), "{suffix: 1a2b3c4d, namespaces: [shop], writer: user}").allowed
+    elsewhere = verdict_of(review(RENEWAL), "{suffix: 1a2b3c4d, namespaces: [payments]}")
+    assert "foreign-writer" not in {one.rule for one in elsewhere.findings}

@@ -1,0 +1,55 @@
+"""Who wrote a lease last, and when, as the API server itself recorded it: the annotations of `deploy/stamp`.
+
+They are evidence only where the policy file says that the component is installed, and only beside the constant entry of
+managedFields that the component leaves: an API server that does not stamp records an entry for each write by itself.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.api.managed_fields import Entry
+from webhook.api.request import UserInfo
+from webhook.api.times import stamp_of
+
+_MANAGER: Final = "lease-webhook-stamp"
+_TIME: Final = "2000-01-01T00:00:00Z"
+_POD_UID: Final = "authentication.kubernetes.io/pod-uid"
+
+
+class Stamps(Struct, frozen=True, gc=False):
+    """The names of the annotations in a namespace, and whether all pods of a user are one writer there."""
+
+    suffix: str
+    by_user: bool = False
+
+
+class Stamp(Struct, frozen=True, gc=False):
+    """The uid of the writer's pod (`-` without one), a blank and the user, "" for no one; and when, in microseconds."""
+
+    writer: str
+    written: int | None
+
+    @property
+    def user(self) -> str:
+        """The name of the writer's user."""
+        return self.writer.partition(" ")[2]
+
+
+def stamp_in(stamps: Stamps, annotations: Mapping[str, str | None] | None, entries: Sequence[Entry]) -> Stamp | None:
+    """Return the stamp of an object; None if the API server did not stamp its last write."""
+    if len(entries) != 1 or entries[0].manager != _MANAGER or entries[0].time != _TIME:
+        return None
+    found = annotations or {}
+    writer, written = (found.get(f"lease-webhook/{name}-{stamps.suffix}") for name in ("writer", "written"))
+    return Stamp(writer or "", stamp_of(written))
+
+
+def is_writer(user: UserInfo, stamp: Stamp, stamps: Stamps) -> bool:
+    """True if a user is the writer of a stamp."""
+    if stamps.by_user:
+        return stamp.user == user.username
+    uids = user.extra.get(_POD_UID, ())
+    uid = uids[0] if len(uids) == 1 and " " not in uids[0] else "-"
+    return stamp.writer == f"{uid} {user.username}"
