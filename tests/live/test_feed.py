@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.factories import drop, make_lease
+from tests.factories import drop, make_lease, put
 from tests.history.fake_server import SECOND, START, FakeServer, together
 from tests.inputs.reading import read
 from webhook.inputs.items import Item
@@ -152,7 +152,6 @@ def test_what_is_gone_when_a_watch_begins_again_was_deleted(clock: Clock) -> Non
     feed.began("leases")
     together(4, a, m)
     seen(feed, server, clock)
-    feed.listed("leases")
     feed.began("leases")
     del server.leases["shop/db"]
     server.wait(4)
@@ -160,7 +159,7 @@ def test_what_is_gone_when_a_watch_begins_again_was_deleted(clock: Clock) -> Non
     server.events = [(server.now, "ADDED", server.leases["shop/mail"])]
     seen(feed, server, clock)
     assert [mark.kind for mark in feed.since(0).timeline.lanes[0].marks].count(MarkKind.DELETED) == 0
-    feed.listed("leases")
+    clock.now += 6 * SECOND
     db, mail = feed.since(0).timeline.lanes
     assert db.marks[-1].kind is MarkKind.DELETED
     assert "the watch does not say when" in db.marks[-1].text
@@ -172,7 +171,7 @@ def test_candidates_and_leases_have_watches_of_their_own(clock: Clock) -> None:
     together(4, server.elector("a", "shop/db"))
     seen(feed, server, clock)
     feed.began("candidates")
-    feed.listed("candidates")
+    clock.now += 6 * SECOND
     (lane,) = feed.since(0).timeline.lanes
     assert lane.marks[-1].kind is not MarkKind.DELETED
 
@@ -186,7 +185,7 @@ def test_a_renewal_that_was_missed_between_two_watches_is_not_overdue(clock: Clo
     server.events = [(server.now, "ADDED", server.leases["shop/db"])]
     feed.began("leases")
     seen(feed, server, clock)
-    feed.listed("leases")
+    clock.now += 6 * SECOND
     (lane,) = feed.since(0).timeline.lanes
     assert [span.kind for span in lane.spans] == [SpanKind.HELD]
 
@@ -244,3 +243,29 @@ def test_waiting_ends_with_a_change_or_with_the_end(clock: Clock) -> None:
     feed.wait(feed.version, 60.0)
     change = feed.since(0)
     assert (change.status, change.has_ended) == ("the end", True)
+
+
+def test_so_many_objects_of_a_watch_are_remembered(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed_module, "MAX_OBJECTS", 2)
+    feed = Feed("x")
+
+    def show(name: str, kind: str = "ADDED") -> None:
+        event = {"type": kind, "object": make_lease(put("metadata.name", name))}
+        for item in read("kubectl", [json.dumps(event).encode()]):
+            feed.observe(item, "leases")
+
+    def deleted() -> list[str]:
+        clock.now += 6 * SECOND
+        lanes = feed.since(0).timeline.lanes
+        return [lane.name for lane in lanes if any(mark.kind is MarkKind.DELETED for mark in lane.marks)]
+
+    for name in "abc":
+        show(name)
+    feed.began("leases")
+    show("a")
+    show("d")
+    assert deleted() == []
+    show("d", "DELETED")
+    feed.began("leases")
+    show("c")
+    assert deleted() == ["a", "d"]

@@ -16,7 +16,6 @@ from webhook.api.times import canonical, canonical_seconds
 from webhook.history.events import Handover, Tenure, edit_of
 from webhook.history.follow import dates_renewal_again
 from webhook.inputs.items import Act, Fenced, InputKind, LogEnd, Observation, Place, Writer
-from webhook.live.feed import Presence
 from webhook.timeline.downsampling import SpanRecord, merged
 from webhook.timeline.lanes import TimelineBuilder
 from webhook.timeline.model import Bucket, Lane, MarkKind, Span, SpanKind, Timeline
@@ -416,28 +415,3 @@ PLAIN = [
 @pytest.mark.parametrize(("new", "is_plain"), PLAIN)
 def test_a_plain_renewal_dates_one_owner_again(new: list[Entry], is_plain: bool) -> None:
     assert dates_renewal_again(new, OLD) is is_plain
-
-
-def test_so_many_objects_of_a_watch_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.live.feed.MAX_OBJECTS", 2)
-    presence = Presence()
-
-    def seen(name: str, act: Act = Act.STORED) -> None:
-        item = Observation(
-            place=Place("watch", 1), input_kind=InputKind.WATCH, act=act, kind="Lease", namespace="shop", name=name
-        )
-        presence.seen("watch", item)
-
-    for name in "abc":
-        seen(name)
-    presence.began("watch")
-    seen("a")
-    seen("b", Act.DELETED)
-    assert list(presence.gone("watch")) == []
-    seen("b")
-    presence.began("watch")
-    seen("a")
-    assert [one.name for one in presence.gone("watch")] == ["b"]
-    for name in "xy":
-        seen(name)
-    assert list(presence.gone("watch")) == []

@@ -6,13 +6,14 @@ Memory is bounded: renewals, marks and spans of a lease are limited, and changes
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from statistics import median_low
 from typing import Final
 
 from msgspec import Struct, field
 
 from webhook.api.objects import Lease
+from webhook.api.times import SECOND
 from webhook.history.status import written_at
 from webhook.history.stored import Key
 from webhook.inputs.items import Act, InputKind, Item, Observation, Place
@@ -21,6 +22,7 @@ from webhook.timeline.lanes import TimelineBuilder
 from webhook.timeline.model import Timeline
 
 MAX_OBJECTS: Final = 50_000
+LISTED_AFTER: Final = 5 * SECOND
 
 _Name = tuple[str, str, str]
 """Kind, namespace, name."""
@@ -35,40 +37,32 @@ _EVERY: Final = 16
 """After the first delays that were measured, one change of so many is measured."""
 
 
-class Presence(Struct):
-    """The objects that each watch has shown, and those since it last began: the difference was deleted meanwhile."""
+class _Run(Struct):
+    """A watch that runs, perhaps again: what only the runs before have shown was deleted meanwhile."""
 
-    _present: dict[str, set[_Name]] = field(default_factory=dict)
-    _seen: dict[str, set[_Name]] = field(default_factory=dict)
+    before: set[_Name] = field(default_factory=set)
+    names: set[_Name] = field(default_factory=set)
+    listed_at: int | None = None
+    """When its list of every object is taken to be over, after the first of them."""
 
-    def began(self, watch: str) -> None:
-        """Note that the watch lists all objects from here on."""
-        self._seen[watch] = set()
-
-    def seen(self, watch: str, item: Observation) -> None:
-        """Note that the watch showed an object."""
+    def seen(self, item: Observation, now: int) -> None:
+        """Note that it showed an object."""
         name = (item.kind, item.namespace, item.name)
-        for names in (self._present.setdefault(watch, set()), self._seen.setdefault(watch, set())):
-            if item.act is Act.DELETED:
-                names.discard(name)
-            elif len(names) < MAX_OBJECTS:
-                names.add(name)
+        if item.act is Act.DELETED:
+            self.before.discard(name)
+            self.names.discard(name)
+        elif len(self.names) < MAX_OBJECTS:
+            self.names.add(name)
+        if self.listed_at is None:
+            self.listed_at = now + LISTED_AFTER
 
-    def gone(self, watch: str) -> Iterator[Observation]:
-        """End the list: yield objects that were there before and are not in it, as deletions."""
-        seen, present = self._seen.get(watch, set()), self._present.get(watch, set())
-        if len(seen) >= MAX_OBJECTS:
-            return
-        for kind, namespace, name in sorted(present - seen):
-            yield Observation(
-                place=Place(watch, 0),
-                input_kind=InputKind.WATCH,
-                act=Act.DELETED,
-                kind=kind,
-                namespace=namespace,
-                name=name,
-            )
-        self._present[watch] = set(seen)
+    def gone(self, now: int) -> list[_Name]:
+        """Return, once, what is not in its list any more."""
+        if self.listed_at is None or now < self.listed_at:
+            return []
+        gone = sorted(self.before - self.names) if len(self.names) < MAX_OBJECTS else []
+        self.before.clear()
+        return gone
 
 
 class Change(Struct, frozen=True):
@@ -87,7 +81,7 @@ class Feed:
         self._source = source
         self._changed = threading.Condition()
         self._builder = TimelineBuilder(_now() + BOUND, max_ticks=MAX_TICKS)
-        self._presence = Presence()
+        self._runs: dict[str, _Run] = {}
         self._version = 1
         self._versions: dict[Key, int] = {}
         self._delays: dict[Key, deque[int]] = {}
@@ -108,7 +102,7 @@ class Feed:
             # The API server's clock may be ahead of this computer's.
             self._builder.clock = _now() + BOUND
             if isinstance(item, Observation):
-                self._presence.seen(watch, item)
+                self._runs.setdefault(watch, _Run()).seen(item, _now())
                 self._measure(item)
             self._builder.observe(item)
             self._note_changes()
@@ -116,14 +110,8 @@ class Feed:
     def began(self, watch: str) -> None:
         """Note that a watch begins, perhaps again: at first it lists every object that there is."""
         with self._changed:
-            self._presence.began(watch)
-
-    def listed(self, watch: str) -> None:
-        """Note that a watch has listed every object: what it showed before and not now was deleted meanwhile."""
-        with self._changed:
-            for observation in self._presence.gone(watch):
-                self._builder.observe(observation)
-            self._note_changes()
+            run = self._runs.pop(watch, _Run())
+            self._runs[watch] = _Run(run.before | run.names)
 
     def show_status(self, status: str) -> None:
         """Set what the page says about the connection to the cluster."""
@@ -152,6 +140,7 @@ class Feed:
     def since(self, version: int) -> Change:
         """Return what has changed since a version; 0 is before everything."""
         with self._changed:
+            self._note_gone()
             ends = self._ends()
             self._note_overdue(ends)
             keys = sorted(key for key, changed in self._versions.items() if changed > version)
@@ -189,6 +178,22 @@ class Feed:
             return max(_now(), until)
         now = _now() - median_low(map(min, self._delays.values()))
         return max(now, min(until, now + MAX_TOLERANCE))
+
+    def _note_gone(self) -> None:
+        """Take what a watch that began again no longer lists for deleted."""
+        for watch, run in self._runs.items():
+            for kind, namespace, name in run.gone(_now()):
+                self._builder.observe(
+                    Observation(
+                        place=Place(watch, 0),
+                        input_kind=InputKind.WATCH,
+                        act=Act.DELETED,
+                        kind=kind,
+                        namespace=namespace,
+                        name=name,
+                    )
+                )
+        self._note_changes()
 
     def _note_changes(self) -> None:
         changed, self._builder.changed = self._builder.changed, set()

@@ -5,21 +5,18 @@ import time
 from collections import deque
 from collections.abc import Callable
 from subprocess import Popen
-from typing import Any, BinaryIO, Final, cast
+from typing import BinaryIO, Final, cast
 
 from webhook.inputs import InputError
 from webhook.inputs import cluster as clusters
 from webhook.inputs.cluster import Cluster
 from webhook.inputs.files import read
-from webhook.inputs.items import Act, Observation
 from webhook.inputs.kinds import observations
 from webhook.live.feed import Feed
 
 FIRST_PAUSE: Final = 0.5
 MAX_PAUSE: Final = 15.0
 """Seconds before kubectl is run again; doubled each time, from the first again once it has shown something."""
-LISTED_AFTER: Final = 5.0
-"""Seconds after the first object, when a list is over although nothing has changed since."""
 _END: Final = 5.0
 
 Start = Callable[[Cluster, str], "Popen[bytes]"]
@@ -91,26 +88,14 @@ class LiveWatch:
         return has_shown
 
     def _read(self, process: "Popen[bytes]") -> bool:
-        listing: Any = None
-        is_listed = False
+        has_shown = False
         assert process.stdout is not None
         for item in observations(read(cast("BinaryIO", process.stdout), self._resource)):
-            if listing is None:
+            if not has_shown:
                 self._feed.show_status("")
-                listing = threading.Timer(LISTED_AFTER, self._listed, (process,))
-                listing.daemon = True
-                listing.start()
-            if not is_listed and isinstance(item, Observation) and item.act is not Act.STORED:
-                is_listed = True
-                self._listed(process)
+            has_shown = True
             self._feed.observe(item, self._resource)
-        if listing is not None:
-            listing.cancel()
-        return listing is not None
-
-    def _listed(self, process: "Popen[bytes]") -> None:
-        if process.poll() is None and not self._stopping.is_set():
-            self._feed.listed(self._resource)
+        return has_shown
 
     def _read_errors(self, process: "Popen[bytes]") -> None:
         """Remember the last line that kubectl says, which is why it ends."""
