@@ -9,7 +9,7 @@ from tests.suggestions.seen import annotated, audited, item, reviewed
 from webhook.api.times import DAY
 from webhook.cli.reading import observed
 from webhook.inputs.items import InputKind, Item, LogEnd, Observation
-from webhook.suggestions.evidence import TOOK, Coverage, Evidence, Writes, denied_by, strict
+from webhook.suggestions.evidence import TOOK, Evidence, Writes, denied_by, strict
 
 
 def suspicions(*items: Item) -> list[tuple[str, ...]]:
@@ -85,21 +85,21 @@ def test_evidence_adds_up() -> None:
 
 
 def test_an_input_of_objects_has_no_times() -> None:
-    extent = Coverage()
+    extent = Writes(NOW)
     extent.observe(item(make_lease()))
     extent.observe(item({"kind": "Pod", "apiVersion": "v1"}))
-    assert [*extent.blind_spots()] == [
+    assert [*extent.unseen()] == [
         "anything but the present, in a list of objects",
         "when it happened: the input has no times",
     ]
-    assert extent.all.text("object") == "1 object, in a list of objects"
+    assert extent.coverage.text("object") == "1 object, in a list of objects"
 
 
 def test_an_input_of_a_week_is_long_enough() -> None:
-    extent = Coverage()
+    extent = Writes(NOW)
     extent.observe(LogEnd(NOW))
     extent.observe(LogEnd(NOW + 6 * DAY))
-    (too_short,) = extent.blind_spots()
+    (too_short,) = extent.unseen()
     assert "in 6 d 0 h, from 2025-11-20T12:00:00Z to 2025-11-26T12:00:00Z" in too_short
     extent.observe(LogEnd(NOW + 7 * DAY))
-    assert [*extent.blind_spots()] == []
+    assert [*extent.unseen()] == []

@@ -109,7 +109,8 @@ def binding_policy(seen: Writes, only: tuple[str, str] | None = None) -> str:
     remarks = [comment(text) for one in proposals for text in one.remarks()]
     begin = ["apiVersion: lease-webhook/v1"]
     begin += [comment(_FIRST), "bindings:"] if entries else ["bindings: []"]
-    return "".join(f"{line}\n" for line in (*begin, *entries, *remarks, *seen.unseen()))
+    unseen = [comment(f"not seen: {text}") for text in seen.unseen()]
+    return "".join(f"{line}\n" for line in (*begin, *entries, *remarks, *unseen))
 
 
 def _counts(write: Write) -> bool:

@@ -11,6 +11,7 @@ from webhook.api.objects import Lease, LeaseCandidate, LeaseSpec
 from webhook.api.request import Operation
 from webhook.api.times import DAY, canonical_seconds, span
 from webhook.evaluate import evaluate
+from webhook.explanation.words import count
 from webhook.history.events import EventKind, Handover
 from webhook.history.follow import Follower
 from webhook.inputs.items import Act, Answer, Foreign, InputKind, Item, LogEnd, Observation, Unreadable, Writer
@@ -21,7 +22,6 @@ from webhook.rules.holders import WILDCARDS
 from webhook.rules.registry import RULES
 from webhook.rules.rule import Mode
 from webhook.verdict import Downgraded
-from webhook.yaml_writer import comment
 
 LONG: Final = 7 * DAY
 """Microseconds; less may not contain an upgrade, a failover and a repair."""
@@ -71,45 +71,18 @@ class Evidence(Struct):
         """Microseconds from the first to the last."""
         return 0 if self.first is None or self.last is None else self.last - self.first
 
+    def period(self, form: str) -> str:
+        """Return the first and the last moment, and how long it was, in a form for them; "" if there are none."""
+        if self.first is None or self.last is None:
+            return ""
+        first, last = canonical_seconds(self.first), canonical_seconds(self.last)
+        return f"at {first}" if first == last else form.format(first, last, span(self.length))
+
     def text(self, noun: str) -> str:
         """`3 writes from 2026-01-31T12:00:00Z to 2026-01-31T12:01:00Z (1 min 0 s), in an audit log`."""
-        number = f"{self.count} {noun}{'' if self.count == 1 else 's'}"
+        period = self.period("from {0} to {1} ({2})")
         where = f", in {' and '.join(_IN[one] for one in InputKind if one in self.origins)}" if self.origins else ""
-        if self.first is None or self.last is None:
-            return f"{number}{where}"
-        first, last = canonical_seconds(self.first), canonical_seconds(self.last)
-        period = f"at {first}" if first == last else f"from {first} to {last} ({span(self.length)})"
-        return f"{number} {period}{where}"
-
-
-class Coverage(Struct):
-    """The period that the whole input covers."""
-
-    all: Evidence = field(default_factory=Evidence)
-    unreadable: int = 0
-
-    def observe(self, item: Item) -> None:
-        """Take in one item of the input."""
-        if isinstance(item, Observation):
-            self.all.add(item)
-        elif isinstance(item, LogEnd):
-            self.all.extend_to(item.at)
-        elif isinstance(item, Unreadable):
-            self.unreadable += 1
-
-    def blind_spots(self) -> Iterator[str]:
-        """Yield what such an input cannot show, or this one does not."""
-        for origin, text in _BLIND_SPOTS.items():
-            if origin in self.all.origins:
-                yield text
-        if self.all.first is None or self.all.last is None:
-            yield "when it happened: the input has no times"
-        elif self.all.length < LONG:
-            first, last = canonical_seconds(self.all.first), canonical_seconds(self.all.last)
-            period = f"at {first}" if first == last else f"in {span(self.all.length)}, from {first} to {last}"
-            yield f"anything but what happened {period}: upgrades, failovers and repairs may need more"
-        if self.unreadable:
-            yield f"{self.unreadable} {'part' if self.unreadable == 1 else 'parts'} of the input that could not be read"
+        return f"{count(self.count, noun)}{f' {period}' if period else ''}{where}"
 
 
 def total(parts: Iterable[Evidence]) -> Evidence:
@@ -258,7 +231,9 @@ class Writes(Struct):
     clock: int
     policy: Policy | None = None
     writes: dict[Write, Evidence] = field(default_factory=dict)
-    coverage: Coverage = field(default_factory=Coverage)
+    coverage: Evidence = field(default_factory=Evidence)
+    """The period that the whole input covers."""
+    unreadable: int = 0
     pods: dict[str, dict[str, str]] = field(default_factory=dict)
     has_verdicts: bool = False
     """The webhook, or `policy`, has evaluated a write."""
@@ -268,11 +243,17 @@ class Writes(Struct):
 
     def observe(self, item: Item) -> None:
         """Take in one item of the input."""
-        self.coverage.observe(item)
-        if isinstance(item, Foreign) and item.service_account:
+        if isinstance(item, Observation):
+            self.coverage.add(item)
+            self._observe(item)
+        elif isinstance(item, LogEnd):
+            self.coverage.extend_to(item.at)
+        elif isinstance(item, Unreadable):
+            self.unreadable += 1
+        elif isinstance(item, Foreign) and item.service_account:
             self.pods.setdefault(item.namespace, {})[item.name] = item.service_account
-        if not isinstance(item, Observation):
-            return
+
+    def _observe(self, item: Observation) -> None:
         attacks, denied = self.attacks_of(item), self._denied(item)
         is_write = item.act not in _READS and not item.is_dry_run
         is_stored = is_write and item.is_stored
@@ -307,11 +288,19 @@ class Writes(Struct):
             self.dropped += 1
 
     def unseen(self) -> Iterator[str]:
-        """Yield what such an input cannot show, or this one does not, as comments."""
-        for text in self.coverage.blind_spots():
-            yield comment(f"not seen: {text}")
+        """Yield what such an input cannot show, or this one does not."""
+        for origin, text in _BLIND_SPOTS.items():
+            if origin in self.coverage.origins:
+                yield text
+        if self.coverage.first is None:
+            yield "when it happened: the input has no times"
+        elif self.coverage.length < LONG:
+            period = self.coverage.period("in {2}, from {0} to {1}")
+            yield f"anything but what happened {period}: upgrades, failovers and repairs may need more"
+        if self.unreadable:
+            yield f"{count(self.unreadable, 'part')} of the input that could not be read"
         if self.dropped:
-            yield comment(f"not seen: {self.dropped} writes beyond {MAX_WRITES} different ones")
+            yield f"{self.dropped} writes beyond {MAX_WRITES} different ones"
 
     def attacks_of(self, seen: Observation) -> tuple[str, ...]:
         """Return what the write did that looks like an attack, as phrases."""

@@ -55,7 +55,8 @@ def exemption_policy(seen: Writes, until: date, owner: str = OWNER) -> str:
             f"  until: {until.isoformat()}",
         ]
     begin = ["apiVersion: lease-webhook/v1", "exempt:" if lines else "exempt: []"]
-    return "".join(f"{line}\n" for line in (*begin, *lines, *map(comment, sorted(remarks)), *seen.unseen()))
+    remarks = [*sorted(remarks), *(f"not seen: {text}" for text in seen.unseen())]
+    return "".join(f"{line}\n" for line in (*begin, *lines, *map(comment, remarks)))
 
 
 def _why_not(write: Write, attackers: set[tuple[str, str]]) -> str:
