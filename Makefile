@@ -13,7 +13,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test coverage outputs check static docs model fuzz page mutation evidence e2e fuzz-leases fence cluster image record record-attacks record-incidents causes bench reading hour faults fmt certs manifests derived version package krew sbom audit dist lock clean
+.PHONY: help setup run test coverage outputs check static docs model fuzz page mutation evidence e2e fuzz-leases fence cluster image record record-attacks record-incidents causes bench reading hour faults pictures fmt certs manifests derived version package krew sbom audit dist lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -121,6 +121,10 @@ hour: $(READY) ## the live timeline over an hour of 1,000 renewals a second, int
 
 faults: $(READY) ## break things under load, 15 minutes; SHORT=1: 4 minutes
 	$(BIN)/python -m tests.lab.faults $(if $(SHORT),--short) $(foreach fault,$(ONLY),--only $(fault))
+
+pictures: $(READY) ## draw the pictures of elections again (Debian's chromium)
+	$(INSTALL) -r tests/page/requirements.txt
+	$(TOOL).docs.pictures
 
 docs: $(READY) ## write what the pages take from the code: rule pages, tables, output of commands
 	$(TOOL).docs

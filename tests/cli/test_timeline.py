@@ -5,7 +5,6 @@ import json
 import sys
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -76,13 +75,7 @@ def test_json_has_spans_and_marks(watched: str, capsys: pytest.CaptureFixture[st
     assert [span["kind"] for span in db["spans"]] == ["held", "overdue", "held"]
 
 
-def test_a_picture(watched: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    picture = tmp_path / "db.svg"
-    assert run(capsys, watched, "--format", "svg", "--lease", "shop/db", "-o", str(picture))[0] == 0
-    assert ET.fromstring(picture.read_text()).tag.endswith("svg")
-
-
-@pytest.mark.parametrize("output", ["html", "json", "svg"])
+@pytest.mark.parametrize("output", ["html", "json"])
 def test_a_file_whose_name_is_no_text(output: str, watched: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A name of a file may be any bytes, and is in the page."""
     strange = Path(watched).with_name("leases\udcff.json")
@@ -116,7 +109,6 @@ COMPLAINTS = [
     pytest.param(["--lease", "db"], "must be NAMESPACE/NAME", id="a lease without a namespace"),
     pytest.param(["--lease", "a/b/c"], "must be NAMESPACE/NAME", id="a lease with too many parts"),
     pytest.param(["--lease", "shop/other"], "lease shop/other is not in the input; 2 others are", id="another lease"),
-    pytest.param(["--format", "svg"], "choose it with --lease; there are shop/db, shop/mail", id="two leases as svg"),
     pytest.param(["--from", "yesterday"], "is not an RFC 3339 time", id="a time that is none"),
     pytest.param(["--to", "2020-01-01T00:00:00Z"], "--from must lie before --to", id="a window before the input"),
     pytest.param(["--from", "2030-01-01T00:00:00Z"], "before the end of the input", id="a window after the input"),
@@ -181,7 +173,7 @@ LINES = [json.dumps(one) for one in (make_lease(), {"type": "MODIFIED", "object"
     place=st.integers(0, 400),
     text=st.text(alphabet='{}[]",:0123456789-TZ.\\u abcnulltrue', max_size=12),
     gone=st.integers(0, 30),
-    output=st.sampled_from(["html", "json", "svg"]),
+    output=st.sampled_from(["html", "json"]),
 )
 def test_a_damaged_input_never_gives_a_traceback(
     line: str, place: int, text: str, gone: int, output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

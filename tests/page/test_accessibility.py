@@ -12,7 +12,6 @@ from tests.timeline.election_samples import hostile_timeline, sample_timeline
 def test_axe_finds_no_serious_fault(opened: Open, scheme: str, leases: int) -> None:
     page = opened(sample_timeline(leases), scheme=scheme)
     assert faults(page.page) == []
-    page.page.click("#of-events")
     page.to_lanes()
     page.press("n", "ArrowRight")
     assert faults(page.page) == []

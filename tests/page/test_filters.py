@@ -16,7 +16,7 @@ def test_each_word_may_name_a_lease_a_holder_or_a_writer(opened: Open) -> None:
     timeline = sample_timeline(50)
     page = opened(timeline)
     filled(page, "#search", "payments/")
-    assert {row[0].split("/")[0] for row in page.rows()} == {"payments"}
+    assert {row[3].split("/")[0] for row in page.rows()} == {"payments"}
     assert " 17 of 50 leases, " in page.text("#overall")
     filled(page, "#search", "controller-49")
     assert page.lanes == ["controller-49"]
@@ -24,11 +24,9 @@ def test_each_word_may_name_a_lease_a_holder_or_a_writer(opened: Open) -> None:
     assert page.lanes == ["controller-7"]
     filled(page, "#search", "intruder-0")
     stolen = [lane for lane in timeline.lanes if any(span.holder == "intruder-0" for span in lane.spans)]
-    assert len(page.rows()) == len(stolen)
+    assert f" {len(stolen)} of 50 leases, " in page.text("#overall")
     assert page.page.locator(".dimmed").count() > 0
     filled(page, "#search", "payments other:intruder")
-    page.page.click("#of-events")
-    page.settle()
     assert {row[6] for row in page.rows()} == {"system:serviceaccount:other:intruder"}
     assert {row[3].split("/")[0] for row in page.rows()} == {"payments"}
 
@@ -40,8 +38,6 @@ def test_search_finds_leases_and_texts(opened: Open) -> None:
         "controller-3", *(f"controller-3{n}" for n in range(10))
     }  # fmt: skip
     filled(page, "#search", "which had renewed")
-    page.page.click("#of-events")
-    page.settle()
     assert {row[4] for row in page.rows()} == {"steal", "two may lead"}
     filled(page, "#search", "nothing has this name")
     assert page.lanes == []
@@ -51,7 +47,6 @@ def test_search_finds_leases_and_texts(opened: Open) -> None:
 def test_a_kind_that_is_not_shown_is_neither_drawn_nor_in_the_table(opened: Open) -> None:
     timeline = sample_timeline(3)
     page = opened(timeline)
-    page.page.click("#of-events")
     for kind in ("steal", "held", "renewals"):
         page.page.uncheck(f"#kinds input[value={kind}]")
         page.settle()
@@ -86,10 +81,6 @@ def test_the_lease_with_the_longest_time_without_a_leader_comes_first(opened: Op
     found = {lane.name: longest(gaps(lane, timeline.ends)) for lane in timeline.lanes}
     worst = max(found, key=lambda name: gap.ends - gap.begins if (gap := found[name]) else 0)
     assert page.lanes[0] == worst
-    gap = found[worst]
-    assert gap is not None
-    assert gap.is_bound
-    assert page.rows()[0][3] == gap.text(timeline.ends)
 
 
 def test_leases_to_which_nothing_happened_can_be_left_out(opened: Open) -> None:

@@ -1,5 +1,7 @@
 """What a person reads: one instant across all lanes, the details, and the table."""
 
+import re
+
 import pytest
 
 from tests.page.conftest import Open
@@ -98,9 +100,6 @@ def test_after_the_last_renewal_before_expiry_there_is_possibly_no_leader(opened
     words = "shop/checkout: possibly no leader since 12:01:00, held by a from 12:00:00 on, last renewed at 12:01:00."
     assert words in page.text("#reading")
     assert "Longest time without a leader: up to 17 s; a renewed it last at 12:01:00Z" in page.text("#overall")
-    assert page.rows()[0][3] == "no leader for up to 17 s"
-    page.page.click("#of-events")
-    page.settle()
     (row,) = [row for row in page.rows() if row[4] == "possibly no leader"]
     assert row[:3] == ["12:01:00.000", "12:01:15.000", "15 s"]
     for kind in ("silent", "lost"):
@@ -110,7 +109,7 @@ def test_after_the_last_renewal_before_expiry_there_is_possibly_no_leader(opened
 
 def test_a_holder_that_renewed_again_led_until_its_deadline(opened: Open) -> None:
     page = opened(of_lane(HELD, OVERDUE, AGAIN, ticks=(0, 60, 77)))
-    assert page.rows()[0][3] == "no leader for up to 7 s"
+    assert "overdue: held by a, no leader for up to 7 s" in [row[-1] for row in page.rows()]
 
 
 def test_after_a_steal_two_may_lead_until_the_lease_before_would_have_expired(opened: Open) -> None:
@@ -170,19 +169,21 @@ def test_the_pointer_reads_the_instant_beneath_it(opened: Open) -> None:
     assert page.page.input_value("#at") == "12:10:00.000"
 
 
-def test_the_sentence_of_a_lease_stands_in_its_lane_and_in_the_table(opened: Open) -> None:
-    timeline = sample_timeline(3)
-    page = opened(timeline)
-    sentence = page.page.locator(".sentence").first.text_content()
-    assert "Longest time without a leader" in sentence
-    assert page.rows()[0][-1] == sentence
+def test_the_sentence_of_a_lease_stands_in_its_lane(opened: Open) -> None:
+    page = opened(sample_timeline(3))
+    assert "Longest time without a leader" in page.page.locator(".sentence").first.text_content()
+
+
+def test_many_events_of_one_kind_in_a_row_are_told_once(opened: Open) -> None:
+    fenced = tuple(Mark(MarkKind.FENCED, NOON + at * SECOND, f"refused at {at}") for at in range(5))
+    page = opened(of_lane(HELD, marks=fenced))
+    (entry,) = page.page.eval_on_selector_all(".story .whole", "all => all.map(e => e.textContent)")
+    assert entry == "fenced, 5 times, the first: refused at 0"
 
 
 def test_the_table_has_a_row_for_every_span_and_event(opened: Open) -> None:
     timeline = sample_timeline(3)
     page = opened(timeline)
-    page.page.click("#of-events")
-    page.settle()
     lanes = [one for lane in timeline.lanes for one in (lane, *lane.candidates)]
     rows = [row for row in page.rows() if row[4] not in {"possibly no leader", "two may lead"}]
     assert len(rows) == sum(len(lane.spans) + len(lane.marks) for lane in lanes)
@@ -190,36 +191,35 @@ def test_the_table_has_a_row_for_every_span_and_event(opened: Open) -> None:
     assert begins == sorted(begins)
 
 
-@pytest.mark.parametrize("column", range(7))
+@pytest.mark.parametrize("column", range(8))
 def test_each_column_sorts_both_ways(opened: Open, column: int) -> None:
     page = opened(sample_timeline(50))
-    page.page.locator("#table thead button").nth(column).click()
-    page.settle()
+    if column:
+        page.page.locator("#table thead button").nth(column).click()
+        page.settle()
     assert page.page.locator("#table th").nth(column).get_attribute("aria-sort") == "ascending"
     upward = [row[column] for row in page.rows()]
+    assert column in {1, 2} or upward == sorted(upward)
     page.page.locator("#table thead button").nth(column).click()
     page.settle()
     assert page.page.locator("#table th").nth(column).get_attribute("aria-sort") == "descending"
     downward = [row[column] for row in page.rows()]
-    assert sorted(upward) == sorted(downward)
-    assert upward == list(reversed(downward)) or len(set(upward)) < len(upward)
-    if column in {0, 1, 6}:
-        assert upward == sorted(upward)
+    assert column in {1, 2} or downward == sorted(downward, reverse=True)
 
 
 def test_long_tables_end_with_their_number(opened: Open) -> None:
     page = opened(sample_timeline(500))
     assert len(page.rows()) == 300
-    assert page.text("#number") == "the first 300 of 500 rows"
+    assert re.fullmatch(r"the first 300 of [0-9,]+ rows", page.text("#number"))
 
 
 def test_a_row_leads_to_its_place_in_the_lanes(opened: Open) -> None:
     page = opened(sample_timeline(500))
-    name = page.rows()[80][0]
+    row = page.rows()[80]
     page.page.locator("#table tbody button").nth(80).click()
     page.settle()
-    assert page.active.startswith(name)
-    assert page.text("#details").startswith(name)
+    assert row[7] in page.active
+    assert row[3] in page.text("#details")
 
 
 def test_what_was_merged_and_read_is_said(opened: Open) -> None:

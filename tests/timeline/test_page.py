@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.timeline.election_samples import HOSTILE_NAMES, NOON, SECOND, hostile_timeline, sample_timeline
 from webhook.api.text import escape
 from webhook.timeline import downsampling, page
-from webhook.timeline.model import DoubtKind, Lane, Mark, MarkKind, Span, SpanKind, Ticks, Timeline
+from webhook.timeline.model import Lane, Mark, MarkKind, Span, SpanKind, Ticks, Timeline
 
 LARGEST = 3_000_000
 
@@ -169,7 +169,7 @@ def test_every_kind_has_a_word_and_every_mark_a_shape(quiet: Reader) -> None:
     shapes = scripts.partition("const MARKS = {")[2].partition("};")[0]
     assert [kind.strip(' "') for kind in re.findall(r"^  ([\w\"-]+): \[", shapes, re.MULTILINE)] == list(MarkKind)
     kinds = json.loads(quiet.data)["kinds"]
-    assert [kind for kind, _ in kinds] == [*SpanKind, *DoubtKind, *MarkKind]
+    assert [kind for kind, _ in kinds] == [*SpanKind, *MarkKind]
     assert dict(kinds)["takeover-by-expiry"] == "takeover after expiry"
 
 

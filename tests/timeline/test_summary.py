@@ -161,7 +161,7 @@ def test_spans_say_what_they_are() -> None:
 def test_until_the_lease_before_would_have_expired_a_steal_leaves_two_that_may_lead() -> None:
     stolen = Mark(MarkKind.STEAL, NOON + 61 * SECOND, "b took it from a", "b")
     spans = (Span(SpanKind.HELD, NOON, stolen.at, "a"), Span(SpanKind.HELD, stolen.at, None, "b"))
-    (doubt,) = doubts(lane(*spans, marks=(stolen,)), (), END)
-    assert (doubt.begins, doubt.ends, doubt.text) == (stolen.at, NOON + 75 * SECOND, stolen.text)
-    (unknown,) = doubts(lane(marks=(stolen,), ticks=Ticks()), (), END)
+    ((doubt, text),) = doubts(lane(*spans, marks=(stolen,)), (), END)
+    assert (doubt.begins, doubt.ends, text) == (stolen.at, NOON + 75 * SECOND, stolen.text)
+    ((unknown, _),) = doubts(lane(marks=(stolen,), ticks=Ticks()), (), END)
     assert unknown.ends == stolen.at + 15 * SECOND

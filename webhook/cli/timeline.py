@@ -1,4 +1,4 @@
-"""`lease-webhook timeline`: what leases did over time, as a page, a picture or JSON."""
+"""`lease-webhook timeline`: what leases did over time, as a page or JSON."""
 
 import sys
 import time
@@ -34,13 +34,13 @@ Examples:
   kubectl get leases -A -w -o json --output-watch-events --show-managed-fields > leases.json   # for a while, then:
   lease-webhook timeline leases.json -o page.html
   lease-webhook timeline leases.json /var/log/kubernetes/audit -o page.html
-  lease-webhook timeline leases.json --lease shop/checkout --format svg -o checkout.svg
+  lease-webhook timeline leases.json --lease shop/checkout --format json
   kubectl lease timeline --serve                                           # live, in a browser
 
 Exit codes: 0 it was drawn, 2 no lease was found, or nothing could be read.
 """
 
-FORMATS: Final = ("html", "json", "svg")
+FORMATS: Final = ("html", "json")
 _OUTPUT: Final = "where to write it; - is standard output"
 EXAMPLE: Final = Path(__file__).parent / "example"
 """A leader that was paused, replaced and fenced; recorded on a real API server."""
@@ -110,13 +110,6 @@ def drawn(timeline: Timeline, output: str) -> bytes:
         from webhook.timeline.json_formats import as_json  # noqa: PLC0415 - each format is loaded when it is used
 
         return msgspec.json.format(msgspec.json.encode(as_json(timeline)), indent=2) + b"\n"
-    if output == "svg":
-        from webhook.timeline.svg import svg  # noqa: PLC0415
-
-        if len(timeline.lanes) != 1:
-            names = ", ".join(f"{lane.namespace}/{lane.name}" for lane in timeline.lanes[:5])
-            raise Failure(f"svg shows one lease: choose it with --lease; there are {names}")
-        return svg(timeline).encode()
     from webhook.timeline.page import render  # noqa: PLC0415
 
     return render(fitted(timeline)).encode()

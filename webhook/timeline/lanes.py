@@ -350,7 +350,6 @@ class _CandidateLane(_Record):
 
     lease: str = ""
     at: int | None = None
-    _is_deleted: bool = False
     _spec: LeaseCandidateSpec | None = None
 
     def lane(self, key: Key) -> Lane:
@@ -359,7 +358,7 @@ class _CandidateLane(_Record):
             "LeaseCandidate",
             shown(key[0]),
             shown(key[1]),
-            spans=self.spans.spans(None, 0, is_gone=self._is_deleted),
+            spans=self.spans.spans(None, 0, is_gone=False),
             ticks=self.ticks.ticks,
             marks=self.marks.marks,
         )
@@ -376,7 +375,7 @@ class _CandidateLane(_Record):
         if isinstance(seen.old, LeaseCandidate):
             self._spec = seen.old.spec
         if seen.act is Act.DELETED:
-            self._is_deleted, self._spec = True, None
+            self._spec = None
             self.spans.end(at)
             self.mark(MarkKind.DELETED, at, f"the candidate was deleted{by_writer(seen.writer)}", seen.writer)
         elif isinstance(seen.object, LeaseCandidate):
@@ -395,7 +394,7 @@ class _CandidateLane(_Record):
 
     def _stored(self, seen: Observation, one: LeaseCandidate, at: int, max_ticks: int) -> None:
         old, new, who = self._spec, one.spec, by_writer(seen.writer)
-        self._spec, self._is_deleted = new, False
+        self._spec = new
         self.lease = new.lease_name or self.lease
         if self.spans.present is None:
             created = stamp_of(one.metadata.creation_timestamp)

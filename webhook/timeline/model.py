@@ -40,6 +40,11 @@ class SpanKind(Kind):
     """Of a LeaseCandidate: it exists."""
     SEVERAL = "several"
     """Changes too many to be kept one by one; `count` says how many spans it stands for."""
+    SILENT = "silent"
+    """Upon a held one, after the last renewal before the lease expired: its holder may have ended right after it."""
+    CONTESTED = "contested"
+    """Upon a held one, after a steal, until the lease of the one before would have expired: that one may not have
+    noticed."""
 
 
 class Span(Struct, frozen=True, gc=False):
@@ -61,15 +66,6 @@ class Span(Struct, frozen=True, gc=False):
     def joined(self, other: "Span") -> "Span":
         """Return what stands for several spans, without their holders."""
         return Span(SpanKind.SEVERAL, self.begins, other.ends, count=self.count + other.count)
-
-
-class DoubtKind(Kind):
-    """Why the name of the holder alone would say too much."""
-
-    SILENT = "silent"
-    """After the last renewal before the lease expired: its holder may have ended right after it."""
-    CONTESTED = "contested"
-    """After a steal, until the lease of the one before would have expired: that one may not have noticed."""
 
 
 class MarkKind(Kind):

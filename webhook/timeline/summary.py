@@ -10,7 +10,7 @@ from msgspec import Struct
 from webhook.api.times import SECOND
 from webhook.explanation.words import clock, count, length, name
 from webhook.history.renewals import deadline_of
-from webhook.timeline.model import DoubtKind, Lane, Mark, MarkKind, Span, SpanKind
+from webhook.timeline.model import Lane, Mark, MarkKind, Span, SpanKind
 
 UNLED: Final = frozenset({SpanKind.OVERDUE, SpanKind.LEADERLESS})
 MAX_HOLDERS: Final = 3
@@ -45,16 +45,6 @@ class Gap(Struct, frozen=True, gc=False):
         """Return what stands beside it; it says the same as time goes on."""
         since = f"no leader since {_moment(self.begins, until)}"
         return since if self.is_open else f"no leader for {self.in_words}"
-
-
-class Doubt(Struct, frozen=True, gc=False):
-    """A time, in microseconds since 1970, in which `holder` held the lease and may not have been the only leader."""
-
-    kind: DoubtKind
-    begins: int
-    ends: int
-    holder: str
-    text: str
 
 
 def gaps(lane: Lane, until: int) -> tuple[Gap, ...]:
@@ -126,22 +116,24 @@ def _span_text(span: Span, unled: str) -> str:
             return f"candidate {name(span.holder)}" if span.holder else "candidate"
 
 
-def doubts(lane: Lane, found: tuple[Gap, ...], until: int) -> list[Doubt]:
-    """Each time at which the holder may not have led, or not alone, in order; `found` are the gaps of the lane."""
+def doubts(lane: Lane, found: tuple[Gap, ...], until: int) -> list[tuple[Span, str]]:
+    """Each time at which the holder may not have led, or not alone, in order, with its text; `found` are the gaps."""
     silent = [
-        Doubt(DoubtKind.SILENT, gap.begins, gap.expires, gap.holder, gap.text(until))
+        (Span(SpanKind.SILENT, gap.begins, gap.expires, gap.holder), gap.text(until))
         for gap in found
         if gap.begins < gap.expires
     ]
-    contested = [_contested(lane, mark.at, mark.ends, mark.holder, mark.text) for mark in _steals(lane)]
-    return sorted([*silent, *contested], key=lambda one: one.begins)
+    stolen = _steals(lane)
+    contested = [
+        (Span(SpanKind.CONTESTED, one.at, _contested_until(lane, one), one.holder), one.text) for one in stolen
+    ]
+    return sorted([*silent, *contested], key=lambda one: one[0].begins)
 
 
-def _contested(lane: Lane, at: int, ends: int | None, holder: str, text: str) -> Doubt:
-    before = [span.begins for span in lane.spans if span.begins < at]
-    renewed = _last_renewal(lane, at - 1, before[-1] if before else at)
-    expires = (ends or renewed) + (lane.duration_seconds or 0) * SECOND
-    return Doubt(DoubtKind.CONTESTED, at, max(at, expires), holder, text)
+def _contested_until(lane: Lane, steal: Mark) -> int:
+    before = [span.begins for span in lane.spans if span.begins < steal.at]
+    renewed = _last_renewal(lane, steal.at - 1, before[-1] if before else steal.at)
+    return max(steal.at, (steal.ends or renewed) + (lane.duration_seconds or 0) * SECOND)
 
 
 def _steals(lane: Lane) -> list[Mark]:

@@ -1,6 +1,6 @@
 """`make docs`: write what the pages take from the code: rule pages, tables and the output of commands.
 
-It also draws docs/images/elections/ and writes deploy/share/: the manual page and the completions.
+It also writes deploy/share/: the manual page and the completions.
 """
 
 import os
@@ -9,8 +9,6 @@ import shutil
 from tools.docs.commands import WIDTH, printed, runs_here
 from tools.docs.incident_page import PAGE, page
 from tools.docs.pages import ROOT, examples, pages
-from tools.docs.pictures import FOLDER as PICTURES
-from tools.docs.pictures import pictures
 from tools.docs.rule_pages import FOLDER, rule_pages
 from tools.docs.shared_files import FOLDER as SHARE
 from tools.docs.shared_files import shared_files
@@ -29,10 +27,6 @@ def main() -> None:
     for name, text in shared.items():
         (SHARE / name).parent.mkdir(parents=True)
         (SHARE / name).write_text(text)
-    shutil.rmtree(PICTURES, ignore_errors=True)
-    PICTURES.mkdir(parents=True)
-    for name, text in pictures().items():
-        (PICTURES / name).write_text(text)
     PAGE.write_text(page())
     for one in pages():
         text = one.read_text()

@@ -1,11 +1,16 @@
-"""Pictures of recorded incidents for the pages, drawn by `lease-webhook timeline --format svg`."""
+"""`make pictures`: the pictures of recorded incidents for the documents, as the page of a timeline shows them."""
 
 import io
-from contextlib import redirect_stderr, redirect_stdout
+import os
+import shutil
+import sys
+import tempfile
+from contextlib import redirect_stderr
+from pathlib import Path
 from typing import Final
 
 from tools.docs.pages import DOCS, ROOT
-from webhook.cli.main import main
+from webhook.cli.main import main as command
 
 FOLDER: Final = DOCS / "images" / "elections"
 _INCIDENTS: Final = ROOT / "tests" / "data" / "incidents"
@@ -21,17 +26,41 @@ COMMANDS: Final = {
     "slow-api-server": ("etcd-stalled", "--lease", "orders/orders"),
 }
 """By picture: the incident, and how the command is called on its watch and its audit log."""
+_STYLE: Final = """
+h1, form, .buttons, .sentence, #kinds, #instant, #overview, #rows, #about, #details > :not(.story) {
+  display: none !important;
+}
+body { padding: 8px; }
+#chart { border-radius: 8px; }
+#details { border: 0; padding: 0; max-height: none; }
+"""
+"""What can only be operated is left out."""
 
 
-def pictures() -> dict[str, str]:
-    """SVG by file name below FOLDER."""
-    return {f"{name}.svg": _drawn(*words) for name, words in COMMANDS.items()}
+def main() -> None:
+    """Draw every picture in Chromium."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - installed by the target alone
+
+    program = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None:
+        sys.exit("make pictures needs Chromium: apt-get install chromium, or CHROMIUM=/path/of/it")
+    with tempfile.TemporaryDirectory() as directory, sync_playwright() as driver:
+        # As root, as in a container, Chromium starts without its sandbox only.
+        browser = driver.chromium.launch(executable_path=program, chromium_sandbox=os.geteuid() != 0)
+        for name, (incident, *words) in COMMANDS.items():
+            file = Path(directory, f"{name}.html")
+            inputs = [str(_INCIDENTS / incident / one) for one in ("leases.json.gz", "audit.log.gz")]
+            with redirect_stderr(io.StringIO()) as said:
+                assert command(["timeline", *inputs, *words, "-o", str(file)]) == 0, said.getvalue()
+            # The policy of the page forbids a style of another origin.
+            page = browser.new_page(viewport={"width": 960, "height": 700}, device_scale_factor=1.5, bypass_csp=True)
+            page.goto(file.as_uri())
+            page.add_style_tag(content=_STYLE)
+            page.wait_for_timeout(500)
+            page.locator("body").screenshot(path=FOLDER / f"{name}.png")
+            page.close()
+        browser.close()
 
 
-def _drawn(incident: str, *words: str) -> str:
-    files = [str(_INCIDENTS / incident / name) for name in ("leases.json.gz", "audit.log.gz")]
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        status = main(["timeline", *files, *words, "--format", "svg"])
-    assert (status, err.getvalue()) == (0, ""), (incident, err.getvalue())
-    return out.getvalue()
+if __name__ == "__main__":
+    main()

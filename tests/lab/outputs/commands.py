@@ -80,7 +80,6 @@ def _about_histories() -> Iterator[tuple[object, ...]]:
             yield ("audit", folder / "audit.log.gz", folder / "leases.json.gz", "--now", NOW)
             yield ("timeline", folder / "audit.log.gz", folder / "leases.json.gz", "--format", "json", "-o", "-")
     yield ("timeline", "--example", "--format", "json", "-o", "-")
-    yield ("timeline", "--example", "--format", "svg", "-o", "-")
 
 
 def _about_history(file: Path) -> Iterator[tuple[object, ...]]:
@@ -91,9 +90,8 @@ def _about_history(file: Path) -> Iterator[tuple[object, ...]]:
         yield ("why", "--input", file, "--now", NOW, "--format", "json")
         for lease in _leases_of(truth):
             yield ("why", lease, "--input", file)
-            yield ("timeline", file, "--lease", lease, "--format", "svg", "-o", "-")
-    for form in ("json", "svg"):
-        yield ("timeline", file, "--format", form, "-o", "-")
+            yield ("timeline", file, "--lease", lease, "--format", "json", "-o", "-")
+    yield ("timeline", file, "--format", "json", "-o", "-")
     yield ("audit", file, "--now", NOW)
     yield ("audit", file, "--now", NOW, "--format", "json")
     for suggestion in ("bindings", "exemptions"):

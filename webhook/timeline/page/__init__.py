@@ -18,8 +18,8 @@ import msgspec
 from msgspec import Struct, field
 
 from webhook.api.text import escape
-from webhook.timeline.model import DoubtKind, Kind, Lane, MarkKind, SpanKind, Timeline
-from webhook.timeline.summary import Gap, doubts, gaps, handovers, span_texts, summary
+from webhook.timeline.model import Kind, Lane, MarkKind, SpanKind, Timeline
+from webhook.timeline.summary import doubts, gaps, handovers, span_texts, summary
 
 SCRIPTS: Final = ("data.js", "elements.js", "drawing.js", "lanes.js", "axis.js", "panels.js", "main.js")
 """In the order in which they run; each may call what is above it, and everything once the page has loaded."""
@@ -27,7 +27,7 @@ SCRIPTS: Final = ("data.js", "elements.js", "drawing.js", "lanes.js", "axis.js",
 _FOR_HTML: Final = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
 """Characters that could end or open an element occur in texts only, never in the notation of JSON."""
 
-_KINDS: Final = (*SpanKind, *DoubtKind, *MarkKind)
+_KINDS: Final = (*SpanKind, *MarkKind)
 _NUMBERS: Final = {kind: number for number, kind in enumerate(_KINDS)}
 
 
@@ -91,7 +91,7 @@ def page_data(timeline: Timeline, **more: str | bool) -> bytes:
 
     - `spans`, `doubts` and `marks`: lists of kind, begins, ends or null, count, text, and holder, writer, manager
       as far as there are any;
-    - `gaps`: lists of the last renewal, the expiry, the end or null, and the text of a time without a leader;
+    - `gaps`: lists of the last renewal, the expiry, and the end or null of a time without a leader;
     - `ticks`: the first moment, then the difference from the one before;
     - `buckets`: begins, ends, count.
 
@@ -141,15 +141,15 @@ class _Encoder(Struct):
                 for one, text in zip(lane.spans, texts, strict=True)
             ],
             "doubts": [
-                self._item(one.kind, one.begins, one.ends, 1, one.text, one.holder)
-                for one in doubts(lane, found, self.ends)
+                self._item(one.kind, one.begins, one.ends, 1, text, one.holder)
+                for one, text in doubts(lane, found, self.ends)
             ],
             "marks": [
                 self._item(one.kind, one.at, one.ends, one.count, one.text, one.holder, one.writer)
                 for one in lane.marks
             ],
             "gaps": [
-                [self._at(one.begins), self._at(one.expires), self._end(one), self._text(one.text(self.ends))]
+                [self._at(one.begins), self._at(one.expires), None if one.is_open else self._at(one.ends)]
                 for one in found
             ],
             "ticks": [at - before for before, at in pairwise((self.begins, *lane.ticks.moments))],
@@ -163,9 +163,6 @@ class _Encoder(Struct):
 
     def _at(self, at: int) -> int:
         return at - self.begins
-
-    def _end(self, gap: Gap) -> int | None:
-        return None if gap.is_open else self._at(gap.ends)
 
     def _text(self, text: str) -> int:
         return self.strings.setdefault(text, len(self.strings))

@@ -36,11 +36,11 @@ function newLane(raw, strings, shift, parent) {
   });
   Object.assign(lane, { spans: items("span"), doubts: items("doubt"), marks: items("mark") });
   lane.items = d3.sort([...lane.spans, ...lane.marks], (item) => item.begins);
-  lane.gaps = raw.gaps.map(([begins, expires, ends, text]) => {
+  lane.gaps = raw.gaps.map(([begins, expires, ends]) => {
     const index = lane.spans.findIndex((span) => span.begins === moved(expires) && UNLED.has(span.kind));
     // The words in a bar end where the doubt begins.
     if (begins < expires && index > 0) lane.spans[index - 1].quietFrom = moved(begins);
-    return { span: lane.spans[index], begins: moved(begins), ends: moved(ends), text: strings[text] };
+    return { span: lane.spans[index], begins: moved(begins), ends: moved(ends) };
   });
   lane.ticks = d3.cumsum(raw.ticks).map(moved);
   lane.buckets = raw.buckets.map(([begins, ends, number]) => ({ begins: moved(begins), ends: moved(ends), count: number }));
@@ -64,13 +64,9 @@ function lengthOf(item) {
   return endOf(item) - item.begins;
 }
 
-/** The longest time without a leader, undefined if there was none. */
-function longestGap(lane) {
-  return d3.greatest(lane.gaps, lengthOf);
-}
-
+/** How long the longest time without a leader was. */
 function gapLength(lane) {
-  return lane.gaps.length ? lengthOf(longestGap(lane)) : 0;
+  return d3.max(lane.gaps, lengthOf) ?? 0;
 }
 
 /** The last renewal until `at`, undefined if none was seen. */

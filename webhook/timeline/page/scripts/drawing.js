@@ -1,7 +1,7 @@
 // One lane as SVG: bars for spans, small lines for renewals, shapes for marks. Whatever would lie upon each other is one.
 "use strict";
 
-const CHARACTER = 6.9; // pixels of a letter in a bar, about
+const CHARACTER = 7.4; // pixels of a letter in a bar, about
 const MARK_WIDTH = 14;
 const MARK_SPACE = 19; // with the number of several
 const MARK_SPREAD = 30; // between the first and the last of those that are drawn as one

@@ -193,7 +193,7 @@ fillNotes();
 d3.select(list).call(zoom).on("dblclick.zoom", null);
 measure();
 refilter();
-for (const listen of [listenForFilters, listenForCursor, listenForItems, listenForTable, listenForKeys]) listen();
+for (const listen of [listenForFilters, listenForCursor, listenForItems, listenForKeys]) listen();
 viewport.addEventListener("scroll", repaint, { passive: true });
 list.addEventListener("wheel", moveByWheel, { passive: false });
 new ResizeObserver(measure).observe(viewport);

@@ -2,6 +2,7 @@
 "use strict";
 
 const MAX_TOLD = 30; // events of a lane in its details
+const MAX_RUN = 3; // events of one kind in a row that are told one by one
 const MAX_ROWS = 300;
 
 const byNumber = new Intl.Collator("en", { numeric: true });
@@ -128,14 +129,21 @@ function described(item) {
   return [...(text ? [made("p", { class: "whole" }, text)] : []), made("dl", {}, ...pairs)];
 }
 
-/** What happened to a lane, in the order of time. */
+/** What happened to a lane, in the order of time; of many of one kind in a row the first. */
 function storyOf(lane) {
-  const marks = lane.marks.filter(isShown);
-  const entries = marks.slice(0, MAX_TOLD).map((mark) => {
-    const words = made("span", { class: "whole" }, `${mark.title}: ${mark.text}`);
+  const runs = [];
+  for (const mark of lane.marks.filter(isShown)) {
+    if (runs.at(-1)?.[0].kind === mark.kind) runs.at(-1).push(mark);
+    else runs.push([mark]);
+  }
+  const told = runs.flatMap((run) => (run.length > MAX_RUN ? [run] : run.map((mark) => [mark])));
+  const entries = told.slice(0, MAX_TOLD).map((run) => {
+    const [mark] = run;
+    const title = run.length > 1 ? `${WORDS.get(mark.kind)}, ${d3.sum(run, (one) => one.count)} times, the first` : mark.title;
+    const words = made("span", { class: "whole" }, `${title}: ${mark.text}`);
     return made("li", {}, button(instant(mark.begins, 3), () => goTo(mark)), glyph(mark.kind), words);
   });
-  const more = marks.length > MAX_TOLD ? [made("li", {}, `and ${marks.length - MAX_TOLD} more: see the table`)] : [];
+  const more = told.length > MAX_TOLD ? [made("li", {}, `and ${told.length - MAX_TOLD} more: see the table`)] : [];
   return made("ol", { class: "story" }, ...entries, ...more);
 }
 
@@ -193,79 +201,54 @@ function listenForItems() {
   });
 }
 
-const table = { shows: "leases", sorted: null, isDown: false };
-const exact = (at) => (at === undefined || at === null ? "" : instant(at, 3));
+const table = { sorted: 0, isDown: false };
+const exact = (at) => (at === null ? "" : instant(at, 3));
 
-/** By table, its columns: the title, what sorts a row, and what the row says, if that is different. */
-const COLUMNS = {
-  leases: [
-    ["Lease", (lane) => lane.title],
-    ["Holder at the end", (lane) => [stateAt(lane, book.ends)].map(({ who, note }) => (note ? `${who}, ${note}` : who))[0]],
-    ["Handovers", (lane) => lane.handovers],
-    ["Longest without a leader", gapLength, (lane) => longestGap(lane)?.text ?? "never"],
-    ["From", (lane) => longestGap(lane)?.begins ?? Infinity, (lane) => exact(longestGap(lane)?.begins)],
-    ["Events", (lane) => d3.sum(lane.marks, (mark) => mark.count)],
-    ["In words", (lane) => lane.summary],
-  ],
-  events: [
-    ["From", (item) => item.begins, (item) => exact(item.begins)],
-    ["Until", endOf, (item) => exact(item.ends)],
-    ["Length", lengthOf, (item) => (item.type === "mark" ? "" : length(lengthOf(item)))],
-    ["Lease", (item) => item.lane.title],
-    ["What", (item) => WORDS.get(item.kind) + (item.count > 1 ? `, ${item.count} times` : "")],
-    ["Holder", (item) => item.holder],
-    ["Writer", (item) => item.writer || item.manager],
-    ["Text", (item) => item.text],
-  ],
-};
+/** The columns: the title, what sorts a row, and what the row says, if that is different. */
+const COLUMNS = [
+  ["From", (item) => item.begins, (item) => exact(item.begins)],
+  ["Until", endOf, (item) => exact(item.ends)],
+  ["Length", lengthOf, (item) => (item.type === "mark" ? "" : length(lengthOf(item)))],
+  ["Lease", (item) => item.lane.title],
+  ["What", (item) => WORDS.get(item.kind) + (item.count > 1 ? `, ${item.count} times` : "")],
+  ["Holder", (item) => item.holder],
+  ["Writer", (item) => item.writer || item.manager],
+  ["Text", (item) => item.text],
+];
 
 function paintTable() {
-  const columns = COLUMNS[table.shows];
-  const key = [view.version, book.ends, ...Object.values(table)].join();
+  const key = [view.version, book.ends, table.sorted, table.isDown].join();
   const node = element("table");
   if (node.key === key) return;
   node.key = key;
-  const itemsIn = (lane) => [...lane.items, ...lane.doubts].filter(isShown);
-  const isLeases = table.shows === "leases";
-  const rows = isLeases ? view.lanes.filter((lane) => !lane.parent) : view.lanes.flatMap(itemsIn);
-  if (table.sorted !== null) {
-    const order = table.isDown ? d3.descending : d3.ascending;
-    const values = new Map(rows.map((item) => [item, columns[table.sorted][1](item)]));
-    rows.sort((a, b) => order(values.get(a), values.get(b)));
-  }
-  const heads = columns.map(([title], index) => {
-    const order = table.sorted !== index ? "none" : table.isDown ? "descending" : "ascending";
-    const arrow = { none: "", ascending: " ▲", descending: " ▼" }[order];
-    const sort = () => sortBy({ isDown: order === "ascending", sorted: index });
-    return made("th", { scope: "col", "aria-sort": order }, button(title + arrow, sort));
+  const rows = view.lanes.flatMap((lane) => [...lane.items, ...lane.doubts].filter(isShown));
+  const order = table.isDown ? d3.descending : d3.ascending;
+  const values = new Map(rows.map((item) => [item, COLUMNS[table.sorted][1](item)]));
+  rows.sort((a, b) => order(values.get(a), values.get(b)));
+  const heads = COLUMNS.map(([title], index) => {
+    const sorting = table.sorted !== index ? "none" : table.isDown ? "descending" : "ascending";
+    const arrow = { none: "", ascending: " ▲", descending: " ▼" }[sorting];
+    const sort = () => {
+      Object.assign(table, { isDown: sorting === "ascending", sorted: index });
+      repaint();
+    };
+    return made("th", { scope: "col", "aria-sort": sorting }, button(title + arrow, sort));
   });
   const focused = [...node.tHead.querySelectorAll("button")].indexOf(document.activeElement);
   node.tHead.replaceChildren(made("tr", {}, ...heads));
   if (focused >= 0) heads[focused].firstChild.focus();
-  node.tBodies[0].replaceChildren(...rows.slice(0, MAX_ROWS).map((item) => rowOf(item, columns)));
+  node.tBodies[0].replaceChildren(...rows.slice(0, MAX_ROWS).map(rowOf));
   const shown = rows.length > MAX_ROWS ? `the first ${MAX_ROWS} of ${count(rows.length, "row")}` : count(rows.length, "row");
   put(element("number"), {}, shown);
-  for (const one of ["leases", "events"]) element(`of-${one}`).setAttribute("aria-pressed", table.shows === one);
 }
 
-function rowOf(item, columns) {
-  const cells = columns.map(([title, value, words], index) => {
+function rowOf(item) {
+  const cells = COLUMNS.map(([title, value, words], index) => {
     const text = String((words ?? value)(item));
-    const names = { class: title.toLowerCase().replaceAll(" ", "-") };
+    const names = { class: title.toLowerCase() };
     if (index) return made("td", names, text);
     const show = () => goTo(item.type === "doubt" ? spanAt(item.lane, item.begins) : item, item.begins);
     return made("th", { ...names, scope: "row" }, button(text, show));
   });
   return made("tr", { "data-kind": item.kind }, ...cells);
-}
-
-function sortBy(changes) {
-  Object.assign(table, changes);
-  repaint();
-}
-
-function listenForTable() {
-  const turnTo = (shows, sorted) => sortBy({ shows, sorted, isDown: false });
-  element("of-leases").addEventListener("click", () => turnTo("leases", null));
-  element("of-events").addEventListener("click", () => turnTo("events", 0));
 }
