@@ -13,7 +13,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test coverage outputs check static docs model fuzz page mutation evidence e2e fuzz-leases fence cluster image record record-attacks record-incidents causes bench reading hour faults pictures fmt certs manifests derived version package krew sbom audit dist lock clean
+.PHONY: help setup run test coverage outputs check static docs model fuzz page mutation evidence e2e fuzz-leases fence cluster image record record-attacks record-incidents causes bench reading fast-paths hour faults pictures fmt certs manifests derived version package krew sbom audit dist lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -115,6 +115,9 @@ bench: $(READY) ## what a review costs beside peers, 20 minutes; SHORT=1: 4 minu
 
 reading: $(READY) ## what the commands cost for large inputs, into docs/figures.md (three minutes)
 	$(BIN)/python -m tests.lab.reading_costs
+
+fast-paths: $(READY) ## what each fast path of docs/design.md saves, into that page (half a minute)
+	$(BIN)/python -m tests.lab.fast_paths
 
 hour: $(READY) ## the live timeline over an hour of 1,000 renewals a second, into docs/figures.md (ten minutes)
 	$(BIN)/python -m tests.live.hour $(HOUR)

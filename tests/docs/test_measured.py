@@ -5,13 +5,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.lab import reading_costs
+from tests.lab import fast_paths, reading_costs
 from tests.lab.bench import results
 from tests.lab.bench.table import Table
 from tests.lab.cluster import table as cluster
 from tests.lab.e2e.condition_cases import DROPPED, REVIEWED
 from tests.live import hour
 from tools.docs.pages import DOCS, ROOT
+from webhook.api.review import MAX_TOKENS
+from webhook.server.settings import Guards, Options
+from webhook.server.worker import MAX_ON_LOOP
 
 DIRECTORIES = [pytest.param(results.BENCH, id="bench"), pytest.param(results.FAULTS, id="faults")]
 
@@ -51,6 +54,26 @@ def test_the_writes_against_the_match_condition_are_counted(page: str) -> None:
 def test_the_page_of_figures_counts_the_same_writes() -> None:
     counted = f"{len(DROPPED)} kinds of plain renewals are not sent to us and {len(REVIEWED)} kinds of other writes are"
     assert counted in (DOCS / "figures.md").read_text()
+
+
+def test_the_design_shows_what_fast_paths_were_measured_to_save() -> None:
+    measured = msgspec.json.decode(fast_paths.RESULTS.read_bytes(), type=list[fast_paths.Saving])
+    written = fast_paths.PAGE.read_text().partition(fast_paths.START)[2].partition(fast_paths.END)[0]
+    assert written.strip() == fast_paths.table(measured).strip()
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        pytest.param("design.md", f"unless it has more than {MAX_ON_LOOP // 1024} KiB", id="a large review"),
+        pytest.param("design.md", f"A body is up to {Guards().max_body // 2**20} MiB", id="a body"),
+        pytest.param("design.md", f"reads the files every {Options().certificate_poll_seconds} s", id="certificates"),
+        pytest.param("architecture.md", f"more than {2 * MAX_TOKENS:,} values", id="values of a review"),
+        pytest.param("architecture.md", f"{('no', 'one', 'two')[Options().workers]} workers", id="workers"),
+    ],
+)
+def test_a_bound_is_that_of_the_code(page: str, words: str) -> None:
+    assert words in (DOCS / page).read_text()
 
 
 def test_the_faults_begin_with_what_users_see() -> None:

@@ -160,7 +160,7 @@ class WorkerServices:
             raise RefusedError(403, "this client certificate is not allowed")
 
     def _respond(self, head: Head, body: bytes, began: float) -> HttpResponse | asyncio.Future[HttpResponse]:
-        """Evaluate a review, by the same function that Flask calls: the framework costs ten times as much."""
+        """Evaluate a review, by the same function that Flask calls: docs/design.md says what the framework costs."""
         method, path, query, fields, _ = head
         if method == b"POST" and (path == _VALIDATE or REVIEW_PATH.fullmatch(path.decode("latin-1"))):
             if len(body) > MAX_ON_LOOP:

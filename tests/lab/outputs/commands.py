@@ -116,6 +116,8 @@ def _about_files() -> Iterator[tuple[object, ...]]:
             yield ("suggest", "bindings", file)
         for form in ("text", "json", "junit", "sarif"):
             yield ("check", DATA / folder, "--now", NOW, "--format", form)
+        for form in ("text", "json"):
+            yield ("audit", DATA / folder, "--now", NOW, "--format", form)
     for file in _files("docs/examples"):
         yield ("check", file, "--now", NOW)
         yield ("check", file, "--now", NOW, "--format", "json", "--user", "system:serviceaccount:shop:checkout")

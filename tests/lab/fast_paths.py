@@ -1,0 +1,116 @@
+"""What each fast path of docs/design.md saves: CPU of one recorded takeover with it and without it: `make fast-paths`.
+
+Half a minute. A review goes the whole way, over a transport that only keeps what it is given; the rounds of both ways
+take turns, and the median of their ratios counts.
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Final
+from unittest import mock
+
+import msgspec
+from msgspec import Struct
+
+from tests.server.connections import connect, port, request, services
+from tests.server.test_known_heads import forgetful_port
+from tools.docs.pages import ROOT
+from webhook.api import review
+from webhook.server.flask_app import call, make_app
+from webhook.server.http.message import Head
+
+RECORDED: Final = ROOT / "tests" / "data" / "recordings" / "1.36.3" / "client-go" / "04-update-takeover.json"
+RESULTS: Final = Path(__file__).with_name("fast-paths.json")
+PAGE: Final = ROOT / "docs" / "design.md"
+START: Final = "<!-- written by make fast-paths -->"
+END: Final = "<!-- end of what make fast-paths writes -->"
+ROUNDS: Final = 61
+REVIEWS: Final = 400
+
+
+class Saving(Struct, frozen=True):
+    """Microseconds of one review with a fast path and without it, and the share that it saves."""
+
+    path: str
+    fast: float
+    general: float
+    share: float
+
+
+def savings() -> list[Saving]:
+    """Measure each fast path."""
+    body = RECORDED.read_bytes().strip()
+    length = b"Content-Length: %d" % len(body)
+    line = b"POST /validate?timeout=10s HTTP/1.1"
+    data = request(line, b"Host: a", b"Content-Type: application/json", length, body=body)
+    (connection, wire), (forgetful, other) = connect(port()), connect(forgetful_port())
+    served = services()
+    app = make_app(served._reviewer, lambda _kind: None)
+    fields = {b"host": b"a", b"content-type": b"application/json"}
+    head = Head(b"POST", b"/validate", b"timeout=10s", fields, len(body))
+
+    def send() -> None:
+        wire.written = b""
+        connection.data_received(data)
+
+    def parse() -> None:
+        other.written = b""
+        forgetful.data_received(data)
+
+    def never_sound(_body: bytes) -> None:
+        """Let the pieces be decoded."""
+
+    in_pieces = mock.patch.object(review, "_decode_sound", never_sound)
+    return [
+        _measured("one typed decode", send, send, in_pieces),
+        _measured(
+            "without Flask", lambda: served._respond(head, body, time.monotonic()), lambda: call(app, head, body)
+        ),
+        _measured("`KnownHeads`", send, parse),
+    ]
+
+
+def _measured(
+    name: str,
+    fast: Callable[[], object],
+    general: Callable[[], object],
+    change: AbstractContextManager[object] | None = None,
+) -> Saving:
+    rounds = []
+    for _ in range(ROUNDS):
+        one = _microseconds(fast)
+        with change or nullcontext():
+            rounds.append((one, _microseconds(general)))
+    share = 1 - statistics.median(one / other for one, other in rounds)
+    with_it, without_it = (round(statistics.median(times), 1) for times in zip(*rounds, strict=True))
+    return Saving(name, with_it, without_it, round(share, 3))
+
+
+def _microseconds(work: Callable[[], object]) -> float:
+    began = time.process_time()
+    for _ in range(REVIEWS):
+        work()
+    return (time.process_time() - began) / REVIEWS * 1e6
+
+
+def table(measured: list[Saving]) -> str:
+    """The rows in Markdown."""
+    rows = (f"| {one.path} | {one.fast:.0f} us | {one.general:.0f} us | {one.share:.0%} |\n" for one in measured)
+    return f"| fast path | CPU of a takeover | without it | saves |\n|---|---|---|---|\n{''.join(rows)}"
+
+
+def main() -> int:
+    """Measure, print the table, and write it into docs/design.md; 1 if a fast path saves less than a tenth."""
+    measured = savings()
+    print(table(measured))
+    RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(measured)) + b"\n")
+    before, _, rest = PAGE.read_text().partition(START)
+    PAGE.write_text(f"{before}{START}\n{table(measured)}{END}{rest.partition(END)[2]}")
+    return int(any(one.share < 0.1 for one in measured))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
