@@ -264,16 +264,6 @@ def test_a_lease_that_was_created_empty_is_named_before_it_is_held() -> None:
     assert "lease-without-stamps" not in checks(audited(labeled, node_lease()))
 
 
-def test_candidates_that_cannot_agree_elect_nobody() -> None:
-    other = make_candidate(put("metadata.name", "b"), put("spec.strategy", "example.com/x"))
-    (found,) = audited(make_candidate(), other)
-    assert (found.check, found.severity, found.subject.kind) == (
-        "candidate-strategy-conflict",
-        Severity.ERROR,
-        "LeaseCandidate",
-    )
-
-
 def test_a_candidate_of_no_lease() -> None:
     found = audited(make_candidate(put("spec.leaseName", "gone")), make_lease(SLOW))
     assert checks(found) == {"candidate-without-lease": "warning"}

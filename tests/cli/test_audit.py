@@ -165,7 +165,6 @@ SEEDED = {
     ("ledger", "transitions-jump", "error"),
     ("copied", "duration-too-long", "error"),
     ("forged", "renewal-stamp-tampered", "error"),
-    ("payments-0", "candidate-strategy-conflict", "error"),
     ("mail", "expired", "warning"),
     ("old", "abandoned", "warning"),
     ("f1c5ece8.example.com", "scaffold-name", "warning"),

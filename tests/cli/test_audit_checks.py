@@ -31,7 +31,6 @@ SEEDS: dict[str, list[Document]] = {
     "candidate-lease-name-format": [make_candidate(put("spec.leaseName", "A"))],
     "candidate-renew-time-in-future": [make_candidate(put("spec.renewTime", "2035-11-20T12:00:00.000000Z"))],
     "candidate-strategy": [make_candidate(put("spec.strategy", "x"))],
-    "candidate-strategy-conflict": [make_candidate(), make_candidate(OTHER, put("spec.strategy", "a.b/c"))],
     "candidate-version-order": [make_candidate(put("spec.emulationVersion", "1.37.0"))],
     "candidate-versions-required": [make_candidate(drop("spec.emulationVersion"))],
     "candidate-without-lease": [make_candidate(), make_lease(OTHER)],

@@ -1,15 +1,13 @@
 """Everything that is stored, object by object: findings as soon as they are certain, the rest at the end."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from msgspec import Struct, field
-from semver import Version
 
-from webhook.api import semver
 from webhook.api.objects import LeaseCandidate
 from webhook.api.text import quote, truncate
-from webhook.api.times import MINUTE, instant, normalized, readable, span
+from webhook.api.times import MINUTE, normalized, readable, span
 from webhook.audit import leases
 from webhook.audit.command_words import kubectl, word
 from webhook.audit.subject import Subject, broken_rules
@@ -30,11 +28,10 @@ LEASE_CHECKS: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
     leases.several_applications,
 )
 LIVE: Final = 30 * MINUTE
-"""A candidate that has not renewed for longer is not counted, and is removed.
+"""A candidate that has not renewed for longer is removed.
 
 Source: kubernetes `pkg/controlplane/controller/leaderelection/leasecandidategc_controller.go`.
 """
-_SEE: Final = "{kubectl} get leasecandidates -o custom-columns=N:.metadata.name,V:.spec.binaryVersion,S:.spec.strategy"
 
 
 class Inventory(Struct):
@@ -45,7 +42,7 @@ class Inventory(Struct):
 
     now: int
     leases: dict[tuple[str, str], tuple[State, str]] = field(default_factory=dict)
-    candidates: dict[tuple[str, str], list[Subject]] = field(default_factory=dict)
+    candidates: list[Subject] = field(default_factory=list)
     in_kube_system: list[Subject] = field(default_factory=list)
     without_stamps: list[Finding] = field(default_factory=list)
     has_managed_fields: bool = False
@@ -55,8 +52,7 @@ class Inventory(Struct):
     def add(self, subject: Subject) -> Iterator[Finding]:
         """Take in one object; yield what is certain about it without the others."""
         if isinstance(subject.object, LeaseCandidate):
-            lease = (subject.namespace, subject.object.spec.lease_name or "")
-            self.candidates.setdefault(lease, []).append(subject)
+            self.candidates.append(subject)
             yield from broken_rules(subject)
             yield from _dead_candidate(subject)
             return
@@ -74,10 +70,8 @@ class Inventory(Struct):
         """Findings that need all objects."""
         if self.has_managed_fields:
             yield from self.without_stamps
-        for subjects in self.candidates.values():
-            yield from _conflicts(subjects, self.now)
-            for subject in subjects if self.leases else ():
-                yield from _without_lease(subject, self.leases)
+        for subject in self.candidates if self.leases else ():
+            yield from _without_lease(subject, self.leases)
         homes: dict[str, set[str]] = {}
         for namespace, pods in self.pods.items():
             for pod in pods:
@@ -136,31 +130,6 @@ def _without_lease(subject: Subject, leases: Collection[tuple[str, str]]) -> Ite
         )
         fix = "{kubectl} get lease {lease}; is CoordinatedLeaderElection on at every API server?"
         yield subject.finding("candidate-without-lease", Severity.WARNING, message, fix, lease)
-
-
-def _conflicts(candidates: Sequence[Subject], now: int) -> Iterator[Finding]:
-    """The live candidates of one lease that cannot agree on its strategy: one finding, at the first of them.
-
-    The strategy of the highest binaryVersion counts, so candidates of that version must have the same.
-    Source: kubernetes `pkg/controlplane/controller/leaderelection/election.go`, pickBestStrategy.
-    """
-    versions: dict[Version, dict[str, str]] = {}
-    for one in sorted(candidates, key=lambda one: one.name):
-        assert isinstance(one.object, LeaseCandidate)
-        spec = one.object.spec
-        renewed = instant(normalized(spec.renew_time))
-        version = semver.parse(spec.binary_version or "")
-        if version is not None and renewed is not None and now - renewed <= LIVE:
-            versions.setdefault(version, {})[spec.strategy or ""] = one.name
-    strategies = versions[max(versions)] if versions else {}
-    if len(strategies) > 1:
-        choices = ", ".join(f"{name} {quote(strategy)}" for strategy, name in strategies.items())
-        message = (
-            f"live candidates of the highest binaryVersion {max(versions)} must have the same strategy ({choices}), "
-            "or no leader is elected"
-        )
-        fix = f"{_SEE}; give all candidates of the newest version one strategy"
-        yield candidates[0].finding("candidate-strategy-conflict", Severity.ERROR, message, fix)
 
 
 def _is_cut(pod: str, pods: Collection[str]) -> bool:

@@ -28,7 +28,7 @@ from webhook.inputs.items import Fenced, Foreign, InputKind, Item, LogEnd, Obser
 _DESCRIPTION = """\
 Examines Leases and LeaseCandidates as they are stored: values that an API server refuses or that freeze a lease,
 forged or missing times of the API server, leaders that are gone, leases without an owner, leases that several programs
-share, names that a generator proposed, candidates that cannot agree, timings that a short outage breaks.
+share, names that a generator proposed, timings that a short outage breaks.
 
 PATH is any input of `why`; without one, kubectl is run. Pods and Nodes in the same input show which holders are gone.
 A watch or an audit log shows more: lost leaders, steals, late renewals, shared identities.
