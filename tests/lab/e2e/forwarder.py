@@ -1,15 +1,16 @@
-"""A TCP forwarder that stands for a Service: each new connection goes to one of the backends routed at that moment."""
+"""TCP forwarders: one that stands for a Service, and one that can cut its clients off."""
 
 import itertools
 import socket
 import threading
+import time
 from typing import Self
 
 CHUNK = 65536
 
 
 class Forwarder:
-    """Forwards connections from its own port; `routed` may change at any time. A context manager."""
+    """Forwards each new connection to one of the backends that are `routed` at that moment. A context manager."""
 
     def __init__(self, *backends: int) -> None:
         self.routed: tuple[int, ...] = backends
@@ -28,6 +29,9 @@ class Forwarder:
         self._thread.join()
         self._listener.close()
 
+    def wait(self) -> None:
+        """Return when what was received, or the end, may be passed on."""
+
     def _accept(self) -> None:
         while True:
             try:
@@ -35,17 +39,52 @@ class Forwarder:
             except OSError:
                 return
             routed = self.routed
-            backend = socket.create_connection(("127.0.0.1", routed[next(self._turn) % len(routed)]))
+            try:
+                backend = socket.create_connection(("127.0.0.1", routed[next(self._turn) % len(routed)]))
+            except ConnectionRefusedError:
+                client.close()
+                continue
             for source, target in ((client, backend), (backend, client)):
-                threading.Thread(target=_pump, args=(source, target), daemon=True).start()
+                threading.Thread(target=self._pump, args=(source, target), daemon=True).start()
+
+    def _pump(self, source: socket.socket, target: socket.socket) -> None:
+        """Copy one direction. An end or an error on one side ends that direction on the other."""
+        try:
+            while data := source.recv(CHUNK):
+                self.wait()
+                target.sendall(data)
+            self.wait()
+            target.shutdown(socket.SHUT_WR)
+        except OSError:
+            for end in (source, target):
+                end.close()
 
 
-def _pump(source: socket.socket, target: socket.socket) -> None:
-    """Copy one direction. An end or an error on one side ends that direction on the other."""
-    try:
-        while data := source.recv(CHUNK):
-            target.sendall(data)
-        target.shutdown(socket.SHUT_WR)
-    except OSError:
-        for end in (source, target):
-            end.close()
+class Partition(Forwarder):
+    """Forwards to one port; while `cut` nothing passes in either direction, and nothing is closed.
+
+    `delay` is how many seconds everything takes longer, in each direction.
+    """
+
+    def __init__(self, backend: int) -> None:
+        super().__init__(backend)
+        self.delay = 0.0
+        self._open = threading.Event()
+        self._open.set()
+
+    def __exit__(self, *_: object) -> None:
+        self._open.set()
+        super().__exit__()
+
+    def cut(self) -> None:
+        """Hold everything back from now on."""
+        self._open.clear()
+
+    def heal(self) -> None:
+        """Deliver what was held back, late, as a network does."""
+        self._open.set()
+
+    def wait(self) -> None:
+        """Return when the connection is not cut, after the delay."""
+        self._open.wait()
+        time.sleep(self.delay)

@@ -1,11 +1,7 @@
-"""A control plane with a second API server on the same etcd, and a proxy that can cut one client off."""
+"""A control plane with a second API server on the same etcd."""
 
-import socket
-import threading
-import time
 from functools import cached_property
 from pathlib import Path
-from typing import Self
 
 from tests.lab.e2e.api_client import ApiClient
 from tests.lab.e2e.control_plane import ControlPlane, free_port
@@ -73,63 +69,3 @@ class TwoServers(ControlPlane):
         if name == "kube-apiserver":
             self._apiserver = command
         return super()._run(name, *command)
-
-
-class Partition:
-    """Forwards connections to one port; while `cut` nothing passes in either direction, and nothing is closed.
-
-    `delay` is how many seconds everything takes longer, in each direction.
-    """
-
-    def __init__(self, backend: int) -> None:
-        self._backend, self.delay = backend, 0.0
-        self._open = threading.Event()
-        self._open.set()
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
-        self.port = int(self._listener.getsockname()[1])
-        self._thread = threading.Thread(target=self._accept, name="partition", daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._open.set()
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._thread.join()
-        self._listener.close()
-
-    def cut(self) -> None:
-        """Hold everything back from now on."""
-        self._open.clear()
-
-    def heal(self) -> None:
-        """Deliver what was held back, late, as a network does."""
-        self._open.set()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            try:
-                backend = socket.create_connection(("127.0.0.1", self._backend))
-            except ConnectionRefusedError:
-                client.close()
-                continue
-            for source, target in ((client, backend), (backend, client)):
-                threading.Thread(target=self._pump, args=(source, target), daemon=True).start()
-
-    def _pump(self, source: socket.socket, target: socket.socket) -> None:
-        try:
-            while data := source.recv(65536):
-                self._open.wait()
-                if self.delay:
-                    time.sleep(self.delay)
-                target.sendall(data)
-            self._open.wait()
-            target.shutdown(socket.SHUT_WR)
-        except OSError:
-            for end in (source, target):
-                end.close()

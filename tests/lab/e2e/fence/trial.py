@@ -15,7 +15,8 @@ from typing import Any, Final, Self
 from tests.lab.e2e.api_client import MERGE, ApiClient
 from tests.lab.e2e.control_plane import ControlPlane
 from tests.lab.e2e.fence.history import POLICY, Event, Figures, events, figures
-from tests.lab.e2e.fence.plane import Partition, TwoServers
+from tests.lab.e2e.fence.plane import TwoServers
+from tests.lab.e2e.forwarder import Partition
 from tests.lab.e2e.kubectl import Kubectl
 from tests.lab.e2e.processes import Process
 from tests.lab.e2e.waiting import wait_for

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from tests.lab.e2e.fence.plane import Partition
+from tests.lab.e2e.forwarder import Partition
 from tests.lab.e2e.incidents import odd_writers
 from tests.lab.e2e.incidents.scene import DURATION, Replica, Scene
 

@@ -24,7 +24,7 @@ import msgspec
 from msgspec import Struct
 
 from tests.lab.e2e.api_client import MERGE
-from tests.lab.e2e.fence.plane import Partition
+from tests.lab.e2e.forwarder import Partition
 from tests.lab.e2e.incidents.measured_cases import heartbeat
 from tests.lab.e2e.incidents.recording import Recording
 from tests.lab.e2e.incidents.scene import Replica, Scene

@@ -9,7 +9,7 @@ import time
 from typing import Any, Final
 
 from tests.lab.e2e.api_client import APPLY, MERGE, ApiClient
-from tests.lab.e2e.fence.plane import Partition
+from tests.lab.e2e.forwarder import Partition
 from tests.lab.e2e.incidents.cases import Case
 from tests.lab.e2e.incidents.measured_cases import (
     CLIENT,

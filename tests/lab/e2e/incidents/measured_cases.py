@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tests.lab.e2e.api_client import MERGE, ApiClient
-from tests.lab.e2e.fence.plane import Partition
+from tests.lab.e2e.forwarder import Partition
 from tests.lab.e2e.incidents.cases import LONG, Case
 from tests.lab.e2e.incidents.scene import Replica, Scene
 from tests.lab.e2e.incidents.truth import Led

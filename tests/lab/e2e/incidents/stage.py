@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 
 from tests.lab.e2e.api_client import ApiClient
 from tests.lab.e2e.control_plane import ControlPlane
-from tests.lab.e2e.fence.plane import Partition
+from tests.lab.e2e.forwarder import Partition
 from tests.lab.e2e.processes import Process
 from tests.lab.e2e.toolchain import Binaries
 from tests.lab.e2e.waiting import wait_for
