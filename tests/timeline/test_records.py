@@ -323,7 +323,7 @@ def test_a_lease_that_another_releases_was_taken_from_its_holder() -> None:
     b.release()
     (lane,) = built(*server.log).lanes
     assert lane.marks[-1].kind is MarkKind.RELEASE
-    assert lane.marks[-1].text == "a_1 was removed as the holder by shop/db from pod b"
+    assert lane.marks[-1].text == "shop/db from pod b removed a_1 as the holder"
 
 
 def test_a_lease_without_a_duration_expires_at_no_moment() -> None:

@@ -197,7 +197,7 @@ def test_a_deletion_leaves_nothing_until_the_lease_is_created_again(view: View) 
         ("held", "b_1", 15.0, None),
     ]
     assert marks(lane) == [("created", 0.0), ("deleted", 10.0), ("created", 15.0)]
-    assert mark_of(lane, MarkKind.DELETED).text == "it was deleted by admin while a_1 held it"
+    assert mark_of(lane, MarkKind.DELETED).text == "admin deleted the lease while a_1 held it"
 
 
 @LOGGED

@@ -214,6 +214,19 @@ def handover(tenure: Tenure, before: Tenure | None) -> str:
     return f"{took}{_AFTER[tenure.began].format(previous)}{who}{gap}"
 
 
+def ending(tenure: Tenure) -> str:
+    """Say how a lease was taken from its holder before it expired, or given up by it, as a clause."""
+    holder = name(tenure.holder)
+    if tenure.is_deleted:
+        deleted = f"{writer(tenure.deleted_by)} deleted the lease" if tenure.deleted_by else "the lease was deleted"
+        return f"{deleted} while {holder} held it"
+    return (
+        f"{remover(tenure)} removed {holder} as the holder"
+        if tenure.is_own_release is False
+        else f"{holder} released it"
+    )
+
+
 def _unled(tenure: Tenure, gap: int) -> str:
     return length(gap) if tenure.began is Handover.RELEASED else f"up to {length(gap)}"
 
@@ -276,15 +289,8 @@ def _end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterato
             yield at, f"{writer(other)} renews it too, under the same identity"
     if tenure.until is None:
         return
-    if tenure.is_deleted:
-        deleted = f"{writer(tenure.deleted_by)} deleted the lease" if tenure.deleted_by else "the lease was deleted"
-        yield tenure.until, f"{deleted} while {holder} held it"
-    elif tenure is history.tenure or (after is not None and after.began is Handover.RELEASED):
-        is_foreign = tenure.is_own_release is False
-        yield (
-            tenure.until,
-            f"{remover(tenure)} removed {holder} as the holder" if is_foreign else f"{holder} released it",
-        )
+    if tenure.is_deleted or tenure is history.tenure or (after is not None and after.began is Handover.RELEASED):
+        yield tenure.until, ending(tenure)
     elif (
         after is not None
         and after.began is Handover.EXPIRED

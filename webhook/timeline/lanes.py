@@ -10,8 +10,8 @@ from webhook.api.objects import LeaseCandidate, LeaseCandidateSpec
 from webhook.api.times import SECOND, normalized, readable, stamp_of
 from webhook.explanation.causes import late_renewals, lost_leaders
 from webhook.explanation.findings import late_sentence
-from webhook.explanation.text import handover
-from webhook.explanation.words import by_writer, count, length, name, remover, writer
+from webhook.explanation.text import ending, handover
+from webhook.explanation.words import by_writer, count, length
 from webhook.history.events import EventKind, Handover, LeaseEvent, Tenure, changed_fields
 from webhook.history.follow import Bounds, Follower, LeaseHistory
 from webhook.history.renewals import deadline_of
@@ -301,7 +301,9 @@ class _LeaseLane(_Record, kw_only=True):
                 if event.kind is EventKind.DELETED or not (tenure and tenure.is_own_release is False):
                     self.spans.begin(SpanKind.LEADERLESS, at)
                 kind = MarkKind.RELEASE if event.kind is EventKind.RELEASED else MarkKind.DELETED
-                self.mark(kind, at, _end(event), event.writer)
+                how = ending(tenure) if tenure else f"the lease was deleted{by_writer(event.writer)}"
+                undated = "" if event.is_dated else "; the watch does not say when, at this time or later"
+                self.mark(kind, at, f"{how}{undated}", event.writer)
             case _:
                 self._noted(event, at)
 
@@ -330,19 +332,6 @@ class _LeaseLane(_Record, kw_only=True):
             tenures = self.history.tenures
             text = handover(tenure, tenures[-2] if len(tenures) > 1 else None)
             self.marks.add(Mark(kind, since, sentence(text), shown(tenure.holder), writers_of(tenure)))
-
-
-def _end(event: LeaseEvent) -> str:
-    """Say how the time of a holder ended."""
-    tenure, who = event.tenure, event.writer
-    if event.kind is EventKind.DELETED:
-        held = f" while {name(tenure.holder)} held it" if tenure else ""
-        when = "" if event.is_dated else "; the watch does not say when, at this time or later"
-        return f"it was deleted{by_writer(who)}{held}{when}"
-    holder = name(tenure.holder) if tenure else ""
-    if tenure and tenure.is_own_release is False:
-        return f"{holder} was removed as the holder by {remover(tenure)}"
-    return f"{holder} released it" + (f" ({writer(who)})" if who and who.user else "")
 
 
 class _CandidateLane(_Record):
