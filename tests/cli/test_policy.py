@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from tools.docs.policy_schema import text
 from webhook.cli.main import main
 from webhook.policy.parse import FIXED
-from webhook.policy.schema import RULE_IDS, json_schema_text
+from webhook.policy.schema import RULE_IDS
 from webhook.rules.registry import OBJECT_TYPES
 
 SHOP = str(Path(__file__).parent.parent / "data" / "policies" / "shop.yaml")
@@ -128,7 +129,7 @@ def test_both_commands_say_where_the_rules_are_explained(tmp_path: Path, capsys:
 
 def test_schema_is_the_one_in_the_package(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["policy", "schema"]) == 0
-    assert capsys.readouterr().out == json_schema_text()
+    assert capsys.readouterr().out == text()
 
 
 def test_what_a_program_reads_of_a_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

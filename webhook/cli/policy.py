@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files as package_files
 from typing import Any, Final
 
 import click
@@ -21,7 +22,7 @@ from webhook.policy.explain import (
 )
 from webhook.policy.model import Policy
 from webhook.policy.parse import EXEMPT_GROUPS, EXEMPT_USERS
-from webhook.policy.schema import ANYWHERE, MODE, Exemption, json_schema_text, until_of
+from webhook.policy.schema import ANYWHERE, MODE, Exemption, until_of
 from webhook.policy_file import DEFAULT_PRESET, PolicyFileError, load
 from webhook.rules.registry import RULES
 from webhook.rules.rule import Mode
@@ -106,7 +107,7 @@ def _head(policy: Policy) -> dict[str, Any]:
     epilog="Example:\n  lease-webhook policy schema > policy.schema.json",
 )
 def schema() -> int:
-    print(json_schema_text(), end="")
+    print(package_files("webhook.policy").joinpath("policy.schema.json").read_text("utf-8"), end="")
     return 0
 
 

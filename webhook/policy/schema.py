@@ -1,13 +1,11 @@
-"""The policy file as types, and what its entries mean; the parser and the JSON Schema are both made from the types."""
+"""The policy file as types, and what its entries mean; `make docs` writes the JSON Schema of the package from them."""
 
 import difflib
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
 from typing import Annotated, Any, Final, Literal
 
-import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
 from msgspec.structs import asdict, fields
 
@@ -285,62 +283,6 @@ def users_of(exemption: Exemption) -> list[str]:
     """Return the user names of an exemption; a service account is the user that its token authenticates as."""
     accounts = (account.replace("/", ":") for account in exemption.service_accounts)
     return [*exemption.users, *(f"system:serviceaccount:{account}" for account in accounts)]
-
-
-_DESCRIPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
-    "PolicyDocument": {
-        "preset": "What `rules` and `overrides` start from.",
-        "mode": "The cap for everything, field rules included; `off` is the kill switch: every write is allowed.",
-        "without_stamps": "For a lease without API server stamps: whether a denial that relies on a client's clock "
-        "becomes a warning, or is enforced.",
-        "docs_url": "An address that documents the rules: denials end with it, a slash and the rule's id.",
-        "rules": "Modes and numbers for all leases.",
-        "exempt": "Exemptions from the policy rules; the field rules always apply.",
-        "overrides": "Modes and numbers for some leases; of several, the last one counts.",
-        "bindings": "The only writers of a lease, and the holder identities they may use.",
-        "fences": "Which writes only the holder of a lease may make; enforced by the API server once they are applied.",
-        "stamps": "Where the API server stamps the writers of leases; believed only in the namespaces named here.",
-    },
-    "StampSetting": {
-        "writer": "Whether one writer is a pod, or all pods of a user, as the namespace is labeled.",
-    },
-    "Exemption": {
-        "rules": "The rules that do not apply; without this list, none of the policy rules does.",
-        "operations": "The operations to which the entry applies; without this list, all. A patch or an apply is "
-        "UPDATE, or CREATE if it creates the object.",
-    },
-}
-
-
-def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a policy file, for editors and pipelines.
-
-    It is weaker than the parser only in what JSON Schema cannot express: that a warn tier is not above its deny tier,
-    that no lease is bound twice, that a file is not too large, and which resources and holders a fence may name.
-    """
-    made = msgspec.json.schema(PolicyDocument)
-    definitions = made["$defs"]
-    for definition in definitions.values():
-        if "description" in definition:
-            definition["description"] = " ".join(definition["description"].split())
-        del definition["title"]
-    operations = _DESCRIPTIONS["Exemption"]["operations"]
-    for entry, descriptions in (*_DESCRIPTIONS.items(), ("Override", {"operations": operations})):
-        for key, description in descriptions.items():
-            definitions[entry]["properties"][key]["description"] = description
-    for rule, setting in definitions["Rules"]["properties"].items():
-        setting["description"] = RULES[rule].texts.summary
-    definitions["Exemption"]["anyOf"] = [
-        {"required": [name], "properties": {name: {"minItems": 1}}}
-        for name in ("users", "groups", "service_accounts", "namespaces", "leases")
-    ]
-    draft = "https://json-schema.org/draft/2020-12/schema"
-    return {"$schema": draft, "title": "Policy of lease-webhook", **made}
-
-
-def json_schema_text() -> str:
-    """Return the text of `webhook/policy/policy.schema.json`."""
-    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 _MAX_NAME: Final = 64

@@ -1,11 +1,12 @@
 """`make docs`: write what the pages take from the code: rule pages, tables and the output of commands.
 
-It also writes deploy/share/: the manual page and the completions.
+It also writes deploy/share/ (the manual page and the completions) and the JSON Schema of policy files.
 """
 
 import os
 import shutil
 
+from tools.docs import policy_schema
 from tools.docs.commands import WIDTH, printed, runs_here
 from tools.docs.incident_page import PAGE, page
 from tools.docs.pages import ROOT, examples, pages
@@ -28,6 +29,7 @@ def main() -> None:
         (SHARE / name).parent.mkdir(parents=True)
         (SHARE / name).write_text(text)
     PAGE.write_text(page())
+    policy_schema.FILE.write_text(policy_schema.text())
     for one in pages():
         text = one.read_text()
         for example in filter(runs_here, examples(one)):
