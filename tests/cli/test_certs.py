@@ -2,7 +2,6 @@
 
 import base64
 import datetime as dt
-import json
 from pathlib import Path
 
 import pytest
@@ -82,13 +81,8 @@ def test_check_of_names_and_of_a_time(
     capsys.readouterr()
     assert main(["certs", "--check", str(tmp_path), *args]) == code
     text = capsys.readouterr().out
-    assert main(["certs", "--check", str(tmp_path), *args, "--format", "json"]) == code
-    found = json.loads(capsys.readouterr().out)
-    assert found["state"] == ("good", "renew soon", "unusable")[code]
-    assert text.startswith(f"{found['state']}: ")
-    assert bool(found["problems"]) == (code == 2)
-    assert "foo.bar.svc" in found["names"]
-    assert found["notAfter"].endswith("Z")
+    assert text.startswith(("good: ", "renew soon: ", "unusable: ")[code])
+    assert ("foo.bar.svc" in text) == (code == 0)
 
 
 def test_a_life_of_a_day(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,10 +91,9 @@ def test_a_life_of_a_day(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "(1 day)" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("args", [("--within", "1d"), ("--format", "json")], ids=" ".join)
-def test_options_of_check_need_it(args: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["certs", str(tmp_path), *args]) == 2
-    assert "belong to --check" in capsys.readouterr().err
+def test_an_option_of_check_needs_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["certs", str(tmp_path), "--within", "1d"]) == 2
+    assert "belongs to --check" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -332,11 +332,6 @@ def test_words(text: str, words: str) -> None:
         ),
         pytest.param("overrides: [{namespaces: [a, b], leases: [c, d], rules: {}}]", "overrides[0]", id="overrides"),
         pytest.param(
-            "exempt: [{owner: a, reason: b, users: [u, v], rules: [foreign-release, duration-too-long]}]",
-            "exempt[0]",
-            id="exempt from rules",
-        ),
-        pytest.param(
             "overrides: [{operations: [CREATE], rules: {}}, {operations: [CREATE, UPDATE, DELETE], rules: {}}]",
             "overrides[1]",
             id="overrides by operation",
@@ -345,9 +340,7 @@ def test_words(text: str, words: str) -> None:
 )
 def test_too_many_combinations(keys: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parser, "MAX_COMBINATIONS", 3)
-    words = (
-        f"line 2: {path}: more than 3 combinations of requester, namespace, lease, rule and operation so far; use globs"
-    )
+    words = f"line 2: {path}: more than 3 combinations of requester, namespace, lease and operation so far; use globs"
     assert refusal(HEAD + keys) == words
     monkeypatch.setattr(parser, "MAX_COMBINATIONS", 4)
     assert parse(HEAD + keys).preset == "standard"

@@ -27,8 +27,8 @@ from webhook.certificates import (
     save_leaf,
     service_names,
 )
-from webhook.cli.options import Command, directories, format_option, life
-from webhook.cli.terminal import Failure, json_line, style
+from webhook.cli.options import Command, directories, life
+from webhook.cli.terminal import Failure, style
 from webhook.explanation.words import count
 
 DEFAULT_NAME: Final = "lease-webhook"
@@ -69,7 +69,6 @@ _WITHIN: Final = "with --check: renew if the certificate ends within this time, 
 @click.option("--check", is_flag=True, help="say whether the files are good and have the given names; write nothing")
 @click.option("--ca-bundle", is_flag=True, help="print ca.crt in base64; write nothing")
 @click.option("--within", type=life, metavar="TIME", help=_WITHIN)
-@format_option("with --check: json prints one line")
 def command(
     *,
     directory: str,
@@ -81,18 +80,17 @@ def command(
     check: bool,
     ca_bundle: bool,
     within: float | None,
-    output: str,
 ) -> int:
     if check and ca_bundle:
         raise Failure("--check and --ca-bundle exclude each other")
-    if not check and (within is not None or output == "json"):
-        raise Failure("--within and --format belong to --check")
+    if not check and within is not None:
+        raise Failure("--within belongs to --check")
     path = Path(directory)
     own = service_names(service or DEFAULT_NAME, namespace or DEFAULT_NAME)
     if check:
         # Of the names of a Service, the one that API servers check.
         checked = {name for name in own if name.endswith(".svc") and (service or namespace)}
-        return _check(path, checked.union(more_names), within, output)
+        return _check(path, checked.union(more_names), within)
     if ca_bundle:
         return _print_bundle(path)
     return _make(path, list(dict.fromkeys([*own, *more_names])), days, new_ca=new_ca)
@@ -136,7 +134,7 @@ def _authority(directory: Path, now: dt.datetime, *, replace: bool) -> tuple[Iss
     return authority, "replaced; update caBundle" if there else "made"
 
 
-def _check(directory: Path, names: Collection[str], within: float | None, output: str) -> int:
+def _check(directory: Path, names: Collection[str], within: float | None) -> int:
     now = dt.datetime.now(dt.UTC)
     certificate: Certificate | None = None
     try:
@@ -149,17 +147,6 @@ def _check(directory: Path, names: Collection[str], within: float | None, output
         state = UNUSABLE
     elif certificate.due(now) or (within is not None and certificate.not_after - now < dt.timedelta(days=within)):
         state = RENEW_SOON
-    if output == "json":
-        found = {
-            "directory": str(directory),
-            "state": ("good", "renew soon", "unusable")[state],
-            "problems": problems,
-            "names": sorted(certificate.names) if certificate else [],
-            "notBefore": certificate and f"{certificate.not_before:%Y-%m-%dT%H:%M:%SZ}",
-            "notAfter": certificate and f"{certificate.not_after:%Y-%m-%dT%H:%M:%SZ}",
-        }
-        print(json_line(found))
-        return state
     for text in problems:
         print(f"{style('unusable', fg='red')}: {escape(text)}")
     if certificate and not problems:

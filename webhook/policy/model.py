@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
+from operator import itemgetter
 from typing import Final, Generic, TypeVar
 
 from msgspec import Struct
@@ -104,7 +105,7 @@ class Policy(Struct, frozen=True):
     enforce_without_stamps: bool
     default: LeasePolicy
     bound: LeasePolicy
-    overrides: Mapping[Operation, LeaseIndex[Mapping[Setting, ModeDecision]]]
+    overrides: Mapping[Operation, LeaseIndex[tuple[int, Mapping[Setting, Value]]]]
     bindings: Mapping[tuple[str, str], Binding]
     exemptions: Mapping[str, LeaseIndex[ExemptRules]]
     docs_url: str = ""
@@ -127,12 +128,10 @@ class Policy(Struct, frozen=True):
 
     def overridden(self, namespace: str, name: str, operation: Operation) -> dict[Setting, ModeDecision]:
         """Return the settings that overrides decide for a write to one lease; of several, the last in the file."""
-        settings: dict[Setting, ModeDecision] = {}
-        for found in self.overrides[operation].find(namespace, name):
-            for setting, decision in found.items():
-                if setting not in settings or settings[setting].override < decision.override:
-                    settings[setting] = decision
-        return settings
+        found = sorted(self.overrides[operation].find(namespace, name), key=itemgetter(0))
+        return {
+            setting: ModeDecision(override, value) for override, values in found for setting, value in values.items()
+        }
 
     def exempt_rules(self, user: UserInfo, namespace: str, name: str, operation: Operation, now: int) -> frozenset[str]:
         """Return the ids of the rules that this writer is exempt from for such a write; `now` in microseconds."""

@@ -30,7 +30,6 @@ from webhook.policy.model import (
     ExemptRules,
     LeaseIndex,
     LeasePolicy,
-    ModeDecision,
     Policy,
     requesters,
     with_settings,
@@ -247,7 +246,6 @@ def _child(path: str, key: str) -> str:
 
 def _compiled(document: PolicyDocument) -> Policy:
     """Return the policy of a document on top of its preset."""
-    _check_size(document)
     base = preset(document.preset)
     default = _default(base, document)
     return Policy(
@@ -267,25 +265,14 @@ def _compiled(document: PolicyDocument) -> Policy:
     )
 
 
-def _check_size(document: PolicyDocument) -> None:
-    """Raise PolicyError for the entry with which the combinations become too many, before any of them is indexed."""
-    combinations = 0
-    for position, one in enumerate(document.exempt):
-        requesters = len(one.users) + len(one.groups) + len(one.service_accounts)
-        combinations += _product(requesters, len(one.namespaces), len(one.leases), len(rules_of(one)))
-        _check_combinations(combinations, f"exempt[{position}]")
-    for position, override in enumerate(document.overrides):
-        combinations += _product(len(override.namespaces), len(override.leases), len(override.operations or ()))
-        _check_combinations(combinations, f"overrides[{position}]")
-
-
-def _product(*lengths: int) -> int:
-    return prod(max(1, length) for length in lengths)
+def _product(*lists: Sequence[str]) -> int:
+    return prod(max(1, len(one)) for one in lists)
 
 
 def _check_combinations(combinations: int, path: str) -> None:
+    """Raise PolicyError for the entry with which the combinations become too many, before any of it is indexed."""
     if combinations > MAX_COMBINATIONS:
-        problem = f"more than {MAX_COMBINATIONS} combinations of requester, namespace, lease, rule and operation so far"
+        problem = f"more than {MAX_COMBINATIONS} combinations of requester, namespace, lease and operation so far"
         raise PolicyError(f"{problem}; use globs", path)
 
 
@@ -299,20 +286,25 @@ def _default(base: PolicyDocument, document: PolicyDocument, between: Mapping[Se
 
 def _overrides(
     overrides: list[Override], default: LeasePolicy
-) -> dict[Operation, LeaseIndex[Mapping[Setting, ModeDecision]]]:
-    indexes: dict[Operation, LeaseIndex[Mapping[Setting, ModeDecision]]] = {one: LeaseIndex() for one in OPERATIONS}
+) -> dict[Operation, LeaseIndex[tuple[int, Mapping[Setting, Value]]]]:
+    indexes: dict[Operation, LeaseIndex[tuple[int, Mapping[Setting, Value]]]] = {
+        one: LeaseIndex() for one in OPERATIONS
+    }
+    combinations = 0
     for position, override in enumerate(overrides):
         path = f"overrides[{position}]"
         values = settings_of(override.rules)
         _check_numbers(with_settings(default, values), values, f"{path}.rules")
-        decisions = {setting: ModeDecision(position, value) for setting, value in values.items()}
+        combinations += _product(override.operations or (), override.namespaces, override.leases)
+        _check_combinations(combinations, path)
         for operation in operations_of(override):
-            indexes[operation].put(override.namespaces, override.leases, decisions, path)
+            indexes[operation].put(override.namespaces, override.leases, (position, values), path)
     return indexes
 
 
 def _exemptions(exemptions: list[Exemption]) -> dict[str, LeaseIndex[ExemptRules]]:
     found: dict[str, LeaseIndex[ExemptRules]] = {}
+    combinations = 0
     for requester in requesters(EXEMPT_USERS, EXEMPT_GROUPS):
         found[requester] = LeaseIndex()
         found[requester].put([], [], ExemptRules(frozenset(EXEMPTIBLE), OPERATIONS, FOREVER))
@@ -321,6 +313,8 @@ def _exemptions(exemptions: list[Exemption]) -> dict[str, LeaseIndex[ExemptRules
         names = requesters(users_of(exemption), exemption.groups)
         if not (names or exemption.namespaces or exemption.leases):
             raise PolicyError("must have users, groups, service_accounts, namespaces or leases", path)
+        combinations += _product(names, exemption.namespaces, exemption.leases)
+        _check_combinations(combinations, path)
         rules = frozenset(rules_of(exemption) or EXEMPTIBLE)
         exempt = ExemptRules(rules, operations_of(exemption), until_of(exemption))
         for requester in names or [ANYONE]:
