@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -15,10 +16,13 @@ from webhook.api.times import SECOND
 from webhook.cli.options import moment
 from webhook.explanation.account import Account, account_of
 from webhook.history.follow import Follower
+from webhook.inputs.items import Item, Observation
 
 FOLDER: Final = Path(__file__).parent / "data" / "incidents"
 WATCH, AUDIT_LOG = "leases.json.gz", "audit.log.gz"
 SOURCES: Final = (WATCH, AUDIT_LOG)
+THREE, BOTH, METADATA = "three", "both", "metadata"
+"""The audit log as three API servers write it, watch and audit log together, the audit log at level Metadata."""
 
 
 class Incident(Struct, frozen=True):
@@ -38,13 +42,37 @@ class Incident(Struct, frozen=True):
 
     def account(self, source: str, until: int | None = None) -> Account:
         """Return what `why` knows from a watch or an audit log, up to an instant in microseconds since 1970."""
-        data = gzip.decompress(self.file(source).read_bytes())
+        data = gzip.decompress(self.file(source if source in SOURCES else AUDIT_LOG).read_bytes())
         if until is not None:
             data = _watch_until(data, until) if source == WATCH else _log_until(data, until)
         cluster = Follower()
-        observe_all(cluster, read(source, [data]))
+        items = list(read(source, [at_metadata(data) if source == METADATA else data]))
+        inputs = {BOTH: [items, self._watch()], THREE: in_three_files(items)}.get(source, [items])
+        observe_all(cluster, *inputs)
         assert cluster.until is not None
         return account_of(cluster, cluster.leases[self.key], until or cluster.until)
+
+    def _watch(self) -> list[Item]:
+        return list(read(WATCH, [gzip.decompress(self.file(WATCH).read_bytes())]))
+
+
+def at_metadata(log: bytes) -> bytes:
+    """An audit log without the objects of requests and responses."""
+    events = [json.loads(line) for line in log.splitlines()]
+    for event in events:
+        event["level"] = "Metadata"
+        event.pop("requestObject", None)
+        event.pop("responseObject", None)
+    return b"".join(json.dumps(event, separators=(",", ":")).encode() + b"\n" for event in events)
+
+
+def in_three_files(log: Iterable[Item]) -> list[list[Item]]:
+    """A client stays on its connection, so all of its requests are in the log of one API server."""
+    files: list[list[Item]] = [[], [], []]
+    for item in log:
+        writer = item.writer if isinstance(item, Observation) else None
+        files[len((writer.pod or writer.user) if writer else "") % 3].append(item)
+    return files
 
 
 @cache

@@ -166,12 +166,27 @@ def test_kubectl_is_run_and_asked_for_the_pod(fake: Install, capsys: pytest.Capt
     log = fake()
     code, out, _ = run(capsys, "shop/checkout", "--context", "prod")
     assert code == 0
-    assert "its pod no longer exists" in out
+    assert "no pod has its name" in out
     calls = log.read_text().splitlines()
     assert calls[0].startswith("get leases.coordination.k8s.io --namespace=shop ")
     assert calls[-2].startswith("get pod checkout-6d5f9c-x2x8p --namespace=shop --ignore-not-found")
     run(capsys)
     assert "--all-namespaces" in log.read_text().splitlines()[-2]
+
+
+def test_one_moment_ends_with_what_it_does_not_show(fake: Install, capsys: pytest.CaptureFixture[str]) -> None:
+    about = {"kind": "Lease", "namespace": "shop", "name": "checkout"}
+    event = {"kind": "Event", "apiVersion": "v1", "involvedObject": about, "lastTimestamp": "2025-11-20T11:00:00Z"}
+    events = [event | {"message": "a_1 stopped leading"}, event | {"message": "\u202ex became leader"}]
+    fake(events=json.dumps({"kind": "List", "apiVersion": "v1", "items": events}))
+    code, out, _ = run(capsys, "shop/checkout")
+    assert code == 0
+    assert "What Events say (clients write them; they are kept for an hour)" in out
+    assert "an Event says: a_1 stopped leading" in out
+    assert "\u202e" not in out
+    assert "What one moment does not show" in out
+    assert "leases -A -w -o json --output-watch-events --show-managed-fields > leases.json" in out
+    assert "always had" not in out
 
 
 def test_a_holder_that_is_no_pod_reaches_no_kubectl(

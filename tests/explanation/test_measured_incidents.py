@@ -18,7 +18,7 @@ from msgspec.structs import asdict
 
 from tests.factories import Document
 from tests.history.observing import input_of
-from tests.incidents import instant
+from tests.incidents import at_metadata, in_three_files, instant
 from tests.inputs.reading import read
 from webhook.explanation.account import Account, account_of, as_json
 from webhook.explanation.findings import Explained
@@ -26,7 +26,7 @@ from webhook.explanation.text import Line, events, facts, headline
 from webhook.findings import Severity
 from webhook.history.follow import Follower
 from webhook.history.merge import Merged
-from webhook.inputs.items import Item, Observation
+from webhook.inputs.items import Item
 
 FOLDER: Final = Path("tests/data/measured-incidents")
 NAMES: Final = sorted(path.name for path in FOLDER.iterdir())
@@ -57,21 +57,7 @@ def log(name: str) -> tuple[Item, ...]:
 
 @cache
 def metadata(name: str) -> tuple[Item, ...]:
-    events = [json.loads(line) for line in text_of(name, "audit.jsonl.gz").splitlines()]
-    for event in events:
-        event["level"] = "Metadata"
-        event.pop("requestObject", None)
-        event.pop("responseObject", None)
-    return tuple(read("log", [b"".join(json.dumps(event, separators=(",", ":")).encode() + b"\n" for event in events)]))
-
-
-def three_files(name: str) -> list[list[Item]]:
-    """A client stays on its connection, so all of its requests are in the log of one API server."""
-    files: list[list[Item]] = [[], [], []]
-    for item in log(name):
-        writer = item.writer if isinstance(item, Observation) else None
-        files[len((writer.pod or writer.user) if writer else "") % 3].append(item)
-    return files
+    return tuple(read("log", [at_metadata(text_of(name, "audit.jsonl.gz"))]))
 
 
 def account(name: str, *inputs: list[Item] | tuple[Item, ...]) -> Account:
@@ -86,7 +72,7 @@ SOURCES: Final[dict[str, Callable[[str], Account]]] = {
     "watch": lambda name: account(name, watch(name)),
     "log": lambda name: account(name, log(name)),
     "metadata": lambda name: account(name, metadata(name)),
-    "three": lambda name: account(name, *three_files(name)),
+    "three": lambda name: account(name, *in_three_files(log(name))),
     "both": lambda name: account(name, watch(name), log(name)),
 }
 

@@ -28,6 +28,8 @@ class FakeServer(Struct):
     events: list[tuple[int, str, Document]] = field(default_factory=list)
     log: list[Document] = field(default_factory=list)
     revision: int = 100
+    nodes: dict[str, str] = field(default_factory=dict)
+    """By pod."""
 
     def wait(self, seconds: float) -> None:
         self.now += int(seconds * SECOND)
@@ -88,7 +90,7 @@ class FakeServer(Struct):
                 "stage": "ResponseComplete",
                 "requestURI": f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}",
                 "verb": verb,
-                "user": {"username": user, "extra": {"authentication.kubernetes.io/pod-name": [pod]} if pod else {}},
+                "user": {"username": user, "extra": self._extra(pod)},
                 "userAgent": "test",
                 "objectRef": {
                     "resource": "leases",
@@ -103,6 +105,10 @@ class FakeServer(Struct):
                 "stageTimestamp": canonical(self.now),
             }
         )
+
+    def _extra(self, pod: str) -> Document:
+        named = {"pod-name": pod, "node-name": self.nodes.get(pod, "")}
+        return {f"authentication.kubernetes.io/{key}": [one] for key, one in named.items() if one}
 
     def watch(self) -> bytes:
         """Return what `kubectl get -w -o json --output-watch-events` prints."""

@@ -1,18 +1,21 @@
 """The writer decides: foreign releases and steals, deletions that were none, renewals that only a log shows."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.history.fake_server import FakeServer
 from tests.history.observing import input_of, observe_all
 from tests.inputs.reading import read
-from webhook.explanation.account import Account, account_of
-from webhook.history.events import EventKind, Handover, Tenure
+from webhook.explanation.account import Account, account_of, as_json
+from webhook.findings import Severity
+from webhook.history.events import MAX_WRITERS, EventKind, Handover, Tenure
 from webhook.history.follow import Bounds, Follower, LeaseHistory
 from webhook.history.merge import Merged
 from webhook.history.status import State
-from webhook.inputs.items import STANDARD_INPUT, Item, Observation, Unreadable, Writer
+from webhook.inputs.items import STANDARD_INPUT, Item, Observation, Place, Told, Unreadable, Writer
 
 LEASE = ("shop", "db")
 
@@ -198,3 +201,154 @@ def test_a_deletion_that_is_shown_twice_is_one() -> None:
         event.kind for one in watch(server) if isinstance(one, Observation) for event in history.feed(one, Bounds())
     ]
     assert kinds.count(EventKind.DELETED) == 1
+
+
+def test_a_renewal_by_hand_makes_no_second_process() -> None:
+    server = FakeServer()
+    a, alice = server.elector("a", "shop/db"), server.elector("a", "shop/db", user="alice")
+    alice.pod = ""
+    a.lead(20)
+    alice.renew()
+    a.lead(20)
+    found = account(log(server))
+    assert {one.check for one in found.findings} & {"identity-shared", "lease-shared"} == set()
+    for _ in range(4):
+        server.wait(1)
+        alice.renew()
+        server.wait(1)
+        a.renew()
+    assert "identity-shared" in {one.check for one in account(log(server)).findings}
+
+
+def test_a_process_that_follows_under_the_same_name_may_release_at_once() -> None:
+    server = FakeServer()
+    server.elector("worker", "shop/db").lead(20)
+    after = server.elector("worker", "shop/db")
+    after.pod = "worker-9"
+    server.wait(3)
+    after.renew()
+    after.release()
+    assert "foreign-release" not in {one.check for one in account(log(server)).findings}
+
+
+def test_no_more_strangers_are_remembered_than_can_hold_a_lease() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(10)
+    for number in range(20):
+        stranger = server.elector("a", "shop/db", user=f"user-{number}")
+        stranger.pod = ""
+        server.wait(2)
+        stranger.renew()
+    tenure = account(log(server)).tenure
+    assert tenure is not None
+    assert len(tenure.strangers) == MAX_WRITERS
+
+
+@pytest.mark.parametrize("source", [log, watch])
+def test_a_free_lease_that_is_deleted_was_held_by_no_one(source: Callable[[FakeServer], Iterable[Item]]) -> None:
+    server = FakeServer()
+    a, b = server.elector("a", "shop/db"), server.elector("b", "shop/db")
+    a.lead(20)
+    a.release()
+    server.wait(5)
+    server.delete("shop/db", "alice")
+    server.wait(1)
+    gone = account(source(server))
+    assert gone.history.is_deleted
+    assert [one for one in gone.findings if one.severity is not Severity.INFO] == []
+    server.wait(3)
+    b.lead(10)
+    found = account(source(server))
+    assert [one for one in found.findings if one.severity is not Severity.INFO] == []
+    assert [one.began for one in found.history.tenures][1:] == [Handover.CREATED]
+
+
+def test_deleting_what_had_expired_makes_no_two_leaders() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(20)
+    server.wait(600)
+    server.delete("shop/db", "alice")
+    server.wait(1)
+    server.elector("b", "shop/db").lead(10)
+    (found,) = (one for one in account(log(server)).findings if one.check == "lease-deleted")
+    assert "alice deleted the lease" in found.message
+    assert "which had not renewed it for 10 min" in found.message
+    assert "two may have led" not in found.message
+
+
+def test_what_a_log_without_objects_may_have_shown_released_was_not_held_when_it_was_deleted() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(20)
+    server.wait(5)
+    server.delete("shop/db", "alice")
+    assert "lease-deleted" not in {one.check for one in account(log(server, metadata_only=True)).findings}
+
+
+def on_a_node(*, is_node_silent: bool) -> Account:
+    server = FakeServer(nodes={"a": "worker-1", "kubelet": ""})
+    a, other = server.elector("a", "shop/db"), server.elector("c", "shop/other")
+    node = server.elector("worker-1", "kube-node-lease/worker-1", user="system:node:worker-1")
+    for second in range(160):
+        server.wait(1)
+        if second % 2 == 0:
+            if second < 80:
+                a.lead(0) if second == 0 else a.renew()
+            other.lead(0) if second == 0 else other.renew()
+        if second % 10 == 5 and not (is_node_silent and 80 < second < 130):
+            node.lead(0) if second == 5 else node.renew()
+        if second == 98:
+            server.elector("b", "shop/db").take()
+    return account(log(server))
+
+
+def test_a_node_that_was_silent_too_was_cut_off() -> None:
+    (lost,) = (one for one in on_a_node(is_node_silent=True).findings if one.check == "leader-lost")
+    assert "(its node, or the network of its node)" in lost.message
+    assert "and no renewal by its node" in lost.message
+
+
+def test_a_node_that_was_heard_was_not() -> None:
+    (lost,) = (one for one in on_a_node(is_node_silent=False).findings if one.check == "leader-lost")
+    assert "(its process or its CPU limit, or the network of its pod alone)" in lost.message
+    assert "although its node renewed its own lease on time" in lost.message
+
+
+def test_users_are_not_called_service_accounts() -> None:
+    server = FakeServer()
+    for name in ("machine-1", "machine-2"):
+        one = server.elector(name, "shop/db", user=name)
+        one.pod = ""
+        one.lead(20)
+        server.wait(20)
+    (shared,) = (one for one in account(log(server)).findings if one.check == "lease-shared")
+    assert "several users have held this lease: machine-1, machine-2" in shared.message
+
+
+@given(
+    said=st.lists(
+        st.tuples(
+            st.integers(-400, 400),
+            st.sampled_from(["a_1", "b_1", "evil", "x" * 250]),
+            st.sampled_from(["became leader", "stopped leading"]),
+            st.sampled_from(["shop", "other"]),
+        ),
+        max_size=40,
+    )
+)
+def test_whatever_events_say_nothing_else_is_said(said: list[tuple[int, str, str, str]]) -> None:
+    server = FakeServer()
+    a, b = server.elector("a", "shop/db"), server.elector("b", "shop/db")
+    a.lead(20)
+    server.wait(20)
+    b.lead(20)
+    told = [
+        Told(Place("events"), "Event", namespace, lease="db", at=server.now + seconds * 1_000_000, text=f"{who} {what}")
+        for seconds, who, what, namespace in said
+    ]
+    known = as_json(account(log(server)))
+    found = as_json(account([*told[::2], *log(server)], told[1::2]))
+    shown = found.pop("events")
+    assert {**found, "events": []} == known
+    assert all(one["time"] <= found["now"] for one in shown)

@@ -115,6 +115,9 @@ if "pod" in words:
 if "validatingwebhookconfigurations,mutatingwebhookconfigurations" in words:
     print({webhooks!r})
     sys.exit(0 if {webhooks!r} else 1)
+if "events" in words:
+    print({events!r})
+    sys.exit(0 if {events!r} else 1)
 if {fails}:
     print("no rights", file=sys.stderr)
     sys.exit(1)
@@ -123,7 +126,9 @@ print(json.dumps({{"kind": "List", "apiVersion": "v1", "items": [{lease}]}}))
 
 
 class Install(Protocol):
-    def __call__(self, *, fails: bool = False, candidates: str | int = 0, webhooks: str = "") -> Path: ...
+    def __call__(
+        self, *, fails: bool = False, candidates: str | int = 0, webhooks: str = "", events: str = ""
+    ) -> Path: ...
 
 
 @pytest.fixture
@@ -131,7 +136,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     """Puts a kubectl on the path that answers from memory; gives its log."""
     log = tmp_path / "calls"
 
-    def install(*, fails: bool = False, candidates: str | int = 0, webhooks: str = "") -> Path:
+    def install(*, fails: bool = False, candidates: str | int = 0, webhooks: str = "", events: str = "") -> Path:
         script = tmp_path / "kubectl"
         script.write_text(
             FAKE.format(
@@ -141,6 +146,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
                 fails=fails,
                 lease=make_lease(),
                 webhooks=webhooks,
+                events=events,
             )
         )
         script.chmod(0o755)

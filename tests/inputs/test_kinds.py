@@ -9,13 +9,13 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.factories import NOW, Document, drop, make_candidate, make_lease, make_review, put, to_bytes
+from tests.factories import NOW, Document, Tweak, changed, drop, make_candidate, make_lease, make_review, put, to_bytes
 from tests.inputs.events import make_event, watched
 from tests.inputs.reading import read
 from webhook.api.objects import Lease, LeaseCandidate
 from webhook.history.follow import Follower
 from webhook.inputs import documents, files, kinds
-from webhook.inputs.items import Act, Foreign, InputKind, Item, LogEnd, Observation, Place, Unreadable, Writer
+from webhook.inputs.items import Act, Foreign, InputKind, Item, LogEnd, Observation, Place, Told, Unreadable, Writer
 from webhook.inputs.kinds import NO_POD, decoded
 
 
@@ -161,6 +161,71 @@ def test_an_audit_event_that_says_nothing_of_leases(tweak: object) -> None:
 def test_a_create_gives_the_name_that_the_api_server_made() -> None:
     found = only(items(make_event(put("verb", "create"), drop("objectRef.name"))))
     assert (found.act, found.name) == (Act.CREATED, "checkout")
+
+
+def deletion(options: object) -> Document:
+    status = put("responseObject", {"kind": "Status", "apiVersion": "v1"})
+    return make_event(put("verb", "delete"), put("requestObject", options), status)
+
+
+@pytest.mark.parametrize(
+    ("event", "is_dry_run"),
+    [
+        pytest.param(deletion({"kind": "DeleteOptions", "dryRun": ["All"]}), True, id="a deletion"),
+        pytest.param(deletion({"kind": "DeleteOptions"}), False, id="one that was made"),
+        pytest.param(deletion(["dryRun"]), False, id="options that are none"),
+        pytest.param(deletion({"preconditions": {"uid": '"dryRun":["All"]'}}), False, id="a text"),
+        pytest.param(make_event(put("requestObject", {"dryRun": ["All"]})), False, id="an update with such a field"),
+        pytest.param(make_event(put("requestURI", "/x?fieldManager=dryRun=All")), False, id="another parameter"),
+        pytest.param(make_event(put("requestURI", "/x?a=b&dryRun=All&c=d")), True, id="among other parameters"),
+    ],
+)
+def test_where_a_dry_run_says_so(event: Document, *, is_dry_run: bool) -> None:
+    assert only(items(event)).is_dry_run is is_dry_run
+
+
+def make_told(*tweaks: Tweak) -> Document:
+    """What client-go records."""
+    about = {"kind": "Lease", "namespace": "shop", "name": "checkout", "apiVersion": "coordination.k8s.io/v1"}
+    event: Document = {"kind": "Event", "apiVersion": "v1", "metadata": {"name": "checkout.17", "namespace": "shop"}}
+    event |= {"involvedObject": about, "reason": "LeaderElection", "message": "a_1 became leader", "eventTime": None}
+    return changed({**event, "lastTimestamp": "2025-11-20T12:00:00Z"}, *tweaks)
+
+
+NEW_FORM = make_told(
+    put("apiVersion", "events.k8s.io/v1"),
+    drop("involvedObject"),
+    drop("message"),
+    drop("lastTimestamp"),
+    put("regarding", make_told()["involvedObject"]),
+    put("note", "a_1 became leader"),
+    put("eventTime", "2025-11-20T12:00:00.000000Z"),
+)
+
+
+@pytest.mark.parametrize("event", [pytest.param(make_told(), id="v1"), pytest.param(NEW_FORM, id="events.k8s.io/v1")])
+def test_an_event_says_who_led(event: Document) -> None:
+    (told,) = items(event)
+    assert isinstance(told, Told)
+    assert (told.namespace, told.lease, told.at) == ("shop", "checkout", 1_763_640_000_000_000)
+    assert told.text == "a_1 became leader"
+
+
+@pytest.mark.parametrize(
+    "tweak",
+    [
+        pytest.param(put("involvedObject.kind", "Endpoints"), id="about another kind"),
+        pytest.param(put("message", "alice deleted the lease"), id="another sentence"),
+        pytest.param(put("message", "a_1\nbecame leader"), id="two lines"),
+        pytest.param(put("message", "a" * 300 + " became leader"), id="a long name"),
+        pytest.param(put("message", 7), id="a message that is no text"),
+        pytest.param(put("involvedObject", "Lease"), id="about a text"),
+        pytest.param(put("lastTimestamp", "yesterday"), id="no time"),
+    ],
+)
+def test_other_events_say_nothing(tweak: Tweak) -> None:
+    (event,) = items(make_told(tweak))
+    assert type(event) is Foreign
 
 
 def test_a_dry_run_was_never_stored() -> None:

@@ -93,7 +93,15 @@ class UserInfo(Struct, frozen=True, gc=False):
     @property
     def pod_name(self) -> str:
         """The pod that the writer's token is bound to, or "" if there is none; a longer text is ignored."""
-        names = self.extra.get("authentication.kubernetes.io/pod-name")
+        return self._named("pod-name")
+
+    @property
+    def node_name(self) -> str:
+        """The node of that pod, as the API server wrote it into the token, or ""."""
+        return self._named("node-name")
+
+    def _named(self, what: str) -> str:
+        names = self.extra.get(f"authentication.kubernetes.io/{what}")
         return names[0] if names and len(names[0]) <= MAX_NAME else ""
 
     @property

@@ -27,8 +27,9 @@ from webhook.cli.terminal import (
     width,
 )
 from webhook.explanation.account import Account, account_of, as_json
+from webhook.explanation.causes import WATCH
 from webhook.explanation.findings import Explained
-from webhook.explanation.text import Line, events, facts, headline, timing
+from webhook.explanation.text import Line, events, facts, headline, timing, told
 from webhook.explanation.words import ago, clock, count, name
 from webhook.findings import Finding, Severity
 from webhook.history.follow import Follower, LeaseHistory
@@ -65,6 +66,9 @@ Exit codes: 0 the lease was found, 2 it was not, or nothing could be read.
 _MAX_LEASE: Final = 320
 """Characters in the list, as many as valid names have at most: the longest one makes every row as long."""
 _MAX_WEBHOOKS: Final = 5
+_MOMENT: Final = (
+    "Who held it before, whether it was renewed in time, and why not: a list has no history. To keep one from now on:"
+)
 _LABEL: Final = 16
 """Columns of a label."""
 _WEBHOOKS: Final = "webhook configurations: say which of them may be called for it"
@@ -97,6 +101,8 @@ def command(
         _print_all(history, as_of, output)
         return 0
     one = _found(history, *selection)
+    for item in () if inputs else clusters.lease_events(cluster, one.namespace, one.name):
+        history.feed(item)
     has_pod = None if inputs else _has_pod(one, as_of, cluster)
     passed = _webhooks(one, webhooks, None if inputs else cluster)
     account = account_of(history, one, as_of.at, has_pod=has_pod)
@@ -204,12 +210,18 @@ def _lines(account: Account, as_of: EvaluationTime, webhooks: "Sequence[CalledWe
     yield ""
     yield from _block([*facts(account), *_called_webhooks(webhooks)])
     yield from _part("What happened", list(events(account)))
+    yield from _part("What Events say (clients write them; they are kept for an hour)", list(told(account)))
     yield from _wrong(account)
     yield ""
     yield style("What to do", bold=True)
     yield indent(escape(account.advice.sentence), 2)
     if account.advice.command:
         yield f"    {escape(account.advice.command)}"
+    if history.is_moment:
+        yield ""
+        yield style("What one moment does not show", bold=True)
+        yield indent(_MOMENT, 2)
+        yield f"    {WATCH}"
     yield from _part("How much it survives", list(timing(account)))
 
 

@@ -39,6 +39,8 @@ class Account(Struct, frozen=True):
     findings: tuple[Finding, ...]
     cause: Cause | None
     has_pod: bool | None
+    told: tuple[tuple[int, str], ...] = ()
+    """When Events say that a replica began or ended to lead, and what they say."""
 
     @property
     def state(self) -> State:
@@ -109,8 +111,7 @@ class Account(Struct, frozen=True):
         if warnings:
             return Advice(f"The lease is held and renewed, but: {warnings[0].message}.", warnings[0].fix)
         if self.history.is_moment:
-            elsewhere = "What happened before is not in a list, but in a watch or an audit log."
-            return Advice(f"Nothing now: the lease is held. {elsewhere}")
+            return Advice("Nothing now: the lease is held.")
         tenures = self.history.tenures
         if len(tenures) > 1 and tenures[-1].began is Handover.RELEASED and tenures[-2].is_own_release:
             orderly = "the last change of leader was an orderly handover, and the lease is held and renewed"
@@ -157,7 +158,8 @@ def account_of(cluster: Follower, history: LeaseHistory, now: int, *, has_pod: b
         findings += beside(findings, (one for check in LEASE_CHECKS for one in check(subject)))
         findings += foreign_in_kube_system(subject, homes_of(history))
     findings.sort(key=lambda one: list(Severity).index(one.severity))
-    return Account(history, now, standing, tuple(findings), cause, has_pod)
+    told = tuple(sorted(one for one in cluster.told.get((history.namespace, history.name), ()) if one[0] <= now))
+    return Account(history, now, standing, tuple(findings), cause, has_pod, told)
 
 
 def ongoing_cause(cluster: Follower, history: LeaseHistory, now: int) -> Cause | None:
@@ -202,6 +204,7 @@ def as_json(account: Account) -> dict[str, Any]:
         "timing": None if timing is None else _timing(timing),
         "waiting": {who: number for who, (number, _) in history.readers.items()},
         "refused": sum(1 for one in history.refusals if one.code >= 400),
+        "events": [{"time": _time(at), "says": text} for at, text in account.told],
         "findings": [
             {
                 "check": one.check,

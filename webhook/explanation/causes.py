@@ -17,6 +17,7 @@ from webhook.history.follow import Follower, LeaseHistory
 from webhook.history.renewals import OtherLeases
 from webhook.history.status import LeaseStatus
 from webhook.inputs.items import InputKind, Writer
+from webhook.rules.change import NODE_LEASES
 
 MAX_OF_A_KIND: Final = 10
 """Findings of one kind: the latest ones."""
@@ -24,6 +25,7 @@ _MIN_OTHER_WRITES: Final = 3
 _WEBHOOKS: Final = (
     "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml | lease-webhook doctor"
 )
+WATCH: Final = "kubectl get leases -A -w -o json --output-watch-events --show-managed-fields > leases.json"
 _WITHOUT_EVIDENCE = "no other lease in the input shows whether the API server was unavailable"
 
 
@@ -78,6 +80,8 @@ class Cause(Struct, frozen=True):
     evidence: str
     refusal: Refusal | None = None
     is_silent: bool = False
+    is_node_silent: bool | None = None
+    """Whether its node's lease was not renewed either; None if the input does not show that."""
     is_on_path: bool = False
     """Only what is in the path of this lease can be the cause: a webhook or a policy."""
     others: str = ""
@@ -157,11 +161,17 @@ def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, st
     if conflicts:
         also = f" ({others})" if others else ""
         return Cause(Blame.CONFLICT, f"{count(conflicts, 'update')} of it conflicted with other writes (409){also}")
-    return _silent(history, requests, start, end, compared, others)
+    return _silent(cluster, history, requests, start, end, compared, others)
 
 
 def _silent(
-    history: LeaseHistory, requests: int | None, start: int, end: int, compared: OtherLeases, others: str
+    cluster: Follower,
+    history: LeaseHistory,
+    requests: int | None,
+    start: int,
+    end: int,
+    compared: OtherLeases,
+    others: str,
 ) -> Cause:
     """Return the cause of a silence in which nothing was refused."""
     is_silent = requests == 0 and history.kind is InputKind.AUDIT_LOG
@@ -176,14 +186,35 @@ def _silent(
         return Cause(Blame.CLIENT, f"it renews every {length(usual)}, and the lease lasts {duration} s")
     if slow:
         return Cause(Blame.SERVER, f"it took up to {length(max(slow))} to answer a renewal")
-    if others:
+    if others and not is_silent:
         return Cause(Blame.UNKNOWN, f"{others}, so its updates may have conflicted", others=others)
     if not compared.is_known:
         return Cause(Blame.UNKNOWN, _WITHOUT_EVIDENCE)
     heard = ", and the log shows no request from it" if is_silent else ""
     if requests:
         heard = f", and the log shows {count(requests, 'request')} from it"
-    return Cause(Blame.CLIENT, f"during that time {_on_time(compared)}{heard}", is_silent=is_silent)
+    node = _is_node_silent(cluster, history, start, end) if is_silent else None
+    if node is not None:
+        heard += ", and no renewal by its node" if node else ", although its node renewed its own lease on time"
+    evidence = f"during that time {_on_time(compared)}{heard}"
+    return Cause(Blame.CLIENT, evidence, is_silent=is_silent, is_node_silent=node)
+
+
+def _is_node_silent(cluster: Follower, history: LeaseHistory, start: int, end: int) -> bool | None:
+    """Return whether the node of the one that held a lease at an instant was silent too; None if that is not known."""
+    node = next((one.node for one in reversed(history.tenures) if one.since <= start), "")
+    lease = cluster.leases.get((NODE_LEASES, node)) if node else None
+    longest = lease.renewals.longest_usual if lease else None
+    if lease is None or longest is None or (lease.renewals.first or start) >= start:
+        return None
+    last = lease.renewals.last or start
+    silent = lease.renewals.silent_within(start, end)
+    if last < end and (cluster.until or end) - last > longest:
+        silent = max(silent, end - max(start, last))
+    if 4 * silent >= 3 * (end - start):
+        return True
+    # A kubelet renews each 10 s: within a shorter time it may have nothing to say.
+    return False if not silent and end - start > longest else None
 
 
 def _failed(failed: Sequence[Refusal], compared: OtherLeases) -> Cause:
@@ -217,6 +248,11 @@ def snapshot_cause(cluster: Follower, status: LeaseStatus, now: int) -> Cause:
     return Cause(Blame.CLIENT, f"{count(others.on_time, 'other lease')} went on being renewed after that")
 
 
+_SUSPECTS: Final = {
+    None: "its process, CPU limit, node or network",
+    True: "its node, or the network of its node",
+    False: "its process or its CPU limit, or the network of its pod alone",
+}
 _SENTENCES: Final = {
     Blame.SERVER: "The API server was slow or unavailable",
     Blame.NETWORK: "Clients did not reach the API server",
@@ -231,7 +267,7 @@ def sentence_of(cause: Cause, who: str) -> str:
         return f"The API server could not store its writes: {cause.evidence}."
     if cause.blame is Blame.CLIENT:
         # Only an audit log shows whether its writes were refused.
-        suspects = "its process, CPU limit, node or network"
+        suspects = _SUSPECTS[cause.is_node_silent]
         suspects += "" if cause.is_silent else ", its permissions, or a webhook or policy for this lease only"
         return f"Most likely the cause is on {who}'s side ({suspects}): {cause.evidence}."
     if cause.blame is Blame.UNKNOWN:
@@ -280,10 +316,7 @@ _NEXT_STEPS: Final = {
         "server itself was restarted. To see its address, and the nodes:",
         "kubectl cluster-info; kubectl get nodes",
     ),
-    Blame.UNKNOWN: Advice(
-        "To know the cause, watch all leases the next time:",
-        "kubectl get leases -A -w -o json --output-watch-events --show-managed-fields > leases.json",
-    ),
+    Blame.UNKNOWN: Advice("To know the cause, watch all leases the next time:", WATCH),
 }
 
 

@@ -73,6 +73,11 @@ _RARE: Final = 2.5
 """Requests whose intervals are so many times the usual one are held back."""
 _ENOUGH: Final = 2
 """Intervals after which it is known that they are not."""
+_WERE_SILENT: Final = {
+    None: "it had been paused, cut off or restarted",
+    True: "its node had been cut off or paused, or it had been restarted",
+    False: "it had been paused or restarted, or its pod alone had been cut off",
+}
 _WAS_SILENT: Final = "it had been paused, cut off, restarted, or held back by its own rate limit"
 
 
@@ -155,7 +160,7 @@ def _handovers(history: LeaseHistory, lost: Mapping[int, Gap], now: int) -> Iter
         if after.began is Handover.STOLEN:
             yield _stolen(history, before, after, now)
         elif after.began is Handover.DELETED:
-            yield _deleted(history, before, after, now)
+            yield from _deleted(history, before, after, now)
         elif before.is_own_release is False:
             yield _foreign_release(history, before, after, now)
         elif after.began is Handover.EXPIRED:
@@ -163,7 +168,7 @@ def _handovers(history: LeaseHistory, lost: Mapping[int, Gap], now: int) -> Iter
     if tenures and tenures[-1].is_own_release is False:
         yield _foreign_release(history, tenures[-1], None, now)
     if history.is_deleted and tenures:
-        yield _deleted(history, tenures[-1], None, now)
+        yield from _deleted(history, tenures[-1], None, now)
 
 
 def _lost(history: LeaseHistory, gap: Gap, after: Tenure, now: int) -> Explained:
@@ -190,7 +195,7 @@ def _afterwards(cause: Cause, before: Tenure, usual: int | None, now: int) -> st
         return (
             f"{again}, but only every {length(gaps[len(gaps) // 2])}: its own rate limit, or overload, holds them back."
         )
-    what = "it had been paused, cut off or restarted" if len(gaps) >= _ENOUGH else _WAS_SILENT
+    what = _WERE_SILENT[cause.is_node_silent] if len(gaps) >= _ENOUGH else _WAS_SILENT
     return f"{again}: {what}. Unless it restarted, it may have acted as leader beside the new holder until it noticed."
 
 
@@ -242,14 +247,22 @@ def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> E
     return explained(history, "lease-stolen", Severity.ERROR, message, advice, cause, is_over=True)
 
 
-def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Explained:
+def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Iterator[Explained]:
+    """A deletion of a lease that was held; not of one that was free, or may have been, as far as is known."""
+    silence = (before.until or 0) - (before.last_renewal or before.since)
+    if not before.is_deleted or (before.is_writer and silence > 5 * (history.renewals.usual or silence) // 4):
+        return
     who = before.deleted_by
     by = f"{writer(who)} deleted the lease" if who and who.name else "the lease was deleted"
     at = "" if before.until is None else f" at {clock(before.until, now)}"
-    message = f"{by}{at} while {name(before.holder)} held it"
+    held = "wrote it regularly" if before.is_writer else "held it"
+    message = f"{by}{at} while {name(before.holder)} {held}"
+    has_expired = history.duration is not None and silence > history.duration * SECOND
+    if has_expired:
+        message += f", which had not renewed it for {length(silence)}"
     if after is not None:
         message += f"; {name(after.holder)} created it again {length(after.leaderless or 0)} later"
-    is_taken = after is not None and after.holder != before.holder
+    is_taken = after is not None and after.holder != before.holder and not has_expired
     if is_taken:
         deadline = timing_of(history.duration or 15, None).deadline
         message += (
@@ -264,7 +277,7 @@ def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: i
         sentence = "A watch does not show who deleted it; the audit log of the API server does:"
         command = audit_log(history.namespace, history.name)
     advice, is_over = Advice(sentence, command), None if after is None else True
-    return explained(history, "lease-deleted", severity, message, advice, "deleted", is_over=is_over)
+    yield explained(history, "lease-deleted", severity, message, advice, "deleted", is_over=is_over)
 
 
 _SHOWN: Final = 4
@@ -313,7 +326,8 @@ def _applications(history: LeaseHistory, standing: LeaseStatus | None) -> Iterat
     if any(tenure.writers for tenure in history.tenures):
         if len(users) < 2 or any(user.startswith("system:") for user in users):
             return
-        kind, names = "service accounts", sorted(users)
+        are_accounts = all("/" in user for user in users)
+        kind, names = "service accounts" if are_accounts else "users", sorted(users)
     else:
         renewed = [one for one in history.tenures if one.last_renewal != one.since]
         managers = {one.manager for one in renewed if one.until is not None and one.manager}
@@ -346,10 +360,10 @@ def _refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: int)
 
 
 def _refused(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Explained:
-    last = group[-1]
+    last, codes = group[-1], " and ".join(map(str, sorted({one.code for one in group})))
     by = _REFUSED_BY.get(last.by) or (f" by {last.by.value} {last.name}" if last.name else "")
     message = (
-        f"{count(len(group), 'write')} by {writer(last.writer) or 'an unknown user'} refused with {last.code}{by}, the "
+        f"{count(len(group), 'write')} by {writer(last.writer) or 'an unknown user'} refused with {codes}{by}, the "
         f"last one at {clock(last.at, now)}"
     )
     if last.message:

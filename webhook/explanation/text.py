@@ -146,7 +146,7 @@ def _held_since(account: Account) -> str:
 def _pod(account: Account) -> str:
     if account.has_pod is None:
         return ""
-    return "; its pod exists" if account.has_pod else "; its pod no longer exists"
+    return "; its pod exists" if account.has_pod else "; no pod has its name, which need not be that of a pod"
 
 
 def _by(account: Account) -> str:
@@ -219,7 +219,7 @@ def ending(tenure: Tenure) -> str:
     holder = name(tenure.holder)
     if tenure.is_deleted:
         deleted = f"{writer(tenure.deleted_by)} deleted the lease" if tenure.deleted_by else "the lease was deleted"
-        return f"{deleted} while {holder} held it"
+        return f"{deleted}, which {holder} wrote last" if tenure.is_writer else f"{deleted} while {holder} held it"
     return (
         f"{remover(tenure)} removed {holder} as the holder"
         if tenure.is_own_release is False
@@ -264,6 +264,13 @@ def events(account: Account) -> Iterator[Line]:
     if history.changes > 1:
         changes, spent = count(history.changes, "change"), length(history.leaderless)
         yield Line("", f"{changes} of holder; no one led for up to {spent} in all")
+
+
+def told(account: Account) -> Iterator[Line]:
+    """What Events say; clients write them, so they are quoted and nothing follows from them."""
+    for at, text in account.told:
+        who, what = text.rsplit(" ", 2)[0], " ".join(text.rsplit(" ", 2)[1:])
+        yield Line(clock(at, account.now), f"an Event says: {name(who)} {what}")
 
 
 def _events(history: LeaseHistory) -> Iterator[tuple[int, str]]:

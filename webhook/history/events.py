@@ -25,6 +25,7 @@ MAX_HEARD_AGAIN: Final = 6
 SLOW: Final = 1 * SECOND
 """An answer that took longer is remembered: clients give up after a few seconds."""
 MAX_MESSAGE: Final = 400
+_MIN_RENEWALS: Final = 3
 _UNAUTHENTICATED: Final = 401
 _HUNG_UP: Final = "context canceled"
 
@@ -84,6 +85,8 @@ class Tenure(Struct):
     """Who wrote as this holder, the last one last; see `is_confirmed`."""
     is_confirmed: bool = False
     """The writers are those that renewed, or whose pod the holder names: not only who wrote the holder once."""
+    strangers: dict[Writer, tuple[int, int]] = field(default_factory=dict)
+    """Who renewed once or twice under this name beside the `writers`: how often, and when first."""
     switches: int = 0
     """How often renewals came from another pod or user than the one before."""
     joined: list[tuple[int, Writer]] = field(default_factory=list)
@@ -101,6 +104,8 @@ class Tenure(Struct):
     is_deleted: bool = False
     """It ended because the lease was deleted."""
     deleted_by: Writer | None = None
+    node: str = ""
+    """Where the pod ran that renewed last."""
     manager: str = ""
     """The field manager of its last renewal; known once it has ended."""
     ahead: int | None = None
@@ -122,14 +127,21 @@ class Tenure(Struct):
         """Remember who renewed, the last one last."""
         if writer is None or not writer.user:
             return
-        known = Writer(writer.user, writer.pod)
+        known, self.node = Writer(writer.user, writer.pod), writer.node
         if not self.is_confirmed:
             self.writers = [one for one in self.writers if one == known]
             self.is_confirmed = True
+        if known not in self.writers and self.writers:
+            # Anyone may renew a lease once, by hand; who goes on doing so is another process.
+            number, first = self.strangers.pop(known, (0, at))
+            if number + 1 < _MIN_RENEWALS:
+                if len(self.strangers) < MAX_WRITERS:
+                    self.strangers[known] = number + 1, first
+                return
+            if len(self.joined) < MAX_WRITERS:
+                self.joined.append((first, known))
         if self.writers and self.writers[-1] != known:
             self.switches += 1
-            if known not in self.writers and len(self.joined) < MAX_WRITERS:
-                self.joined.append((at, known))
         if known in self.writers:
             self.writers.remove(known)
         self.writers = [*self.writers, known][-MAX_WRITERS:]
@@ -141,7 +153,7 @@ class Tenure(Struct):
             if (self.is_confirmed and known in self.writers) or (writer.pod and fits_pod(self.holder, writer.pod)):
                 return True
             if self.is_confirmed:
-                return False
+                return None if known in self.strangers else False
         return manager == own_manager if manager and own_manager else None
 
     @property

@@ -37,6 +37,7 @@ from webhook.inputs.items import (
     Item,
     LogEnd,
     Observation,
+    Told,
     Writer,
     entries_of_object,
     has_managed_fields,
@@ -281,13 +282,15 @@ class LeaseHistory(Struct):
         if holder is not None:
             holder.is_deleted, holder.deleted_by = True, seen.writer
         self._events.append(LeaseEvent(EventKind.DELETED, at, holder, seen.writer, is_dated=seen.at is not None))
-        self._ended(at, Handover.DELETED)
+        if holder is not None or self.lease is None:
+            self._ended(at, Handover.DELETED)
         self.is_deleted = True
         self._passed(at)
 
     def _changed(self, seen: Observation, lease: Lease, entries: Sequence[Entry], act: Act) -> None:
         """A state of the lease after the one that is known; `seen` shows it, or shows it as the state before."""
-        before, known = (None, ()) if self.is_deleted else (self.lease, self.entries)
+        was_deleted = self.is_deleted
+        before, known = (None, ()) if was_deleted else (self.lease, self.entries)
         is_old_state, is_same_path = lease is seen.old, self._path == seen.place.path
         moment = self._written_at(lease, entries, None) if is_old_state else self.moment
         at, writer = moment or 0, None if is_old_state else seen.writer
@@ -297,7 +300,7 @@ class LeaseHistory(Struct):
         holder = new.holder_identity or ""
         if before is None:
             if holder:
-                self._begun(holder, moment, writer, act, new)
+                self._begun(holder, moment, writer, new, is_new=was_deleted or act is Act.CREATED)
             self._first_state(lease, at, writer, act)
         elif holder != (old.holder_identity or ""):
             self._handed_over(old, known, holder, at, writer)
@@ -344,7 +347,7 @@ class LeaseHistory(Struct):
         elif act is Act.CREATED:
             self._happened(EventKind.CREATED, at, writer=writer)
 
-    def _begun(self, holder: str, moment: int | None, writer: Writer | None, act: Act, spec: LeaseSpec) -> None:
+    def _begun(self, holder: str, moment: int | None, writer: Writer | None, spec: LeaseSpec, *, is_new: bool) -> None:
         """A lease that did not exist before, or was not known."""
         renewed = renewed_at(spec, self.entries)
         tenure = self.holder
@@ -352,7 +355,7 @@ class LeaseHistory(Struct):
             # A log without objects showed who writes; now a watch shows the holder identity.
             tenure.holder, tenure.is_writer = holder, False
             return
-        if self._ended_how is not Handover.DELETED and act is not Act.CREATED:
+        if self._ended_how is not Handover.DELETED and not is_new:
             since = next((at for at in (acquired_at(spec, self.entries), renewed, moment) if at is not None), 0)
             self._add(holder, since, Handover.SEEN, writer, seen=renewed)
         else:
@@ -427,7 +430,10 @@ class LeaseHistory(Struct):
         who = (writer.pod or writer.name) if writer else ""
         tenure = self.holder
         if tenure is None:
-            how = Handover.CREATED if seen.act is Act.CREATED else Handover.UNKNOWN if self.tenure else Handover.SEEN
+            is_again = self._ended_how is Handover.DELETED
+            self.is_deleted = False
+            created = Handover.DELETED if is_again else Handover.CREATED
+            how = created if seen.act is Act.CREATED else Handover.UNKNOWN if self.tenure else Handover.SEEN
             self._add(who, at, how, writer).is_writer = True
             self._verb = seen.verb
         elif tenure.holder == who:
@@ -571,6 +577,8 @@ class Follower(Struct):
     """Without those that are only `stored`."""
     stored: StoredLeases = field(default_factory=StoredLeases)
     candidates: dict[Key, LeaseCandidate] = field(default_factory=dict)
+    told: dict[Key, set[tuple[int, str]]] = field(default_factory=dict)
+    """When Events say that a replica began or ended to lead: what clients write is no part of a history."""
     bounds: Bounds = field(default_factory=Bounds)
     has_managed_fields: bool = False
     _last_renewals: tuple[int, list[int], list[int]] | None = None
@@ -612,6 +620,11 @@ class Follower(Struct):
             fenced = self._followed((seen.namespace, seen.name))
             if fenced is not None and seen.is_refused:
                 fenced.fenced.append(seen)
+        elif isinstance(seen, Told):
+            said = self.told.setdefault((seen.namespace, seen.lease), set())
+            said.add((seen.at, seen.text))
+            if len(said) > MAX_READERS:
+                said.remove(min(said))
         elif isinstance(seen, Observation) and seen.act is not _COLLECTION:
             key = (seen.namespace, seen.name)
             if seen.kind == "Lease":

@@ -63,9 +63,9 @@ class Renewals(Struct):
     def add(self, at: int) -> int | None:
         """Take in one renewal after another; return the microseconds of a silence before it."""
         assert self.last is not None
-        gap, usual = max(0, at - self.last), self.usual
+        gap, longest = max(0, at - self.last), self.longest_usual
         self.latest.append(gap)
-        is_silence = usual is not None and gap > 1.5 * usual + SECOND
+        is_silence = longest is not None and gap > longest
         if is_silence:
             self.silences.append(Silence(self.last, at))
         else:
@@ -86,6 +86,11 @@ class Renewals(Struct):
         if self._usual is None and len(self.intervals) >= _MIN_INTERVALS:
             self._usual = sorted(self.intervals)[len(self.intervals) // 2]
         return self._usual
+
+    @property
+    def longest_usual(self) -> int | None:
+        """Microseconds after which a renewal is missed; None if it is not known what is usual."""
+        return None if self.usual is None else self.usual * 3 // 2 + SECOND
 
     def silent_within(self, start: int, end: int) -> int:
         """Microseconds of the longest silence that lie between two instants."""

@@ -104,6 +104,14 @@ def has_pod(cluster: Cluster, namespace: str, name: str) -> bool | None:
     return bool(result.stdout.strip()) if result.returncode == 0 else None
 
 
+def lease_events(cluster: Cluster, namespace: str, name: str) -> Iterator[Item]:
+    """Yield the Events about a lease; nothing if the user may not read them."""
+    about = f"--field-selector=involvedObject.kind=Lease,involvedObject.name={name}"
+    result = _run(cluster, "get", "events", about, f"--namespace={namespace}", "--output=json")
+    if result.returncode == 0:
+        yield from observations(read(io.BytesIO(result.stdout), "kubectl"))
+
+
 def webhook_configurations(cluster: Cluster) -> list[Value] | None:
     """Return the webhook configurations of the cluster; None if they may not be read."""
     kinds = "validatingwebhookconfigurations,mutatingwebhookconfigurations"

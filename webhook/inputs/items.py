@@ -44,12 +44,13 @@ class InputKind(StrEnum):
 class Writer(Struct, frozen=True, gc=False):
     """Who made a request, as the API server authenticated it; every part may be empty.
 
-    `is_administrator`: a member of the group `system:masters`.
+    `is_administrator`: a member of the group `system:masters`. `node` is that of the pod.
     """
 
     user: str = ""
     pod: str = ""
     is_administrator: bool = False
+    node: str = ""
 
     @property
     def name(self) -> str:
@@ -167,6 +168,17 @@ class Foreign(Struct, frozen=True):
     namespace: str = ""
     name: str = ""
     service_account: str = ""
+
+
+class Told(Foreign, frozen=True):
+    """An Event that names a leader: what a client says, in a sentence, about the `lease` in the namespace.
+
+    Anyone who may create Events can invent it, with any time; `at` is in microseconds since 1970.
+    """
+
+    lease: str = ""
+    at: int = 0
+    text: str = ""
 
 
 class LogEnd(Struct, frozen=True):

@@ -9,6 +9,7 @@ message of the response; a fence in mode warn or audit leaves an annotation
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
+from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 from msgspec import Raw, Struct
@@ -31,6 +32,7 @@ from webhook.inputs.items import (
     LogEnd,
     Observation,
     Place,
+    Told,
     Unreadable,
     Writer,
 )
@@ -73,6 +75,15 @@ _VERB_OF_OPTIONS: Final = {"CreateOptions": "create", "UpdateOptions": "update",
 _SELECTOR: Final = "Selector="
 _UNAUTHENTICATED: Final = 401
 _WITHOUT_OBJECT: Final = frozenset({Act.READ, Act.COLLECTION})
+_EVENTS: Final = frozenset({"v1", "events.k8s.io/v1"})
+_EVENT_TIMES: Final = (
+    ("series", "lastObservedTime"),
+    ("lastTimestamp",),
+    ("deprecatedLastTimestamp",),
+    ("eventTime",),
+    ("metadata", "creationTimestamp"),
+)
+_LED: Final = re.compile(r".{1,253} (?:became leader|stopped leading)")
 _FENCE: Final = re.compile(r"\(fence ([a-z0-9.-]{1,253})\)")
 _LEASE: Final = re.compile(r"\blease ([a-z0-9.-]{1,253})/([a-z0-9.-]{1,253}) (?:is held by|has no holder|may write)")
 
@@ -190,6 +201,8 @@ def _observed_object(document: Document) -> Observation | Foreign | Unreadable |
     if kind in _OURS and not slash:
         return _without_group(document)
     if kind not in _OURS or group != GROUP or version not in VERSIONS_OF[f"{kind.lower()}s"]:
+        if kind == "Event" and document.api_version in _EVENTS:
+            return _told(place, data)
         if kind not in _HOLDERS or document.api_version != "v1":
             return Foreign(place, kind or "no kind")
         one = msgspec.json.decode(data)
@@ -210,6 +223,18 @@ def _observed_object(document: Document) -> Observation | Foreign | Unreadable |
         resource_version=found.resource_version,
         text=b"" if document.change else data,
     )
+
+
+def _told(place: Place, data: bytes) -> Foreign:
+    """Return what an Event says of a leader, as client-go records it (`tools/leaderelection/resourcelock`)."""
+    one = msgspec.json.decode(data)
+    said = _text_at(one, "message") or _text_at(one, "note")
+    texts = [text for path in _EVENT_TIMES if (text := _text_at(one, *path))]
+    at = times.stamp_of(texts[0]) if texts else None
+    about = "involvedObject" if _text_at(one, "involvedObject", "kind") else "regarding"
+    if at is None or _text_at(one, about, "kind") != "Lease" or not _LED.fullmatch(said):
+        return Foreign(place, "Event")
+    return Told(place, "Event", _text_at(one, about, "namespace"), lease=_text_at(one, about, "name"), at=at, text=said)
 
 
 def _without_group(document: Document) -> Unreadable:
@@ -253,7 +278,7 @@ def _reviewed(document: Document, received: int | None) -> Observation | Foreign
 
 
 def _writer_of(user: UserInfo) -> Writer:
-    return Writer(user.username, user.pod_name, _ADMINISTRATORS in user.groups)
+    return Writer(user.username, user.pod_name, _ADMINISTRATORS in user.groups, user.node_name)
 
 
 class ObjectReference(Struct, frozen=True, rename="camel"):
@@ -357,12 +382,22 @@ def _logged(document: Document) -> Observation | Fenced | None:
             answered - asked if answered is not None and asked is not None else 0,
             event.annotations or NO_TEXTS,
         ),
-        is_dry_run="dryRun=" in event.request_uri,
+        is_dry_run=_is_dry_run(event),
         is_clearing=event.verb == "deletecollection" and _SELECTOR not in event.request_uri,
         uid=named.uid or reference.uid,
         # The object of a request has the version that it replaces.
         resource_version=named.resource_version if shown is event.response_object else "",
     )
+
+
+def _is_dry_run(event: AuditEvent) -> bool:
+    """A dry run says so in its query; a deletion may say so in its options instead."""
+    if "All" in parse_qs(urlsplit(event.request_uri).query).get("dryRun", ()):
+        return True
+    if event.verb not in {"delete", "deletecollection"} or b"dryRun" not in bytes(event.request_object):
+        return False
+    options = msgspec.json.decode(event.request_object)
+    return isinstance(options, dict) and options.get("dryRun") == ["All"]
 
 
 def _object(event: AuditEvent, act: Act) -> Raw | None:

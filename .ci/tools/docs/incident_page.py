@@ -6,7 +6,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any, Final
 
-from tests.incidents import AUDIT_LOG, SOURCES, WATCH, Incident, incidents
+from tests.incidents import AUDIT_LOG, BOTH, METADATA, SOURCES, THREE, WATCH, Incident, incidents
 from tools.docs.pages import DOCS
 from webhook.api.text import escape
 from webhook.explanation.account import Account, as_json
@@ -22,7 +22,9 @@ _HEAD: Final = """<!-- Written by `make docs` from tests/data/incidents. Do not 
 Each incident was played on a real API server, with the default times of client-go: 15 s, 10 s and 2 s.
 The electors are client-go's; the one whose clock is wrong is that of kubernetes_asyncio.
 The column "truth" has what was done to them, and when each elector reported that it started and stopped leading.
-The other columns have what `lease-webhook why` says, from a [watch and from an audit log](why.md) recorded meanwhile.
+The other columns have what `lease-webhook why` says, from a [watch and from an audit log](why.md) recorded meanwhile,
+from both together, from the log as three API servers write it, and at level Metadata, without the objects: there
+`why` cannot know who holds a lease. "The same" is what the audit log says.
 Both also contain three other leases, which were renewed all the time unless the API server was unavailable.
 `make record-incidents` plays and records all of them again in three minutes; the tests compare what `why` says with
 the truth.
@@ -31,6 +33,7 @@ A time without a leader is given as "up to", because it is counted from the last
 connection to the API server leads until its deadline, ten seconds by default. In a coordinated election the API server
 names the holder, which starts to lead at its next attempt.
 """
+_NOTHING: Final = "nothing is wrong"
 _CAUSES: Final = Path("tests/data/causes.json")
 _CAUSES_HEAD: Final = """## Which cause it names
 
@@ -46,8 +49,8 @@ def page() -> str:
     """The whole page."""
     found = incidents()
     rows = [
-        "| incident | truth | from a watch | from the audit log |",
-        "|---|---|---|---|",
+        "| incident | truth | from a watch | from the audit log | from both | from three logs | at level Metadata |",
+        "|---|---|---|---|---|---|---|",
         *(_row(one) for one in found),
     ]
     sections = ("\n".join(_section(one)) for one in found)
@@ -70,8 +73,20 @@ def _causes() -> Iterator[str]:
 
 
 def _row(one: Incident) -> str:
-    cells = [f"[{one.name}](#{one.name})", _times(one.truth), *(_in_short(one.account(source)) for source in SOURCES)]
+    cells = [f"[{one.name}](#{one.name})", _times(one.truth), *_in_columns(one)]
     return f"| {' | '.join(cells)} |"
+
+
+def _in_columns(one: Incident) -> Iterator[str]:
+    """Yield what each input says; what both and three files say is as the log says, unless it differs."""
+    logged = _in_short(one.account(AUDIT_LOG))
+    yield from (_in_short(one.account(WATCH)), logged)
+    for source in (BOTH, THREE, METADATA):
+        said = _in_short(one.account(source))
+        if source == METADATA:
+            yield said.replace(_NOTHING, "not known")
+        else:
+            yield "the same" if said == logged else said
 
 
 def _times(truth: dict[str, Any]) -> str:
@@ -88,7 +103,7 @@ def _in_short(account: Account) -> str:
         said.append(f"no renewal for {length(history.renewals.longest)}")
     if history.leaderless:
         said.append(f"no leader for up to {length(history.leaderless)}")
-    return "; ".join(said) or "nothing is wrong"
+    return "; ".join(said) or _NOTHING
 
 
 def _section(one: Incident) -> Iterator[str]:
