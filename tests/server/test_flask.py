@@ -50,14 +50,6 @@ def test_the_fast_path_is_what_flask_responds(path: str, body: bytes, headers: d
     )
 
 
-@pytest.mark.parametrize("body", BODIES)
-@pytest.mark.parametrize("path", PATHS)
-def test_under_another_server_the_bytes_are_the_same(client: FlaskClient, path: str, body: bytes) -> None:
-    response = client.post(path, data=body, content_type="application/json")
-    expected = call(APP, Head(b"POST", path.encode(), b"", JSON, len(body)), body)
-    assert (response.status_code, response.data) == (expected.status, expected.body)
-
-
 REFUSED = [
     pytest.param("GET", "/validate", 405, id="another method"),
     pytest.param("OPTIONS", "/validate", 405, id="OPTIONS is not an exception"),

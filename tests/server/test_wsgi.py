@@ -80,20 +80,6 @@ def test_reviews_are_evaluated_by_the_policy_of_the_variable(service: tuple[int,
         assert b'"policy":"strict ' in body
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "status"),
-    [
-        ("GET", "/livez", 200),
-        ("GET", "/readyz", 200),
-        ("GET", "/metrics", 200),
-        ("GET", "/validate", 405),
-        ("POST", "/validate/", 404),
-    ],
-)
-def test_the_other_routes(service: tuple[int, Path], method: str, path: str, status: int) -> None:
-    assert ask(service, method, path)[0] == status
-
-
 def test_every_recorded_review_gets_the_bytes_of_our_own_server(service: tuple[int, Path]) -> None:
     """Which are those in process: tests/server/test_reviews_over_tls.py."""
     connection = connect(service)
