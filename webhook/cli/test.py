@@ -23,7 +23,7 @@ from webhook.cli.terminal import Failure, indent, style
 from webhook.explanation.words import count
 from webhook.findings import Check, Examination, Finding, Severity
 from webhook.inputs import InputError, kinds, yaml_reader
-from webhook.inputs.documents import Value, encoded, parsed, problem_of
+from webhook.inputs.documents import Value, parsed, problem_of
 from webhook.inputs.files import files_below, is_directory, submitted
 from webhook.inputs.items import Foreign, Place, Unreadable
 from webhook.inputs.kinds import Manifest, Review, Submitted
@@ -253,8 +253,6 @@ def _object(given: str | Value, folder: Path) -> Value:
 
 
 def _review(given: str | Value, folder: Path) -> bytes:
-    if not isinstance(given, str):
-        return encoded(given)
     item = _only(given, folder)
     if not isinstance(item, Review):
         raise Failure(f"{_shown(given)}: not an AdmissionReview")
