@@ -23,7 +23,7 @@ def suspicions(*items: Item) -> list[tuple[str, ...]]:
         ({"event": "edit", "rules": "takeover-before-expiry=audit"}, (TOOK,)),
         ({"event": "edit", "rules": "duration-too-long=warn"}, ()),
         (
-            {"event": "edit", "would_deny": "transitions-jump"},
+            {"event": "edit", "rules": "transitions-jump=warn", "would_deny": "transitions-jump"},
             ("set a count after which no one else could take the lease",),
         ),
         ({"event": "edit", "rules": "identity-binding=warn"}, ()),

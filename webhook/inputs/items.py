@@ -1,5 +1,6 @@
 """The items that inputs consist of: what is said about one Lease or LeaseCandidate at one moment, and the rest."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -12,6 +13,8 @@ from webhook.api.request import AdmissionRequest, UserInfo, cached
 
 NO_TEXTS: Final[Mapping[str, str]] = {}
 STANDARD_INPUT: Final = "-"
+_MODES: Final = re.compile(r"[a-z0-9-]{1,80}=[a-z]{1,10}(?:,[a-z0-9-]{1,80}=[a-z]{1,10})*+")
+"""The annotation `rules` of lease-webhook."""
 
 
 class Act(StrEnum):
@@ -59,6 +62,14 @@ class Writer(Struct, frozen=True, gc=False):
         return "/".join(account) if account else self.user
 
 
+class Noted(Struct, frozen=True):
+    """What lease-webhook noted of a write: the modes of rules, those whose denial a cap or an exemption lifted."""
+
+    modes: Mapping[str, str] = NO_TEXTS
+    would_deny: Sequence[str] = ()
+    event: str = ""
+
+
 class Answer(Struct, frozen=True, gc=False):
     """What the API server answered; `took` in microseconds; `annotations` are those of the audit log."""
 
@@ -71,6 +82,20 @@ class Answer(Struct, frozen=True, gc=False):
     def is_stored(self) -> bool:
         """Whether the write went in."""
         return 200 <= self.code < 300
+
+    @property
+    def noted(self) -> Noted:
+        """What lease-webhook wrote into the audit log; the API server puts the name of the webhook before each key."""
+        modes: dict[str, str] = {}
+        would_deny: list[str] = []
+        events: list[str] = []
+        for key, text in sorted(self.annotations.items()):
+            webhook, _, name = key.rpartition("/")
+            if name == "rules" and _MODES.fullmatch(text):
+                modes |= {rule: mode for rule, _, mode in (one.partition("=") for one in text.split(","))}
+                would_deny += self.annotations.get(f"{webhook}/would-deny", "").split(",")
+                events.append(self.annotations.get(f"{webhook}/event", ""))
+        return Noted(modes, [*dict.fromkeys(filter(None, would_deny))], ", ".join(dict.fromkeys(filter(None, events))))
 
 
 class Place(Struct, frozen=True, gc=False):

@@ -14,7 +14,7 @@ from webhook.evaluate import evaluate
 from webhook.explanation.words import count
 from webhook.history.events import EventKind, Handover
 from webhook.history.follow import Follower
-from webhook.inputs.items import Act, Answer, Foreign, InputKind, Item, LogEnd, Observation, Unreadable, Writer
+from webhook.inputs.items import Act, Foreign, InputKind, Item, LogEnd, Noted, Observation, Unreadable, Writer
 from webhook.policy.model import Policy
 from webhook.policy.parse import parse
 from webhook.rules.change import CLEANUP_CONTROLLERS, is_untouched
@@ -193,25 +193,11 @@ def denied_by(policy: Policy, seen: Observation, clock: int) -> DeniedWrites:
     return DeniedWrites(tuple(dict.fromkeys(found)), verdict.event)
 
 
-def annotated(answer: Answer | None) -> tuple[dict[str, str], DeniedWrites]:
-    """Return what the webhook wrote into the audit log: all rules with their modes, and what was or would be denied."""
-    modes: dict[str, str] = {}
-    would: list[str] = []
-    event = ""
-    for key, text in (answer.annotations if answer else {}).items():
-        # The name of the webhook stands before the slash, and anyone may choose it.
-        match key.rpartition("/")[2]:
-            case "rules":
-                pairs = (one.partition("=") for one in text.split(","))
-                modes |= {rule: mode for rule, _, mode in pairs if rule in RULES}
-            case "would-deny":
-                would += [rule for rule in text.split(",") if rule in RULES]
-            case "event":
-                event = text
-            case _:
-                continue
-    denied = [rule for rule, mode in modes.items() if mode == "deny"]
-    return modes, DeniedWrites(tuple(dict.fromkeys([*denied, *would])), event)
+def denied_in_log(noted: Noted) -> DeniedWrites:
+    """Return what the webhook denied, or would have without a cap, by its own account."""
+    denied = (rule for rule, mode in noted.modes.items() if mode == "deny")
+    rules = dict.fromkeys((*denied, *noted.would_deny))
+    return DeniedWrites(tuple(rule for rule in rules if rule in RULES), noted.event)
 
 
 def attack_of(rule: str, event: str) -> str:
@@ -314,9 +300,11 @@ class Writes(Struct):
 
     def _attacks_by_rules(self, seen: Observation) -> Iterator[str]:
         found = denied_by(strict(), seen, self.clock)
-        modes, annotation = annotated(seen.answer)
+        noted = seen.answer.noted if seen.answer else Noted()
+        annotation = denied_in_log(noted)
         # Where a policy only warned, a log shows attacks as well.
-        warned = (rule for rule in modes if RULES[rule].attack_at_any_mode and RULES[rule].strict is Mode.DENY)
+        known = (RULES[rule] for rule in noted.modes if rule in RULES)
+        warned = (rule.id for rule in known if rule.attack_at_any_mode and rule.strict is Mode.DENY)
         rules = dict.fromkeys((*found.rules, *annotation.rules, *warned))
         for rule in rules:
             if what := attack_of(rule, found.event or annotation.event):
@@ -325,7 +313,8 @@ class Writes(Struct):
     def _denied(self, seen: Observation) -> DeniedWrites:
         if self.policy is None or not seen.verb or seen.writer is None:
             return NOT_DENIED
-        found = denied_by(self.policy, seen, self.clock) if seen.request else annotated(seen.answer)[1]
+        noted = seen.answer.noted if seen.answer else Noted()
+        found = denied_by(self.policy, seen, self.clock) if seen.request else denied_in_log(noted)
         self.has_verdicts = self.has_verdicts or seen.request is not None or found != NOT_DENIED
         return found
 

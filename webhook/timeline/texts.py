@@ -1,7 +1,6 @@
 """The texts of marks: text from a cluster, truncated, with everything invisible escaped; and marks of answers."""
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from webhook.api.text import escape, truncate
@@ -15,8 +14,6 @@ MAX_NAME: Final = 256
 MAX_TEXT: Final = 4000
 """Characters of a mark; a denial may have 12 KB."""
 _MAX_WRITERS: Final = 3
-_MODES: Final = re.compile(r"[a-z0-9-]{1,80}=[a-z]{1,10}(?:,[a-z0-9-]{1,80}=[a-z]{1,10})*+")
-"""The annotation `rules` of lease-webhook; an API server puts the name of the webhook in front of its key."""
 _NOT_COUNTED: Final = frozenset({404, 409, 410})
 """Conflicts and absent objects are how electors race."""
 
@@ -70,26 +67,16 @@ def marks_of_answer(seen: Observation, at: int, holder: str) -> Iterator[Mark]:
     if answer.took > SLOW:
         text = f"the API server took {length(answer.took)} to answer a write{by_writer(seen.writer)}{dry}"
         yield Mark(MarkKind.SLOW, at, sentence(text), holder, writer_name(seen.writer))
-    modes = _annotated(answer.annotations, "/rules")
-    would_deny = _annotated(answer.annotations, "/would-deny")
-    warned = [one.partition("=")[0] for one in modes if one.endswith("=warn")]
-    event = ", ".join(_annotated(answer.annotations, "/event")) or "write"
-    if would_deny:
+    noted = answer.noted
+    warned = [rule for rule, mode in noted.modes.items() if mode == "warn"]
+    event = noted.event or "write"
+    if noted.would_deny:
         admitted = f"lease-webhook admitted this {event}{by_writer(seen.writer)}"
-        text = f"{admitted}, and would deny it by {_said(would_deny)}{dry}"
+        text = f"{admitted}, and would deny it by {_said(noted.would_deny)}{dry}"
         yield Mark(MarkKind.WOULD_DENY, at, sentence(text), holder, writer_name(seen.writer))
     elif warned:
         text = f"lease-webhook warned about this {event}{by_writer(seen.writer)}: {_said(warned)}{dry}"
         yield Mark(MarkKind.WARNED, at, sentence(text), holder, writer_name(seen.writer))
-
-
-def _annotated(annotations: Mapping[str, str], suffix: str) -> list[str]:
-    """The values of all annotations of lease-webhook that end so, each once."""
-    ours = {
-        key.rpartition("/")[0] for key, text in annotations.items() if key.endswith("/rules") and _MODES.fullmatch(text)
-    }
-    found = (annotations.get(webhook + suffix, "") for webhook in sorted(ours))
-    return list(dict.fromkeys(part for text in found for part in text.split(",") if part))
 
 
 def _said(rules: Iterable[str]) -> str:
