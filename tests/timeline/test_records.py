@@ -246,8 +246,9 @@ def test_a_request_for_many_leases_says_nothing_of_one() -> None:
     assert builder.is_empty
 
 
-def test_fences_of_many_leases_are_bounded() -> None:
-    builder = TimelineBuilder(LATEST, max_lanes=2)
+def test_fences_of_many_leases_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webhook.timeline.lanes.MAX_FENCES", 2)
+    builder = TimelineBuilder(LATEST, max_lanes=3)
     for number in range(5):
         for name in (f"lease-{number}", ""):
             builder.observe(
@@ -264,9 +265,9 @@ def test_fences_of_many_leases_are_bounded() -> None:
                 )
             )
     timeline = builder.timeline(LATEST)
-    assert [lane.name for lane in timeline.lanes] == ["lease-0", "lease-1"]
-    assert [len(lane.marks) for lane in timeline.lanes] == [2, 2]
-    assert len(timeline.thinned) == 4
+    assert [lane.name for lane in timeline.lanes] == ["lease-0", "lease-1", "lease-2"]
+    assert [len(lane.marks) for lane in timeline.lanes] == [2, 2, 1]
+    assert len(timeline.thinned) == 3
 
 
 EDITS = [

@@ -3,7 +3,6 @@
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from subprocess import Popen
 from typing import BinaryIO, Final, cast
 
@@ -19,17 +18,14 @@ MAX_PAUSE: Final = 15.0
 """Seconds before kubectl is run again; doubled each time, from the first again once it has shown something."""
 _END: Final = 5.0
 
-Start = Callable[[Cluster, str], "Popen[bytes]"]
-
 
 class LiveWatch:
     """One resource; `start` begins a thread, `stop` ends it and kubectl."""
 
-    def __init__(self, feed: Feed, cluster: Cluster, resource: str, run: Start = clusters.watching) -> None:
+    def __init__(self, feed: Feed, cluster: Cluster, resource: str) -> None:
         self._feed = feed
         self._cluster = cluster
         self._resource = resource
-        self._run = run
         self._stopping = threading.Event()
         self._process: Popen[bytes] | None = None
         self._lock = threading.Lock()
@@ -72,7 +68,7 @@ class LiveWatch:
         """Run kubectl until it ends; return True if it showed anything."""
         self._reason = ""
         try:
-            process = self._run(self._cluster, self._resource)
+            process = clusters.watching(self._cluster, self._resource)
         except InputError as error:
             self._reason = str(error)
             return False
