@@ -15,6 +15,10 @@ from tools.docs.pages import DOCS, table_lines
 LATER: Final = "2025-11-20T12:00:02.000000Z"
 STAMPED: Final = "2025-11-20T12:00:02Z"
 FUTURE: Final = "2036-01-01T00:00:00Z"
+WRITTEN: Final = "lease-webhook/written-1a2b3c4d"
+WRITER: Final = "lease-webhook/writer-1a2b3c4d"
+STAMPS: Final = {WRITER: "uid user", WRITTEN: "2025-11-20T12:00:00Z", "lease-webhook/term-1a2b3c4d": "4711"}
+CONSTANT: Final = {"manager": "lease-webhook-stamp", "operation": "Update", "time": "2000-01-01T00:00:00Z"}
 LABEL: Final = make_entry(manager="kubectl-label") | {"fieldsV1": {"f:metadata": {"f:labels": {"f:a": {}}}}}
 OWNER: Final = {
     "apiVersion": "v1",
@@ -46,6 +50,14 @@ def many(count: int) -> Tweak:
 def stored(*tweaks: Tweak) -> tuple[Tweak, ...]:
     """Return what is so before and after the write."""
     return tweaks
+
+
+def stamped_renewal(*tweaks: Tweak, old: tuple[Tweak, ...] = ()) -> Document:
+    """The same where the API server stamps writers: the time of the stamp moves, and managedFields are constant."""
+    before = make_lease(put("metadata.annotations", STAMPS), put("metadata.managedFields", [CONSTANT]), *old)
+    renewed = (put("spec.renewTime", LATER), put(f"metadata.annotations[{WRITTEN}]", STAMPED))
+    request: Document = make_review(old=before, new=changed(before, *renewed, *tweaks))["request"]
+    return request
 
 
 def renewal(*tweaks: Tweak, old: tuple[Tweak, ...] = ()) -> Document:
@@ -82,6 +94,41 @@ def test_a_plain_renewal_is_dropped(tweaks: tuple[Tweak, ...], old: tuple[Tweak,
     assert not is_reviewed(renewal(*tweaks, old=old))
 
 
+@pytest.mark.parametrize(
+    ("tweaks", "old"),
+    [
+        pytest.param((), (), id="by its writer"),
+        pytest.param((put(f"metadata.annotations[{WRITTEN}]", STAMPS[WRITTEN]),), (), id="in the same second"),
+        pytest.param((), stored(put("metadata.annotations.a", "b")), id="beside another annotation"),
+    ],
+)
+def test_a_stamped_renewal_is_dropped(tweaks: tuple[Tweak, ...], old: tuple[Tweak, ...]) -> None:
+    assert not is_reviewed(stamped_renewal(*tweaks, old=old))
+
+
+@pytest.mark.parametrize(
+    ("tweaks", "old"),
+    [
+        pytest.param((put(f"metadata.annotations[{WRITER}]", "uid2 user"),), (), id="by another writer"),
+        pytest.param((put("metadata.annotations[lease-webhook/term-1a2b3c4d]", "4712"),), (), id="of another term"),
+        pytest.param((put(f"metadata.annotations[{WRITTEN}]", ""),), (), id="that is not dated"),
+        pytest.param((put(f"metadata.annotations[{WRITTEN}]", "x" * 21),), (), id="with a time of more characters"),
+        pytest.param((), stored(drop(f"metadata.annotations[{WRITTEN}]")), id="that is the first to be stamped"),
+        pytest.param(
+            (drop(f"metadata.annotations[{WRITTEN}]"), put("metadata.annotations[lease-webhook/written-x]", STAMPED)),
+            (),
+            id="with a time of another name",
+        ),
+        pytest.param((put("metadata.annotations.a", "b"),), (), id="with an annotation more"),
+        pytest.param((entries(LABEL),), (), id="with an entry, as where it is not stamped"),
+        pytest.param((put("metadata.labels", {"a": "b"}),), (), id="with a label"),
+        pytest.param((put("metadata.managedFields[0].time", FUTURE),), (), id="with another entry"),
+    ],
+)
+def test_a_stamped_renewal_with_one_thing_more_is_reviewed(tweaks: tuple[Tweak, ...], old: tuple[Tweak, ...]) -> None:
+    assert is_reviewed(stamped_renewal(*tweaks, old=old))
+
+
 TERMS: Final[dict[str, tuple[tuple[Tweak, ...], tuple[Tweak, ...]]]] = {
     "holderIdentity": ((put("spec.holderIdentity", "other"),), ()),
     "acquireTime": ((put("spec.acquireTime", LATER),), ()),
@@ -90,7 +137,12 @@ TERMS: Final[dict[str, tuple[tuple[Tweak, ...], tuple[Tweak, ...]]]] = {
     "strategy": ((drop("spec.strategy"),), stored(put("spec.strategy", "OldestEmulationVersion"))),
     "preferredHolder": ((put("spec.preferredHolder", "other"),), ()),
     "labels": ((put("metadata.labels", {"a": "b"}),), ()),
-    "annotations": ((drop("metadata.annotations"),), stored(put("metadata.annotations", {"a": "b"}))),
+    "annotations removed": ((drop("metadata.annotations"),), stored(put("metadata.annotations", {"a": "b"}))),
+    "annotations, more than 100": (
+        (put(f"metadata.annotations[{WRITTEN}]", STAMPED),),
+        stored(put("metadata.annotations", {f"a{number}": "" for number in range(100)} | {WRITTEN: FUTURE})),
+    ),
+    "annotations changed": ((put("metadata.annotations.a", "c"),), stored(put("metadata.annotations", {"a": "b"}))),
     "ownerReferences": ((put("metadata.ownerReferences", [OWNER]),), ()),
     "finalizers": ((put("metadata.finalizers", ["a/c", "a/b"]),), stored(put("metadata.finalizers", ["a/b", "a/c"]))),
     "generateName": ((put("metadata.generateName", "checkout-"),), ()),

@@ -56,6 +56,17 @@ def test_a_policy_takes_the_place_of_the_preset(capsys: pytest.CaptureFixture[st
     assert one(found, "ConfigMap")["data"]["policy.yaml"] == policy.read_text()
 
 
+def test_the_suffix_of_the_stamps_is_that_of_the_policy(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("apiVersion: lease-webhook/v1\nstamps: [{suffix: 1a2b3c4d, namespaces: [shop]}]\n")
+    _, found, _ = run(capsys, "--certificate=cert-manager", f"--policy={policy}", "--component=stamp")
+    stamping = [each for each in found if each["metadata"]["name"].startswith("lease-webhook-stamp")]
+    assert len(stamping) == 6
+    suffixes = [each["spec"]["variables"][0] for each in stamping if "variables" in each["spec"]]
+    assert suffixes == [{"name": "suffix", "expression": "'1a2b3c4d'"}] * 3
+    assert not [each for each in stamping if "namespace" in each["metadata"]]
+
+
 @pytest.mark.parametrize(
     ("flags", "complaint"),
     [
@@ -68,6 +79,9 @@ def test_a_policy_takes_the_place_of_the_preset(capsys: pytest.CaptureFixture[st
         pytest.param(["--certificate=openshift", "--policy=/nowhere"], "/nowhere", id="no policy"),
         pytest.param(
             ["--certificate=openshift", "--image=a b"], "not the name of an image", id="an image with a space"
+        ),
+        pytest.param(
+            ["--certificate=openshift", "--component=stamp"], "needs a --policy", id="stamps without a suffix"
         ),
         pytest.param(
             ["--certificate=openshift", "--component=observe", "--policy=x"], "brings its own policy", id="two policies"

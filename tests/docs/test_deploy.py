@@ -45,10 +45,10 @@ def test_the_kill_switch_edits_the_policy_that_is_mounted() -> None:
 
 def test_labels_in_the_text_are_those_of_the_components() -> None:
     pairs = re.findall(r"`(lease-webhook/[a-z]+)=([a-z]+)`", INSTALL.read_text())
-    assert len(pairs) == 2
+    assert len(pairs) == 3
     for key, value in pairs:
-        selectors = [path.read_text() for path in DEPLOY.glob("components/*/webhook.yaml")]
-        assert any(f"key: {key}\n      operator: In\n      values: [{value}]" in text for text in selectors)
+        selectors = [path.read_text() for path in (*DEPLOY.glob("components/*/webhook.yaml"), *DEPLOY.glob("stamp/*"))]
+        assert any(re.search(rf"key: {key},?\s+operator: In,?\s+values: \[{value}\]", text) for text in selectors)
 
 
 def test_all_eighteen_threats_have_an_answer() -> None:

@@ -77,6 +77,21 @@ def test_every_combination_is_that_of_kustomize(overlay: str, tmp_path: Path) ->
             assert thing == kustomized[key], (components, key)
 
 
+def test_the_policies_of_stamps_are_those_of_kustomize() -> None:
+    suffixed = render(DEPLOY / "stamp").replace("expression: SUFFIX", "expression: \"'1a2b3c4d'\"")
+    kustomized = comparable(objects(suffixed), random=False)
+    values = {"certificate": {"source": "openshift"}, "components": {"stamp": True}, "stamp": {"suffix": "1a2b3c4d"}}
+    charted = comparable(chart_objects(values), random=False)
+    assert len(kustomized) == 6
+    assert {key: charted[key] for key in kustomized} == kustomized
+
+
+def test_stamps_need_a_suffix() -> None:
+    done = helm("template", "--set", "components.stamp=true")
+    assert done.returncode != 0
+    assert "components.stamp needs stamp.suffix" in done.stderr
+
+
 def test_the_charts_copies_are_those_of_the_repository() -> None:
     assert {file.name for file in (CHART / "files").iterdir()} == set(SOURCES)
     for name, source in SOURCES.items():

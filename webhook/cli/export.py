@@ -38,6 +38,8 @@ Components:
   control-plane      review kube-system too
   high-availability  three replicas on three hosts
   monitoring         for the Prometheus operator: ServiceMonitor, alerts, dashboard
+  stamp              record writers in namespaces with the label lease-webhook/stamp=required; needs Kubernetes 1.36
+                     and --policy FILE with `stamps`
 
 Examples:
   lease-webhook install --certificate cert-manager --component observe \\
@@ -70,16 +72,18 @@ def install(*, certificate: str, component: tuple[str, ...], image: str, policy:
     pieces = json.loads(package_files("webhook.install").joinpath(f"{certificate}.json").read_text())
     if not image or image != "".join(image.split()):
         raise Failure("--image: is not the name of an image")
-    text = None
+    text, suffixes = None, set[str]()
     if policy is not None:
         if "observe" in component:
             raise Failure("--component observe brings its own policy: leave out --policy while it is listed")
-        load(policy)
+        suffixes = {one.suffix for one in load(policy).stamps.values()}
         text = Path(policy).read_text()
+    if "stamp" in component and len(suffixes) != 1:
+        raise Failure("--component stamp: needs a --policy whose `stamps` have one suffix; docs/stamp.md shows one")
     pair = _pair(Path(certs)) if certificate == "self-signed" else {}
     print(_HEADER.format("install"))
     objects = composed(pieces, component)
-    fill(objects, image, text, pair)
+    fill(objects, image, text, pair, suffixes.pop() if "stamp" in component else "")
     print(stream(objects), end="")
     return 0
 

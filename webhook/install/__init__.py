@@ -14,7 +14,7 @@ CERTIFICATES: Final = ("self-signed", "cert-manager", "openshift")
 """The overlays that bring a certificate; each is the name of a file of pieces."""
 CHANGING: Final = ("observe", "strict")
 """Components that change the shipped entry. Their combination is a piece of its own: `observe+strict`."""
-ADDING: Final = ("bindings", "node-leases", "control-plane", "high-availability", "monitoring")
+ADDING: Final = ("bindings", "node-leases", "control-plane", "high-availability", "monitoring", "stamp")
 """Components that add entries and objects, or replace objects that no other component replaces."""
 COMPONENTS: Final = (*CHANGING, *ADDING)
 CONFIGURATION: Final = "ValidatingWebhookConfiguration"
@@ -41,7 +41,7 @@ def composed(pieces: Pieces, components: Collection[str]) -> list[Object]:
     return sorted(found.values(), key=lambda thing: bool(thing["kind"] == CONFIGURATION))
 
 
-def fill(objects: Sequence[Object], image: str, policy: str | None, files: Mapping[str, bytes]) -> None:
+def fill(objects: Sequence[Object], image: str, policy: str | None, files: Mapping[str, bytes], suffix: str) -> None:
     """Set what differs from one installation to the next.
 
     Args:
@@ -49,6 +49,7 @@ def fill(objects: Sequence[Object], image: str, policy: str | None, files: Mappi
         image: the image of the pods.
         policy: the text of a policy instead of the shipped one.
         files: ca.crt, tls.crt and tls.key of a certificate, whose CA every entry trusts; none for other overlays.
+        suffix: the suffix of the annotations of the component `stamp`; "" without it.
 
     """
     encoded = {name: base64.b64encode(content).decode() for name, content in files.items()}
@@ -60,6 +61,9 @@ def fill(objects: Sequence[Object], image: str, policy: str | None, files: Mappi
             thing["data"]["policy.yaml"] = policy
         elif thing["kind"] == "Secret" and files:
             thing["data"] = encoded
+        elif suffix and thing["metadata"]["name"].startswith("lease-webhook-stamp"):
+            for variable in thing["spec"].get("variables", ())[:1]:
+                variable["expression"] = f"'{suffix}'"
         elif thing["kind"] == CONFIGURATION and files:
             for entry in thing["webhooks"]:
                 entry["clientConfig"]["caBundle"] = encoded["ca.crt"]

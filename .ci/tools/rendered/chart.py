@@ -23,6 +23,7 @@ SOURCES = {
     "network-policy.yaml": "base/70-network-policy.yaml",
     "webhook.yaml": "base/90-webhook.yaml",
     "depth-policy.yaml": "depth-policy/policy.yaml",
+    "stamp-policies.yaml": "stamp/policies.yaml",
     "certificates.yaml": "overlays/cert-manager/certificates.yaml",
     "openshift-service.yaml": "overlays/openshift/service.yaml",
     "observe-policy.yaml": "components/observe/policy.yaml",

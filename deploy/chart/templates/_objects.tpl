@@ -15,7 +15,7 @@
 {{- $labels := dict "app.kubernetes.io/name" "lease-webhook" "app.kubernetes.io/managed-by" $root.Release.Service -}}
 {{- $_ := set $labels "helm.sh/chart" (printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_") -}}
 {{- $_ := set $object.metadata "labels" (mustMerge (default dict $object.metadata.labels) $labels) -}}
-{{- if not (has $object.kind (list "ValidatingWebhookConfiguration" "ValidatingAdmissionPolicy" "ValidatingAdmissionPolicyBinding")) -}}
+{{- if not (has $object.kind (list "ValidatingWebhookConfiguration" "ValidatingAdmissionPolicy" "ValidatingAdmissionPolicyBinding" "MutatingAdmissionPolicy" "MutatingAdmissionPolicyBinding")) -}}
 {{- $_ := set $object.metadata "namespace" $root.Release.Namespace -}}
 {{- end -}}
 {{- toYaml $object -}}

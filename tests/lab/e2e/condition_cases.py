@@ -19,6 +19,8 @@ OWNER: Final = {
     "name": "no-such",
     "uid": "11111111-1111-1111-1111-111111111111",
 }
+WRITTEN: Final = "lease-webhook/written-1a2b3c4d"
+THOUSANDS: Final = {f"n{number}": "" for number in range(20_000)}
 NODE: Final = {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "22222222-2222-2222-2222-222222222222"}
 KEPT: Final = {"labels": {"a": "b"}, "annotations": {"c": "d"}, "finalizers": ["e.f/g"], "ownerReferences": [OWNER]}
 SPEC: Final[dict[str, Any]] = {"f:spec": {f"f:{name}": {} for name in ("holderIdentity", "renewTime")}}
@@ -113,6 +115,8 @@ DROPPED: Final = (
     Case("PUT without managedFields", _carrying(managedFields=...)),
     Case("PUT in protobuf", OneLease.put_protobuf),
     Case("merge patch", OneLease.renew_by_patch),
+    Case("the time of a stamp", _carrying(annotations={WRITTEN: FUTURE}), _made({"annotations": {WRITTEN: PAST}})),
+    Case("20,000 annotations that stay", OneLease.renew_by_patch, _made({"annotations": THOUSANDS})),
     Case("strategic patch", lambda lease: lease.patch({"spec": {"renewTime": NEXT}}, STRATEGIC)),
     Case(
         "JSON patch",
@@ -153,6 +157,17 @@ REVIEWED: Final = (
     Case("label in protobuf", lambda lease: lease.put_protobuf({"labels": {"a": "b"}})),
     Case("label removed", _carrying(labels=...), _made(KEPT)),
     Case("annotation", _carrying(annotations={"a": "b"})),
+    Case("annotation changed", _carrying(annotations={"a": "c"}), _made({"annotations": {"a": "b"}})),
+    Case("annotation of another name", _carrying(annotations={WRITTEN: PAST}), _made({"annotations": {"a": "b"}})),
+    Case("longer time of a stamp", _carrying(annotations={WRITTEN: PAST * 2}), _made({"annotations": {WRITTEN: PAST}})),
+    Case(
+        "the time of a stamp beside 20,000",
+        _carrying(annotations=THOUSANDS | {"n": FUTURE, WRITTEN: FUTURE}),
+        _made({"annotations": THOUSANDS | {"n": FUTURE, WRITTEN: PAST}}),
+    ),
+    Case(
+        "one of 20,000 annotations", _carrying(annotations=THOUSANDS | {"n1": "a"}), _made({"annotations": THOUSANDS})
+    ),
     Case("owner", _carrying(ownerReferences=[OWNER])),
     Case("owner of kind Node", _carrying(ownerReferences=[NODE])),
     Case("finalizer", _carrying(finalizers=["e.f/g"])),

@@ -11,6 +11,7 @@ from typing import Any, Final
 import yaml
 
 from tests.lab.e2e.api_client import APPLY, MERGE, ApiClient, Reply
+from tests.lab.e2e.counting import CountingWebhook
 from tests.lab.e2e.elections import elect_asyncio, elect_client_go, elect_coordinated
 from tests.lab.e2e.manifests import micro_time
 from tests.lab.e2e.one_lease import API, Entries, OneLease
@@ -28,6 +29,7 @@ from tests.lab.e2e.stamp_cases import (
     take_by_apply,
 )
 from tests.lab.e2e.waiting import wait_for
+from tests.lab.e2e.webhook_server import WebhookServer
 from tests.lab.e2e.world import PROJECT, Row, World, leases
 
 LABEL: Final = "lease-webhook/stamp"
@@ -70,6 +72,7 @@ def run(world: World) -> Iterator[Row]:
     yield _row("who is not judged", [lambda: _exempt(world, keeper, mallory)])
     yield _row("one user as the writer", [lambda: _one_user(world)])
     yield from _elections(world)
+    yield from _with_the_webhook(world)
     yield _cost(world, keeper)
     yield _removed_and_returned(world, keeper, mallory)
 
@@ -386,14 +389,99 @@ def _elections(world: World) -> Iterator[Row]:
             ("coordinated, 2 LeaseCandidates", elect_coordinated),
         ):
             yield Row(name, elect(world, stack, namespace), passed=True)
-    refused = {
-        event["user"]["username"]: event["responseStatus"].get("message", "")
-        for event in world.audit(namespace)
-        if event["responseStatus"].get("code") in {403, 422}
-    }
-    yield Row(
-        "nobody of them refused", "; ".join(f"{who}: {why}" for who, why in refused.items()) or "nobody", not refused
+    refused = _refused(world, namespace)
+    yield Row("nobody of them refused", "; ".join(refused) or "nobody", not refused)
+
+
+POLICY: Final = f"""\
+apiVersion: lease-webhook/v1
+preset: strict
+stamps: [{{suffix: {SUFFIX}, namespaces: [stamped-and-reviewed]}}]
+"""
+
+
+def _with_the_webhook(world: World) -> Iterator[Row]:
+    """The webhook in strict, which fails closed: elections beside the guard, and attacks without it."""
+    namespace = world.namespace("stamped-and-reviewed", route="stamped")
+    counted = world.namespace("stamped-and-counted", route="counted")
+    policy = world.directory / "stamps.yaml"
+    policy.write_text(POLICY)
+    with ExitStack() as stack:
+        server = stack.enter_context(WebhookServer(world.directory, world.certs, policy=str(policy)))
+        counting = stack.enter_context(CountingWebhook(world.certs))
+        world.register("stamped", server.port, failure_policy="Fail")
+        world.register("counted", counting.port, failure_policy="Fail")
+        world.settle()
+        keeper, mallory = (world.account(namespace, "op", pod).client for pod in ("op-0", "op-1"))
+        before = OneLease(keeper, namespace, "held-before")
+        before.create(leaseDurationSeconds=600, renewTime=micro_time()).expect(201)
+        for one in (namespace, counted):
+            _label(world, one)
+            _wait_until_stamped(keeper if one == namespace else world.account(counted, "op").client, one)
+        renewed = before.put(renewTime=micro_time())
+        seen = f"HTTP {renewed.status} {renewed.message}, stamped {bool(_stamps(renewed.body)[0])}"
+        yield Row("the webhook: the first stamp of a held lease", seen, renewed.status == 200)
+        yield Row("the webhook: client-go, 3 electors", elect_client_go(world, stack, namespace), passed=True)
+        refused = _refused(world, namespace)
+        yield Row("the webhook: nobody of them refused", "; ".join(refused) or "nobody", not refused)
+        yield _counted(OneLease(world.account(counted, "writer").client, counted, "counted"), counting)
+        guard = [one for one in OTHERS if one["metadata"]["name"] == "lease-webhook-stamp-guard"]
+        _remove(world, guard)
+        time.sleep(3)
+        checks = [lambda name=name: _found(name, namespace, keeper, mallory) for name in SINGLE_WRITES]
+        yield _row("the webhook without the guard: foreign-writer", checks)
+        _install(world, guard)
+        time.sleep(3)
+
+
+SINGLE_WRITES: Final[dict[str, Callable[[OneLease], Reply]]] = {
+    "take": take,
+    "take by apply": take_by_apply,
+    "renew": lambda lease: lease.patch({"spec": {"renewTime": micro_time()}}),
+    "release": lambda lease: lease.patch({"spec": {"holderIdentity": ""}}),
+    "shorten": lambda lease: lease.patch({"spec": {"leaseDurationSeconds": 1}}),
+    "owner": lambda lease: lease.patch({"metadata": {"ownerReferences": [OWNER]}}),
+    "delete": OneLease.delete,
+}
+
+
+def _found(name: str, namespace: str, keeper: ApiClient, mallory: ApiClient) -> list[str]:
+    """The rule refuses another pod of the same service account, and not the writer."""
+    mine, theirs = (OneLease(client, namespace, f"foreign-{_name(name)}") for client in (keeper, mallory))
+    mine.create(leaseDurationSeconds=600, renewTime=micro_time()).expect(201)
+    write = SINGLE_WRITES[name]
+    reply = write(theirs)
+    problems = [] if "foreign-writer" in reply.message else [f"{name}: HTTP {reply.status} {reply.message[-300:]}"]
+    renewed = mine.put(renewTime=micro_time())
+    if renewed.status != 200 or not _stamps(renewed.body)[1]:
+        problems.append(f"{name}: the holder's renewal: HTTP {renewed.status} {renewed.message[-300:]}")
+    return problems
+
+
+def _counted(lease: OneLease, counting: CountingWebhook) -> Row:
+    """Plain renewals of a stamped lease are not sent to the webhook; the first one stamps the term, and is."""
+    lease.create(renewTime=micro_time()).expect(201)
+    lease.put(renewTime=micro_time()).expect(200)
+    before = counting.reviews(lease.namespace, lease.name)
+    for renew in (OneLease.put, OneLease.renew_by_patch):
+        for _ in range(3):
+            time.sleep(0.7)
+            renew(lease, renewTime=micro_time()).expect(200)
+    plain = counting.reviews(lease.namespace, lease.name) - before
+    lease.label("a", "b").expect(200)
+    other = counting.reviews(lease.namespace, lease.name) - before - plain
+    return Row(
+        "the webhook: renewals of a stamped lease", f"{plain} of 6 sent; a label: {other}", (plain, other) == (0, 1)
     )
+
+
+def _refused(world: World, namespace: str) -> set[str]:
+    """Who was refused in a namespace, and why; a conflict is none."""
+    return {
+        f"{event['user']['username']}: {event['responseStatus'].get('message', '')}"
+        for event in world.audit(namespace)
+        if event["responseStatus"].get("code") in REFUSED - {409}
+    }
 
 
 def _cost(world: World, keeper: ApiClient, count: int = 300) -> Row:
