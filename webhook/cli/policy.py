@@ -162,6 +162,7 @@ def _shown(policy: Policy, namespace: str, lease: str, entries: Mapping[str, _En
             "name": one.name,
             "value": Mode(one.value).word if one.name == MODE else one.value,
             "layer": one.layer,
+            "operations": list(one.operations),
         }
         for one in explain(policy, namespace, lease)
     ]
