@@ -48,7 +48,8 @@ def run(world: World) -> Iterator[Row]:
                 yield from rows
         yield _two_writes(world, "elections-strict", denied=False)
         yield _two_writes(world, "bound", denied=True)
-        yield _candidates_of_a_bound_lease(world)
+        if world.plane.binaries.evaluated_candidates:
+            yield _candidates_of_a_bound_lease(world)
 
 
 def _under(world: World, policy: str) -> Iterator[Row]:
