@@ -1,6 +1,6 @@
 """A request, a policy and a moment give a verdict: all rules are evaluated, then one decision is made."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from webhook.api.field import ErrorType
@@ -9,7 +9,7 @@ from webhook.api.text import escape, quote, truncate
 from webhook.policy.model import Policy
 from webhook.rules.change import change_made_by
 from webhook.rules.registry import CHECKS_BY_OCCASION, TYPES
-from webhook.rules.rule import MAX_FINDINGS, Finding, Mode, Rule
+from webhook.rules.rule import MAX_FINDINGS, Check, Finding, Mode, Rule
 from webhook.verdict import Downgraded, Result, Verdict, causes, facts, message, once, warnings
 
 # Members of an enumeration are looked up at each use.
@@ -45,9 +45,10 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, writer_know
     exempt = policy.exempt_rules(change.user, request.namespace, request.name, request.operation, now)
     modes = lease_policy.modes
     results: list[Result] = []
-    for check, rule in CHECKS_BY_OCCASION[request.resource, request.operation, event]:
-        if (exempt and rule.id in exempt) or (not writer_known and rule.about_writer):
-            continue
+    evaluated: Iterable[tuple[Check, Rule]] = CHECKS_BY_OCCASION[request.resource, request.operation, event]
+    if exempt or not writer_known:
+        evaluated = [one for one in evaluated if one[1].id not in exempt and (writer_known or not one[1].about_writer)]
+    for check, rule in evaluated:
         if findings := check(change):
             mode = modes[rule.id]
             results += [_result(finding, rule, mode, policy) for finding in findings if mode]

@@ -79,6 +79,11 @@ def test_a_uid_with_escapes_is_read_the_general_way() -> None:
     assert identified(to_bytes(make_review(put("request.uid", 'a"\n')))).uid == 'a"\n'
 
 
+def test_a_kind_that_is_not_utf8_is_no_review() -> None:
+    with pytest.raises(ReviewError, match="not an AdmissionReview"):
+        identified(REVIEW.replace(b"AdmissionReview", b"\xff", 1))
+
+
 def test_of_several_wrong_types_the_first_is_named() -> None:
     review = to_bytes(make_review(put("request.subResource", 5), put("request.operation", [])))
     assert decode(review).contradiction == "request.operation has a type that no API server sends"

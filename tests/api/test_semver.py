@@ -104,11 +104,6 @@ def test_a_long_version_is_read() -> None:
         assert semver.parse(f"1.0.0-{wrong}") is None
 
 
-def test_zero_is_zero_whatever_its_build() -> None:
-    assert semver.parse("0.0.0+x") == semver.ZERO
-    assert semver.parse("0.0.0-x") != semver.ZERO
-
-
 @given(st.text(alphabet="0123456789.-+av \n", max_size=20))
 def test_any_text_is_a_version_or_refused(text: str) -> None:
     found = semver.parse(text)

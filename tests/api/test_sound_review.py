@@ -19,7 +19,7 @@ def read(body: bytes, decoder: Any = decode) -> Any:
         request = decoder(body)
     except ReviewError as error:
         return error.status, error.text
-    values = {name: getattr(request, name) for name in request.__struct_fields__ if name != "body"}
+    values = {name: getattr(request, name) for name in request.__struct_fields__ if name not in {"body", "is_sound"}}
     return msgspec.json.encode([values, sorted(request.set_in_spec) if request.new else None])
 
 

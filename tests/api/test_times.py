@@ -1,5 +1,8 @@
 """Times: the canonical forms, Go's leniencies and refusals, and years that clients cannot read."""
 
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -132,10 +135,19 @@ def test_printed_times_sort_as_their_instants(one: int, other: int) -> None:
     assert (one < other) == (times.canonical(one) < times.canonical(other))
 
 
-@given(st.text(max_size=40))
-def test_any_text_is_a_time_or_refused(text: str) -> None:
-    for read in (times.parse, times.parse_seconds):
-        try:
-            assert isinstance(read(text), int)
-        except ValueError:
-            continue
+NEARLY = ["2026-11-21T00:00:00.000000Z", "2026-11-21T00:00:00Z", "2026-02-29T24:60:60Z"]
+
+
+def instant_or_none(read: Callable[[str], int], text: str) -> int | None:
+    try:
+        return read(text)
+    except ValueError:
+        return None
+
+
+@given(st.text(max_size=40) | st.sampled_from(NEARLY), st.integers(0, 26), st.sampled_from("0239:.,-+ TZz٣"))
+@example("2026-11-21T00:00:00.000000Z", 19, ":")
+def test_a_time_in_the_usual_form_is_read_as_any_other(text: str, place: int, character: str) -> None:
+    changed = f"{text[:place]}{character}{text[place + 1 :]}"
+    for read, form in ((times.parse, times._MICRO_TIME), (times.parse_seconds, times._TIME)):
+        assert instant_or_none(read, changed) == instant_or_none(partial(times._instant, form), changed)

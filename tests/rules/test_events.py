@@ -130,8 +130,8 @@ def test_create_and_delete_of_a_candidate() -> None:
 
 def test_facts_are_worked_out_once_and_readable_on_the_class() -> None:
     change = change_of(make_review(new=make_lease()))
-    assert change.new_entries is change.new_entries
-    assert type(change).user.__doc__ == "The writer; empty if the review names none."
+    assert change.was_set is change.was_set
+    assert type(change).was_set.__doc__ == "Return what this write added or changed."
 
 
 EMPTY = LeaseCandidateSpec(lease_name="", binary_version="", emulation_version="", strategy="")

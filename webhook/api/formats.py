@@ -6,8 +6,9 @@ Lengths count bytes of UTF-8, but the older half of that code says "characters".
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Final
+
+from webhook.api.text import cached_if_short
 
 Messages = tuple[str, ...]
 Format = Callable[[str], Messages]
@@ -34,9 +35,10 @@ _ALPHANUMERIC_ENDS: Final = "and must start and end with an alphanumeric charact
 _WITH_DOTS: Final = f"must consist of alphanumeric characters, '-', '_' or '.', {_ALPHANUMERIC_ENDS}"
 
 
+@cached_if_short(1024, MAX_LABEL)  # every write names one of a few namespaces
 def dns_label(value: str) -> Messages:
     """A DNS-1123 label, the form of a namespace's name."""
-    if len(value) <= MAX_LABEL and _is_label(value):
+    if len(value) <= MAX_LABEL and _LABEL_PATTERN.fullmatch(value):
         return VALID
     found = _too_long(value, MAX_LABEL, "characters")
     if _is_subdomain(value):
@@ -128,20 +130,16 @@ def byte_length(value: str) -> int:
 
 def _is_subdomain(value: str) -> bool:
     # The same as the pattern, without its nested groups, which take seconds for a leaseName of a megabyte of labels.
-    between_dots = f".{value}."
-    return bool(_SUBDOMAIN_CHARACTERS.fullmatch(value)) and not any(
-        joint in between_dots for joint in ("..", ".-", "-.")
-    )
-
-
-@lru_cache(maxsize=1024)
-def _is_label(value: str) -> bool:
-    # Every write names one of a few namespaces; only short texts come here, so the memory is bounded.
-    return _LABEL_PATTERN.fullmatch(value) is not None
+    dotted = f".{value}."
+    has_odd_joint = ".." in dotted or ".-" in dotted or "-." in dotted
+    return _SUBDOMAIN_CHARACTERS.fullmatch(value) is not None and not has_odd_joint
 
 
 def _too_long(value: str, longest: int, unit: str) -> Messages:
-    return (f"must be no more than {longest} {unit}",) if byte_length(value) > longest else VALID
+    # A character has four bytes at most.
+    if 4 * len(value) <= longest or byte_length(value) <= longest:
+        return VALID
+    return (f"must be no more than {longest} {unit}",)
 
 
 def _unlike(words: str, pattern: str, *examples: str) -> str:

@@ -12,12 +12,13 @@ nests one level deeper than `MAX_LEVELS`, so rules see that it was too deep.
 import contextlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta, Raw, Struct, field
 
+from webhook.api.text import cached_if_short
 from webhook.api.times import stamp_of
 
 ANCIENT_CHANGES: Final = "ancient-changes"
@@ -49,6 +50,8 @@ one-letter texts, which has most of them for its size, takes 14 bytes in etcd an
 
 _NOTHING: Final[frozenset[str]] = frozenset()
 _NO_FIELDS: Final = Raw(b"null")
+NO_ENTRIES: Final = Raw(b"null")
+"""What stands for managedFields that an object does not have."""
 
 Key = tuple[str, str, str, str]
 """What distinguishes entries: manager, operation, apiVersion (of Update entries only) and subresource."""
@@ -136,32 +139,34 @@ _fields: Final[msgspec.json.Decoder[dict[str, Any] | None]] = msgspec.json.Decod
 _undecoded: Final = msgspec.json.Decoder(list[Raw])
 
 
-def entries_of(managed_fields: Raw) -> list[Entry]:
+def entries_of(managed_fields: Raw) -> Sequence[Entry]:
     """Return the entries of an object; none if the list is broken or too long, which an API server never sends."""
+    if managed_fields is NO_ENTRIES:
+        return ()
     try:
-        return [_entry(wire) for wire in _entries.decode(managed_fields)]
+        return _read(_entries.decode(managed_fields))
     except (msgspec.ValidationError, UnicodeDecodeError):
         return []
     except RecursionError:
         return entries_of(Raw(truncate_list(bytes(managed_fields))))
 
 
-def _entry(wire: _Wire) -> Entry:
-    manager, operation, time = wire.manager, wire.operation, wire.time
-    version = "" if operation == APPLY else wire.api_version or ""
-    owned = _remembered(bytes(wire.fields))
-    return Entry(
-        manager,
-        operation,
-        time,
-        (manager or "", operation or "", version, wire.subresource or ""),
-        stamp_of(time),
-        owned,
-        RENEW_TIME in owned.spec,
-        manager == ANCIENT_CHANGES,
-    )
+def _read(wires: Iterable[_Wire]) -> list[Entry]:
+    entries = []
+    for wire in wires:
+        manager, operation, time, owned = wire.manager, wire.operation, wire.time, _owned_by(bytes(wire.fields))
+        version = "" if operation == APPLY else wire.api_version or ""
+        key = (manager or "", operation or "", version, wire.subresource or "")
+        is_fold = manager == ANCIENT_CHANGES
+        entries.append(Entry(manager, operation, time, key, stamp_of(time), owned, RENEW_TIME in owned.spec, is_fold))
+    return entries
 
 
+MAX_REMEMBERED: Final = 512
+"""Texts of `fieldsV1` of up to 1 KiB: clients of one kind write the same one into every lease. They take 3 MiB."""
+
+
+@cached_if_short(MAX_REMEMBERED, 1024)
 def _owned_by(text: bytes) -> Owned:
     fields = _fields.decode(text) or {}
     spec, metadata = fields.get("f:spec"), fields.get("f:metadata")
@@ -171,23 +176,6 @@ def _owned_by(text: bytes) -> Owned:
     may_be_deep = text.count(b"{") + text.count(b"[") > MAX_LEVELS - 2
     is_deep = may_be_deep and _levels(fields) + 2 > MAX_LEVELS
     return Owned(_members(spec), tuple(below), is_deep, metadata if isinstance(metadata, dict) else {})
-
-
-class _Remembered(dict[bytes, Owned]):
-    """What short texts say: clients of one kind write the same one into every lease. It takes 3 MiB at most."""
-
-    def __missing__(self, fields: bytes) -> Owned:
-        owned = _owned_by(fields)
-        if len(fields) <= _MAX_REMEMBERED:
-            if len(self) >= _MAX_TEXTS:
-                self.clear()
-            self[fields] = owned
-        return owned
-
-
-_MAX_REMEMBERED: Final = 1024
-_MAX_TEXTS: Final = 512
-_remembered: Final = _Remembered().__getitem__
 
 
 def _has_more(value: object) -> bool:

@@ -12,10 +12,10 @@ import msgspec
 from msgspec import Meta, Raw, Struct, UnsetType, field
 
 from webhook.api.field import located
+from webhook.api.managed_fields import NO_ENTRIES
 
 Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-NO_ENTRIES = Raw(b"null")
 
 
 class OwnerReference(Struct, frozen=True, gc=False, rename="camel"):

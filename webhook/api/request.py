@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from enum import StrEnum
 from functools import cached_property
+from itertools import compress
+from operator import is_, ne
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -12,7 +14,7 @@ from msgspec.structs import astuple
 from webhook.api.field import FieldError
 from webhook.api.formats import MAX_NAME
 from webhook.api.managed_fields import truncate_review
-from webhook.api.objects import Lease, LeaseCandidate, LeaseCandidateSpec, LeaseSpec, SoundCandidate, SoundLease
+from webhook.api.objects import Lease, LeaseCandidate, LeaseCandidateSpec, LeaseSpec
 from webhook.api.text import cached_if_short
 
 GROUP: Final = "coordination.k8s.io"
@@ -126,9 +128,8 @@ def user_of(user_info: Raw) -> UserInfo | None:
 
     No authenticator names a writer in more than MAX_REQUEST bytes, so that is unreadable as well.
     """
-    if memoryview(user_info).nbytes > MAX_REQUEST:
-        return None
-    return _user_of(bytes(user_info))
+    text = bytes(user_info)
+    return _user_of(text) if len(text) <= MAX_REQUEST else None
 
 
 @cached_if_short(256, 1024)  # each client writes often, and the API server says the same of it each time
@@ -147,9 +148,11 @@ class AdmissionRequest(Struct, frozen=True, dict=True):
     """One write, as the API server describes it in a review.
 
     `name` and `namespace` are those of the object if the request leaves them empty.
+    `user` is None if userInfo is absent or unreadable.
     `contradiction` is set for a request that contradicts itself (a verdict with code 400).
     `object_errors` are wrong JSON types inside object or oldObject; rules then do not run.
     `api_version` is that of the review, repeated in the response. `body` is the review, for what only some rules read.
+    `is_sound` is true if the typed specs say all that stood there: no field of them is unknown, and none was null.
     """
 
     uid: str
@@ -161,7 +164,7 @@ class AdmissionRequest(Struct, frozen=True, dict=True):
     sub_resource: str = ""
     namespace: str = ""
     name: str = ""
-    user_info: Raw = NO_USER
+    user: UserInfo | None = None
     new: Lease | LeaseCandidate | None = None
     old: Lease | LeaseCandidate | None = None
     options: Options = NO_OPTIONS
@@ -169,11 +172,7 @@ class AdmissionRequest(Struct, frozen=True, dict=True):
     contradiction: str = ""
     api_version: str = "admission.k8s.io/v1"
     body: bytes = b""
-
-    @cached
-    def user(self) -> UserInfo | None:
-        """Return who writes; None if userInfo is absent or unreadable."""
-        return user_of(self.user_info)
+    is_sound: bool = True
 
     @property
     def lease_name(self) -> str:
@@ -213,7 +212,7 @@ class AdmissionRequest(Struct, frozen=True, dict=True):
         new, old = self._raw
         return _spec_of(new), {} if self.old is None else _spec_of(old)
 
-    @cached
+    @property
     def set_in_spec(self) -> frozenset[str]:
         """The fields of spec that the write added or changed, as managedFields spells them.
 
@@ -221,16 +220,18 @@ class AdmissionRequest(Struct, frozen=True, dict=True):
         body only fields that are known count, and null is absent.
         """
         new, old = self.new, self.old
-        if new is not None and (not self.body or isinstance(new, SoundLease | SoundCandidate)):
-            before = astuple((old or type(new)()).spec)
-            triples = zip(_FIELDS[isinstance(new, Lease)], astuple(new.spec), before, strict=True)
-            return frozenset([name for name, value, known in triples if value is not None and value != known])
+        if self.is_sound and new is not None:
+            fields, absent = _FIELDS[isinstance(new, Lease)]
+            values, before = astuple(new.spec), absent if old is None else astuple(old.spec)
+            changed = frozenset(compress(fields, map(ne, values, before)))
+            return changed.difference(compress(fields, map(is_, values, absent)))
         spec, known = self.specs
         return frozenset([f"f:{name}" for name, value in spec.items() if name not in known or known[name] != value])
 
 
 _FIELDS: Final = tuple(
-    tuple(f"f:{name}" for name in spec.__struct_encode_fields__) for spec in (LeaseCandidateSpec, LeaseSpec)
+    (tuple(f"f:{name}" for name in spec.__struct_encode_fields__), astuple(spec()))
+    for spec in (LeaseCandidateSpec, LeaseSpec)
 )
 
 

@@ -12,10 +12,10 @@ be long, but it cannot have many values.
 
 import codecs
 import re
-from typing import Final, cast
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Meta, Raw, Struct
 from msgspec.structs import replace
 
 from webhook.api.field import OVERSIZED_NUMBERS, FieldError, located, reworded, type_invalid
@@ -40,6 +40,7 @@ from webhook.api.request import (
     AdmissionRequest,
     Operation,
     Options,
+    user_of,
 )
 
 VALIDATE: Final = "/validate"
@@ -103,7 +104,7 @@ def decode(body: bytes) -> AdmissionRequest:
     is_large = len(body) > MAX_REQUEST
     # The decoder of sound reviews copies a wrong literal into an error however long it is, so no large body gets there.
     if not is_large and (sound := _decode_sound(body)):
-        return _request(sound, body)
+        return sound
     if is_large and not may_be_a_review(len(body), body):
         raise ReviewError(413, "a body of this size must begin as an API server begins a review")
     if is_large and is_more_than(body, 2):
@@ -122,15 +123,46 @@ def _contradicting(body: bytes, contradiction: str) -> AdmissionRequest:
     return replace(identified(body), contradiction=contradiction)
 
 
-def _decode_sound(body: bytes) -> "_Review | None":
-    """The review if it is sound, with typed objects."""
-    is_candidate = body.find(b'"LeaseCandidate"', 0, _HEAD) >= 0
+def _decode_sound(body: bytes) -> AdmissionRequest | None:
+    """The request if the review is sound."""
     try:
-        review = (_candidate if is_candidate else _lease).decode(body)
+        review = (_candidate if body.find(b'"LeaseCandidate"', 0, _HEAD) >= 0 else _lease).decode(body)
     except (msgspec.DecodeError, RecursionError):
         return None
-    kind = review.request.kind
-    return review if kind is not None and (kind.kind == "LeaseCandidate") is is_candidate else None
+    wire: Any = review.request
+    operation, kind, version = wire.operation, wire.kind.kind, wire.kind.version
+    new, old = None if operation is _DELETE else wire.object, None if operation is _CREATE else wire.old_object
+    subject = old if operation is _DELETE else new
+    if (
+        subject is None
+        or (old is None and operation is not _CREATE)
+        or operation is _CONNECT
+        or wire.sub_resource
+        or wire.resource.version != version
+    ):
+        return None
+    metadata = subject.metadata_or_none
+    errors: list[FieldError] = []
+    options = NO_OPTIONS if bytes(wire.options) in _USUAL_OPTIONS else _read_options(wire.options, errors)
+    return AdmissionRequest(
+        wire.uid,
+        operation,
+        wire.resource.resource,
+        kind,
+        version,
+        GROUP,
+        "",
+        wire.namespace or metadata.namespace or "",
+        wire.name or metadata.name or "",
+        user_of(wire.user_info),
+        new,
+        old,
+        options,
+        tuple(errors),
+        _objects_against_request(wire, kind, _API_VERSIONS[version], new, old),
+        review.api_version,
+        body,
+    )
 
 
 def _decode_pieces(body: bytes) -> AdmissionRequest:
@@ -285,25 +317,40 @@ class _Review(Struct, frozen=True, gc=False, rename="camel"):
     kind: str | None = None
 
 
-def _sound_decoder(form: type[Struct]) -> msgspec.json.Decoder[_Review]:
-    # What is replaced moves to the end. The decoder looks for fields in this order, which is that of the wire.
-    fields = [("object", form | None, None), ("old_object", form | None, None), ("options", Raw, NULL)]
-    request = msgspec.defstruct("SoundRequest", fields, bases=(_Request,), frozen=True, gc=False, rename="camel")
-    review = [("request", request)]
-    return msgspec.json.Decoder(
-        msgspec.defstruct("SoundReview", review, bases=(_Review,), frozen=True, gc=False, rename="camel")
+def _sound_decoder(resource: str, form: type[Struct]) -> msgspec.json.Decoder[Any]:
+    def made(name: str, *fields: tuple[Any, ...]) -> Any:  # noqa: ANN401 - a class
+        return msgspec.defstruct(name, fields, frozen=True, gc=False, rename="camel", kw_only=True)
+
+    # The decoder looks for fields in this order, which is that of the wire.
+    group, version = ("group", Literal[GROUP]), ("version", Literal[VERSIONS_OF[resource]])
+    request = made(
+        "SoundRequest",
+        ("uid", Annotated[str, Meta(min_length=1, max_length=MAX_UID)]),
+        ("kind", made("SoundKind", group, version, ("kind", Literal[KIND_OF[resource]]))),
+        ("resource", made("SoundResource", group, version, ("resource", Literal[resource]))),
+        ("sub_resource", str | None, None),
+        ("name", str | None, None),
+        ("namespace", str | None, None),
+        ("operation", Operation),
+        ("user_info", Raw, NO_USER),
+        ("object", form | None, None),
+        ("old_object", form | None, None),
+        ("options", Raw, NULL),
     )
+    kind, api_version = Literal["AdmissionReview"], Literal[tuple(REVIEW_VERSIONS)]
+    return msgspec.json.Decoder(made("SoundReview", ("kind", kind), ("api_version", api_version), ("request", request)))
 
 
-_lease: Final = _sound_decoder(SoundLease)
-_candidate: Final = _sound_decoder(SoundCandidate)
+_lease: Final = _sound_decoder("leases", SoundLease)
+_candidate: Final = _sound_decoder("leasecandidates", SoundCandidate)
 _review: Final = msgspec.json.Decoder(_Review)
 _options: Final = msgspec.json.Decoder(Options | None)
-_HEAD: Final = 400
+_HEAD: Final = 256
 """Bytes in which an API server names the kind."""
 
 _OPERATIONS: Final = {operation.value: operation for operation in Operation}
 _CREATE, _DELETE, _CONNECT = Operation.CREATE, Operation.DELETE, Operation.CONNECT
+_API_VERSIONS: Final = {version: f"{GROUP}/{version}" for versions in VERSIONS_OF.values() for version in versions}
 _USUAL_OPTIONS: Final = frozenset(
     b'{"kind":"%bOptions","apiVersion":"meta.k8s.io/v1"}' % verb for verb in (b"Create", b"Update", b"Delete")
 )
@@ -346,7 +393,7 @@ def _request(review: _Review, body: bytes) -> AdmissionRequest:
         wire.sub_resource or "",
         wire.namespace or metadata.namespace or "",
         wire.name or metadata.name or "",
-        wire.user_info,
+        user_of(wire.user_info),
         new,
         old,
         options,
@@ -354,6 +401,7 @@ def _request(review: _Review, body: bytes) -> AdmissionRequest:
         contradiction or _objects_against_request(wire, kind.kind, f"{GROUP}/{resource.version}", new, old),
         api_version,
         body,
+        is_sound=False,
     )
 
 
@@ -407,10 +455,8 @@ def _objects_against_request(wire: _Request, kind: str, api_version: str, new: C
     return ""
 
 
-def _object(value: object, kind: str, role: str, errors: list[FieldError]) -> Content:
+def _object(value: Raw, kind: str, role: str, errors: list[FieldError]) -> Content:
     """The typed object, or None: without an error for null, with an error for each field of a wrong type."""
-    if not isinstance(value, Raw):
-        return cast("Content", value)
     if bytes(memoryview(value)[:1]) != b"{":
         return None
     try:
@@ -497,5 +543,5 @@ def _text(raw: Raw) -> str:
     """A string; "" for anything else."""
     try:
         return _string.decode(raw)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return ""

@@ -15,9 +15,6 @@ _MAX_DIGITS: Final = len(str(_MAX_NUMBER))
 _LONG_NUMBER: Final = re.compile(rf"(?:\A|\.)([0-9]{{{_MAX_DIGITS},}})(?=\.|\Z)")
 """An identifier of a pre-release that is a number and may need more than 64 bits."""
 
-ZERO: Final = Version(0)
-"""0.0.0, which the API server takes for "not set"; build metadata does not count."""
-
 _MAX_LENGTH: Final = 64 * 1024
 """Characters. Upstream has no limit but that of a request. The package reads this many in some 10 ms, and rules read up
 to eight such versions of one review."""

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from webhook.api.managed_fields import Entry, entries_of
-from webhook.api.objects import NO_ENTRIES, Lease, LeaseCandidate
+from webhook.api.objects import Lease, LeaseCandidate
 from webhook.api.request import AdmissionRequest, UserInfo, cached
 
 NO_TEXTS: Final[Mapping[str, str]] = {}
@@ -247,6 +247,4 @@ def has_managed_fields(one: Lease | LeaseCandidate) -> bool:
 
 def entries_of_object(one: Lease | LeaseCandidate | None) -> Sequence[Entry]:
     """Entries of managedFields of an object, none if it shows none."""
-    if one is None or one.metadata.managed_fields is NO_ENTRIES:
-        return ()
-    return entries_of(one.metadata.managed_fields)
+    return () if one is None else entries_of(one.metadata.managed_fields)

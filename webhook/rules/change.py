@@ -9,7 +9,6 @@ from msgspec import Struct
 from webhook.api.managed_fields import HOLDER, RENEW_TIME, Entry, entries_of
 from webhook.api.objects import (
     NO_CANDIDATE_SPEC,
-    NO_ENTRIES,
     NO_LEASE_SPEC,
     NO_METADATA,
     Lease,
@@ -18,7 +17,7 @@ from webhook.api.objects import (
     ObjectMeta,
     OwnerReference,
 )
-from webhook.api.request import AdmissionRequest, Operation, Resource, UserInfo, cached, user_of
+from webhook.api.request import AdmissionRequest, Operation, Resource, UserInfo, cached
 from webhook.api.times import normalized, unknown_as_latest
 from webhook.rules.expiry import Expiry, expiry_of, stamp_of_write, whole_seconds
 from webhook.rules.holders import Binding
@@ -159,8 +158,8 @@ def set_fields(spec: frozenset[str], new: ObjectMeta, old: ObjectMeta) -> SetFie
     return SetFields(
         spec=spec,
         metadata=frozenset({"f:generateName"}) if renamed else _NOTHING,
-        labels=_set(new.labels, old.labels),
-        annotations=_set(new.annotations, old.annotations),
+        labels=_set(new.labels, old.labels) if new.labels else _NOTHING,
+        annotations=_set(new.annotations, old.annotations) if new.annotations else _NOTHING,
         finalizers=_NOTHING
         if new.finalizers == old.finalizers
         else frozenset(_texts(new.finalizers)) - frozenset(_texts(old.finalizers)),
@@ -168,8 +167,8 @@ def set_fields(spec: frozenset[str], new: ObjectMeta, old: ObjectMeta) -> SetFie
     )
 
 
-def _set(new: Mapping[str, object] | None, old: Mapping[str, object] | None) -> frozenset[str]:
-    if not new or new == old:
+def _set(new: Mapping[str, object], old: Mapping[str, object] | None) -> frozenset[str]:
+    if new == old:
         return _NOTHING
     old = old or {}
     return frozenset([f"f:{name}" for name, value in new.items() if name not in old or old[name] != value])
@@ -194,11 +193,14 @@ def _texts(items: Iterable[str | None] | None) -> Iterator[str]:
 
 
 UNKNOWN_USER = UserInfo()
+_CREATE, _UPDATE = Operation.CREATE, Operation.UPDATE
+_LEASES: Final = Resource.LEASES.value
 
 
 class Change(Struct, frozen=True, dict=True):
     """What a rule may look at; `now` is in microseconds since 1970; metadata is empty if there is no object.
 
+    `user` is the writer, empty if the review names none.
     `dict=True` keeps what several rules need, which is computed once, on first use.
     """
 
@@ -207,6 +209,7 @@ class Change(Struct, frozen=True, dict=True):
     limits: Limits = DEFAULT_LIMITS
     binding: Binding | None = None
     stamps: Stamps | None = None
+    user: UserInfo = UNKNOWN_USER
     new_metadata: ObjectMeta = NO_METADATA
     old_metadata: ObjectMeta = NO_METADATA
     new_renew_time: int | str | None = None
@@ -214,15 +217,10 @@ class Change(Struct, frozen=True, dict=True):
     new_entries: Sequence[Entry] = ()
     old_entries: Sequence[Entry] = ()
 
-    @cached
-    def user(self) -> UserInfo:
-        """The writer; empty if the review names none."""
-        return user_of(self.request.user_info) or UNKNOWN_USER
-
     @property
     def is_create(self) -> bool:
         """True if the object comes into being."""
-        return self.request.operation is Operation.CREATE
+        return self.request.operation is _CREATE
 
     @cached
     def renewed_at(self) -> int:
@@ -246,9 +244,9 @@ class LeaseChange(Change, frozen=True, dict=True):
     @cached
     def event(self) -> Event:
         """Return what the write does."""
-        if self.request.operation is not Operation.UPDATE:
+        if self.request.operation is not _UPDATE:
             return Event.CREATE if self.is_create else Event.DELETE
-        if self._completes_deletion:
+        if self.old_metadata.deletion_timestamp is not None and self._completes_deletion:
             return Event.DELETE
         if self.new_holder == self.old_holder:
             renewed = self.new_renew_time != self.old_renew_time
@@ -269,13 +267,12 @@ class LeaseChange(Change, frozen=True, dict=True):
 
     @property
     def _completes_deletion(self) -> bool:
-        """True if an UPDATE removes the last finalizer of a lease that was deleted before.
+        """True if an UPDATE of a lease that was deleted before removes its last finalizer.
 
         The API server then deletes it without a review of a DELETE (ShouldDeleteDuringUpdate in
         `pkg/registry/generic/registry/store.go` of apiserver); its holder may have changed since the DELETE.
         """
-        old = self.old_metadata
-        return old.deletion_timestamp is not None and bool(old.finalizers) and not self.new_metadata.finalizers
+        return bool(self.old_metadata.finalizers) and not self.new_metadata.finalizers
 
     @cached
     def old_stamp(self) -> Stamp | None:
@@ -323,7 +320,7 @@ class CandidateChange(Change, frozen=True, dict=True):
     @cached
     def event(self) -> Event:
         """Return what the write does."""
-        if self.request.operation is not Operation.UPDATE:
+        if self.request.operation is not _UPDATE:
             return Event.CREATE if self.is_create else Event.DELETE
         return Event.UNTOUCHED if is_candidate_untouched(self.old_spec, self.new_spec) else Event.UPDATE
 
@@ -337,25 +334,33 @@ def change_made_by(
 ) -> LeaseChange | CandidateChange:
     """The change that a request about a Lease or a LeaseCandidate makes."""
     new, old = request.new, request.old
-    of_lease = request.resource == Resource.LEASES.value
+    of_lease = request.resource == _LEASES
     none = NO_LEASE_SPEC if of_lease else NO_CANDIDATE_SPEC
-    new_metadata, new_spec = (NO_METADATA, none) if new is None else (new.metadata, new.spec)
-    old_metadata, old_spec = (NO_METADATA, none) if old is None else (old.metadata, old.spec)
-    renewed, renewed_before = normalized(new_spec.renew_time), normalized(old_spec.renew_time)
-    entries, entries_before = _entries(new_metadata), _entries(old_metadata)
-    metadata_and_times = (new_metadata, old_metadata, renewed, renewed_before, entries, entries_before)
-    specs: tuple[Any, Any] = (new_spec, old_spec)
-    if not of_lease:
-        return CandidateChange(request, now, limits, binding, None, *metadata_and_times, *specs)
-    holders = (specs[0].holder_identity or "", specs[1].holder_identity or "")
-    return LeaseChange(request, now, limits, binding, stamps, *metadata_and_times, *specs, *holders)
+    new_metadata, old_metadata = new.metadata if new else NO_METADATA, old.metadata if old else NO_METADATA
+    new_spec: Any = new.spec if new else none
+    old_spec: Any = old.spec if old else none
+    common = (
+        request,
+        now,
+        limits,
+        binding,
+        stamps if of_lease else None,
+        request.user or UNKNOWN_USER,
+        new_metadata,
+        old_metadata,
+        normalized(new_spec.renew_time),
+        normalized(old_spec.renew_time),
+        entries_of(new_metadata.managed_fields),
+        entries_of(old_metadata.managed_fields),
+        new_spec,
+        old_spec,
+    )
+    if of_lease:
+        return LeaseChange(*common, new_spec.holder_identity or "", old_spec.holder_identity or "")
+    return CandidateChange(*common)
 
 
 def change_between(old: Lease | None, new: Lease, now: int) -> LeaseChange:
     """Return the change between two states of a Lease that were seen, outside of a review; its writer is not known."""
     operation = Operation.CREATE if old is None else Operation.UPDATE
     return cast("LeaseChange", change_made_by(AdmissionRequest("", operation, "leases", new=new, old=old), now))
-
-
-def _entries(metadata: ObjectMeta) -> Sequence[Entry]:
-    return () if metadata.managed_fields is NO_ENTRIES else entries_of(metadata.managed_fields)

@@ -26,9 +26,9 @@ BOUND: Final = 60 * SECOND
 
 def tolerance_of(duration_seconds: int | None) -> int:
     """Return what several API servers' clocks may differ by: two seconds, for short leases a fifth of the duration."""
-    if duration_seconds is None or duration_seconds <= 0:
+    if duration_seconds is None or not 0 < duration_seconds < 10:
         return MAX_TOLERANCE
-    return min(MAX_TOLERANCE, duration_seconds * SECOND // 5)
+    return duration_seconds * SECOND // 5
 
 
 def whole_seconds(now: int) -> int:

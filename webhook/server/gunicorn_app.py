@@ -1,5 +1,6 @@
 """Starts the server: gunicorn manages the worker processes, with our options and not from files or variables."""
 
+import gc
 import logging
 import os
 import shlex
@@ -92,7 +93,7 @@ class Application(BaseApplication):  # type: ignore[misc] # gunicorn has no type
             "umask": 0o027,
             "when_ready": _log_addresses,
             # A worker that starts later inherits what the master read.
-            "pre_fork": lambda _arbiter, _worker: self._policy_file.poll(),
+            "pre_fork": self._prepare_fork,
             "child_exit": _forget,
         }
         for name, value in settings.items():
@@ -103,6 +104,15 @@ class Application(BaseApplication):  # type: ignore[misc] # gunicorn has no type
         from webhook.server.worker import WorkerServices  # noqa: PLC0415 - brings prometheus_client, see `serve`
 
         return WorkerServices(self._options, self._memory, self._policy_file)
+
+    def _prepare_fork(self, _arbiter: Arbiter, _worker: Worker) -> None:
+        """Read a changed policy, and leave the objects that are here to no collection of garbage.
+
+        A worker shares the memory of its master until one of them writes to it, and a collection writes to all objects
+        that it visits: 9 MiB.
+        """
+        self._policy_file.poll()
+        gc.freeze()
 
 
 class GunicornLog(Logger):  # type: ignore[misc] # gunicorn has no types

@@ -23,10 +23,11 @@ def duration_too_long(change: LeaseChange) -> Iterable[Finding]:
     Attack: set a duration after which no one else could take the lease
     """
     new = change.new_spec.lease_duration_seconds
+    if new is None or new == change.old_spec.lease_duration_seconds:
+        return NO_FINDINGS
     limits = change.limits.duration_too_long
     # Of two overrides that meet on one lease, one may deny from lower on than the other warns.
-    lowest = min(limits.warn_above_seconds, limits.deny_above_seconds)
-    if new is None or new <= lowest or new == change.old_spec.lease_duration_seconds:
+    if new <= min(limits.warn_above_seconds, limits.deny_above_seconds):
         return NO_FINDINGS
     denied = new > limits.deny_above_seconds
     limit = limits.deny_above_seconds if denied else limits.warn_above_seconds

@@ -12,7 +12,7 @@ from typing import Final, Self
 from msgspec import Struct
 
 from webhook.api.field import forbidden
-from webhook.api.managed_fields import APPLY, BEFORE_FIRST_APPLY, MAX_LEVELS, Entry, Owned, nest_too_deeply
+from webhook.api.managed_fields import APPLY, BEFORE_FIRST_APPLY, MAX_LEVELS, Entry, Key, Owned, nest_too_deeply
 from webhook.api.objects import LeaseSpec, ObjectMeta
 from webhook.api.text import quote, truncate
 from webhook.api.times import canonical_seconds, instant, stamp_of
@@ -21,6 +21,7 @@ from webhook.rules.expiry import BOUND, MAX_TOLERANCE, seen_at, whole_seconds
 from webhook.rules.rule import NO_FINDINGS, Finding, Mode, Statement, literal
 
 _FIELD: Final = "metadata.managedFields"
+_NO_ENTRIES: Final[frozenset[tuple[Key, int | None]]] = frozenset()
 MAX_VERSION_DIGITS: Final = 19
 """Digits of a resourceVersion, which is a revision of etcd: a positive signed number of 64 bits."""
 _LEAVE: Final = (
@@ -84,10 +85,14 @@ _METADATA: Final = frozenset(
 
 def _owns_what_is_not_there(change: LeaseChange) -> str | None:
     """An apply owns what it applied, which the object has then: anything else makes the list larger for nothing."""
-    known = {entry.key: entry.owned for entry in change.old_entries if entry.operation == APPLY}
+    known: dict[Key, Owned] | None = None
     names: _Names | None = None
     for entry in change.new_entries:
-        if entry.operation != APPLY or (before := known.get(entry.key, Owned())) == entry.owned:
+        if entry.operation != APPLY:
+            continue
+        if known is None:
+            known = {one.key: one.owned for one in change.old_entries if one.operation == APPLY}
+        if (before := known.get(entry.key, Owned())) == entry.owned:
             continue
         names = names or _Names.of(change)
         absent = min(names.absent(entry.owned, before), default=None)
@@ -254,10 +259,10 @@ def tampering_of_update(change: LeaseChange) -> str | None:
     if problem:
         return problem
     mine = change.was_set.owners_among(new)
-    at = moment_of(mine, change.now)
-    if not old:
-        return None if _one_apply(change, mine, at) else "fills managedFields that were empty, which only an apply does"
-    return _added(new, old, mine) or _renewal(change, mine, at)
+    if old:
+        return _added(change) or _renewal(change, mine)
+    is_apply = _one_apply(change, mine, moment_of(mine, change.now))
+    return None if is_apply else "fills managedFields that were empty, which only an apply does"
 
 
 def tampering_of_create(change: LeaseChange) -> str | None:
@@ -298,24 +303,24 @@ def _structure(new: Sequence[Entry], old: Sequence[Entry]) -> str | None:
     return None
 
 
-def _added(new: Sequence[Entry], old: Sequence[Entry], mine: Sequence[Entry]) -> str | None:
+def _added(change: LeaseChange) -> str | None:
+    new, old = change.new_entries, change.old_entries
     if len(new) > len(old) + 1:
         return f"adds {len(new) - len(old)} entries at once"
-    known = {(entry.key, entry.stamp) for entry in old}
-    unknown = [entry for entry in new if (entry.key, entry.stamp) not in known]
-    if len(unknown) > 1:
-        stamps = {entry.stamp for entry in old}
-        fresh = [entry for entry in unknown if entry.stamp not in stamps]
-        if len(fresh) > 1:
-            return f"brings {len(fresh)} entries with new times, {_shown(fresh[0])} and {_shown(fresh[1])}"
-    by_this_write = {id(entry) for entry in mine}
-    invented = [entry for entry in unknown if entry.operation != APPLY and id(entry) not in by_this_write]
-    if invented:
-        # Only Update entries are folded. An invented Apply entry may have any time, and its fold would fold renewals.
-        foldable = {entry.stamp for entry in old if entry.operation != APPLY}
-        for entry in invented:
-            if not (entry.is_fold and entry.stamp in foldable):
-                return f"brings an entry {_shown(entry)}, which owns nothing that this write sets"
+    stamps = {entry.stamp for entry in old}
+    fresh = [entry for entry in new if entry.stamp not in stamps]
+    if len(fresh) > 1:
+        return f"brings {len(fresh)} entries with new times, {_shown(fresh[0])} and {_shown(fresh[1])}"
+    known = {(entry.key, entry.stamp) for entry in old} if len(fresh) < len(new) else _NO_ENTRIES
+    foldable: set[int | None] | None = None
+    for entry in new:
+        if entry.operation == APPLY or (entry.key, entry.stamp) in known or change.was_set.any_owned_by(entry):
+            continue
+        if foldable is None:
+            # Only Update entries are folded. An invented Apply entry may have any time; its fold would fold renewals.
+            foldable = {one.stamp for one in old if one.operation != APPLY}
+        if not (entry.is_fold and entry.stamp in foldable):
+            return f"brings an entry {_shown(entry)}, which owns nothing that this write sets"
     return None
 
 
@@ -351,7 +356,7 @@ def _renewal_is_stamped_now(change: LeaseChange, mine: Sequence[Entry], at: int)
     return seen >= max(at - BOUND, whole_seconds(claimed) - MAX_TOLERANCE)
 
 
-def _renewal(change: LeaseChange, mine: Sequence[Entry], at: int) -> str | None:
+def _renewal(change: LeaseChange, mine: Sequence[Entry]) -> str | None:
     """Return what the write does to the stamp of the last renewal that neither a renewal nor a clock does."""
     if change.new_spec.renew_time is None:
         return None
@@ -372,7 +377,7 @@ def _renewal(change: LeaseChange, mine: Sequence[Entry], at: int) -> str | None:
     if change.renews:
         return None
     known = any(entry.stamp == after for entry in change.old_entries)
-    if after > at + (AHEAD if known else MAX_TOLERANCE):
+    if after > moment_of(mine, change.now) + (AHEAD if known else MAX_TOLERANCE):
         return f"moves {last_renewal(change.old_entries)} ahead to {_clock(after)}"
     return None
 

@@ -16,6 +16,7 @@ MAX_HOURS_EAST: Final = 14
 _RENEW_TIME: Final = "spec.renewTime"
 _FRACTION: Final = ' with six fraction digits, such as "2026-01-31T12:00:00.000000Z"'
 _SECONDS: Final = ', such as "2026-01-31T12:00:00Z"'
+_WARN, _DENY = Mode.WARN, Mode.DENY
 _USUAL: Final = len("2026-01-31T12:00:00Z")
 """Characters of nearly every time of an entry."""
 
@@ -38,7 +39,7 @@ def time_unreadable(change: LeaseChange | CandidateChange) -> Iterable[Finding]:
     else:
         field, new, old = "spec.pingTime", change.new_spec.ping_time, change.old_spec.ping_time
     found = _spec_time(_RENEW_TIME, change.new_spec.renew_time, change.new_renew_time, change.old_renew_time)
-    if new != old and new is not None:
+    if new != old and new is not None and readable(normalized(new)) is None:
         found = (*found, *_spec_time(field, new, normalized(new), normalized(old)))
     for entry in change.new_entries:
         # One of the usual length that parses is readable.
@@ -82,7 +83,7 @@ def renew_time_in_future(change: LeaseChange) -> Iterable[Finding]:
     Stored: set the clock of the holder's node; update a client that writes local time as UTC
     Attack: dated a renewal far ahead, so that no one else could take the lease
     """
-    strongest = Mode.WARN if change.request.namespace == NODE_LEASES else Mode.DENY
+    strongest = _WARN if change.request.namespace == NODE_LEASES else _DENY
     return _ahead(change, change.limits.renew_time_in_future, strongest)
 
 
@@ -96,15 +97,16 @@ def candidate_renew_time_in_future(change: CandidateChange) -> Iterable[Finding]
     Stored: set the clock of the candidate's node
     Attack: dated a candidate far ahead
     """
-    return _ahead(change, change.limits.candidate_renew_time_in_future, Mode.DENY)
+    return _ahead(change, change.limits.candidate_renew_time_in_future, _DENY)
 
 
 def _ahead(change: LeaseChange | CandidateChange, limits: SecondsAhead, strongest: Mode) -> Iterable[Finding]:
     """The finding about a renewTime ahead of the API server's clock and of its old value; a renewal is never warned."""
     new = change.new_renew_time
-    nearest = min(limits.warn_above_seconds, limits.deny_above_seconds) * SECOND
-    # Only what is far ahead of our own clock is compared with the stamps.
-    if not isinstance(new, int) or new - change.now <= nearest or new == change.old_renew_time or readable(new) is None:
+    # Only what is far ahead of our own clock is compared with the stamps; what is not ahead of it is not at all.
+    if not isinstance(new, int) or new <= change.now or new == change.old_renew_time or readable(new) is None:
+        return NO_FINDINGS
+    if new - change.now <= min(limits.warn_above_seconds, limits.deny_above_seconds) * SECOND:
         return NO_FINDINGS
     clock, old = max(change.renewed_at, change.now), readable(change.old_renew_time)
     step = new - (clock if old is None else max(clock, old))

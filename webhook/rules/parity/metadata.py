@@ -15,7 +15,7 @@ from webhook.api import formats, times
 from webhook.api.field import FieldError, each_invalid, forbidden, immutable, invalid, not_supported, required, too_long
 from webhook.api.formats import Format, byte_length
 from webhook.api.objects import ObjectMeta, OwnerReference
-from webhook.api.request import AdmissionRequest, Operation, Options, Resource
+from webhook.api.request import NO_OPTIONS, AdmissionRequest, Operation, Options, Resource
 from webhook.api.text import quote
 from webhook.rules.change import Change
 from webhook.rules.rule import MAX_FINDINGS, NO_FINDINGS, Finding, first_findings
@@ -213,7 +213,7 @@ def _unreadable_times(metadata: ObjectMeta) -> Iterator[FieldError]:
         (CREATION_TIMESTAMP, metadata.creation_timestamp),
         (DELETION_TIMESTAMP, metadata.deletion_timestamp),
     ):
-        if text is not None:
+        if text is not None and times.stamp_of(text) is None:
             try:
                 times.parse_seconds(text)
             except ValueError:
@@ -312,8 +312,9 @@ def request_options(change: Change) -> Iterable[Finding]:
     Fix: Send the options that the message names.
     """
     options = change.request.options
+    if options is NO_OPTIONS:
+        return NO_FINDINGS
     wrong: list[FieldError] = []
-    # Most writes carry options without content, so nothing is asked of those.
     if options.dry_run or options.field_manager or options.field_validation:
         wrong += _wrong_write_options(options)
     if change.request.operation is Operation.DELETE:

@@ -200,7 +200,7 @@ def _not_a_version(field: str, text: str) -> Iterable[Finding]:
 
 def _is_zero(text: str) -> bool:
     version = _read(text)
-    return version is not None and version == semver.ZERO
+    return version is not None and not any((version.major, version.minor, version.patch, version.prerelease))
 
 
 def _read(text: str | None) -> Version | None:
