@@ -487,6 +487,8 @@ class LeaseHistory(Struct):
             # Who held a lease that was deleted, or was removed by another one, may have gone on as the leader.
             is_certain = how is not Handover.DELETED and not (self.tenure and self.tenure.is_own_release is False)
             self.leaderless += leaderless if is_certain else 0
+            # Who was robbed of the lease may have stopped before, or led on.
+            leaderless = None if how is Handover.STOLEN else leaderless
         self.handovers[how] = self.handovers.get(how, 0) + 1
         self._lost = self.tenure
         previous = self._lost.holder if self._lost else ""

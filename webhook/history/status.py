@@ -205,6 +205,8 @@ def renewed_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     """Return when the last renewal was seen: the stamp with the fraction of the holder; else what the holder claims."""
     claimed = readable(normalized(spec.renew_time))
     stamp = seen_at(entries)
+    if stamp is not None and claimed is not None and claimed >= stamp + SECOND:
+        return stamp  # the fraction is unknown, and what is counted from here is a bound
     return claimed if stamp is None else refined(stamp, claimed)
 
 
