@@ -138,8 +138,16 @@ def _wait_until_stamped(client: ApiClient, namespace: str, *, stamped: bool = Tr
 
 def _row(claim: str, checks: Sequence[Callable[[], list[str]]]) -> Row:
     with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
-        problems = [problem for found in pool.map(lambda check: check(), checks) for problem in found]
+        problems = [problem for found in pool.map(_tried, checks) for problem in found]
     return Row(claim, "; ".join(problems) or f"{len(checks)} as they should be", not problems)
+
+
+def _tried(check: Callable[[], list[str]]) -> list[str]:
+    """Return its problems; that a lease is gone is one of them."""
+    try:
+        return check()
+    except RuntimeError as error:
+        return [str(error)]
 
 
 def _name(claim: str) -> str:
