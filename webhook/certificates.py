@@ -68,10 +68,7 @@ class Pair(Struct, frozen=True):
 
 
 class Certificate(Struct, frozen=True):
-    """An inspected leaf: its names, its dates (UTC), and its problems.
-
-    `ca_not_after` is when its chain to a known CA ends; None without a known CA.
-    """
+    """An inspected leaf; dates are in UTC. `ca_not_after` is when its chain to a known CA ends, None without one."""
 
     names: frozenset[str]
     not_before: dt.datetime
@@ -90,10 +87,7 @@ class Certificate(Struct, frozen=True):
 
 
 def service_names(service: str, namespace: str) -> list[str]:
-    """Every name that a client in the cluster may use, and those of the local machine.
-
-    kube-apiserver checks `SERVICE.NAMESPACE.svc`.
-    """
+    """Return the names that clients in the cluster use, and local ones; API servers check `SERVICE.NAMESPACE.svc`."""
     base = f"{service}.{namespace}"
     return [service, base, f"{base}.svc", f"{base}.svc.cluster.local", "localhost", "127.0.0.1", "::1"]
 
@@ -126,10 +120,7 @@ def create_authority(now: dt.datetime) -> Issued:
 
 
 def issue_leaf(authority: Issued, names: Sequence[str], days: float, now: dt.datetime) -> Issued:
-    """A new key and a serving certificate for `names` (DNS names or IP addresses), valid for `days` from now.
-
-    It never ends after its CA.
-    """
+    """Return a new key and a certificate for DNS names or IP addresses, valid for `days`, never longer than its CA."""
     key = ec.generate_private_key(ec.SECP256R1())
     end = min(now + dt.timedelta(days=days), authority.certificate.not_valid_after_utc)
     certificate = (
@@ -211,10 +202,7 @@ def inspect_chain(
 
 
 def _inspected(
-    chain: Sequence[x509.Certificate],
-    authorities: Sequence[x509.Certificate],
-    now: dt.datetime,
-    names: frozenset[str],
+    chain: Sequence[x509.Certificate], authorities: Sequence[x509.Certificate], now: dt.datetime, names: frozenset[str]
 ) -> Certificate:
     leaf = chain[0]
     own_names = _names(leaf)

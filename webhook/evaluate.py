@@ -22,12 +22,8 @@ _DENY: Final = Mode.DENY
 def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, writer_known: bool = True) -> Verdict:
     """Evaluate one write.
 
-    Args:
-        request: a decoded review.
-        policy: how strict to be.
-        now: the caller's clock in microseconds since 1970; it counts only if a stamp is missing or a rule names it.
-        writer_known: False leaves out the rules about the writer, for documents that were never sent.
-
+    `now`, the caller's clock in microseconds since 1970, counts only if a stamp is missing or a rule names it. Without
+    `writer_known`, for documents that were never sent, the rules about the writer are left out.
     """
     if policy.mode is _OFF:
         return Verdict(request.uid, allowed=True, audit_annotations=(("policy", f"{_name(policy)} off"),))

@@ -29,10 +29,7 @@ class _Snapshot(Struct, frozen=True):
 
 
 def load(name_or_path: str | None) -> Policy:
-    """The policy of a preset (`standard` if None), else of a file; `./strict` is a file of that name.
-
-    Raises PolicyFileError.
-    """
+    """Return a preset (`standard` if None), else the policy of a file, such as `./strict`; raises PolicyFileError."""
     if name_or_path is None or name_or_path in PRESETS:
         return parse(f"apiVersion: {API_VERSION}\npreset: {name_or_path or DEFAULT_PRESET}\n")
     path = Path(name_or_path)

@@ -23,15 +23,10 @@ Object = dict[str, Any]
 
 
 def junit(command: str, examined: Sequence[Examination]) -> str:
-    """Return JUnit's XML: a test suite for each file, a test case for each result.
+    """Return JUnit's XML: a test suite for each file, a test case for each result, findings or not.
 
     The format has no specification. This is what Jenkins, GitLab and GitHub's actions read: the counts on each level,
     at most one `failure` or `error` in a test case, and the rest in `system-out`.
-
-    Args:
-        command: what examined.
-        examined: the results, also those without findings. One with an error fails.
-
     """
     suites = ET.Element("testsuites", {"name": f"lease-webhook {command}", **_counts(examined)})
     for path, group in groupby(examined, key=lambda result: result.place.path):

@@ -166,10 +166,7 @@ _decoders: Final = {kind: msgspec.json.Decoder(form) for kind, form in FORMS.ite
 
 
 def decode_object(kind: str, document: Raw | bytes) -> Lease | LeaseCandidate:
-    """Decode a Lease or LeaseCandidate.
-
-    Raises WrongTypesError, msgspec.DecodeError if the text is not JSON, and RecursionError if it nests too deeply.
-    """
+    """Decode a Lease or LeaseCandidate; raises WrongTypesError, msgspec.DecodeError or (nesting) RecursionError."""
     try:
         return _decoders[kind].decode(document)
     except msgspec.ValidationError as error:

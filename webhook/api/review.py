@@ -95,10 +95,7 @@ class ReviewError(Exception):
 
 
 def decode(body: bytes) -> AdmissionRequest:
-    """Read one AdmissionReview, v1 or v1beta1.
-
-    Raises ReviewError if the body is not JSON, not an AdmissionReview, or has no usable uid.
-    """
+    """Read one AdmissionReview, v1 or v1beta1; raises ReviewError for anything else, and without a usable uid."""
     if not body.isascii() and not is_utf8(body):
         raise ReviewError(400, "the body is not UTF-8")
     is_large = len(body) > MAX_REQUEST

@@ -63,10 +63,7 @@ def escape(text: str) -> str:
 
 
 def escape_lines(text: str) -> str:
-    """Return the text escaped but for its line breaks.
-
-    It is valid in XML 1.0 (https://www.w3.org/TR/xml/#charsets) and in JSON.
-    """
+    """Return the text escaped but for its line breaks; valid in JSON and https://www.w3.org/TR/xml/#charsets."""
     return "\n".join(map(escape, text.split("\n")))
 
 

@@ -32,10 +32,7 @@ def kubectl(namespace: str) -> str:
 
 
 def filled(fix: str, namespace: str, name: str, lease: str = "") -> str:
-    """A command with its names.
-
-    `{kubectl}` stands for the command with the namespace, `{name}` for the name, `{lease}` for that of another lease.
-    """
+    """Return a command with `{kubectl}` (and its namespace), `{name}` and `{lease}` (another lease) filled in."""
     names = {"kubectl": kubectl(namespace), "name": word(name), "lease": word(lease)}
     # In one pass: a name may contain what stands for another one.
     return _PLACES.sub(lambda place: names[place[1]], fix)

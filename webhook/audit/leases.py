@@ -155,11 +155,8 @@ def scaffold_name(subject: Subject) -> Iterator[Finding]:
 def foreign_in_kube_system(subject: Subject, homes: Collection[str]) -> Iterator[Finding]:
     """A lease in kube-system that does not belong there: platforms refuse such writes.
 
-    Args:
-        subject: the lease.
-        homes: the namespaces of its writers and of the pod that its holder names, as far as they are known; if none
-            is, the name of the lease decides.
-
+    `homes` are the namespaces of its writers and of the pod that its holder names, as far as they are known; if none
+    is, the name of the lease decides.
     """
     if subject.namespace != KUBE_SYSTEM or subject.is_heartbeat:
         return

@@ -18,10 +18,7 @@ from webhook.verdict import Cause, Verdict
 
 
 class Evaluation(Struct, frozen=True):
-    """A document with its verdict; `now` is the time of the evaluation, in microseconds since 1970.
-
-    `unknown_fields` has a text for each field of a manifest that the API does not have.
-    """
+    """A document with its verdict at `now` (microseconds since 1970), and a text for each field that the API lacks."""
 
     place: Place
     request: AdmissionRequest
@@ -43,18 +40,10 @@ class Evaluation(Struct, frozen=True):
 def evaluate_review(
     place: Place, body: bytes, policy: Policy, now: int | None = None, *, writer_known: bool = True
 ) -> Evaluation:
-    """Evaluate the bytes of one review.
+    """Evaluate the bytes of one review; raises ReviewError if they are not one, or nest too deeply.
 
-    Args:
-        place: the position of the review in the input.
-        body: its bytes.
-        policy: how strict to be.
-        now: microseconds since 1970; None takes the latest time that an API server stamped into it, else the clock.
-        writer_known: False leaves out the rules about the writer.
-
-    Raises:
-        ReviewError: the bytes are not a review, or nest too deeply.
-
+    `now` is in microseconds since 1970; None takes the latest time that an API server stamped into the review, else the
+    clock. Without `writer_known` the rules about the writer are left out.
     """
     try:
         request = decode(body)

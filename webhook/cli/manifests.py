@@ -58,9 +58,7 @@ def key_of(document: Value) -> Key:
 def review_of(new: Value | None, old: Value | None, writer: Writer | None) -> bytes:
     """Return the review of creating `new`, updating `old` to it, or deleting `old`; no writer, no userInfo.
 
-    Raises:
-        ValueError: the manifest is larger than any API server would take.
-
+    Raises ValueError if the manifest is larger than any API server would take.
     """
     document = new or old
     assert document is not None
@@ -167,10 +165,7 @@ def _renewed(spec: Value) -> int | None:
 
 
 def unknown_fields(document: Value) -> tuple[str, ...]:
-    """Return a warning for each field of a bare Lease or LeaseCandidate that its version does not have.
-
-    The API server drops them, and a typo goes unnoticed.
-    """
+    """Return a warning for each field of a bare manifest that its version does not have: the API server drops it."""
     places = (
         ("", document, ("apiVersion", "kind", "metadata", "spec")),
         ("metadata.", document.get("metadata"), _names(ObjectMeta)),

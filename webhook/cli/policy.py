@@ -12,14 +12,7 @@ from msgspec import Struct, to_builtins
 from webhook.api.text import escape
 from webhook.cli.options import Command, files, format_option, policies
 from webhook.cli.terminal import Failure, json_line, style, table, width
-from webhook.policy.explain import (
-    BUILT_IN,
-    PRESET,
-    SettingSource,
-    applying_to,
-    explain,
-    notes,
-)
+from webhook.policy.explain import BUILT_IN, PRESET, SettingSource, applying_to, explain, notes
 from webhook.policy.model import Policy
 from webhook.policy.parse import EXEMPT_GROUPS, EXEMPT_USERS
 from webhook.policy.schema import ANYWHERE, MODE, Exemption, until_of

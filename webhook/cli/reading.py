@@ -51,12 +51,8 @@ def observed(
 ) -> Iterator[Item]:
     """Yield every item in files, directories and standard input (`-`), each as soon as it is read.
 
-    Args:
-        paths: what is read; if there is none, kubectl lists the cluster.
-        cluster: which cluster.
-        with_pods: list pods and nodes too.
-        is_inside: list with the service account of the pod that this runs in, without kubectl.
-
+    Without paths the cluster is listed, with pods and nodes if `with_pods`: by kubectl, or, if `is_inside`, with the
+    service account of the pod that this runs in.
     """
     notes: list[str] = []
     items: Iterable[Item]
@@ -92,13 +88,9 @@ class EvaluationTime(Struct, frozen=True):
 
 
 def evaluation_time(given: int | None, paths: Sequence[str], until: int | None) -> EvaluationTime:
-    """Return the time at which the input is evaluated.
+    """Return the time at which the input is evaluated; `given` is the value of --now.
 
-    Args:
-        given: the value of --now.
-        paths: what is read, nothing if kubectl is run.
-        until: the end of a history; None for objects of one moment, which do not say when that was.
-
+    `until` is the end of a history; None for objects of one moment, which do not say when that was.
     """
     if given is not None:
         if until is None or given >= until:

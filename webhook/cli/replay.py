@@ -10,14 +10,7 @@ import click
 from webhook.api.review import ReviewError
 from webhook.cli.evaluation import Evaluation, evaluate_review
 from webhook.cli.options import Command, files, format_option, policy_option
-from webhook.cli.report import (
-    DENIED,
-    UNREADABLE,
-    Outcome,
-    Printer,
-    Tally,
-    as_json,
-)
+from webhook.cli.report import DENIED, UNREADABLE, Outcome, Printer, Tally, as_json
 from webhook.cli.terminal import json_line, table
 from webhook.inputs.files import Received, submitted
 from webhook.inputs.items import Foreign, Unreadable

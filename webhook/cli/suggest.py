@@ -107,10 +107,7 @@ def _last_day(until: str | None) -> date:
 
 
 def _observe_each(paths: Sequence[str], observe: Callable[[Item], None]) -> int:
-    """Observe every item as soon as it is read; raises Failure if no lease is in the input.
-
-    Returns the exit code: 2 if something could not be read, which is reported on standard error, else 0.
-    """
+    """Observe every item; return 2 if something could not be read, else 0. Raises Failure if no lease is in it."""
     observations = unreadable = 0
     for item in observed(paths):
         observations += isinstance(item, Observation)

@@ -59,10 +59,7 @@ def indent(text: str, by: int, columns: int | None = None) -> str:
 
 
 def table(rows: Sequence[tuple[str, ...]], by: int = 2, columns: int | None = None) -> list[str]:
-    """Return rows as aligned lines, with two spaces between columns.
-
-    The last column may be of any width, or is wrapped if `columns` limits the width of the table.
-    """
+    """Return rows as aligned lines; the last column has any width, or is wrapped if `columns` limits the table."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)][:-1]
     start = by + sum(widths) + 2 * len(widths)
     lines = []

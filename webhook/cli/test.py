@@ -74,10 +74,7 @@ ModeWord = Literal["deny", "warn", "audit"]
 
 
 class Expectation(Struct, frozen=True, forbid_unknown_fields=True):
-    """The expected verdict; what is left out is not compared.
-
-    `rules` names every rule that denies or warns, with its mode; those of mode `audit` may be named too.
-    """
+    """The expected verdict, but for what is left out; `rules` has all that deny or warn, and may have audit ones."""
 
     allowed: bool
     event: str | UnsetType = UNSET
@@ -85,11 +82,7 @@ class Expectation(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Circumstances(Struct, frozen=True, forbid_unknown_fields=True):
-    """Under which policy, by whom and when a write comes: of one case, or of all in a file.
-
-    `stamped` gives manifests without managedFields the stamps of an API server: the stored object was written at its
-    renewTime, the new one at `now`.
-    """
+    """Under which policy, by whom and when a write comes: of one case, or of all in a file."""
 
     policy: str = ""
     user: str = ""

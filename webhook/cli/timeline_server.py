@@ -27,14 +27,7 @@ _AWAKE_EVERY: Final = 1.0
 
 
 def serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
-    """Serve until Ctrl-C or a signal that ends programs; then kubectl ends too.
-
-    Args:
-        paths: what to read, such as `-`; nothing runs kubectl.
-        cluster: where kubectl looks.
-        address: HOST:PORT to listen on.
-
-    """
+    """Serve what the paths, or kubectl, show at HOST:PORT until Ctrl-C or a signal that ends programs."""
     host, _ = endpoint(address)
     token = secrets.token_urlsafe(TOKEN_BYTES)
     feed = Feed(", ".join(paths) or "kubectl get leases --watch")

@@ -9,23 +9,8 @@ from msgspec.structs import asdict, replace
 from webhook.api.text import escape, truncate
 from webhook.audit.leases import pod_of
 from webhook.cli.options import Command, files, format_option, moment
-from webhook.cli.reading import (
-    HIDDEN_STAMPS,
-    EvaluationTime,
-    cluster_options,
-    evaluation_time,
-    everywhere,
-    observed,
-)
-from webhook.cli.terminal import (
-    Failure,
-    indent,
-    json_line,
-    print_message,
-    style,
-    table,
-    width,
-)
+from webhook.cli.reading import HIDDEN_STAMPS, EvaluationTime, cluster_options, evaluation_time, everywhere, observed
+from webhook.cli.terminal import Failure, indent, json_line, print_message, style, table, width
 from webhook.explanation.account import Account, account_of, as_json
 from webhook.explanation.causes import WATCH
 from webhook.explanation.findings import Explained
@@ -82,13 +67,7 @@ _WEBHOOKS: Final = "webhook configurations: say which of them may be called for 
 @cluster_options
 @format_option("json prints one line per lease")
 def command(
-    *,
-    lease: str | None,
-    inputs: tuple[str, ...],
-    webhooks: str | None,
-    now: int | None,
-    cluster: Cluster,
-    output: str,
+    *, lease: str | None, inputs: tuple[str, ...], webhooks: str | None, now: int | None, cluster: Cluster, output: str
 ) -> int:
     selection = _selection(lease, cluster.namespace)
     if selection is None:

@@ -36,8 +36,7 @@ _UNTRUSTED: Final = (
 class ServingCertificate(Struct, frozen=True):
     """The certificate chain that the webhook serves, in PEM, and where it was found.
 
-    `distrust` is the error of a real handshake that trusted only the caBundle, "" if it succeeded, and None if there
-    was no handshake and the chain itself has to be inspected.
+    `distrust` is the error of a handshake that trusted only the caBundle, "" if it succeeded, None if there was none.
     """
 
     chain: bytes
@@ -99,10 +98,7 @@ def check_served(entry: Entry, served: ServingCertificate, now: dt.datetime) -> 
 
 
 def inspect_endpoint(host: str, port: int, config: ClientConfig) -> ServingCertificate:
-    """Return what `host:port` serves to a client that trusts this caBundle and checks the name as the API server does.
-
-    Raises Unreachable.
-    """
+    """Return what `host:port` serves to a client that verifies it as the API server does; raises Unreachable."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     # Stricter than Go, which is what the API server verifies with.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT

@@ -28,10 +28,7 @@ renewDeadline / 2); etcd and the network need the rest."""
 MAX_TIMEOUT_WITH_RENEWALS: Final = 2
 """Measured with a webhook that never answers: with 2 s, renewals succeed every 4 s and no leader loses its
 lease; with 5 s leaders lose it."""
-LISTED_VERSIONS: Final = {
-    Resource.LEASES: ("v1",),
-    Resource.LEASECANDIDATES: ("v1beta1", "v1alpha2"),
-}
+LISTED_VERSIONS: Final = {Resource.LEASES: ("v1",), Resource.LEASECANDIDATES: ("v1beta1", "v1alpha2")}
 """The versions that a configuration should list: those that are evaluated. One that a server does not serve
 does no harm."""
 CHOICES: Final = {KUBE_SYSTEM: "control-plane", NODE_LEASES: "node-leases"}
@@ -269,12 +266,5 @@ _REVIEW_VERSIONS: Final = _of_field(
     " its request.",
     "set admissionReviewVersions: [v1].",
 )
-FORM: Final[tuple[Check, ...]] = (
-    _LABELS,
-    check_resources,
-    _CONVERSION,
-    _SIDE_EFFECTS,
-    _REVIEW_VERSIONS,
-    check_path,
-)
+FORM: Final[tuple[Check, ...]] = (_LABELS, check_resources, _CONVERSION, _SIDE_EFFECTS, _REVIEW_VERSIONS, check_path)
 """For entries that are about leases."""

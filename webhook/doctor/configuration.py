@@ -194,12 +194,7 @@ class Entry(Struct, frozen=True):
 
 
 def read(document: Mapping[str, object]) -> Configuration:
-    """Return the configuration in a decoded document.
-
-    Raises:
-        msgspec.ValidationError: a field has a wrong type; the text has its path.
-
-    """
+    """Return the configuration in a document; raises msgspec.ValidationError, with its path, for a wrong type."""
     return msgspec.convert(document, Configuration)
 
 

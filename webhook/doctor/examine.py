@@ -92,13 +92,8 @@ def examine(
 ) -> Iterator[Report]:
     """Yield a report for each entry that leases can reach, then one about all of them.
 
-    Args:
-        configurations: all webhook configurations.
-        served_to: what is served to an entry.
-        policy: the policy that should be in force, None if it is not known.
-        now: decides which certificates have expired.
-        namespaces: those that are known, by name.
-
+    `policy` is the one that should be in force, None if it is not known; `now` decides which certificates have expired;
+    `namespaces` are those that are known, by name.
     """
     dedicated: list[Entry] = []
     others: list[str] = []

@@ -44,13 +44,9 @@ def composed(pieces: Pieces, components: Collection[str]) -> list[Object]:
 def fill(objects: Sequence[Object], image: str, policy: str | None, files: Mapping[str, bytes], suffix: str) -> None:
     """Set what differs from one installation to the next.
 
-    Args:
-        objects: those of an installation.
-        image: the image of the pods.
-        policy: the text of a policy instead of the shipped one.
-        files: ca.crt, tls.crt and tls.key of a certificate, whose CA every entry trusts; none for other overlays.
-        suffix: the suffix of the annotations of the component `stamp`; "" without it.
-
+    `policy` is a text instead of the shipped one. `files` are ca.crt, tls.crt and tls.key of a certificate whose CA
+    every entry trusts, none for other overlays. `suffix` is that of the annotations of the component `stamp`, ""
+    without it.
     """
     encoded = {name: base64.b64encode(content).decode() for name, content in files.items()}
     for thing in objects:

@@ -50,15 +50,7 @@ class LiveServer(ThreadingHTTPServer):
     """Serves one timeline to a few pages, each in a thread of its own."""
 
     def __init__(self, listener: socket.socket, feed: Feed, token: str, hosts: Iterable[str]) -> None:
-        """Take over a socket that listens.
-
-        Args:
-            listener: the socket.
-            feed: what the page shows.
-            token: the random part of the address.
-            hosts: names under which it may be called, beside addresses.
-
-        """
+        """Take over a socket that listens; `token` is the random part of the address, `hosts` its possible names."""
         super().__init__(("", 0), _Handler, bind_and_activate=False)
         self.socket.close()
         self.socket = listener

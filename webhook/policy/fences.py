@@ -47,10 +47,7 @@ _POLICIES: Final = frozenset(
 
 
 class HolderTemplate(Struct, frozen=True):
-    """Which holder identities belong to the pod, or the node, of a token.
-
-    `before`, the name of the `claim` ("pod" or "node"), `after`, and any further characters if it is `open`.
-    """
+    """Holder identities: `before`, the name of the `claim` ("pod" or "node"), `after`, and any more if it is `open`."""
 
     before: str
     claim: str
@@ -89,8 +86,7 @@ class FencedResource(Struct, frozen=True, order=True):
 class Fence(Struct, frozen=True):
     """Of the writers, only the holder of the lease may make these writes.
 
-    `writers` are (namespace, name) of service accounts, all of one namespace. `namespaces` are those of the objects
-    that are written, empty for all.
+    `writers` are service accounts of one namespace; `namespaces` are those of the objects written, empty for all.
     """
 
     name: str

@@ -113,10 +113,7 @@ class Policy(Struct, frozen=True):
     stamps: Mapping[str, Stamps] = {}
 
     def for_lease(self, namespace: str, name: str, operation: Operation) -> LeasePolicy:
-        """Return modes and numbers for a write to one lease (for a candidate: of its own namespace and name).
-
-        The operation is one of `OPERATIONS`.
-        """
+        """Return modes and numbers for one of `OPERATIONS` on a lease (a candidate: of its own namespace and name)."""
         document = self.document
         if not document.overrides and not document.bindings:
             return self.default

@@ -25,15 +25,7 @@ from webhook.api.text import quote
 from webhook.inputs import yaml_reader
 from webhook.inputs.yaml_reader import LOADER, Dialect, Scalar, YamlError
 from webhook.policy.fences import fences_of
-from webhook.policy.model import (
-    ANYONE,
-    ExemptRules,
-    LeaseIndex,
-    LeasePolicy,
-    Policy,
-    requesters,
-    with_settings,
-)
+from webhook.policy.model import ANYONE, ExemptRules, LeaseIndex, LeasePolicy, Policy, requesters, with_settings
 from webhook.policy.schema import (
     API_VERSION,
     EXEMPTIBLE,
@@ -90,10 +82,7 @@ _TYPE: Final = inspect.type_info(PolicyDocument)
 
 
 def parse(text: str) -> Policy:
-    """Return the policy that a file describes.
-
-    Raises PolicyError if the text is not a policy, and no other error, whatever the text is.
-    """
+    """Return the policy that a file describes; raises PolicyError, and no other error, whatever the text is."""
     value = read(text)
     try:
         return _compiled(converted(value))
@@ -103,10 +92,7 @@ def parse(text: str) -> Policy:
 
 @cache
 def preset(name: str) -> PolicyDocument:
-    """Return a preset as a policy file would say it, made from the modes in each rule.
-
-    The name is one that `PolicyDocument.preset` allows.
-    """
+    """Return the preset of a name as a policy file would say it, made from the modes in each rule."""
     rules: dict[str, yaml_reader.Value] = {rule.id: {"mode": getattr(rule, name).word} for rule in RULES.values()}
     return converted({"apiVersion": API_VERSION, "preset": name, "mode": _CAPS[name].word, "rules": rules})
 
@@ -129,10 +115,7 @@ def why_never_exempt(name: str) -> str:
 
 
 def read(text: str) -> yaml_reader.Value:
-    """Return the value of the one YAML document of a text.
-
-    Raises PolicyError if the text is too large, not YAML, empty, or has what a policy file may not have.
-    """
+    """Return the value of the one YAML document of a text; raises PolicyError for what a policy file may not have."""
     if len(text) > MAX_CHARACTERS:
         raise PolicyError(f"the file is larger than {MAX_CHARACTERS} characters")
     try:
@@ -144,10 +127,7 @@ def read(text: str) -> yaml_reader.Value:
 
 
 def line_of(text: str, path: str) -> int:
-    """Return the line of a path such as `overrides[0].rules`, from 1, or of the innermost value around it.
-
-    The text is one that `read` accepts.
-    """
+    """Return the line, from 1, of a path such as `overrides[0].rules`, or of the innermost value around it."""
     node: Any = yaml.compose(text, Loader=LOADER)
     line: int = node.start_mark.line
     for step in steps_of(path):
@@ -163,10 +143,7 @@ def line_of(text: str, path: str) -> int:
 
 
 def converted(value: yaml_reader.Value) -> PolicyDocument:
-    """Return the typed document; everything that can be checked for one key by itself is checked here.
-
-    Raises PolicyError for the first problem, with its path.
-    """
+    """Return the typed document; raises PolicyError, with the path, for the first key that is wrong by itself."""
     try:
         return msgspec.convert(value, PolicyDocument)
     except msgspec.ValidationError as error:

@@ -293,8 +293,8 @@ _STEP: Final = re.compile(r"[^.\[\]]+|\[\d+\]")
 class PolicyError(Exception):
     """A policy file is refused as a whole; the text names the place, the problem, and the closest valid name if any.
 
-    `path` is such as `overrides[2].rules.takeover-before-expiry.mode`, empty for the whole file; `line` counts from 1,
-    0 if unknown.
+    `path` is such as `overrides[2].rules.identity-binding.mode`, "" for the whole file; `line` counts from 1, 0 if
+    unknown.
     """
 
     def __init__(self, problem: str, path: str = "", line: int = 0) -> None:

@@ -31,10 +31,7 @@ _TEXT: Final = TEXT.decode()
 
 
 def create_app(policy: str = "") -> Flask:
-    """Return the whole service; `policy` is a preset or a file, else that of LEASE_WEBHOOK_POLICY, else `standard`.
-
-    Raises policy_file.PolicyFileError.
-    """
+    """Return the service; without `policy`, that of LEASE_WEBHOOK_POLICY or `standard`; raises PolicyFileError."""
     if not LOG.handlers:
         LOG.addHandler(STDOUT)
         LOG.setLevel(logging.INFO)

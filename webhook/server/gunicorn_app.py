@@ -32,10 +32,7 @@ class CannotServeError(Exception):
 
 
 def serve(options: Options) -> None:
-    """Serve until a signal ends it; leaves by SystemExit.
-
-    Raises CannotServeError and policy_file.PolicyFileError before anything listens.
-    """
+    """Serve until a signal ends it, by SystemExit. Raises CannotServeError and PolicyFileError before it listens."""
     policy_file = PolicyFile(options.policy or None)
     with _needed("no directory for temporary files is writable"):
         # For counters, heartbeats and the last good certificate.
@@ -116,10 +113,7 @@ class Application(BaseApplication):  # type: ignore[misc] # gunicorn has no type
 
 
 class GunicornLog(Logger):  # type: ignore[misc] # gunicorn has no types
-    """The lines of gunicorn and of asyncio, in the same form and through the same handler as ours.
-
-    gunicorn makes one of these in its master; workers inherit it by the fork.
-    """
+    """The lines of gunicorn and of asyncio, in our form and through our handler, which workers inherit by the fork."""
 
     def setup(self, cfg: Config) -> None:
         """Send everything to one handler; also called again on SIGHUP."""

@@ -66,10 +66,7 @@ def respond(body: bytes, policy: Policy, now: int) -> ReviewResponse:
 
 
 class Reviewer:
-    """Responds to reviews, on the hot path and behind Flask, so both give the same bytes.
-
-    `policy` may be replaced at any time.
-    """
+    """Responds to reviews, on the hot path and behind Flask, by the same bytes; `policy` may change at any time."""
 
     def __init__(self, policy: Policy, observers: Sequence[Observer] = ()) -> None:
         self.policy = policy

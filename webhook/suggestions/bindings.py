@@ -44,10 +44,8 @@ class Templates(Struct, frozen=True):
 def templates_of(holders: Collection[tuple[str, str | None]], pods: Collection[str]) -> Templates:
     """The narrowest templates that a policy can say.
 
-    Args:
-        holders: (holder, pod of the writer); "" if its token names none, None if the writer is not known.
-        pods: all pods that are known to write the lease, or to run beside it.
-
+    `holders` are (holder, pod of the writer): "" if its token names none, None if the writer is not known. All of
+    `pods` are known to write the lease, or to run beside it.
     """
     templates: set[str] = set()
     remarks: list[str] = []
@@ -92,10 +90,7 @@ _Seen = Mapping[Write, Evidence]
 
 
 def binding_policy(seen: Writes, only: tuple[str, str] | None = None) -> str:
-    """Return a policy file with a binding for each lease, and comments; "" if no lease was seen.
-
-    `only` is the one lease that counts, by namespace and name; None for all.
-    """
+    """Return a policy file with bindings for all leases, or `only` one, and comments; "" if no lease was seen."""
     leases: dict[tuple[str, str], dict[Write, Evidence]] = {}
     for write, evidence in seen.writes.items():
         key = (write.namespace, write.name)
@@ -235,10 +230,7 @@ class _Proposal:
         for pod, account in self._pods.items():
             is_account = account_of(f"system:serviceaccount:{self.namespace}:{account}")
             if is_account and any(fits_pod(one.holder or "", pod) for one in self._held):
-                yield (
-                    f"{self.namespace}/{account}",
-                    f"of pod {pod}, which the holder names; no write of it was seen",
-                )
+                yield (f"{self.namespace}/{account}", f"of pod {pod}, which the holder names; no write of it was seen")
 
     def _why_none(self) -> str:
         if self._left_out:

@@ -181,10 +181,7 @@ def strict() -> Policy:
 
 
 def denied_by(policy: Policy, seen: Observation, clock: int) -> DeniedWrites:
-    """Return what a policy denies of a recorded review; nothing of any other observation.
-
-    `clock`, in microseconds since 1970, is used if nothing says when it was made.
-    """
+    """Return what a policy denies of a recorded review, at `clock` (microseconds) if it does not say when it was."""
     if seen.request is None:
         return NOT_DENIED
     at = next((one for one in (seen.at, seen.latest_stamp) if one is not None), clock)

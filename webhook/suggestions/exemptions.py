@@ -20,11 +20,7 @@ _BY_USER: Final = attrgetter("writer.user", "namespace", "name", "operation")
 def exemption_policy(seen: Writes, until: date, owner: str = OWNER) -> str:
     """Return a policy file with the exemptions, and comments; "" if the input has no verdict of the webhook.
 
-    Args:
-        seen: what was written; exempt is what was denied, or would be without the cap of the policy.
-        until: the last day of every exemption.
-        owner: who is responsible for them.
-
+    Exempt is, up to the last day `until`, what was denied, or would be without the cap of the policy.
     """
     if not seen.has_verdicts:
         return ""

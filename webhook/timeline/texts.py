@@ -47,14 +47,7 @@ def _refused(answer: Answer, writer: Writer | None) -> str:
 
 
 def marks_of_answer(seen: Observation, at: int, holder: str) -> Iterator[Mark]:
-    """The marks of one write.
-
-    Args:
-        seen: what was written, and how the API server answered.
-        at: when, in microseconds since 1970.
-        holder: who held the lease.
-
-    """
+    """The marks of one write, made `at` a moment in microseconds since 1970 while `holder` held the lease."""
     answer = seen.answer
     if answer is None:
         return

@@ -47,10 +47,7 @@ class RequestReader:
         self._seen = 0  # bytes since the head began, or since a little before it
 
     def read_some(self, data: bytes | memoryview) -> memoryview:
-        """Read up to the end of a request, or MAX_TURN_BYTES, and return the rest.
-
-        Raises RefusedError, or what the connection or the port raised. After that the reader takes no more bytes.
-        """
+        """Read to the end of a request, or MAX_TURN_BYTES; return the rest. After an error it takes no more bytes."""
         view, left = memoryview(data), MAX_TURN_BYTES
         requests = self.requests
         while view and left > 0 and self.requests == requests:

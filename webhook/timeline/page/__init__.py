@@ -32,13 +32,7 @@ _NUMBERS: Final = {kind: number for number, kind in enumerate(_KINDS)}
 
 
 def render(timeline: Timeline, *, events: str = "") -> str:
-    """Return the page as HTML.
-
-    Args:
-        timeline: what to show.
-        events: the path, on the server that serves the page, of server-sent events with more lanes; "" for a file.
-
-    """
+    """Return the page as HTML; `events` is the path of server-sent events with more lanes, "" for a file."""
     library, style, scripts = _parts()
     origin = msgspec.json.decode(_text("vendor/d3.json"), type=dict[str, str])
     return Template(_text("page.html")).substitute(
