@@ -23,7 +23,7 @@ def block(text: str, language: str = "") -> str:
 
 BLOCKS = [
     pytest.param(block(INSTALL.read_text(), "sh"), id="of the page"),
-    pytest.param(block(section(README, "Install"), "sh"), id="of the README"),
+    pytest.param(block(section(README, "Install the webhook"), "sh"), id="of the README"),
 ]
 UNINSTALL = block(section(INSTALL, "Uninstall"))
 OWN_POLICY = block(section(INSTALL, "Your own policy"), "yaml")
