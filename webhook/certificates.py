@@ -262,7 +262,6 @@ def _certificates(pem: bytes, file: str) -> list[x509.Certificate]:
 
 
 def _read(path: Path) -> tuple[bytes, int]:
-    """The content of a file and its mode."""
     try:
         with path.open("rb") as file:
             content, mode = file.read(MAX_FILE + 1), os.fstat(file.fileno()).st_mode & 0o777

@@ -123,7 +123,6 @@ def _literal(text: str) -> str:
 
 
 def _writer_condition(fence: Fence) -> str:
-    """Return whether the request comes from one of the fenced writers."""
     names = ", ".join(_literal(name) for name in fence.usernames)
     return f"request.userInfo.username in [{names}]"
 
@@ -145,12 +144,10 @@ def _variables(fence: Fence) -> tuple[tuple[str, str], ...]:
 
 
 def _validation(fence: Fence) -> str:
-    """Return whether the write is allowed."""
     return f"{_allowed(fence)}\n|| variables.leads"
 
 
 def _message(fence: Fence) -> str:
-    """Return the message if its expression fails."""
     return f"only the holder of lease {fence.lease_text} may write this (fence {fence.name})"
 
 

@@ -125,7 +125,6 @@ class _Audit(Struct):
                 yield finding
 
     def count(self, severity: Severity) -> int:
-        """Return the number of findings of a severity."""
         return sum(number for (_, found), number in self.by_check.items() if found is severity)
 
     @property

@@ -8,25 +8,9 @@ from typing import Final
 
 import click
 
+from webhook import certificates
 from webhook.api.text import escape
 from webhook.audit import command_words
-from webhook.certificates import (
-    CA_CERTIFICATE,
-    CA_KEY,
-    LEAF_CERTIFICATE,
-    LEAF_DAYS,
-    Certificate,
-    Issued,
-    Unusable,
-    create_authority,
-    inspect,
-    issue_leaf,
-    load_authority,
-    read_pair,
-    save_authority,
-    save_leaf,
-    service_names,
-)
 from webhook.cli.options import Command, directories, life
 from webhook.cli.terminal import Failure, style
 from webhook.explanation.words import count
@@ -55,7 +39,7 @@ Examples:
   lease-webhook certs --check --within 14d && echo good
   lease-webhook certs --ca-bundle     # the line for clientConfig.caBundle
 """
-_DAYS: Final = f"days that the serving certificate is valid (default: {LEAF_DAYS})"
+_DAYS: Final = f"days that the serving certificate is valid (default: {certificates.LEAF_DAYS})"
 _WITHIN: Final = "with --check: renew if the certificate ends within this time, such as 14d"
 
 
@@ -64,7 +48,9 @@ _WITHIN: Final = "with --check: renew if the certificate ends within this time, 
 @click.option("--service", metavar="NAME", help=f"name of the Service (default: {DEFAULT_NAME})")
 @click.option("--namespace", metavar="N", help=f"its namespace (default: {DEFAULT_NAME})")
 @click.option("--san", "more_names", multiple=True, metavar="NAME", help="one more DNS name or IP address")
-@click.option("--days", type=click.FloatRange(0, 36500, min_open=True), metavar="N", default=LEAF_DAYS, help=_DAYS)
+@click.option(
+    "--days", type=click.FloatRange(0, 36500, min_open=True), metavar="N", default=certificates.LEAF_DAYS, help=_DAYS
+)
 @click.option("--new-ca", is_flag=True, help="replace the CA: API servers need the new caBundle first")
 @click.option("--check", is_flag=True, help="say whether the files are good and have the given names; write nothing")
 @click.option("--ca-bundle", is_flag=True, help="print ca.crt in base64; write nothing")
@@ -86,7 +72,7 @@ def command(
     if not check and within is not None:
         raise Failure("--within belongs to --check")
     path = Path(directory)
-    own = service_names(service or DEFAULT_NAME, namespace or DEFAULT_NAME)
+    own = certificates.service_names(service or DEFAULT_NAME, namespace or DEFAULT_NAME)
     if check:
         # Of the names of a Service, the one that API servers check.
         checked = {name for name in own if name.endswith(".svc") and (service or namespace)}
@@ -101,46 +87,48 @@ def _make(directory: Path, names: Sequence[str], days: float, *, new_ca: bool) -
     try:
         directory.mkdir(mode=0o755, parents=True, exist_ok=True)
         authority, done = _authority(directory, now, replace=new_ca)
-        leaf = issue_leaf(authority, names, days, now)
-        save_leaf(directory, leaf)
+        leaf = certificates.issue_leaf(authority, names, days, now)
+        certificates.save_leaf(directory, leaf)
     except OSError as error:
         raise Failure(f"{directory}: {error.strerror}") from error
     except ValueError as error:
         raise Failure(f"no certificate made: {error}") from error
     ends = authority.certificate.not_valid_after_utc
     made = style("made", fg="green")
-    print(f"CA           {done}: {directory / CA_CERTIFICATE}, until {ends:%Y-%m-%d}")
+    print(f"CA           {done}: {directory / certificates.CA_CERTIFICATE}, until {ends:%Y-%m-%d}")
     until = leaf.certificate.not_valid_after_utc
-    print(f"certificate  {made}: {directory / LEAF_CERTIFICATE}, until {until:%Y-%m-%d}")
+    print(f"certificate  {made}: {directory / certificates.LEAF_CERTIFICATE}, until {until:%Y-%m-%d}")
     print(f"names        {', '.join(names)}")
     if ends < now + dt.timedelta(days=days):
         print(f"{style('soon', fg='yellow')}: the CA ends before {days:g} days are over; plan --new-ca")
     return GOOD
 
 
-def _authority(directory: Path, now: dt.datetime, *, replace: bool) -> tuple[Issued, str]:
+def _authority(directory: Path, now: dt.datetime, *, replace: bool) -> tuple[certificates.Issued, str]:
     """Return the CA to sign with, and what was done about it. An existing CA is replaced only on request."""
-    there = [name for name in (CA_CERTIFICATE, CA_KEY) if (directory / name).exists()]
+    there = [name for name in (certificates.CA_CERTIFICATE, certificates.CA_KEY) if (directory / name).exists()]
     if there and not replace:
         if len(there) == 1:
-            missing = CA_KEY if CA_CERTIFICATE in there else CA_CERTIFICATE
+            missing = certificates.CA_KEY if certificates.CA_CERTIFICATE in there else certificates.CA_CERTIFICATE
             raise Failure(f"{directory} has {there[0]} but no {missing}; put it back, or use --new-ca")
-        authority = load_authority(directory)
+        authority = certificates.load_authority(directory)
         if authority.certificate.not_valid_after_utc <= now:
-            raise Failure(f"{directory / CA_CERTIFICATE} expired; use --new-ca and give API servers the new caBundle")
+            raise Failure(
+                f"{directory / certificates.CA_CERTIFICATE} expired; use --new-ca and give API servers the new caBundle"
+            )
         return authority, "kept"
-    authority = create_authority(now)
-    save_authority(directory, authority)
+    authority = certificates.create_authority(now)
+    certificates.save_authority(directory, authority)
     return authority, "replaced; update caBundle" if there else "made"
 
 
 def _check(directory: Path, names: Collection[str], within: float | None) -> int:
     now = dt.datetime.now(dt.UTC)
-    certificate: Certificate | None = None
+    certificate: certificates.Certificate | None = None
     try:
-        certificate = inspect(read_pair(directory), now, frozenset(names))
+        certificate = certificates.inspect(certificates.read_pair(directory), now, frozenset(names))
         problems = certificate.problems
-    except Unusable as problem:
+    except certificates.Unusable as problem:
         problems = (str(problem),)
     state = GOOD
     if problems or certificate is None:
@@ -160,7 +148,7 @@ def _check(directory: Path, names: Collection[str], within: float | None) -> int
 
 
 def _print_bundle(directory: Path) -> int:
-    path = directory / CA_CERTIFICATE
+    path = directory / certificates.CA_CERTIFICATE
     try:
         pem = path.read_bytes()
     except OSError as error:

@@ -136,7 +136,6 @@ def run(argv: Sequence[str], name: str) -> int:
 
 
 def _complain(problem: click.ClickException, name: str) -> int:
-    """Print on standard error why a command cannot continue; return the exit code."""
     command = problem.ctx.command_path if isinstance(problem, click.UsageError) and problem.ctx else ""
     text = problem.format_message()
     if isinstance(problem, click.NoSuchOption | click.NoSuchCommand) and problem.possibilities:

@@ -89,7 +89,6 @@ def install(*, certificate: str, component: tuple[str, ...], image: str, policy:
 
 
 def _pair(directory: Path) -> dict[str, bytes]:
-    """Return the files of the Secret."""
     try:
         return {name: (directory / name).read_bytes() for name in _PAIR}
     except OSError as error:

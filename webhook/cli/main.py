@@ -16,7 +16,6 @@ INTERRUPTED = 130
 
 
 def script() -> None:
-    """Run the program on the arguments of the process, and exit with its code."""
     try:
         import signal  # noqa: PLC0415 - see the module's docstring
 
@@ -29,7 +28,6 @@ def script() -> None:
 
 
 def main(argv: "list[str] | None" = None) -> int:
-    """Run one command and return its exit code; `argv` is without the program's name."""
     try:
         from webhook.cli import commands  # noqa: PLC0415 - see the module's docstring
 

@@ -31,24 +31,20 @@ class Command(click.Command):
 
 
 def files(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the name of a file."""
     return [CompletionItem(incomplete, type="file")]
 
 
 def directories(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the name of a directory."""
     return [CompletionItem(incomplete, type="dir")]
 
 
 def policies(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete a preset or the name of a file."""
     # Bash's function forgets what came before a file.
     presets = (CompletionItem(preset) for preset in PRESETS if preset.startswith(incomplete))
     return [*files(ctx, param, incomplete), *presets]
 
 
 def policy_option(text: str, name: str = "--policy", metavar: str = "NAME|FILE") -> Callable[[F], F]:
-    """Return an option that takes a preset or a policy file."""
     return click.option(name, metavar=metavar, help=text, shell_complete=policies)
 
 

@@ -107,7 +107,6 @@ def _compare(
 
 
 def _change(before: Evaluation, after: Evaluation) -> Change:
-    """Return what the second policy changes."""
     old, new = before.level, after.level
     if new > old:
         return Change.NEWLY_DENIED if new is Mode.DENY else Change.NEWLY_WARNED
@@ -117,7 +116,6 @@ def _change(before: Evaluation, after: Evaluation) -> Change:
 
 
 def _outcomes(directories: Sequence[str], *policies: Policy) -> Iterator[list[Outcome]]:
-    """Yield the outcome of each item by each policy."""
     received = Received(directories)
     for item in chain(received.unreadable, submitted(directories)):
         yield [_evaluate(item, policy, received) for policy in policies]

@@ -30,17 +30,14 @@ _WITHOUT_EFFECT: Final = {
 
 
 def kinds_of(rule: Rule) -> str:
-    """Return the kinds of objects, with commas between them."""
     return ", ".join(kind for resource, kind in KIND_OF.items() if resource in rule.resources)
 
 
 def operations_of(rule: Rule) -> str:
-    """Return the operations, with commas between them."""
     return ", ".join(operation for operation in Operation if operation in rule.operations)
 
 
 def file_of(rule: Rule) -> str:
-    """Return the file of a check."""
     return f"{rule.check.__module__.replace('.', '/')}.py"
 
 

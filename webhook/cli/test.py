@@ -176,7 +176,6 @@ def _place_of(case: Case) -> str:
 
 
 def _reasons(outcome: _Outcome) -> list[str]:
-    """Return the reasons for the verdict of a case that failed."""
     if outcome.error:
         return [outcome.error]
     if outcome.word == "passed" or not outcome.evaluation:
@@ -201,7 +200,6 @@ def _as_json(outcome: _Outcome | Unreadable) -> dict[str, Any]:
 
 
 def _outcome_of(case: Case, policy: str | None) -> _Outcome:
-    """Evaluate one case; `policy` replaces that of the case."""
     try:
         evaluation = _evaluate(case, policy)
     except (Failure, InputError, ReviewError, ValueError) as error:
@@ -290,7 +288,6 @@ def _differences(expected: Expectation | None, evaluation: Evaluation) -> list[s
 
 
 def _modes(evaluation: Evaluation) -> dict[str, str]:
-    """Return the strongest mode of each rule that found something."""
     modes: dict[str, Mode] = {}
     for finding in evaluation.verdict.findings:
         modes[finding.rule] = max(finding.mode, modes.get(finding.rule, Mode.OFF))
@@ -302,7 +299,6 @@ def _shown(given: str | Value) -> str:
 
 
 def _case_files(paths: Sequence[str]) -> Iterator[tuple[Case, ...] | Unreadable]:
-    """Yield the files that are named, and those below directories whose names end in SUFFIXES."""
     for path in paths:
         if not is_directory(Path(path)):
             yield _read(path)

@@ -105,7 +105,6 @@ def command(
 
 
 def drawn(timeline: Timeline, output: str) -> bytes:
-    """Return a timeline in one of the formats, with a line break at its end."""
     if output == "json":
         from webhook.timeline.json_formats import as_json  # noqa: PLC0415 - each format is loaded when it is used
 

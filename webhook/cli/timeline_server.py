@@ -76,7 +76,6 @@ def _listening(address: str) -> socket.socket:
 
 
 def _read(feed: Feed, paths: Sequence[str]) -> None:
-    """Read the input; a broken part of it is reported on the terminal."""
     for item in observed(paths):
         feed.observe(item)
     feed.stand_still("The input has ended.")

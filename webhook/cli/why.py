@@ -226,7 +226,6 @@ def _wrong(account: Account) -> Iterator[str]:
 
 
 def _counted(account: Account) -> str:
-    """Return the number of errors and warnings: ` (1 error, 2 warnings)`."""
     found = [one.severity for one in account.findings]
     kinds = ((found.count(Severity.ERROR), "error"), (found.count(Severity.WARNING), "warning"))
     shown = ", ".join(count(number, what) for number, what in kinds if number)

@@ -5,22 +5,13 @@ from typing import Final
 
 from webhook.api.request import Resource
 from webhook.api.review import REVIEW_PATH
+from webhook.doctor import configuration
 from webhook.doctor.condition import renewal_condition
-from webhook.doctor.configuration import (
-    MUTATING,
-    NAMESPACE_NAME,
-    Entry,
-    Webhook,
-    danger,
-    is_opt_in,
-    may_select,
-    requirements,
-)
 from webhook.findings import Finding
 from webhook.policy.schema import OPERATIONS
 from webhook.rules.change import KUBE_SYSTEM, NODE_LEASES
 
-Check = Callable[[Entry], Iterable[Finding]]
+Check = Callable[[configuration.Entry], Iterable[Finding]]
 
 MAX_TIMEOUT: Final = 3
 """Leader-election clients give up on a request after 5 s (client-go `leaderelection/resourcelock/interface.go`,
@@ -47,12 +38,12 @@ _RISKS: Final = {
 }
 
 
-def drops_renewals(webhook: Webhook) -> bool:
+def drops_renewals(webhook: configuration.Webhook) -> bool:
     """True if plain renewals of leases never reach the webhook."""
     return not webhook.reviews("leases", "UPDATE") or renewal_condition(webhook) is not None
 
 
-def check_timeout(entry: Entry) -> Iterable[Finding]:
+def check_timeout(entry: configuration.Entry) -> Iterable[Finding]:
     """If the webhook never answers, a leader has time for another try."""
     webhook = entry.webhook
     if webhook.timeout > (MAX_TIMEOUT if drops_renewals(webhook) else MAX_TIMEOUT_WITH_RENEWALS):
@@ -67,7 +58,7 @@ def check_timeout(entry: Entry) -> Iterable[Finding]:
         )
 
 
-def check_wildcards(entry: Entry) -> Iterable[Finding]:
+def check_wildcards(entry: configuration.Entry) -> Iterable[Finding]:
     """Rules name group and resources; a wildcard matches leases by accident."""
     for number, rule in enumerate(entry.webhook.rules or ()):
         if rule.is_wild and (rule.matches("leases") or rule.matches("leasecandidates")):
@@ -82,12 +73,12 @@ def check_wildcards(entry: Entry) -> Iterable[Finding]:
             )
 
 
-def check_mutation(entry: Entry) -> Iterable[Finding]:
+def check_mutation(entry: configuration.Entry) -> Iterable[Finding]:
     """No webhook changes leases."""
-    if entry.configuration.kind == MUTATING:
-        yield danger(
+    if entry.configuration.kind == configuration.MUTATING:
+        yield configuration.danger(
             "mutates-leases",
-            f"kind: {MUTATING}",
+            f"kind: {configuration.MUTATING}",
             "a lease that a webhook changes is not what its holder wrote: clients compare, and lose or repeat their"
             " election. Kubernetes advises never to mutate node leases.",
             "leave leases and leasecandidates out of its rules; register lease-webhook as a"
@@ -95,12 +86,14 @@ def check_mutation(entry: Entry) -> Iterable[Finding]:
         )
 
 
-def check_namespaces(entry: Entry) -> Iterable[Finding]:
+def check_namespaces(entry: configuration.Entry) -> Iterable[Finding]:
     """The control plane, the nodes and the webhook itself do not depend on the webhook."""
     webhook = entry.webhook
     is_careful = not webhook.fails_closed and webhook.timeout <= 2 and drops_renewals(webhook)
     for namespace, choice in CHOICES.items():
-        if may_select(webhook.namespace_selector, namespace) and not (entry.has_chosen(choice) and is_careful):
+        if configuration.may_select(webhook.namespace_selector, namespace) and not (
+            entry.has_chosen(choice) and is_careful
+        ):
             yield entry.finding(
                 f"{choice}-in-scope",
                 "namespaceSelector",
@@ -111,7 +104,11 @@ def check_namespaces(entry: Entry) -> Iterable[Finding]:
                 " reviewed.",
             )
     service = webhook.client_config.service
-    if service and service.namespace not in CHOICES and may_select(webhook.namespace_selector, service.namespace):
+    if (
+        service
+        and service.namespace not in CHOICES
+        and configuration.may_select(webhook.namespace_selector, service.namespace)
+    ):
         yield entry.finding(
             "own-namespace-in-scope",
             "namespaceSelector",
@@ -122,7 +119,7 @@ def check_namespaces(entry: Entry) -> Iterable[Finding]:
         )
 
 
-def check_resources(entry: Entry) -> Iterable[Finding]:
+def check_resources(entry: configuration.Entry) -> Iterable[Finding]:
     """Both kinds, every served version, every operation."""
     for resource, versions in LISTED_VERSIONS.items():
         listed = entry.webhook.versions(resource)
@@ -146,7 +143,7 @@ def check_resources(entry: Entry) -> Iterable[Finding]:
             )
 
 
-def check_path(entry: Entry) -> Iterable[Finding]:
+def check_path(entry: configuration.Entry) -> Iterable[Finding]:
     """The call goes to a path at which reviews are answered."""
     config = entry.webhook.client_config
     if not REVIEW_PATH.fullmatch(config.path):
@@ -160,13 +157,13 @@ def check_path(entry: Entry) -> Iterable[Finding]:
         )
 
 
-def check_coverage(entries: Iterable[Entry]) -> Iterable[Finding]:
+def check_coverage(entries: Iterable[configuration.Entry]) -> Iterable[Finding]:
     """All entries of a configuration together match both kinds and every operation."""
     together = list(entries)
     for resource in Resource:
         missing = [one for one in OPERATIONS if not any(entry.webhook.reviews(resource, one) for entry in together)]
         if missing:
-            yield danger(
+            yield configuration.danger(
                 "operation-missing",
                 f"webhooks: {resource} without {', '.join(missing)}",
                 f"the rules for {' and '.join(missing)} of {resource} are never in force.",
@@ -175,14 +172,18 @@ def check_coverage(entries: Iterable[Entry]) -> Iterable[Finding]:
 
 
 def _exclude(namespace: str) -> str:
-    return f"add {namespace} to a namespaceSelector expression with key {NAMESPACE_NAME} and operator NotIn."
+    return (
+        f"add {namespace} to a namespaceSelector expression with key {configuration.NAMESPACE_NAME} and operator NotIn."
+    )
 
 
 def _list(values: Iterable[str] | None) -> str:
     return f"[{', '.join(values or ())}]"
 
 
-def _of_field(check: str, field: str, wrong: Callable[[Webhook, Entry], object], risk: str, fix: str) -> Check:
+def _of_field(
+    check: str, field: str, wrong: Callable[[configuration.Webhook, configuration.Entry], object], risk: str, fix: str
+) -> Check:
     """Return a check of one field; `wrong` returns what is wrong with it, and something false if nothing is."""
     return lambda entry: (
         [entry.finding(check, field, value, risk, fix)] if (value := wrong(entry.webhook, entry)) else []
@@ -194,7 +195,7 @@ _FAILURE_POLICY: Final = _of_field(
     "failurePolicy",
     lambda webhook, _: (
         webhook.fails_closed
-        and not is_opt_in(webhook.namespace_selector)
+        and not configuration.is_opt_in(webhook.namespace_selector)
         and (webhook.failure_policy or "absent, which means Fail")
     ),
     "while the webhook is down no lease in any namespace can be created, taken over or deleted: failover stops"
@@ -217,7 +218,7 @@ _RENEWALS: Final = _of_field(
     "matchConditions",
     lambda webhook, entry: (
         not (webhook.fails_closed or drops_renewals(webhook))
-        and not (entry.has_chosen("renewals") or is_opt_in(webhook.namespace_selector))
+        and not (entry.has_chosen("renewals") or configuration.is_opt_in(webhook.namespace_selector))
         and "no renewal condition"
     ),
     "every renewal of every leader waits for this webhook: about one call every 2 s per leader, and while the"
@@ -239,7 +240,7 @@ DANGERS: Final[tuple[Check, ...]] = (
 _LABELS: Final = _of_field(
     "object-selector",
     "objectSelector",
-    lambda webhook, _: ", ".join(sorted({one.key for one in requirements(webhook.object_selector)})),
+    lambda webhook, _: ", ".join(sorted({one.key for one in configuration.requirements(webhook.object_selector)})),
     "the writer of a lease also sets its labels, and so decides whether the write is reviewed.",
     "remove objectSelector; choose by namespace, or exempt leases by name in the policy.",
 )

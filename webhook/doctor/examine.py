@@ -13,16 +13,6 @@ from webhook.audit.command_words import filled, word
 from webhook.audit.leases import STAMP_FIX
 from webhook.doctor import certificate, checks, condition, configuration
 from webhook.doctor.certificate import ServingCertificate
-from webhook.doctor.configuration import (
-    MUTATING,
-    VALIDATING,
-    Configuration,
-    Entry,
-    Webhook,
-    danger,
-    may_select,
-    selects,
-)
 from webhook.doctor.documents import ClusterObject, Document
 from webhook.findings import Finding
 from webhook.policy.model import LeasePolicy, Policy, with_settings
@@ -44,7 +34,7 @@ _FIXED_IN_THE_SAME_WAY: Final = frozenset({"timeout-too-long", "own-namespace-in
 
 Labels = Mapping[str, Mapping[str, str]]
 """Those of the known namespaces, by name."""
-ServedTo = Callable[[Webhook], ServingCertificate | None]
+ServedTo = Callable[[configuration.Webhook], ServingCertificate | None]
 """The certificate that is served to an entry, None if it is not known."""
 
 
@@ -70,21 +60,21 @@ class CalledWebhook(Struct, frozen=True):
 def called_webhooks(documents: Iterable[Document], namespace: str) -> Iterator[CalledWebhook]:
     """Yield the webhooks whose rules match updates of leases in a namespace, whatever other labels that has."""
     for document in documents:
-        if document.get("kind") not in (VALIDATING, MUTATING):
+        if document.get("kind") not in (configuration.VALIDATING, configuration.MUTATING):
             continue
         try:
             found = configuration.read(document)
         except msgspec.ValidationError:
             continue  # the API server would refuse it, and `doctor` says so
-        kind = "mutating" if found.kind == MUTATING else "validating"
+        kind = "mutating" if found.kind == configuration.MUTATING else "validating"
         for one in found.webhooks or ():
-            if one.reviews("leases", "UPDATE") and may_select(one.namespace_selector, namespace):
+            if one.reviews("leases", "UPDATE") and configuration.may_select(one.namespace_selector, namespace):
                 policy = "Fail" if one.fails_closed else "Ignore"
                 yield CalledWebhook(one.name, kind, policy, one.timeout, not checks.drops_renewals(one))
 
 
 def examine(
-    configurations: Sequence[Configuration],
+    configurations: Sequence[configuration.Configuration],
     served_to: ServedTo,
     policy: Policy | None,
     now: dt.datetime,
@@ -95,12 +85,12 @@ def examine(
     `policy` is the one that should be in force, None if it is not known; `now` decides which certificates have expired;
     `namespaces` are those that are known, by name.
     """
-    dedicated: list[Entry] = []
+    dedicated: list[configuration.Entry] = []
     others: list[str] = []
     for one in configurations:
-        ours: list[Entry] = []
+        ours: list[configuration.Entry] = []
         for position, webhook in enumerate(one.webhooks or ()):
-            entry = Entry(one, position, webhook)
+            entry = configuration.Entry(one, position, webhook)
             if not webhook.is_about_leases:
                 continue
             findings = [found for check in checks.DANGERS for found in check(entry)]
@@ -125,7 +115,7 @@ def examine_leases(leases: Sequence[ClusterObject]) -> Iterator[Report]:
     """Yield a report for each lease without managedFields; none if no lease has any, since kubectl leaves them out."""
     without = [one for one in leases if not one.metadata.managed_fields]
     for one in without if len(without) < len(leases) else ():
-        finding = danger(
+        finding = configuration.danger(
             "lease-without-stamps",
             "metadata.managedFields: empty",
             "Nothing proves that it is renewed: one write takes it from a live holder, in the `strict` preset too.",
@@ -134,7 +124,7 @@ def examine_leases(leases: Sequence[ClusterObject]) -> Iterator[Report]:
         yield Report(f"Lease {one.place}", "", (finding,))
 
 
-def _dedicated(entry: Entry, served_to: ServedTo, now: dt.datetime) -> Iterator[Finding]:
+def _dedicated(entry: configuration.Entry, served_to: ServedTo, now: dt.datetime) -> Iterator[Finding]:
     yield from condition.check_condition(entry)
     for check in checks.FORM:
         yield from check(entry)
@@ -144,7 +134,7 @@ def _dedicated(entry: Entry, served_to: ServedTo, now: dt.datetime) -> Iterator[
         yield from certificate.check_served(entry, served, now)
 
 
-def _of_others(entry: Entry, finding: Finding) -> Finding:
+def _of_others(entry: configuration.Entry, finding: Finding) -> Finding:
     """Return the finding with a fix for another webhook, to which the components of lease-webhook do not apply."""
     if finding.check in _FIXED_IN_THE_SAME_WAY:
         return finding
@@ -156,7 +146,7 @@ def _of_others(entry: Entry, finding: Finding) -> Finding:
 def _not_registered(others: Sequence[str]) -> Finding:
     """`others` are the webhooks that leases reach by a wildcard."""
     caught = f"; leases reach {', '.join(others)} by a wildcard" if others else ""
-    return danger(
+    return configuration.danger(
         "not-registered",
         f"no webhook has the group coordination.k8s.io in its rules{caught}",
         "lease-webhook is not called for any write of a lease, so none of its rules is in force.",
@@ -164,10 +154,10 @@ def _not_registered(others: Sequence[str]) -> Finding:
     )
 
 
-def _policy(policy: Policy, entries: Sequence[Entry], labels: Labels) -> Iterator[Finding]:
+def _policy(policy: Policy, entries: Sequence[configuration.Entry], labels: Labels) -> Iterator[Finding]:
     """Check that the kill switch is off, and that the configuration has reviewed what the policy is about."""
     if policy.mode == Mode.OFF:
-        yield danger(
+        yield configuration.danger(
             "kill-switch-on",
             "policy: mode off",
             "every write is allowed without evaluation.",
@@ -177,11 +167,11 @@ def _policy(policy: Policy, entries: Sequence[Entry], labels: Labels) -> Iterato
     yield from _settings(policy, entries, labels)
 
 
-def _bindings(policy: Policy, entries: Sequence[Entry], labels: Labels) -> Iterable[Finding]:
+def _bindings(policy: Policy, entries: Sequence[configuration.Entry], labels: Labels) -> Iterable[Finding]:
     """The renewals of every bound lease are reviewed."""
     for namespace, lease in sorted(policy.bindings):
         if not _sees_renewals(entries, [namespace], labels):
-            yield danger(
+            yield configuration.danger(
                 "binding-without-renewals",
                 f"policy: binding {namespace}/{lease}",
                 "plain renewals of this lease are not reviewed, so a writer that is not bound can renew it in the"
@@ -191,7 +181,7 @@ def _bindings(policy: Policy, entries: Sequence[Entry], labels: Labels) -> Itera
             )
 
 
-def _settings(policy: Policy, entries: Sequence[Entry], labels: Labels) -> Iterable[Finding]:
+def _settings(policy: Policy, entries: Sequence[configuration.Entry], labels: Labels) -> Iterable[Finding]:
     """What the policy denies of plain renewals is reviewed in some namespace."""
     places: list[tuple[str, LeasePolicy, set[str], Sequence[str]]] = [
         ("rules", policy.default, {checks.AHEAD, checks.BACKWARDS}, ())
@@ -221,7 +211,7 @@ def _of_renewals(policy: LeasePolicy) -> Iterator[tuple[str, str, str]]:
 
 
 def _without_effect(place: str, rule: str, setting: str, stored: str) -> Finding:
-    return danger(
+    return configuration.danger(
         "setting-without-renewals",
         f"policy: {place}.{rule}: {{{setting}}}",
         f"plain renewals are not reviewed: {stored}, and only other writes are denied.",
@@ -230,7 +220,7 @@ def _without_effect(place: str, rule: str, setting: str, stored: str) -> Finding
     )
 
 
-def _sees_renewals(entries: Sequence[Entry], namespaces: Sequence[str], labels: Labels) -> bool:
+def _sees_renewals(entries: Sequence[configuration.Entry], namespaces: Sequence[str], labels: Labels) -> bool:
     """True if plain renewals may be reviewed in one of these namespaces, which may be globs; without a list: in any."""
     return any(
         entry.webhook.reviews("leases", "UPDATE")
@@ -240,8 +230,12 @@ def _sees_renewals(entries: Sequence[Entry], namespaces: Sequence[str], labels: 
     )
 
 
-def _may_select(entry: Entry, namespace: str, labels: Mapping[str, str] | None) -> bool:
+def _may_select(entry: configuration.Entry, namespace: str, labels: Mapping[str, str] | None) -> bool:
     selector = entry.webhook.namespace_selector
     if "*" in namespace or "?" in namespace:
         return True
-    return may_select(selector, namespace) if labels is None else selects(selector, namespace, labels)
+    return (
+        configuration.may_select(selector, namespace)
+        if labels is None
+        else configuration.selects(selector, namespace, labels)
+    )

@@ -120,7 +120,6 @@ def _about_tokens(fence: Fence, documents: Documents) -> Iterator[Finding]:
 
 
 def _without_policy_file(name: str, documents: Documents) -> Iterator[Finding]:
-    """Check the objects of a fence by themselves."""
     policy, binding = documents.named(POLICY).get(name), documents.named(BINDING).get(name)
     if policy is None or binding is None:
         yield danger(

@@ -70,7 +70,6 @@ def _by_name(objects: Sequence[Object]) -> dict[tuple[str, str], Object]:
 
 
 def _extend(configuration: Object, added: Object) -> None:
-    """Add the entries and the annotations of a piece."""
     configuration["webhooks"] += added["webhooks"]
     annotations = configuration["metadata"].get("annotations", {}) | added["metadata"].get("annotations", {})
     if annotations:

@@ -46,7 +46,6 @@ class _Run(Struct):
     """When its list of every object is taken to be over, after the first of them."""
 
     def seen(self, item: Observation, now: int) -> None:
-        """Note that it showed an object."""
         name = (item.kind, item.namespace, item.name)
         if item.act is Act.DELETED:
             self.before.discard(name)

@@ -72,7 +72,6 @@ class _Handler(BaseHTTPRequestHandler):
             super().handle()
 
     def do_GET(self) -> None:
-        """Answer with the page or its events, to whoever knows the address."""
         given, slash, rest = self.path.removeprefix("/").partition("/")
         if not is_own_host(self.headers.get("Host", ""), self.server.hosts):
             self.send_error(421)

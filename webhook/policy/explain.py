@@ -7,30 +7,16 @@ from msgspec import UNSET, Struct
 from msgspec.structs import asdict, replace
 
 from webhook.api.request import Operation
+from webhook.policy import schema
 from webhook.policy.fences import overlaps
 from webhook.policy.model import Policy
 from webhook.policy.parse import BOUND
-from webhook.policy.schema import (
-    ANYWHERE,
-    MODE,
-    OPERATIONS,
-    Exemption,
-    Override,
-    Rules,
-    Setting,
-    Value,
-    operations_of,
-    rules_of,
-    settings_of,
-    until_of,
-    users_of,
-)
 from webhook.rules import holders
 from webhook.rules.holders import POD
 from webhook.rules.registry import RULES
 from webhook.rules.rule import Mode
 
-E = TypeVar("E", Exemption, Override)
+E = TypeVar("E", schema.Exemption, schema.Override)
 PRESET: Final = "preset"
 BUILT_IN: Final = "built in"
 
@@ -44,7 +30,7 @@ class SettingSource(Struct, frozen=True):
 
     rule: str
     name: str
-    value: Value
+    value: schema.Value
     layer: str
     operations: tuple[Operation, ...] = ()
 
@@ -54,7 +40,7 @@ def explain(policy: Policy, namespace: str = "", name: str = "") -> Iterator[Set
 
     An empty namespace or name matches any: only the glob `*` matches it.
     """
-    answers = {operation: list(_explain(policy, namespace, name, operation)) for operation in OPERATIONS}
+    answers = {operation: list(_explain(policy, namespace, name, operation)) for operation in schema.OPERATIONS}
     for same_setting in zip(*answers.values(), strict=True):
         rule = same_setting[0].rule
         by_answer: dict[SettingSource, tuple[Operation, ...]] = {}
@@ -75,7 +61,7 @@ def applying_to(entries: Sequence[E], namespace: str = "", name: str = "") -> It
 def _explain(policy: Policy, namespace: str, lease: str, operation: Operation) -> Iterator[SettingSource]:
     lease_policy = policy.for_lease(namespace, lease, operation)
     overridden = policy.overridden(namespace, lease, operation)
-    in_file = settings_of(policy.document.rules)
+    in_file = schema.settings_of(policy.document.rules)
 
     def layer(rule: str, name: str, otherwise: str) -> str:
         if (rule, name) in overridden:
@@ -86,7 +72,7 @@ def _explain(policy: Policy, namespace: str, lease: str, operation: Operation) -
 
     numbers = asdict(lease_policy.limits)
     for rule, mode in lease_policy.modes.items():
-        yield SettingSource(rule, MODE, mode, layer(rule, MODE, PRESET))
+        yield SettingSource(rule, schema.MODE, mode, layer(rule, schema.MODE, PRESET))
         limits = numbers.get(rule.replace("-", "_"))
         for number, value in asdict(limits).items() if limits else ():
             yield SettingSource(rule, number, value, layer(rule, number, BUILT_IN))
@@ -101,7 +87,7 @@ SOON: Final = 14 * 86_400 * 1_000_000
 
 _ACTS: Final = {Operation.UPDATE: "take over", Operation.DELETE: "delete"}
 
-LOW_NUMBERS: Final[dict[Setting, tuple[int, str]]] = {
+LOW_NUMBERS: Final[dict[schema.Setting, tuple[int, str]]] = {
     ("duration-too-long", "deny_above_seconds"): (3600, "kube-apiserver's own leases last 3600 s"),
     ("renew-time-in-future", "deny_above_seconds"): (3600, "a renewal by a client whose clock is ahead is then denied"),
     ("candidate-renew-time-in-future", "deny_above_seconds"): (60, "clocks of control planes differ by seconds"),
@@ -133,29 +119,29 @@ def _about_the_cap(policy: Policy) -> Iterator[str]:
 
 
 def _about_rules(policy: Policy) -> Iterator[str]:
-    layers: list[tuple[str, Rules]] = [("rules", policy.document.rules)]
+    layers: list[tuple[str, schema.Rules]] = [("rules", policy.document.rules)]
     layers += [(f"overrides[{i}].rules", override.rules) for i, override in enumerate(policy.document.overrides)]
     for path, rules in layers:
-        settings = settings_of(rules)
+        settings = schema.settings_of(rules)
         if not settings and path != "rules":
             yield f"{path} sets nothing"
         for setting, value in settings.items():
             yield from (f"{path}.{setting[0]}: {text}" for text in _about_setting(setting, value, policy))
     for i, override in enumerate(policy.document.overrides):
-        rules = dict.fromkeys(rule for rule, _ in settings_of(override.rules))
+        rules = dict.fromkeys(rule for rule, _ in schema.settings_of(override.rules))
         yield from _about_operations(f"overrides[{i}]", override, rules)
 
 
-def _about_operations(path: str, entry: Exemption | Override, rules: Iterable[str]) -> Iterator[str]:
+def _about_operations(path: str, entry: schema.Exemption | schema.Override, rules: Iterable[str]) -> Iterator[str]:
     for rule in rules:
-        if RULES[rule].operations.isdisjoint(operations_of(entry)):
-            where = ", ".join(operations_of(entry))
+        if RULES[rule].operations.isdisjoint(schema.operations_of(entry)):
+            where = ", ".join(schema.operations_of(entry))
             yield f"{path}: rule {rule} is never evaluated on {where}, so naming it has no effect"
 
 
-def _about_setting(setting: Setting, value: Value, policy: Policy) -> Iterator[str]:
+def _about_setting(setting: schema.Setting, value: schema.Value, policy: Policy) -> Iterator[str]:
     _, name = setting
-    if name == MODE:
+    if name == schema.MODE:
         if value > policy.mode > Mode.OFF:
             yield f"{Mode(value).word} is lowered to {policy.mode.word}, the cap of this policy"
     elif setting in LOW_NUMBERS and value < LOW_NUMBERS[setting][0]:
@@ -165,27 +151,27 @@ def _about_setting(setting: Setting, value: Value, policy: Policy) -> Iterator[s
 def _about_exemptions(policy: Policy, now: int) -> Iterator[str]:
     for position, exemption in enumerate(policy.document.exempt):
         path = f"exempt[{position}] ({exemption.owner})"
-        until = until_of(exemption)
-        rules = rules_of(exemption)
+        until = schema.until_of(exemption)
+        rules = schema.rules_of(exemption)
         yield from _about_operations(path, exemption, rules)
         if until <= now:
             yield f"{path} expired after {exemption.until}; remove it, or extend it with a new reason"
             continue
         if until - now <= SOON:
             yield f"{path} expires after {exemption.until}, within two weeks"
-        who = (*users_of(exemption), *exemption.groups)
-        if not who and {*exemption.namespaces, *exemption.leases} <= {ANYWHERE}:
+        who = (*schema.users_of(exemption), *exemption.groups)
+        if not who and {*exemption.namespaces, *exemption.leases} <= {schema.ANYWHERE}:
             instead = "set the modes of these rules under `rules`" if rules else "set `mode: warn`"
             yield f"{path} exempts everybody everywhere; {instead} instead"
         elif narrower := list(_what_would_narrow(exemption)):
             yield f"{path} could be narrower: name {', '.join(narrower)}"
 
 
-def _what_would_narrow(exemption: Exemption) -> Iterator[str]:
+def _what_would_narrow(exemption: schema.Exemption) -> Iterator[str]:
     if exemption.rules is UNSET:
-        acts = [act for operation, act in _ACTS.items() if operation in operations_of(exemption)]
+        acts = [act for operation, act in _ACTS.items() if operation in schema.operations_of(exemption)]
         yield f"rules (without them it may also {' or '.join(acts)} live leases)" if acts else "rules"
-    if not exemption.namespaces or ANYWHERE in exemption.namespaces:
+    if not exemption.namespaces or schema.ANYWHERE in exemption.namespaces:
         yield "namespaces"
     if exemption.until is UNSET:
         yield "until"
@@ -195,14 +181,14 @@ def _about_bindings(policy: Policy) -> Iterator[str]:
     for position, binding in enumerate(policy.document.bindings):
         path = f"bindings[{position}]"
         operations_by_mode: dict[Mode, list[Operation]] = {}
-        for operation in OPERATIONS:
+        for operation in schema.OPERATIONS:
             mode = policy.for_lease(binding.namespace, binding.lease, operation).modes["identity-binding"]
             operations_by_mode.setdefault(mode, []).append(operation)
         for mode, operations in operations_by_mode.items():
             if mode < Mode.DENY:
                 some = "" if len(operations_by_mode) == 1 else f" on {', '.join(operations)}"
                 yield f"{path} denies nothing{some}: rule identity-binding is {mode.word} on this lease"
-        if ANYWHERE in binding.holder:
+        if schema.ANYWHERE in binding.holder:
             yield f"{path}.holder: `*` matches every holder, so only the writer is checked"
         elif binding.require_pod and not any(POD in template for template in binding.holder):
             yield f"{path}.require_pod: no holder has ${{pod}}, so it has no effect"

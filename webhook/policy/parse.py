@@ -24,31 +24,9 @@ from webhook.api.request import Operation
 from webhook.api.text import quote
 from webhook.inputs import yaml_reader
 from webhook.inputs.yaml_reader import LOADER, Dialect, Scalar, YamlError
+from webhook.policy import schema
 from webhook.policy.fences import fences_of
 from webhook.policy.model import ANYONE, ExemptRules, LeaseIndex, LeasePolicy, Policy, requesters, with_settings
-from webhook.policy.schema import (
-    API_VERSION,
-    EXEMPTIBLE,
-    FOREVER,
-    MODE,
-    OPERATIONS,
-    Exemption,
-    LeaseBinding,
-    Override,
-    PolicyDocument,
-    PolicyError,
-    Setting,
-    StampSetting,
-    Value,
-    mode_of,
-    nearest,
-    operations_of,
-    rules_of,
-    settings_of,
-    steps_of,
-    until_of,
-    users_of,
-)
 from webhook.rules.holders import Binding
 from webhook.rules.registry import OBJECT_TYPES, RULES
 from webhook.rules.rule import Mode
@@ -57,7 +35,7 @@ from webhook.rules.stamps import Stamps
 EXEMPT_USERS: Final = ("system:apiserver",)
 EXEMPT_GROUPS: Final = ("system:masters",)
 """Exempt in every policy: the API server itself, and people who can remove this webhook anyway."""
-BOUND: Final[Mapping[Setting, Value]] = {("owner-reference-added", MODE): Mode.DENY}
+BOUND: Final[Mapping[schema.Setting, schema.Value]] = {("owner-reference-added", schema.MODE): Mode.DENY}
 """What a binding sets unless the file does: an owner that does not exist would have the bound lease deleted."""
 MAX_COMBINATIONS: Final = 200_000
 """Far more than people write by hand, and few enough to index in a second."""
@@ -78,7 +56,7 @@ _WORDS: Final[dict[str, Scalar]] = {
 }
 _INTEGER: Final = re.compile(r"[-+]?[0-9]{1,100}")
 _FRACTION: Final = re.compile(r"[-+]?([0-9]{1,100}\.[0-9]{0,100}|\.[0-9]{1,100})")
-_TYPE: Final = inspect.type_info(PolicyDocument)
+_TYPE: Final = inspect.type_info(schema.PolicyDocument)
 
 
 def parse(text: str) -> Policy:
@@ -86,15 +64,15 @@ def parse(text: str) -> Policy:
     value = read(text)
     try:
         return _compiled(converted(value))
-    except PolicyError as error:
-        raise PolicyError(error.problem, error.path, line_of(text, error.path)) from error
+    except schema.PolicyError as error:
+        raise schema.PolicyError(error.problem, error.path, line_of(text, error.path)) from error
 
 
 @cache
-def preset(name: str) -> PolicyDocument:
+def preset(name: str) -> schema.PolicyDocument:
     """Return the preset of a name as a policy file would say it, made from the modes in each rule."""
     rules: dict[str, yaml_reader.Value] = {rule.id: {"mode": getattr(rule, name).word} for rule in RULES.values()}
-    return converted({"apiVersion": API_VERSION, "preset": name, "mode": _CAPS[name].word, "rules": rules})
+    return converted({"apiVersion": schema.API_VERSION, "preset": name, "mode": _CAPS[name].word, "rules": rules})
 
 
 def denied_by(name: str) -> frozenset[str]:
@@ -104,7 +82,7 @@ def denied_by(name: str) -> frozenset[str]:
 
 def why_never_exempt(name: str) -> str:
     """Return why no exemption applies to a rule, as a verb phrase; "" for other rules and for an unknown name."""
-    if name not in RULES or name in EXEMPTIBLE:
+    if name not in RULES or name in schema.EXEMPTIBLE:
         return ""
     if RULES[name].parity:
         return "repeats a check of the API server, which applies to everybody"
@@ -117,12 +95,12 @@ def why_never_exempt(name: str) -> str:
 def read(text: str) -> yaml_reader.Value:
     """Return the value of the one YAML document of a text; raises PolicyError for what a policy file may not have."""
     if len(text) > MAX_CHARACTERS:
-        raise PolicyError(f"the file is larger than {MAX_CHARACTERS} characters")
+        raise schema.PolicyError(f"the file is larger than {MAX_CHARACTERS} characters")
     try:
         value: yaml_reader.Value = yaml_reader.read(text, _POLICY)
     except YamlError as error:
         problem = f"not YAML: {error.problem}" if error.is_syntax else error.problem
-        raise PolicyError(problem, line=error.line) from error
+        raise schema.PolicyError(problem, line=error.line) from error
     return value
 
 
@@ -130,7 +108,7 @@ def line_of(text: str, path: str) -> int:
     """Return the line, from 1, of a path such as `overrides[0].rules`, or of the innermost value around it."""
     node: Any = yaml.compose(text, Loader=LOADER)
     line: int = node.start_mark.line
-    for step in steps_of(path):
+    for step in schema.steps_of(path):
         if step.startswith("["):
             found = [(item, item) for item in node.value[int(step[1:-1]) :][:1]]
         else:
@@ -142,12 +120,12 @@ def line_of(text: str, path: str) -> int:
     return line + 1
 
 
-def converted(value: yaml_reader.Value) -> PolicyDocument:
+def converted(value: yaml_reader.Value) -> schema.PolicyDocument:
     """Return the typed document; raises PolicyError, with the path, for the first key that is wrong by itself."""
     try:
-        return msgspec.convert(value, PolicyDocument)
+        return msgspec.convert(value, schema.PolicyDocument)
     except msgspec.ValidationError as error:
-        raise PolicyError(*_explained(*located(error))) from error
+        raise schema.PolicyError(*_explained(*located(error))) from error
 
 
 def _plain(text: str) -> Scalar:
@@ -182,9 +160,8 @@ def _explained(problem: str, path: str) -> tuple[str, str]:
 
 
 def _type_at(path: str) -> inspect.Type:
-    """Return the type that the schema has at a path such as `exempt[0].owner`."""
     here: inspect.Type = _TYPE
-    for step in steps_of(path):
+    for step in schema.steps_of(path):
         if isinstance(here, inspect.ListType):
             here = here.item_type
         else:
@@ -198,14 +175,14 @@ def _unknown_key(key: str, here: inspect.Type, path: str) -> str:
     if path.endswith("rules") and key in FIXED:
         return "this rule cannot be changed: a document of wrong types is not decoded further"
     word = "unknown rule" if path.endswith("rules") else "unknown key"
-    return word + nearest(key, [field.encode_name for field in here.fields])
+    return word + schema.nearest(key, [field.encode_name for field in here.fields])
 
 
 def _unknown_value(value: Any, here: inspect.Type) -> str:  # noqa: ANN401 - any JSON value
     assert isinstance(here, inspect.LiteralType)
     known = [str(one) for one in here.values]
-    why = why_never_exempt(value) if set(known) == set(EXEMPTIBLE) else ""
-    return f"{quote(value)} {why}" if why else f"{quote(value)} is not known{nearest(value, known)}"
+    why = why_never_exempt(value) if set(known) == set(schema.EXEMPTIBLE) else ""
+    return f"{quote(value)} {why}" if why else f"{quote(value)} is not known{schema.nearest(value, known)}"
 
 
 def _description(here: inspect.Type) -> str:
@@ -221,7 +198,7 @@ def _child(path: str, key: str) -> str:
 # ---- from the document to the policy ---------------------------------------------------------------------------------
 
 
-def _compiled(document: PolicyDocument) -> Policy:
+def _compiled(document: schema.PolicyDocument) -> Policy:
     """Return the policy of a document on top of its preset."""
     base = preset(document.preset)
     default = _default(base, document)
@@ -229,7 +206,7 @@ def _compiled(document: PolicyDocument) -> Policy:
         document=document,
         preset=document.preset,
         digest=hashlib.sha256(msgspec.json.encode([base, document], order="deterministic")).hexdigest()[:8],
-        mode=min(mode_of(base.mode), mode_of(document.mode)),
+        mode=min(schema.mode_of(base.mode), schema.mode_of(document.mode)),
         enforce_without_stamps=document.without_stamps == "enforce",
         default=default,
         bound=_default(base, document, BOUND),
@@ -250,69 +227,71 @@ def _check_combinations(combinations: int, path: str) -> None:
     """Raise PolicyError for the entry with which the combinations become too many, before any of it is indexed."""
     if combinations > MAX_COMBINATIONS:
         problem = f"more than {MAX_COMBINATIONS} combinations of requester, namespace, lease and operation so far"
-        raise PolicyError(f"{problem}; use globs", path)
+        raise schema.PolicyError(f"{problem}; use globs", path)
 
 
-def _default(base: PolicyDocument, document: PolicyDocument, between: Mapping[Setting, Value] = {}) -> LeasePolicy:
+def _default(
+    base: schema.PolicyDocument, document: schema.PolicyDocument, between: Mapping[schema.Setting, schema.Value] = {}
+) -> LeasePolicy:
     """Return what holds for all leases; `between` is a layer above the preset and below the file's own rules."""
-    settings = settings_of(document.rules)
-    default = with_settings(LeasePolicy(modes={}), settings_of(base.rules) | dict(between) | settings)
+    settings = schema.settings_of(document.rules)
+    default = with_settings(LeasePolicy(modes={}), schema.settings_of(base.rules) | dict(between) | settings)
     _check_numbers(default, settings, "rules")
     return default
 
 
 def _overrides(
-    overrides: list[Override], default: LeasePolicy
-) -> dict[Operation, LeaseIndex[tuple[int, Mapping[Setting, Value]]]]:
-    indexes: dict[Operation, LeaseIndex[tuple[int, Mapping[Setting, Value]]]] = {
-        one: LeaseIndex() for one in OPERATIONS
+    overrides: list[schema.Override], default: LeasePolicy
+) -> dict[Operation, LeaseIndex[tuple[int, Mapping[schema.Setting, schema.Value]]]]:
+    indexes: dict[Operation, LeaseIndex[tuple[int, Mapping[schema.Setting, schema.Value]]]] = {
+        one: LeaseIndex() for one in schema.OPERATIONS
     }
     combinations = 0
     for position, override in enumerate(overrides):
         path = f"overrides[{position}]"
-        values = settings_of(override.rules)
+        values = schema.settings_of(override.rules)
         _check_numbers(with_settings(default, values), values, f"{path}.rules")
         combinations += _product(override.operations or (), override.namespaces, override.leases)
         _check_combinations(combinations, path)
-        for operation in operations_of(override):
+        for operation in schema.operations_of(override):
             indexes[operation].put(override.namespaces, override.leases, (position, values), path)
     return indexes
 
 
-def _exemptions(exemptions: list[Exemption]) -> dict[str, LeaseIndex[ExemptRules]]:
+def _exemptions(exemptions: list[schema.Exemption]) -> dict[str, LeaseIndex[ExemptRules]]:
     found: dict[str, LeaseIndex[ExemptRules]] = {}
     combinations = 0
     for requester in requesters(EXEMPT_USERS, EXEMPT_GROUPS):
         found[requester] = LeaseIndex()
-        found[requester].put([], [], ExemptRules(frozenset(EXEMPTIBLE), OPERATIONS, FOREVER))
+        found[requester].put([], [], ExemptRules(frozenset(schema.EXEMPTIBLE), schema.OPERATIONS, schema.FOREVER))
     for position, exemption in enumerate(exemptions):
         path = f"exempt[{position}]"
-        names = requesters(users_of(exemption), exemption.groups)
+        names = requesters(schema.users_of(exemption), exemption.groups)
         if not (names or exemption.namespaces or exemption.leases):
-            raise PolicyError("must have users, groups, service_accounts, namespaces or leases", path)
+            raise schema.PolicyError("must have users, groups, service_accounts, namespaces or leases", path)
         combinations += _product(names, exemption.namespaces, exemption.leases)
         _check_combinations(combinations, path)
-        rules = frozenset(rules_of(exemption) or EXEMPTIBLE)
-        exempt = ExemptRules(rules, operations_of(exemption), until_of(exemption))
+        rules = frozenset(schema.rules_of(exemption) or schema.EXEMPTIBLE)
+        exempt = ExemptRules(rules, schema.operations_of(exemption), schema.until_of(exemption))
         for requester in names or [ANYONE]:
             found.setdefault(requester, LeaseIndex()).put(exemption.namespaces, exemption.leases, exempt, path)
     return found
 
 
-def _bindings(bindings: list[LeaseBinding]) -> dict[tuple[str, str], Binding]:
+def _bindings(bindings: list[schema.LeaseBinding]) -> dict[tuple[str, str], Binding]:
     found: dict[tuple[str, str], Binding] = {}
     first: dict[tuple[str, str], int] = {}
     for position, binding in enumerate(bindings):
         key = (binding.namespace, binding.lease)
         path = f"bindings[{position}]"
         if key in found:
-            raise PolicyError(f"{'/'.join(key)} is already bound by bindings[{first[key]}]", path)
+            raise schema.PolicyError(f"{'/'.join(key)} is already bound by bindings[{first[key]}]", path)
         first[key] = position
         found[key] = _binding(binding)
     return found
 
 
-def _binding(binding: LeaseBinding) -> Binding:
+def _binding(binding: schema.LeaseBinding) -> Binding:
     accounts = [writer.partition("/") for writer in binding.writers if not writer.startswith(_USER)]
     return Binding(
         service_accounts=frozenset((namespace, name) for namespace, _, name in accounts),
@@ -322,24 +301,24 @@ def _binding(binding: LeaseBinding) -> Binding:
     )
 
 
-def _stamps(settings: Sequence[StampSetting]) -> dict[str, Stamps]:
+def _stamps(settings: Sequence[schema.StampSetting]) -> dict[str, Stamps]:
     found: dict[str, Stamps] = {}
     for position, setting in enumerate(settings):
         for number, namespace in enumerate(setting.namespaces):
             if namespace in found:
                 path = f"stamps[{position}].namespaces[{number}]"
-                raise PolicyError(f"{quote(namespace)} has stamps already; name it once", path)
+                raise schema.PolicyError(f"{quote(namespace)} has stamps already; name it once", path)
             found[namespace] = Stamps(setting.suffix, by_user=setting.writer == "user")
     return found
 
 
-def _check_numbers(policy: LeasePolicy, settings: Mapping[Setting, Value], path: str) -> None:
+def _check_numbers(policy: LeasePolicy, settings: Mapping[schema.Setting, schema.Value], path: str) -> None:
     """Refuse a warn tier above the deny tier of the same unit: it would never apply."""
     for rule, name in settings:
-        if name == MODE:
+        if name == schema.MODE:
             continue
         numbers: Mapping[str, int] = asdict(getattr(policy.limits, rule.replace("-", "_")))
         for warn, value in numbers.items():
             deny = warn.replace("warn_", "deny_", 1)
             if deny in numbers and value > numbers[deny]:
-                raise PolicyError(f"{warn} {value} must not be above {deny} {numbers[deny]}", f"{path}.{rule}")
+                raise schema.PolicyError(f"{warn} {value} must not be above {deny} {numbers[deny]}", f"{path}.{rule}")

@@ -187,7 +187,6 @@ class WorkerServices:
         return flask_app.call(self._app, head, body)
 
     def _respond_to_probe(self, head: Head, body: bytes, began: float) -> HttpResponse:  # noqa: ARG002 - a probe has no body
-        """Respond to /livez, /readyz and /metrics."""
         if head.method not in {b"GET", b"HEAD"}:
             return HttpResponse(405, b"use GET\n", headers=b"allow: GET, HEAD\r\n")
         if head.path == b"/livez":

@@ -266,6 +266,5 @@ class _Proposal:
 
 
 def _named(user: str) -> str:
-    """A user as a binding names one."""
     account = account_of(user)
     return "/".join(account) if account else f"user:{user}"

@@ -123,7 +123,6 @@ def _is_lease(event: AuditEvent) -> bool:
 
 
 def _operations_text(verbs: Iterable[str]) -> str:
-    """Return operations in the order of the API server's own list."""
     found = {_OPERATION_OF_VERB[verb] for verb in verbs}
     return ", ".join(one for one in FENCED_OPERATIONS if one in found)
 

@@ -40,6 +40,5 @@ def _lane(lane: Lane) -> Object:
 
 
 def _in_words(one: Span | Mark | Bucket) -> Object:
-    """Return the fields, with moments as RFC 3339."""
     fields = msgspec.structs.asdict(one)
     return fields | {key: canonical(fields[key]) for key in ("begins", "at", "ends") if fields.get(key) is not None}

@@ -186,7 +186,6 @@ class TimelineBuilder(Struct):
         self.bounds.event(min(seen.at, self.clock))
 
     def _kept(self) -> int:
-        """Return how many renewals of a lane are kept one by one."""
         return max(MIN_TICKS, self.max_ticks // max(1, len(self._leases) + len(self._candidates)))
 
     def _not_shown(self) -> Iterator[str]:
@@ -225,7 +224,6 @@ class _LeaseLane(_Record, kw_only=True):
 
     @property
     def holder(self) -> str:
-        """The holder, as it is displayed."""
         return shown(self.history.holder.holder) if self.history.holder else ""
 
     @property
@@ -342,7 +340,6 @@ class _CandidateLane(_Record):
     _spec: LeaseCandidateSpec | None = None
 
     def lane(self, key: Key) -> Lane:
-        """Return the lane."""
         return Lane(
             "LeaseCandidate",
             shown(key[0]),
@@ -353,7 +350,6 @@ class _CandidateLane(_Record):
         )
 
     def observe(self, seen: Observation, bounds: Bounds, max_ticks: int) -> None:
-        """Take in one observation."""
         if seen.act is Act.READ:
             return
         at = self._moment(seen, bounds)

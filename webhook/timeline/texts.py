@@ -39,7 +39,6 @@ def writers_of(tenure: Tenure) -> str:
 
 
 def _refused(answer: Answer, writer: Writer | None) -> str:
-    """Return what the API server answered to a write that was not stored."""
     said = f": {answer.message}" if answer.message else ""
     took = f" after {length(answer.took)}" if answer.took >= 1_000_000 else ""
     code = f" with {answer.code}" if answer.code >= 400 else ""

@@ -211,7 +211,6 @@ class Connection(asyncio.Protocol):
         self._continue_reading()
 
     def _send(self, response: HttpResponse, *, keep_alive: bool) -> None:
-        """Respond in one write."""
         close = self._port.is_draining or not keep_alive
         self.transport.write(to_bytes(response, close=close))
         if close:

@@ -4,16 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 import httptools
 
-from webhook.server.http.message import (
-    HEAD_TOO_LARGE,
-    NO_HEAD,
-    VERSIONS,
-    Head,
-    Headers,
-    RefusedError,
-    check_head,
-    without_upgrade,
-)
+from webhook.server.http import message
 from webhook.server.http.port import BODY, HEAD, MAX_TURN_BYTES, STEP, Port
 
 if TYPE_CHECKING:
@@ -32,13 +23,13 @@ class RequestReader:
 
     def __init__(self, connection: "Connection", port: Port) -> None:
         self.requests = 0
-        self.head = NO_HEAD
+        self.head = message.NO_HEAD
         self._connection = connection
         self._port = port
         self._max_head = port.guards.max_head
         self._parser = httptools.HttpRequestParser(self)
         self._target = b""
-        self._headers: Headers = []
+        self._headers: message.Headers = []
         self._body: bytes | bytearray = b""
         self._body_size = 0
         self._in_flight = 0
@@ -86,14 +77,14 @@ class RequestReader:
             rest = self._parse(rest)
         if self._connection.state is HEAD:
             if self._seen > self._max_head:
-                raise RefusedError(431, HEAD_TOO_LARGE)
+                raise message.RefusedError(431, message.HEAD_TOO_LARGE)
             # Of another version the parser would wait for headers that never come; a line without one is HTTP/0.9.
             version = self._parser.get_http_version()
-            if version not in VERSIONS:
+            if version not in message.VERSIONS:
                 # Empty lines may come before a request.
                 line = bytes(piece) if had_begun else bytes(piece).lstrip(b"\r\n")
                 if version != _NO_VERSION or b"\n" in line:
-                    raise RefusedError(400, _NOT_HTTP)
+                    raise message.RefusedError(400, _NOT_HTTP)
 
     def _parse(self, piece: bytes | memoryview) -> bytes:
         """Parse one piece; return what must be parsed instead of a head that asks for another protocol."""
@@ -105,12 +96,12 @@ class RequestReader:
         except httptools.HttpParserUpgrade as upgrade:
             # The parser takes what follows for the other protocol, so it gets the head again, without that wish.
             parser, self._parser = self._parser, httptools.HttpRequestParser(self)
-            head = without_upgrade(parser.get_method(), self._target, self._headers, parser.get_http_version())
+            head = message.without_upgrade(parser.get_method(), self._target, self._headers, parser.get_http_version())
             return head + bytes(piece[upgrade.args[0] :])
         except httptools.HttpParserCallbackError as error:
             raise error.__context__ or error from None
         except httptools.HttpParserError:
-            raise RefusedError(400, _NOT_HTTP) from None
+            raise message.RefusedError(400, _NOT_HTTP) from None
         return b""
 
     # The parser's callbacks.
@@ -139,16 +130,16 @@ class RequestReader:
         """Refuse what can be refused from the head."""
         if self._asks_for_other_protocol():
             if dict(self._headers).get(b"upgrade", b"").lower() == b"websocket":
-                raise RefusedError(400, "WebSocket is not supported")
+                raise message.RefusedError(400, "WebSocket is not supported")
             return
         parser, headers = self._parser, self._headers
-        head = self.head = Head.of(parser.get_method(), self._target, headers)
+        head = self.head = message.Head.of(parser.get_method(), self._target, headers)
         if self._seen > self._max_head:
             # It may hold the end of the request before.
             size = len(self._target) + sum(len(name) + len(value) + 4 for name, value in headers)
             if size > self._max_head:
-                raise RefusedError(431, HEAD_TOO_LARGE)
-        check_head(head, headers, parser.get_http_version())
+                raise message.RefusedError(431, message.HEAD_TOO_LARGE)
+        message.check_head(head, headers, parser.get_http_version())
         self._port.check_body(head.length, head.length)
         self._port.accept(head, self._connection.client_names)
         self._connection.head_accepted(head)

@@ -64,7 +64,6 @@ def _source(text: str) -> str:
 
 @cache
 def _parts() -> tuple[str, str, tuple[str, ...]]:
-    """Return the library, the style and the scripts."""
     return _text("vendor/d3.min.js"), _text("page.css"), tuple(_text(f"scripts/{name}") for name in SCRIPTS)
 
 
