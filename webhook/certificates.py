@@ -160,10 +160,7 @@ def save_leaf(directory: Path, leaf: Issued) -> None:
 
 
 def read_pair(directory: Path) -> Pair:
-    """Read the files of one TLS directory; raises Unusable.
-
-    A mounted Secret is swapped by its `..data` link, which is resolved once so that all files are of one version.
-    """
+    """Read the files of a TLS directory, of one version: `..data` of a mounted Secret moves. Raises Unusable."""
     swapped = directory / "..data"
     # A missing link is an ordinary directory; a dangling one fails below with its own name.
     source = swapped.resolve() if swapped.is_symlink() else directory

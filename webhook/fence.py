@@ -80,8 +80,8 @@ def _policy(fence: Fence) -> Manifest:
         "variables": [{"name": name, "expression": text} for name, text in _variables(fence)],
         "validations": [
             {
-                "expression": _validation(fence),
-                "message": _message(fence),
+                "expression": f"{_allowed(fence)}\n|| variables.leads",
+                "message": f"only the holder of lease {fence.lease_text} may write this (fence {fence.name})",
                 "messageExpression": _message_expression(fence),
                 "reason": "Forbidden",
             }
@@ -141,14 +141,6 @@ def _variables(fence: Fence) -> tuple[tuple[str, str], ...]:
         ("writer", _writer_text(with_node="node" in claims)),
     ]
     return tuple(found)
-
-
-def _validation(fence: Fence) -> str:
-    return f"{_allowed(fence)}\n|| variables.leads"
-
-
-def _message(fence: Fence) -> str:
-    return f"only the holder of lease {fence.lease_text} may write this (fence {fence.name})"
 
 
 def _message_expression(fence: Fence) -> str:

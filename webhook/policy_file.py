@@ -37,11 +37,7 @@ def load(name_or_path: str | None) -> Policy:
 
 
 class PolicyFile:
-    """The policy in use, and `poll` to check for a newer one.
-
-    One thread polls; any thread may read `current`, which is replaced as a whole, and only by a file that was accepted.
-    A preset never changes.
-    """
+    """The policy in use. One thread polls for a newer one; any may read `current`, which is replaced as a whole."""
 
     def __init__(self, name_or_path: str | None) -> None:
         """Load the policy; raises PolicyFileError."""

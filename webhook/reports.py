@@ -128,10 +128,7 @@ def uri(path: str) -> str:
 
 
 def _fingerprint(result: Examination, finding: Finding, seen: Counter[str]) -> str:
-    """Return the same text for the same problem in the next run, whatever stands above it; the n-th has number n.
-
-    The message is left out: it holds times and numbers that differ from run to run.
-    """
+    """Return the same text for the same (n-th) problem in the next run; messages have times and numbers."""
     key = "\0".join((finding.check, result.place.path, result.name))
     digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     seen[digest] += 1

@@ -85,10 +85,7 @@ def review_of(new: Value | None, old: Value | None, writer: Writer | None) -> by
 
 
 def stamped(document: Value, at: int | None = None) -> Value:
-    """Return the manifest with managedFields that date its spec: `at` in microseconds since 1970, else renewTime.
-
-    One that has managedFields already, or no time to take, stays as it is.
-    """
+    """Return the manifest with managedFields of this time (microseconds since 1970), else of renewTime, if any."""
     metadata, spec = document.get("metadata"), document.get("spec")
     if not isinstance(metadata, dict) or not isinstance(spec, dict) or metadata.get("managedFields"):
         return document

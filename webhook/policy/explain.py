@@ -36,10 +36,7 @@ class SettingSource(Struct, frozen=True):
 
 
 def explain(policy: Policy, namespace: str = "", name: str = "") -> Iterator[SettingSource]:
-    """Yield every mode, each followed by the numbers of its rule; once for each operation on which they differ.
-
-    An empty namespace or name matches any: only the glob `*` matches it.
-    """
+    """Yield every mode with its numbers, once for each operation on which they differ; only `*` matches ""."""
     answers = {operation: list(_explain(policy, namespace, name, operation)) for operation in schema.OPERATIONS}
     for same_setting in zip(*answers.values(), strict=True):
         rule = same_setting[0].rule

@@ -48,10 +48,7 @@ class CertificateReloader:
             raise Unusable(self.error)
 
     def poll(self) -> str | None:
-        """Read the directory once; "success" if a better pair serves now, "failure" if there is a new error, else None.
-
-        The pair that serves stays unless there is a better one.
-        """
+        """Read the directory once; "success" if a better pair serves now, "failure" if an error is new, else None."""
         before = self.error
         try:
             tried = (read_pair(self._directory), self._client_ca_pem())

@@ -217,10 +217,7 @@ def _word(verdict: Verdict) -> str:
 
 
 def _reviews() -> Iterator[_ReviewLabels]:
-    """Yield the labels of what this webhook is registered for.
-
-    The event is empty where no rule ran: a wrong type, a request that contradicts itself, the kill switch.
-    """
+    """Yield the labels of what this webhook is registered for; the event is empty where no rule ran."""
     updates: dict[Resource, list[Event]] = {
         Resource.LEASES: [event for event in Event if event not in {Event.CREATE, Event.UPDATE}],
         Resource.LEASECANDIDATES: [Event.UNTOUCHED, Event.UPDATE],

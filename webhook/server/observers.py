@@ -57,10 +57,7 @@ def _described(request: AdmissionRequest, verdict: Verdict) -> dict[str, object]
 
 
 class ReviewLog:
-    """One line for each verdict that may need an explanation: a denial, or a write allowed with warnings.
-
-    Plain allowed writes (most are renewals) are not logged; metrics count them.
-    """
+    """One line for each denial, and each write that was allowed with warnings; metrics count all others."""
 
     def __init__(self) -> None:
         self._refused = LogThrottle(1)

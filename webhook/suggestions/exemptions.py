@@ -1,6 +1,5 @@
 """The narrowest exemptions for writes that were denied, and none for what looks like an attack."""
 
-from collections.abc import Iterable
 from datetime import date
 from operator import attrgetter
 from typing import Final
@@ -40,6 +39,7 @@ def exemption_policy(seen: Writes, until: date, owner: str = OWNER) -> str:
     lines: list[str] = []
     for (user, namespace, operation, rules), writes in exempt.items():
         account = account_of(user)
+        evidence = total(seen.writes[one] for one in writes).text("denied write")
         lines += [
             f"- service_accounts: {flow(['/'.join(account)])}" if account else f"- users: {flow([user])}",
             f"  namespaces: {flow([namespace])}",
@@ -47,7 +47,7 @@ def exemption_policy(seen: Writes, until: date, owner: str = OWNER) -> str:
             f"  rules: {flow(rules)}",
             f"  operations: {flow([operation])}",
             f"  owner: {scalar(owner)}",
-            f"  reason: {scalar(f'suggested from {_evidence(seen, writes)}')}",
+            f"  reason: {scalar(f'suggested from {evidence}')}",
             f"  until: {until.isoformat()}",
         ]
     begin = ["apiVersion: lease-webhook/v1", "exempt:" if lines else "exempt: []"]
@@ -71,7 +71,3 @@ def _why_not(write: Write, attackers: set[tuple[str, str]]) -> str:
     if dns_label(write.namespace) or path_segment(write.name) or not is_name(write.name):
         return "no object can have this name"
     return ""
-
-
-def _evidence(seen: Writes, writes: Iterable[Write]) -> str:
-    return total(seen.writes[one] for one in writes).text("denied write")

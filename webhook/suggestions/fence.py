@@ -93,10 +93,7 @@ def from_audit(events: Iterable[AuditEvent], lease: str) -> Suggestion:
 
 
 def policy_text(name: str, lease: str, writer: str, found: Suggestion) -> str:
-    """Return the fence as an entry of a policy file, with the evidence and what was left out as comments.
-
-    Names come from a cluster and may hold a line break: each line stays one line.
-    """
+    """Return an entry of a policy file with comments; names may hold line breaks, but each line stays one line."""
     lines = ["fences:", f"- name: {scalar(name)}", f"  lease: {scalar(lease)}", f"  writers: [{scalar(writer)}]"]
     lines += ["  mode: warn    # first; deny once nothing is warned about for a week", "  resources:"]
     width = max(len(str(one)) for one in found.evidence)

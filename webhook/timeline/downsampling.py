@@ -71,13 +71,10 @@ class SpanRecord(Struct):
         return at
 
     def spans(self, overdue_at: int | None, end: int, *, is_gone: bool) -> tuple[Span, ...]:
-        """All spans.
+        """All spans up to `end`, in microseconds since 1970.
 
-        Args:
-            overdue_at: since when the present holder is late, if it is.
-            end: where the timeline ends, in microseconds since 1970.
-            is_gone: the lease was deleted, so that no one holds it is nothing that lasts.
-
+        The present holder is late since `overdue_at`, if it is. Of a lease that `is_gone`, that no one holds it is
+        nothing that lasts.
         """
         current = self.present
         if current is None or (is_gone and current.kind is SpanKind.LEADERLESS):
@@ -135,10 +132,7 @@ _Part = TypeVar("_Part", Bucket, Mark, Span)
 
 
 def merged(parts: Iterable[_Part], most: int) -> list[_Part]:
-    """Parts in order of time as at most about twice `most`, or one of each kind: those close together become one.
-
-    The sum of their counts stays the same.
-    """
+    """Parts in order of time as about twice `most` at most, or one of each kind; the sum of their counts stays."""
     ordered = list(parts)
     if len(ordered) <= most:
         return ordered

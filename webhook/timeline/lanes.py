@@ -119,10 +119,7 @@ class TimelineBuilder(Struct):
         *,
         keys: Iterable[Key] | None = None,
     ) -> Timeline:
-        """Return everything from the first event up to `ends`, in microseconds since 1970.
-
-        With `keys` only some leases, and no cause that was not found out before.
-        """
+        """Return all up to `ends`, in microseconds since 1970; with `keys` only some leases, and no new causes."""
         begins = self.bounds.begins(ends)
         below: dict[Key, list[Key]] = {}
         for own in sorted(self._candidates):
@@ -235,10 +232,7 @@ class _LeaseLane(_Record, kw_only=True):
         return None if tenure.last_renewal is None else tenure.last_renewal + duration * SECOND
 
     def explain(self, follower: Follower, until: int) -> bool:
-        """Find out why leaders were lost or late; True if that is settled.
-
-        It takes a look at every other lease, so it is not sought again once it is settled.
-        """
+        """Find out why leaders were lost or late, by a look at all other leases; True once that is settled."""
         history, silences = self.history, self.history.renewals.silences
         signature = (sum(history.handovers.values()), silences[-1].end if silences else 0)
         if self._explained == signature:
