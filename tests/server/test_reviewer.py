@@ -162,7 +162,7 @@ def test_the_handler_drops_what_the_pipe_does_not_take(tmp_path: Any) -> None:
     reader, writer = os.pipe()
     outlet = StdoutHandler(writer)
     for _ in range(2000):
-        outlet.emit(record("z" * 500))
+        outlet.emit(logging.makeLogRecord({"msg": "z" * 500}))
     assert outlet.dropped > 0
     os.close(reader)
     os.close(writer)
@@ -177,23 +177,18 @@ def lines_of(reader: int) -> list[str]:
     return [json.loads(line)["message"] for line in os.read(reader, 1 << 16).splitlines()]
 
 
-def record(text: str, level: int = logging.INFO) -> logging.LogRecord:
-    return logging.makeLogRecord({"msg": text, "levelno": level})
-
-
-def test_lines_wait_for_a_flush_or_an_error_and_keep_their_order() -> None:
+def test_lines_about_verdicts_wait_for_a_flush_and_keep_their_order() -> None:
     reader, writer = os.pipe()
     outlet = StdoutHandler(writer)
-    outlet.emit(record("no thread writes"))
-    assert lines_of(reader) == ["no thread writes"]
+    assert not outlet.add_later(logging.INFO, "no thread writes", {})
     outlet.start()
-    outlet.emit(record("first"))
-    outlet.emit(record("second", logging.ERROR))
+    outlet.add_later(logging.INFO, "first", {})
+    outlet.emit(logging.makeLogRecord({"msg": "second"}))
     assert lines_of(reader) == ["first", "second"]
-    outlet.emit(record("third", logging.WARNING))
+    outlet.add_later(logging.WARNING, "third", {"name": "a"})
     outlet.flush()
     assert lines_of(reader) == ["third"]
-    outlet.emit(record("last"))
+    outlet.add_later(logging.INFO, "last", {})
     outlet.stop()
     assert lines_of(reader) == ["last"]
     os.close(reader)
@@ -206,7 +201,7 @@ def test_as_many_lines_wait_as_the_bound_says(monkeypatch: pytest.MonkeyPatch) -
     outlet = StdoutHandler(writer)
     outlet.start()
     for number in range(5):
-        outlet.emit(record(str(number)))
+        outlet.add_later(logging.INFO, str(number), {})
     assert outlet.dropped == 2
     outlet.stop()
     assert lines_of(reader) == ["0", "1", "2"]

@@ -5,7 +5,9 @@ import logging
 import os
 import select
 import threading
+import time
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -60,25 +62,31 @@ class StdoutHandler(logging.Handler):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return a line without its end; `extra={"fields": {...}}` of the caller is added next to the message."""
-        moment, word = dt.datetime.fromtimestamp(record.created, dt.UTC), record.levelname.lower()
-        line = {"time": moment, "level": word, "message": _shown(record.getMessage()), "pid": os.getpid()}
-        for key, value in getattr(record, "fields", {}).items():
-            line[key] = _shown(value)
+        line = _line(record.created, record.levelno, record.getMessage(), getattr(record, "fields", {}))
         if record.exc_info:
             line["traceback"] = escape_lines(truncate(_TRACEBACKS.formatException(record.exc_info), MAX_TRACEBACK))
         return _encode(line).decode()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Add a line for the next `flush`, which an error causes at once; it never waits and never raises.
-
-        Waking the thread for each verdict would cost as much as a verdict.
-        """
+        """Add a line and have all that wait written; it never waits and never raises."""
         try:
             self._add(self.format(record).encode("utf-8", "backslashreplace") + b"\n")
         except Exception:  # noqa: BLE001 - a line that cannot be written must not cost a verdict; it is counted
             self.dropped += 1
-        if record.levelno >= logging.ERROR:
-            self.flush()
+        self.flush()
+
+    def add_later(self, level: int, message: str, fields: Mapping[str, object]) -> bool:
+        """Add a line without a record of `logging`, for the next `flush`; False if no thread writes. It never raises.
+
+        Waking the thread for each verdict would cost as much as a verdict.
+        """
+        if self._thread is None:
+            return False
+        try:
+            self._add(_encode(_line(time.time(), level, message, fields)) + b"\n")
+        except Exception:  # noqa: BLE001 - as in emit
+            self.dropped += 1
+        return True
 
     def flush(self) -> None:
         """Have the lines written that wait. A worker calls it with each tick, so a crash loses those of one tick."""
@@ -116,6 +124,12 @@ STDOUT: Final = StdoutHandler(1)
 """The handler of everything that a server process logs; unused until a logger gets it."""
 
 
+def log_verdict(level: int, message: str, fields: Mapping[str, object]) -> None:
+    """Log a line about a verdict: with the next tick of a worker of ours, at once under another WSGI server."""
+    if not STDOUT.add_later(level, message, fields):
+        LOG.log(level, message, extra={"fields": fields})
+
+
 class LogThrottle:
     """Lets one line through for each key in each period, and counts the others.
 
@@ -144,6 +158,15 @@ class LogThrottle:
         self._lines[key] = [now, 0]
         self._lines.move_to_end(key)
         return int(line[1]) if line else 0
+
+
+def _line(created: float, level: int, message: str, fields: Mapping[str, object]) -> dict[str, object]:
+    moment = dt.datetime.fromtimestamp(created, dt.UTC)
+    word = logging.getLevelName(level).lower()
+    line = {"time": moment, "level": word, "message": _shown(message), "pid": os.getpid()}
+    for key, value in fields.items():
+        line[key] = _shown(value)
+    return line
 
 
 def _write(descriptor: int, line: bytes) -> None:

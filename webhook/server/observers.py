@@ -16,7 +16,7 @@ import msgspec
 
 from webhook.api.request import AdmissionRequest
 from webhook.rules.rule import Mode
-from webhook.server.logs import LOG, LogThrottle
+from webhook.server.logs import LOG, LogThrottle, log_verdict
 from webhook.server.reviewer import ReviewRecord
 from webhook.verdict import Result, Verdict
 
@@ -78,7 +78,7 @@ class ReviewLog:
         fields["reason"] = verdict.message or "; ".join(verdict.warnings)
         fields["milliseconds"] = round(review.seconds * 1000, 3)
         level, message = (logging.INFO, "warned") if verdict.allowed else (logging.WARNING, "denied")
-        LOG.log(level, message, extra={"fields": fields})
+        log_verdict(level, message, fields)
 
 
 class AuditLog:
@@ -110,7 +110,7 @@ class AuditLog:
                 fields["rules"] = f"{rule}={finding.mode.word}"
                 fields["reason"] = str(finding.error)
                 fields["more_since_last_line"] = silent
-                LOG.info("audited", extra={"fields": fields})
+                log_verdict(logging.INFO, "audited", fields)
 
     def _admit(self, key: tuple[str, ...]) -> int | None:
         with self._one_at_a_time:
