@@ -502,11 +502,9 @@ _BEGINNING: Final = re.compile(
 
 
 def identified(body: bytes) -> AdmissionRequest:
-    """Return the request with its uid and the review's apiVersion only, for a response that needs nothing else.
+    """Return the request with its uid and the review's apiVersion only; raises ReviewError as `decode` does.
 
     What an API server sends is read as far as its uid, so the size, depth and content of the rest do not matter.
-
-    Raises ReviewError if the body is not JSON, not an AdmissionReview, or has no usable uid.
     """
     found = _BEGINNING.match(body)
     if found:

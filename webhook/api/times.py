@@ -43,18 +43,12 @@ _cached: Final = cached_if_short(4096, 40)
 
 
 def parse(text: str) -> int:
-    """Return the instant of a metav1.MicroTime in microseconds since 1970; the zero time gives ZERO.
-
-    Raises ValueError for any other text, years 10000 and -0001 included.
-    """
+    """Return the instant of a metav1.MicroTime in microseconds since 1970 (zero time: ZERO), or raise ValueError."""
     return _usual(text, b"0000-00-00T00:00:00.000000Z") or _instant(_MICRO_TIME, text)
 
 
 def parse_seconds(text: str) -> int:
-    """Return the instant of a metav1.Time (creationTimestamp, managedFields) in microseconds since 1970.
-
-    Raises ValueError for any other text, years 10000 and -0001 included.
-    """
+    """Return the instant of a metav1.Time, as in managedFields, in microseconds since 1970, or raise ValueError."""
     return _usual(text, b"0000-00-00T00:00:00Z") or _instant(_TIME, text)
 
 

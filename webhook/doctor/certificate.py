@@ -1,7 +1,4 @@
-"""Checks of what the webhook serves: the caBundle, names and dates, and the handshake with a live endpoint.
-
-The handshake is the only I/O of the doctor.
-"""
+"""Checks of what the webhook serves: the caBundle, names and dates, and the handshake with a live endpoint."""
 
 import base64
 import binascii
@@ -157,7 +154,6 @@ def _ends_soon(place: str, end: dt.datetime, now: dt.datetime) -> Finding:
 
 
 def _handshake(host: str, port: int, name: str, context: ssl.SSLContext) -> bytes:
-    """Return the leaf in DER."""
     with (
         socket.create_connection((host, port), timeout=HANDSHAKE_TIMEOUT) as connection,
         context.wrap_socket(connection, server_hostname=name or host) as tls,

@@ -1,7 +1,4 @@
-"""Compares the fences in a cluster with those of the policy file, as far as the documents show them.
-
-Each check needs its evidence among the documents: without any Lease, nothing is reported about leases.
-"""
+"""Compares the fences in a cluster with those of the policy file, as far as the documents show them."""
 
 import re
 from collections.abc import Iterator, Sequence

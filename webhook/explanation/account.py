@@ -9,15 +9,7 @@ from webhook.audit.command_words import filled, kubectl, word
 from webhook.audit.inventory import LEASE_CHECKS
 from webhook.audit.leases import foreign_in_kube_system, homes_of
 from webhook.audit.subject import Subject
-from webhook.explanation.causes import (
-    Advice,
-    Blame,
-    Cause,
-    cause_of,
-    next_step,
-    pod_of_holder,
-    snapshot_cause,
-)
+from webhook.explanation.causes import Advice, Blame, Cause, cause_of, next_step, pod_of_holder, snapshot_cause
 from webhook.explanation.findings import Explained, beside, incidents
 from webhook.explanation.words import name
 from webhook.findings import Finding, Severity
@@ -141,14 +133,10 @@ def _of(finding: Finding) -> Advice:
 
 
 def account_of(cluster: Follower, history: LeaseHistory, now: int, *, has_pod: bool | None = None) -> Account:
-    """Everything that is known of one lease.
+    """Everything that is known of one lease at `now`, in microseconds since 1970.
 
-    Args:
-        cluster: all leases of the input, which show whether only one was late or all were.
-        history: the lease.
-        now: microseconds since 1970.
-        has_pod: whether the pod that the holder names exists; None if it was not checked.
-
+    The other leases of `cluster` show whether only one was late or all were. `has_pod` is whether the pod that the
+    holder names exists, None if that was not checked.
     """
     standing = history.status(now)
     cause = ongoing_cause(cluster, history, now)

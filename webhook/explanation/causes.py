@@ -89,10 +89,7 @@ class Cause(Struct, frozen=True):
 
 
 class Gap(Struct, frozen=True):
-    """A time in which `tenure` did not renew, in microseconds since 1970, and why.
-
-    At `end` the holder renewed again, or, if there is one, `after` took the lease.
-    """
+    """From `start` to `end` (microseconds since 1970) `tenure` did not renew; then it did, or `after` took over."""
 
     start: int
     end: int
@@ -131,13 +128,8 @@ def lost_leaders(cluster: Follower, history: LeaseHistory) -> Iterator[Gap]:
 def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, start: int, end: int) -> Cause:
     """Return why a lease was not renewed between two instants; what the API server answered counts first.
 
-    Args:
-        cluster: all leases of the input.
-        history: the lease.
-        tenure: its holder at `start`, whose renewals did not come.
-        start: its last renewal, in microseconds since 1970.
-        end: when it was renewed again, or taken.
-
+    `tenure` is its holder at `start`, the last renewal. At `end` it was renewed again, or taken. Both are in
+    microseconds since 1970.
     """
     # What was received at the end of that time only was held back until then.
     answers = [one for one in history.refusals if start <= one.at <= end and one.received < end - (end - start) // 8]

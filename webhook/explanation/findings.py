@@ -6,23 +6,7 @@ from typing import Final
 
 from webhook.api.times import SECOND
 from webhook.audit.command_words import kubectl, word
-from webhook.explanation.causes import (
-    MAX_OF_A_KIND,
-    Advice,
-    Blame,
-    Cause,
-    Gap,
-    after_refusal,
-    audit_log,
-    cause_of,
-    late_renewals,
-    lost_leaders,
-    next_step,
-    pod_of_holder,
-    pod_of_writer,
-    rights,
-    sentence_of,
-)
+from webhook.explanation import causes
 from webhook.explanation.words import clock, count, length, name, remover, writer
 from webhook.findings import Finding, ObjectName, Severity
 from webhook.history.events import By, Handover, Refusal, Tenure
@@ -33,10 +17,7 @@ from webhook.inputs.items import Fenced, InputKind, Writer
 
 
 class Explained(Finding, frozen=True, kw_only=True):
-    """`fix` is a command; `advice` is the sentence before it, which ends with a colon; `cause` may be "".
-
-    `is_over` is whether it had ended at the moment of the account; None if that is not known.
-    """
+    """`fix` is a command, `advice` the sentence before it, `cause` may be ""; `is_over` is None if it is not known."""
 
     advice: str
     cause: str = ""
@@ -48,7 +29,7 @@ def explained(
     check: str,
     severity: Severity,
     message: str,
-    advice: Advice,
+    advice: causes.Advice,
     cause: str = "",
     *,
     is_over: bool | None = None,
@@ -81,18 +62,20 @@ _WERE_SILENT: Final = {
 _WAS_SILENT: Final = "it had been paused, cut off, restarted, or held back by its own rate limit"
 
 
-def incidents(cluster: Follower, history: LeaseHistory, now: int, ongoing: Cause | None = None) -> Iterator[Explained]:
+def incidents(
+    cluster: Follower, history: LeaseHistory, now: int, ongoing: causes.Cause | None = None
+) -> Iterator[Explained]:
     """Everything that went wrong, the latest of each kind last; `ongoing` is why the holder does not renew now."""
     if history.is_moment and len(history.tenures) < 2 and not history.fenced:
         return
-    late = list(late_renewals(cluster, history))
-    lost = list(lost_leaders(cluster, history))
+    late = list(causes.late_renewals(cluster, history))
+    lost = list(causes.lost_leaders(cluster, history))
     yield from _handovers(history, {one.end: one for one in lost}, now)
     yield from (_late(history, one, now) for one in late)
     yield from _ongoing(cluster, history, now)
     yield from _writers(history, history.status(now))
-    known = [(one.start, one.end) for one in (*late, *lost) if one.cause.blame is Blame.REFUSED]
-    if ongoing is not None and ongoing.blame is Blame.REFUSED and history.tenure:
+    known = [(one.start, one.end) for one in (*late, *lost) if one.cause.blame is causes.Blame.REFUSED]
+    if ongoing is not None and ongoing.blame is causes.Blame.REFUSED and history.tenure:
         known.append((history.tenure.last_renewal or now, now))
     yield from _refusals(history, known, now)
     yield from _fenced(history, now)
@@ -104,7 +87,7 @@ def beside(found: Sequence[Finding], stored: Iterable[Finding]) -> list[Finding]
     return [one for one in stored if one.check != "shared-lease" or "lease-shared" not in known]
 
 
-def late_sentence(history: LeaseHistory, one: Gap, since: str = "") -> str:
+def late_sentence(history: LeaseHistory, one: causes.Gap, since: str = "") -> str:
     """Return how late a holder renewed, why, and what it risked."""
     duration = history.duration
     deadline, latest = deadline_of(duration), goes_on_for(duration)
@@ -116,14 +99,14 @@ def late_sentence(history: LeaseHistory, one: Gap, since: str = "") -> str:
     if one.length >= (duration or 0) * SECOND:
         risk += ". The lease expired, but no one took it, so the holder could renew it"
     said = f"{name(one.tenure.holder)} did not renew for {length(one.length)}{since}"
-    return f"{said}. {sentence_of(one.cause, 'the holder')} {risk}."
+    return f"{said}. {causes.sentence_of(one.cause, 'the holder')} {risk}."
 
 
-def _late(history: LeaseHistory, one: Gap, now: int) -> Explained:
+def _late(history: LeaseHistory, one: causes.Gap, now: int) -> Explained:
     message = late_sentence(history, one, f", from {clock(one.start, now)} on")
-    step = next_step(one.cause, history, one.tenure)
-    ended = "The refusals have ended" if one.cause.blame is Blame.REFUSED else "The lease is renewed again"
-    advice = Advice(f"{ended}. {step.sentence}", step.command)
+    step = causes.next_step(one.cause, history, one.tenure)
+    ended = "The refusals have ended" if one.cause.blame is causes.Blame.REFUSED else "The lease is renewed again"
+    advice = causes.Advice(f"{ended}. {step.sentence}", step.command)
     return explained(history, "renewal-late", Severity.WARNING, message, advice, one.cause.blame, is_over=True)
 
 
@@ -136,16 +119,16 @@ def _ongoing(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Exp
     silence = until - tenure.last_renewal
     if silence <= max(_MIN_MISSED * usual, _MIN_SILENCE) or history.kind is InputKind.REVIEW:
         return
-    cause = cause_of(cluster, history, tenure, tenure.last_renewal, until)
+    cause = causes.cause_of(cluster, history, tenure, tenure.last_renewal, until)
     holds = ""
     if status.takeable_at is not None:
         holds = f"; no other replica can take the lease before {clock(status.takeable_at, now)}"
     message = (
         f"{name(tenure.holder)} has not renewed since {clock(tenure.last_renewal, now)}, for {length(silence)}, "
-        f"although it renewed every {length(usual)} before{holds}. {sentence_of(cause, 'the holder')}"
+        f"although it renewed every {length(usual)} before{holds}. {causes.sentence_of(cause, 'the holder')}"
     )
-    step = next_step(cause, history, tenure)
-    advice = Advice(f"Find out whether {name(tenure.holder)} still runs. {step.sentence}", step.command)
+    step = causes.next_step(cause, history, tenure)
+    advice = causes.Advice(f"Find out whether {name(tenure.holder)} still runs. {step.sentence}", step.command)
     yield explained(history, "renewal-late", Severity.WARNING, message, advice, cause.blame, is_over=False)
 
 
@@ -153,10 +136,10 @@ _OFF: Final = 2 * SECOND
 """How far a clock must be off to be reported."""
 
 
-def _handovers(history: LeaseHistory, lost: Mapping[int, Gap], now: int) -> Iterator[Explained]:
+def _handovers(history: LeaseHistory, lost: Mapping[int, causes.Gap], now: int) -> Iterator[Explained]:
     """Yield what went wrong when the holder changed, the latest last; `lost` are leaders by when they were followed."""
     tenures = list(history.tenures)
-    for before, after in list(pairwise(tenures))[-MAX_OF_A_KIND:]:
+    for before, after in list(pairwise(tenures))[-causes.MAX_OF_A_KIND :]:
         if after.began is Handover.STOLEN:
             yield _stolen(history, before, after, now)
         elif after.began is Handover.DELETED:
@@ -171,23 +154,23 @@ def _handovers(history: LeaseHistory, lost: Mapping[int, Gap], now: int) -> Iter
         yield from _deleted(history, tenures[-1], None, now)
 
 
-def _lost(history: LeaseHistory, gap: Gap, after: Tenure, now: int) -> Explained:
+def _lost(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) -> Explained:
     before, cause, unled = gap.tenure, gap.cause, after.leaderless or 0
     message = (
         f"{name(before.holder)} last renewed at {clock(gap.start, now)} and let the lease expire; "
         f"{name(after.holder)} took it at {clock(after.since, now)}: "
         f"no one led for up to {length(unled)}. "
-        f"{sentence_of(cause, 'the old holder')}{_afterwards(cause, before, history.renewals.usual, now)}"
+        f"{causes.sentence_of(cause, 'the old holder')}{_afterwards(cause, before, history.renewals.usual, now)}"
     )
-    step = next_step(cause, history, before)
-    advice = Advice(f"The lease is held now. {step.sentence}", step.command)
+    step = causes.next_step(cause, history, before)
+    advice = causes.Advice(f"The lease is held now. {step.sentence}", step.command)
     return explained(history, "leader-lost", Severity.WARNING, message, advice, cause.blame, is_over=True)
 
 
-def _afterwards(cause: Cause, before: Tenure, usual: int | None, now: int) -> str:
+def _afterwards(cause: causes.Cause, before: Tenure, usual: int | None, now: int) -> str:
     """Say when the pod of a holder was heard again that had lost its lease in silence, and what that means."""
     heard = before.heard_again
-    if cause.blame is not Blame.CLIENT or not heard or not cause.is_silent:
+    if cause.blame is not causes.Blame.CLIENT or not heard or not cause.is_silent:
         return ""
     gaps = sorted(after - one for one, after in pairwise(heard))
     again = f" From {clock(heard[0], now)} on, the API server received requests from its pod again"
@@ -208,8 +191,8 @@ def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None
             "have led at once, until the old holder noticed"
         )
     sentence = f"Only a holder should release its lease (the `strict` preset denies this). Find out why {by} did:"
-    command = rights("update", history.namespace, history.name, who) if who and who.user else ""
-    advice = Advice(sentence, command or audit_log(history.namespace, history.name))
+    command = causes.rights("update", history.namespace, history.name, who) if who and who.user else ""
+    advice = causes.Advice(sentence, command or causes.audit_log(history.namespace, history.name))
     return explained(history, "foreign-release", Severity.ERROR, message, advice, "foreign-release", is_over=True)
 
 
@@ -230,19 +213,19 @@ def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> E
             "to the new holder, if that compares renewTime with its own clock"
         )
         cause = "clock"
-        advice = Advice(
+        advice = causes.Advice(
             f"Correct the clock of the node of {name(before.holder)}; {taker} should wait until the lease has not "
             "changed for its whole duration. To see which nodes they run on:",
             f"{kubectl(history.namespace)} get pods -o wide",
         )
     elif other and after.taken_by:
         sentence = f"Find out why {name(other)} writes the holder of this lease. To see whether it may:"
-        advice = Advice(sentence, rights("update", history.namespace, history.name, after.taken_by))
+        advice = causes.Advice(sentence, causes.rights("update", history.namespace, history.name, after.taken_by))
     else:
-        advice = Advice(
+        advice = causes.Advice(
             f"Find out why {taker} does not wait until the lease expires (the webhook denies this in preset strict). "
             "To see what it is:",
-            pod_of_holder(history.namespace, after.holder),
+            causes.pod_of_holder(history.namespace, after.holder),
         )
     return explained(history, "lease-stolen", Severity.ERROR, message, advice, cause, is_over=True)
 
@@ -272,11 +255,11 @@ def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: i
     severity = Severity.ERROR if is_taken else Severity.WARNING
     if who and who.name:
         sentence = f"Decide whether {name(who.name)} should be allowed to delete leases. To see whether it still is:"
-        command = rights("delete", history.namespace, history.name, who)
+        command = causes.rights("delete", history.namespace, history.name, who)
     else:
         sentence = "A watch does not show who deleted it; the audit log of the API server does:"
-        command = audit_log(history.namespace, history.name)
-    advice, is_over = Advice(sentence, command), None if after is None else True
+        command = causes.audit_log(history.namespace, history.name)
+    advice, is_over = causes.Advice(sentence, command), None if after is None else True
     yield explained(history, "lease-deleted", severity, message, advice, "deleted", is_over=is_over)
 
 
@@ -284,7 +267,6 @@ _SHOWN: Final = 4
 
 
 def _writers(history: LeaseHistory, standing: LeaseStatus | None) -> Iterator[Explained]:
-    """Findings about several writers of one lease."""
     several = [one for one in history.tenures if one.has_several_writers and len(one.writers) > 1]
     if several:
         yield _shared_identity(history, several[-1])
@@ -304,7 +286,7 @@ def _shared_identity(history: LeaseHistory, tenure: Tenure) -> Explained:
     )
     pods = " ".join(word(one) for one in tenure.pods[-3:])
     where = kubectl(history.namespace)
-    advice = Advice(sentence, f"{where} describe pods {pods}" if pods else f"{where} get pods")
+    advice = causes.Advice(sentence, f"{where} describe pods {pods}" if pods else f"{where} get pods")
     is_over = tenure is not history.tenure or tenure.until is not None
     return explained(history, "identity-shared", Severity.ERROR, message, advice, "shared-identity", is_over=is_over)
 
@@ -317,7 +299,7 @@ def _doubled(history: LeaseHistory, holder: str) -> Explained:
         "identity, each of which believes that it leads"
     )
     sentence = "A watch does not show who writes; the audit log of the API server does:"
-    advice = Advice(sentence, audit_log(history.namespace, history.name))
+    advice = causes.Advice(sentence, causes.audit_log(history.namespace, history.name))
     return explained(history, "identity-shared", Severity.WARNING, message, advice, "shared-identity")
 
 
@@ -342,7 +324,7 @@ def _applications(history: LeaseHistory, standing: LeaseStatus | None) -> Iterat
         "and the other one waits"
     )
     sentence = "If they are two applications, give each a lease name (election ID) of its own. To see what runs there:"
-    advice = Advice(sentence, f"{kubectl(history.namespace)} get pods -o wide")
+    advice = causes.Advice(sentence, f"{kubectl(history.namespace)} get pods -o wide")
     yield explained(history, "lease-shared", Severity.WARNING, message, advice, "shared-lease")
 
 
@@ -355,7 +337,7 @@ def _refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: int)
     for one in history.refusals:
         if one.is_denied and not any(start <= one.at <= end for start, end in known):
             groups.setdefault((writer(one.writer), one.by, one.name), []).append(one)
-    for key in list(groups)[-MAX_OF_A_KIND:]:
+    for key in list(groups)[-causes.MAX_OF_A_KIND :]:
         yield _refused(history, groups[key], now)
 
 
@@ -371,9 +353,11 @@ def _refused(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Expla
     holder = history.tenure
     if last.by is By.WEBHOOK and last.writer.pod and holder and last.writer.pod not in holder.pods:
         sentence = f"The webhook kept the lease for {name(holder.holder)}. To see what the other writer is:"
-        advice = Advice(sentence, pod_of_writer(history.namespace, last.writer))
+        advice = causes.Advice(sentence, causes.pod_of_writer(history.namespace, last.writer))
         return explained(history, "write-refused", Severity.WARNING, message, advice, "denied")
-    return explained(history, "write-refused", Severity.WARNING, message, after_refusal(history, last), "refused")
+    return explained(
+        history, "write-refused", Severity.WARNING, message, causes.after_refusal(history, last), "refused"
+    )
 
 
 def _fenced(history: LeaseHistory, now: int) -> Iterator[Explained]:
@@ -381,12 +365,12 @@ def _fenced(history: LeaseHistory, now: int) -> Iterator[Explained]:
     groups: dict[Writer, list[Fenced]] = {}
     for one in history.fenced:
         groups.setdefault(Writer(one.writer.user, one.writer.pod), []).append(one)
-    for who, group in list(groups.items())[-MAX_OF_A_KIND:]:
+    for who, group in list(groups.items())[-causes.MAX_OF_A_KIND :]:
         last = group[-1]
         message = (
             f"fence {name(last.fence)} refused {count(len(group), 'write')} by {writer(who)} that did not hold the "
             f"lease, from {clock(group[0].at, now)} to {clock(last.at, now)}, the last one: {last.target}"
         )
         sentence = "The fence refused what was written without the lease. To see why the writer did not stop:"
-        advice = Advice(sentence, pod_of_writer(history.namespace, who))
+        advice = causes.Advice(sentence, causes.pod_of_writer(history.namespace, who))
         yield explained(history, "write-fenced", Severity.WARNING, message, advice, "fenced")

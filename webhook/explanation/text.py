@@ -107,20 +107,14 @@ def timing(account: Account) -> Iterator[Line]:
         f"an API server that is unavailable for {found.survives:.0f} s, if the client gives up {found.deadline:.0f} s "
         "after its last renewal (its deadline, which is assumed)",
     )
-    yield Line(
-        "After a crash",
-        f"up to {found.longest_without_leader:.0f} s without a leader",
-    )
+    yield Line("After a crash", f"up to {found.longest_without_leader:.0f} s without a leader")
     yield Line("Clocks", f"may run apart by up to {found.skew:.0f} s in that time (what is tolerated, not observed)")
     if found.survives < 30:
         for outage in (30, 78):
             better = proposal_for(outage)
             numbers = f"duration {better.duration:.0f} s, deadline {better.deadline:.0f} s, retry {better.retry:.0f} s"
             took = f"after a crash up to {better.longest_without_leader:.0f} s without a leader"
-            yield Line(
-                f"To survive {outage} s",
-                f"{numbers}; {took}",
-            )
+            yield Line(f"To survive {outage} s", f"{numbers}; {took}")
 
 
 def _waiting(account: Account) -> Iterator[str]:
@@ -319,8 +313,6 @@ def _silences(history: LeaseHistory) -> Iterator[tuple[int, str]]:
 
 
 def _fenced(history: LeaseHistory) -> Iterator[tuple[int, str]]:
-    """Runs of refused writes of one writer."""
-
     def kind(one: Fenced) -> tuple[str, str]:
         return one.fence, writer(one.writer)
 
@@ -331,8 +323,6 @@ def _fenced(history: LeaseHistory) -> Iterator[tuple[int, str]]:
 
 
 def _refusals(history: LeaseHistory) -> Iterator[tuple[int, str]]:
-    """Runs of the same answer to the same writer."""
-
     def kind(one: Refusal) -> tuple[int, str, str]:
         return one.code, writer(one.writer), one.name
 

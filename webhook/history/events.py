@@ -292,10 +292,7 @@ class LeaseEvent(Struct, frozen=True, gc=False):
 
 
 def edit_of(old: LeaseSpec, new: LeaseSpec) -> str:
-    """Return what was edited, as a clause; "" if the write is a renewal, changes nothing, or changes the holder.
-
-    The event of the rules is that of `webhook.rules.change`; a changed duration counts here too, whoever renews.
-    """
+    """Return what was edited, also by a renewal (its duration), as a clause; "" if nothing, or the holder changed."""
     if (old.holder_identity or "") != (new.holder_identity or ""):
         return ""
     before, after = normalized(old.renew_time), normalized(new.renew_time)

@@ -520,12 +520,8 @@ def _version(lease: Lease) -> str:
 def _forged_stamps(seen: Observation, old: Lease | None, old_entries: Sequence[Entry] | None, at: int) -> str:
     """Return what a write does to managedFields that no API server does, as a clause; "" if nothing, or not shown.
 
-    Args:
-        seen: the write, whose object is a Lease.
-        old: the state before it, which must be the one just before; None if it created the lease.
-        old_entries: the managedFields of that state; None if they are not decoded yet.
-        at: when it was made, in microseconds since 1970.
-
+    `old` is the state just before the write of a Lease at `at`, None if it was created; `old_entries` are its
+    managedFields, None if they are not decoded yet.
     """
     new = seen.object
     assert isinstance(new, Lease)
@@ -569,11 +565,7 @@ def _only_known(entries: Sequence[Entry]) -> bool:
 
 
 class Follower(Struct):
-    """Every lease that was seen, by namespace and name.
-
-    `bounds.until` is the latest moment that the input reaches by an API server's clock; None for dumps, which are of
-    one moment that they do not state.
-    """
+    """Every lease that was seen, by namespace and name; `bounds.until` is by an API server's clock, None for dumps."""
 
     leases: dict[Key, LeaseHistory] = field(default_factory=dict)
     """Without those that are only `stored`."""

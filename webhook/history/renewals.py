@@ -101,10 +101,7 @@ class Renewals(Struct):
 
     @property
     def is_doubled(self) -> bool:
-        """Whether the latest renewals alternate between short and long intervals whose sums are alike.
-
-        So do those of two processes that each renew at a steady rate.
-        """
+        """Whether the latest intervals alternate, as those of two processes that each renew at a steady rate do."""
         latest = list(self.latest)
         if len(latest) < 2 * _PAIRS:
             return False
@@ -202,13 +199,7 @@ class Timing(Struct, frozen=True):
 
 
 def timing_of(duration: int, interval: float | None) -> Timing:
-    """Return what a lease survives.
-
-    Args:
-        duration: leaseDurationSeconds, above 0.
-        interval: seconds between renewals, as seen; None if they were not seen.
-
-    """
+    """Return what a lease survives; `duration`, above 0, and `interval` (None if not seen) are in seconds."""
     retry = _DEFAULT_RETRY if interval is None else _as_set(max(interval, 0.05))
     deadline = _KNOWN_DEADLINES.get(duration, duration * 2 / 3)
     return Timing(float(duration), min(retry, float(duration)), deadline, interval is not None)

@@ -60,11 +60,7 @@ class Cluster(Struct, frozen=True):
 def listed(cluster: Cluster, notes: list[str], *, with_pods: bool = False) -> Iterator[Item]:
     """Yield the leases and, if the cluster has candidates and the user may read them, those; raises InputError.
 
-    Args:
-        cluster: which.
-        notes: gets a line for each optional part that could not be read.
-        with_pods: pods and nodes too.
-
+    `notes` gets a line for each optional part that could not be read; `with_pods`: pods and nodes too.
     """
     paged = f"--chunk-size={PAGE}"
     yield from _listed(cluster, LEASES, *_STAMPED, paged)
@@ -79,10 +75,7 @@ def listed(cluster: Cluster, notes: list[str], *, with_pods: bool = False) -> It
 
 
 def watching(cluster: Cluster, resource: str) -> "subprocess.Popen[bytes]":
-    """Return a kubectl that lists a resource and then prints each change, until the API server ends that.
-
-    Its standard error is a pipe, which the caller reads. Raises InputError.
-    """
+    """Return a kubectl that lists a resource, then prints each change; its caller reads stderr. Raises InputError."""
     # Without a timeout, since a watch has no end.
     words = ("get", resource, *cluster.scope, *_STAMPED, "--watch", "--output-watch-events", *cluster.options)
     return _started(words, stderr=subprocess.PIPE)
@@ -155,14 +148,7 @@ def _started(words: Sequence[str], stderr: int | None) -> "subprocess.Popen[byte
 def listed_inside(notes: list[str], *, namespace: str = "", with_pods: bool = False) -> Iterator[Item]:
     """Yield the same with the service account of the pod that this runs in, whose image has no kubectl.
 
-    Args:
-        notes: gets a line for each optional part that may not be read.
-        namespace: one namespace; "" for all.
-        with_pods: pods and nodes too.
-
-    Raises:
-        InputError: this is not a pod, or the API server does not list leases.
-
+    Raises InputError if this is not a pod, or the API server does not list leases; `namespace` is "" for all.
     """
     server = _Server()
     scope = f"/namespaces/{quote(namespace)}" if namespace else ""

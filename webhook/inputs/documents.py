@@ -104,24 +104,14 @@ class _Envelope(Struct, frozen=True, gc=False, rename="camel"):
 
 
 def documents(path: str, pieces: Iterable[bytes], *, is_json: bool = False) -> Iterator[_Found]:
-    """Yield every document of one input, the items of a List instead of the List.
-
-    Args:
-        path: how the input is named in what is found.
-        pieces: its bytes, in pieces of any size.
-        is_json: nothing in it is YAML, as in a .jsonl file.
-
-    """
+    """Yield every document of one input, the items of a List instead of the List; `is_json`: nothing in it is YAML."""
     return _Cutter(path, pieces, is_json=is_json).documents()
 
 
 def items_of_list(path: str, opened: Callable[[], Iterator[bytes]]) -> Iterator[_Found] | None:
     """Return the items of a file that is one List in JSON, of any size; None if it is not, or is broken.
 
-    Args:
-        path: how the input is named in what is found.
-        opened: gives its bytes from the start, in pieces. They are read twice: the kind of a List may follow its items.
-
+    `opened` gives its bytes from the start, in pieces, twice: the kind of a List may follow its items.
     """
     first = _ListItems(opened())
     try:
@@ -142,10 +132,7 @@ def is_audit_log(start: bytes) -> bool:
 def audit_log(
     path: str, lines: Iterable[bytes], markers: Sequence[bytes]
 ) -> Iterator[Document | Unreadable | LastLine]:
-    """Yield every line that contains a marker: most events are about other things, and nothing of them is decoded.
-
-    A line without its end is a part of one that is too long.
-    """
+    """Yield every line that contains a marker; one without its end is a part of one that is too long."""
     last, number, is_rest = b"", 0, False
     for line in lines:
         number += not is_rest

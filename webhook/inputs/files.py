@@ -49,11 +49,7 @@ class FoundFile(Struct, frozen=True):
 def read(file: BinaryIO, path: str, markers: Sequence[bytes] = (b"",)) -> Iterator[Document | Unreadable | LastLine]:
     """Yield the documents of an open file, gzipped or not, each as soon as it is read.
 
-    Args:
-        file: an open file, pipe or socket.
-        path: how it is named in what is found.
-        markers: what the lines of an audit log must contain to be read.
-
+    `path` is its name in what is found; of an audit log only lines that contain one of the markers are read.
     """
     try:
         plain = _unzipped(file)
@@ -117,12 +113,9 @@ def submitted(
 ) -> Iterator[Submitted]:
     """Yield every document under the paths as what can be evaluated, in order, each as soon as it is read.
 
-    Args:
-        paths: files, `-`, or directories, which are searched for files with SUFFIXES.
-        ignore: shell patterns of what is not read below a directory.
-        skip_found: count text below a directory that is not a Kubernetes object as foreign, not as unreadable.
-        skip_named: the same for a file that is named.
-
+    In directories, files with SUFFIXES are read, except what matches the shell patterns of `ignore`. Text that is not a
+    Kubernetes object counts as foreign, not as unreadable, below a directory if `skip_found`, in a named file if
+    `skip_named`.
     """
     for path in paths:
         if path == STANDARD_INPUT or not is_directory(Path(path)):
@@ -273,11 +266,7 @@ def _indexes(directories: Sequence[str]) -> Iterator[Path]:
 def files_below(directory: Path, suffixes: Sequence[str], ignore: Sequence[str] = ()) -> Iterator[FoundFile]:
     """Yield every file that matches below a directory, in order of names; links to directories are not followed.
 
-    Args:
-        directory: where to begin.
-        suffixes: how the names of matching files end.
-        ignore: shell patterns; what matches one by its name, or by its path below the directory, is not read.
-
+    What matches a shell pattern of `ignore` by its name, or by its path below the directory, is not read.
     """
     waiting = _listed(directory)
     while waiting:

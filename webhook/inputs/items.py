@@ -183,10 +183,7 @@ class Unreadable(Struct, frozen=True):
 
 
 class Foreign(Struct, frozen=True):
-    """An object of another kind; its name only if it says something of leases: of pods and nodes.
-
-    `service_account` is that of a pod.
-    """
+    """An object of another kind; with a name if it is a pod (and has a `service_account`) or a node."""
 
     place: Place
     kind: str

@@ -54,11 +54,7 @@ _ADMINISTRATORS: Final = "system:masters"
 _MAX_NAME: Final = 253
 _NULL: Final = Raw(b"null")
 
-_ACT_OF_OPERATION: Final = {
-    Operation.CREATE: Act.CREATED,
-    Operation.UPDATE: Act.UPDATED,
-    Operation.DELETE: Act.DELETED,
-}
+_ACT_OF_OPERATION: Final = {Operation.CREATE: Act.CREATED, Operation.UPDATE: Act.UPDATED, Operation.DELETE: Act.DELETED}
 _ACT_OF_CHANGE: Final = {"": Act.STORED, "ADDED": Act.STORED, "MODIFIED": Act.UPDATED, "DELETED": Act.DELETED}
 """At the start of a watch every object is ADDED, so an addition only says that the object exists."""
 _ACT_OF_VERB: Final[Mapping[str, Act]] = {
@@ -128,10 +124,7 @@ def submitted(document: Document | Unreadable) -> Submitted:
 def observed(document: Document | Unreadable | LastLine, received: int | None = None) -> Item | None:
     """Return what a document says; None for what says nothing of one lease, such as another kind's audit event.
 
-    Args:
-        document: what was read.
-        received: when a review was received, in microseconds since 1970, if an index says so.
-
+    `received` is when a review was received, in microseconds since 1970, if an index says so.
     """
     if isinstance(document, Unreadable):
         return document
@@ -168,13 +161,7 @@ class _Stored(Struct, frozen=True, gc=False):
 
 
 def typed(kind: str, data: bytes | Raw) -> _Stored:
-    """Return the object of one of our kinds.
-
-    Raises:
-        ValueError: the text is not JSON.
-        RecursionError: it nests too deeply.
-
-    """
+    """Return the object of one of our kinds; raises ValueError if it is not JSON, RecursionError if nested deeply."""
     try:
         one = decode_object(kind, data)
     except WrongTypesError as error:
@@ -186,7 +173,6 @@ def typed(kind: str, data: bytes | Raw) -> _Stored:
 
 
 def _text_at(value: object, *path: str) -> str:
-    """The text of a field, "" if there is none."""
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, str) else ""

@@ -63,16 +63,9 @@ class YamlError(ValueError):
 
 
 def read(text: str, dialect: Dialect | None = None, first_line: int = 1) -> Any:  # noqa: ANN401 - any JSON value
-    """Return the value of the one document of a text.
+    """Return the value of the one document of a text; raises YamlError for broken YAML, and what is refused.
 
-    Args:
-        text: the document.
-        dialect: that of kubectl if None.
-        first_line: the number of its first line in the file, for errors.
-
-    Raises:
-        YamlError: broken YAML, or what the dialect refuses.
-
+    The dialect is that of kubectl if None; errors count lines from `first_line`, that of the text in its file.
     """
     return _Reader(text, dialect or _KUBERNETES, first_line).document()
 

@@ -1,7 +1,4 @@
-"""A live timeline: threads add observations, and listeners get what has changed.
-
-Memory is bounded: renewals, marks and spans of a lease are limited, and changes are remembered by lease.
-"""
+"""A live timeline in bounded memory: threads add observations, and listeners get what has changed."""
 
 import threading
 import time

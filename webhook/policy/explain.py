@@ -22,10 +22,9 @@ BUILT_IN: Final = "built in"
 
 
 class SettingSource(Struct, frozen=True):
-    """One setting of one rule, and the layer that decided it.
+    """One setting of one rule, and the layer that decided it, for some operations; none are named if it is for all.
 
     `layer` is `preset`, `built in` (numbers), `bindings` (of a bound lease), `rules` or such as `overrides[2]`.
-    `operations` are those to which it applies, empty for all operations on which the rule is evaluated.
     """
 
     rule: str

@@ -1,9 +1,7 @@
 """From the text of a policy file to its policy, or to an error that says what to correct; and the presets.
 
-The YAML is a small part of YAML 1.2. Refused, because a policy never needs them and each has caused incidents: aliases
-and anchors (a few lines that expand to gigabytes), tags (`!!python/object`), a key twice, a second document, deep
-nesting. Plain scalars are read as in the core schema, so `off` is a string, and so is a date; numbers in other
-notations are strings.
+The YAML is a small part of YAML 1.2, without what a policy never needs and what has caused incidents: aliases, anchors,
+tags, repeated keys, a second document, deep nesting. Plain scalars are read as in its core schema: `off` is a string.
 """
 
 import ast
@@ -280,13 +278,11 @@ def _exemptions(exemptions: list[schema.Exemption]) -> dict[str, LeaseIndex[Exem
 
 def _bindings(bindings: list[schema.LeaseBinding]) -> dict[tuple[str, str], Binding]:
     found: dict[tuple[str, str], Binding] = {}
-    first: dict[tuple[str, str], int] = {}
     for position, binding in enumerate(bindings):
         key = (binding.namespace, binding.lease)
-        path = f"bindings[{position}]"
         if key in found:
-            raise schema.PolicyError(f"{'/'.join(key)} is already bound by bindings[{first[key]}]", path)
-        first[key] = position
+            problem = f"{'/'.join(key)} is already bound by bindings[{list(found).index(key)}]"
+            raise schema.PolicyError(problem, f"bindings[{position}]")
         found[key] = _binding(binding)
     return found
 

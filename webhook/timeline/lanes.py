@@ -112,12 +112,7 @@ class TimelineBuilder(Struct):
         )
 
     def timeline(
-        self,
-        ends: int,
-        sources: tuple[str, ...] = (),
-        read_at: int | None = None,
-        *,
-        keys: Iterable[Key] | None = None,
+        self, ends: int, sources: tuple[str, ...] = (), read_at: int | None = None, *, keys: Iterable[Key] | None = None
     ) -> Timeline:
         """Return all up to `ends`, in microseconds since 1970; with `keys` only some leases, and no new causes."""
         begins = self.bounds.begins(ends)

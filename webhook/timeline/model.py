@@ -176,8 +176,7 @@ class Lane(Struct, frozen=True, gc=False):
 class Timeline(Struct, frozen=True):
     """Everything that an input shows, from its first moment to its last.
 
-    `thinned` are sentences about what was left out or aggregated. `sources` are the names of what was read. `read_at`
-    is when it was read, by the clock of this computer; None if that does not matter.
+    `thinned` says what was left out or aggregated; `sources` names what was read, and `read_at` when (None: no matter).
     """
 
     begins: int
