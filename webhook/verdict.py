@@ -20,10 +20,7 @@ from webhook.policy.parse import denied_by
 from webhook.rules.rule import ELLIPSIS, Mode, Statement
 
 MAX_WARNING: Final = 256
-"""Characters to which the API server cuts warnings once all of a request exceed its budget.
-
-Source: kubernetes/apiserver `pkg/endpoints/filters/warning.go`.
-"""
+"""Characters to which the API server cuts warnings that exceed a budget: `pkg/endpoints/filters/warning.go`."""
 
 MAX_WARNINGS: Final = 4096
 """Characters of all warnings of a request; kube-apiserver drops what goes beyond."""

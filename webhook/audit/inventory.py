@@ -28,17 +28,11 @@ LEASE_CHECKS: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
     leases.several_applications,
 )
 LIVE: Final = 30 * MINUTE
-"""A candidate that has not renewed for longer is removed.
-
-Source: kubernetes `pkg/controlplane/controller/leaderelection/leasecandidategc_controller.go`.
-"""
+"""A candidate is removed later: `pkg/controlplane/controller/leaderelection/leasecandidategc_controller.go`."""
 
 
 class Inventory(Struct):
-    """The objects that an audit remembers; `now` in microseconds since 1970.
-
-    `pods` and `nodes` are those of the input, by namespace, and by name; None as long as the input has none.
-    """
+    """The objects that an audit remembers; `now` in microseconds since 1970. `pods` are by namespace."""
 
     now: int
     leases: dict[tuple[str, str], tuple[State, str]] = field(default_factory=dict)

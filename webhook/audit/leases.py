@@ -91,10 +91,7 @@ def expired(subject: Subject) -> Iterator[Finding]:
 
 
 def pod_of(holder: str) -> str:
-    """Return the pod that a holder names; client-go and most others write the host name, `_` and something unique.
-
-    It goes into commands, and anyone may have written the holder: "" if it is not a name of a pod.
-    """
+    """Return the pod that a holder names, for commands; "" if it is none: anyone may have written the holder."""
     name = holder.rpartition("_")[0] or holder
     return name if _POD.fullmatch(name) else ""
 

@@ -86,7 +86,6 @@ class Printer:
     def __init__(self, command: str, output: str, *checks: Check) -> None:
         self.output = output
         self.results: list[Examination] = []
-        """What a report will show."""
         self._command = command
         self._checks = checks
 
@@ -217,13 +216,8 @@ def print_report(command: str, results: Iterable[Examination], output: str, *che
 def _examined(outcome: Evaluation | Unreadable) -> Examination:
     if isinstance(outcome, Unreadable):
         return Examination("", outcome.place, error=escape(outcome.error))
-    return _result_of(outcome, _findings(outcome))
-
-
-def _result_of(evaluation: Evaluation, findings: Iterable[Finding]) -> Examination:
-    """Return findings with what was evaluated: its number within the file, too, if there are several."""
-    number = "" if evaluation.place.is_only else f" #{evaluation.place.document}"
-    return Examination(subject_of(evaluation) + number, evaluation.place, tuple(findings))
+    number = "" if outcome.place.is_only else f" #{outcome.place.document}"
+    return Examination(subject_of(outcome) + number, outcome.place, tuple(_findings(outcome)))
 
 
 def _finding_of(found: Result) -> Finding:

@@ -17,11 +17,9 @@ MAX_TIMEOUT: Final = 3
 """Leader-election clients give up on a request after 5 s (client-go `leaderelection/resourcelock/interface.go`,
 renewDeadline / 2); etcd and the network need the rest."""
 MAX_TIMEOUT_WITH_RENEWALS: Final = 2
-"""Measured with a webhook that never answers: with 2 s, renewals succeed every 4 s and no leader loses its
-lease; with 5 s leaders lose it."""
+"""Measured with a webhook that never answers: no leader loses its lease with 2 s, and leaders do with 5 s."""
 LISTED_VERSIONS: Final = {Resource.LEASES: ("v1",), Resource.LEASECANDIDATES: ("v1beta1", "v1alpha2")}
-"""The versions that a configuration should list: those that are evaluated. One that a server does not serve
-does no harm."""
+"""The versions that a configuration should list: those that are evaluated, whether a server has them or not."""
 CHOICES: Final = {KUBE_SYSTEM: "control-plane", NODE_LEASES: "node-leases"}
 """Namespaces that may be reviewed if that is intended, and the annotation that declares it."""
 

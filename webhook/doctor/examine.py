@@ -26,10 +26,7 @@ _FIXES: Final = {
     "gatekeeper": " Gatekeeper: the Helm values validatingWebhookCustomRules and mutatingWebhookCustomRules, with the"
     " groups that its constraints are about.",
 }
-"""For webhooks of others, by a word in the name of the configuration.
-
-Sources: the charts of kyverno/kyverno and open-policy-agent/gatekeeper.
-"""
+"""By a word in the name of a configuration; from the charts of kyverno/kyverno and open-policy-agent/gatekeeper."""
 _FIXED_IN_THE_SAME_WAY: Final = frozenset({"timeout-too-long", "own-namespace-in-scope"})
 
 Labels = Mapping[str, Mapping[str, str]]

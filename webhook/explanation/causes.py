@@ -64,7 +64,6 @@ class Blame(StrEnum):
     """What all clients go through: a load balancer, or the network before the API server."""
     CLIENT = "client"
     CONFLICT = "conflict"
-    """Its updates conflicted with those of other writers."""
     REFUSED = "refused"
     """The API server, or a webhook or policy in it, refused the renewals."""
     UNKNOWN = "unknown"

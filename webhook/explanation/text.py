@@ -181,7 +181,8 @@ def handover(tenure: Tenure, before: Tenure | None) -> str:
     """Say how a holder came to hold the lease, as a clause; `before` is the one that held it then."""
     holder = name(tenure.holder)
     previous = name(tenure.previous) if tenure.previous else "the holder before"
-    gap = "" if tenure.leaderless is None else f"; no one led for {_unled(tenure, tenure.leaderless)}"
+    at_most = "" if tenure.began is Handover.RELEASED else "up to "
+    gap = "" if tenure.leaderless is None else f"; no one led for {at_most}{length(tenure.leaderless)}"
     if tenure.is_chosen and tenure.began is not Handover.SEEN:
         return f"the API server chose {holder}{_CHOSEN.get(tenure.began, '').format(previous)}{gap}"
     who = f" ({writer(tenure.taken_by)})" if tenure.taken_by else ""
@@ -219,10 +220,6 @@ def ending(tenure: Tenure) -> str:
         if tenure.is_own_release is False
         else f"{holder} released it"
     )
-
-
-def _unled(tenure: Tenure, gap: int) -> str:
-    return length(gap) if tenure.began is Handover.RELEASED else f"up to {length(gap)}"
 
 
 _FOREIGN: Final = frozenset({Handover.STOLEN, Handover.DELETED})

@@ -49,9 +49,7 @@ class Handover(StrEnum):
     CLAIMED = "claimed"
     """The lease existed, and no one had held it."""
     RELEASED = "released"
-    """The previous holder released it."""
     EXPIRED = "expired"
-    """The previous holder had not renewed it in time."""
     STOLEN = "stolen"
     """The previous holder still had it: two may have led."""
     DELETED = "deleted"
@@ -59,7 +57,6 @@ class Handover(StrEnum):
     PREFERRED = "preferred"
     """The previous holder was asked to step down for another one, as the API server does in a coordinated election."""
     UNKNOWN = "unknown"
-    """The input does not show how."""
 
 
 FIRST: Final = frozenset({Handover.SEEN, Handover.CREATED})
@@ -264,7 +261,6 @@ class EventKind(StrEnum):
     """A holder began, as its tenure says: it created the lease, took a released or expired one, or stole it."""
     RENEWED = "renewed"
     EXPIRED = "expired"
-    """The holder had not renewed it in time."""
     RELEASED = "released"
     DELETED = "deleted"
     EDITED = "edited"

@@ -131,10 +131,7 @@ def log_verdict(level: int, message: str, fields: Mapping[str, object]) -> None:
 
 
 class LogThrottle:
-    """Lets one line through for each key in each period, and counts the others.
-
-    It remembers `max_keys` keys. Further ones are silent until the oldest line is a period old; `lost` counts them.
-    """
+    """Lets a line through for each of `max_keys` keys in each period, and counts the others; `lost`: of other keys."""
 
     def __init__(self, seconds: float, max_keys: int = 1) -> None:
         self.lost = 0

@@ -30,7 +30,6 @@ from webhook.rules.rule import Mode
 from webhook.server.http.message import REFUSAL_KINDS
 from webhook.server.logs import LOG
 from webhook.server.reviewer import BUG, DEADLINE_EXCEEDED, ReviewRecord
-from webhook.verdict import Verdict
 
 METRICS_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"
 BUCKETS: Final = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0)
@@ -118,7 +117,8 @@ class Metrics:
             return
         # A resource may be any text, as long as a review, and would be kept until the next flush.
         resource = request.resource if request.resource in _RESOURCES else OTHER
-        labels = (resource, request.operation, verdict.event, _word(verdict))
+        outcome = "denied" if not verdict.allowed else "warned" if verdict.warnings else "allowed"
+        labels = (resource, request.operation, verdict.event, outcome)
         # Appending needs no lock, whichever thread does it.
         self._waiting.append((labels, review.seconds, [(one.rule, one.mode) for one in verdict.findings]))
         if len(self._waiting) >= MAX_REVIEWS_WAITING:
@@ -220,12 +220,6 @@ def _observe_all(histogram: Histogram, durations: list[float]) -> None:
     counts = collections.Counter(bisect_left(histogram._upper_bounds, value) for value in durations)  # noqa: SLF001
     for index, count in counts.items():
         histogram._buckets[index].inc(count)  # noqa: SLF001
-
-
-def _word(verdict: Verdict) -> str:
-    if not verdict.allowed:
-        return "denied"
-    return "warned" if verdict.warnings else "allowed"
 
 
 def _reviews() -> Iterator[_ReviewLabels]:
