@@ -10,6 +10,8 @@ from tests.lab.e2e.api_client import APPLY, JSON_PATCH, Reply
 from tests.lab.e2e.manifests import micro_time
 from tests.lab.e2e.one_lease import API, Entries, OneLease, entry
 
+FIRST_MINOR: Final = 36
+"""The first version that serves MutatingAdmissionPolicy v1."""
 SUFFIX: Final = "5f3a9c1e"
 KEYS: Final = tuple(f"lease-webhook/{name}-{SUFFIX}" for name in ("writer", "written", "term"))
 FUTURE: Final = "2036-01-01T00:00:00Z"

@@ -10,6 +10,7 @@ import yaml
 from tests.lab.e2e.api_client import MERGE
 from tests.lab.e2e.definitions import WRITTEN, definitions_of, versions
 from tests.lab.e2e.manifests import sample_lease
+from tests.lab.e2e.stamp_cases import FIRST_MINOR, SUFFIX
 from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.webhook_server import WebhookServer
 from tests.lab.e2e.world import PROJECT, REGISTRATIONS, Row, World, leases
@@ -33,6 +34,10 @@ def run(world: World) -> Iterator[Row]:
     world.kubectl.must("wait", "--for=condition=Established", "--timeout=30s", *definitions)
     overlays = sorted(path.name for path in (PROJECT / "deploy" / "overlays").iterdir())
     components = sorted(path.name for path in (PROJECT / "deploy" / "components").iterdir())
+    if world.plane.binaries.minor < FIRST_MINOR:
+        components.remove("stamp")
+    policies = world.tree / "deploy" / "stamp" / "policies.yaml"
+    policies.write_text(policies.read_text().replace("expression: SUFFIX", f"expression: \"'{SUFFIX}'\""))
     for component in components:
         _write_overlay(world, component)
     # The self-signed overlay itself comes last and stays.

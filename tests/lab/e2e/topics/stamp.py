@@ -19,6 +19,7 @@ from tests.lab.e2e.quantile import quantile
 from tests.lab.e2e.stamp_cases import (
     ATTACKS,
     BEFORE,
+    FIRST_MINOR,
     KEYS,
     OWNER,
     SUFFIX,
@@ -33,8 +34,6 @@ from tests.lab.e2e.webhook_server import WebhookServer
 from tests.lab.e2e.world import PROJECT, Row, World, leases
 
 LABEL: Final = "lease-webhook/stamp"
-FIRST_MINOR: Final = 36
-"""The first version that serves MutatingAdmissionPolicy v1."""
 PLURALS: Final = {
     "MutatingAdmissionPolicy": "mutatingadmissionpolicies",
     "MutatingAdmissionPolicyBinding": "mutatingadmissionpolicybindings",
