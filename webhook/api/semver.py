@@ -22,10 +22,7 @@ to eight such versions of one review."""
 
 @cached_if_short(8, 64)  # four rules read the same two versions
 def parse(text: str) -> Version | None:
-    """Return the version that a text spells, or None; versions compare by precedence, so build metadata does not count.
-
-    None means: not a semantic version, a number of more than 64 bits, or too long a text.
-    """
+    """Return the version that a text spells, which compares by precedence; None for any other or a longer text."""
     if len(text) > _MAX_LENGTH:
         return None
     try:

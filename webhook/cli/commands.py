@@ -171,10 +171,7 @@ FILES: Final = ":0"
 
 
 def complete_for_kubectl() -> None:
-    """Run the console script `kubectl_complete-lease`: its last argument is the word being typed.
-
-    https://pkg.go.dev/k8s.io/kubectl/pkg/cmd/plugin
-    """
+    """Run `kubectl_complete-lease` on a word being typed: https://pkg.go.dev/k8s.io/kubectl/pkg/cmd/plugin."""
     *before, incomplete = sys.argv[1:] or [""]
     items = ShellComplete(PROGRAM, {}, "kubectl lease", COMPLETE).get_completions(before, incomplete)
     for item in items:

@@ -17,7 +17,8 @@ from webhook.inputs.cluster import Cluster
 from webhook.rules.expiry import BOUND
 from webhook.timeline.downsampling import clipped, fitted
 from webhook.timeline.lanes import TimelineBuilder
-from webhook.timeline.model import Timeline
+from webhook.timeline.model import Timeline, as_json
+from webhook.timeline.page import render
 
 _DESCRIPTION = """\
 Draws who held each lease when, and what happened to it: takeovers, steals, denials, fenced writes. The page is one
@@ -106,11 +107,7 @@ def command(
 
 def drawn(timeline: Timeline, output: str) -> bytes:
     if output == "json":
-        from webhook.timeline.json_formats import as_json  # noqa: PLC0415 - each format is loaded when it is used
-
         return msgspec.json.format(msgspec.json.encode(as_json(timeline)), indent=2) + b"\n"
-    from webhook.timeline.page import render  # noqa: PLC0415
-
     return render(fitted(timeline)).encode()
 
 

@@ -170,10 +170,7 @@ class Timing(Struct, frozen=True):
 
     @property
     def survives(self) -> float:
-        """How long an API server may be away without costing the leader its lease.
-
-        The last try before the deadline must succeed, and the outage may begin just after a renewal.
-        """
+        """Seconds that an API server may be away, from just after a renewal, without costing the leader its lease."""
         last_try = self.deadline // self.retry * self.retry
         return max(0.0, last_try - self.retry)
 

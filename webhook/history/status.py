@@ -39,10 +39,7 @@ class State(StrEnum):
 
 
 class TakeoverBlock(Struct, frozen=True):
-    """Why no other holder can take a lease; `until` is when one could, None for never. `rule` prevents such a write.
-
-    In `repair`, `{kubectl}` stands for the command with the namespace, and `{name}` for the name of the lease.
-    """
+    """Why no other can take a lease before `until` (None: ever); `rule` prevents it, `repair` is for `filled`."""
 
     rule: str
     reason: str

@@ -418,7 +418,6 @@ def _is_list(kind: object) -> bool:
 
 
 def _document(place: Place, text: bytes, kind: str = "", version: str = "", change: str = "") -> _Found:
-    """One value as a document; `kind` and `version` are those of the items of its List."""
     if len(text) > MAX_DOCUMENT:
         return Unreadable(place, "more than 20 MiB")
     try:

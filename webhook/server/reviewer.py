@@ -52,10 +52,7 @@ Observer = Callable[[ReviewRecord], None]
 
 
 def respond(body: bytes, policy: Policy, now: int) -> ReviewResponse:
-    """Evaluate the bytes of one review: a pure function; `now` in microseconds since 1970.
-
-    A bug raises: the caller responds with HTTP 500, so that failurePolicy decides and not we.
-    """
+    """Evaluate the bytes of one review at `now` (microseconds since 1970): a pure function, in which a bug raises."""
     try:
         # The kill switch must work for whatever an API server sends, so nothing but the uid is read.
         request = identified(body) if policy.mode is Mode.OFF else decode(body)

@@ -190,8 +190,6 @@ class TimelineBuilder(Struct):
 
 
 class _Record(Struct):
-    """What is drawn of one object."""
-
     spans: SpanRecord = field(default_factory=SpanRecord)
     ticks: TickRecord = field(default_factory=TickRecord)
     marks: MarkRecord = field(default_factory=MarkRecord)
@@ -202,10 +200,7 @@ class _Record(Struct):
 
 
 class _LeaseLane(_Record, kw_only=True):
-    """What its history does not keep of one lease; `duration_held` is that of the last state with a holder.
-
-    `lost` and `late` are the causes that are known of takeovers and late renewals, by their moments.
-    """
+    """What its history does not keep; `lost` and `late` are known causes of takeovers and late renewals, by moment."""
 
     history: LeaseHistory
     duration_held: int | None = None

@@ -4,10 +4,12 @@ All times are microseconds since 1970 by the clocks of API servers, as far as th
 """
 
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
+
+from webhook.api.times import canonical
 
 
 class Kind(StrEnum):
@@ -185,3 +187,37 @@ class Timeline(Struct, frozen=True):
     thinned: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     read_at: int | None = None
+
+
+def as_json(timeline: Timeline) -> dict[str, Any]:
+    """Return a timeline as JSON for programs: times as RFC 3339, and a name for every value."""
+    return {
+        "begins": canonical(timeline.begins),
+        "ends": canonical(timeline.ends),
+        "sources": [one.encode(errors="replace").decode() for one in timeline.sources],
+        "thinned": list(timeline.thinned),
+        "leases": [_lane(lane) for lane in timeline.lanes],
+    }
+
+
+def _lane(lane: Lane) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "namespace": lane.namespace,
+        "name": lane.name,
+        "duration_seconds": lane.duration_seconds,
+        "spans": [_in_words(span) for span in lane.spans],
+        "renewals": {
+            "count": lane.ticks.count,
+            "at": [canonical(at) for at in lane.ticks.moments],
+            "groups": [_in_words(one) for one in lane.ticks.buckets],
+        },
+        "marks": [_in_words(mark) for mark in lane.marks],
+    }
+    if lane.kind == "Lease":
+        found["candidates"] = [_lane(one) for one in lane.candidates]
+    return found
+
+
+def _in_words(one: Span | Mark | Bucket) -> dict[str, Any]:
+    fields = asdict(one)
+    return fields | {key: canonical(fields[key]) for key in ("begins", "at", "ends") if fields.get(key) is not None}
