@@ -178,6 +178,20 @@ def test_a_watch_does_not_know_who_deleted_a_lease() -> None:
     assert found.fix == "lease-webhook why shop/db --input AUDIT-LOG"
 
 
+def test_a_lease_is_deleted_before_it_is_created_again() -> None:
+    """A watch has no time of a deletion: other leases may have been renewed later than the stamp of the creation."""
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.delete("shop/db")
+    db.lead(4)
+    one = account(of_watch(server), server.now)
+    deleted = one.history.tenures[0]
+    assert deleted.until is not None
+    deleted.until += 500_000
+    said = text(one)
+    assert said.index("the lease was deleted while db-0_1 held it") < said.index("db-0_1 created it again")
+
+
 def test_a_lease_that_is_not_held_when_it_is_deleted() -> None:
     server, (db, *_) = shop()
     db.lead(20)

@@ -288,7 +288,8 @@ def _end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterato
     if tenure.until is None:
         return
     if tenure.is_deleted or tenure is history.tenure or (after is not None and after.began is Handover.RELEASED):
-        yield tenure.until, ending(tenure)
+        # A watch does not say when a lease was deleted; it was before the lease was created again.
+        yield min(tenure.until, after.since if after is not None else tenure.until), ending(tenure)
     elif (
         after is not None
         and after.began is Handover.EXPIRED
