@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.history.fake_server import FakeServer
+from tests.history.fake_server import FakeServer, together
 from tests.history.observing import input_of, observe_all
 from tests.inputs.reading import read
 from webhook.explanation.account import Account, account_of, as_json
 from webhook.findings import Severity
 from webhook.history.events import MAX_WRITERS, EventKind, Handover, Tenure
-from webhook.history.follow import Bounds, Follower, LeaseHistory
+from webhook.history.follow import MAX_READERS, Bounds, Follower, LeaseHistory
 from webhook.history.merge import Merged
 from webhook.history.status import State
 from webhook.inputs.items import STANDARD_INPUT, Item, Observation, Place, Told, Unreadable, Writer
@@ -309,6 +309,18 @@ def test_a_node_that_was_silent_too_was_cut_off() -> None:
     assert "and no renewal by its node" in lost.message
 
 
+def test_a_node_that_is_not_heard_again_was_cut_off() -> None:
+    server = FakeServer(nodes={"a": "worker-1", "kubelet": ""})
+    a, other = server.elector("a", "shop/db"), server.elector("c", "shop/other")
+    node = server.elector("worker-1", "kube-node-lease/worker-1", user="system:node:worker-1")
+    together(80, a, other, node)
+    together(60, other)
+    server.elector("b", "shop/db").take()
+    together(4, other)
+    (lost,) = (one for one in account(log(server)).findings if one.check == "leader-lost")
+    assert "and no renewal by its node" in lost.message
+
+
 def test_a_node_that_was_heard_was_not() -> None:
     (lost,) = (one for one in on_a_node(is_node_silent=False).findings if one.check == "leader-lost")
     assert "(its process or its CPU limit, or the network of its pod alone)" in lost.message
@@ -352,3 +364,27 @@ def test_whatever_events_say_nothing_else_is_said(said: list[tuple[int, str, str
     shown = found.pop("events")
     assert {**found, "events": []} == known
     assert all(one["time"] <= found["now"] for one in shown)
+
+
+def test_only_the_latest_events_of_a_lease_are_kept() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(20)
+    told = [
+        Told(Place("events"), "Event", "shop", lease="db", at=server.now - at, text=f"a_{at} became leader")
+        for at in range(MAX_READERS + 4)
+    ]
+    assert len(as_json(account(log(server), told))["events"]) == MAX_READERS
+
+
+@pytest.mark.parametrize("is_followed_first", [True, False], ids=["a watch, then a list", "a list, then a watch"])
+def test_a_list_and_a_watch_of_one_lease_are_one_history(is_followed_first: bool) -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(20)
+    inputs = [*watch(server)], [*read("dump", [server.dump()])]
+    follower = Follower()
+    for items in inputs if is_followed_first else reversed(inputs):
+        for item in items:
+            follower.take(item)
+    holder = follower.leases[LEASE].holder
+    assert holder is not None
+    assert holder.holder == "a_1"

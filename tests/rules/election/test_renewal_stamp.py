@@ -100,6 +100,12 @@ TAMPERED_UPDATES = {
     "(e) an invented entry of a known time": update(
         RENEWAL, add(owner_of("f:metadata", "f:labels", "f:a", manager="x", time="2025-11-20T12:00:00Z"))
     ),
+    "(e) an invented entry of a known time beside a fold": update(
+        RENEWAL,
+        put(f"{ENTRIES}[1].manager", "ancient-changes"),
+        add(owner_of("f:metadata", "f:labels", "f:a", manager="x", time=AN_HOUR_AGO)),
+        old=[add(MORE_MANAGERS[0])],
+    ),
     "(e) a fold of a new time": update(
         RENEWAL, add(owner_of("f:metadata", "f:labels", "f:a", manager="ancient-changes", time=AN_HOUR_AGO))
     ),
