@@ -159,7 +159,7 @@ def test_a_lease_of_another_group_is_skipped(run: Run) -> None:
     assert run("lease.yaml")[0] == 0
 
 
-def test_nothing_is_judged_as_created_where_old_cannot_be_read(run: Run) -> None:
+def test_nothing_is_evaluated_as_created_where_old_cannot_be_read(run: Run) -> None:
     write("lease.yaml", make_lease(*BARE))
     code, out, _ = run("lease.yaml", "--old", "absent.yaml", "--format", "json")
     assert (code, lines(out)) == (2, [{"source": "absent.yaml#1", "error": "No such file or directory"}])
@@ -207,7 +207,7 @@ def test_lines_of_reviews(run: Run) -> None:
     assert [line.get("allowed") for line in lines(out)] == [True, None, None, True]
 
 
-def test_a_review_is_judged_byte_for_byte(run: Run) -> None:
+def test_a_review_is_evaluated_byte_for_byte(run: Run) -> None:
     body = to_bytes(make_review()).replace(b":15,", b':15,"leaseDurationSeconds":0,')
     Path("repeated.json").write_bytes(body)
     assert run("repeated.json")[0] == 1

@@ -28,7 +28,7 @@ NOW = 1_763_640_000_000_000
 
 
 class Ours(Struct, frozen=True):
-    """Our judgement of one case by the field rules; a malformed or contradictory review is refused without errors."""
+    """Our verdict by the field rules on one case; a malformed or contradictory review is refused without errors."""
 
     refused: bool
     by_rule: tuple[tuple[str, Error], ...] = ()

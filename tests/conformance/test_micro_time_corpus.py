@@ -19,7 +19,7 @@ def test_only_texts_and_null_have_a_meaning() -> None:
     assert [case["s"] for case in others if case["expected"]["valid"]] == [None]
 
 
-def test_every_text_is_judged_as_upstream() -> None:
+def test_every_text_is_evaluated_as_upstream() -> None:
     assert [case["id"] for case in TEXTS if evaluated(case["s"]) != expected(case)] == []
 
 

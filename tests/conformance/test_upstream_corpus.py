@@ -7,10 +7,10 @@ from tests.conformance.conftest import report
 from tests.conformance.corpus import cases
 
 COMPARED = 5327
-"""How many cases of the corpus a webhook could be shown; the others are left out by the rules of the comparison."""
+"""Number of cases of the corpus that an API server could send to a webhook."""
 
 
-def test_every_case_is_judged_as_upstream_but_for_the_named_differences(request: pytest.FixtureRequest) -> None:
+def test_every_case_is_evaluated_as_upstream_but_for_the_named_differences(request: pytest.FixtureRequest) -> None:
     name = "upstream-v1.36.3"
     recorded = cases(name)
     lines, count = disagreements(recorded)

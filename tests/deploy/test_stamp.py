@@ -56,11 +56,11 @@ def test_the_guard_reads_what_the_stamp_writes() -> None:
     assert guard["stamped"].endswith(f"== ['{manager} {time}']")
 
 
-def test_the_writer_itself_is_not_judged() -> None:
+def test_the_writer_itself_is_not_evaluated() -> None:
     for validation in GUARD["spec"]["validations"]:
-        judged = validation["expression"].replace("object == null || ", "")
-        judged = re.sub(r"^request\.operation != '\w+' \|\| ", "", judged)
-        assert judged.startswith("variables.own || ")
+        evaluated = validation["expression"].replace("object == null || ", "")
+        evaluated = re.sub(r"^request\.operation != '\w+' \|\| ", "", evaluated)
+        assert evaluated.startswith("variables.own || ")
 
 
 def test_the_collectors_are_those_of_the_rules() -> None:

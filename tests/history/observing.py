@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from webhook.history.follow import Follower
 from webhook.history.merge import Merged
-from webhook.inputs.items import Fenced, Input, Item, LogEnd, Observation, Told
+from webhook.inputs.items import ElectionEvent, Fenced, Input, Item, LogEnd, Observation
 from webhook.timeline.lanes import TimelineBuilder
 
 LATEST = 2**62
@@ -24,5 +24,5 @@ def merged(*inputs: Iterable[Item], latest: int = LATEST) -> Iterator[Item]:
 def observe_all(target: Follower | TimelineBuilder, *inputs: Iterable[Item]) -> None:
     """Have every item observed; none of them may be anything else than an observation."""
     for item in merged(*inputs):
-        assert isinstance(item, Observation | LogEnd | Fenced | Told)
+        assert isinstance(item, Observation | LogEnd | Fenced | ElectionEvent)
         (target.feed if isinstance(target, Follower) else target.observe)(item)

@@ -15,7 +15,7 @@ from webhook.history.events import MAX_WRITERS, EventKind, Handover, Tenure
 from webhook.history.follow import MAX_READERS, Bounds, Follower, LeaseHistory
 from webhook.history.merge import Merged
 from webhook.history.status import State
-from webhook.inputs.items import STANDARD_INPUT, Item, Observation, Place, Told, Unreadable, Writer
+from webhook.inputs.items import STANDARD_INPUT, ElectionEvent, Item, Observation, Place, Unreadable, Writer
 
 LEASE = ("shop", "db")
 
@@ -356,7 +356,9 @@ def test_whatever_events_say_nothing_else_is_said(said: list[tuple[int, str, str
     server.wait(20)
     b.lead(20)
     told = [
-        Told(Place("events"), "Event", namespace, lease="db", at=server.now + seconds * 1_000_000, text=f"{who} {what}")
+        ElectionEvent(
+            Place("events"), "Event", namespace, lease="db", at=server.now + seconds * 1_000_000, text=f"{who} {what}"
+        )
         for seconds, who, what, namespace in said
     ]
     known = as_json(account(log(server)))
@@ -370,7 +372,7 @@ def test_only_the_latest_events_of_a_lease_are_kept() -> None:
     server = FakeServer()
     server.elector("a", "shop/db").lead(20)
     told = [
-        Told(Place("events"), "Event", "shop", lease="db", at=server.now - at, text=f"a_{at} became leader")
+        ElectionEvent(Place("events"), "Event", "shop", lease="db", at=server.now - at, text=f"a_{at} became leader")
         for at in range(MAX_READERS + 4)
     ]
     assert len(as_json(account(log(server), told))["events"]) == MAX_READERS

@@ -15,7 +15,18 @@ from tests.inputs.reading import read
 from webhook.api.objects import Lease, LeaseCandidate
 from webhook.history.follow import Follower
 from webhook.inputs import documents, files, kinds
-from webhook.inputs.items import Act, Foreign, InputKind, Item, LogEnd, Observation, Place, Told, Unreadable, Writer
+from webhook.inputs.items import (
+    Act,
+    ElectionEvent,
+    Foreign,
+    InputKind,
+    Item,
+    LogEnd,
+    Observation,
+    Place,
+    Unreadable,
+    Writer,
+)
 from webhook.inputs.kinds import NO_POD, decoded
 
 
@@ -184,29 +195,31 @@ def test_where_a_dry_run_says_so(event: Document, *, is_dry_run: bool) -> None:
     assert only(items(event)).is_dry_run is is_dry_run
 
 
-def make_told(*tweaks: Tweak) -> Document:
-    """What client-go records."""
+def make_election_event(*tweaks: Tweak) -> Document:
+    """An Event as client-go records it."""
     about = {"kind": "Lease", "namespace": "shop", "name": "checkout", "apiVersion": "coordination.k8s.io/v1"}
     event: Document = {"kind": "Event", "apiVersion": "v1", "metadata": {"name": "checkout.17", "namespace": "shop"}}
     event |= {"involvedObject": about, "reason": "LeaderElection", "message": "a_1 became leader", "eventTime": None}
     return changed({**event, "lastTimestamp": "2025-11-20T12:00:00Z"}, *tweaks)
 
 
-NEW_FORM = make_told(
+NEW_FORM = make_election_event(
     put("apiVersion", "events.k8s.io/v1"),
     drop("involvedObject"),
     drop("message"),
     drop("lastTimestamp"),
-    put("regarding", make_told()["involvedObject"]),
+    put("regarding", make_election_event()["involvedObject"]),
     put("note", "a_1 became leader"),
     put("eventTime", "2025-11-20T12:00:00.000000Z"),
 )
 
 
-@pytest.mark.parametrize("event", [pytest.param(make_told(), id="v1"), pytest.param(NEW_FORM, id="events.k8s.io/v1")])
+@pytest.mark.parametrize(
+    "event", [pytest.param(make_election_event(), id="v1"), pytest.param(NEW_FORM, id="events.k8s.io/v1")]
+)
 def test_an_event_says_who_led(event: Document) -> None:
     (told,) = items(event)
-    assert isinstance(told, Told)
+    assert isinstance(told, ElectionEvent)
     assert (told.namespace, told.lease, told.at) == ("shop", "checkout", 1_763_640_000_000_000)
     assert told.text == "a_1 became leader"
 
@@ -224,7 +237,7 @@ def test_an_event_says_who_led(event: Document) -> None:
     ],
 )
 def test_other_events_say_nothing(tweak: Tweak) -> None:
-    (event,) = items(make_told(tweak))
+    (event,) = items(make_election_event(tweak))
     assert type(event) is Foreign
 
 

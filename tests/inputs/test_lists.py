@@ -39,7 +39,7 @@ MARKS = [
 
 
 class Pipe(io.BytesIO):
-    """What can be read once."""
+    """A file that can be read once, as a pipe."""
 
     def seekable(self) -> bool:
         return False

@@ -51,7 +51,7 @@ one-letter texts, which has most of them for its size, takes 14 bytes in etcd an
 _NOTHING: Final[frozenset[str]] = frozenset()
 _NO_FIELDS: Final = Raw(b"null")
 NO_ENTRIES: Final = Raw(b"null")
-"""What stands for managedFields that an object does not have."""
+"""The bytes that represent the managedFields of an object without any."""
 
 Key = tuple[str, str, str, str]
 """What distinguishes entries: manager, operation, apiVersion (of Update entries only) and subresource."""

@@ -14,7 +14,7 @@ from webhook.cli.terminal import Failure, indent, json_line, print_message, styl
 from webhook.explanation.account import Account, account_of, as_json
 from webhook.explanation.causes import WATCH
 from webhook.explanation.findings import Explained
-from webhook.explanation.text import Line, events, facts, headline, timing, told
+from webhook.explanation.text import Line, events, facts, headline, quoted, timing
 from webhook.explanation.words import ago, clock, count, name
 from webhook.findings import Finding, Severity
 from webhook.history.follow import Follower, LeaseHistory
@@ -189,7 +189,7 @@ def _lines(account: Account, as_of: EvaluationTime, webhooks: "Sequence[CalledWe
     yield ""
     yield from _block([*facts(account), *_called_webhooks(webhooks)])
     yield from _part("What happened", list(events(account)))
-    yield from _part("What Events say (clients write them; they are kept for an hour)", list(told(account)))
+    yield from _part("What Events say (clients write them; they are kept for an hour)", list(quoted(account)))
     yield from _wrong(account)
     yield ""
     yield style("What to do", bold=True)

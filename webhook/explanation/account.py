@@ -31,8 +31,8 @@ class Account(Struct, frozen=True):
     findings: tuple[Finding, ...]
     cause: Cause | None
     has_pod: bool | None
-    told: tuple[tuple[int, str], ...] = ()
-    """When Events say that a replica began or ended to lead, and what they say."""
+    election_events: tuple[tuple[int, str], ...] = ()
+    """Time and text of the Events by which a replica said that it began or stopped to lead."""
 
     @property
     def state(self) -> State:
@@ -146,8 +146,10 @@ def account_of(cluster: Follower, history: LeaseHistory, now: int, *, has_pod: b
         findings += beside(findings, (one for check in LEASE_CHECKS for one in check(subject)))
         findings += foreign_in_kube_system(subject, homes_of(history))
     findings.sort(key=lambda one: list(Severity).index(one.severity))
-    told = tuple(sorted(one for one in cluster.told.get((history.namespace, history.name), ()) if one[0] <= now))
-    return Account(history, now, standing, tuple(findings), cause, has_pod, told)
+    quoted = tuple(
+        sorted(one for one in cluster.election_events.get((history.namespace, history.name), ()) if one[0] <= now)
+    )
+    return Account(history, now, standing, tuple(findings), cause, has_pod, quoted)
 
 
 def ongoing_cause(cluster: Follower, history: LeaseHistory, now: int) -> Cause | None:
@@ -192,7 +194,7 @@ def as_json(account: Account) -> dict[str, Any]:
         "timing": None if timing is None else _timing(timing),
         "waiting": {who: number for who, (number, _) in history.readers.items()},
         "refused": sum(1 for one in history.refusals if one.code >= 400),
-        "events": [{"time": _time(at), "says": text} for at, text in account.told],
+        "events": [{"time": _time(at), "says": text} for at, text in account.election_events],
         "findings": [
             {
                 "check": one.check,

@@ -80,7 +80,7 @@ class Cause(Struct, frozen=True):
     refusal: Refusal | None = None
     is_silent: bool = False
     is_node_silent: bool | None = None
-    """Whether its node's lease was not renewed either; None if the input does not show that."""
+    """True if the lease of its node was not renewed either; None if the input does not show that."""
     is_on_path: bool = False
     """Only what is in the path of this lease can be the cause: a webhook or a policy."""
     others: str = ""

@@ -257,9 +257,9 @@ def events(account: Account) -> Iterator[Line]:
         yield Line("", f"{changes} of holder; no one led for up to {spent} in all")
 
 
-def told(account: Account) -> Iterator[Line]:
-    """What Events say; clients write them, so they are quoted and nothing follows from them."""
-    for at, text in account.told:
+def quoted(account: Account) -> Iterator[Line]:
+    """Yield the text of Events. Clients write them, so they are quoted and nothing follows from them."""
+    for at, text in account.election_events:
         who, what = text.rsplit(" ", 2)[0], " ".join(text.rsplit(" ", 2)[1:])
         yield Line(clock(at, account.now), f"an Event says: {name(who)} {what}")
 

@@ -102,7 +102,7 @@ class Tenure(Struct):
     """It ended because the lease was deleted."""
     deleted_by: Writer | None = None
     node: str = ""
-    """Where the pod ran that renewed last."""
+    """Node of the pod that renewed last."""
     manager: str = ""
     """The field manager of its last renewal; known once it has ended."""
     ahead: int | None = None

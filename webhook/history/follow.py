@@ -32,12 +32,12 @@ from webhook.history.status import (
 from webhook.history.stored import Key, StoredLeases
 from webhook.inputs.items import (
     Act,
+    ElectionEvent,
     Fenced,
     InputKind,
     Item,
     LogEnd,
     Observation,
-    Told,
     Writer,
     entries_of_object,
     has_managed_fields,
@@ -571,8 +571,8 @@ class Follower(Struct):
     """Without those that are only `stored`."""
     stored: StoredLeases = field(default_factory=StoredLeases)
     candidates: dict[Key, LeaseCandidate] = field(default_factory=dict)
-    told: dict[Key, set[tuple[int, str]]] = field(default_factory=dict)
-    """When Events say that a replica began or ended to lead: what clients write is no part of a history."""
+    election_events: dict[Key, set[tuple[int, str]]] = field(default_factory=dict)
+    """Time and text of Events. Clients write them, so they are not part of a history."""
     bounds: Bounds = field(default_factory=Bounds)
     has_managed_fields: bool = False
     _last_renewals: tuple[int, list[int], list[int]] | None = None
@@ -614,8 +614,8 @@ class Follower(Struct):
             fenced = self._followed((seen.namespace, seen.name))
             if fenced is not None and seen.is_refused:
                 fenced.fenced.append(seen)
-        elif isinstance(seen, Told):
-            said = self.told.setdefault((seen.namespace, seen.lease), set())
+        elif isinstance(seen, ElectionEvent):
+            said = self.election_events.setdefault((seen.namespace, seen.lease), set())
             said.add((seen.at, seen.text))
             if len(said) > MAX_READERS:
                 said.remove(min(said))

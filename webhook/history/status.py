@@ -39,7 +39,7 @@ class State(StrEnum):
 
 
 class TakeoverBlock(Struct, frozen=True):
-    """Why no other can take a lease before `until` (None: ever); `rule` prevents it, `repair` is for `filled`."""
+    """The `rule` by which no other can take a lease before `until` (None: ever); `repair` is for `filled`."""
 
     rule: str
     reason: str

@@ -19,7 +19,7 @@ Key = tuple[str, str]
 _IN_BLOCK: Final = 64
 """Leases that are compressed together: alone they would take three times as much."""
 _SEPARATOR: Final = b"\0"
-"""What no JSON contains."""
+"""A byte that JSON does not contain."""
 _NEVER: Final = -1
 
 
@@ -39,7 +39,7 @@ class StoredLeases(Struct):
 
     @property
     def is_used(self) -> bool:
-        """Whether any lease is kept."""
+        """True if any lease is kept."""
         return bool(self._numbers)
 
     def keys(self) -> Iterator[Key]:

@@ -40,10 +40,10 @@ _LONGEST_TOKEN: Final = 12
 _BLANK_LINES: Final = re.compile(rb"(?:[ \t\r\f\v,\x1e]*+\n)*+")
 """What may stand between values; the comma if a List is broken, whose items are then read one by one."""
 LIST: Final = re.compile(rb'\s*+(?:\xef\xbb\xbf)?\{.{0,2000}?"items"\s*+:\s*+\[', re.DOTALL)
-"""How a List in JSON begins."""
+"""The start of a List in JSON."""
 _WHITE: Final = re.compile(rb"[ \t\r\n]*+")
 _ITEM: Final = b"0"
-"""What stands for the items that were read when the rest of their List is."""
+"""A placeholder for the items, when the rest of their List is decoded."""
 _INDENT: Final = re.compile(rb"[ \t\r\f\v,\x1e]*+")
 _NEXT: Final = re.compile(rb'\n(?:(?=\{[ \t\r\n]{0,16}["}])|---(?=[ \t\r\n]|\Z))')
 """Where another document begins, inside of a YAML document or a broken value; not at the braces of a template."""

@@ -192,7 +192,7 @@ class Foreign(Struct, frozen=True):
     service_account: str = ""
 
 
-class Told(Foreign, frozen=True):
+class ElectionEvent(Foreign, frozen=True):
     """An Event that names a leader: what a client says, in a sentence, about the `lease` in the namespace.
 
     Anyone who may create Events can invent it, with any time; `at` is in microseconds since 1970.

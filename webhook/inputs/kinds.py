@@ -25,6 +25,7 @@ from webhook.inputs.items import (
     NO_TEXTS,
     Act,
     Answer,
+    ElectionEvent,
     Fenced,
     Foreign,
     InputKind,
@@ -32,7 +33,6 @@ from webhook.inputs.items import (
     LogEnd,
     Observation,
     Place,
-    Told,
     Unreadable,
     Writer,
 )
@@ -188,7 +188,7 @@ def _observed_object(document: Document) -> Observation | Foreign | Unreadable |
         return _without_group(document)
     if kind not in _OURS or group != GROUP or version not in VERSIONS_OF[f"{kind.lower()}s"]:
         if kind == "Event" and document.api_version in _EVENTS:
-            return _told(place, data)
+            return _election_event(place, data)
         if kind not in _HOLDERS or document.api_version != "v1":
             return Foreign(place, kind or "no kind")
         one = msgspec.json.decode(data)
@@ -211,7 +211,7 @@ def _observed_object(document: Document) -> Observation | Foreign | Unreadable |
     )
 
 
-def _told(place: Place, data: bytes) -> Foreign:
+def _election_event(place: Place, data: bytes) -> Foreign:
     """Return what an Event says of a leader, as client-go records it (`tools/leaderelection/resourcelock`)."""
     one = msgspec.json.decode(data)
     said = _text_at(one, "message") or _text_at(one, "note")
@@ -220,7 +220,9 @@ def _told(place: Place, data: bytes) -> Foreign:
     about = "involvedObject" if _text_at(one, "involvedObject", "kind") else "regarding"
     if at is None or _text_at(one, about, "kind") != "Lease" or not _LED.fullmatch(said):
         return Foreign(place, "Event")
-    return Told(place, "Event", _text_at(one, about, "namespace"), lease=_text_at(one, about, "name"), at=at, text=said)
+    return ElectionEvent(
+        place, "Event", _text_at(one, about, "namespace"), lease=_text_at(one, about, "name"), at=at, text=said
+    )
 
 
 def _without_group(document: Document) -> Unreadable:

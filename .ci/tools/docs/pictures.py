@@ -34,7 +34,7 @@ body { padding: 8px; }
 #chart { border-radius: 8px; }
 #details { border: 0; padding: 0; max-height: none; }
 """
-"""What can only be operated is left out."""
+"""Selectors of controls, which a picture leaves out."""
 
 
 def main() -> None:

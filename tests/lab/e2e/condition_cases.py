@@ -6,19 +6,11 @@ from typing import Any, Final
 from msgspec import Struct
 
 from tests.lab.e2e.api_client import JSON_PATCH, STRATEGIC, Reply
-from tests.lab.e2e.one_lease import FIRST, NEXT, Entries, OneLease, entry
+from tests.lab.e2e.one_lease import FIRST, FUTURE, NEXT, OWNER, PAST, Entries, OneLease, entry
 
 Step = Callable[[OneLease], object]
 Write = Callable[[OneLease], Reply]
 
-FUTURE: Final = "2036-01-01T00:00:00Z"
-PAST: Final = "2020-01-01T00:00:00Z"
-OWNER: Final = {
-    "apiVersion": "v1",
-    "kind": "ConfigMap",
-    "name": "no-such",
-    "uid": "11111111-1111-1111-1111-111111111111",
-}
 WRITTEN: Final = "lease-webhook/written-1a2b3c4d"
 THOUSANDS: Final = {f"n{number}": "" for number in range(20_000)}
 NODE: Final = {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "22222222-2222-2222-2222-222222222222"}

@@ -12,6 +12,16 @@ from tests.lab.e2e.world import leases, wait_for_the_watch_cache
 API: Final = "coordination.k8s.io/v1"
 FIRST, NEXT = "2026-01-01T00:00:00.000000Z", "2026-01-01T00:00:10.000000Z"
 """renewTime before the write and by default after it."""
+FUTURE: Final = "2036-01-01T00:00:00Z"
+PAST: Final = "2020-01-01T00:00:00Z"
+"""Times of entries that a client invents."""
+OWNER: Final = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "name": "no-such",
+    "uid": "11111111-1111-1111-1111-111111111111",
+}
+"""An owner that does not exist."""
 MANAGER: Final = "client"
 DEEP: Final = "replaced by nested maps"
 """Stands for fieldsV1 that nest too deeply for an encoder."""

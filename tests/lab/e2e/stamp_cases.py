@@ -8,20 +8,12 @@ from msgspec import Struct
 
 from tests.lab.e2e.api_client import APPLY, JSON_PATCH, Reply
 from tests.lab.e2e.manifests import micro_time
-from tests.lab.e2e.one_lease import API, Entries, OneLease, entry
+from tests.lab.e2e.one_lease import API, FUTURE, OWNER, PAST, Entries, OneLease, entry
 
 FIRST_MINOR: Final = 36
 """The first version that serves MutatingAdmissionPolicy v1."""
 SUFFIX: Final = "5f3a9c1e"
 KEYS: Final = tuple(f"lease-webhook/{name}-{SUFFIX}" for name in ("writer", "written", "term"))
-FUTURE: Final = "2036-01-01T00:00:00Z"
-PAST: Final = "2020-01-01T00:00:00Z"
-OWNER: Final = {
-    "apiVersion": "v1",
-    "kind": "ConfigMap",
-    "name": "no-such",
-    "uid": "11111111-1111-1111-1111-111111111111",
-}
 FIELDS: Final[dict[str, Any]] = {
     "leaseTransitions": 7,
     "acquireTime": "2026-01-01T00:00:05.000000Z",
@@ -35,12 +27,12 @@ Write = Callable[[OneLease], Reply]
 
 
 class Attack(Struct, frozen=True):
-    """What a stranger does while the lease is held. Whatever is stored, the next steal of it must be refused."""
+    """Writes by a stranger while the lease is held. Whatever is stored, the next steal of it must be refused."""
 
     name: str
     writes: tuple[Write, ...]
     refused: bool = True
-    """Whether the last of the writes must be refused; the others may go either way."""
+    """True if the last of the writes must be refused; the others may be stored or not."""
 
 
 def labels(number: int) -> dict[str, Any]:
@@ -222,7 +214,7 @@ ATTACKS: Final = (
 
 
 class Takeover(Struct, frozen=True):
-    """What a stranger does to a lease that nobody holds, before an honest holder claims it; and then."""
+    """Writes by a stranger to a lease without a holder, and those that follow the claim of an honest holder."""
 
     name: str
     before: tuple[Write, ...]

@@ -16,10 +16,12 @@ from tests.lab.e2e.incidents.measured_cases import (
     NOT_THE_SERVER,
     QUIET,
     TAKEN,
+    ClockLeader,
     case_of,
     claim,
     expect,
     kubectl_of,
+    new_lease,
     now_text,
     pair,
     replica_of,
@@ -43,26 +45,17 @@ def all_killed(scene: Scene) -> None:
 
 def clock_jumps_then_killed(scene: Scene) -> None:
     """The leader's clock jumps ahead by ten minutes; later it crashes, and client-go's follower does not care."""
-    pod = scene.stage.pod(scene.namespace, scene.lease, f"{scene.lease}-7d4b9c-x2x8p")
-    identity, begun, offset, ended = f"{pod.name}_1f0e", time.time_ns() // 1000, [0.0], threading.Event()
-    pod.client.send("POST", leases(scene.namespace), _lease(scene, identity)).expect(201)
-
-    def renew() -> None:
-        if not ended.is_set():
-            lease = pod.client.get(scene.path)
-            lease["spec"]["renewTime"] = now_text(offset[0])
-            pod.client.send("PUT", scene.path, lease).expect(200)
-
-    scene.every_two_seconds(renew)
+    leader, begun = ClockLeader(scene), time.time_ns() // 1000
+    leader.lead()
     scene.start(f"{scene.lease}-7d4b9c-q9hkz")
     time.sleep(13)
     scene.did("the leader's clock jumps ahead by 600 s")
-    offset[0] = 600
+    leader.offset = 600
     time.sleep(9)
-    ended.set()
+    leader.has_ended = True
     at = scene.did("the leader's process ends without a release")
-    scene.others.append(Led(identity, begun, at, "killed"))
-    scene.next_leader(identity)
+    scene.others.append(Led(leader.identity, begun, at, "killed"))
+    scene.next_leader(leader.identity)
 
 
 def update_right_removed(scene: Scene) -> None:
@@ -204,7 +197,7 @@ def _machine(scene: Scene, name: str) -> tuple[str, threading.Event]:
             return
         reply = client.send("GET", scene.path)
         if reply.status == 404:
-            if client.send("POST", leases(scene.namespace), _lease(scene, name)).status == 201:
+            if client.send("POST", leases(scene.namespace), new_lease(scene, name)).status == 201:
                 scene.others.append(Led(name, time.time_ns() // 1000))
             return
         spec = reply.body["spec"]
@@ -336,10 +329,6 @@ def renewed_ahead_once(scene: Scene) -> None:
     scene.did("alice writes a renewTime of tomorrow")
     alice.send("PATCH", scene.path, {"spec": {"renewTime": now_text(86_400)}}, media=MERGE).expect(200)
     time.sleep(12)
-
-
-def _lease(scene: Scene, holder: str) -> dict[str, Any]:
-    return {"metadata": {"name": scene.lease}, "spec": claim(holder, now_text()) | {"leaseTransitions": 0}}
 
 
 _NOT_LOST: Final = [*TAKEN, *NOT_THE_SERVER, "leader-lost", "expired", "lease-shared"]

@@ -156,26 +156,40 @@ def lowered_then_killed(scene: Scene) -> None:
     scene.next_leader(second)
 
 
+class ClockLeader:
+    """A pod that creates the lease and renews it every two seconds by a clock of its own.
+
+    `offset` is how far that clock is ahead, in seconds; once `has_ended` is set, it renews no more.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        self.offset = 0.0
+        self.has_ended = False
+        self._scene = scene
+        self._pod = scene.stage.pod(scene.namespace, scene.lease, f"{scene.lease}-7d4b9c-x2x8p")
+        self.identity = f"{self._pod.name}_1f0e"
+
+    def lead(self) -> None:
+        body = new_lease(self._scene, self.identity)
+        self._pod.client.send("POST", leases(self._scene.namespace), body).expect(201)
+        self._scene.every_two_seconds(self._renew)
+
+    def _renew(self) -> None:
+        if not self.has_ended:
+            lease = self._pod.client.get(self._scene.path)
+            lease["spec"]["renewTime"] = now_text(self.offset)
+            self._pod.client.send("PUT", self._scene.path, lease).expect(200)
+
+
 def clock_steps(scene: Scene) -> None:
     """The clock of the leader steps back by ten minutes while it leads; client-go's follower does not care."""
-    pod = scene.stage.pod(scene.namespace, scene.lease, f"{scene.lease}-7d4b9c-x2x8p")
-    identity, offset = f"{pod.name}_1f0e", [0.0]
-    scene.others.append(Led(identity, time.time_ns() // 1000))
-    spec = {"holderIdentity": identity, "leaseDurationSeconds": 15, "leaseTransitions": 0}
-    first = spec | {"acquireTime": now_text(), "renewTime": now_text()}
-    body = {"metadata": {"name": scene.lease}, "spec": first}
-    pod.client.send("POST", leases(scene.namespace), body).expect(201)
-
-    def renew() -> None:
-        lease = pod.client.get(scene.path)
-        lease["spec"]["renewTime"] = now_text(offset[0])
-        pod.client.send("PUT", scene.path, lease).expect(200)
-
-    scene.every_two_seconds(renew)
+    leader = ClockLeader(scene)
+    scene.others.append(Led(leader.identity, time.time_ns() // 1000))
+    leader.lead()
     scene.start(f"{scene.lease}-7d4b9c-q9hkz")
     time.sleep(15)
     scene.did("the leader's clock steps back by 600 s")
-    offset[0] = -600
+    leader.offset = -600
     time.sleep(20)
 
 
@@ -422,6 +436,10 @@ def kubectl_of(scene: Scene, person: str) -> ApiClient:
 
 def claim(holder: str, at: str) -> dict[str, Any]:
     return {"holderIdentity": holder, "leaseDurationSeconds": 15, "acquireTime": at, "renewTime": at}
+
+
+def new_lease(scene: Scene, holder: str) -> dict[str, Any]:
+    return {"metadata": {"name": scene.lease}, "spec": claim(holder, now_text()) | {"leaseTransitions": 0}}
 
 
 def now_text(offset: float = 0) -> str:

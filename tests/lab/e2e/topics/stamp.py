@@ -14,14 +14,13 @@ from tests.lab.e2e.api_client import APPLY, MERGE, ApiClient, Reply
 from tests.lab.e2e.counting import CountingWebhook
 from tests.lab.e2e.elections import elect_asyncio, elect_client_go, elect_coordinated
 from tests.lab.e2e.manifests import micro_time
-from tests.lab.e2e.one_lease import API, Entries, OneLease
+from tests.lab.e2e.one_lease import API, OWNER, Entries, OneLease
 from tests.lab.e2e.quantile import quantile
 from tests.lab.e2e.stamp_cases import (
     ATTACKS,
     BEFORE,
     FIRST_MINOR,
     KEYS,
-    OWNER,
     SUFFIX,
     Attack,
     Takeover,
@@ -68,7 +67,7 @@ def run(world: World) -> Iterator[Row]:
     yield _random(keeper, mallory)
     yield _row("electors of each kind", [lambda kind=kind: _life(kind, keeper, mallory) for kind in WAYS])  # type: ignore[misc]
     yield _row("expiry by the clock of the API server", [lambda: _expiry(keeper, mallory)])
-    yield _row("who is not judged", [lambda: _exempt(world, keeper, mallory)])
+    yield _row("who is not evaluated", [lambda: _exempt(world, keeper, mallory)])
     yield _row("one user as the writer", [lambda: _one_user(world)])
     yield from _elections(world)
     yield from _with_the_webhook(world)
@@ -483,7 +482,7 @@ def _counted(lease: OneLease, counting: CountingWebhook) -> Row:
 
 
 def _refused(world: World, namespace: str) -> set[str]:
-    """Who was refused in a namespace, and why; a conflict is none."""
+    """List the refused writers in a namespace, with the reasons; a conflict is not a refusal."""
     return {
         f"{event['user']['username']}: {event['responseStatus'].get('message', '')}"
         for event in world.audit(namespace)
