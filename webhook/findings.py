@@ -5,8 +5,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.inputs.items import Place
-
 
 class Severity(StrEnum):
     """The severity of a finding: an error is refused or broken, a warning should be looked at, an info can wait."""
@@ -53,20 +51,3 @@ class Finding(Struct, frozen=True):
     def fingerprint(self) -> str:
         """An id of the finding that is the same in another run: it contains no times and no counts."""
         return "/".join((self.subject.kind, self.subject.namespace, self.subject.name, self.check))
-
-
-class Examination(Struct, frozen=True):
-    """The findings about one object, review or test case. `error` says why it could not be examined."""
-
-    name: str
-    place: Place
-    findings: tuple[Finding, ...] = ()
-    error: str = ""
-
-
-class Check(Struct, frozen=True):
-    """The subject of a check: its summary in one sentence, and the rest of its text."""
-
-    id: str
-    summary: str
-    text: str = ""

@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 
 import click
-from msgspec.structs import replace
 
 from webhook.api.review import ReviewError
 from webhook.cli.evaluation import evaluate_review
-from webhook.cli.manifests import Key, Writer, key_of, review_of, unknown_fields
+from webhook.cli.manifests import Key, Writer, key_of, review_of
 from webhook.cli.options import Command, files, format_option, moment, policy_option
-from webhook.cli.report import FORMATS, Outcome, Printer, Tally
+from webhook.cli.report import Outcome, Tally, finish, show
 from webhook.cli.terminal import Failure
 from webhook.inputs.documents import Value
 from webhook.inputs.files import submitted
@@ -59,7 +58,7 @@ _NOW = "evaluate at this time; else at the latest time in managedFields, else no
 @click.option("--user", metavar="NAME", help="who writes the bare manifests")
 @click.option("--group", "groups", metavar="G", multiple=True, help="a group of --user; may be repeated")
 @click.option("--now", type=moment, metavar="RFC3339", help=_NOW)
-@format_option("json prints one line per document", FORMATS)
+@format_option("json prints one line per document", ("text", "json", "sarif"))
 def command(
     *,
     paths: tuple[str, ...],
@@ -78,12 +77,19 @@ def command(
     writer = Writer(user, groups) if user else None
     rules = load(policy)
     tally = Tally()
-    printer = Printer("check", output)
+    found: list[Outcome] = []
     items = submitted(paths, ignore, skip_found=True, skip_named=skip_foreign)
     for outcome in _outcomes(items, old, rules, now, writer):
         tally.count(outcome)
-        printer.show(outcome)
-    printer.finish(tally.lines(), tally)
+        if output == "sarif":
+            found.append(outcome)
+        else:
+            show(outcome, output)
+    if output == "sarif":
+        from webhook.cli.sarif import sarif  # noqa: PLC0415 - it takes a while, and is for this format alone
+
+        print(sarif(found))
+    finish(output, tally.lines(), tally)
     if tally.evaluated < (require or 0):
         raise Failure(f"{tally.evaluated} evaluated, and --require asks for {require} at least")
     return tally.exit_code
@@ -113,7 +119,6 @@ def _outcomes(
             else:
                 body = review_of(item.document, stored.get(key_of(item.document)), writer)
                 evaluation = evaluate_review(item.place, body, policy, now, writer_known=writer is not None)
-                evaluation = replace(evaluation, unknown_fields=unknown_fields(item.document))
         except (ReviewError, ValueError) as error:
             yield Unreadable(item.place, str(error))
         else:

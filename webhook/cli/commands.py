@@ -82,7 +82,6 @@ PROGRAM: Final = LazyGroup(
         "serve": Lazy("serve", "answer the API server over TLS"),
         "check": Lazy("check", "evaluate files: reviews and manifests"),
         "replay": Lazy("replay", "evaluate recorded reviews again; compare two policies"),
-        "test": Lazy("test", "compare verdicts with the expected ones in test files"),
         "rules": Lazy("rules", "list the rules, or explain one"),
         "policy": _POLICY,
         "suggest": _SUGGEST,

@@ -6,13 +6,11 @@ from typing import Final
 
 import click
 import msgspec
-from msgspec.structs import replace
 
 from webhook.api.field import located, reworded
 from webhook.api.formats import MAX_NAME
 from webhook.api.text import escape, truncate
 from webhook.cli.options import Command, endpoint, files, format_option, policy_option
-from webhook.cli.report import FORMATS, REPORTS, print_report
 from webhook.cli.terminal import Failure, indent, json_line, style
 from webhook.doctor import configuration
 from webhook.doctor.certificate import ServingCertificate, Unreachable, inspect_endpoint
@@ -21,9 +19,8 @@ from webhook.doctor.documents import Documents
 from webhook.doctor.examine import Report, examine, examine_leases
 from webhook.doctor.fences import examine_fences
 from webhook.explanation.words import count
-from webhook.findings import Examination, Finding
+from webhook.findings import Finding
 from webhook.inputs.files import objects
-from webhook.inputs.items import Place
 from webhook.policy.model import Policy
 from webhook.policy.parse import parse
 from webhook.policy.schema import PolicyError
@@ -57,7 +54,7 @@ Examples:
 @click.argument("file", default="-", metavar="[FILE]", shell_complete=files)
 @policy_option("the policy that should be in force, or a preset's name", metavar="FILE")
 @click.option("--endpoint", "address", type=endpoint, metavar="HOST:PORT", help="a running webhook to check as well")
-@format_option("json prints one line", FORMATS)
+@format_option()
 def command(*, file: str, policy: str | None, address: tuple[str, int] | None, output: str) -> int:
     now = dt.datetime.now(dt.UTC)
     found = Documents(objects(file))
@@ -81,11 +78,8 @@ def command(*, file: str, policy: str | None, address: tuple[str, int] | None, o
     if configurations:
         reports += examine(configurations, served_to, in_force, now, found.named("Namespace"))
     reports += examine_leases(found.of("Lease"))
-    if output in REPORTS:
-        print_report("doctor", [_result(file, report) for report in reports], output)
-    else:
-        choices = [choice for one in configurations for choice in one.choices]
-        (_print_json if output == "json" else _print)(reports, choices)
+    choices = [choice for one in configurations for choice in one.choices]
+    (_print_json if output == "json" else _print)(reports, choices)
     if unreachable:
         raise Failure(str(unreachable[0]))
     return FINDINGS if any(report.findings for report in reports) else SAFE
@@ -164,11 +158,6 @@ def _print_json(reports: Sequence[Report], choices: Sequence[str]) -> None:
         for report in reports
     ]
     print(json_line({"safe": is_safe, "entries": entries, "chosen": choices}))
-
-
-def _result(file: str, report: Report) -> Examination:
-    findings = (replace(one, message=f"{truncate(one.place, 200)}: {one.message}") for one in report.findings)
-    return Examination(_title(report), Place(file), tuple(findings))
 
 
 def _title(report: Report) -> str:

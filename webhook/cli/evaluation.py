@@ -18,23 +18,17 @@ from webhook.verdict import Cause, Verdict
 
 
 class Evaluation(Struct, frozen=True):
-    """A document with its verdict at `now` (microseconds since 1970), and a text for each field that the API lacks."""
+    """A document with its verdict at `now` (microseconds since 1970)."""
 
     place: Place
     request: AdmissionRequest
     verdict: Verdict
     now: int
-    unknown_fields: tuple[str, ...] = ()
 
     @property
     def level(self) -> Mode:
         """DENY, WARN or OFF: whether it is denied, admitted with warnings, or just admitted."""
-        return Mode.DENY if not self.verdict.allowed else Mode.WARN if self.warnings else Mode.OFF
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """All warnings: those of the verdict, and those about unknown fields."""
-        return (*self.verdict.warnings, *self.unknown_fields)
+        return Mode.DENY if not self.verdict.allowed else Mode.WARN if self.verdict.warnings else Mode.OFF
 
 
 def evaluate_review(

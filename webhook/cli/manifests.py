@@ -1,33 +1,18 @@
-"""A bare manifest as the AdmissionReview that an API server would send for it, and what the API would drop of it."""
+"""A bare manifest as the AdmissionReview that an API server would send for it."""
 
-from difflib import get_close_matches
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import fields
 
-from webhook.api.objects import LeaseCandidateSpec, LeaseSpec, ObjectMeta
 from webhook.api.request import GROUP
-from webhook.api.text import quote, truncate
-from webhook.api.times import canonical_seconds
-from webhook.cli.options import moment
-from webhook.cli.terminal import Failure
 from webhook.inputs.documents import Value, encoded
 
 DEFAULT_NAMESPACE: Final = "default"
 """The namespace of a manifest that names no namespace, unless the context says otherwise."""
 
-MANAGER: Final = "lease-webhook-test"
-"""The one field manager of a stamped manifest, as all replicas of an elector have one."""
-
 _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 _STORED: Final = ("uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields")
 """Fields that a manifest leaves out and the API server fills in from the stored object."""
-
-MAX_UNKNOWN: Final = 20
-"""Warnings about unknown fields for one document; one with more mistakes is not a Lease or LeaseCandidate."""
-
-_SPECS: Final = {"Lease": LeaseSpec, "LeaseCandidate": LeaseCandidateSpec}
 
 Key = tuple[str, str, str]
 
@@ -84,25 +69,6 @@ def review_of(new: Value | None, old: Value | None, writer: Writer | None) -> by
     return encoded({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
 
 
-def stamped(document: Value, at: int | None = None) -> Value:
-    """Return the manifest with managedFields of this time (microseconds since 1970), else of renewTime, if any."""
-    metadata, spec = document.get("metadata"), document.get("spec")
-    if not isinstance(metadata, dict) or not isinstance(spec, dict) or metadata.get("managedFields"):
-        return document
-    at = _renewed(spec) if at is None else at
-    if at is None:
-        return document
-    entry: Value = {
-        "manager": MANAGER,
-        "operation": "Update",
-        "apiVersion": document.get("apiVersion"),
-        "time": canonical_seconds(at),
-        "fieldsType": "FieldsV1",
-        "fieldsV1": {"f:spec": {f"f:{field}": {} for field in spec}},
-    }
-    return {**document, "metadata": {**metadata, "managedFields": [entry]}}
-
-
 def _metadata(document: Value) -> Value:
     metadata = document.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
@@ -152,37 +118,3 @@ def _entry_without_holder(entry: object) -> object:
         return entry
     rest = {field: value for field, value in spec.items() if field != "f:holderIdentity"}
     return {**entry, "fieldsV1": {**fields, "f:spec": rest}}
-
-
-def _renewed(spec: Value) -> int | None:
-    try:
-        return moment(str(spec.get("renewTime")))
-    except Failure:
-        return None
-
-
-def unknown_fields(document: Value) -> tuple[str, ...]:
-    """Return a warning for each field of a bare manifest that its version does not have: the API server drops it."""
-    places = (
-        ("", document, ("apiVersion", "kind", "metadata", "spec")),
-        ("metadata.", document.get("metadata"), _names(ObjectMeta)),
-        ("spec.", document.get("spec"), _names(_SPECS[str(document["kind"])])),
-    )
-    warnings = [
-        _warning(prefix, key, known)
-        for prefix, place, known in places
-        if isinstance(place, dict)
-        for key in place
-        if key not in known
-    ]
-    return tuple(warnings[:MAX_UNKNOWN])
-
-
-def _names(struct: Any) -> tuple[str, ...]:  # noqa: ANN401 - a type
-    return tuple(field.encode_name for field in fields(struct))
-
-
-def _warning(prefix: str, key: object, known: tuple[str, ...]) -> str:
-    near = get_close_matches(str(key), known, 1)
-    hint = f"; did you mean {quote(near[0])}?" if near else ""
-    return f"unknown field {quote(truncate(f'{prefix}{key}', 100))}: the API server drops it, kubectl refuses it{hint}"

@@ -10,7 +10,7 @@ import click
 from webhook.api.review import ReviewError
 from webhook.cli.evaluation import Evaluation, evaluate_review
 from webhook.cli.options import Command, files, format_option, policy_option
-from webhook.cli.report import DENIED, UNREADABLE, Outcome, Printer, Tally, as_json
+from webhook.cli.report import DENIED, UNREADABLE, Outcome, Tally, as_json, finish, show
 from webhook.cli.terminal import json_line, table
 from webhook.inputs.files import Received, submitted
 from webhook.inputs.items import Foreign, Unreadable
@@ -58,13 +58,12 @@ class Change(StrEnum):
 @format_option("json prints one line per review")
 def command(*, directories: tuple[str, ...], policy: str | None, against: str | None, output: str) -> int:
     first = load(policy)
-    printer = Printer("replay", output)
     if against is None:
-        return _replay(directories, first, policy or first.preset, printer)
-    return _compare(directories, (first, load(against)), (policy or first.preset, against), printer)
+        return _replay(directories, first, policy or first.preset, output)
+    return _compare(directories, (first, load(against)), (policy or first.preset, against), output)
 
 
-def _replay(directories: Sequence[str], policy: Policy, name: str, printer: Printer) -> int:
+def _replay(directories: Sequence[str], policy: Policy, name: str, output: str) -> int:
     tally = Tally()
     rules: Counts = Counter()
     for (outcome,) in _outcomes(directories, policy):
@@ -72,37 +71,35 @@ def _replay(directories: Sequence[str], policy: Policy, name: str, printer: Prin
         if isinstance(outcome, Evaluation):
             rules.update(_rules_and_modes(outcome))
             # As text, among thousands of reviews, only those that are denied or warned about.
-            is_shown = printer.output != "text" or outcome.level > Mode.AUDIT
+            is_shown = output != "text" or outcome.level > Mode.AUDIT
         tally.count(outcome)
         if is_shown:
-            printer.show(outcome)
-    printer.finish([*_counts([(name, rules)]), *tally.lines()], tally)
+            show(outcome, output)
+    finish(output, [*_counts([(name, rules)]), *tally.lines()], tally)
     return tally.exit_code
 
 
-def _compare(
-    directories: Sequence[str], policies: tuple[Policy, Policy], names: tuple[str, str], printer: Printer
-) -> int:
+def _compare(directories: Sequence[str], policies: tuple[Policy, Policy], names: tuple[str, str], output: str) -> int:
     changes: Counter[Change] = Counter()
     counts: tuple[Counts, Counts] = (Counter(), Counter())
     unreadable = 0
     for before, after in _outcomes(directories, *policies):
         if isinstance(before, Unreadable):
             unreadable += 1
-            printer.show(before)
+            show(before, output)
         if not isinstance(before, Evaluation) or not isinstance(after, Evaluation):
             continue
         change = _change(before, after)
         changes[change] += 1
         for counter, outcome in zip(counts, (before, after), strict=True):
             counter.update(_rules_and_modes(outcome))
-        if printer.output == "json":
+        if output == "json":
             print(json_line({**as_json(before), "against": as_json(after), "change": change.value}))
         elif change is not Change.NONE:
-            printer.show(after, change.value)
+            show(after, output, change.value)
     summary = ", ".join(f"{changes[change]} {change.value}" for change in Change if change and changes[change])
     total = f"{changes.total()} reviews, {names[0]} against {names[1]}: {summary or 'no change'}"
-    printer.finish([*_counts(list(zip(names, counts, strict=True))), total])
+    finish(output, [*_counts(list(zip(names, counts, strict=True))), total])
     return UNREADABLE if unreadable else DENIED if changes[Change.NEWLY_DENIED] else 0
 
 

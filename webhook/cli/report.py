@@ -1,8 +1,7 @@
-"""Verdicts as people and programs read them: some lines for each document, one line of JSON, or a report at the end."""
+"""Verdicts as people and programs read them: some lines for each document, or one line of JSON."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -10,25 +9,17 @@ from msgspec import Struct, field
 from webhook.api.text import escape, truncate
 from webhook.cli.evaluation import Evaluation
 from webhook.cli.terminal import indent, json_line, print_message, style, width
-from webhook.findings import Check, Examination, Finding, Severity
 from webhook.inputs.items import Foreign, Unreadable
 from webhook.rules.rule import Mode
 from webhook.verdict import Result
 
 Outcome = Evaluation | Unreadable | Foreign
 
-REPORTS: Final = ("junit", "sarif")
-FORMATS: Final = ("text", "json", *REPORTS)
-REQUEST: Final = Check("request", "A review must make sense, and its version must be known.")
-UNKNOWN_FIELD: Final = Check("unknown-field", "A manifest has only fields that the API has.")
 UNREADABLE: Final = 2
 DENIED: Final = 1
 
-_MAX_TEXT: Final = 2000
-"""Characters of a message."""
 _WORDS: Final = {Mode.DENY: ("denied", "red"), Mode.WARN: ("warned", "yellow"), Mode.OFF: ("allowed", "green")}
 """For a verdict and its color."""
-_SEVERITIES: Final = {Mode.DENY: Severity.ERROR, Mode.WARN: Severity.WARNING, Mode.AUDIT: Severity.INFO}
 _MARGIN: Final = 11
 
 
@@ -80,44 +71,21 @@ class Tally(Struct):
         return f"{self.skipped.total()} skipped ({kinds}{', ...' if len(self.skipped) > 5 else ''})"
 
 
-class Printer:
-    """What a command prints in one of FORMATS: text and JSON line by line, a report when it ends."""
+def show(outcome: Outcome, output: str, label: str = "") -> None:
+    """Print an outcome as text or JSON; in text, `label` replaces the word for the verdict."""
+    if isinstance(outcome, Foreign):
+        return
+    for line in [json_line(as_json(outcome))] if output == "json" else _lines(outcome, label):
+        print(line)
 
-    def __init__(self, command: str, output: str, *checks: Check) -> None:
-        self.output = output
-        self.results: list[Examination] = []
-        self._command = command
-        self._checks = checks
 
-    def print(
-        self,
-        lines: Callable[[], Iterable[str]],
-        document: Callable[[], dict[str, Any]],
-        examination: Callable[[], Examination],
-    ) -> None:
-        """Print one of three forms of a result, or keep the last one for the report."""
-        if self.output in REPORTS:
-            self.results.append(examination())
-        elif self.output == "json":
-            print(json_line(document()))
-        else:
-            for line in lines():
-                print(line)
-
-    def show(self, outcome: Outcome, label: str = "") -> None:
-        """Print an outcome; in text, `label` replaces the word for the verdict."""
-        if not isinstance(outcome, Foreign):
-            self.print(partial(_lines, outcome, label), partial(as_json, outcome), partial(_examined, outcome))
-
-    def finish(self, lines: Iterable[str], tally: Tally | None = None) -> None:
-        """Print the report; or, as text, these lines. With a format for programs, standard error names the skipped."""
-        if self.output in REPORTS:
-            print_report(self._command, self.results, self.output, *self._checks)
-        if self.output == "text":
-            for line in lines:
-                print(line)
-        elif tally and tally.skipped:
-            print_message(tally.skipped_text())
+def finish(output: str, lines: Iterable[str], tally: Tally | None = None) -> None:
+    """Print these lines at the end of text; with a format for programs, name on standard error what was skipped."""
+    if output == "text":
+        for line in lines:
+            print(line)
+    elif tally and tally.skipped:
+        print_message(tally.skipped_text())
 
 
 def _denying(evaluation: Evaluation) -> list[Result]:
@@ -153,7 +121,7 @@ def _reasons(evaluation: Evaluation) -> Iterable[str]:
     yield from (f"{finding.rule}: {finding.error}" for finding in found)
     if not verdict.allowed and not found:
         yield verdict.message
-    yield from (f"warning: {warning}" for warning in evaluation.warnings)
+    yield from (f"warning: {warning}" for warning in verdict.warnings)
 
 
 def _wrapped(texts: Iterable[str], margin: int) -> list[str]:
@@ -181,7 +149,7 @@ def as_json(evaluation: Evaluation | Unreadable) -> dict[str, Any]:
         "reason": verdict.reason,
         "message": verdict.message,
         "causes": verdict.causes,
-        "warnings": evaluation.warnings,
+        "warnings": verdict.warnings,
         "auditAnnotations": dict(verdict.audit_annotations),
         "findings": [
             {
@@ -195,46 +163,3 @@ def as_json(evaluation: Evaluation | Unreadable) -> dict[str, Any]:
             for one in verdict.findings
         ],
     }
-
-
-def print_report(command: str, results: Iterable[Examination], output: str, *checks: Check) -> None:
-    """Print what `--format junit` or `--format sarif` asks for; `checks` are those beside the rules."""
-    from webhook.cli.rules import described  # noqa: PLC0415 - these are for reports only, and take a while
-    from webhook.reports import junit, sarif  # noqa: PLC0415
-
-    rules = (
-        Check(rule.id, rule.texts.summary, " ".join((rule.texts.summary, *rule.texts.details)))
-        for rule in described().values()
-    )
-    found = list(results)
-    if output == "junit":
-        print(junit(command, found))
-    else:
-        print(sarif(command, found, (*rules, REQUEST, UNKNOWN_FIELD, *checks)))
-
-
-def _examined(outcome: Evaluation | Unreadable) -> Examination:
-    if isinstance(outcome, Unreadable):
-        return Examination("", outcome.place, error=escape(outcome.error))
-    number = "" if outcome.place.is_only else f" #{outcome.place.document}"
-    return Examination(subject_of(outcome) + number, outcome.place, tuple(_findings(outcome)))
-
-
-def _finding_of(found: Result) -> Finding:
-    """Return a rule's finding: for a denied write what is wrong, for an admitted one what happened."""
-    text = str(found.error)
-    if found.mode is not Mode.DENY and found.happened is not None:
-        text = found.happened.within(_MAX_TEXT, f"lease-webhook rules {found.rule}")
-    return Finding(found.rule, _SEVERITIES[found.mode], text)
-
-
-def _findings(evaluation: Evaluation) -> Iterable[Finding]:
-    verdict = evaluation.verdict
-    found = [one for one in verdict.findings if one.mode is not Mode.OFF]
-    yield from map(_finding_of, found)
-    worst = max((one.mode for one in found), default=Mode.OFF)
-    if not verdict.allowed and worst is not Mode.DENY:
-        yield Finding(REQUEST.id, Severity.ERROR, verdict.message)
-    if verdict.allowed and worst < Mode.WARN:
-        yield from (Finding(REQUEST.id, Severity.WARNING, warning) for warning in verdict.warnings)
-    yield from (Finding(UNKNOWN_FIELD.id, Severity.WARNING, text) for text in evaluation.unknown_fields)

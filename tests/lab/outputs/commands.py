@@ -11,7 +11,7 @@ DATA: Final = Path("tests/data")
 NOW: Final = "2026-11-22T12:00:00Z"
 PRESETS: Final = ("observe", "standard", "strict")
 COMMANDS: Final = (
-    "serve", "check", "replay", "test", "rules", "policy", "suggest", "export", "install",
+    "serve", "check", "replay", "rules", "policy", "suggest", "export", "install",
     "certs", "audit", "why", "timeline", "doctor", "completion",
 )  # fmt: skip
 
@@ -114,7 +114,7 @@ def _about_files() -> Iterator[tuple[object, ...]]:
             yield ("audit", file, "--now", NOW)
             yield ("why", "--input", file, "--now", NOW)
             yield ("suggest", "bindings", file)
-        for form in ("text", "json", "junit", "sarif"):
+        for form in ("text", "json", "sarif"):
             yield ("check", DATA / folder, "--now", NOW, "--format", form)
         for form in ("text", "json"):
             yield ("audit", DATA / folder, "--now", NOW, "--format", form)
@@ -122,12 +122,7 @@ def _about_files() -> Iterator[tuple[object, ...]]:
         yield ("check", file, "--now", NOW)
         yield ("check", file, "--now", NOW, "--format", "json", "--user", "system:serviceaccount:shop:checkout")
         yield ("audit", file, "--now", NOW)
-        yield ("test", file)
     yield ("check", "docs/examples/taken-lease.yaml", "--old", "docs/examples/live-lease.yaml", "--now", NOW)
-    for form in ("text", "json", "junit", "sarif"):
-        yield ("test", "docs/examples", "--format", form)
-    yield ("test", "docs/examples/tests", "--verbose")
-    yield ("test", "docs/examples/tests", "--policy", "observe")
     for broken in ("no-such-file.yaml", DATA / "transport", "LICENSE", "tests/data/README.md"):
         yield ("check", broken)
         yield ("audit", broken)
@@ -159,8 +154,6 @@ def _about_configurations() -> Iterator[tuple[object, ...]]:
         yield ("doctor", file)
         yield ("doctor", file, "--format", "json")
         yield ("doctor", file, "--policy", "strict")
-    for form in ("text", "junit", "sarif"):
-        yield ("doctor", "deploy/base/90-webhook.yaml", "--format", form)
     for certificate in ("cert-manager", "openshift"):
         yield ("install", "--certificate", certificate)
     for file in _files(DATA / "fence"):
