@@ -1,14 +1,13 @@
-"""`suggest bindings` and `suggest exemptions` as people type them."""
+"""`suggest bindings` as people type it."""
 
 import gzip
 import json
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.factories import make_lease, make_review, put
+from tests.factories import put
 from tests.inputs.events import make_event
 from tests.recordings import FOLDER
 from webhook.cli import reading
@@ -32,9 +31,8 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("what", ["bindings", "exemptions"])
-def test_what_is_printed_is_a_good_policy(what: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    code, out, err = run(capsys, what, CLIENT)
+def test_what_is_printed_is_a_good_policy(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code, out, err = run(capsys, "bindings", CLIENT)
     assert (code, err) == (0, "")
     policy = tmp_path / "policy.yaml"
     policy.write_text(out)
@@ -49,24 +47,6 @@ def test_the_binding_of_a_real_elector(capsys: pytest.CaptureFixture[str]) -> No
     ]
 
 
-def test_exemptions_end_in_a_month(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    review = make_review(
-        new=make_lease(put("spec.holderIdentity", "a\u200bb")), old=make_lease(put("spec.holderIdentity", ""))
-    )
-    path = tmp_path / "review.json"
-    path.write_text(json.dumps(review))
-    policy = tmp_path / "policy.yaml"
-    policy.write_text("apiVersion: lease-webhook/v1\nrules: {holder-identity-mismatch: {mode: deny}}\n")
-    code, out, _ = run(capsys, "exemptions", str(path), "--policy", str(policy))
-    assert code == 0
-    (entry,) = yaml.safe_load(out)["exempt"]
-    assert (entry["rules"], entry["owner"]) == (["holder-identity-mismatch"], "name the owner here")
-    assert timedelta(29) <= entry["until"] - datetime.now(UTC).date() <= timedelta(30)
-    _, out, _ = run(capsys, "exemptions", str(path), "--policy", str(policy), "--owner", "kim", "--until", "2031-01-31")
-    (entry,) = yaml.safe_load(out)["exempt"]
-    assert (entry["owner"], entry["until"].isoformat()) == ("kim", "2031-01-31")
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -74,10 +54,6 @@ def test_exemptions_end_in_a_month(capsys: pytest.CaptureFixture[str], tmp_path:
         (["bindings", CLIENT, "--lease", "operator"], "--lease must be namespace/name"),
         (["bindings", CLIENT, "--lease", "shop/operator"], "nothing was seen of lease shop/operator"),
         (["bindings", "docs/examples/bound.yaml"], "no lease and no candidate is in the input"),
-        (["exemptions", "tests/data/leases/seeded.json"], "the input has no verdict of the webhook"),
-        (["exemptions", CLIENT, "--until", "soon"], '--until "soon" is not a date'),
-        (["exemptions", CLIENT, "--owner", " "], "--owner must be one line of text"),
-        (["exemptions", CLIENT, "--policy", "gone.yaml"], "gone.yaml"),
     ],
     ids=str,
 )
@@ -103,6 +79,5 @@ def test_hostile_names_give_no_control_characters(log: Path, capsys: pytest.Capt
     hostile = log.parent / "hostile.log"
     evil = make_event(put("user.username", "a\x1b[2J\nb"), put("responseObject.spec.holderIdentity", "\x1b]0;x\x07"))
     hostile.write_text(json.dumps(evil))
-    for what in ("bindings", "exemptions"):
-        _, out, err = run(capsys, what, str(hostile), str(log))
-        assert (out + err).replace("\n", "").isprintable()
+    _, out, err = run(capsys, "bindings", str(hostile), str(log))
+    assert (out + err).replace("\n", "").isprintable()

@@ -62,7 +62,6 @@ _SUGGEST: Final = LazyGroup(
     "suggest",
     {
         "bindings": Lazy("suggest", "print bindings: who may write which lease, from what was seen", "bindings"),
-        "exemptions": Lazy("suggest", "print the narrowest exemptions for what was denied", "exemptions"),
         "fence": Lazy("suggest", "print a fence for the resources of an operator", "fence"),
     },
     short_help="propose parts of a policy file",

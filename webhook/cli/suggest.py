@@ -1,27 +1,20 @@
-"""`lease-webhook suggest`: bindings, exemptions and fences that would have allowed what was seen."""
+"""`lease-webhook suggest`: bindings and fences that would have allowed what was seen."""
 
 import time
-from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 import click
 
 from webhook.api.text import escape
-from webhook.cli.options import Command, files, namespaced, policy_option
+from webhook.cli.options import Command, files, namespaced
 from webhook.cli.reading import observed
 from webhook.cli.terminal import Failure
 from webhook.inputs.files import readable
-from webhook.inputs.items import Item, Observation, Unreadable
 from webhook.policy.parse import parse
 from webhook.policy.schema import PolicyError
-from webhook.policy_file import load
 from webhook.suggestions.bindings import binding_policy
 from webhook.suggestions.evidence import Writes
-from webhook.suggestions.exemptions import OWNER, exemption_policy
 from webhook.suggestions.fence import Suggestion, from_audit, leases_of, policy_text, written_by
-
-_DAYS: Final = 30
 
 _BINDINGS: Final = """\
 Reads who wrote leases and prints a policy file with a binding for each of them: the writers and holder names that would
@@ -41,24 +34,6 @@ Examples:
   lease-webhook suggest bindings /var/log/kubernetes/audit --lease shop/checkout
   kubectl get leases,pods -n shop -o json --show-managed-fields | lease-webhook suggest bindings -
 """
-_EXEMPTIONS: Final = """\
-Reads what was denied, or would be denied without the cap of the policy, and prints a policy file with the narrowest
-exemptions for it: one user, exact leases, only the rules and operations that were seen, and an end. For what looks like
-an attack, such as taking another's live lease, nothing is suggested; a comment names it.
-
-PATH is the audit log of the API server, in which the webhook records what it denied, or what the webhook captured,
-which is evaluated again by --policy.
-"""
-_EXEMPTIONS_EPILOG: Final = """\
-Exit codes:
-  0  printed
-  2  something could not be read, or wrong usage
-
-Examples:
-  lease-webhook suggest exemptions captured --policy strict
-  lease-webhook suggest exemptions /var/log/kubernetes/audit --owner "backup team" --until 2027-01-31
-"""
-_UNTIL: Final = f"the last day of the exemptions; {_DAYS} days from today unless given"
 _FENCE: Final = """\
 Reads what a service account wrote in an audit log of the API server, and prints a fence for a policy file. Leases,
 events and what followers wrote are left out, and it says why.
@@ -68,62 +43,23 @@ Examples:
   lease-webhook suggest fence audit.log --writer shop/operator
 """
 
-_paths = click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=files)
-
 
 @click.command("bindings", cls=Command, help=_BINDINGS, epilog=_BINDINGS_EPILOG)
-@_paths
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=files)
 @click.option("--lease", metavar="NAMESPACE/NAME", help="this lease only")
 def bindings(*, paths: tuple[str, ...], lease: str | None) -> int:
     key = None if lease is None else namespaced(lease, "--lease must be namespace/name")
     seen = Writes(time.time_ns() // 1000)
-    exit_code = _observe_each(paths, seen.observe)
-    _print_policy(binding_policy(seen, key), f"nothing was seen of {f'lease {lease}' if lease else 'any lease'}")
-    return exit_code
-
-
-@click.command("exemptions", cls=Command, help=_EXEMPTIONS, epilog=_EXEMPTIONS_EPILOG)
-@_paths
-@policy_option("preset or policy file by which reviews are evaluated; standard unless given")
-@click.option("--owner", metavar="TEXT", default=OWNER, help="who is responsible for the exemptions")
-@click.option("--until", metavar="DATE", help=_UNTIL)
-def exemptions(*, paths: tuple[str, ...], policy: str | None, owner: str, until: str | None) -> int:
-    if not owner.strip() or not owner.isprintable():
-        raise Failure("--owner must be one line of text")
-    seen, last = Writes(time.time_ns() // 1000, load(policy)), _last_day(until)
-    exit_code = _observe_each(paths, seen.observe)
-    nothing = "the input has no verdict of the webhook: it needs an audit log of the API server, or captured reviews"
-    _print_policy(exemption_policy(seen, last, owner), nothing)
-    return exit_code
-
-
-def _last_day(until: str | None) -> date:
-    if until is None:
-        return datetime.now(UTC).date() + timedelta(days=_DAYS)
-    try:
-        return date.fromisoformat(until)
-    except ValueError:
-        raise Failure(f'--until "{until}" is not a date such as 2027-01-31') from None
-
-
-def _observe_each(paths: Sequence[str], observe: Callable[[Item], None]) -> int:
-    """Observe every item; return 2 if something could not be read, else 0. Raises Failure if no lease is in it."""
-    observations = unreadable = 0
     for item in observed(paths):
-        observations += isinstance(item, Observation)
-        unreadable += isinstance(item, Unreadable)
-        observe(item)
-    if not observations:
+        seen.observe(item)
+    if not seen.coverage.count:
         raise Failure("no lease and no candidate is in the input")
-    return 2 if unreadable else 0
-
-
-def _print_policy(text: str, nothing: str) -> None:
-    """Print a policy, or raise `nothing` as Failure; one that a policy check would refuse is a bug."""
+    text = binding_policy(seen, key)
     if not text:
-        raise Failure(nothing)
-    parse(text)
+        raise Failure(f"nothing was seen of {f'lease {lease}' if lease else 'any lease'}")
+    parse(text)  # what a policy check would refuse is a bug
     print(text, end="")
+    return 2 if seen.unreadable else 0
 
 
 @click.command("fence", cls=Command, help=_FENCE, epilog=_FENCE_EPILOG)

@@ -1,1 +1,1 @@
-"""Roles, bindings and exemptions suggested from what was seen, each with its evidence."""
+"""Bindings and fences suggested from what was seen, each with its evidence."""

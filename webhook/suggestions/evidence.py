@@ -8,7 +8,6 @@ from msgspec import Struct, field
 
 from webhook.api.formats import dns_label, dns_subdomain
 from webhook.api.objects import Lease, LeaseCandidate, LeaseSpec
-from webhook.api.request import Operation
 from webhook.api.times import DAY, canonical_seconds, span
 from webhook.evaluate import evaluate
 from webhook.explanation.words import count
@@ -132,7 +131,6 @@ MAX_WRITES: Final = 200_000
 """Kinds of writes that are remembered; those of others are counted."""
 REFUSED: Final = frozenset({401, 403, 422})
 _READS: Final = frozenset({Act.READ, Act.COLLECTION})
-_OF_VERB: Final = {"create": Operation.CREATE, "delete": Operation.DELETE, "deletecollection": Operation.DELETE}
 
 UNKNOWN: Final = ""
 """The user of a write whose writer the input does not show."""
@@ -142,62 +140,53 @@ class Write(Struct, frozen=True):
     """What equal writes have in common; texts are "" if they are not known.
 
     `holder` is that after the write, None if the log hides it. `is_refused` by rights or rules, not by a conflict.
-    `is_open`: a binding allows it to anyone. `rules` deny it, or would without the cap of the policy. `attacks` are
-    phrases that say what of it looks like an attack.
+    `is_open`: a binding allows it to anyone. `attacks` are phrases that say what of it looks like an attack.
     """
 
     kind: str
     namespace: str
     name: str
     act: Act
-    operation: Operation
     writer: Writer
     holder: str | None
     is_stored: bool
     is_refused: bool
     is_open: bool
-    rules: tuple[str, ...]
-    event: str
     attacks: tuple[str, ...]
 
 
 TOOK: Final = "took a lease that its holder still had"
 
 
-class DeniedWrites(Struct, frozen=True):
-    """Why a policy denies a write, or would without its cap: ids of rules, with the event of the write."""
-
-    rules: tuple[str, ...] = ()
-    event: str = ""
-
-
-NOT_DENIED: Final = DeniedWrites()
-
-
 @cache
-def strict() -> Policy:
-    """The policy that finds all that looks like an attack."""
+def _strict() -> Policy:
+    """Return the policy that finds all that looks like an attack."""
     return parse("apiVersion: lease-webhook/v1\npreset: strict\n")
 
 
-def denied_by(policy: Policy, seen: Observation, clock: int) -> DeniedWrites:
-    """Return what a policy denies of a recorded review, at `clock` (microseconds) if it does not say when it was."""
+def _denied_review(seen: Observation, clock: int) -> tuple[tuple[str, ...], str]:
+    """Return the rules that deny a recorded review, or would without a cap, and its event.
+
+    It is evaluated at `clock` (microseconds) if it does not say when it was made.
+    """
     if seen.request is None:
-        return NOT_DENIED
+        return (), ""
     at = next((one for one in (seen.at, seen.latest_stamp) if one is not None), clock)
-    verdict = evaluate(seen.request, policy, at)
+    verdict = evaluate(seen.request, _strict(), at)
     found = (one.rule for one in verdict.findings if one.mode is Mode.DENY or one.downgraded is Downgraded.BY_CAP)
-    return DeniedWrites(tuple(dict.fromkeys(found)), verdict.event)
+    return tuple(found), verdict.event
 
 
-def denied_in_log(noted: Noted) -> DeniedWrites:
-    """Return what the webhook denied, or would have without a cap, by its own account."""
-    denied = (rule for rule, mode in noted.modes.items() if mode == "deny")
-    rules = dict.fromkeys((*denied, *noted.would_deny))
-    return DeniedWrites(tuple(rule for rule in rules if rule in RULES), noted.event)
+def _noted_rules(noted: Noted) -> Iterator[str]:
+    """Yield the rules by which the webhook, by its own account, denied a write, or would have, or saw an attack."""
+    yield from (rule for rule, mode in noted.modes.items() if mode == "deny")
+    yield from noted.would_deny
+    # Where a policy only warned, a log shows attacks as well.
+    known = (RULES[rule] for rule in noted.modes if rule in RULES)
+    yield from (rule.id for rule in known if rule.attack_at_any_mode and rule.strict is Mode.DENY)
 
 
-def attack_of(rule: str, event: str) -> str:
+def _attack_of(rule: str, event: str) -> str:
     """Return what a denied write did if it looks like an attack, else ""."""
     found = RULES.get(rule)
     return found.texts.attack if found and (found.attack_on_create or event != "create") else ""
@@ -206,20 +195,16 @@ def attack_of(rule: str, event: str) -> str:
 class Writes(Struct):
     """Everything that was written, in the order of the first of each kind; observations of one lease come in order.
 
-    `clock`, in microseconds since 1970, is when reviews were made if nothing says so. `policy` evaluates recorded
-    reviews; in an audit log the webhook itself says what it denied. `pods` are those of the input, by namespace, with
-    their service accounts.
+    `clock`, in microseconds since 1970, is when reviews were made if nothing says so. `pods` are those of the input, by
+    namespace, with their service accounts.
     """
 
     clock: int
-    policy: Policy | None = None
     writes: dict[Write, Evidence] = field(default_factory=dict)
     coverage: Evidence = field(default_factory=Evidence)
     """The period that the whole input covers."""
     unreadable: int = 0
     pods: dict[str, dict[str, str]] = field(default_factory=dict)
-    has_verdicts: bool = False
-    """The webhook, or `policy`, has evaluated a write."""
     dropped: int = 0
     _follower: Follower = field(default_factory=Follower)
     _specs: dict[tuple[str, str], LeaseSpec] = field(default_factory=dict)
@@ -237,12 +222,12 @@ class Writes(Struct):
             self.pods.setdefault(item.namespace, {})[item.name] = item.service_account
 
     def _observe(self, item: Observation) -> None:
-        attacks, denied = self.attacks_of(item), self._denied(item)
+        attacks = self.attacks_of(item)
         is_write = item.act not in _READS and not item.is_dry_run
         is_stored = is_write and item.is_stored
         # Electors that race cause conflicts.
         is_refused = is_write and not is_stored and item.answer is not None and item.answer.code in REFUSED
-        if not (is_stored or is_refused or denied.rules or attacks):
+        if not (is_stored or is_refused or attacks):
             return
         is_open = is_stored and self._is_open(item)
         holder = None
@@ -255,14 +240,11 @@ class Writes(Struct):
             namespace=item.namespace,
             name=item.name,
             act=item.act,
-            operation=_operation_of(item, denied.event),
             writer=item.writer or Writer(UNKNOWN),
             holder=holder,
             is_stored=is_stored,
             is_refused=is_refused,
             is_open=is_open,
-            rules=tuple(sorted(denied.rules)),
-            event=denied.event,
             attacks=attacks,
         )
         if write in self.writes or len(self.writes) < MAX_WRITES:
@@ -296,24 +278,11 @@ class Writes(Struct):
         return tuple(phrases)
 
     def _attacks_by_rules(self, seen: Observation) -> Iterator[str]:
-        found = denied_by(strict(), seen, self.clock)
         noted = seen.answer.noted if seen.answer else Noted()
-        annotation = denied_in_log(noted)
-        # Where a policy only warned, a log shows attacks as well.
-        known = (RULES[rule] for rule in noted.modes if rule in RULES)
-        warned = (rule.id for rule in known if rule.attack_at_any_mode and rule.strict is Mode.DENY)
-        rules = dict.fromkeys((*found.rules, *annotation.rules, *warned))
-        for rule in rules:
-            if what := attack_of(rule, found.event or annotation.event):
+        rules, event = _denied_review(seen, self.clock)
+        for rule in dict.fromkeys((*rules, *_noted_rules(noted))):
+            if what := _attack_of(rule, event or noted.event):
                 yield what
-
-    def _denied(self, seen: Observation) -> DeniedWrites:
-        if self.policy is None or not seen.verb or seen.writer is None:
-            return NOT_DENIED
-        noted = seen.answer.noted if seen.answer else Noted()
-        found = denied_by(self.policy, seen, self.clock) if seen.request else denied_in_log(noted)
-        self.has_verdicts = self.has_verdicts or seen.request is not None or found != NOT_DENIED
-        return found
 
     def _is_open(self, seen: Observation) -> bool:
         """Return whether a binding allows a stored write to anyone."""
@@ -328,10 +297,3 @@ class Writes(Struct):
         if seen.act is Act.DELETED:
             return seen.writer is not None and seen.writer.user in CLEANUP_CONTROLLERS
         return seen.act is Act.UPDATED and new is not None and old is not None and is_untouched(old, new)
-
-
-def _operation_of(seen: Observation, event: str) -> Operation:
-    """Return what the API server asked the webhook about: a patch that creates the object is a creation."""
-    if seen.request:
-        return seen.request.operation
-    return Operation.CREATE if event == "create" else _OF_VERB.get(seen.verb, Operation.UPDATE)

@@ -94,8 +94,7 @@ def _about_history(file: Path) -> Iterator[tuple[object, ...]]:
     yield ("timeline", file, "--format", "json", "-o", "-")
     yield ("audit", file, "--now", NOW)
     yield ("audit", file, "--now", NOW, "--format", "json")
-    for suggestion in ("bindings", "exemptions"):
-        yield ("suggest", suggestion, file)
+    yield ("suggest", "bindings", file)
 
 
 def _leases_of(truth: Path) -> Iterator[str]:
@@ -139,7 +138,6 @@ def _about_reviews() -> Iterator[tuple[object, ...]]:
         yield ("check", folder, "--format", "json")
         yield ("why", "--input", folder, "--format", "json", "--now", NOW)
         yield ("suggest", "bindings", folder)
-        yield ("suggest", "exemptions", folder)
         yield ("timeline", folder, "--format", "json", "-o", "-")
         yield ("audit", folder, "--now", NOW, "--format", "json")
     yield ("replay", DATA / "recordings", "--against", "strict")

@@ -12,10 +12,10 @@ from typing import Any
 from tests.lab.e2e.api_client import MERGE
 from tests.lab.e2e.control_plane import ControlPlane
 from tests.lab.e2e.electors import client_go
-from tests.lab.e2e.manifests import micro_time, sample_candidate
+from tests.lab.e2e.manifests import micro_time
 from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.webhook_server import WebhookServer
-from tests.lab.e2e.world import COORDINATION, Account, Row, World, leases
+from tests.lab.e2e.world import Account, Row, World, leases
 
 SHOP = "shop"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -48,19 +48,17 @@ def run(world: World) -> Iterator[Row]:
 
 
 class _Trial:
-    """An elector with two pods, an intruder and a backup tool, first without a webhook."""
+    """An elector with two pods and an intruder, first without a webhook."""
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.electors = [world.account(SHOP, "checkout", pod) for pod in PODS]
         self.intruder = world.account("other", "intruder")
-        self.backup = world.account("other", "backup")
         self.kim, _ = world.person("kim")
 
     def rows(self) -> Iterator[Row]:
         """Record, suggest, apply, repeat."""
-        accounts = [self.electors[0], self.intruder, self.backup]
-        self._allow_everything([*accounts])
+        self._allow_everything([self.electors[0], self.intruder])
         self._elect("recorded")
         self._steal()
         bindings = self._suggested("bindings", "--lease=shop/checkout")
@@ -72,21 +70,6 @@ class _Trial:
             self.world.settle()
             yield self._again()
             yield self._more_than_the_binding()
-            denied = self._restore("checkout-0") if self.world.plane.binaries.evaluated_candidates else 0
-        if denied:
-            yield from self._exemptions(denied, bindings)
-
-    def _exemptions(self, denied: int, bindings: str) -> Iterator[Row]:
-        text = self._suggested("exemptions", "--owner=backup team", "--until=2099-12-31")
-        policy = self._policy("exemptions.yaml", f"{bindings}{text.removeprefix('apiVersion: lease-webhook/v1')}")
-        with WebhookServer(self.world.directory, self.world.certs, policy=str(policy)) as server:
-            self.world.register(SHOP, server.port, failure_policy="Fail", renewals=True)
-            self.world.settle()
-            statuses = [denied, self._restore("checkout-0"), self._restore("checkout-9")]
-        seen = f"denied {statuses[0]}, exempt {statuses[1]}, another candidate {statuses[2]}"
-        yield Row(
-            "a restored candidate passes under the exemption, another is denied", seen, statuses == [403, 201, 403]
-        )
 
     def _allow_everything(self, accounts: Sequence[Account]) -> None:
         rule = {"apiGroups": ["coordination.k8s.io"], "resources": ["*"], "verbs": ["*"]}
@@ -177,13 +160,6 @@ class _Trial:
         ]
         seen = f"denied by identity-binding: {', '.join(replies)}"
         return Row("one thing more than the binding is denied", "; ".join(missing) or seen, not missing)
-
-    def _restore(self, name: str) -> int:
-        """Create a candidate as a backup has kept it, with its pingTime; the status of the answer."""
-        version = self.world.plane.binaries.evaluated_candidates[0]
-        path = f"{COORDINATION}/{version}/namespaces/{SHOP}/leasecandidates"
-        body = sample_candidate(version, name, pingTime=micro_time())
-        return self.backup.client.send("POST", path, body).status
 
 
 def _held(holder: str) -> dict[str, Any]:
