@@ -18,6 +18,10 @@ _TIME: Final = "2000-01-01T00:00:00Z"
 _POD_UID: Final = "authentication.kubernetes.io/pod-uid"
 
 
+NAMES: Final = "lease-webhook/"
+"""What the names of the annotations begin with, whatever suffix they have."""
+
+
 class Stamps(Struct, frozen=True, gc=False):
     """The names of the annotations in a namespace, and whether all pods of a user are one writer there."""
 
@@ -37,12 +41,17 @@ class Stamp(Struct, frozen=True, gc=False):
         return self.writer.partition(" ")[2]
 
 
+def is_constant(entries: Sequence[Entry]) -> bool:
+    """True if managedFields are what the component leaves of them; a list without it may say so, too."""
+    return len(entries) == 1 and entries[0].manager == _MANAGER and entries[0].time == _TIME
+
+
 def stamp_in(stamps: Stamps, annotations: Mapping[str, str | None] | None, entries: Sequence[Entry]) -> Stamp | None:
     """Return the stamp of an object; None if the API server did not stamp its last write."""
-    if len(entries) != 1 or entries[0].manager != _MANAGER or entries[0].time != _TIME:
+    if not is_constant(entries):
         return None
     found = annotations or {}
-    writer, written = (found.get(f"lease-webhook/{name}-{stamps.suffix}") for name in ("writer", "written"))
+    writer, written = (found.get(f"{NAMES}{name}-{stamps.suffix}") for name in ("writer", "written"))
     return Stamp(writer or "", stamp_of(written))
 
 

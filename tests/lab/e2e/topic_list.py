@@ -21,6 +21,7 @@ from tests.lab.e2e.topics import (
     outage,
     rotation,
     stamp,
+    stamp_arsenal,
     static_manifests,
     suggestions,
 )
@@ -59,6 +60,7 @@ TOPICS: Final = (
     Topic("static-manifests", "Static manifests", static_manifests.run, phase=3, lane=2, everywhere=True),
     Topic("client-certificates", "Client certificates", client_certificates.run, phase=3, lane=3),
     Topic("stamp", "Stamps", stamp.run, phase=3, lane=5, everywhere=True),
+    Topic("stamp-arsenal", "Stamps and the standing attacks", stamp_arsenal.run, phase=3, lane=5),
     Topic("cost", "Cost per write", cost.run, phase=4),
 )
 """The outage and the rotations take three minutes, so they share a phase. The policy against depth would refuse what

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.factories import NOW, Document, Tweak, changed, make_lease, make_review, put, to_bytes
+from tests.factories import NOW, Document, Tweak, changed, drop, make_lease, make_review, put, to_bytes
 from tests.rules.findings import DENY, FORBIDDEN, RIVAL, SECOND, by_user, take
 from tests.rules.findings import findings as found_by
 from webhook.api import times
@@ -206,16 +206,55 @@ def test_a_stamp_is_believed_beside_the_constant_entry_only(entries: list[Docume
     assert "foreign-writer" not in found_by(document, stamps=STAMPS)
 
 
-def test_the_constant_entry_is_no_forgery_where_the_api_server_stamps() -> None:
+LISTED = pytest.mark.parametrize("stamps", [pytest.param(STAMPS, id="listed"), pytest.param(None, id="not listed")])
+
+
+@LISTED
+@pytest.mark.parametrize(
+    "tweaks",
+    [
+        pytest.param((stamped(HOLDER, 0), RENEWAL), id="the first stamped renewal"),
+        pytest.param((stamped("", None), put("metadata.labels", {"a": "b"})), id="a label, and empty stamps"),
+        pytest.param((stamped(HOLDER, 0), *TAKEOVER), id="a takeover"),
+    ],
+)
+def test_what_an_api_server_stamped_is_no_forgery(tweaks: tuple[Tweak, ...], stamps: Stamps | None) -> None:
+    before = changed(make_lease(), put("metadata.managedFields.0.time", times.canonical_seconds(NOW - 20 * SECOND)))
+    document = make_review(by(HOLDER), old=before, new=changed(before, *tweaks))
+    assert "renewal-stamp-tampered" not in found_by(document, stamps=stamps)
+
+
+@LISTED
+def test_the_holder_of_a_stamped_lease_renews_and_another_writer_labels_it(stamps: Stamps | None) -> None:
+    assert "renewal-stamp-tampered" not in found_by(review(RENEWAL, writer=HOLDER), stamps=stamps)
+    labeled = review(put("metadata.labels", {"a": "b"}), stamp=stamped())
+    assert "renewal-stamp-tampered" not in found_by(labeled, stamps=stamps)
+    created = make_review(by(HOLDER), new=changed(make_lease(), stamped(HOLDER, 0)))
+    assert "renewal-stamp-tampered" not in found_by(created, stamps=stamps)
+
+
+@LISTED
+@pytest.mark.parametrize(
+    "tweaks",
+    [
+        pytest.param((), id="nothing"),
+        pytest.param((put("metadata.labels", {"a": "b"}),), id="a label, which another webhook may have set"),
+        pytest.param((drop("spec.renewTime"),), id="a removed time, which no one owns then"),
+        pytest.param((put("metadata.annotations", {"a/writer-1a2b3c4d": HOLDER}),), id="an annotation of another name"),
+    ],
+)
+def test_the_constant_entry_is_a_forgery_where_nothing_is_set(tweaks: tuple[Tweak, ...], stamps: Stamps | None) -> None:
     before = make_lease()
-    document = make_review(by(HOLDER), old=before, new=changed(before, stamped(HOLDER, 0), RENEWAL))
-    assert "renewal-stamp-tampered" in found_by(document)
-    assert not found_by(document, stamps=STAMPS)
+    document = make_review(by(OTHER), old=before, new=changed(before, *tweaks, put("metadata.managedFields", [ENTRY])))
+    assert "renewal-stamp-tampered" in found_by(document, stamps=stamps)
 
 
-def test_a_lease_created_with_stamps_is_sound() -> None:
-    document = make_review(by(HOLDER), new=changed(make_lease(), stamped(HOLDER, 0)))
-    assert "renewal-stamp-tampered" not in found_by(document, stamps=STAMPS)
+@LISTED
+def test_a_lease_is_not_created_with_the_constant_entry_alone(stamps: Stamps | None) -> None:
+    lease = changed(make_lease(), put("metadata.managedFields", [ENTRY]))
+    lease["spec"] = {}
+    lease["metadata"].pop("labels", None)
+    assert "renewal-stamp-tampered" in found_by(make_review(by(OTHER), new=lease), stamps=stamps)
 
 
 def test_entries_are_evaluated_where_a_write_is_not_stamped_after_all() -> None:

@@ -19,6 +19,7 @@ from webhook.api.times import canonical_seconds, instant, stamp_of
 from webhook.rules.change import LeaseChange
 from webhook.rules.expiry import BOUND, MAX_TOLERANCE, seen_at, whole_seconds
 from webhook.rules.rule import NO_FINDINGS, Finding, Mode, Statement, literal
+from webhook.rules.stamps import NAMES, is_constant
 
 _FIELD: Final = "metadata.managedFields"
 _NO_ENTRIES: Final[frozenset[tuple[Key, int | None]]] = frozenset()
@@ -36,7 +37,8 @@ def renewal_stamp_tampered(change: LeaseChange) -> Iterable[Finding]:
 
     They hold the time of the last renewal, which a write may neither remove nor move. What an earlier write stored is
     never held against a later one. Renaming and merging entries is allowed. `kubectl` moving a manifest with renewTime
-    from client-side to server-side apply is refused as well, and kubectl itself calls that refusal non-fatal.
+    from client-side to server-side apply is refused as well, and kubectl itself calls that refusal non-fatal. The entry
+    that the API server leaves where it stamps writers is accepted of a write that sets something.
 
     Source: ours: a client may send any managedFields, and apimachinery's field manager keeps invented entries
     Why: The stamps in managedFields are the only evidence of when a lease was renewed. Without them a live lease looks
@@ -47,7 +49,7 @@ def renewal_stamp_tampered(change: LeaseChange) -> Iterable[Finding]:
     Fix: Delete `metadata.managedFields` from the file or the request; the API server then keeps its own.
     Attack: forged the record of the last renewal
     """
-    if change.stamps is not None and change.new_stamp is not None:
+    if _is_stamped(change):
         return NO_FINDINGS
     problem = _of_create(change) if change.is_create else _of_update(change)
     if problem is None:
@@ -57,6 +59,20 @@ def renewal_stamp_tampered(change: LeaseChange) -> Iterable[Finding]:
         detail = f"this write {problem}, as the API server does if etcd refuses the object as too large; {_RESTORE}"
         return (Finding(forbidden(_FIELD, detail), tier=Mode.WARN, happened=happened),)
     return (Finding(forbidden(_FIELD, f"this write {problem}; {_LEAVE}"), happened=happened),)
+
+
+def _is_stamped(change: LeaseChange) -> bool:
+    """True if an API server stamped this write, whether or not the policy file lists the namespace.
+
+    What a write sets has an owner of this moment, unless the API server replaced the list by the constant entry. So a
+    client can bring that entry only into a write that sets nothing. Of what is set, spec and the stamps count: other
+    webhooks may set the rest. A stored list is not held against a later write.
+    """
+    if not is_constant(change.new_entries):
+        return False
+    set_now = change.was_set
+    stamped = any(name.startswith(f"f:{NAMES}") for name in set_now.annotations)
+    return stamped or bool(set_now.spec) or is_constant(change.old_entries)
 
 
 def _of_update(change: LeaseChange) -> str | None:

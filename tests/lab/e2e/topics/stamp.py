@@ -1,16 +1,13 @@
 """The policies of deploy/stamp: a live lease is its stamped writer's, and nobody honest is refused."""
 
 import concurrent.futures
-import copy
 import datetime as dt
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any, Final
 
-import yaml
-
-from tests.lab.e2e.api_client import APPLY, MERGE, ApiClient, Reply
+from tests.lab.e2e.api_client import APPLY, ApiClient, Reply
 from tests.lab.e2e.counting import CountingWebhook
 from tests.lab.e2e.elections import elect_asyncio, elect_client_go, elect_coordinated
 from tests.lab.e2e.manifests import micro_time
@@ -28,18 +25,11 @@ from tests.lab.e2e.stamp_cases import (
     take,
     take_by_apply,
 )
+from tests.lab.e2e.stamping import OTHERS, REFUSED, STAMP, apply, install, label, remove, stamps, wait_until_stamped
 from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.webhook_server import WebhookServer
-from tests.lab.e2e.world import PROJECT, Row, World, leases
+from tests.lab.e2e.world import Row, World
 
-LABEL: Final = "lease-webhook/stamp"
-PLURALS: Final = {
-    "MutatingAdmissionPolicy": "mutatingadmissionpolicies",
-    "MutatingAdmissionPolicyBinding": "mutatingadmissionpolicybindings",
-    "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
-    "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
-}
-REFUSED: Final = {403, 409, 413, 422, 500}
 WORKERS: Final = 4
 NAMESPACE: Final = "stamped"
 
@@ -49,7 +39,7 @@ def run(world: World) -> Iterator[Row]:
     if world.plane.binaries.minor < FIRST_MINOR:
         yield _without_the_stamps(world)
         return
-    as_it_is = [_apply(world, document) for document in (*STAMP[:1], *OTHERS[::2])]
+    as_it_is = [apply(world, document) for document in (*STAMP[:1], *OTHERS[::2])]
     yield Row(
         "the file without a suffix",
         ", ".join(str(reply.status) for reply in as_it_is),
@@ -57,10 +47,10 @@ def run(world: World) -> Iterator[Row]:
     )
     world.namespace(NAMESPACE)
     poisoned = dict(_poisoned(world))
-    _install(world, (*STAMP, *OTHERS))
+    install(world, (*STAMP, *OTHERS))
     keeper, mallory = (world.account(NAMESPACE, "op", pod).client for pod in ("op-0", "op-1"))
-    _label(world, NAMESPACE)
-    _wait_until_stamped(keeper, NAMESPACE)
+    label(world, NAMESPACE)
+    wait_until_stamped(keeper, NAMESPACE)
     yield _row("attacks on a live lease", [lambda one=one: _attacked(one, keeper, mallory) for one in ATTACKS])  # type: ignore[misc]
     yield _row("plants in a free lease", [lambda one=one: _planted(one, keeper, mallory) for one in BEFORE])  # type: ignore[misc]
     yield _row("leases that were spoiled before", [lambda name=name: _renewed(name, keeper) for name in poisoned])  # type: ignore[misc]
@@ -73,65 +63,6 @@ def run(world: World) -> Iterator[Row]:
     yield from _with_the_webhook(world)
     yield _cost(world, keeper)
     yield _removed_and_returned(world, keeper, mallory)
-
-
-_POLICIES: Final[Sequence[dict[str, Any]]] = tuple(
-    yaml.safe_load_all((PROJECT / "deploy" / "stamp" / "policies.yaml").read_text(encoding="utf-8"))
-)
-STAMP: Final = _POLICIES[:2]
-"""The mutating policy and its binding."""
-OTHERS: Final = _POLICIES[2:]
-"""The guard and the bounds, each with its binding."""
-
-
-def _with_suffix(document: dict[str, Any]) -> dict[str, Any]:
-    """The document with the suffix of this run, as docs/stamp.md has it replaced."""
-    named = copy.deepcopy(document)
-    for variable in named["spec"].get("variables", ()):
-        if variable["expression"] == "SUFFIX":
-            variable["expression"] = f"'{SUFFIX}'"
-    return named
-
-
-def _apply(world: World, document: dict[str, Any]) -> Reply:
-    return world.admin.send("PATCH", _path(document), document, media=APPLY, fieldManager="e2e", force=True)
-
-
-def _path(document: dict[str, Any]) -> str:
-    return f"/apis/admissionregistration.k8s.io/v1/{PLURALS[document['kind']]}/{document['metadata']['name']}"
-
-
-def _install(world: World, documents: Sequence[dict[str, Any]]) -> None:
-    for document in documents:
-        _apply(world, _with_suffix(document)).expect()
-
-
-def _remove(world: World, documents: Sequence[dict[str, Any]]) -> None:
-    for document in documents:
-        world.admin.send("DELETE", _path(document)).expect()
-
-
-def _label(world: World, namespace: str, value: str | None = "required", **more: str) -> None:
-    labels = {LABEL: value} | {f"lease-webhook/{name.replace('_', '-')}": text for name, text in more.items()}
-    path = f"/api/v1/namespaces/{namespace}"
-    world.admin.send("PATCH", path, {"metadata": {"labels": labels}}, media=MERGE).expect()
-
-
-def _stamps(document: dict[str, Any]) -> list[str]:
-    """Writer, time and term; "" for each that is not there."""
-    annotations = document.get("metadata", {}).get("annotations") or {}
-    return [annotations.get(key, "") for key in KEYS]
-
-
-def _wait_until_stamped(client: ApiClient, namespace: str, *, stamped: bool = True) -> None:
-    def is_so() -> bool:
-        body = {"metadata": {"name": "probe"}, "spec": {"holderIdentity": "a"}}
-        reply = client.send("POST", leases(namespace), body, dryRun="All")
-        return bool(_stamps(reply.body)[0]) == stamped and reply.status == 201
-
-    wait_for("the policies", is_so, 30, 0.5)
-    # Each policy is compiled by itself.
-    time.sleep(2)
 
 
 def _row(claim: str, checks: Sequence[Callable[[], list[str]]]) -> Row:
@@ -155,13 +86,13 @@ def _name(claim: str) -> str:
 
 def _dated(claim: str, keeper: OneLease) -> Iterator[str]:
     """The holder renews, and the time of that is stamped."""
-    before = _stamps(keeper.get())
+    before = stamps(keeper.get())
     time.sleep(1.1)
     reply = keeper.renew_by_patch(renewTime=micro_time())
     if reply.status != 200:
         yield f"{claim}: the holder's renewal: HTTP {reply.status} {reply.message[-300:]}"
         return
-    after = _stamps(reply.body)
+    after = stamps(reply.body)
     if not after[1] or after[1] == before[1] or abs(_age(after[1])) > 5:
         yield f"{claim}: the renewal is undated: {before} {after}"
 
@@ -174,7 +105,7 @@ def _not_stolen(claim: str, stranger: OneLease) -> Iterator[str]:
     for steal in (take, take_by_apply, OneLease.delete):
         reply = steal(stranger)
         if reply.status not in REFUSED:
-            yield f"{claim}: {steal.__name__} afterwards: HTTP {reply.status} {_stamps(reply.body)}"
+            yield f"{claim}: {steal.__name__} afterwards: HTTP {reply.status} {stamps(reply.body)}"
 
 
 def _attacked(attack: Attack, keeper: ApiClient, mallory: ApiClient) -> list[str]:
@@ -186,7 +117,7 @@ def _attacked(attack: Attack, keeper: ApiClient, mallory: ApiClient) -> list[str
         reply = write(theirs)
         if number == len(attack.writes) - 1 and attack.refused and reply.status not in REFUSED:
             problems.append(f"{attack.name}: HTTP {reply.status}")
-    writer = _stamps(mine.get())[0]
+    writer = stamps(mine.get())[0]
     if "system:serviceaccount:stamped:op" not in writer:
         problems.append(f"{attack.name}: the writer is {writer!r}")
     # Plants are tried both before and after the next renewal.
@@ -257,7 +188,7 @@ def _renewed(name: str, keeper: ApiClient) -> list[str]:
         problems.append(f"{name}: {len(stored['metadata']['managedFields'])} entries")
     if name not in {"an-annotation-of-262000", "four-byte-characters", "40000-annotations"}:
         problems += _dated(name, lease)
-    elif any(_stamps(stored)):
+    elif any(stamps(stored)):
         problems.append(f"{name}: stamped")
     return problems
 
@@ -277,8 +208,8 @@ def _random(keeper: ApiClient, mallory: ApiClient, count: int = 60) -> Row:
         reply = theirs.put(labels, entries=_always(entries), manager=manager, renewTime=stored_time)
         stored += reply.status == 200
         renewed = mine.renew_by_patch(renewTime=micro_time())
-        if renewed.status != 200 or abs(_age(_stamps(renewed.body)[1])) > 3:
-            problems.append(f"list {number}: HTTP {renewed.status} {_stamps(renewed.body)}")
+        if renewed.status != 200 or abs(_age(stamps(renewed.body)[1])) > 3:
+            problems.append(f"list {number}: HTTP {renewed.status} {stamps(renewed.body)}")
         problems += _not_stolen(f"list {number}", theirs)
     seen = "; ".join(problems) or f"{count} lists, {stored} of them stored, each renewal dated, no steal"
     return Row("random lists between renewals", seen, not problems)
@@ -349,7 +280,7 @@ def _expiry(keeper: ApiClient, mallory: ApiClient) -> list[str]:
         if reply.status != 200:
             problems.append(f"renewed {hours} h off: HTTP {reply.status}")
         if (taken := take(theirs)).status == 200:
-            problems.append(f"taken {hours} h off: {_stamps(taken.body)}")
+            problems.append(f"taken {hours} h off: {stamps(taken.body)}")
     theirs.put(entries=lambda _: [{}], renewTime=mine.get()["spec"]["renewTime"])
     if (reply := _after(4.5, lambda: take(theirs))).status != 200:
         problems.append(f"not taken when expired: HTTP {reply.status} {reply.message[-200:]}")
@@ -360,12 +291,12 @@ def _exempt(world: World, keeper: ApiClient, mallory: ApiClient) -> list[str]:
     """An administrator corrects a lease, which stays its writer's, or takes it: then it is that of the next writer."""
     mine, theirs, admin = (OneLease(client, NAMESPACE, "exempt") for client in (keeper, mallory, world.admin))
     mine.create(leaseDurationSeconds=600, renewTime=micro_time()).expect(201)
-    was = _stamps(mine.get())
+    was = stamps(mine.get())
     problems = []
-    if _stamps(admin.patch({"spec": {"leaseDurationSeconds": 300}}).body) != was:
+    if stamps(admin.patch({"spec": {"leaseDurationSeconds": 300}}).body) != was:
         problems.append("a correction changed the stamps")
     problems += [*_not_stolen("after a correction", theirs), *_dated("after a correction", mine)]
-    if _stamps(admin.patch({"spec": {"holderIdentity": "repaired"}}).body)[0]:
+    if stamps(admin.patch({"spec": {"holderIdentity": "repaired"}}).body)[0]:
         problems.append("an administrator became the writer")
     if take(theirs).status != 200 or mine.renew_by_patch(renewTime=micro_time()).status == 200:
         problems.append("the next writer did not become the writer")
@@ -375,11 +306,11 @@ def _exempt(world: World, keeper: ApiClient, mallory: ApiClient) -> list[str]:
 def _one_user(world: World) -> list[str]:
     """Pods of one service account are one writer where the namespace says so."""
     namespace = world.namespace("stamped-by-user")
-    _label(world, namespace, stamp_writer="user")
+    label(world, namespace, stamp_writer="user")
     pods = [world.account(namespace, "op", pod).client for pod in ("op-0", "op-1")]
     stranger = world.account(namespace, "other").client
     first, second, third = (OneLease(client, namespace, "shared") for client in (*pods, stranger))
-    _wait_until_stamped(pods[0], namespace)
+    wait_until_stamped(pods[0], namespace)
     first.create(leaseDurationSeconds=600, renewTime=micro_time()).expect(201)
     problems = [] if second.put(renewTime=micro_time()).status == 200 else ["another pod of the user was refused"]
     return [*problems, *_not_stolen("one user", third)]
@@ -387,7 +318,7 @@ def _one_user(world: World) -> list[str]:
 
 def _elections(world: World) -> Iterator[Row]:
     namespace = world.namespace("stamped-elections")
-    _label(world, namespace)
+    label(world, namespace)
     with ExitStack() as stack:
         for name, elect in (
             ("client-go, 3 electors", elect_client_go),
@@ -422,21 +353,21 @@ def _with_the_webhook(world: World) -> Iterator[Row]:
         before = OneLease(keeper, namespace, "held-before")
         before.create(leaseDurationSeconds=600, renewTime=micro_time()).expect(201)
         for one in (namespace, counted):
-            _label(world, one)
-            _wait_until_stamped(keeper if one == namespace else world.account(counted, "op").client, one)
+            label(world, one)
+            wait_until_stamped(keeper if one == namespace else world.account(counted, "op").client, one)
         renewed = before.put(renewTime=micro_time())
-        seen = f"HTTP {renewed.status} {renewed.message}, stamped {bool(_stamps(renewed.body)[0])}"
+        seen = f"HTTP {renewed.status} {renewed.message}, stamped {bool(stamps(renewed.body)[0])}"
         yield Row("the webhook: the first stamp of a held lease", seen, renewed.status == 200)
         yield Row("the webhook: client-go, 3 electors", elect_client_go(world, stack, namespace), passed=True)
         refused = _refused(world, namespace)
         yield Row("the webhook: nobody of them refused", "; ".join(refused) or "nobody", not refused)
         yield _counted(OneLease(world.account(counted, "writer").client, counted, "counted"), counting)
         guard = [one for one in OTHERS if one["metadata"]["name"] == "lease-webhook-stamp-guard"]
-        _remove(world, guard)
+        remove(world, guard)
         time.sleep(3)
         checks = [lambda name=name: _found(name, namespace, keeper, mallory) for name in SINGLE_WRITES]
         yield _row("the webhook without the guard: foreign-writer", checks)
-        _install(world, guard)
+        install(world, guard)
         time.sleep(3)
 
 
@@ -459,7 +390,7 @@ def _found(name: str, namespace: str, keeper: ApiClient, mallory: ApiClient) -> 
     reply = write(theirs)
     problems = [] if "foreign-writer" in reply.message else [f"{name}: HTTP {reply.status} {reply.message[-300:]}"]
     renewed = mine.put(renewTime=micro_time())
-    if renewed.status != 200 or not _stamps(renewed.body)[1]:
+    if renewed.status != 200 or not stamps(renewed.body)[1]:
         problems.append(f"{name}: the holder's renewal: HTTP {renewed.status} {renewed.message[-300:]}")
     return problems
 
@@ -509,18 +440,18 @@ def _removed_and_returned(world: World, keeper: ApiClient, mallory: ApiClient) -
     mine, theirs = (OneLease(client, NAMESPACE, "coming-and-going") for client in (keeper, mallory))
     mine.create(leaseDurationSeconds=600, renewTime=micro_time()).expect(201)
     problems: list[str] = []
-    _label(world, NAMESPACE, None)
-    _wait_until_stamped(keeper, NAMESPACE, stamped=False)
+    label(world, NAMESPACE, None)
+    wait_until_stamped(keeper, NAMESPACE, stamped=False)
     if mine.put(renewTime=micro_time()).status != 200:
         problems.append("without the label: the holder's renewal")
     # A duration can be checked even if the stamp was made unreadable meanwhile.
     theirs.patch({"metadata": {"annotations": {KEYS[1]: "2027-02-29T00:00:00Z"}}}).expect(200)
-    _label(world, NAMESPACE)
-    _wait_until_stamped(keeper, NAMESPACE)
+    label(world, NAMESPACE)
+    wait_until_stamped(keeper, NAMESPACE)
     problems += _dated("the label is back", mine)
     problems += _not_stolen("the label is back", theirs)
-    _remove(world, STAMP[1:])
-    _wait_until_stamped(keeper, NAMESPACE, stamped=False)
+    remove(world, STAMP[1:])
+    wait_until_stamped(keeper, NAMESPACE, stamped=False)
     if mine.put(renewTime=micro_time()).status != 200:
         problems.append("without the stamps: the holder's renewal")
     problems += _not_stolen("without the stamps", theirs)
@@ -530,16 +461,16 @@ def _removed_and_returned(world: World, keeper: ApiClient, mallory: ApiClient) -
     free = OneLease(mallory, NAMESPACE, "created-without-the-stamps")
     if free.create().status != 201 or free.put(renewTime=micro_time()).status != 200:
         problems.append("without the stamps: another lease")
-    _remove(world, (*STAMP[:1], *OTHERS))
+    remove(world, (*STAMP[:1], *OTHERS))
     wait_for("the removal", lambda: take(theirs).status == 200, 30, 0.5)
     return Row("removed and returned", "; ".join(problems) or "the holder renews at each step", not problems)
 
 
 def _without_the_stamps(world: World) -> Row:
     """Below 1.36 the API server has no such stamps; whoever applies the file nevertheless loses no write."""
-    _install(world, OTHERS)
+    install(world, OTHERS)
     world.namespace(NAMESPACE)
-    _label(world, NAMESPACE)
+    label(world, NAMESPACE)
     time.sleep(5)
     keeper, other = (world.account(NAMESPACE, "op", pod).client for pod in ("op-0", "op-1"))
     mine, theirs = (OneLease(client, NAMESPACE, "unstamped") for client in (keeper, other))
@@ -550,6 +481,6 @@ def _without_the_stamps(world: World) -> Row:
         mine.patch({"metadata": {"labels": {"a": "b"}}}),
         theirs.delete(),
     ]
-    _remove(world, OTHERS)
+    remove(world, OTHERS)
     seen = ", ".join(str(reply.status) for reply in replies)
     return Row("the guard and the bounds alone", seen, seen == "201, 200, 200, 200, 200")
