@@ -11,13 +11,14 @@ from webhook.api.field import located, reworded
 from webhook.api.formats import MAX_NAME
 from webhook.api.text import escape, truncate
 from webhook.cli.options import Command, endpoint, files, format_option, policy_option
-from webhook.cli.terminal import Failure, indent, json_line, style
+from webhook.cli.terminal import Failure, indent, json_line, print_message, style
 from webhook.doctor import configuration
 from webhook.doctor.certificate import ServingCertificate, Unreachable, inspect_endpoint
 from webhook.doctor.configuration import Configuration, Webhook, danger
 from webhook.doctor.documents import Documents
 from webhook.doctor.examine import Report, examine, examine_leases
 from webhook.doctor.fences import examine_fences
+from webhook.doctor.stamps import examine_stamps
 from webhook.explanation.words import count
 from webhook.findings import Finding
 from webhook.inputs.files import objects
@@ -64,6 +65,10 @@ def command(*, file: str, policy: str | None, address: tuple[str, int] | None, o
     configurations, reports = _configurations(found)
     in_force = _policy(policy, found, configurations)
     reports += examine_fences(found, in_force.fences if in_force else ())
+    if in_force:
+        reports += examine_stamps(found, in_force.stamps)
+        if in_force.stamps and not found.fence_objects:
+            print_message("no admission policies are in the input, so it is not known whether stamps are in force")
     unreachable: list[Unreachable] = []
 
     def served_to(webhook: Webhook) -> ServingCertificate | None:

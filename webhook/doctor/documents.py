@@ -13,7 +13,12 @@ from webhook.doctor.certificate import ServingCertificate
 from webhook.doctor.configuration import MUTATING, VALIDATING, Webhook
 from webhook.fence import BINDING, LABELS, POLICY
 
-KINDS: Final = (POLICY, BINDING, "Secret", "ConfigMap", "Namespace", "Lease", "Pod")
+MUTATING_POLICY: Final = "MutatingAdmissionPolicy"
+MUTATING_BINDING: Final = "MutatingAdmissionPolicyBinding"
+KINDS: Final = (POLICY, BINDING, MUTATING_POLICY, MUTATING_BINDING, "Secret", "ConfigMap", "Namespace", "Lease", "Pod")
+
+_SHOWN: Final = 100
+"""Characters of a text that are shown whole; of a longer one where it differs."""
 
 Document = Mapping[str, object]
 
@@ -24,6 +29,7 @@ class _Metadata(Struct, frozen=True):
     labels: Mapping[str, str] | None = None
     annotations: Mapping[str, str] | None = None
     managed_fields: list[object] | None = field(default=None, name="managedFields")
+    creation_timestamp: str = field(default="", name="creationTimestamp")
 
 
 class ClusterObject(Struct, frozen=True, rename="camel"):
@@ -102,3 +108,19 @@ def _decoded(text: str | None) -> bytes | None:
         return None if text is None else base64.b64decode("".join(text.split()), validate=True)
     except (binascii.Error, ValueError):
         return None
+
+
+def difference(wanted: object, found: object, path: str = "spec") -> str:
+    """Return the first place at which two values differ, with the value found there; "" if they are equal."""
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        pairs = [(f"{path}.{key}", wanted.get(key), found.get(key)) for key in sorted({*wanted, *found})]
+    elif isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
+        pairs = [
+            (f"{path}[{number}]", one, other) for number, (one, other) in enumerate(zip(wanted, found, strict=True))
+        ]
+    elif isinstance(wanted, str) and isinstance(found, str) and max(len(wanted), len(found)) > _SHOWN:
+        same = next((at for at, (one, other) in enumerate(zip(wanted, found, strict=False)) if one != other), 0)
+        return "" if wanted == found else f"{path}: ...{found[max(0, same - 20) : same + 60]}..."
+    else:
+        return "" if wanted == found else f"{path}: {found}"
+    return next(filter(None, (difference(one, other, inner) for inner, one, other in pairs)), "")

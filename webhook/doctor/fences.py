@@ -6,7 +6,7 @@ from typing import Final
 
 from webhook.audit.command_words import word
 from webhook.doctor.configuration import danger
-from webhook.doctor.documents import ClusterObject, Documents
+from webhook.doctor.documents import ClusterObject, Documents, difference
 from webhook.doctor.examine import Report
 from webhook.fence import BINDING, POLICY, manifests, object_name
 from webhook.findings import Finding
@@ -50,11 +50,10 @@ def _about(fence: Fence, documents: Documents) -> Iterator[Finding]:
                 _EXPORT.format(name=word(fence.name)),
             )
             continue
-        difference = _difference(manifest["spec"], applied.spec)
-        if difference:
+        if changed := difference(manifest["spec"], applied.spec):
             yield danger(
                 "fence-drift",
-                f"{manifest['kind']} {difference}",
+                f"{manifest['kind']} {changed}",
                 "the fence in the cluster differs from the one in the policy file.",
                 _EXPORT.format(name=word(fence.name)),
             )
@@ -150,16 +149,3 @@ def _has_form(fence: Fence, holder: str) -> bool:
         )
         for one in fence.holders
     )
-
-
-def _difference(wanted: object, found: object, path: str = "spec") -> str:
-    """Return the first place at which two values differ, with the value found there; "" if they are equal."""
-    if isinstance(wanted, dict) and isinstance(found, dict):
-        pairs = [(f"{path}.{key}", wanted.get(key), found.get(key)) for key in sorted({*wanted, *found})]
-    elif isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
-        pairs = [
-            (f"{path}[{number}]", one, other) for number, (one, other) in enumerate(zip(wanted, found, strict=True))
-        ]
-    else:
-        return "" if wanted == found else f"{path}: {found}"
-    return next(filter(None, (_difference(one, other, inner) for inner, one, other in pairs)), "")

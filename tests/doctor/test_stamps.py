@@ -1,0 +1,191 @@
+"""What the doctor says about stamps: each finding by one change of a cluster that is in order."""
+
+import copy
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.doctor.shipped import DATA
+from tests.rules.election.test_foreign_writer import ENTRY
+from webhook.cli.main import main
+from webhook.doctor import stamps as stamps_module
+from webhook.doctor.documents import Documents
+from webhook.doctor.stamps import examine_stamps
+from webhook.rules.stamps import Stamps
+
+Document = dict[str, Any]
+SUFFIX = "1a2b3c4d"
+STAMPS = {"shop": Stamps(SUFFIX)}
+SOURCE = Path(__file__).parents[2] / "deploy" / "stamp" / "policies.yaml"
+FIELD: Document = {"f:spec": {"f:renewTime": {}}}
+TRACKED = ENTRY | {"manager": "checkout", "time": "2026-11-21T00:00:00Z", "fieldsV1": FIELD}
+
+
+def applied() -> list[Document]:
+    """The policies as an API server stores them, with its defaults."""
+    objects = copy.deepcopy(
+        list(
+            yaml.safe_load_all(
+                SOURCE.read_text(encoding="utf-8").replace("expression: SUFFIX", f"expression: \"'{SUFFIX}'\"")
+            )
+        )
+    )
+    for one in objects:
+        one["metadata"]["creationTimestamp"] = "2026-11-21T00:00:00Z"
+        if "matchConstraints" in one["spec"]:
+            one["spec"]["matchConstraints"] |= {"matchPolicy": "Equivalent", "objectSelector": {}}
+    return objects
+
+
+def changed(at: int, **fields: Any) -> list[Document]:
+    objects = applied()
+    objects[at]["spec"] |= fields
+    return objects
+
+
+def constrained(at: int, **fields: Any) -> list[Document]:
+    return changed(at, matchConstraints=applied()[at]["spec"]["matchConstraints"] | fields)
+
+
+def suffixed(suffix: str) -> list[Document]:
+    objects = applied()
+    objects[0]["spec"]["variables"][0]["expression"] = f"'{suffix}'"
+    return objects
+
+
+def namespace(name: str = "shop", **labels: str) -> Document:
+    labels = {f"lease-webhook/{key.replace('_', '-')}": value for key, value in labels.items()}
+    return {"kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+def lease(*entries: Document, written: str = "", writer: str = "- op", place: str = "shop", **spec: str) -> Document:
+    annotations = {f"lease-webhook/writer-{SUFFIX}": writer, f"lease-webhook/written-{SUFFIX}": written}
+    metadata = {
+        "name": "checkout",
+        "namespace": place,
+        "annotations": annotations if written else {"a": "b"},
+        "managedFields": list(entries),
+    }
+    return {"kind": "Lease", "metadata": metadata, "spec": {"holderIdentity": "a"} | spec}
+
+
+def policy(name: str, *rules: Document, **spec: Any) -> Document:
+    spec = {"matchConstraints": {"resourceRules": list(rules)}} if rules else spec
+    return {"kind": "MutatingAdmissionPolicy", "metadata": {"name": name}, "spec": spec}
+
+
+ALL_RULES = {"apiGroups": ["*"], "resources": ["*"], "operations": ["*"]}
+STAMPED = lease(ENTRY, written="2026-11-21T00:00:05Z")
+
+
+def checks(objects: list[Document], stamps: dict[str, Stamps] | None = None) -> list[str]:
+    reports = examine_stamps(Documents(objects), STAMPS if stamps is None else stamps)
+    return [one.check for report in reports for one in report.findings]
+
+
+@pytest.mark.parametrize(
+    ("objects", "found"),
+    [
+        pytest.param([], [], id="no policies of the API server: nothing is said of them"),
+        pytest.param(applied(), [], id="as applied"),
+        pytest.param([*applied(), namespace(stamp="required"), STAMPED], [], id="with its namespace and a lease"),
+        pytest.param(applied()[2:], ["stamp-not-applied"] * 2, id="an API server without the kind"),
+        pytest.param(applied()[:5], ["stamp-not-applied"], id="a binding is not there"),
+        pytest.param(suffixed("ffffffff"), ["stamp-drift"], id="another suffix"),
+        pytest.param(changed(0, failurePolicy="Ignore"), ["stamp-drift"], id="the stamp fails open"),
+        pytest.param(changed(2, matchConditions=[]), ["stamp-drift"], id="a condition is missing"),
+        pytest.param(changed(3, validationActions=["Warn"]), ["stamp-drift"], id="the guard only warns"),
+        pytest.param(changed(1, matchResources={"objectSelector": {}}), ["stamp-drift"], id="a narrower binding"),
+        pytest.param(constrained(2, matchPolicy="Exact"), ["stamp-drift"], id="another match policy"),
+        pytest.param(
+            constrained(0, objectSelector={"matchLabels": {"a": "b"}}), ["stamp-drift"], id="leases with a label only"
+        ),
+        pytest.param(
+            constrained(0, excludeResourceRules=[ALL_RULES]), ["stamp-drift"], id="with rules that exclude everything"
+        ),
+        pytest.param([namespace("pay", stamp="required")], ["stamp-namespace-not-listed"], id="labeled, not listed"),
+        pytest.param([namespace("kube-node-lease", stamp="required")], [], id="node leases are never stamped"),
+        pytest.param([namespace("pay", stamp="yes")], [], id="a label of another value"),
+        pytest.param([namespace()], ["stamp-namespace-not-labeled"], id="listed, not labeled"),
+        pytest.param(
+            [namespace(stamp="required", stamp_writer="user")], ["stamp-writer-differs"], id="another kind of writer"
+        ),
+        pytest.param([*applied(), policy("other", ALL_RULES)], ["stamp-may-be-changed"], id="another mutating policy"),
+        pytest.param([*applied(), policy("other", matchConstraints={"resourceRules": [1]})], [], id="an odd one"),
+        pytest.param([*applied(), policy("other")], [], id="one without rules"),
+        pytest.param([lease(TRACKED)], ["stamp-missing"], id="held and not stamped"),
+        pytest.param([lease(TRACKED, holderIdentity="")], [], id="free and not stamped"),
+        pytest.param([lease(TRACKED, place="pay")], [], id="a lease of another namespace"),
+        pytest.param([lease()], [], id="managedFields were left out"),
+        pytest.param(
+            [lease(TRACKED, written="2026-11-21T00:00:05Z")], ["stamp-planted"], id="annotations beside other entries"
+        ),
+        pytest.param(
+            [*applied(), lease(ENTRY, written="2026-11-20T23:59:59Z")],
+            ["stamp-planted"],
+            id="a stamp from before the policies",
+        ),
+        pytest.param([lease(ENTRY, written="2026-11-20T23:59:59Z")], [], id="a stamp, and no policies in the input"),
+    ],
+)
+def test_a_finding_by_one_change(objects: list[Document], found: list[str]) -> None:
+    assert checks(objects) == found
+
+
+def test_pods_of_a_user_are_one_writer_in_both_places() -> None:
+    by_user = {"shop": Stamps(SUFFIX, by_user=True)}
+    assert checks([namespace(stamp="required", stamp_writer="user")], by_user) == []
+    assert checks([namespace(stamp="required")], by_user) == ["stamp-writer-differs"]
+
+
+def test_node_leases_are_never_stamped_though_they_are_listed() -> None:
+    listed = {"kube-node-lease": Stamps(SUFFIX)}
+    (report,) = examine_stamps(Documents([namespace("kube-node-lease", stamp="required")]), listed)
+    assert "remove it from `stamps`" in report.findings[0].fix
+
+
+def test_a_policy_of_two_suffixes_cannot_be_applied() -> None:
+    two = {"shop": Stamps(SUFFIX), "pay": Stamps("ffffffff")}
+    assert set(checks(applied(), two)) == {"stamp-drift"}
+
+
+def test_nothing_is_said_without_stamps() -> None:
+    assert list(examine_stamps(Documents(applied()), {})) == []
+
+
+def test_a_long_expression_is_shown_where_it_differs() -> None:
+    objects = applied()
+    validation = objects[2]["spec"]["validations"][2]
+    validation["expression"] = validation["expression"].replace("!variables.held && ", "")
+    (report,) = examine_stamps(Documents(objects), STAMPS)
+    (finding,) = report.findings
+    assert "spec.validations[2].expression: ..." in finding.place
+    assert len(finding.place) < 200
+
+
+def test_every_check_of_stamps_is_found_here() -> None:
+    named = set(re.findall(r'"(stamp-[a-z-]+)"', inspect.getsource(stamps_module))) - {"stamp-writer"}
+    rows = re.findall(r'"(stamp-[a-z-]+)"', Path(__file__).read_text(encoding="utf-8"))
+    assert named <= set(rows)
+
+
+def test_the_command_reads_the_policy_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "policy.yaml").write_text(
+        f"apiVersion: lease-webhook/v1\nstamps: [{{suffix: {SUFFIX}, namespaces: [shop]}}]\n"
+    )
+    shipped = (DATA / "safe-as-shipped.yaml").read_text()
+    cluster = tmp_path / "cluster.yaml"
+    cluster.write_text(f"{shipped}\n---\n{yaml.safe_dump_all([*applied(), namespace(stamp='required'), STAMPED])}")
+    assert main(["doctor", str(cluster), "--policy", str(tmp_path / "policy.yaml")]) == 0
+    assert not capsys.readouterr().err
+    cluster.write_text(f"{shipped}\n---\n{yaml.safe_dump_all([*suffixed('ffffffff'), namespace()])}")
+    assert main(["doctor", str(cluster), "--policy", str(tmp_path / "policy.yaml")]) == 1
+    output = capsys.readouterr().out
+    assert "stamp-drift" in output
+    assert "stamp-namespace-not-labeled" in output
+    assert main(["doctor", str(DATA / "safe-as-shipped.yaml"), "--policy", str(tmp_path / "policy.yaml")]) == 0
+    assert "not known whether stamps are in force" in capsys.readouterr().err
