@@ -219,6 +219,8 @@ class Takeover(Struct, frozen=True):
     name: str
     before: tuple[Write, ...]
     after: tuple[Write, ...]
+    again: bool = False
+    """True if the honest holder created the lease, held it and released it, before all this."""
 
 
 def _create(metadata: dict[str, Any] | None = None, **spec: Any) -> Write:
@@ -254,6 +256,7 @@ BEFORE: Final = (
         (_create(**_HELD), _merge({"ownerReferences": [OWNER]}), _merge(holderIdentity="")),
         (take,),
     ),
+    Takeover("owned after its release", (_merge({"ownerReferences": [OWNER]}),), (take,), again=True),
     Takeover(
         "deleted with a finalizer, which is removed",
         (_create({"finalizers": ["a.b/c"]}), OneLease.delete),

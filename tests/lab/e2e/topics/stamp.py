@@ -126,6 +126,9 @@ def _attacked(attack: Attack, keeper: ApiClient, mallory: ApiClient) -> list[str
 
 def _planted(case: Takeover, keeper: ApiClient, mallory: ApiClient) -> list[str]:
     mine, theirs = (OneLease(client, NAMESPACE, f"b-{_name(case.name)}") for client in (keeper, mallory))
+    if case.again:
+        mine.create(renewTime=micro_time()).expect(201)
+        mine.put(holderIdentity="", renewTime=micro_time()).expect(200)
     for write in case.before:
         write(theirs)
     theirs.settle()
