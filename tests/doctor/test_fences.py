@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.policy.fences.made import FENCE
+from tests.policy.fences.made import FENCE, stamped
 from tests.policy.fences.made import fence as made_fence
 from webhook.doctor import fences as fences_module
 from webhook.doctor.documents import Documents
@@ -93,6 +93,7 @@ def test_findings_about_a_fence(objects: list[dict[str, Any]], found: list[str])
         pytest.param(applied()[:1], ["fence-incomplete"], id="the policy alone"),
         pytest.param(changed(0, "failurePolicy", "Ignore"), ["fence-fails-open"], id="it fails open"),
         pytest.param(applied(mode="warn"), [], id="a warning may fail open"),
+        pytest.param(manifests(stamped(expired="deny"))[2:], [], id="a clock fails open"),
         pytest.param(changed(1, "validationActions", 5), [], id="actions of no form"),
         pytest.param(
             [{**one, "metadata": {"name": "somebody-elses"}} for one in applied()[:1]], [], id="an object of others"
@@ -103,9 +104,48 @@ def test_findings_without_a_policy_file(objects: list[dict[str, Any]], found: li
     assert checks(objects, []) == [f"{NAME}: {check}" for check in found]
 
 
+STAMPED = stamped(token=True, expired="deny")
+WHOLE = manifests(STAMPED)
+
+
+def leased(writer: str) -> dict[str, Any]:
+    annotations = {"lease-webhook/writer-5f3a9c1e": writer} if writer else None
+    return {**LEASE, "metadata": {**LEASE["metadata"], "annotations": annotations}}  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize(
+    ("objects", "found"),
+    [
+        pytest.param(WHOLE, [], id="as exported"),
+        pytest.param([*WHOLE, leased("1 system:serviceaccount:shop:operator")], [], id="stamped"),
+        pytest.param([*WHOLE, leased("")], ["fence-lease-unstamped"], id="not stamped"),
+        pytest.param(
+            [*WHOLE, leased("1 system:serviceaccount:shop:other")], ["fence-writer-elsewhere"], id="another user leads"
+        ),
+        pytest.param(WHOLE[2:], ["fence-not-applied", "fence-not-applied"], id="the token is not stamped"),
+        pytest.param([*WHOLE[:-1], {**WHOLE[-1], "spec": {}}], ["fence-drift"], id="the clock was changed"),
+    ],
+)
+def test_findings_about_a_token_and_a_clock(objects: list[dict[str, Any]], found: list[str]) -> None:
+    assert checks(objects, [STAMPED]) == [f"{NAME}: {check}" for check in found]
+
+
+def test_a_token_without_its_binding() -> None:
+    assert checks(WHOLE[:1], []) == [f"{NAME}.token: fence-incomplete"]
+
+
+def test_parts_that_an_earlier_policy_left_are_named() -> None:
+    left = manifests(stamped(name="gone", token=True))[:2]
+    (_, report) = examine_fences(Documents([*applied(), *left]), FENCES)
+    assert report.subject == "fence-gone.token"
+    assert report.findings[0].fix == (
+        "kubectl delete mutatingadmissionpolicybinding,mutatingadmissionpolicy fence-gone.token"
+    )
+
+
 def test_every_finding_is_tried() -> None:
     named = set(re.findall(r'danger\(\s*"([a-z-]+)"', inspect.getsource(fences_module)))
-    assert len(named) == 9
+    assert len(named) == 10
     assert all(
         f'"{check}"' in Path(__file__).read_text() or f": {check}" in Path(__file__).read_text() for check in named
     )

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.factories import to_bytes
-from tests.policy.fences.made import FENCE, fence
+from tests.policy.fences.made import FENCE, STAMPS, fence
 from tests.policy.files import text
 from webhook.doctor.documents import Documents
 from webhook.doctor.fences import examine_fences
@@ -32,10 +32,10 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 OBJECTS = st.lists(st.dictionaries(KEYS, JSON, max_size=6), max_size=4)
 
 
-@given(st.dictionaries(st.sampled_from([*FENCE, "holder", "mode", "operations"]), JSON, max_size=4))
+@given(st.dictionaries(st.sampled_from([*FENCE, "holder", "mode", "operations", "token", "expired"]), JSON, max_size=4))
 def test_a_fence_is_refused_or_rendered(changes: dict[str, Any]) -> None:
     try:
-        shown = yaml_text(parse(text(fences=[{**FENCE, **changes}])).fences)
+        shown = yaml_text(parse(text(fences=[{**FENCE, **changes}], stamps=STAMPS)).fences)
     except PolicyError as error:
         shown = str(error).replace("\n", "\0")
     assert "\0" not in shown

@@ -9,13 +9,11 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct, field
 
+from webhook import fence
 from webhook.doctor.certificate import ServingCertificate
 from webhook.doctor.configuration import MUTATING, VALIDATING, Webhook
-from webhook.fence import BINDING, LABELS, POLICY
 
-MUTATING_POLICY: Final = "MutatingAdmissionPolicy"
-MUTATING_BINDING: Final = "MutatingAdmissionPolicyBinding"
-KINDS: Final = (POLICY, BINDING, MUTATING_POLICY, MUTATING_BINDING, "Secret", "ConfigMap", "Namespace", "Lease", "Pod")
+KINDS: Final = (*fence.KINDS, "Secret", "ConfigMap", "Namespace", "Lease", "Pod")
 
 _SHOWN: Final = 100
 """Characters of a text that are shown whole; of a longer one where it differs."""
@@ -55,7 +53,7 @@ class ClusterObject(Struct, frozen=True, rename="camel"):
     def is_of_a_fence(self) -> bool:
         """True if lease-webhook made it for a fence."""
         labels = self.metadata.labels or {}
-        return self.kind in (POLICY, BINDING) and all(labels.get(key) == value for key, value in LABELS.items())
+        return self.kind in fence.KINDS and all(labels.get(key) == value for key, value in fence.LABELS.items())
 
 
 class Documents:
@@ -83,8 +81,8 @@ class Documents:
 
     @property
     def fence_objects(self) -> list[ClusterObject]:
-        """Every ValidatingAdmissionPolicy, and every binding of one."""
-        return self.of(POLICY) + self.of(BINDING)
+        """Every admission policy, and every binding of one."""
+        return [one for kind in fence.KINDS for one in self.of(kind)]
 
     def served_to(self, webhook: Webhook) -> ServingCertificate | None:
         """Return the certificate in the TLS Secret of the Service's namespace; None if there is not just one."""

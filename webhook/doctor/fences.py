@@ -8,7 +8,7 @@ from webhook.audit.command_words import word
 from webhook.doctor.configuration import danger
 from webhook.doctor.documents import ClusterObject, Documents, difference
 from webhook.doctor.examine import Report
-from webhook.fence import BINDING, POLICY, manifests, object_name
+from webhook.fence import BINDING, CLOCK, MUTATING_BINDING, MUTATING_POLICY, POLICY, manifests, object_name
 from webhook.findings import Finding
 from webhook.policy.fences import Fence
 
@@ -20,27 +20,29 @@ def examine_fences(documents: Documents, fences: Sequence[Fence]) -> Iterator[Re
     """Yield a report for each fence of the policy file, and for each object of a fence that the file no longer has."""
     if not documents.fence_objects:
         return
-    wanted = {object_name(fence): fence for fence in fences}
-    for name, fence in wanted.items():
-        yield Report(name, "", tuple(_about(fence, documents)), is_fence=True)
-    for name in sorted({one.metadata.name for one in documents.fence_objects if one.is_of_a_fence} - set(wanted)):
-        found = [*_without_policy_file(name, documents)]
+    wanted = set[str]()
+    for fence in fences:
+        yield Report(object_name(fence), "", tuple(_about(fence, documents)), is_fence=True)
+        wanted |= {manifest["metadata"]["name"] for manifest in manifests(fence)}
+    for name in sorted({one.metadata.name for one in documents.fence_objects if one.is_of_a_fence} - wanted):
+        policy, binding = kinds = _kinds(name, documents)
+        found = [*_without_policy_file(name, kinds, documents)]
         if fences:
             found.append(
                 danger(
                     "fence-left-over",
-                    f"{POLICY} {name}",
+                    f"{policy} {name}",
                     "lease-webhook made it, and the policy file no longer has it: writes of its writers are still"
                     " fenced.",
-                    f"kubectl delete validatingadmissionpolicybinding,validatingadmissionpolicy {word(name)}",
+                    f"kubectl delete {binding.lower()},{policy.lower()} {word(name)}",
                 )
             )
         yield Report(name, "", tuple(found), is_fence=True)
 
 
 def _about(fence: Fence, documents: Documents) -> Iterator[Finding]:
-    name = object_name(fence)
     for manifest in manifests(fence):
+        name = manifest["metadata"]["name"]
         applied = documents.named(manifest["kind"]).get(name)
         if applied is None:
             yield danger(
@@ -78,6 +80,9 @@ def _about_the_lease(fence: Fence, documents: Documents) -> Iterator[Finding]:
     holder = lease.spec.get("holderIdentity")
     if not isinstance(holder, str) or not holder:
         return
+    if fence.by_stamp:
+        yield from _about_the_stamp(fence, lease)
+        return
     known = [one for one in documents.of("Pod") if one.metadata.namespace == fence.writers[0][0]]
     pods = [one for one in known if _is_holder(one, fence, holder)]
     if not pods and (known or not _has_form(fence, holder)):
@@ -99,6 +104,26 @@ def _about_the_lease(fence: Fence, documents: Documents) -> Iterator[Finding]:
             )
 
 
+def _about_the_stamp(fence: Fence, lease: ClusterObject) -> Iterator[Finding]:
+    stamp = (lease.metadata.annotations or {}).get(f"lease-webhook/writer-{fence.suffix}", "")
+    user = stamp.partition(" ")[2]
+    if not stamp:
+        yield danger(
+            "fence-lease-unstamped",
+            f"lease {fence.lease_text}",
+            "the API server has stamped no writer of this lease, so writes of the leader itself are denied.",
+            f"kubectl label namespace {word(fence.namespace)} lease-webhook/stamp=required, and apply deploy/stamp; the"
+            " next renewal is stamped.",
+        )
+    elif user not in fence.usernames:
+        yield danger(
+            "fence-writer-elsewhere",
+            f"lease {fence.lease_text}, written by {user}",
+            "this user holds the lease, and it is not a writer of the fence: its writes are not fenced.",
+            "add its service account to `writers`.",
+        )
+
+
 def _about_tokens(fence: Fence, documents: Documents) -> Iterator[Finding]:
     for secret in documents.of("Secret"):
         account = (secret.metadata.annotations or {}).get("kubernetes.io/service-account.name", "")
@@ -115,19 +140,26 @@ def _about_tokens(fence: Fence, documents: Documents) -> Iterator[Finding]:
             )
 
 
-def _without_policy_file(name: str, documents: Documents) -> Iterator[Finding]:
-    policy, binding = documents.named(POLICY).get(name), documents.named(BINDING).get(name)
+def _kinds(name: str, documents: Documents) -> tuple[str, str]:
+    """The kinds of the policy and of the binding of a name: a part of a fence is of either."""
+    has_validating = any(name in documents.named(kind) for kind in (POLICY, BINDING))
+    return (POLICY, BINDING) if has_validating else (MUTATING_POLICY, MUTATING_BINDING)
+
+
+def _without_policy_file(name: str, kinds: tuple[str, str], documents: Documents) -> Iterator[Finding]:
+    policy, binding = (documents.named(kind).get(name) for kind in kinds)
     if policy is None or binding is None:
         yield danger(
             "fence-incomplete",
-            f"{POLICY if binding else BINDING} {name}",
+            f"{kinds[0] if binding else kinds[1]} {name}",
             "it does not exist, and its counterpart alone denies nothing.",
             "apply what `lease-webhook export fence` prints, or delete the counterpart.",
         )
         return
     actions = binding.spec.get("validationActions")
     denies = isinstance(actions, list) and "Deny" in actions
-    if denies and policy.spec.get("failurePolicy") == "Ignore":
+    # The clock fails open: an error in it may not cost an honest leader a write.
+    if denies and policy.spec.get("failurePolicy") == "Ignore" and not name.endswith(CLOCK):
         yield danger(
             "fence-fails-open",
             f"{POLICY} spec.failurePolicy: Ignore",

@@ -12,8 +12,9 @@ from webhook.api.text import quote
 from webhook.api.times import stamp_of
 from webhook.audit.command_words import word
 from webhook.doctor.configuration import MatchRule, danger
-from webhook.doctor.documents import MUTATING_BINDING, MUTATING_POLICY, ClusterObject, Documents, difference
+from webhook.doctor.documents import ClusterObject, Documents, difference
 from webhook.doctor.examine import Report
+from webhook.fence import MUTATING_BINDING, MUTATING_POLICY
 from webhook.findings import Finding
 from webhook.install import fill
 from webhook.rules.change import NODE_LEASES

@@ -193,11 +193,15 @@ def _about_bindings(policy: Policy) -> Iterator[str]:
 def _about_fences(policy: Policy) -> Iterator[str]:
     for position, fence in enumerate(policy.fences):
         path = f"fences[{position}] ({fence.name})"
-        if (fence.namespace, fence.lease) not in policy.bindings:
+        if not fence.suffix and (fence.namespace, fence.lease) not in policy.bindings:
             yield (
                 f"{path}: lease {fence.lease_text} has no binding: anyone with write access to it can move the fence; "
                 "add it to bindings"
             )
+        if fence.token and any(one.subresource == "scale" for one in fence.resources):
+            yield f"{path}.token: a Scale has no annotations: there the writer is compared, but no term"
+        if fence.suffix and not fence.by_stamp:
+            yield f"{path}.holder: without it, the stamped writer of the lease is compared, whatever its identity is"
         if any(template.claim == "node" for template in fence.holders):
             yield f"{path}.holder: ${{node}} cannot distinguish two pods on the same node"
         if fence.mode != "deny" and fence.missing_lease == "deny":

@@ -4,12 +4,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from webhook.api.request import GROUP
 from webhook.api.text import quote
-from webhook.policy.schema import Choice, FenceMode, FenceSetting, PolicyError, nearest
+from webhook.policy.schema import DEFAULT_HOLDER, Choice, Expired, FenceMode, FenceSetting, PolicyError, nearest
 from webhook.rules.holders import host_name
+from webhook.rules.stamps import Stamps
 
 _VARIABLE: Final = re.compile(r"\$\{(pod|node)\}")
 _OF_NAMES: Final = re.compile(r"[a-z0-9.-]")
@@ -87,6 +88,7 @@ class Fence(Struct, frozen=True):
     """Of the writers, only the holder of the lease may make these writes.
 
     `writers` are service accounts of one namespace; `namespaces` are those of the objects written, empty for all.
+    `suffix` is that of the stamps of the lease, "" without; `by_stamp`: the holder is the stamped writer.
     """
 
     name: str
@@ -100,6 +102,10 @@ class Fence(Struct, frozen=True):
     mode: FenceMode
     when_unheld: Choice
     missing_lease: Choice
+    suffix: str = ""
+    by_stamp: bool = False
+    token: bool = False
+    expired: Expired = "allow"
 
     @property
     def usernames(self) -> tuple[str, ...]:
@@ -119,14 +125,17 @@ class Fence(Struct, frozen=True):
         return self.mode == "deny" and self.missing_lease == "deny"
 
 
-def fences_of(settings: Sequence[FenceSetting]) -> tuple[Fence, ...]:
-    """Return the fences; raises PolicyError if two have one name, or one could not enforce what it says."""
+def fences_of(settings: Sequence[FenceSetting], stamps: Mapping[str, Stamps]) -> tuple[Fence, ...]:
+    """Return the fences; raises PolicyError if two have one name, or one could not enforce what it says.
+
+    `stamps` are those of leases, by namespace.
+    """
     first: dict[str, int] = {}
     for position, setting in enumerate(settings):
         if setting.name in first:
             raise PolicyError(f"fences[{first[setting.name]}] already has this name", f"fences[{position}].name")
         first[setting.name] = position
-    return tuple(_fence(setting, f"fences[{position}]") for position, setting in enumerate(settings))
+    return tuple(_fence(setting, f"fences[{position}]", stamps) for position, setting in enumerate(settings))
 
 
 def read_resource(text: str, path: str) -> FencedResource:
@@ -176,22 +185,40 @@ def overlaps(fences: Sequence[Fence]) -> Iterator[tuple[int, int]]:
                 yield earlier, later
 
 
-def _fence(setting: FenceSetting, path: str) -> Fence:
+def _fence(setting: FenceSetting, path: str, stamps: Mapping[str, Stamps]) -> Fence:
     namespace, _, lease = setting.lease.partition("/")
+    suffix = stamps[namespace].suffix if namespace in stamps else ""
+    _check_stamps(setting, path, suffix)
+    holder = [DEFAULT_HOLDER] if setting.holder is UNSET else setting.holder
     resources = [read_resource(text, f"{path}.resources[{number}]") for number, text in enumerate(setting.resources)]
     return Fence(
         name=setting.name,
         namespace=namespace,
         lease=lease,
         writers=_writers(setting.writers, f"{path}.writers"),
-        holders=tuple(dict.fromkeys(_holders(setting.holder, f"{path}.holder"))),
+        holders=tuple(dict.fromkeys(_holders(holder, f"{path}.holder"))),
         resources=tuple(dict.fromkeys(resources)),
         operations=tuple(dict.fromkeys(setting.operations)),
         namespaces=tuple(dict.fromkeys(setting.namespaces)),
         mode=setting.mode,
         when_unheld=setting.when_unheld,
         missing_lease=setting.missing_lease,
+        suffix=suffix,
+        by_stamp=bool(suffix) and setting.holder is UNSET,
+        token=setting.token,
+        expired=setting.expired,
     )
+
+
+def _check_stamps(setting: FenceSetting, path: str, suffix: str) -> None:
+    """Raise PolicyError if a key of a fence needs what no API server writes into its lease."""
+    for key, asked in (("token", setting.token), ("expired", setting.expired != "allow")):
+        if asked and not suffix:
+            problem = "needs the stamps of the lease: install deploy/stamp, and name the lease's namespace in `stamps`"
+            raise PolicyError(problem, f"{path}.{key}")
+    if setting.token and setting.missing_lease == "allow":
+        problem = "must be deny beside `token`: without the lease no API server knows a term"
+        raise PolicyError(problem, f"{path}.missing_lease")
 
 
 def _writers(texts: Sequence[str], path: str) -> tuple[tuple[str, str], ...]:

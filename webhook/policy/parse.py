@@ -200,6 +200,7 @@ def _compiled(document: schema.PolicyDocument) -> Policy:
     """Return the policy of a document on top of its preset."""
     base = preset(document.preset)
     default = _default(base, document)
+    stamps = _stamps(document.stamps or ())
     return Policy(
         document=document,
         preset=document.preset,
@@ -212,8 +213,8 @@ def _compiled(document: schema.PolicyDocument) -> Policy:
         bindings=_bindings(document.bindings),
         exemptions=_exemptions(document.exempt),
         docs_url=(document.docs_url or "").rstrip("/"),
-        fences=fences_of(document.fences or ()),
-        stamps=_stamps(document.stamps or ()),
+        fences=fences_of(document.fences or (), stamps),
+        stamps=stamps,
     )
 
 

@@ -126,6 +126,7 @@ FenceResource = Annotated[
 ]
 FencedOperation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 FenceMode = Literal["audit", "warn", "deny"]
+Expired = Literal["allow", "warn", "deny"]
 Choice = Literal["allow", "deny"]
 FENCED_OPERATIONS: tuple[FencedOperation, ...] = ("CREATE", "UPDATE", "DELETE")
 DEFAULT_HOLDER = "${pod}_*"
@@ -211,12 +212,14 @@ class FenceSetting(Struct, frozen=True, forbid_unknown_fields=True):
     lease: LeaseReference
     writers: Annotated[list[FencedWriter], _count(32)]
     resources: Annotated[list[FenceResource], _count(128)]
-    holder: Annotated[list[FenceHolder], _count(8)] = field(default_factory=lambda: [DEFAULT_HOLDER])
+    holder: Annotated[list[FenceHolder], _count(8)] | UnsetType = UNSET
     operations: Annotated[list[FencedOperation], _count(4)] = field(default_factory=lambda: [*FENCED_OPERATIONS])
     namespaces: Annotated[list[Namespace], Meta(max_length=128)] = []
     mode: FenceMode = "deny"
     when_unheld: Choice = "allow"
     missing_lease: Choice = "deny"
+    token: bool = False
+    expired: Expired = "allow"
 
 
 class StampSetting(Struct, frozen=True, forbid_unknown_fields=True):

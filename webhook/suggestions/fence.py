@@ -95,7 +95,8 @@ def from_audit(events: Iterable[AuditEvent], lease: str) -> Suggestion:
 def policy_text(name: str, lease: str, writer: str, found: Suggestion) -> str:
     """Return an entry of a policy file with comments; names may hold line breaks, but each line stays one line."""
     lines = ["fences:", f"- name: {scalar(name)}", f"  lease: {scalar(lease)}", f"  writers: [{scalar(writer)}]"]
-    lines += ["  mode: warn    # first; deny once nothing is warned about for a week", "  resources:"]
+    lines += ["  mode: warn    # first; deny once nothing is warned about for a week"]
+    lines += ["  # token: true    # with stamps (docs/stamp.md): no old leader writes by a late watch", "  resources:"]
     width = max(len(str(one)) for one in found.evidence)
     lines += [f"  - {one!s:<{width}}  # {found.evidence[one]}" for one in sorted(found.evidence)]
     lines += [f"# left out: {name}: {reason}" for name, reason in sorted(found.left_out.items())]

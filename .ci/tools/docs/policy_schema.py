@@ -25,6 +25,14 @@ _DESCRIPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "fences": "Which writes only the holder of a lease may make; enforced by the API server once they are applied.",
         "stamps": "Where the API server stamps the writers of leases; believed only in the namespaces named here.",
     },
+    "FenceSetting": {
+        "holder": "Templates of the holder identity. Without them the writer that `stamps` records is compared; where "
+        'there are no stamps, they are `["${pod}_*"]`.',
+        "token": "Whether each write carries the term of the lease, and one by an API server that knows an older term "
+        "is refused; needs `stamps`.",
+        "expired": "What happens to a write of a holder whose lease has expired, by the API server's clock; needs "
+        "`stamps`.",
+    },
     "StampSetting": {
         "writer": "Whether one writer is a pod, or all pods of a user, as the namespace is labeled.",
     },

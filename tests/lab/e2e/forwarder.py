@@ -1,4 +1,4 @@
-"""TCP forwarders: one that stands for a Service, and one that can cut its clients off."""
+"""TCP forwarders: one stands for a Service, one can cut its clients off, one can hold single streams."""
 
 import itertools
 import socket
@@ -88,3 +88,42 @@ class Partition(Forwarder):
         """Return when the connection is not cut, after the delay."""
         self._open.wait()
         time.sleep(self.delay)
+
+
+class HeldStreams(Forwarder):
+    """Forwards to one port; while it is held, connections on which a client has sent `marker` pass nothing.
+
+    In front of etcd the marker is the prefix of a resource: then the watch of an API server on it is late.
+    """
+
+    def __init__(self, backend: int, marker: bytes) -> None:
+        super().__init__(backend)
+        self._marker = marker
+        self._marked: set[socket.socket] = set()
+        self._flowing = threading.Event()
+        self._flowing.set()
+
+    def __exit__(self, *_: object) -> None:
+        self._flowing.set()
+        super().__exit__()
+
+    def hold(self) -> None:
+        """Hold the marked connections, and those that are marked later, from now on."""
+        self._flowing.clear()
+
+    def release(self) -> None:
+        """Deliver what was held."""
+        self._flowing.set()
+
+    def _pump(self, source: socket.socket, target: socket.socket) -> None:
+        try:
+            while data := source.recv(CHUNK):
+                if source in self._marked:
+                    self._flowing.wait()
+                elif self._marker in data:
+                    self._marked |= {source, target}
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+        except OSError:
+            for end in (source, target):
+                end.close()

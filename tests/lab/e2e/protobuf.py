@@ -100,3 +100,11 @@ def _varint(number: int) -> bytes:
         found.append(number & (_CONTINUED - 1) | _CONTINUED)
         number >>= 7
     return bytes([*found, number])
+
+
+def config_map(name: str, namespace: str, data: Mapping[str, str]) -> bytes:
+    """A ConfigMap without annotations."""
+    metadata = _text(1, name) + _text(3, namespace)
+    entries = b"".join(_bytes(2, _text(1, key) + _text(2, value)) for key, value in data.items())
+    raw = _bytes(1, metadata) + entries
+    return _MAGIC + _bytes(1, _text(1, "v1") + _text(2, "ConfigMap")) + _bytes(2, raw)

@@ -24,6 +24,7 @@ from tests.lab.e2e.topics import (
     stamp_arsenal,
     static_manifests,
     suggestions,
+    token,
 )
 from tests.lab.e2e.world import Row, World
 
@@ -61,6 +62,7 @@ TOPICS: Final = (
     Topic("client-certificates", "Client certificates", client_certificates.run, phase=3, lane=3),
     Topic("stamp", "Stamps", stamp.run, phase=3, lane=5, everywhere=True),
     Topic("stamp-arsenal", "Stamps and the standing attacks", stamp_arsenal.run, phase=3, lane=5),
+    Topic("token", "A fence with a token", token.run, phase=3, lane=6),
     Topic("cost", "Cost per write", cost.run, phase=4),
 )
 """The outage and the rotations take three minutes, so they share a phase. The policy against depth would refuse what

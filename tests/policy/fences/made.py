@@ -21,6 +21,14 @@ def fence(**keys: Any) -> Fence:
     return policy(fences=[{**FENCE, **keys}]).fences[0]
 
 
+STAMPS = [{"suffix": "5f3a9c1e", "namespaces": ["shop"]}]
+
+
+def stamped(**keys: Any) -> Fence:
+    """A fence whose lease has stamps."""
+    return policy(fences=[{**FENCE, **keys}], stamps=STAMPS).fences[0]
+
+
 def refusal(**keys: Any) -> str:
     with pytest.raises(PolicyError) as caught:
         parse(text(fences=[{**FENCE, **keys}]))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.policy.fences.made import FENCE, fence, refusal
+from tests.policy.fences.made import FENCE, fence, refusal, stamped
 from tests.policy.files import policy
 from webhook.policy.fences import Fence, FencedResource, HolderTemplate
 from webhook.policy.parse import parse
@@ -25,6 +25,17 @@ def test_the_defaults_are_those_of_the_documentation() -> None:
         when_unheld="allow",
         missing_lease="deny",
     )
+
+
+def test_a_lease_with_stamps() -> None:
+    assert (stamped().suffix, stamped().by_stamp) == ("5f3a9c1e", True)
+    assert not stamped(holder=["${pod}"]).by_stamp
+
+
+def test_a_token_needs_the_lease() -> None:
+    words = r"fences\[0\]\.missing_lease: must be deny beside `token`"
+    with pytest.raises(PolicyError, match=words):
+        stamped(token=True, missing_lease="allow")
 
 
 def test_a_policy_without_fences_keeps_its_hash() -> None:
@@ -50,6 +61,16 @@ def test_a_line_is_named() -> None:
         pytest.param({"mode": "off"}, 'mode: "off" is not known; known are audit, deny, warn', id="mode off"),
         pytest.param(
             {"operations": ["UPDTE"]}, 'operations[0]: "UPDTE" is not known; did you mean "UPDATE"?', id="an operation"
+        ),
+        pytest.param(
+            {"token": True},
+            "token: needs the stamps of the lease: install deploy/stamp, and name the lease's namespace in `stamps`",
+            id="a token without stamps",
+        ),
+        pytest.param(
+            {"expired": "warn"},
+            "expired: needs the stamps of the lease: install deploy/stamp, and name the lease's namespace in `stamps`",
+            id="a clock without stamps",
         ),
         pytest.param({"operations": []}, "operations: must have at least 1 entry", id="no operation"),
         pytest.param({"writers": []}, "writers: must have at least 1 entry", id="no writer"),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.policy.fences.made import FENCE, fence
+from tests.policy.fences.made import FENCE, STAMPS, fence
 from tests.policy.files import policy
 from webhook.policy.explain import notes
 from webhook.policy.fences import overlaps
@@ -28,6 +28,14 @@ def test_fences_that_cover_one_write_for_two_leases(keys: dict[str, Any], found:
     one = fence(namespaces=["a"])
     other = fence(**{"namespaces": ["a"], **keys})
     assert list(overlaps([one, other])) == found
+
+
+def test_notes_on_stamps() -> None:
+    fences = [{**FENCE, "token": True, "name": "one"}, {**FENCE, "holder": ["${pod}"], "name": "two"}]
+    assert notes(policy(fences=fences, stamps=STAMPS), 0) == [
+        "fences[0] (one).token: a Scale has no annotations: there the writer is compared, but no term",
+        "fences[1] (two).holder: without it, the stamped writer of the lease is compared, whatever its identity is",
+    ]
 
 
 def test_notes() -> None:

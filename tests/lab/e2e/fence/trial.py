@@ -46,11 +46,16 @@ def allow_service_accounts(admin: ApiClient, namespace: str = "") -> None:
     admin.send("POST", f"{RBAC}/clusterrolebindings", body).expect()
 
 
-def exported(name: str, lease: str, **keys: Any) -> str:
-    """Return what `lease-webhook export fence` prints for one fence; `keys` are the rest of it in a policy file."""
-    fence = {"name": name, "lease": lease, **keys}
+def exported(name: str, lease: str, *, suffix: str = "", **keys: Any) -> str:
+    """Return what `lease-webhook export fence` prints for one fence; `keys` are the rest of it in a policy file.
+
+    `suffix` is that of the stamps of its lease, if there are any.
+    """
+    document: dict[str, Any] = {"apiVersion": "lease-webhook/v1", "fences": [{"name": name, "lease": lease, **keys}]}
+    if suffix:
+        document["stamps"] = [{"suffix": suffix, "namespaces": [lease.partition("/")[0]]}]
     with NamedTemporaryFile("w", suffix=".yaml") as policy:
-        json.dump({"apiVersion": "lease-webhook/v1", "fences": [fence]}, policy)
+        json.dump(document, policy)
         policy.flush()
         command = [sys.executable, "-m", "webhook", "export", "fence", policy.name]
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout

@@ -1,0 +1,319 @@
+"""A fence as objects of the API server: a ValidatingAdmissionPolicy and its binding, and those of a token and a clock.
+
+Every default of the API server is written out, so that a second server-side apply changes nothing.
+
+Who writes comes from `request.userInfo.extra`, which the API server fills in from the bound token; nothing that the
+object or the lease contains decides whether two names are the same pod. Every text of a policy file enters an
+expression as a quoted literal. An API server evaluates the expression of the message for every write, allowed or not,
+and each variable adds to the cost. So the check for the usual allowed write uses no variable and comes first in both
+expressions.
+
+What a token and a clock add is in `token.yaml`; it needs the annotations that deploy/stamp writes into the lease.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
+from typing import Any, Final
+
+import yaml
+
+from webhook import __version__
+from webhook.policy.fences import Fence, HolderTemplate
+from webhook.rules.holders import MAX_HOSTNAME
+from webhook.yaml_writer import stream
+
+API_VERSION: Final = "admissionregistration.k8s.io/v1"
+POLICY: Final = "ValidatingAdmissionPolicy"
+BINDING: Final = "ValidatingAdmissionPolicyBinding"
+MUTATING_POLICY: Final = "MutatingAdmissionPolicy"
+MUTATING_BINDING: Final = "MutatingAdmissionPolicyBinding"
+KINDS: Final = (POLICY, BINDING, MUTATING_POLICY, MUTATING_BINDING)
+PREFIX: Final = "fence-"
+STAMPING: Final = ".token"
+KEPT: Final = ".kept"
+CLOCK: Final = ".clock"
+"""What the names of further policies of a fence end with; no name of a fence has a dot."""
+LABELS: Final[Mapping[str, str]] = {
+    "app.kubernetes.io/component": "fence",
+    "app.kubernetes.io/managed-by": "lease-webhook",
+}
+"""The labels by which `doctor` finds the objects."""
+MADE_BY: Final = "lease-webhook/made-by"
+
+_ACTIONS: Final = {"deny": ["Deny", "Audit"], "warn": ["Warn", "Audit"], "audit": ["Audit"]}
+_NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
+_MAX_SHOWN: Final = 128
+"""Characters of a holder identity that a message shows; the identity may have a megabyte."""
+_MAX_WRITER: Final = 400
+"""Characters of a stamp that a message shows: a uid and the longest name of a service account."""
+
+_CLAIMS: Final = {claim: f"authentication.kubernetes.io/{claim}-name" for claim in ("pod", "node")}
+_HOLDER: Final = 'params.?spec.?holderIdentity.orValue("")'
+_ESCAPES: Final = {"\\": "\\\\", '"': '\\"'}
+_WORD: Final = re.compile("[A-Z]{3,}")
+
+_UID: Final = "authentication.kubernetes.io/pod-uid"
+_TOKEN: Final[Mapping[str, Any]] = yaml.safe_load(files(__name__).joinpath("token.yaml").read_text("utf-8"))
+
+Manifest = dict[str, Any]
+
+
+def manifests(fence: Fence) -> list[Manifest]:
+    """Return the policies, each followed by its binding; what stamps a token comes before what asks for it."""
+    found = [*_stamping(fence)] if fence.token else []
+    found += _pair(fence, "", _policy(fence), _binding(fence))
+    return [*found, *_clock(fence)] if fence.expired != "allow" else found
+
+
+def yaml_text(fences: Iterable[Fence]) -> str:
+    """Return the objects of all fences as a stream of YAML documents; the same fences give the same text."""
+    return stream(one for fence in fences for one in manifests(fence))
+
+
+def object_name(fence: Fence) -> str:
+    """Return the name of the policy and of its binding; those of the others begin with it and a dot."""
+    return PREFIX + fence.name
+
+
+def _pair(fence: Fence, part: str, policy: Manifest, binding: Manifest) -> Iterator[Manifest]:
+    """Yield a policy, which mutates if it has mutations, and its binding, under one name."""
+    kinds = (MUTATING_POLICY, MUTATING_BINDING) if "mutations" in policy else (POLICY, BINDING)
+    binding = {"policyName": object_name(fence) + part} | binding
+    for kind, spec in zip(kinds, (policy, binding), strict=True):
+        yield {"apiVersion": API_VERSION, "kind": kind, "metadata": _metadata(fence, part), "spec": spec}
+
+
+def _metadata(fence: Fence, part: str) -> Manifest:
+    return {
+        "name": object_name(fence) + part,
+        "labels": {**LABELS, "lease-webhook/fence": fence.name},
+        "annotations": {MADE_BY: f"lease-webhook {__version__}, export fence"},
+    }
+
+
+def _policy(fence: Fence) -> Manifest:
+    leads = "" if fence.by_stamp else "\n|| variables.leads"
+    variables = [{"name": name, "expression": text} for name, text in _variables(fence)]
+    validations = [
+        {
+            "expression": f"{_allowed(fence)}{leads}",
+            "message": f"only the holder of lease {fence.lease_text} may write this (fence {fence.name})",
+            "messageExpression": _message_expression(fence),
+            "reason": "Forbidden",
+        }
+    ]
+    if fence.token:
+        variables += [*_filled(fence, "common"), *_filled(fence, "judging")]
+        validations += _filled(fence, "validations")
+    return _matched(fence, _rules(fence)) | {"variables": variables, "validations": validations}
+
+
+def _binding(fence: Fence) -> Manifest:
+    return {
+        "paramRef": _reference(fence, "Deny" if fence.denies_if_lease_is_missing else "Allow"),
+        "validationActions": _ACTIONS[fence.mode],
+    }
+
+
+def _stamping(fence: Fence) -> Iterator[Manifest]:
+    """Yield what stamps the writes of the writers, and what puts back a token that anyone else changes.
+
+    Both match whatever is stored with the object, so that no write that the fence does not refuse changes a token.
+    """
+    stamped = _rules(fence, [f"/{one}" if one else "" for one in _subresources(fence)], ["CREATE", "UPDATE"])
+    token = _matched(fence, stamped) | {"reinvocationPolicy": "IfNeeded", "variables": _filled(fence, "common")}
+    token["mutations"] = _filled(fence, "stamping")
+    # Without the lease there is no term. Whether such a write is refused is the matter of the fence itself.
+    yield from _pair(fence, STAMPING, token, {"paramRef": _reference(fence, "Allow")})
+    kept = _matched(fence, _rules(fence, ["", "/*"], ["CREATE", "UPDATE"])) | {"reinvocationPolicy": "IfNeeded"}
+    del kept["paramKind"]
+    yield from _pair(fence, KEPT, kept | _filled(fence, "kept"), {})
+
+
+def _clock(fence: Fence) -> Iterator[Manifest]:
+    """Yield what refuses, or warns about, a write after the lease expired; it never refuses more than the fence."""
+    mode = max(fence.mode, fence.expired, key=[*_ACTIONS].index)
+    policy = _matched(fence, _rules(fence)) | {"failurePolicy": "Ignore"} | _filled(fence, "clock")
+    binding = {"paramRef": _reference(fence, "Allow"), "validationActions": _ACTIONS[mode]}
+    yield from _pair(fence, CLOCK, policy, binding)
+
+
+def _matched(fence: Fence, rules: Sequence[Manifest]) -> Manifest:
+    """Return what every policy of a fence begins with: the writes of its writers, and the lease as the parameter."""
+    return {
+        "failurePolicy": "Fail" if fence.mode == "deny" else "Ignore",
+        "paramKind": {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"},
+        "matchConstraints": {
+            "matchPolicy": "Equivalent",
+            "namespaceSelector": _namespace_selector(fence),
+            "objectSelector": {},
+            "resourceRules": rules,
+        },
+        "matchConditions": [{"name": "writer", "expression": _writer_condition(fence)}],
+    }
+
+
+def _reference(fence: Fence, if_missing: str) -> Manifest:
+    return {"name": fence.lease, "namespace": fence.namespace, "parameterNotFoundAction": if_missing}
+
+
+def _subresources(fence: Fence) -> list[str]:
+    """Return those through which annotations of the object may be written; "" is the object itself."""
+    named = {one.subresource for one in fence.resources} - {"scale"}
+    return sorted({"", "status", *named})
+
+
+def _filled(fence: Fence, part: str) -> Any:  # noqa: ANN401 - lists and mappings, as in the file
+    """Return a part of `token.yaml` with the texts of the fence as literals in place of the words in capitals."""
+    texts = {
+        "KEY": _literal(f"{fence.name}.lease-webhook/token-{fence.suffix}"),
+        "TERM": _literal(f"lease-webhook/term-{fence.suffix}"),
+        "WRITTEN": _literal(f"lease-webhook/written-{fence.suffix}"),
+        "WRITERS": _list(fence.usernames),
+        "STAMPED": _list(_subresources(fence)),
+        "LEASE": _literal(fence.lease_text),
+        "FENCE": _literal(fence.name),
+        "TOKEN": _literal(object_name(fence) + STAMPING),
+    }
+
+    def filled(value: Any) -> Any:  # noqa: ANN401
+        if isinstance(value, dict):
+            return {key: filled(one) for key, one in value.items()}
+        if isinstance(value, list):
+            return [filled(one) for one in value]
+        return _WORD.sub(lambda found: texts.get(found[0], found[0]), value)
+
+    return filled(_TOKEN[part])
+
+
+def _namespace_selector(fence: Fence) -> Manifest:
+    if not fence.namespaces:
+        return {}
+    return {"matchExpressions": [{"key": _NAMESPACE_NAME, "operator": "In", "values": [*fence.namespaces]}]}
+
+
+def _rules(fence: Fence, below: Sequence[str] = (), operations: Sequence[str] = ()) -> list[Manifest]:
+    """Return rules for the resources of the fence; with `below`, for these paths of each of them."""
+    groups: dict[str, list[str]] = {}
+    for one in fence.resources:
+        paths = [one.resource + path for path in below] if below else [one.path]
+        groups.setdefault(one.group, []).extend(paths)
+    common = {"operations": [*(operations or fence.operations)], "scope": "*"}
+    return [
+        {"apiGroups": [group], "apiVersions": ["*"], "resources": [*dict.fromkeys(paths)]} | common
+        for group, paths in groups.items()
+    ]
+
+
+def _literal(text: str) -> str:
+    """Return the text as a CEL string literal, in printable ASCII."""
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _writer_condition(fence: Fence) -> str:
+    return f"request.userInfo.username in {_list(fence.usernames)}"
+
+
+def _list(texts: Iterable[str]) -> str:
+    return f"[{', '.join(map(_literal, texts))}]"
+
+
+def _variables(fence: Fence) -> tuple[tuple[str, str], ...]:
+    """Return (name, expression), each using only those before it."""
+    claims = [claim for claim in _CLAIMS if claim == "pod" or any(claim == one.claim for one in fence.holders)]
+    found = [(claim, _claim(_CLAIMS[claim])) for claim in claims]
+    if not fence.by_stamp and any(one.claim == "pod" for one in fence.holders):
+        cut = f'variables.pod.find("^.{{0,{MAX_HOSTNAME - 1}}}[^.-]")'
+        found.append(("host", f"size(variables.pod) > {MAX_HOSTNAME} ? {cut} : variables.pod"))
+    found.append(("holder", _HOLDER))
+    if fence.by_stamp:
+        found.append(("stamp", _stamp(fence)))
+    else:
+        found.append(("leads", "\n|| ".join(_fits(one) for one in fence.holders)))
+    found += [
+        ("lease", _lease_text(fence)),
+        ("writer", _writer_text(fence, with_node="node" in claims)),
+    ]
+    return tuple(found)
+
+
+def _message_expression(fence: Fence) -> str:
+    """Return which pod wrote, who holds the lease since which transition, and a fix; empty for an allowed write."""
+    unbound = _literal("; write with the token that is mounted into the holder's pod")
+    stale = _literal("; only the holder may write: stop this work, or acquire the lease first")
+    fix = f'(variables.pod == "" ? {unbound} : {stale})'
+    terms = ("variables.lease", _literal(", and this write comes from "), "variables.writer", fix)
+    text = " + ".join((*terms, _literal(f" (fence {fence.name})")))
+    return f'{_allowed(fence)}\n? ""\n: {text}'
+
+
+def _allowed(fence: Fence) -> str:
+    """True if the lease may be unheld and is, or its holder is the writer's pod by its full name, or its node."""
+    unheld = [f'{_HOLDER} == ""'] if fence.when_unheld == "allow" else []
+    uid = _values(_UID)
+    stamped = f'(size({uid}) == 1 && {uid}[0] != "" && {_stamp(fence)} == {uid}[0] + " " + request.userInfo.username)'
+    holds = [stamped] if fence.by_stamp else [_fits_claim(one) for one in fence.holders]
+    return "\n|| ".join([*unheld, *holds])
+
+
+def _stamp(fence: Fence) -> str:
+    """The stamped writer of the lease: the uid of its pod, a blank and its user; "" if there is none."""
+    return f'params.?metadata.?annotations[?{_literal(f"lease-webhook/writer-{fence.suffix}")}].orValue("")'
+
+
+def _fits_claim(template: HolderTemplate) -> str:
+    found = _values(_CLAIMS[template.claim])
+    return f'(size({found}) == 1 && {found}[0] != "" && {_fits_name(template, _HOLDER, f"{found}[0]")})'
+
+
+def _values(key: str) -> str:
+    return f"request.userInfo.?extra[{_literal(key)}].orValue([])"
+
+
+def _claim(key: str) -> str:
+    found = _values(key)
+    return f'size({found}) == 1 ? {found}[0] : ""'
+
+
+def _fits(template: HolderTemplate) -> str:
+    names = ["variables.pod", "variables.host"] if template.claim == "pod" else ["variables.node"]
+    tests = " || ".join(_fits_name(template, "variables.holder", name) for name in names)
+    return f'({names[0]} != "" && ({tests}))'
+
+
+def _fits_name(template: HolderTemplate, holder: str, name: str) -> str:
+    parts = [template.before and _literal(template.before), name, template.after and _literal(template.after)]
+    identity = " + ".join(filter(None, parts))
+    return f"{holder}.startsWith({identity})" if template.open else f"{holder} == {identity}"
+
+
+def _lease_text(fence: Fence) -> str:
+    shown = (
+        f'size(variables.holder) <= {_MAX_SHOWN} && variables.holder.matches("^[!-~]+$")'
+        ' ? variables.holder : "a holder whose name cannot be shown"'
+    )
+    held = (
+        f"{_literal(f'lease {fence.lease_text} is held by ')} + ({shown})"
+        ' + " since transition " + string(params.?spec.?leaseTransitions.orValue(0))'
+    )
+    if fence.by_stamp:
+        shown = f'size(variables.stamp) <= {_MAX_WRITER} && variables.stamp.matches("^[!-~]+ [!-~]+$")'
+        held += f' + ({shown} ? ", stamped by " + variables.stamp : ", and no writer of it is stamped")'
+    return f'variables.holder == ""\n? {_literal(f"lease {fence.lease_text} has no holder")}\n: {held}'
+
+
+def _writer_text(fence: Fence, *, with_node: bool) -> str:
+    uid = f'{_values(_UID)}.map(uid, " with uid " + uid).join()'
+    node = ' + (variables.node == "" ? "" : " on node " + variables.node)' if with_node else ""
+    more = f" + {uid}" if fence.by_stamp else node
+    return f'variables.pod == "" ? "a token that names no pod" : "pod " + variables.pod{more}'
+
+
+def _escaped(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    if character.isascii() and character.isprintable():
+        return character
+    code = ord(character)
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
