@@ -198,6 +198,11 @@ def _about_fences(policy: Policy) -> Iterator[str]:
                 f"{path}: lease {fence.lease_text} has no binding: anyone with write access to it can move the fence; "
                 "add it to bindings"
             )
+        if fence.denies_if_lease_is_missing and not fence.namespaces:
+            yield (
+                f"{path}: while lease {fence.lease_text} does not exist, API servers refuse these writes by anyone, in "
+                "every namespace; list namespaces, or set missing_lease: allow"
+            )
         if fence.token and any(one.subresource == "scale" for one in fence.resources):
             yield f"{path}.token: a Scale has no annotations: there the writer is compared, but no term"
         if fence.suffix and not fence.by_stamp:

@@ -31,7 +31,8 @@ def test_fences_that_cover_one_write_for_two_leases(keys: dict[str, Any], found:
 
 
 def test_notes_on_stamps() -> None:
-    fences = [{**FENCE, "token": True, "name": "one"}, {**FENCE, "holder": ["${pod}"], "name": "two"}]
+    here = {**FENCE, "namespaces": ["shop"]}
+    fences = [{**here, "token": True, "name": "one"}, {**here, "holder": ["${pod}"], "name": "two"}]
     assert notes(policy(fences=fences, stamps=STAMPS), 0) == [
         "fences[0] (one).token: a Scale has no annotations: there the writer is compared, but no term",
         "fences[1] (two).holder: without it, the stamped writer of the lease is compared, whatever its identity is",
@@ -41,6 +42,10 @@ def test_notes_on_stamps() -> None:
 def test_notes() -> None:
     made = policy(fences=[FENCE, {**FENCE, **NODE}], bindings=[BOUND])
     assert notes(made, 0) == [
+        (
+            "fences[0] (shop-operator): while lease shop/operator does not exist, API servers refuse these writes by "
+            "anyone, in every namespace; list namespaces, or set missing_lease: allow"
+        ),
         (
             "fences[1] (other): lease shop/other has no binding: anyone with write access to it can move the fence; "
             "add it to bindings"

@@ -66,14 +66,18 @@ STATUS: Final = (
 class Bench:
     """A namespace with stamps, a fence with a token, and the clients of its two pods by both API servers."""
 
-    def __init__(self, plane: TwoServers, kubectl: Kubectl, namespace: str = PLACE, **keys: Any) -> None:
+    def __init__(
+        self, plane: TwoServers, kubectl: Kubectl, namespace: str = PLACE, *, fenced: bool = True, **keys: Any
+    ) -> None:
         self.plane, self.kubectl, self.namespace = plane, kubectl, namespace
         self.admin = plane.client(plane.port)
         self.operator = Operator(plane, self.admin, namespace)
         labels = {"metadata": {"labels": {"lease-webhook/stamp": "required"}}}
         self.admin.send("PATCH", f"/api/v1/namespaces/{namespace}", labels, media=MERGE).expect()
-        self.keys = {"writers": [f"{namespace}/operator"], "resources": ["configmaps"], "token": True} | keys
-        self.apply()
+        own = {"writers": [f"{namespace}/operator"], "resources": ["configmaps"], "namespaces": [namespace]}
+        self.keys: dict[str, Any] = {**own, "token": True} | keys
+        if fenced:
+            self.apply()
         self.leases, _, self.lease_name = self.operator.lease.rpartition("/")
 
     def apply(self, **keys: Any) -> None:
@@ -92,10 +96,11 @@ class Bench:
         fields = {"holderIdentity": "5b0c", "leaseDurationSeconds": 3600, "renewTime": micro_time()} | spec
         return self._settled(client.send("POST", self.leases, {"metadata": {"name": self.lease_name}, "spec": fields}))
 
-    def write_lease(self, client: ApiClient, **spec: Any) -> Reply:
+    def write_lease(self, client: ApiClient, *, settle: bool = True, **spec: Any) -> Reply:
         """Renew the lease; `spec` takes or releases it."""
         body = {"spec": {"renewTime": micro_time()} | spec}
-        return self._settled(client.send("PATCH", self.operator.lease, body, media=MERGE))
+        reply = client.send("PATCH", self.operator.lease, body, media=MERGE)
+        return self._settled(reply) if settle else reply
 
     def move(self, old: ApiClient, new: ApiClient, holder: str) -> None:
         """The old leader releases the lease, and the new one takes it."""
