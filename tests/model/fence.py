@@ -16,21 +16,31 @@ MAX_WRITES: Final = 3
 
 
 class Conditions(Struct, frozen=True):
-    """What surrounds the pods."""
+    """What surrounds the pods. All writes are of one object; with `is_apart` those of `a` are of another one.
+
+    `is_admitted_again`: the API server repeats admission if the object has changed since, as it does.
+    """
 
     is_fenced: bool = True
     is_listed: bool = True
     servers: int = 1
     has_effects_outside: bool = False
+    has_token: bool = False
+    is_admitted_again: bool = True
+    is_apart: bool = False
 
 
 class Request(Struct, frozen=True):
-    """A write on its way by one server. `is_late`: sent after a write of the new leader was stored."""
+    """A write on its way by one server. `is_late`: sent after a write of the new leader was stored.
+
+    `base`: how many writes had been stored when it was admitted.
+    """
 
     pod: str
     server: int
     is_late: bool
     is_admitted: bool = False
+    base: int = 0
 
 
 class Entry(Struct, frozen=True):
@@ -63,6 +73,12 @@ def old_writes_are_in_flight(world: World) -> bool:
     return not any(entry.pod == "a" and entry.is_late for entry in between)
 
 
+def no_old_write_follows(world: World) -> bool:
+    """After a write of a new leader there is none of an old one, not even one that was in flight."""
+    pods = [entry.pod for entry in world.entries]
+    return "b" not in pods or "a" not in pods[pods.index("b") :]
+
+
 def nobody_writes_after_expiry(world: World) -> bool:
     """A holder whose lease has expired does not write."""
     return not any(entry.was_expired for entry in world.entries)
@@ -73,6 +89,10 @@ LIMITS: Final[Mapping[str, tuple[Conditions, Law]]] = {
     "the expressions have no clock": (Conditions(), nobody_writes_after_expiry),
     "only the listed writers are fenced": (Conditions(is_listed=False), old_writes_are_in_flight),
     "each API server follows the lease through its own watch": (Conditions(servers=2), old_writes_are_in_flight),
+    "with a token: what the new leader has not written": (
+        Conditions(servers=2, has_token=True, is_apart=True),
+        old_writes_are_in_flight,
+    ),
     "effects outside the API are not fenced": (Conditions(has_effects_outside=True), old_writes_are_in_flight),
 }
 """Where a law does not hold: each has a trace, and the docs show it."""
@@ -132,13 +152,28 @@ def _writes(world: World, pod: str, conditions: Conditions) -> Iterator[Step]:
 def _progress(world: World, number: int, request: Request, conditions: Conditions) -> Step:
     rest = world.requests[:number] + world.requests[number + 1 :]
     pod, server = request.pod, f"server {request.server + 1}"
+    has_changed = conditions.has_token and conditions.is_admitted_again and request.base != len(world.entries)
+    if request.is_admitted and has_changed and not _is_admitted(world, request, conditions):
+        return f"{server} refuses the write of {pod}: the object has changed", replace(world, requests=rest)
     if request.is_admitted:
         entries = (*world.entries, _entry(world, pod, late=request.is_late))
         return f"the write of {pod} is stored", replace(world, requests=rest, entries=entries)
-    is_fenced = conditions.is_fenced and (conditions.is_listed or pod != "a")
-    if is_fenced and world.seen[request.server] != pod:
+    if not _is_admitted(world, request, conditions):
         return f"{server} refuses the write of {pod}", replace(world, requests=rest)
-    return f"{server} admits the write of {pod}", replace(world, requests=(*rest, replace(request, is_admitted=True)))
+    admitted = replace(request, is_admitted=True, base=len(world.entries) if conditions.has_token else 0)
+    return f"{server} admits the write of {pod}", replace(world, requests=(*rest, admitted))
+
+
+def _is_admitted(world: World, request: Request, conditions: Conditions) -> bool:
+    """By what the server knows: the holder of the lease, and beside the token of the object the term of the lease."""
+    if not conditions.is_fenced or not (conditions.is_listed or request.pod != "a"):
+        return True
+    known = world.seen[request.server]
+    if known != request.pod:
+        return False
+    if not conditions.has_token or (conditions.is_apart and request.pod == "a"):
+        return True
+    return known == "b" or all(entry.pod == "a" for entry in world.entries)
 
 
 def _entry(world: World, pod: str, *, late: bool) -> Entry:
