@@ -12,8 +12,6 @@ with open(folder + "/pids", "a") as pids:
     pids.write(str(os.getpid()) + "\\n")
 with open(folder + "/calls", "a") as calls:
     calls.write(" ".join(sys.argv[1:]) + "\\n")
-if "candidates" in sys.argv[2]:
-    sys.exit('error: the server doesn\\'t have a resource type "leasecandidates"')
 number = len(open(folder + "/calls").read().split("leases.coordination")) - 1
 path = folder + "/" + str(number) + ".json"
 if not os.path.exists(path):

@@ -42,7 +42,7 @@ def seen(feed: Feed, server: FakeServer, clock: Clock) -> None:
     """Take in what has happened, now."""
     clock.now = server.now
     for item in items(server):
-        feed.observe(item, "leases")
+        feed.observe(item)
 
 
 def names(feed: Feed, version: int) -> list[str]:
@@ -72,7 +72,7 @@ def test_the_end_is_now_by_the_clock_of_the_api_server(ahead: float, clock: Cloc
         a.renew()
         clock.now = server.now + int(ahead * SECOND)
         for item in items(server):
-            feed.observe(item, "leases")
+            feed.observe(item)
     clock.now += 3 * SECOND
     assert abs(feed.since(0).timeline.ends - (server.now + 3 * SECOND)) < SECOND
 
@@ -149,10 +149,10 @@ def test_a_search_for_causes_ends_after_a_moment(clock: Clock, monkeypatch: pyte
 def test_what_is_gone_when_a_watch_begins_again_was_deleted(clock: Clock) -> None:
     server, feed = FakeServer(), Feed("x")
     a, m = server.elector("a", "shop/db"), server.elector("m", "shop/mail")
-    feed.began("leases")
+    feed.began()
     together(4, a, m)
     seen(feed, server, clock)
-    feed.began("leases")
+    feed.began()
     del server.leases["shop/db"]
     server.wait(4)
     m.renew()
@@ -166,16 +166,6 @@ def test_what_is_gone_when_a_watch_begins_again_was_deleted(clock: Clock) -> Non
     assert [span.kind for span in mail.spans] == [SpanKind.HELD]
 
 
-def test_candidates_and_leases_have_watches_of_their_own(clock: Clock) -> None:
-    server, feed = FakeServer(), Feed("x")
-    together(4, server.elector("a", "shop/db"))
-    seen(feed, server, clock)
-    feed.began("candidates")
-    clock.now += 6 * SECOND
-    (lane,) = feed.since(0).timeline.lanes
-    assert lane.marks[-1].kind is not MarkKind.DELETED
-
-
 def test_a_renewal_that_was_missed_between_two_watches_is_not_overdue(clock: Clock) -> None:
     server, feed = FakeServer(), Feed("x")
     a = server.elector("a", "shop/db")
@@ -183,7 +173,7 @@ def test_a_renewal_that_was_missed_between_two_watches_is_not_overdue(clock: Clo
     seen(feed, server, clock)
     together(60, a)
     server.events = [(server.now, "ADDED", server.leases["shop/db"])]
-    feed.began("leases")
+    feed.began()
     seen(feed, server, clock)
     clock.now += 6 * SECOND
     (lane,) = feed.since(0).timeline.lanes
@@ -194,7 +184,7 @@ def test_a_lease_that_says_no_time_says_nothing_of_the_clock(clock: Clock) -> No
     lease = make_lease(drop("spec.renewTime"), drop("spec.acquireTime"), drop("metadata.managedFields"))
     feed = Feed("x")
     for item in read("kubectl", [json.dumps({"type": "MODIFIED", "object": lease}).encode()]):
-        feed.observe(item, "leases")
+        feed.observe(item)
     assert feed.since(0).timeline.ends == START
 
 
@@ -214,7 +204,7 @@ def test_broken_parts_of_a_stream_are_passed_over(clock: Clock) -> None:
     server, feed = FakeServer(), Feed("x")
     server.elector("a", "shop/db").take()
     for item in read("kubectl", [b'{"kind": 1}\n[1]\n' + server.watch()]):
-        feed.observe(item, "leases")
+        feed.observe(item)
     assert names(feed, 0) == ["db"]
 
 
@@ -252,7 +242,7 @@ def test_so_many_objects_of_a_watch_are_remembered(clock: Clock, monkeypatch: py
     def show(name: str, kind: str = "ADDED") -> None:
         event = {"type": kind, "object": make_lease(put("metadata.name", name))}
         for item in read("kubectl", [json.dumps(event).encode()]):
-            feed.observe(item, "leases")
+            feed.observe(item)
 
     def deleted() -> list[str]:
         clock.now += 6 * SECOND
@@ -261,11 +251,11 @@ def test_so_many_objects_of_a_watch_are_remembered(clock: Clock, monkeypatch: py
 
     for name in "abc":
         show(name)
-    feed.began("leases")
+    feed.began()
     show("a")
     show("d")
     assert deleted() == []
     show("d", "DELETED")
-    feed.began("leases")
+    feed.began()
     show("c")
     assert deleted() == ["a", "d"]

@@ -51,7 +51,7 @@ def getter(served: LiveServer) -> Get:
 def filled(server: FakeServer) -> Feed:
     feed = Feed("kubectl get leases --watch")
     for item in read("kubectl", [server.watch()]):
-        feed.observe(item, "leases")
+        feed.observe(item)
     return feed
 
 
@@ -165,7 +165,7 @@ def stream(get: Get) -> Iterator[Any]:
 def test_the_first_event_has_all_lanes_and_later_ones_the_status(get: Get, feed: Feed) -> None:
     found = stream(get)
     first = next(found)
-    assert [lane["id"] for lane in first["lanes"]] == ["Lease/shop/db"]
+    assert [lane["id"] for lane in first["lanes"]] == ["shop/db"]
     feed.show_status("kubectl runs again")
     second = next(data for data in found if data["status"])
     assert (second["lanes"], second["status"], second["hasEnded"]) == ([], "kubectl runs again", False)
@@ -175,7 +175,7 @@ def test_the_first_event_has_all_lanes_and_later_ones_the_status(get: Get, feed:
 def test_a_change_sends_the_lane_and_no_other(get: Get, feed: Feed, server: FakeServer) -> None:
     server.elector("m", "shop/mail").take()
     for item in read("kubectl", [server.watch()]):
-        feed.observe(item, "leases")
+        feed.observe(item)
     found = stream(get)
     assert len(next(found)["lanes"]) == 2
     number = len(server.events)
@@ -183,9 +183,9 @@ def test_a_change_sends_the_lane_and_no_other(get: Get, feed: Feed, server: Fake
     server.elector("m", "shop/mail").renew()
     one = FakeServer(events=server.events[number:])
     for item in read("kubectl", [one.watch()]):
-        feed.observe(item, "leases")
+        feed.observe(item)
     changed = next(data["lanes"] for data in found if data["lanes"])
-    assert [lane["id"] for lane in changed] == ["Lease/shop/mail"]
+    assert [lane["id"] for lane in changed] == ["shop/mail"]
 
 
 def test_the_end_is_said_and_ends_the_events(get: Get, feed: Feed) -> None:

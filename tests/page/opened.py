@@ -95,12 +95,10 @@ class Opened:
         """The text of one element."""
         return str(self.page.text_content(selector))
 
-    def rows(self) -> list[list[str]]:
-        """The cells of the table."""
-        found = self.page.eval_on_selector_all(
-            "#table tbody tr", "all => all.map(row => [...row.cells].map(cell => cell.textContent))"
-        )
-        return [[str(cell) for cell in row] for row in found]
+    def shown(self, fact: str) -> set[str]:
+        """Return a fact, such as `kind`, of every span, event and doubt that the filters let through."""
+        items = "view.lanes.flatMap(lane => [...lane.items, ...lane.doubts].filter(isShown))"
+        return {str(one) for one in self.page.evaluate(f"{items}.map(item => item.{fact})")}
 
 
 def spans_of(lane: Lane, timeline: Timeline) -> list[Drawn]:
@@ -115,8 +113,3 @@ def spans_of(lane: Lane, timeline: Timeline) -> list[Drawn]:
         )
         for span in lane.spans
     ]
-
-
-def with_candidates(timeline: Timeline) -> list[Lane]:
-    """Every lane, candidates too."""
-    return [one for lane in timeline.lanes for one in (lane, *lane.candidates)]

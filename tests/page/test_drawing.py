@@ -3,7 +3,7 @@
 import pytest
 
 from tests.page.conftest import Open
-from tests.page.opened import Drawn, Opened, spans_of, with_candidates
+from tests.page.opened import Drawn, Opened, spans_of
 from tests.timeline.election_samples import SECOND, sample_timeline
 
 
@@ -21,7 +21,7 @@ def counted(page: Opened, group: str) -> dict[str, int]:
 def test_every_span_of_three_leases_is_drawn_with_its_holder_and_times(opened: Open) -> None:
     timeline = sample_timeline(3)
     page = opened(timeline)
-    expected = [span for lane in with_candidates(timeline) for span in spans_of(lane, timeline)]
+    expected = [span for lane in timeline.lanes for span in spans_of(lane, timeline)]
     assert sorted(page.drawn(), key=str) == sorted(expected, key=str)
 
 
@@ -29,7 +29,7 @@ def test_every_span_of_three_leases_is_drawn_with_its_holder_and_times(opened: O
 def test_every_span_and_mark_of_many_leases_is_drawn_or_counted(opened: Open, leases: int) -> None:
     timeline = sample_timeline(leases)
     page = opened(timeline)
-    lanes = with_candidates(timeline)
+    lanes = timeline.lanes
     assert counted(page, "spans") == {lane.name: len(lane.spans) for lane in lanes}
     assert counted(page, "marks") == {lane.name: sum(mark.count for mark in lane.marks) for lane in lanes}
 
@@ -48,7 +48,7 @@ def test_a_busy_lane_is_drawn_whole_in_windows_of_a_minute(opened: Open) -> None
     for minute in range(30):
         page.page.evaluate(f"show({minute * 60 * SECOND}, {(minute + 1) * 60 * SECOND})")
         page.settle()
-        found |= {one for one in page.drawn() if one.kind != "several" and "candidate" not in one.lane}
+        found |= {one for one in page.drawn() if one.kind != "several"}
     assert found == set(expected)
 
 

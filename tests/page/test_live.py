@@ -97,7 +97,7 @@ def test_a_new_lane_appears_and_a_known_one_is_replaced(live: tuple[Any, Server,
     assert {"controller-0", "controller-1", "controller-2"} <= names(page)
     taken = replace(WHOLE.lanes[2], spans=(*WHOLE.lanes[2].spans[:-1], replace(WHOLE.lanes[2].spans[-1], holder="new")))
     server.send(replace(WHOLE, begins=WHOLE.begins + SECOND, lanes=(taken,)))
-    until(page, "stateAt(book.lanes.get('Lease/shop/controller-2'), book.ends).who === 'new'")
+    until(page, "stateAt(book.lanes.get('shop/controller-2'), book.ends).who === 'new'")
     page.evaluate(SETTLED)
     spans = page.eval_on_selector_all(
         ".lane .spans .item",
@@ -157,7 +157,7 @@ def test_a_live_page_may_begin_empty(browser: Any) -> None:
     page = browser.new_page()
     page.goto(server.url)
     server.send(WHOLE)
-    until(page, "document.querySelectorAll('.lane').length === 5")
+    until(page, "document.querySelectorAll('.lane').length === 3")
     page.evaluate(SETTLED)
     held = page.eval_on_selector_all(".spans .item", "all => all.map(e => e.dataset.kind)")
     assert len(held) == sum(len(lane.spans) for lane in WHOLE.lanes) + 2

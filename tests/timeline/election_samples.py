@@ -81,7 +81,7 @@ def sample_lane(
     _renewals(moments, at, ends, interval)
     spans.append(Span(SpanKind.HELD, since, None, holder, writer, "checkout"))
     marks.sort(key=lambda mark: mark.at)
-    return Lane("Lease", namespace, name, DURATION, tuple(spans), Ticks(tuple(moments)), tuple(marks))
+    return Lane(namespace, name, DURATION, tuple(spans), Ticks(tuple(moments)), tuple(marks))
 
 
 def _renewals(moments: list[int], since: int, until: int, interval: int) -> int:
@@ -94,7 +94,7 @@ def _renewals(moments: list[int], since: int, until: int, interval: int) -> int:
 
 
 def sample_timeline(leases: int, *, events: int = 4, minutes: float = 10, interval: int = 2 * SECOND) -> Timeline:
-    """So many leases of three namespaces; the first has two candidates."""
+    """So many leases of three namespaces."""
     namespaces = ("kube-system", "payments", "shop")
     lanes = [
         sample_lane(
@@ -104,36 +104,20 @@ def sample_timeline(leases: int, *, events: int = 4, minutes: float = 10, interv
         for number in range(leases)
     ]  # fmt: skip
     ends = NOON + int(minutes * 60 * SECOND)
-    lanes[0] = Lane(
-        **{field: getattr(lanes[0], field) for field in lanes[0].__struct_fields__ if field != "candidates"},
-        candidates=tuple(candidate(lanes[0], number) for number in range(2)),
-    )
     return Timeline(NOON, ends, tuple(lanes), (), ("leases.json",), None)
-
-
-def candidate(lane: Lane, number: int) -> Lane:
-    """A LeaseCandidate of a lane that the election asks twice."""
-    name = f"{lane.name}-candidate-{number}"
-    begins = NOON + number * 60 * SECOND
-    marks = (Mark(MarkKind.PINGED, begins + 40 * SECOND, "the election asked whether it is still there", name),)
-    return Lane(
-        "LeaseCandidate", lane.namespace, name, None, (Span(SpanKind.OFFERED, begins, None, name),),
-        Ticks((begins, begins + 41 * SECOND)), marks,
-    )  # fmt: skip
 
 
 def hostile_timeline() -> Timeline:
     """Each hostile name as lease, holder, writer, manager, text and source."""
     lanes = tuple(
         Lane(
-            "Lease", name, name, DURATION,
+            name, name, DURATION,
             (
                 Span(SpanKind.HELD, NOON, NOON + 60 * SECOND, name, name, name),
                 Span(SpanKind.LEADERLESS, NOON + 60 * SECOND),
             ),
             Ticks((NOON, NOON + SECOND), (Bucket(NOON - 9 * SECOND, NOON - SECOND, 4),)),
             (Mark(MarkKind.DENIED, NOON + 30 * SECOND, name, name, name),),
-            (Lane("LeaseCandidate", name, name, None, (Span(SpanKind.OFFERED, NOON, None, name),)),),
         )
         for name in HOSTILE_NAMES
     )  # fmt: skip

@@ -125,14 +125,6 @@ def test_the_writers_of_a_shared_identity_are_named() -> None:
     assert mark.text.endswith(" renew in turns under one identity: each believes that it leads")
 
 
-def test_candidates_stand_beneath_their_lease() -> None:
-    lane = lane_of("coordinated", ("audit.log.gz",))
-    assert [one.name for one in lane.candidates] == ["scheduler-node-a", "scheduler-node-b"]
-    for one in lane.candidates:
-        assert [span.kind for span in one.spans] == [SpanKind.OFFERED]
-        assert {MarkKind.CREATED, MarkKind.PINGED} <= {mark.kind for mark in one.marks}
-
-
 @INCIDENTS
 def test_the_page_data_has_all_of_it(incident: str) -> None:
     timeline = timeline_of(incident, INPUTS[2])

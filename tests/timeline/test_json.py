@@ -16,15 +16,7 @@ def at(seconds: float) -> int:
     return START + int(seconds * SECOND)
 
 
-CANDIDATE = Lane(
-    "LeaseCandidate",
-    "shop",
-    "db-a",
-    spans=(Span(SpanKind.OFFERED, at(1)),),
-    marks=(Mark(MarkKind.PINGED, at(20), "asked"),),
-)
 LANE = Lane(
-    "Lease",
     "shop",
     "db",
     15,
@@ -40,7 +32,6 @@ LANE = Lane(
         Mark(MarkKind.CREATED, at(0), "a_1 created it", "a_1"),
         Mark(MarkKind.DENIED, at(40), "a write was denied", "b_1", "intruder", 7, at(44)),
     ),
-    (CANDIDATE,),
 )
 
 
@@ -63,13 +54,11 @@ HOSTILE = [
 
 def hostile(name: str) -> Timeline:
     lane = Lane(
-        "Lease",
         shown(name),
         shown(name),
         15,
         (Span(SpanKind.HELD, at(0), at(10), shown(name), shown(name), shown(name)), Span(SpanKind.LEADERLESS, at(10))),
         marks=(Mark(MarkKind.STEAL, at(5), sentence(name), shown(name), shown(name)),),
-        candidates=(Lane("LeaseCandidate", shown(name), shown(name), spans=(Span(SpanKind.OFFERED, at(0)),)),),
     )
     return timeline(lane)
 
@@ -89,5 +78,4 @@ def test_json_names_everything() -> None:
     assert lease["spans"][-1]["ends"] is None
     assert lease["renewals"]["count"] == 17
     assert lease["marks"][1]["at"] == "2026-11-18T11:07:20.000000Z"
-    assert [one["name"] for one in lease["candidates"]] == ["db-a"]
     assert json.loads(json.dumps(document)) == document

@@ -177,7 +177,7 @@ def large(leases: int, renewals: int, denials: int) -> Timeline:
             Span(SpanKind.HELD, START + at * SECOND, START + (at + 1) * SECOND, f"holder {at % 3}")
             for at in range(max(1, denials))
         )
-        lanes.append(Lane("Lease", "shop", f"lease-{number}", 15, spans, ticks, marks))
+        lanes.append(Lane("shop", f"lease-{number}", 15, spans, ticks, marks))
     return Timeline(START, START + 2 * SECOND * max(renewals, denials, 1), tuple(lanes))
 
 

@@ -121,7 +121,7 @@ def test_hostile_names_arrive_as_text_with_what_is_hidden_escaped(hostile: Reade
 @given(st.text(max_size=50))
 def test_any_text_stays_within_the_block_of_data(text: str) -> None:
     span = Span(SpanKind.HELD, NOON, None, text, text, text)
-    lane = Lane("Lease", text, text, 15, (span,), Ticks(), (Mark(MarkKind.DENIED, NOON, text, text, text),))
+    lane = Lane(text, text, 15, (span,), Ticks(), (Mark(MarkKind.DENIED, NOON, text, text, text),))
     html = page.render(Timeline(NOON, NOON + SECOND, (lane,), (text,), (text,)))
     between = html.partition('id="data">')[2].partition("</script>")[0]
     assert not set("<>&\u2028\u2029") & set(between)
@@ -143,7 +143,7 @@ def test_the_page_has_room_for_the_largest_data(quiet: Reader) -> None:
 
 def test_a_timeline_of_markup_fits_too() -> None:
     texts = tuple(Mark(MarkKind.DENIED, NOON + n, "<&>" * 1000 + str(n)) for n in range(1000))
-    lane = Lane("Lease", "shop", "checkout", 15, (Span(SpanKind.HELD, NOON, None, "a"),), Ticks(), texts)
+    lane = Lane("shop", "checkout", 15, (Span(SpanKind.HELD, NOON, None, "a"),), Ticks(), texts)
     timeline = downsampling.fitted(Timeline(NOON, NOON + SECOND, (lane,)))
     assert len(page.render(timeline).encode()) <= LARGEST
 

@@ -1,4 +1,4 @@
-"""What records keep of leases and candidates, observation by observation, where inputs are odd."""
+"""What records keep of leases, observation by observation, where inputs are odd."""
 
 import json
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from tests.factories import changed, make_lease, put
+from tests.factories import make_lease, put
 from tests.history.fake_server import SECOND, START, FakeServer
 from tests.history.observing import observe_all
 from tests.inputs.reading import read
@@ -27,55 +27,6 @@ def at(seconds: float) -> int:
     return START + int(seconds * SECOND)
 
 
-def candidate(seconds: float, **spec: Any) -> dict[str, Any]:
-    """A LeaseCandidate as it was stored then."""
-    entry = {
-        "manager": "scheduler",
-        "operation": "Update",
-        "apiVersion": "coordination.k8s.io/v1beta1",
-        "time": canonical_seconds(at(seconds)),
-        "fieldsType": "FieldsV1",
-        "fieldsV1": {"f:spec": {"f:renewTime": {}}},
-    }
-    return {
-        "kind": "LeaseCandidate",
-        "apiVersion": "coordination.k8s.io/v1beta1",
-        "metadata": {
-            "name": "node-a",
-            "namespace": "kube-system",
-            "creationTimestamp": canonical_seconds(START),
-            "managedFields": [entry],
-        },
-        "spec": {
-            "leaseName": "scheduler",
-            "binaryVersion": "1.37.0",
-            "strategy": "OldestEmulationVersion",
-            "renewTime": canonical(at(seconds)),
-            **spec,
-        },
-    }
-
-
-def event(verb: str, one: dict[str, Any] | None, seconds: float, code: int = 200) -> dict[str, Any]:
-    """An event of the audit log about the candidate."""
-    return {
-        "kind": "Event",
-        "apiVersion": "audit.k8s.io/v1",
-        "stage": "ResponseComplete",
-        "verb": verb,
-        "user": {"username": "system:kube-scheduler"},
-        "objectRef": {
-            "resource": "leasecandidates",
-            "namespace": "kube-system",
-            "name": "node-a",
-            "apiGroup": "coordination.k8s.io",
-        },
-        "responseStatus": {"code": code, "message": "no" if code >= 400 else ""},
-        "responseObject": one,
-        "stageTimestamp": canonical(at(seconds)),
-    }
-
-
 def built(*values: dict[str, Any]) -> Timeline:
     builder = TimelineBuilder(LATEST)
     text = b"".join(json.dumps(value, separators=(",", ":")).encode() + b"\n" for value in values)
@@ -83,88 +34,8 @@ def built(*values: dict[str, Any]) -> Timeline:
     return builder.timeline(builder.bounds.until or LATEST)
 
 
-def the_candidate(timeline: Timeline) -> Lane:
-    (lease,) = timeline.lanes
-    (one,) = lease.candidates
-    return one
-
-
 def kinds(lane: Lane) -> list[MarkKind]:
     return [mark.kind for mark in lane.marks]
-
-
-def test_the_life_of_a_candidate() -> None:
-    timeline = built(
-        event("create", candidate(0), 0.5),
-        event("get", None, 1),
-        event("update", candidate(2), 2),
-        event("update", candidate(2, pingTime=canonical(at(3))), 3),
-        event("update", candidate(4, pingTime=canonical(at(3)), binaryVersion="1.38.0"), 4),
-        event("update", None, 5, 403),
-        event("update", None, 5.5),
-        event("delete", None, 6),
-    )
-    one = the_candidate(timeline)
-    created, pinged, edit, denied, deleted = one.marks
-    assert kinds(one) == [MarkKind.CREATED, MarkKind.PINGED, MarkKind.EDIT, MarkKind.DENIED, MarkKind.DELETED]
-    assert created.text == "the candidate was created by system:kube-scheduler"
-    assert edit.text == 'binaryVersion "1.37.0" -> "1.38.0" by system:kube-scheduler'
-    assert (pinged.at, denied.at, deleted.at) == (at(3), at(5), at(6))
-    assert [(span.kind, span.begins, span.ends) for span in one.spans] == [(SpanKind.OFFERED, at(0.5), at(6))]
-    assert one.ticks.moments == (at(2), at(4))
-
-
-@pytest.mark.parametrize("first", ["DELETED", "MODIFIED"])
-def test_a_candidate_of_a_watch_is_dated_by_its_stamps(first: str) -> None:
-    watch = [
-        {"type": "ADDED", "object": candidate(10)},
-        {"type": "MODIFIED", "object": candidate(20)},
-        {"type": first, "object": candidate(30)},
-        {"type": "ADDED", "object": candidate(40)},
-    ]
-    one = the_candidate(built(*watch))
-    assert one.spans[0].begins == at(0)
-    assert len(one.spans) == (2 if first == "DELETED" else 1)
-
-
-def test_a_candidate_without_stamps_is_dated_by_itself_and_one_of_the_future_not_at_all() -> None:
-    plain = changed(candidate(10), put("metadata.managedFields", []))
-    future = changed(candidate(5000), put("metadata.creationTimestamp", canonical_seconds(at(5000))))
-    one = the_candidate(built({"type": "ADDED", "object": plain}, {"type": "MODIFIED", "object": future}))
-    assert one.ticks.moments == (at(10),)
-
-
-def test_a_candidate_that_offers_itself_for_another_lease_moves() -> None:
-    watch = [
-        {"type": "ADDED", "object": candidate(1)},
-        {"type": "MODIFIED", "object": candidate(2, leaseName="other")},
-    ]
-    (lease,) = built(*watch).lanes
-    assert (lease.name, [one.name for one in lease.candidates]) == ("other", ["node-a"])
-
-
-def review(operation: str, old: dict[str, Any] | None, new: dict[str, Any] | None) -> dict[str, Any]:
-    return {
-        "kind": "AdmissionReview",
-        "apiVersion": "admission.k8s.io/v1",
-        "request": {
-            "uid": "1",
-            "kind": {"group": "coordination.k8s.io", "version": "v1beta1", "kind": "LeaseCandidate"},
-            "resource": {"group": "coordination.k8s.io", "version": "v1beta1", "resource": "leasecandidates"},
-            "namespace": "kube-system",
-            "name": "node-a",
-            "operation": operation,
-            "userInfo": {"username": "system:kube-scheduler"},
-            "object": new,
-            "oldObject": old,
-        },
-    }
-
-
-def test_a_review_of_a_candidate_says_what_it_was_before() -> None:
-    new = candidate(2, pingTime=canonical(at(2)))
-    one = the_candidate(built(review("UPDATE", candidate(1), new)))
-    assert kinds(one) == [MarkKind.PINGED]
 
 
 def test_leases_beyond_the_most_are_counted() -> None:
@@ -172,14 +43,10 @@ def test_leases_beyond_the_most_are_counted() -> None:
     server = FakeServer()
     for name in "abc":
         server.elector(name, f"shop/{name}").take()
-    for lease in ("one", "two"):
-        item = {"type": "ADDED", "object": changed(candidate(0), put("metadata.name", lease))}
-        server_items = read("in", [json.dumps(item).encode()])
-        observe_all(builder, server_items)
     observe_all(builder, read("in", [server.watch()]))
     timeline = builder.timeline(LATEST)
-    assert [lane.name for lane in timeline.lanes] == ["scheduler", "a"]
-    assert timeline.thinned == ("3 observations of leases and candidates beyond the first 1 of each are left out",)
+    assert [lane.name for lane in timeline.lanes] == ["a"]
+    assert timeline.thinned == ("2 observations of leases beyond the first 1 are left out",)
 
 
 def test_leases_that_were_only_asked_for_have_no_lane() -> None:
@@ -202,25 +69,6 @@ def test_leases_that_were_only_asked_for_have_no_lane() -> None:
     for item in read("in", [server.audit_log()]):
         builder.observe(item)
     assert [lane.name for lane in builder.timeline(LATEST).lanes] == ["db"]
-
-
-def test_nothing_is_kept_of_leases_that_a_candidate_has_left() -> None:
-    builder = TimelineBuilder(LATEST)
-    for number in range(5):
-        one = changed(candidate(number), put("spec.leaseName", f"lease-{number}"))
-        (seen,) = read("in", [json.dumps({"type": "MODIFIED", "object": one}).encode()])
-        builder.observe(seen)
-    assert [lane.name for lane in builder.timeline(LATEST).lanes] == ["lease-4"]
-
-
-def test_a_candidate_that_leaves_a_lease_leaves_the_others_there() -> None:
-    builder = TimelineBuilder(LATEST)
-    for number, (name, lease) in enumerate([("a", "first"), ("b", "first"), ("a", "second")]):
-        one = changed(candidate(number), put("metadata.name", name), put("spec.leaseName", lease))
-        (seen,) = read("in", [json.dumps({"type": "MODIFIED", "object": one}).encode()])
-        builder.observe(seen)
-    lanes = builder.timeline(LATEST).lanes
-    assert {lane.name: [below.name for below in lane.candidates] for lane in lanes} == {"first": ["b"], "second": ["a"]}
 
 
 def test_a_log_without_leases_that_ends_reaches_its_end() -> None:

@@ -16,7 +16,7 @@ RENEWALS = Ticks((NOON, NOON + 60 * SECOND, NOON + 77 * SECOND))
 
 
 def lane(*spans: Span, ticks: Ticks = RENEWALS, marks: tuple[Mark, ...] = (TAKEN,)) -> Lane:
-    return Lane("Lease", "shop", "checkout", 15, spans, ticks, marks)
+    return Lane("shop", "checkout", 15, spans, ticks, marks)
 
 
 def test_an_expired_lease_had_no_leader_since_its_last_renewal_at_most() -> None:
@@ -131,11 +131,6 @@ def test_steals_are_named() -> None:
     )
 
 
-def test_a_candidate_is_no_leader() -> None:
-    offered = Lane("LeaseCandidate", "shop", "a", None, (Span(SpanKind.OFFERED, NOON, None, "a"),))
-    assert summary(offered, END) == "A candidate from 12:00:00Z."
-
-
 def test_one_moment_is_not_a_history() -> None:
     one = lane(FIRST)
     assert summary(one, END) == "a led. It always had a leader."
@@ -154,8 +149,8 @@ def test_spans_say_what_they_are() -> None:
         "held by b",
     ]
     assert handovers(one) == 6
-    offered = Lane("LeaseCandidate", "shop", "a", None, (Span(SpanKind.OFFERED, NOON), Span(SpanKind.HELD, NOON)))
-    assert list(span_texts(offered, (), END)) == ["candidate", "held by a holder that the input does not name"]
+    unnamed = lane(Span(SpanKind.HELD, NOON))
+    assert list(span_texts(unnamed, (), END)) == ["held by a holder that the input does not name"]
 
 
 def test_until_the_lease_before_would_have_expired_a_steal_leaves_two_that_may_lead() -> None:

@@ -13,7 +13,7 @@ from typing import Final
 from webhook.cli.options import endpoint
 from webhook.cli.reading import observed
 from webhook.cli.terminal import Failure, print_message
-from webhook.inputs.cluster import CANDIDATES, LEASES, Cluster
+from webhook.inputs.cluster import Cluster
 from webhook.live.feed import Feed
 from webhook.live.server import LiveServer
 from webhook.live.watch import LiveWatch
@@ -34,15 +34,15 @@ def serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
     with _listening(address) as listener:
         port = listener.getsockname()[1]
         server = LiveServer(listener, feed, token, [host, "localhost"])
-        watches = [] if paths else [LiveWatch(feed, cluster, one) for one in (LEASES, CANDIDATES)]
+        watch = None if paths else LiveWatch(feed, cluster)
         shown = f"[{host}]" if ":" in host else host
         threading.Thread(target=server.serve_forever, name="page", daemon=True).start()
         try:
             for number in _ENDING:
                 signal.signal(number, signal.default_int_handler)
-            for watch in watches:
+            if watch:
                 watch.start()
-            if paths:
+            else:
                 threading.Thread(target=_read, args=(feed, paths), name="input", daemon=True).start()
             print(f"http://{shown}:{port}/{token}/", flush=True)
             print_message("Ctrl-C ends it")
@@ -54,7 +54,7 @@ def serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
             # The end takes some seconds at most; a second signal in it would leave a kubectl behind.
             for number in _ENDING:
                 signal.signal(number, signal.SIG_IGN)
-            for watch in watches:
+            if watch:
                 watch.stop()
             server.shutdown()
     return 0

@@ -69,21 +69,16 @@ def listed(cluster: Cluster, notes: list[str], *, with_pods: bool = False) -> It
     result = _run(cluster, "get", CANDIDATES, *cluster.scope, *_STAMPED, paged)
     if result.returncode == 0:
         yield from observations(read(io.BytesIO(result.stdout), "kubectl"))
-    elif not is_unknown(result.stderr.decode(errors="replace")):
+    elif _NO_SUCH_KIND not in result.stderr.decode(errors="replace"):
         lines = (reason(line) for line in result.stderr.splitlines() if line.strip())
         notes.append(f"candidates were not read: {next(lines, 'no reason given')}")
 
 
-def watching(cluster: Cluster, resource: str) -> "subprocess.Popen[bytes]":
-    """Return a kubectl that lists a resource, then prints each change; its caller reads stderr. Raises InputError."""
+def watching(cluster: Cluster) -> "subprocess.Popen[bytes]":
+    """Return a kubectl that lists the leases, then prints each change; its caller reads stderr. Raises InputError."""
     # Without a timeout, since a watch has no end.
-    words = ("get", resource, *cluster.scope, *_STAMPED, "--watch", "--output-watch-events", *cluster.options)
+    words = ("get", LEASES, *cluster.scope, *_STAMPED, "--watch", "--output-watch-events", *cluster.options)
     return _started(words, stderr=subprocess.PIPE)
-
-
-def is_unknown(message: str) -> bool:
-    """True if kubectl says that the cluster has no such resource."""
-    return _NO_SUCH_KIND in message
 
 
 def reason(line: bytes) -> str:
@@ -118,7 +113,7 @@ def webhook_configurations(cluster: Cluster) -> list[Value] | None:
 
 
 def _listed(cluster: Cluster, resource: str, *shown: str) -> Iterator[Item]:
-    words = ("get", resource, *cluster.scope, *shown, f"--request-timeout={_TIMEOUT}s", *cluster.options)
+    words = ("get", LEASES, *cluster.scope, *shown, f"--request-timeout={_TIMEOUT}s", *cluster.options)
     # kubectl shares our standard error, because a plugin for credentials may prompt on the terminal.
     with _started(words, stderr=None) as process:
         try:

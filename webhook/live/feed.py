@@ -21,8 +21,6 @@ from webhook.timeline.model import Timeline
 MAX_OBJECTS: Final = 50_000
 LISTED_AFTER: Final = 5 * SECOND
 
-_Name = tuple[str, str, str]
-"""Kind, namespace, name."""
 MAX_TICKS: Final = 100_000
 """Renewals of all leases together that are drawn one by one."""
 _MEASURED: Final = 64
@@ -35,15 +33,15 @@ _EVERY: Final = 16
 
 
 class _Run(Struct):
-    """A watch that runs, perhaps again: what only the runs before have shown was deleted meanwhile."""
+    """The watch that runs, perhaps again: what only the runs before have shown was deleted meanwhile."""
 
-    before: set[_Name] = field(default_factory=set)
-    names: set[_Name] = field(default_factory=set)
+    before: set[Key] = field(default_factory=set)
+    names: set[Key] = field(default_factory=set)
     listed_at: int | None = None
     """When its list of every object is taken to be over, after the first of them."""
 
     def seen(self, item: Observation, now: int) -> None:
-        name = (item.kind, item.namespace, item.name)
+        name = (item.namespace, item.name)
         if item.act is Act.DELETED:
             self.before.discard(name)
             self.names.discard(name)
@@ -52,7 +50,7 @@ class _Run(Struct):
         if self.listed_at is None:
             self.listed_at = now + LISTED_AFTER
 
-    def gone(self, now: int) -> list[_Name]:
+    def gone(self, now: int) -> list[Key]:
         """Return, once, what is not in its list any more."""
         if self.listed_at is None or now < self.listed_at:
             return []
@@ -77,7 +75,7 @@ class Feed:
         self._source = source
         self._changed = threading.Condition()
         self._builder = TimelineBuilder(_now() + BOUND, max_ticks=MAX_TICKS)
-        self._runs: dict[str, _Run] = {}
+        self._run = _Run()
         self._version = 1
         self._versions: dict[Key, int] = {}
         self._delays: dict[Key, deque[int]] = {}
@@ -92,22 +90,21 @@ class Feed:
         with self._changed:
             return self._version
 
-    def observe(self, item: Item, watch: str = "") -> None:
-        """Take in one thing; `watch` names the watch that it comes from, which sees all of its objects again."""
+    def observe(self, item: Item) -> None:
+        """Take in one thing."""
         with self._changed:
             # The API server's clock may be ahead of this computer's.
             self._builder.clock = _now() + BOUND
-            if isinstance(item, Observation):
-                self._runs.setdefault(watch, _Run()).seen(item, _now())
+            if isinstance(item, Observation) and item.kind == "Lease":
+                self._run.seen(item, _now())
                 self._measure(item)
             self._builder.observe(item)
             self._note_changes()
 
-    def began(self, watch: str) -> None:
-        """Note that a watch begins, perhaps again: at first it lists every object that there is."""
+    def began(self) -> None:
+        """Note that the watch begins, perhaps again: at first it lists every lease that there is."""
         with self._changed:
-            run = self._runs.pop(watch, _Run())
-            self._runs[watch] = _Run(run.before | run.names)
+            self._run = _Run(self._run.before | self._run.names)
 
     def show_status(self, status: str) -> None:
         """Set what the page says about the connection to the cluster."""
@@ -177,18 +174,16 @@ class Feed:
 
     def _note_gone(self) -> None:
         """Take what a watch that began again no longer lists for deleted."""
-        for watch, run in self._runs.items():
-            for kind, namespace, name in run.gone(_now()):
-                self._builder.observe(
-                    Observation(
-                        place=Place(watch, 0),
-                        input_kind=InputKind.WATCH,
-                        act=Act.DELETED,
-                        kind=kind,
-                        namespace=namespace,
-                        name=name,
-                    )
-                )
+        for namespace, name in self._run.gone(_now()):
+            gone = Observation(
+                place=Place("kubectl", 0),
+                input_kind=InputKind.WATCH,
+                act=Act.DELETED,
+                kind="Lease",
+                namespace=namespace,
+                name=name,
+            )
+            self._builder.observe(gone)
         self._note_changes()
 
     def _note_changes(self) -> None:

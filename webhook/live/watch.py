@@ -1,4 +1,4 @@
-"""Keeps a watch of one resource running: kubectl ends whenever the API server ends the watch, and is run again."""
+"""Keeps a watch of leases running: kubectl ends whenever the API server ends the watch, and is run again."""
 
 import threading
 import time
@@ -8,7 +8,7 @@ from typing import BinaryIO, Final, cast
 
 from webhook.inputs import InputError
 from webhook.inputs import cluster as clusters
-from webhook.inputs.cluster import Cluster
+from webhook.inputs.cluster import LEASES, Cluster
 from webhook.inputs.files import read
 from webhook.inputs.kinds import observations
 from webhook.live.feed import Feed
@@ -20,16 +20,15 @@ _END: Final = 5.0
 
 
 class LiveWatch:
-    """One resource; `start` begins a thread, `stop` ends it and kubectl."""
+    """The watch; `start` begins a thread, `stop` ends it and kubectl."""
 
-    def __init__(self, feed: Feed, cluster: Cluster, resource: str) -> None:
+    def __init__(self, feed: Feed, cluster: Cluster) -> None:
         self._feed = feed
         self._cluster = cluster
-        self._resource = resource
         self._stopping = threading.Event()
         self._process: Popen[bytes] | None = None
         self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self._keep_running, name=f"watch {resource}", daemon=True)
+        self._thread = threading.Thread(target=self._keep_running, name="watch", daemon=True)
         self._reason = ""
 
     def start(self) -> None:
@@ -51,24 +50,22 @@ class LiveWatch:
     def _keep_running(self) -> None:
         pause = FIRST_PAUSE
         while not self._stopping.is_set():
-            self._feed.began(self._resource)
+            self._feed.began()
             began = time.monotonic()
             has_shown = self._run_once()
             if self._stopping.is_set():
                 return
-            if clusters.is_unknown(self._reason):
-                return  # such as candidates: most clusters have none
             pause = FIRST_PAUSE if has_shown else min(pause * 2, MAX_PAUSE)
             lasted = time.monotonic() - began
             why = f": {self._reason}" if self._reason else f" after {lasted:.0f} s"
-            self._feed.show_status(f"The watch of {self._resource} ended{why}; kubectl runs again in {pause:g} s.")
+            self._feed.show_status(f"The watch of {LEASES} ended{why}; kubectl runs again in {pause:g} s.")
             self._stopping.wait(pause)
 
     def _run_once(self) -> bool:
         """Run kubectl until it ends; return True if it showed anything."""
         self._reason = ""
         try:
-            process = clusters.watching(self._cluster, self._resource)
+            process = clusters.watching(self._cluster)
         except InputError as error:
             self._reason = str(error)
             return False
@@ -86,11 +83,11 @@ class LiveWatch:
     def _read(self, process: "Popen[bytes]") -> bool:
         has_shown = False
         assert process.stdout is not None
-        for item in observations(read(cast("BinaryIO", process.stdout), self._resource)):
+        for item in observations(read(cast("BinaryIO", process.stdout), LEASES)):
             if not has_shown:
                 self._feed.show_status("")
             has_shown = True
-            self._feed.observe(item, self._resource)
+            self._feed.observe(item)
         return has_shown
 
     def _read_errors(self, process: "Popen[bytes]") -> None:

@@ -1,7 +1,7 @@
 """Spans, renewals and marks in bounded memory: what is too much is aggregated, and said to be."""
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from operator import attrgetter
 from typing import Final, TypeVar
@@ -167,7 +167,7 @@ def fitted(timeline: Timeline, largest: int = MAX_BYTES) -> Timeline:
     before = what_was_merged(lanes)
     others = tuple(one for one in timeline.thinned if one not in before)
     # Parts of one kind that a lane may have.
-    most = max(max(_ticks(lane), len(lane.marks), len(lane.spans)) for lane in _each(lanes))
+    most = max(max(_ticks(lane), len(lane.marks), len(lane.spans)) for lane in lanes)
     dropped = 0
     while True:
         left_out = (
@@ -191,19 +191,19 @@ def fitted(timeline: Timeline, largest: int = MAX_BYTES) -> Timeline:
 
 def what_was_merged(lanes: Sequence[Lane]) -> tuple[str, ...]:
     """Sentences about everything in some lanes that stands for more than itself."""
-    every, said = list(_each(lanes)), []
-    buckets = [one for lane in every for one in lane.ticks.buckets]
+    said = []
+    buckets = [one for lane in lanes for one in lane.ticks.buckets]
     if buckets:
-        renewals, groups = sum(lane.ticks.count for lane in every), count(len(buckets), "group")
+        renewals, groups = sum(lane.ticks.count for lane in lanes), count(len(buckets), "group")
         said.append(
             f"{_counted(buckets)} of {count(renewals, 'renewal')} are counted in {groups}, not drawn one by one"
         )
-    several = [mark for lane in every for mark in lane.marks if mark.count > 1]
+    several = [mark for lane in lanes for mark in lane.marks if mark.count > 1]
     if several:
         said.append(
             f"{_counted(several)} marks are drawn as {len(several)}, each with the text of the first and a count"
         )
-    short = [span for lane in every for span in lane.spans if span.kind is SpanKind.SEVERAL]
+    short = [span for lane in lanes for span in lane.spans if span.kind is SpanKind.SEVERAL]
     if short:
         said.append(f"{_counted(short)} short spans are drawn as {len(short)}, without their holders")
     return tuple(said)
@@ -211,12 +211,6 @@ def what_was_merged(lanes: Sequence[Lane]) -> tuple[str, ...]:
 
 def _counted(parts: Iterable[Bucket | Mark | Span]) -> int:
     return sum(one.count for one in parts)
-
-
-def _each(lanes: Sequence[Lane]) -> Iterator[Lane]:
-    for lane in lanes:
-        yield lane
-        yield from lane.candidates
 
 
 def _ticks(lane: Lane) -> int:
@@ -237,7 +231,6 @@ def _limited(lane: Lane, most: int) -> Lane:
         ticks=ticks,
         marks=tuple(merged(lane.marks, most)),
         spans=spans,
-        candidates=tuple(_limited(one, most) for one in lane.candidates),
     )
 
 
@@ -251,7 +244,6 @@ def lane_within(lane: Lane, begins: int, ends: int) -> Lane:
     """A lane with what happened within; a span that began before keeps its beginning, one that goes on has no end."""
     buckets = tuple(one for one in lane.ticks.buckets if one.ends >= begins and one.begins <= ends)
     moments = tuple(at for at in lane.ticks.moments if begins <= at <= ends)
-    candidates = (lane_within(one, begins, ends) for one in lane.candidates)
     return replace(
         lane,
         spans=tuple(
@@ -261,7 +253,6 @@ def lane_within(lane: Lane, begins: int, ends: int) -> Lane:
         ),
         ticks=Ticks(moments, buckets),
         marks=tuple(mark for mark in lane.marks if (mark.ends or mark.at) >= begins and mark.at <= ends),
-        candidates=tuple(one for one in candidates if not _is_empty(one)),
     )
 
 
@@ -270,4 +261,4 @@ def _cut(span: Span, ends: int) -> Span:
 
 
 def _is_empty(lane: Lane) -> bool:
-    return not (lane.spans or lane.marks or lane.ticks.count or lane.candidates)
+    return not (lane.spans or lane.marks or lane.ticks.count)

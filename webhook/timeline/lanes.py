@@ -6,24 +6,22 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from webhook.api.objects import LeaseCandidate, LeaseCandidateSpec
-from webhook.api.times import SECOND, normalized, readable, stamp_of
+from webhook.api.times import SECOND
 from webhook.explanation.causes import late_renewals, lost_leaders
 from webhook.explanation.findings import late_sentence
 from webhook.explanation.text import ending, handover
 from webhook.explanation.words import by_writer, count, length
-from webhook.history.events import EventKind, Handover, LeaseEvent, Tenure, changed_fields
+from webhook.history.events import EventKind, Handover, LeaseEvent, Tenure
 from webhook.history.follow import Bounds, Follower, LeaseHistory
 from webhook.history.renewals import deadline_of
 from webhook.history.stored import Key
 from webhook.inputs.items import Act, Fenced, InputKind, Item, LogEnd, Observation, Writer
-from webhook.rules.expiry import BOUND
 from webhook.timeline.downsampling import MarkRecord, SpanRecord, TickRecord, lane_within, what_was_merged
 from webhook.timeline.model import Lane, Mark, MarkKind, SpanKind, Timeline
 from webhook.timeline.texts import marks_of_answer, sentence, shown, writer_name, writers_of
 
 MAX_LANES: Final = 20_000
-"""Leases, and as many candidates; what is seen of others is counted."""
+"""Leases; what is seen of others is counted."""
 MAX_TICKS: Final = 4_000_000
 """Renewals that are kept one by one, of all lanes together; but of each lane at least MIN_TICKS."""
 MIN_TICKS: Final = 64
@@ -46,7 +44,7 @@ KIND_OF_HANDOVER: Final = {
 class TimelineBuilder(Struct):
     """`clock` is when the input was read, in microseconds since 1970: what is dated later is wrong or forged.
 
-    `changed` are the leases of which something was seen since it was emptied, themselves or their candidates.
+    `changed` are the leases of which something was seen since it was emptied.
     """
 
     clock: int
@@ -55,7 +53,6 @@ class TimelineBuilder(Struct):
     changed: set[Key] = field(default_factory=set)
     _follower: Follower = field(default_factory=Follower)
     _leases: dict[Key, "_LeaseLane"] = field(default_factory=dict)
-    _candidates: dict[Key, "_CandidateLane"] = field(default_factory=dict)
     _lease_of_fence: dict[str, Key] = field(default_factory=dict)
     _unplaced: dict[str, int] = field(default_factory=dict)
     """By fence, writes for which the log does not show the lease of the fence."""
@@ -68,8 +65,8 @@ class TimelineBuilder(Struct):
 
     @property
     def is_empty(self) -> bool:
-        """True if no lease and no candidate was seen."""
-        return not self._leases and not self._candidates
+        """True if no lease was seen."""
+        return not self._leases
 
     @property
     def has_managed_fields(self) -> bool:
@@ -84,30 +81,24 @@ class TimelineBuilder(Struct):
             self._follower.feed(seen)
         elif isinstance(seen, Fenced):
             self._observe_fenced(seen)
-        elif not isinstance(seen, Observation) or seen.act is Act.COLLECTION:
-            return  # it says nothing of a single object
-        elif seen.kind == "Lease":
+        elif isinstance(seen, Observation) and seen.kind == "Lease" and seen.act is not Act.COLLECTION:
             self._observe_lease((seen.namespace, seen.name), seen)
-        else:
-            self._observe_candidate((seen.namespace, seen.name), seen)
 
     def explain(self, key: Key, until: int) -> bool:
         """Find out why leaders of a lease were lost or late; True if that is settled, or there is nothing to find."""
         lane = self._leases.get(key)
         return lane is None or lane.explain(self._follower, until)
 
-    def _lane(self, key: Key, candidates: Iterable[Key], ends: int) -> Lane:
+    def _lane(self, key: Key, ends: int) -> Lane:
         """Return the lane of one lease as it stands at `ends`, with the causes that were found out."""
         one = self._leases.get(key) or _LeaseLane(history=LeaseHistory(*key))
         return Lane(
-            "Lease",
             shown(key[0]),
             shown(key[1]),
             one.duration_held,
             one.spans.spans(one.overdue_at, ends, is_gone=one.history.is_deleted),
             one.ticks.ticks,
             one.explained_marks(),
-            tuple(self._candidates[own].lane(own) for own in candidates),
             one.history.is_moment,
         )
 
@@ -116,14 +107,11 @@ class TimelineBuilder(Struct):
     ) -> Timeline:
         """Return all up to `ends`, in microseconds since 1970; with `keys` only some leases, and no new causes."""
         begins = self.bounds.begins(ends)
-        below: dict[Key, list[Key]] = {}
-        for own in sorted(self._candidates):
-            below.setdefault((own[0], self._candidates[own].lease), []).append(own)
-        chosen = sorted({*self._leases, *below}) if keys is None else keys
+        chosen = sorted(self._leases) if keys is None else keys
         if keys is None:
             for key in chosen:
                 self.explain(key, ends)
-        lanes = tuple(lane_within(self._lane(key, below.get(key, []), ends), begins, ends) for key in chosen)
+        lanes = tuple(lane_within(self._lane(key, ends), begins, ends) for key in chosen)
         thinned = (*self._not_shown(), *what_was_merged(lanes))
         return Timeline(begins, ends, lanes, thinned, sources, read_at)
 
@@ -148,17 +136,6 @@ class TimelineBuilder(Struct):
             lane.observe(seen, self._follower.feed(seen), self.clock, self._kept())
             self.changed.add(key)
 
-    def _observe_candidate(self, key: Key, seen: Observation) -> None:
-        lane = self._candidates.get(key)
-        if lane is None:
-            if len(self._candidates) >= self.max_lanes:
-                self._left_out += 1
-                return
-            lane = self._candidates[key] = _CandidateLane()
-        lane.observe(seen, self.bounds, self._kept())
-        self.bounds.seen(seen, lane.at if seen.at is None else min(seen.at, self.clock))
-        self.changed.add((key[0], lane.lease))
-
     def _observe_fenced(self, seen: Fenced) -> None:
         """Mark a write that a fence refused or noted, if a message of that fence has named its lease so far."""
         key = (seen.namespace, seen.name) if seen.name else self._lease_of_fence.get(seen.fence)
@@ -178,31 +155,24 @@ class TimelineBuilder(Struct):
         self.bounds.event(min(seen.at, self.clock))
 
     def _kept(self) -> int:
-        return max(MIN_TICKS, self.max_ticks // max(1, len(self._leases) + len(self._candidates)))
+        return max(MIN_TICKS, self.max_ticks // max(1, len(self._leases)))
 
     def _not_shown(self) -> Iterator[str]:
         if self._left_out:
             seen = count(self._left_out, "observation")
-            yield f"{seen} of leases and candidates beyond the first {self.max_lanes} of each are left out"
+            yield f"{seen} of leases beyond the first {self.max_lanes} are left out"
         for fence, number in sorted(self._unplaced.items()):
             writes = count(number, "write")
             yield f"{writes} that fence {shown(fence)} refused are left out: the log does not name its lease"
 
 
-class _Record(Struct):
-    spans: SpanRecord = field(default_factory=SpanRecord)
-    ticks: TickRecord = field(default_factory=TickRecord)
-    marks: MarkRecord = field(default_factory=MarkRecord)
-
-    def mark(self, kind: MarkKind, at: int, text: str, who: Writer | None = None, holder: str = "") -> None:
-        """Add a mark; `who` wrote, and `holder` held the lease afterwards."""
-        self.marks.add(Mark(kind, at, sentence(text), holder, writer_name(who)))
-
-
-class _LeaseLane(_Record, kw_only=True):
+class _LeaseLane(Struct):
     """What its history does not keep; `lost` and `late` are known causes of takeovers and late renewals, by moment."""
 
     history: LeaseHistory
+    spans: SpanRecord = field(default_factory=SpanRecord)
+    ticks: TickRecord = field(default_factory=TickRecord)
+    marks: MarkRecord = field(default_factory=MarkRecord)
     duration_held: int | None = None
     lost: dict[int, str] = field(default_factory=dict)
     late: dict[int, str] = field(default_factory=dict)
@@ -220,6 +190,10 @@ class _LeaseLane(_Record, kw_only=True):
         if tenure is None or self.history.kind is InputKind.REVIEW or not duration or duration < 0:
             return None
         return None if tenure.last_renewal is None else tenure.last_renewal + duration * SECOND
+
+    def mark(self, kind: MarkKind, at: int, text: str, who: Writer | None = None, holder: str = "") -> None:
+        """Add a mark; `who` wrote, and `holder` held the lease afterwards."""
+        self.marks.add(Mark(kind, at, sentence(text), holder, writer_name(who)))
 
     def explain(self, follower: Follower, until: int) -> bool:
         """Find out why leaders were lost or late, by a look at all other leases; True once that is settled."""
@@ -314,69 +288,3 @@ class _LeaseLane(_Record, kw_only=True):
             tenures = self.history.tenures
             text = handover(tenure, tenures[-2] if len(tenures) > 1 else None)
             self.marks.add(Mark(kind, since, sentence(text), shown(tenure.holder), writers_of(tenure)))
-
-
-class _CandidateLane(_Record):
-    """What happened to one LeaseCandidate; `lease` is the name of the lease that it is a candidate for."""
-
-    lease: str = ""
-    at: int | None = None
-    _spec: LeaseCandidateSpec | None = None
-
-    def lane(self, key: Key) -> Lane:
-        return Lane(
-            "LeaseCandidate",
-            shown(key[0]),
-            shown(key[1]),
-            spans=self.spans.spans(None, 0, is_gone=False),
-            ticks=self.ticks.ticks,
-            marks=self.marks.marks,
-        )
-
-    def observe(self, seen: Observation, bounds: Bounds, max_ticks: int) -> None:
-        if seen.act is Act.READ:
-            return
-        at = self._moment(seen, bounds)
-        for mark in marks_of_answer(seen, at, ""):
-            self.marks.add(mark)
-        if not seen.is_stored or seen.problem:
-            return
-        if isinstance(seen.old, LeaseCandidate):
-            self._spec = seen.old.spec
-        if seen.act is Act.DELETED:
-            self._spec = None
-            self.spans.end(at)
-            self.mark(MarkKind.DELETED, at, f"the candidate was deleted{by_writer(seen.writer)}", seen.writer)
-        elif isinstance(seen.object, LeaseCandidate):
-            self._stored(seen, seen.object, at, max_ticks)
-        self.at = at if self.at is None else max(self.at, at)
-
-    def _moment(self, seen: Observation, bounds: Bounds) -> int:
-        at = seen.at
-        if at is None:
-            at = bounds.until if seen.act is Act.DELETED else seen.latest_stamp
-        if at is None and isinstance(seen.object, LeaseCandidate):
-            at = readable(normalized(seen.object.spec.renew_time))
-        if at is None or at > bounds.latest:
-            at = self.at
-        return min(at or 0, bounds.latest)
-
-    def _stored(self, seen: Observation, one: LeaseCandidate, at: int, max_ticks: int) -> None:
-        old, new, who = self._spec, one.spec, by_writer(seen.writer)
-        self._spec = new
-        self.lease = new.lease_name or self.lease
-        if self.spans.present is None:
-            created = stamp_of(one.metadata.creation_timestamp)
-            is_dated = seen.act is Act.CREATED or created is None or created > at + BOUND
-            since = at if is_dated else min(created or at, at)
-            self.spans.begin(SpanKind.OFFERED, since)
-            if seen.act is not Act.UPDATED:
-                self.mark(MarkKind.CREATED, since, f"the candidate was created{who}", seen.writer)
-        if old is None:
-            return
-        if normalized(old.renew_time) != normalized(new.renew_time):
-            self.ticks.add(at, max_ticks)
-        if new.ping_time and normalized(old.ping_time) != normalized(new.ping_time):
-            self.mark(MarkKind.PINGED, at, f"the election asks the candidate whether it still runs{who}", seen.writer)
-        if changes := changed_fields(old, new):
-            self.mark(MarkKind.EDIT, at, f"{changes}{who}", seen.writer)

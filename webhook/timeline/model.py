@@ -23,7 +23,6 @@ class Kind(StrEnum):
 
 _WORDS: Final = {
     "leaderless": "no leader",
-    "offered": "candidate",
     "several": "many changes",
     "silent": "possibly no leader",
     "contested": "two may lead",
@@ -38,8 +37,6 @@ class SpanKind(Kind):
     """Held in name: the last renewal was longer ago than the duration, so anyone could have taken it."""
     LEADERLESS = "leaderless"
     """No one held it: it was released, not taken yet, or deleted and created again later."""
-    OFFERED = "offered"
-    """Of a LeaseCandidate: it exists."""
     SEVERAL = "several"
     """Changes too many to be kept one by one; `count` says how many spans it stands for."""
     SILENT = "silent"
@@ -102,8 +99,6 @@ class MarkKind(Kind):
     """The first holder of a lease that was there."""
     EDIT = "edit"
     """Fields of the spec that no renewal writes were changed."""
-    PINGED = "pinged"
-    """The election asks a LeaseCandidate whether it is still there."""
 
 
 class Mark(Struct, frozen=True, gc=False):
@@ -161,16 +156,14 @@ class Ticks(Struct, frozen=True, gc=False):
 
 
 class Lane(Struct, frozen=True, gc=False):
-    """One Lease, or one LeaseCandidate beneath its Lease; `duration_seconds` is that of the last holder."""
+    """One Lease; `duration_seconds` is that of the last holder."""
 
-    kind: str
     namespace: str
     name: str
     duration_seconds: int | None = None
     spans: tuple[Span, ...] = ()
     ticks: Ticks = Ticks()
     marks: tuple[Mark, ...] = ()
-    candidates: tuple["Lane", ...] = ()
     is_moment: bool = False
     """Only lists have shown it: nothing is known of what happened before."""
 
@@ -201,7 +194,7 @@ def as_json(timeline: Timeline) -> dict[str, Any]:
 
 
 def _lane(lane: Lane) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    return {
         "namespace": lane.namespace,
         "name": lane.name,
         "duration_seconds": lane.duration_seconds,
@@ -213,9 +206,6 @@ def _lane(lane: Lane) -> dict[str, Any]:
         },
         "marks": [_in_words(mark) for mark in lane.marks],
     }
-    if lane.kind == "Lease":
-        found["candidates"] = [_lane(one) for one in lane.candidates]
-    return found
 
 
 def _in_words(one: Span | Mark | Bucket) -> dict[str, Any]:

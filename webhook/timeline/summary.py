@@ -110,10 +110,8 @@ def _span_text(span: Span, unled: str) -> str:
             return f"{count(span.count, 'short span')}, too many changes to draw"
         case SpanKind.HELD:
             return f"held by {name(span.holder)}" if span.holder else "held by a holder that the input does not name"
-        case SpanKind.OVERDUE:
-            return f"overdue: held by {name(span.holder)}, {unled}"
         case _:
-            return f"candidate {name(span.holder)}" if span.holder else "candidate"
+            return f"overdue: held by {name(span.holder)}, {unled}"
 
 
 def doubts(lane: Lane, found: tuple[Gap, ...], until: int) -> list[tuple[Span, str]]:
@@ -157,8 +155,6 @@ def summary(lane: Lane, until: int) -> str:
     led = [span for span in lane.spans if span.kind not in UNLED]
     if not led:
         return "No one held it." if lane.spans else "It was not seen."
-    if lane.kind == "LeaseCandidate":
-        return f"A candidate from {_moment(led[0].begins, until)}."
     stolen = _steals(lane)
     sentences = []
     if stolen:

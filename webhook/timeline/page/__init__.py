@@ -80,7 +80,7 @@ def page_data(timeline: Timeline, **more: str | bool) -> bytes:
     {"begins": µs, "ends": µs, "readAt": µs or null, "sources": [text], "thinned": [text], "strings": ["", text, ...],
     "kinds": [["held", words], ...], "lanes": [lane]}, and what a live page needs as `more`
 
-    A lane has `id` (`Lease/NAMESPACE/NAME`), `duration` in seconds or null, a `summary`, the number of `handovers`, and
+    A lane has `id` (`NAMESPACE/NAME`), `duration` in seconds or null, a `summary`, the number of `handovers`, and
 
     - `spans`, `doubts` and `marks`: lists of kind, begins, ends or null, count, text, and holder, writer, manager
       as far as there are any;
@@ -123,7 +123,7 @@ class _Encoder(Struct):
         found = gaps(lane, self.ends)
         texts = span_texts(lane, found, self.ends)
         return {
-            "id": escape(f"{lane.kind}/{lane.namespace}/{lane.name}"),
+            "id": escape(f"{lane.namespace}/{lane.name}"),
             "namespace": escape(lane.namespace),
             "name": escape(lane.name),
             "duration": lane.duration_seconds,
@@ -147,7 +147,6 @@ class _Encoder(Struct):
             ],
             "ticks": [at - before for before, at in pairwise((self.begins, *lane.ticks.moments))],
             "buckets": [[self._at(one.begins), self._at(one.ends), one.count] for one in lane.ticks.buckets],
-            "candidates": [self.lane(one) for one in lane.candidates],
         }
 
     def _item(self, kind: Kind, begins: int, ends: int | None, count: int, *texts: str) -> list[int | None]:

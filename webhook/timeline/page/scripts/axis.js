@@ -100,8 +100,7 @@ function paintState(node, lane, at) {
 function reading(at) {
   if (at < book.from || at > book.ends)
     return `outside of what was read, ${instant(book.from)} to ${instant(book.ends)}.`;
-  const lanes = view.lanes.filter((lane) => !lane.parent);
-  const states = lanes.map((lane) => ({ ...stateAt(lane, at), isChosen: lane === laneOf(view.active) }));
+  const states = view.lanes.map((lane) => ({ ...stateAt(lane, at), isChosen: lane === laneOf(view.active) }));
   const others = states.filter((state) => state.kind !== "held");
   const told = new Set([...states.filter((state) => state.isChosen), ...(states.length > MAX_READ ? others : states)]);
   const sentences = [...told].slice(0, MAX_READ).map((state) => `${state.words}.`);

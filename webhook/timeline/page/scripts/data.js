@@ -16,14 +16,14 @@ merge(data);
 function merge(message) {
   const { begins, ends, sources, thinned, readAt, lanes, strings } = message;
   const shift = begins - book.base;
-  for (const raw of lanes) book.lanes.set(raw.id, newLane(raw, strings, shift, null));
+  for (const raw of lanes) book.lanes.set(raw.id, newLane(raw, strings, shift));
   Object.assign(book, { from: Math.min(book.from, shift), ends: Math.max(book.ends, ends - book.base) });
   if (lanes.length || !book.sources) Object.assign(book, { sources, thinned, readAt });
   book.hasDates = dateOf(book.from) !== dateOf(book.ends);
 }
 
-function newLane(raw, strings, shift, parent) {
-  const lane = { ...raw, type: "lane", key: "lane", parent, begins: 0 };
+function newLane(raw, strings, shift) {
+  const lane = { ...raw, type: "lane", key: "lane", begins: 0 };
   lane.title = raw.namespace ? `${raw.namespace}/${raw.name}` : raw.name;
   const moved = (at) => (at === null ? null : at + shift);
   const items = (type) => raw[`${type}s`].map(([kind, begins, ends, number, ...texts], index) => {
@@ -44,7 +44,6 @@ function newLane(raw, strings, shift, parent) {
   });
   lane.ticks = d3.cumsum(raw.ticks).map(moved);
   lane.buckets = raw.buckets.map(([begins, ends, number]) => ({ begins: moved(begins), ends: moved(ends), count: number }));
-  lane.candidates = raw.candidates.map((one) => newLane(one, strings, shift, lane));
   // A color for each holder, in the order in which they come; the one before never has the same.
   lane.colors = new Map([...new Set(lane.spans.map((span) => span.holder))].map((holder, index) => [holder, index % 8]));
   lane.renewals = lane.ticks.length + d3.sum(lane.buckets, (one) => one.count);

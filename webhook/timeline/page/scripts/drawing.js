@@ -26,7 +26,6 @@ const MARKS = {
   created: ["change", d3.symbolCircle],
   claim: ["change line", d3.symbolCircle],
   edit: ["warning line", d3.symbolPlus],
-  pinged: ["plain", "M-5,-5l5,5l5,-5v5l-5,5l-5,-5z"],
 };
 const PATTERNS = { overdue: "amber", silent: "pattern silent", contested: "pattern contested" };
 
@@ -51,7 +50,7 @@ function drawLane(svg, lane, left, right) {
   const key = [view.version, x.domain(), left, right, book.ends, laneOf(view.active) === lane && view.active.key].join();
   if (svg.key === key) return;
   svg.key = key;
-  const bar = lane.parent ? { y: 15, height: 10 } : { y: lane.isQuiet ? 8 : 22, height: 22 };
+  const bar = { y: lane.isQuiet ? 8 : 22, height: 22 };
   const isDrawn = (one) => !view.hidden.has(one.kind) && x(endOf(one)) > left && x(one.begins) < right;
   const spans = placedSpans(lane.spans.filter(isDrawn), x, left, right);
   const doubts = view.hidden.has("held") ? [] : lane.doubts.filter(isDrawn);
@@ -60,7 +59,7 @@ function drawLane(svg, lane, left, right) {
   svg.replaceChildren(
     made("g", { class: "spans" }, ...spans.map((one) => spanNode(one, bar))),
     made("g", { class: "doubts", ...silent }, ...doubts.map((one) => doubtNode(one, x, bar, left, right))),
-    made("g", { class: "words", ...silent }, ...(lane.parent ? [] : spans.map((one) => wordsNode(one, x, bar)))),
+    made("g", { class: "words", ...silent }, ...spans.map((one) => wordsNode(one, x, bar))),
     made("path", { class: "ticks", d: view.hidden.has("renewals") ? "" : tickPath(lane, x, left, right, bar) }),
     made("g", { class: "marks" }, ...marks.map((one) => markNode(one, bar))),
     made("g", { class: "numbers", ...silent }, ...marks.filter((one) => one.number > 1).map((one) => {

@@ -2,7 +2,7 @@
 "use strict";
 
 const view = {
-  lanes: [], // those that fit the search, each lease followed by its candidates
+  lanes: [], // those that fit the search
   active: null, // the item that the keyboard is on: a lane, a span or a mark
   hovered: null, // the element beneath the pointer
   cursor: null, // a fixed instant
@@ -25,7 +25,7 @@ function repaint() {
 function repaintCursor() {
   frame ||= requestAnimationFrame(() => {
     frame = 0;
-    if (isWhole) for (const paint of [paintLanes, paintAxis, paintOverview, paintTable]) paint();
+    if (isWhole) for (const paint of [paintLanes, paintAxis, paintOverview]) paint();
     isWhole = false;
     paintCursor();
     paintTip();

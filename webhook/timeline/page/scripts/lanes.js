@@ -3,7 +3,6 @@
 
 const LANE = 88;
 const QUIET = 58; // a lane to which nothing happened
-const CANDIDATE = 32;
 const MIN_WINDOW = 1e5; // microseconds
 
 const chart = { left: 270, width: 1000, scale: d3.scaleLinear(), whole: null };
@@ -11,7 +10,7 @@ const viewport = element("view");
 const list = element("lanes");
 
 function heightOf(lane) {
-  return lane.parent ? CANDIDATE : lane.isQuiet ? QUIET : LANE;
+  return lane.isQuiet ? QUIET : LANE;
 }
 
 /** Whether an event may zoom or drag: the wheel alone scrolls, and labels are for clicks. */
@@ -108,7 +107,7 @@ function paintLanes() {
 
 function newRow(lane) {
   const id = encodeURIComponent(lane.id);
-  const namespace = made("span", { class: "namespace" }, lane.parent || !lane.namespace ? "" : `${lane.namespace}/`);
+  const namespace = made("span", { class: "namespace" }, !lane.namespace ? "" : `${lane.namespace}/`);
   const title = made("div", { class: "title" }, namespace, made("span", { class: "name" }, lane.name));
   const state = ["", "who", "remark"].map((name) => made("span", { class: name }));
   const texts = [title, made("div", { class: "state" }, ...state), made("div", { class: "spoken" })];
@@ -122,7 +121,7 @@ function paintRow(row, lane) {
   const index = view.lanes.indexOf(lane);
   const [left, right] = chart.whole.range();
   const [drawing, label, sentence] = row.children;
-  const kinds = [lane.parent && "candidate", lane.isQuiet && "quiet", index % 2 && "odd"].filter(Boolean);
+  const kinds = [lane.isQuiet && "quiet", index % 2 && "odd"].filter(Boolean);
   put(row, { class: ["lane", ...kinds].join(" ") });
   Object.assign(row.style, { transform: `translateY(${view.tops[index]}px)`, height: `${heightOf(lane)}px` });
   label.items = [lane];

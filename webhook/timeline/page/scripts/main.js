@@ -144,8 +144,7 @@ function listenForLanes(path) {
 /** The item of the book that was this one before a message, null if it is gone. */
 function sameItem(item) {
   const lane = laneOf(item);
-  const lease = lane && book.lanes.get((lane.parent ?? lane).id);
-  const found = lease && [lease, ...lease.candidates].find((one) => one.id === lane.id);
+  const found = lane && book.lanes.get(lane.id);
   const isSame = (one) => one.kind === item.kind && one.begins === item.begins;
   return (found && itemsOf(found).find(isSame)) ?? null;
 }

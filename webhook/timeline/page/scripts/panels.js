@@ -1,9 +1,8 @@
-// What is shown, the note beside an item, the details of the one that was chosen, and everything as a table.
+// What is shown, the note beside an item, and the details of the one that was chosen.
 "use strict";
 
 const MAX_TOLD = 30; // events of a lane in its details
 const MAX_RUN = 3; // events of one kind in a row that are told one by one
-const MAX_ROWS = 300;
 
 const byNumber = new Intl.Collator("en", { numeric: true });
 const byName = (a, b) => byNumber.compare(a.title, b.title);
@@ -21,7 +20,7 @@ function gravest(lane) {
   return d3.min(lane.marks, (mark) => KINDS.indexOf(mark.kind)) ?? KINDS.length;
 }
 
-/** Whether an item is of a kind that is shown and has every word that was typed; the table shows these, too. */
+/** Whether an item is of a kind that is shown and has every word that was typed. */
 function isShown(item) {
   return !view.hidden.has(item.kind) && !isDimmed(item);
 }
@@ -33,19 +32,18 @@ function isDimmed(item) {
 
 function isWanted(lane) {
   if (element("eventful").checked && lane.isQuiet) return false;
-  return !sought.length || lane.items.some(isShown) || lane.candidates.some(isWanted);
+  return !sought.length || lane.items.some(isShown);
 }
 
 /** Choose the lanes again, after a change of what is wanted or of the data. */
 function refilter() {
   sought = element("search").value.toLowerCase().split(/\s+/).filter(Boolean);
-  const leases = [...book.lanes.values()].filter(isWanted);
-  leases.sort((a, b) => ORDERS[element("order").value](a, b) || byName(a, b));
-  view.lanes = leases.flatMap((lane) => (view.hidden.has("offered") ? [lane] : [lane, ...lane.candidates]));
+  view.lanes = [...book.lanes.values()].filter(isWanted);
+  view.lanes.sort((a, b) => ORDERS[element("order").value](a, b) || byName(a, b));
   view.tops = [0, ...d3.cumsum(view.lanes, heightOf)];
   view.version += 1;
   list.style.height = `${view.tops.at(-1)}px`;
-  element("overall").textContent = overall(leases);
+  element("overall").textContent = overall(view.lanes);
   element("gap").disabled = !view.lanes.some((lane) => lane.gaps.length);
   repaint();
 }
@@ -64,7 +62,7 @@ function overall(leases) {
 
 /** Offer what can be searched for, and list the kinds that there are. */
 function fillChoices() {
-  const lanes = [...book.lanes.values()].flatMap((lane) => [lane, ...lane.candidates]);
+  const lanes = [...book.lanes.values()];
   const items = lanes.flatMap((lane) => [...lane.items, ...lane.doubts]);
   const texts = new Set([...lanes.map((lane) => lane.title), ...items.flatMap(({ holder, writer }) => [holder, writer])]);
   texts.delete("");
@@ -111,7 +109,7 @@ function factsOf(item) {
     ];
   const early = type === "span" && begins < book.from ? ", as the holder says: the input begins later" : "";
   return [
-    [lane.parent ? "Candidate" : "Lease", lane.title],
+    ["Lease", lane.title],
     [type === "mark" && ends === null ? "At" : "From", instant(begins, 6) + early],
     ["Until", ends !== null ? instant(ends, 6) : type === "span" && "the end of the input"],
     ["Length", type === "span" && length(lengthOf(item))],
@@ -143,7 +141,7 @@ function storyOf(lane) {
     const words = made("span", { class: "whole" }, `${title}: ${mark.text}`);
     return made("li", {}, button(instant(mark.begins, 3), () => goTo(mark)), glyph(mark.kind), words);
   });
-  const more = told.length > MAX_TOLD ? [made("li", {}, `and ${told.length - MAX_TOLD} more: see the table`)] : [];
+  const more = told.length > MAX_TOLD ? [made("li", {}, `and ${told.length - MAX_TOLD} more: search for one of them, or zoom in`)] : [];
   return made("ol", { class: "story" }, ...entries, ...more);
 }
 
@@ -176,7 +174,7 @@ function select(items) {
     const story = item.type === "lane" && item.marks.length ? [storyOf(item)] : [];
     return [made("h2", {}, ...sign, made("span", {}, item.title)), ...described(item), ...story];
   });
-  if (items.length > 50) content.push(made("p", {}, `and ${items.length - 50} more: zoom in, or see the table`));
+  if (items.length > 50) content.push(made("p", {}, `and ${items.length - 50} more: zoom in`));
   element("details").replaceChildren(...content);
   repaint();
 }
@@ -199,56 +197,4 @@ function listenForItems() {
     if (x > chart.left) fixCursor(within(chart.scale.invert(x)));
     view.isTipClosed = true;
   });
-}
-
-const table = { sorted: 0, isDown: false };
-const exact = (at) => (at === null ? "" : instant(at, 3));
-
-/** The columns: the title, what sorts a row, and what the row says, if that is different. */
-const COLUMNS = [
-  ["From", (item) => item.begins, (item) => exact(item.begins)],
-  ["Until", endOf, (item) => exact(item.ends)],
-  ["Length", lengthOf, (item) => (item.type === "mark" ? "" : length(lengthOf(item)))],
-  ["Lease", (item) => item.lane.title],
-  ["What", (item) => WORDS.get(item.kind) + (item.count > 1 ? `, ${item.count} times` : "")],
-  ["Holder", (item) => item.holder],
-  ["Writer", (item) => item.writer || item.manager],
-  ["Text", (item) => item.text],
-];
-
-function paintTable() {
-  const key = [view.version, book.ends, table.sorted, table.isDown].join();
-  const node = element("table");
-  if (node.key === key) return;
-  node.key = key;
-  const rows = view.lanes.flatMap((lane) => [...lane.items, ...lane.doubts].filter(isShown));
-  const order = table.isDown ? d3.descending : d3.ascending;
-  const values = new Map(rows.map((item) => [item, COLUMNS[table.sorted][1](item)]));
-  rows.sort((a, b) => order(values.get(a), values.get(b)));
-  const heads = COLUMNS.map(([title], index) => {
-    const sorting = table.sorted !== index ? "none" : table.isDown ? "descending" : "ascending";
-    const arrow = { none: "", ascending: " ▲", descending: " ▼" }[sorting];
-    const sort = () => {
-      Object.assign(table, { isDown: sorting === "ascending", sorted: index });
-      repaint();
-    };
-    return made("th", { scope: "col", "aria-sort": sorting }, button(title + arrow, sort));
-  });
-  const focused = [...node.tHead.querySelectorAll("button")].indexOf(document.activeElement);
-  node.tHead.replaceChildren(made("tr", {}, ...heads));
-  if (focused >= 0) heads[focused].firstChild.focus();
-  node.tBodies[0].replaceChildren(...rows.slice(0, MAX_ROWS).map(rowOf));
-  const shown = rows.length > MAX_ROWS ? `the first ${MAX_ROWS} of ${count(rows.length, "row")}` : count(rows.length, "row");
-  put(element("number"), {}, shown);
-}
-
-function rowOf(item) {
-  const cells = COLUMNS.map(([title, value, words], index) => {
-    const text = String((words ?? value)(item));
-    const names = { class: title.toLowerCase() };
-    if (index) return made("td", names, text);
-    const show = () => goTo(item.type === "doubt" ? spanAt(item.lane, item.begins) : item, item.begins);
-    return made("th", { ...names, scope: "row" }, button(text, show));
-  });
-  return made("tr", { "data-kind": item.kind }, ...cells);
 }
