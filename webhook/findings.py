@@ -15,14 +15,14 @@ class Severity(StrEnum):
 
     def is_at_least(self, threshold: "Severity") -> bool:
         """True if it is this severe or worse."""
-        return _ORDER.index(self) <= _ORDER.index(threshold)
+        return ORDER[self] <= ORDER[threshold]
 
 
-_ORDER: Final = tuple(Severity)
+ORDER: Final = {one: number for number, one in enumerate(Severity)}
 """The worst first."""
 
 
-class ObjectName(Struct, frozen=True):
+class ObjectName(Struct, frozen=True, gc=False):
     """The kind, namespace and name of an object; "" for what is not known or does not apply."""
 
     kind: str = ""
@@ -33,7 +33,7 @@ class ObjectName(Struct, frozen=True):
         return f"{self.kind} {self.namespace}/{self.name}"
 
 
-class Finding(Struct, frozen=True):
+class Finding(Struct, frozen=True, gc=False):
     """Something that is wrong, as every command but the webhook itself reports it.
 
     `check` is a kebab-case id, on which other programs may match. `message` says what is wrong, `fix` what to change or

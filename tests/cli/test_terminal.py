@@ -45,4 +45,4 @@ def test_long_text_wraps_under_itself() -> None:
 
 
 def test_a_table_aligns_all_but_the_last_column() -> None:
-    assert table([("a", "Lease", "x"), ("bcd", "b", "long text")]) == ["  a    Lease  x", "  bcd  b      long text"]
+    assert [*table([("a", "Lease", "x"), ("bcd", "b", "long text")])] == ["  a    Lease  x", "  bcd  b      long text"]

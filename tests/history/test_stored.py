@@ -1,14 +1,17 @@
 """Leases that only a list shows are kept as text, and nothing that is known of them depends on it."""
 
 import gzip
+import json
 import random
 from pathlib import Path
 
 import pytest
 
+from tests.factories import NOW, Tweak, drop, make_lease, put
 from tests.history.observing import input_of
 from tests.inputs.reading import read
-from webhook.explanation.account import account_of, as_json
+from webhook.api.times import SECOND
+from webhook.explanation.account import account_of, account_of_state, as_json
 from webhook.history.follow import Follower
 from webhook.history.merge import Merged
 from webhook.history.stored import StoredLeases
@@ -72,3 +75,51 @@ def test_more_than_one_block_and_more_than_one_file() -> None:
     assert stored.take(first) is not None
     assert stored.take(first) is None
     assert len([*stored.last_renewals()]) == len(seen) - 1
+
+
+STATES = {
+    "held": (),
+    "expired": (
+        put("spec.renewTime", "2025-11-20T11:00:00.000000Z"),
+        put("metadata.managedFields.0.time", "2025-11-20T11:00:00Z"),
+    ),
+    "released": (put("spec.holderIdentity", ""),),
+    "never held": (put("spec", {}), drop("metadata.managedFields")),
+    "frozen by a duration": (put("spec.leaseDurationSeconds", 2**31 - 1),),
+    "renewed by a clock that is ahead": (put("spec.renewTime", "2025-11-20T12:00:45.000000Z"),),
+    "without a stamp": (drop("metadata.managedFields"),),
+    "without a renewTime": (drop("spec.renewTime"),),
+    "in kube-system": (put("metadata.namespace", "kube-system"),),
+    "of a node": (put("metadata.namespace", "kube-node-lease"),),
+    "with an odd holder": (put("spec.holderIdentity", "a\u200bb"),),
+}
+
+
+@pytest.mark.parametrize("tweaks", STATES.values(), ids=STATES)
+def test_the_row_of_a_stored_lease_is_that_of_its_account(tweaks: tuple[Tweak, ...]) -> None:
+    cluster = Follower()
+    for item in read("leases.json", [json.dumps(make_lease(*tweaks)).encode()]):
+        cluster.take(item)
+    (key,) = cluster.names()
+    state, history = cluster.stored.get(key), cluster.history_of(key)
+    assert state is not None
+    assert history is not None
+    for now in (NOW, NOW + 20 * SECOND, NOW + 3600 * SECOND):
+        of_state, whole = account_of_state(state, now), account_of(cluster, history, now)
+        assert of_state.findings == whole.findings
+        assert (of_state.standing, of_state.holder, of_state.last_renewal, of_state.history.changes) == (
+            whole.standing,
+            whole.holder,
+            whole.last_renewal,
+            whole.history.changes,
+        )
+
+
+def test_names_in_turns_from_many_blocks() -> None:
+    """In the order of names, leases of a list are in other blocks again and again."""
+    cluster = Follower()
+    for number in range(2000):
+        for item in read("leases.json", [json.dumps(make_lease(put("metadata.name", f"lease-{number}"))).encode()]):
+            cluster.take(item)
+    shown = [cluster.stored.get(key) for key in cluster.names()]
+    assert [one and one.name for one in shown] == sorted(f"lease-{number}" for number in range(2000))

@@ -8,6 +8,7 @@ hour of one digit, a comma before the fraction, a sign in a fraction of fixed le
 
 import re
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from typing import Final
 
 from webhook.api.text import cached_if_short
@@ -99,6 +100,8 @@ def canonical_seconds(micros: int) -> str:
     return f"{_printed(micros // SECOND)}Z"
 
 
+# A list shows thousands of leases that were renewed in the same few seconds.
+@lru_cache(256)
 def _printed(seconds: int) -> str:
     days, second_of_day = divmod(seconds, 86_400)
     cycles, day_of_cycle = divmod(days + _EPOCH - 1, _CYCLE_DAYS)

@@ -33,6 +33,8 @@ def kubectl(namespace: str) -> str:
 
 def filled(fix: str, namespace: str, name: str, lease: str = "") -> str:
     """Return a command with `{kubectl}` (and its namespace), `{name}` and `{lease}` (another lease) filled in."""
+    if "{" not in fix:
+        return fix
     names = {"kubectl": kubectl(namespace), "name": word(name), "lease": word(lease)}
     # In one pass: a name may contain what stands for another one.
     return _PLACES.sub(lambda place: names[place[1]], fix)

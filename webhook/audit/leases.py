@@ -108,19 +108,20 @@ def timing(subject: Subject) -> Iterator[Finding]:
     if standing.state is not State.LIVE or not standing.duration or standing.duration <= 1:
         return
     found = timing_of(standing.duration, interval)
+    survives = found.survives
     if interval is not None and found.missed_renewals < 1:
         message = f"it is renewed every {interval:.1f} s and lasts {standing.duration} s: one missed renewal ends it"
         yield subject.finding("timing-tight", Severity.WARNING, message, _FIX_TIMING)
     elif is_election and standing.duration < DEFAULT_DURATION:
         severity = Severity.WARNING if standing.duration < TIGHTEST else Severity.INFO
         message = (
-            f"it lasts {standing.duration} s: an API server that is away for more than {found.survives:.0f} s costs "
+            f"it lasts {standing.duration} s: an API server that is away for more than {survives:.0f} s costs "
             "the leader its lease"
         )
         yield subject.finding("timing-tight", severity, message, _FIX_TIMING)
-    elif is_election and found.survives < _OUTAGE:
+    elif is_election and survives < _OUTAGE:
         assumed = "" if found.is_seen else f", if it is renewed every {found.retry:.0f} s"
-        message = f"an API server that is away for more than {found.survives:.0f} s costs the leader its lease{assumed}"
+        message = f"an API server that is away for more than {survives:.0f} s costs the leader its lease{assumed}"
         yield subject.finding("timing-tight", Severity.INFO, message, _FIX_TIMING)
     if interval is not None and found.writes_per_hour >= COSTLY:
         message = f"it is written {found.writes_per_hour:.0f} times an hour"
@@ -176,7 +177,7 @@ def homes_of(history: LeaseHistory) -> frozenset[str]:
 
 def several_applications(subject: Subject) -> Iterator[Finding]:
     """A lease whose spec several programs have written, as far as managedFields still show."""
-    if subject.is_heartbeat or subject.lease.strategy:
+    if len(subject.entries) < 2 or subject.is_heartbeat or subject.lease.strategy:
         return
     latest: dict[str, int] = {}
     for entry in subject.entries:

@@ -11,8 +11,14 @@ from webhook.api.request import GROUP, AdmissionRequest, Operation, Resource, ca
 from webhook.audit.command_words import filled
 from webhook.findings import Finding, ObjectName, Severity
 from webhook.history.status import LeaseStatus, status_of
-from webhook.inputs.items import entries_of_object
-from webhook.rules.change import IDENTITY_LABEL, KUBE_SYSTEM, NODE_LEASES, change_made_by
+from webhook.rules.change import (
+    IDENTITY_LABEL,
+    KUBE_SYSTEM,
+    NODE_LEASES,
+    CandidateChange,
+    LeaseChange,
+    change_made_by,
+)
 from webhook.rules.registry import RULES
 from webhook.rules.rule import Mode, Rule
 
@@ -36,7 +42,7 @@ class Subject(Struct, frozen=True, dict=True):
     """A Lease or LeaseCandidate; `now` in microseconds since 1970.
 
     `interval` is the seconds between renewals, None if they were not seen; `homes` are the namespaces of the service
-    accounts that wrote it, as far as that was seen.
+    accounts that wrote it, as far as that was seen. `standing` is its state, if a history knows more than the object.
     """
 
     object: Lease | LeaseCandidate
@@ -46,6 +52,7 @@ class Subject(Struct, frozen=True, dict=True):
     interval: float | None = None
     source: str = ""
     homes: frozenset[str] = frozenset()
+    standing: LeaseStatus | None = None
 
     @property
     def kind(self) -> str:
@@ -53,9 +60,25 @@ class Subject(Struct, frozen=True, dict=True):
         return "Lease" if isinstance(self.object, Lease) else "LeaseCandidate"
 
     @cached
+    def change(self) -> LeaseChange | CandidateChange:
+        """The object as rules see it: as if it were being created."""
+        request = AdmissionRequest(
+            uid="stored",
+            operation=Operation.CREATE,
+            resource=f"{self.kind.lower()}s",
+            kind=self.kind,
+            version=(self.object.api_version or "").partition("/")[2],
+            group=GROUP,
+            namespace=self.namespace,
+            name=self.name,
+            new=self.object,
+        )
+        return change_made_by(request, self.now)
+
+    @property
     def entries(self) -> Sequence[Entry]:
         """Entries of managedFields."""
-        return entries_of_object(self.object)
+        return self.change.new_entries
 
     @property
     def lease(self) -> LeaseSpec:
@@ -67,7 +90,7 @@ class Subject(Struct, frozen=True, dict=True):
     def status(self) -> LeaseStatus:
         """The state of a Lease."""
         assert isinstance(self.object, Lease)
-        return status_of(self.object, self.entries, self.now)
+        return self.standing or status_of(self.object, self.entries, self.now)
 
     @property
     def is_heartbeat(self) -> bool:
@@ -88,24 +111,12 @@ class Subject(Struct, frozen=True, dict=True):
 
 
 def broken_rules(subject: Subject) -> Iterator[Finding]:
-    """Yield what the rules find in a stored object, evaluated as if it were being created."""
-    resource = f"{subject.kind.lower()}s"
-    request = AdmissionRequest(
-        uid="stored",
-        operation=Operation.CREATE,
-        resource=resource,
-        kind=subject.kind,
-        version=(subject.object.api_version or "").partition("/")[2],
-        group=GROUP,
-        namespace=subject.namespace,
-        name=subject.name,
-        new=subject.object,
-    )
-    change = change_made_by(request, subject.now)
+    """Yield what the rules find in a stored object."""
+    change = subject.change
     standing = subject.status if isinstance(subject.object, Lease) else None
     block = standing.block if standing else None
     knows_clock = standing is not None and standing.ahead is not None
-    for rule in _BY_RESOURCE[resource]:
+    for rule in _BY_RESOURCE[change.request.resource]:
         if block and block.rule == rule.id:
             continue
         if rule.id == "renew-time-in-future" and knows_clock:

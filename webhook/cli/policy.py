@@ -128,7 +128,7 @@ def show(file: str | None, namespace: str, lease: str, output: str) -> int:
         _print(title, _settings(settings, policy.mode))
     for name, title in _TITLES.items():
         always = _ALWAYS_EXEMPT if name == "exempt" else []
-        _print(title, table([*always, *_rows(name, entries[name])], columns=width()) or [_NONE[name]])
+        _print(title, [*table([*always, *_rows(name, entries[name])], columns=width())] or [_NONE[name]])
     return 0
 
 

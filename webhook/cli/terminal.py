@@ -58,16 +58,14 @@ def indent(text: str, by: int, columns: int | None = None) -> str:
     )
 
 
-def table(rows: Sequence[tuple[str, ...]], by: int = 2, columns: int | None = None) -> list[str]:
-    """Return rows as aligned lines; the last column has any width, or is wrapped if `columns` limits the table."""
+def table(rows: Sequence[tuple[str, ...]], by: int = 2, columns: int | None = None) -> Iterator[str]:
+    """Yield rows as aligned lines; the last column has any width, or is wrapped if `columns` limits the table."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)][:-1]
     start = by + sum(widths) + 2 * len(widths)
-    lines = []
     for row in rows:
         cells = " " * by + "".join(f"{cell.ljust(n)}  " for cell, n in zip(row, widths, strict=False))
         last = indent(row[-1], start, columns).lstrip() if columns else row[-1]
-        lines += f"{cells}{last}".rstrip().split("\n")
-    return lines
+        yield from f"{cells}{last}".rstrip().split("\n")
 
 
 def json_line(document: dict[str, Any] | Struct) -> str:

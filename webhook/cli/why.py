@@ -11,7 +11,7 @@ from webhook.audit.leases import pod_of
 from webhook.cli.options import Command, files, format_option, moment
 from webhook.cli.reading import HIDDEN_STAMPS, EvaluationTime, cluster_options, evaluation_time, everywhere, observed
 from webhook.cli.terminal import Failure, indent, json_line, print_message, style, table, width
-from webhook.explanation.account import Account, account_of, as_json
+from webhook.explanation.account import Account, account_of, account_of_state, as_json
 from webhook.explanation.causes import WATCH
 from webhook.explanation.findings import Explained
 from webhook.explanation.text import Line, events, facts, headline, quoted, timing
@@ -151,15 +151,20 @@ def _webhooks(one: LeaseHistory, path: str | None, cluster: Cluster | None) -> "
 
 
 def _print_all(history: Follower, as_of: EvaluationTime, output: str) -> None:
-    found = (one for key in history.names() if (one := history.history_of(key)))
-    accounts = (account_of(history, one, as_of.at) for one in found)
     if output == "json":
-        for account in accounts:
-            print(json_line(as_json(account)))
+        for key in history.names():
+            if one := history.history_of(key):
+                print(json_line(as_json(account_of(history, one, as_of.at))))
         return
     rows: list[tuple[str, ...]] = [("LEASE", "STATE", "HOLDER", "LAST RENEWED", "CAN BE TAKEN", "CHANGES", "WRONG")]
-    rows += [_row(account) for account in accounts]
-    print("\n".join(table(rows, 0)))
+    for key in history.names():
+        # A row shows no more of what only a list shows, which has no history.
+        if state := history.stored.get(key):
+            rows.append(_row(account_of_state(state, as_of.at)))
+        elif one := history.history_of(key):
+            rows.append(_row(account_of(history, one, as_of.at)))
+    for line in table(rows, 0):
+        print(line)
     print(as_of.text)
 
 

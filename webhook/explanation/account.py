@@ -1,9 +1,11 @@
 """Everything known about one lease, ready to be shown: the state, the facts, what happened, what to do."""
 
+from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from msgspec import Struct
 
+from webhook.api.objects import Lease
 from webhook.api.times import SECOND, canonical
 from webhook.audit.command_words import filled, kubectl, word
 from webhook.audit.inventory import LEASE_CHECKS
@@ -12,12 +14,12 @@ from webhook.audit.subject import Subject
 from webhook.explanation.causes import Advice, Blame, Cause, cause_of, next_step, pod_of_holder, snapshot_cause
 from webhook.explanation.findings import Explained, beside, incidents
 from webhook.explanation.words import name
-from webhook.findings import Finding, Severity
+from webhook.findings import ORDER, Finding, Severity
 from webhook.history.events import Handover, Tenure
 from webhook.history.follow import Follower, LeaseHistory
 from webhook.history.renewals import Timing, timing_of
-from webhook.history.status import LeaseStatus, State
-from webhook.inputs.items import InputKind
+from webhook.history.status import LeaseStatus, State, renewed_at
+from webhook.inputs.items import InputKind, Observation
 
 MAX_TENURES: Final = 20
 
@@ -51,6 +53,8 @@ class Account(Struct, frozen=True):
         """When it was last renewed: by the log, else by the stamp."""
         logged = self.history.renewals.last
         shown = self.standing.last_renewal if self.standing else None
+        if shown is None and self.history.is_moment:
+            return None  # it was taken, and whether it was renewed is not known
         if shown is None or (logged is not None and abs(logged - shown) < 2 * SECOND):
             return logged if logged is not None else shown
         return shown
@@ -142,14 +146,35 @@ def account_of(cluster: Follower, history: LeaseHistory, now: int, *, has_pod: b
     cause = ongoing_cause(cluster, history, now)
     findings: list[Finding] = list(incidents(cluster, history, now, cause))
     if history.lease is not None and standing is not None:
-        subject = Subject(history.lease, history.namespace, history.name, now, interval=history.interval)
-        findings += beside(findings, (one for check in LEASE_CHECKS for one in check(subject)))
-        findings += foreign_in_kube_system(subject, homes_of(history))
-    findings.sort(key=lambda one: list(Severity).index(one.severity))
+        interval = history.interval
+        subject = Subject(history.lease, history.namespace, history.name, now, interval=interval, standing=standing)
+        findings += beside(findings, _of_state(subject, homes_of(history)))
+    findings.sort(key=_rank)
     quoted = tuple(
         sorted(one for one in cluster.election_events.get((history.namespace, history.name), ()) if one[0] <= now)
     )
     return Account(history, now, standing, tuple(findings), cause, has_pod, quoted)
+
+
+def account_of_state(seen: Observation, now: int) -> Account:
+    """What one list shows of a lease: no history, and so no cause."""
+    assert isinstance(seen.object, Lease)
+    subject = Subject(seen.object, seen.namespace, seen.name, now)
+    history = LeaseHistory(seen.namespace, seen.name)
+    at = renewed_at(subject.lease, subject.entries)
+    if at is not None and subject.status.holder:
+        history.renewals.restart(at)
+    return Account(history, now, subject.status, tuple(sorted(_of_state(subject), key=_rank)), None, None)
+
+
+def _of_state(subject: Subject, homes: Collection[str] = ()) -> Iterator[Finding]:
+    for check in LEASE_CHECKS:
+        yield from check(subject)
+    yield from foreign_in_kube_system(subject, homes)
+
+
+def _rank(one: Finding) -> int:
+    return ORDER[one.severity]
 
 
 def ongoing_cause(cluster: Follower, history: LeaseHistory, now: int) -> Cause | None:

@@ -16,7 +16,7 @@ from webhook.history.status import LeaseStatus
 from webhook.inputs.items import Fenced, InputKind, Writer
 
 
-class Explained(Finding, frozen=True, kw_only=True):
+class Explained(Finding, frozen=True, gc=False, kw_only=True):
     """`fix` is a command, `advice` the sentence before it, `cause` may be ""; `is_over` is None if it is not known."""
 
     advice: str

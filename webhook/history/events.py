@@ -6,6 +6,7 @@ All instants are microseconds since 1970 by the clocks of API servers, as far as
 import re
 from collections import deque
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
 from msgspec import Struct, field
@@ -107,7 +108,7 @@ class Tenure(Struct):
     """The field manager of its last renewal; known once it has ended."""
     ahead: int | None = None
     """How far its clock was ahead of the API server's, in microseconds; known once it has ended."""
-    requests: deque[int] = field(default_factory=lambda: deque(maxlen=MAX_REQUESTS))
+    requests: deque[int] = field(default_factory=partial(deque, (), MAX_REQUESTS))
     """When its pods' latest requests for the lease were received, as far as an audit log shows."""
     heard_again: list[int] = field(default_factory=list)
     """When the first requests of its pods were received after another one had taken the lease."""

@@ -6,6 +6,7 @@ The observations of one lease come in order, each of them once: `webhook.history
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -124,15 +125,15 @@ class LeaseHistory(Struct):
     moment: int = 0
     """When the latest observation was made."""
     is_deleted: bool = False
-    tenures: deque[Tenure] = field(default_factory=lambda: deque(maxlen=MAX_TENURES))
+    tenures: deque[Tenure] = field(default_factory=partial(deque, (), MAX_TENURES))
     handovers: dict[Handover, int] = field(default_factory=dict)
     leaderless: int = 0
     renewals: Renewals = field(default_factory=Renewals)
-    refusals: deque[Refusal] = field(default_factory=lambda: deque(maxlen=MAX_REFUSALS))
-    fenced: deque[Fenced] = field(default_factory=lambda: deque(maxlen=MAX_REFUSALS))
-    others: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=MAX_OTHERS))
+    refusals: deque[Refusal] = field(default_factory=partial(deque, (), MAX_REFUSALS))
+    fenced: deque[Fenced] = field(default_factory=partial(deque, (), MAX_REFUSALS))
+    others: deque[tuple[int, str]] = field(default_factory=partial(deque, (), MAX_OTHERS))
     """Writes that changed neither the holder nor renewed, by user or field manager."""
-    edits: deque[LeaseEvent] = field(default_factory=lambda: deque(maxlen=MAX_REFUSALS))
+    edits: deque[LeaseEvent] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     readers: dict[str, tuple[int, int]] = field(default_factory=dict)
     """How often pods, or users without one, read the lease, and when last."""
     _revision: int = 0
@@ -142,7 +143,7 @@ class LeaseHistory(Struct):
     """When a log shows a renewal after the latest state."""
     _verb: str = ""
     """How the holder writes, in a log without objects."""
-    _rival: deque[tuple[int, Writer | None]] = field(default_factory=lambda: deque(maxlen=MAX_READERS))
+    _rival: deque[tuple[int, Writer | None]] = field(default_factory=partial(deque, (), MAX_READERS))
     """Writes of one other writer since the last one of the holder, in a log without objects."""
     _released_at: int | None = None
     _ended_how: Handover | None = None
@@ -226,15 +227,15 @@ class LeaseHistory(Struct):
             deleted = stamp_of(seen.object.metadata.deletion_timestamp) if seen.object else None
             at = bounds.until if deleted is None else deleted
         elif at is None and isinstance(seen.object, Lease):
-            at = self._written_at(seen.object, seen.entries, seen.latest_stamp)
+            at = seen.latest_stamp if self._shows_same(seen.object) else written_at(seen.object.spec, seen.entries)
         if at is None or at > bounds.latest:
             at = self.at
         return min(at or self.at or 0, bounds.latest)
 
-    def _written_at(self, lease: Lease, entries: Sequence[Entry], latest_stamp: int | None) -> int | None:
+    def _shows_same(self, lease: Lease) -> bool:
+        """True if a state was not renewed since the one that is known."""
         before = None if self.is_deleted else self.lease
-        is_same = before is not None and before.spec.renew_time == lease.spec.renew_time
-        return latest_stamp if is_same else written_at(lease.spec, entries)
+        return before is not None and before.spec.renew_time == lease.spec.renew_time
 
     def _hear(self, seen: Observation) -> None:
         """Remember a request of the holder's pods, or the first one of the holder that lost the lease to it."""
@@ -292,7 +293,9 @@ class LeaseHistory(Struct):
         was_deleted = self.is_deleted
         before, known = (None, ()) if was_deleted else (self.lease, self.entries)
         is_old_state, is_same_path = lease is seen.old, self._path == seen.place.path
-        moment = self._written_at(lease, entries, None) if is_old_state else self.moment
+        moment: int | None = self.moment
+        if is_old_state:
+            moment = None if self._shows_same(lease) else written_at(lease.spec, entries)
         at, writer = moment or 0, None if is_old_state else seen.writer
         self.lease, self.entries, self.is_deleted, self._path = lease, entries, False, seen.place.path
         self._logged = None

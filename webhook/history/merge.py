@@ -7,7 +7,7 @@ was made and by whom, the watch shows the object. resourceVersions order what is
 import heapq
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, count, islice
+from itertools import accumulate, chain, count, islice
 from operator import attrgetter
 from typing import Final
 
@@ -39,20 +39,27 @@ MAX_OPEN: Final = 500
 """Inputs that are read at the same time; a process may have 1024 open files, and a directory may hold more dumps."""
 MAX_PENDING: Final = 10_000
 """Observations that wait for others of the same write, and for earlier ones."""
+MAX_LISTED: Final = 1000
+"""The same while one input has shown nothing but lists: those of a large cluster are not to be held all at once."""
 _MAX_PEEKED: Final = 1000
 """Items without a time at the start of an input, before it counts as one without."""
 _TOLERANCE: Final = 2 * SECOND
 _WRITES: Final = frozenset({Act.CREATED, Act.UPDATED})
+
+_NOT_DATED: Final = -2
 
 _Key = tuple[str, str, str]
 _time: Final = attrgetter("time")
 
 
 class _Seen(Struct):
-    """An item and its place in the order; `revision` is 0 if it is not a state, `time` is an estimate unless exact."""
+    """An item and its place in the order; `revision` is 0 if it is not a state.
+
+    `time` is an estimate unless exact, and not known before an order is needed.
+    """
 
     item: Observation | Fenced
-    time: int
+    time: int = _NOT_DATED
     revision: int = 0
     is_exact: bool = False
 
@@ -84,6 +91,7 @@ class Merged:
         self._max_pending = max_pending
         self._pending: dict[_Key, list[_Seen]] = {}
         self._number = 0
+        self._is_list = len(self._inputs) == 1
         self._end: LogEnd | None = None
         self._passed: dict[_Key, int] = {}
         """The last resourceVersion that was passed on."""
@@ -118,7 +126,8 @@ class Merged:
             return
         self._pending.setdefault(key, []).append(seen)
         self._number += 1
-        if self._number > self._max_pending:
+        self._is_list = self._is_list and _is_of_dump(seen)
+        if self._number > (MAX_LISTED if self._is_list else self._max_pending):
             yield from self._pass_on(2)
 
     def rest(self) -> Iterator[Item]:
@@ -130,18 +139,27 @@ class Merged:
     def _seen(self, item: Observation) -> _Seen:
         text = item.resource_version
         is_state = item.is_stored and text.isascii() and text.isdecimal() and len(text) < 20
-        at = _time_of(item, self._latest)
-        return _Seen(item, -1 if at is None else at, int(text) if is_state else 0, item.at is not None)
+        return _Seen(item, revision=int(text) if is_state else 0, is_exact=item.at is not None)
 
     def _pass_on(self, parts: int) -> Iterator[Item]:
         """Give the first of so many parts of what waits of each object; all of what is in a dump only."""
         self._clear()
         pending, self._pending, self._number = self._pending, {}, 0
+        if all(len(lane) == 1 and _is_of_dump(lane[0]) for lane in pending.values()):
+            # A list shows each object once: there is nothing to bring into an order.
+            for key, (one,) in pending.items():
+                self._passed[key] = max(one.revision, self._passed.get(key, 0))
+                yield one.item
+            return
+        for one in chain.from_iterable(pending.values()):
+            if one.time == _NOT_DATED:
+                at = _time_of(one.item, self._latest)
+                one.time = -1 if at is None else at
         lanes = {key: _ordered(items) for key, items in pending.items()}
         _date_deletions(lanes.values())
         streams: dict[_Key, list[_Seen]] = {}
         for key, lane in lanes.items():
-            is_dump = all(isinstance(one.item, Observation) and one.item.input_kind is InputKind.DUMP for one in lane)
+            is_dump = all(map(_is_of_dump, lane))
             end = len(lane) if is_dump else -(-len(lane) // parts)
             self._passed[key] = max([one.revision for one in lane[:end]] + [self._passed.get(key, 0)])
             if lane[end:]:
@@ -163,6 +181,10 @@ class Merged:
                     deletion = replace(item, act=Act.DELETED, name=key[2], is_clearing=False)
                     self._pending.setdefault(key, []).append(self._seen(deletion))
         self._clearings.clear()
+
+
+def _is_of_dump(one: _Seen) -> bool:
+    return isinstance(one.item, Observation) and one.item.input_kind is InputKind.DUMP
 
 
 def _by_time(inputs: Sequence[Input], latest: int) -> Iterator[Item]:

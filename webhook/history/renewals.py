@@ -9,6 +9,7 @@ it begins with the first try after the last renewal, one retry period later (cli
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -55,9 +56,9 @@ class Renewals(Struct):
     count: int = 0
     first: int | None = None
     last: int | None = None
-    intervals: deque[int] = field(default_factory=lambda: deque(maxlen=_KEPT))
-    latest: deque[int] = field(default_factory=lambda: deque(maxlen=2 * _PAIRS))
-    silences: deque[Silence] = field(default_factory=lambda: deque(maxlen=_KEPT))
+    intervals: deque[int] = field(default_factory=partial(deque, (), _KEPT))
+    latest: deque[int] = field(default_factory=partial(deque, (), 2 * _PAIRS))
+    silences: deque[Silence] = field(default_factory=partial(deque, (), _KEPT))
     _usual: int | None = None
 
     def add(self, at: int) -> int | None:
@@ -160,7 +161,7 @@ def other_leases(others: Iterable[Renewals], start: int, end: int) -> OtherLease
     return OtherLeases(late, on_time)
 
 
-class Timing(Struct, frozen=True):
+class Timing(Struct, frozen=True, gc=False):
     """Seconds throughout. `retry` was seen, or is client-go's default if `is_seen` is false; `deadline` is assumed."""
 
     duration: float

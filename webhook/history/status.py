@@ -38,7 +38,7 @@ class State(StrEnum):
     UNKNOWN = "unknown"
 
 
-class TakeoverBlock(Struct, frozen=True):
+class TakeoverBlock(Struct, frozen=True, gc=False):
     """The `rule` by which no other can take a lease before `until` (None: ever); `repair` is for `filled`."""
 
     rule: str
@@ -47,7 +47,7 @@ class TakeoverBlock(Struct, frozen=True):
     until: int | None = None
 
 
-class LeaseStatus(Struct, frozen=True):
+class LeaseStatus(Struct, frozen=True, gc=False):
     """A lease at one moment.
 
     `last_renewal` is when the API server saw the last renewal, or what the holder claims if `from_stamps` is false.

@@ -18,6 +18,7 @@ Key = tuple[str, str]
 
 _IN_BLOCK: Final = 64
 """Leases that are compressed together: alone they would take three times as much."""
+_MAX_UNPACKED: Final = 8
 _SEPARATOR: Final = b"\0"
 """A byte that JSON does not contain."""
 _NEVER: Final = -1
@@ -34,8 +35,8 @@ class StoredLeases(Struct):
     """Of the block that is not full."""
     _renewed: "array[int]" = field(default_factory=lambda: array("q"))
     """Of each, when it was last renewed and half of its duration in microseconds; _NEVER if it is not held."""
-    _latest: tuple[int, list[bytes]] = (-1, [])
-    """The block that was read last."""
+    _unpacked: dict[int, list[bytes]] = field(default_factory=dict)
+    """The blocks that were read last: names that follow each other may be in several."""
 
     @property
     def is_used(self) -> bool:
@@ -76,9 +77,11 @@ class StoredLeases(Struct):
         path, texts = self._path, self._texts
         if block < len(self._blocks):
             path, packed = self._blocks[block]
-            if self._latest[0] != block:
-                self._latest = block, zlib.decompress(packed).split(_SEPARATOR)
-            texts = self._latest[1]
+            if block not in self._unpacked:
+                if len(self._unpacked) == _MAX_UNPACKED:
+                    del self._unpacked[next(iter(self._unpacked))]
+                self._unpacked[block] = zlib.decompress(packed).split(_SEPARATOR)
+            texts = self._unpacked[block]
         found = Document(place=Place(path), kind="Lease", api_version="coordination.k8s.io/v1", text=texts[place])
         seen = observed(found)
         assert isinstance(seen, Observation)

@@ -59,7 +59,7 @@ _NESTED: Final = "nested too deeply"
 _REVIEW_VERSION: Final = "admission.k8s.io/v1"
 
 
-class Document(Struct, frozen=True, kw_only=True):
+class Document(Struct, frozen=True, gc=False, kw_only=True):
     """One object of an input. `kind` and `api_version` are "" if it has none; an item may take them from its List.
 
     `change` is the type of the event of a watch that showed the object, "" for an object that stands alone.
