@@ -4,6 +4,10 @@ In each story a stranger prepares a live lease with one to three writes: any man
 write, any size up to the limit of etcd. Under `strict` none of its writes may then take the lease, release it or cut it
 short, none may leave a lease that clients cannot read or that is too large, and no renewal, release or claim of an
 honest client may be denied. Takeovers after expiry are honest too; stamps dated ahead may delay them by the bound.
+
+With `--stamps` the API server stamps writers, by `deploy/stamp`, so one of the strangers is another pod of the holder's
+service account. `guard`: all policies, and the webhook. `rule`: without the guard, so that `foreign-writer` is alone.
+Takeovers may not be delayed then.
 """
 
 import argparse
@@ -23,10 +27,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
-from tests.attacks.attack import STRICT
+from tests.attacks.attack import STRICT, policy_text
 from tests.lab.e2e import protobuf
 from tests.lab.e2e.api_client import JSON_PATCH, MERGE, ApiClient, Reply
 from tests.lab.e2e.control_plane import ControlPlane
+from tests.lab.e2e.stamp_cases import SUFFIX
+from tests.lab.e2e.stamping import OTHERS, STAMP, install, label, wait_until_stamped
 from tests.lab.e2e.toolchain import Binaries, all_binaries
 from tests.lab.e2e.topics.attacks_on_leases import make_actors, route, served
 from tests.lab.e2e.world import World, leases
@@ -78,8 +84,11 @@ _UNEVALUATED: Final = ("failed calling webhook", "deadline", "timeout", "timed o
 class Stories:
     """Plays stories until enough steals were tried and enough honest writes made."""
 
-    def __init__(self, actors: Mapping[str, ApiClient], seed: int, steals: int, honest: int) -> None:
+    def __init__(
+        self, actors: Mapping[str, ApiClient], seed: int, steals: int, honest: int, *, stamped: bool = False
+    ) -> None:
         self._actors = actors
+        self.stamped = stamped
         self._seed = seed
         self._wanted = {"steals tried": steals, "honest writes": honest}
         self._lock = threading.Lock()
@@ -325,7 +334,7 @@ class _Story:
 
     def _take_over(self) -> None:
         time.sleep(SHORT + 1.2)
-        if self._honest("successor", "takeover", _taken("checkout-1_9f2", 2), may_wait=True):
+        if self._honest("successor", "takeover", _taken("checkout-1_9f2", 2), may_wait=not self._stories.stamped):
             return
         self._stories.add("takeovers that had to wait")
         time.sleep(BOUND)
@@ -400,15 +409,23 @@ def _is_unevaluated(reply: Reply) -> bool:
 
 
 def run(
-    binaries: Binaries, directory: Path, seed: int, steals: int, honest: int
+    binaries: Binaries, directory: Path, seed: int, steals: int, honest: int, stamps: str = ""
 ) -> tuple[Counter[str], list[Document]]:
     """Play on one API server. Returns the counts and what may not happen."""
     with ControlPlane(binaries, directory) as plane:
         world = World(plane)
         world.stand_in_for_the_service()
         actors = make_actors(world)
-        stories = Stories(actors, seed, steals, honest)
-        with served(world, STRICT, directory) as server:
+        stories = Stories(actors, seed, steals, honest, stamped=bool(stamps))
+        text = policy_text(STRICT)
+        if stamps:
+            actors["neighbor"] = world.account(NAMESPACE, "checkout-0", "checkout-2").client
+            guards = [one for one in OTHERS if one["metadata"]["name"] == "lease-webhook-stamp-guard"]
+            install(world, [*STAMP, *(one for one in OTHERS if stamps == "guard" or one not in guards)])
+            label(world, NAMESPACE)
+            wait_until_stamped(actors["keeper"], NAMESPACE)
+            text += f"stamps: [{{suffix: {SUFFIX}, namespaces: [{NAMESPACE}]}}]\n"
+        with served(world, text, directory) as server:
             route(world, server.port, renewals=False)
             stories.play()
         errors = sum(float(count) for count in _ERRORS.findall(world.admin.send("GET", "/metrics").message))
@@ -424,12 +441,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000), help="of the stories")
     parser.add_argument("--steals", type=int, default=10_000, help="how many to try")
     parser.add_argument("--honest", type=int, default=10_000, help="honest writes to make")
+    parser.add_argument("--stamps", choices=["guard", "rule"], default="", help="with the policies of deploy/stamp")
     options = parser.parse_args(arguments)
     failed = False
     for binaries in all_binaries(*options.kubernetes):
         began = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="lease-webhook-fuzz-") as temporary:
-            count, failures = run(binaries, Path(temporary), options.seed, options.steals, options.honest)
+            count, failures = run(
+                binaries, Path(temporary), options.seed, options.steals, options.honest, options.stamps
+            )
         failed = failed or bool(failures)
         print(f"{binaries.version}, seed {options.seed}, {time.monotonic() - began:.0f} s")
         print("\n".join(f"  {name}: {number:,}" for name, number in sorted(count.items())))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.attacks import recorded
-from tests.attacks.attack import PRESETS
+from tests.attacks.attack import PRESETS, policy_text
 from tests.deep_json import decode
 from tests.lab.e2e.control_plane import ControlPlane
 from tests.lab.e2e.toolchain import Binaries, all_binaries
@@ -38,7 +38,7 @@ def record(binaries: Binaries, directory: Path, only: str) -> int:
         actors = make_actors(world)
         for preset in PRESETS:
             captured = directory / f"captured-{preset}"
-            with served(world, preset, directory, captured) as server:
+            with served(world, policy_text(preset), directory, captured) as server:
                 route(world, server.port, renewals=True)
                 rounds, failed = play_all(world, preset, actors, only)
             failures += failed

@@ -32,7 +32,7 @@ def run(world: World) -> Iterator[Row]:
     """Each attack under each preset, with the shipped matchConditions; one row for each preset and file."""
     actors = make_actors(world)
     for preset in PRESETS:
-        with served(world, preset, world.directory) as server:
+        with served(world, policy_text(preset), world.directory) as server:
             route(world, server.port, renewals=False)
             rounds, failures = play_all(world, preset, actors)
         found = [problem for one in rounds for problem in problems(one.attack, preset, _with_findings(world, one))]
@@ -59,9 +59,10 @@ def make_actors(world: World) -> dict[str, ApiClient]:
     return accounts | {"person": world.person("mallory")[0], "admin": world.admin}
 
 
-def served(world: World, preset: str, directory: Path, capture: Path | None = None) -> WebhookServer:
-    policy = directory / f"attacks-{preset}.yaml"
-    policy.write_text(policy_text(preset))
+def served(world: World, text: str, directory: Path, capture: Path | None = None) -> WebhookServer:
+    """The webhook under the policy of this text."""
+    policy = directory / "attacks.yaml"
+    policy.write_text(text)
     return WebhookServer(directory, world.certs, policy=str(policy), capture=capture)
 
 
