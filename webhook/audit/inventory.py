@@ -35,6 +35,8 @@ class Inventory(Struct):
     """The objects that an audit remembers; `now` in microseconds since 1970. `pods` are by namespace."""
 
     now: int
+    stamped: frozenset[str] = frozenset()
+    """Namespaces in which the API server stamps writers, as the policy file says."""
     leases: dict[tuple[str, str], tuple[State, str]] = field(default_factory=dict)
     candidates: list[Subject] = field(default_factory=list)
     in_kube_system: list[Subject] = field(default_factory=list)
@@ -55,7 +57,9 @@ class Inventory(Struct):
         self.has_managed_fields = self.has_managed_fields or bool(subject.entries)
         if subject.namespace == KUBE_SYSTEM:
             self.in_kube_system.append(subject)
-        if missing := leases.missing_stamp(subject):
+        if subject.namespace in self.stamped:
+            yield from leases.not_stamped(subject)
+        elif missing := leases.missing_stamp(subject):
             self.without_stamps.append(missing)
         for check in LEASE_CHECKS:
             yield from check(subject)

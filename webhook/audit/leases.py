@@ -13,9 +13,11 @@ from webhook.findings import Finding, Severity
 from webhook.history.follow import LeaseHistory
 from webhook.history.renewals import DEFAULT_DURATION, proposal_for, timing_of
 from webhook.history.status import State
+from webhook.inputs.stamps import is_dated
 from webhook.rules.change import KUBE_SYSTEM, NODE_LEASES
 from webhook.rules.election.times import is_time_zone
 from webhook.rules.expiry import BOUND
+from webhook.rules.stamps import is_constant
 
 _POD: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 COSTLY: Final = 3600
@@ -230,6 +232,10 @@ def missing_stamp(subject: Subject) -> Finding | None:
     """
     if any(entry.owns_renew_time and entry.stamp is not None for entry in subject.entries):
         return None
+    if is_constant(subject.entries):
+        message = "its annotations say who wrote it and when, and no policy file says that they can be believed"
+        fix = "lease-webhook audit --policy FILE   # one that lists the namespace under `stamps`"
+        return subject.finding("lease-without-stamps", Severity.WARNING, message, fix)
     if subject.lease.holder_identity and subject.lease.renew_time:
         message = (
             "the API server has no record of the last renewal, so only the holder's own clock says whether it leads"
@@ -239,6 +245,15 @@ def missing_stamp(subject: Subject) -> Finding | None:
     else:
         return None
     return subject.finding("lease-without-stamps", Severity.WARNING, message, STAMP_FIX)
+
+
+def not_stamped(subject: Subject) -> Iterator[Finding]:
+    """A held lease without a dated stamp, where the API server stamps writers."""
+    if subject.entries and subject.lease.holder_identity and not is_dated(subject.entries):
+        message = "the API server stamps writers in its namespace, and it has no stamp with a time: it was not renewed"
+        message += " since the namespace was labeled, or not through an API server that stamps"
+        fix = "lease-webhook doctor - --policy FILE   # with the policies of the cluster, its namespaces and leases"
+        yield subject.finding("stamp-missing", Severity.WARNING, message, fix)
 
 
 def wrong_clock(subject: Subject) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from webhook.audit.inventory import Inventory
 from webhook.audit.leases import homes_of
 from webhook.audit.subject import NOT_APPLICABLE, Subject
 from webhook.cli.options import Command, files, format_option, moment
-from webhook.cli.reading import cluster_options, evaluation_time, everywhere, observed
+from webhook.cli.reading import cluster_options, evaluation_time, everywhere, observed, stamps_option
 from webhook.cli.terminal import Failure, indent, json_line, needing_the_server, print_message, style
 from webhook.explanation.account import ongoing_cause
 from webhook.explanation.findings import beside, incidents
@@ -24,6 +24,7 @@ from webhook.findings import Finding, ObjectName, Severity
 from webhook.history.follow import Follower
 from webhook.inputs.cluster import Cluster
 from webhook.inputs.items import Fenced, Foreign, InputKind, Item, LogEnd, Observation, Unreadable
+from webhook.policy_file import load
 
 _DESCRIPTION = """\
 Examines Leases and LeaseCandidates as they are stored: values that an API server refuses or that freeze a lease,
@@ -67,6 +68,7 @@ _METRICS: Final = "write a gauge of the findings for Prometheus, replacing the f
 @click.option("--with-pods", is_flag=True, help="let kubectl list pods and nodes too, to find holders that are gone")
 @click.option("--in-cluster", is_flag=True, help="list leases with the service account of this pod, without kubectl")
 @click.option("--metrics", metavar="FILE", help=_METRICS)
+@stamps_option
 @cluster_options
 @format_option("json prints one line per finding")
 def command(
@@ -78,14 +80,18 @@ def command(
     with_pods: bool,
     in_cluster: bool,
     metrics: str | None,
+    policy: str | None,
     cluster: Cluster,
     output: str,
 ) -> int:
     known = _known_findings(baseline) if baseline else frozenset()
-    audit = _Audit(Inventory(evaluation_time(now, paths, None).at), Severity(fail_on), known, now, paths)
+    stamped = frozenset(load(policy).stamps if policy else ())
+    audit = _Audit(
+        Inventory(evaluation_time(now, paths, None).at, stamped=stamped), Severity(fail_on), known, now, paths
+    )
     if paths and in_cluster:
         raise Failure("give either PATH or --in-cluster")
-    items = observed(paths, everywhere(cluster), with_pods=with_pods, is_inside=in_cluster)
+    items = observed(paths, everywhere(cluster), policy, with_pods=with_pods, is_inside=in_cluster)
     for finding in audit.run(items):
         for line in _lines(finding, audit.fail_on) if output == "text" else [json_line(_as_json(finding))]:
             print(line)

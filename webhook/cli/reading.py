@@ -11,12 +11,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.api.times import canonical_seconds
-from webhook.cli.options import files
+from webhook.cli.options import files, policy_option
 from webhook.cli.terminal import print_message
 from webhook.history.merge import Merged
 from webhook.inputs.cluster import Cluster, listed, listed_inside
 from webhook.inputs.files import inputs
 from webhook.inputs.items import STANDARD_INPUT, Item, Unreadable
+from webhook.inputs.stamps import StampReader
+from webhook.policy_file import load
 from webhook.rules.expiry import BOUND
 
 MAX_NAMED: Final = 5
@@ -41,19 +43,28 @@ def cluster_options(function: Callable[..., int]) -> Callable[..., int]:
     return with_cluster
 
 
+stamps_option: Final = policy_option("a policy file, whose `stamps` say where stamps are believed", metavar="FILE")
+
+
 def everywhere(cluster: Cluster) -> Cluster:
     """Return the cluster with all of its namespaces unless one is named."""
     return replace(cluster, all_namespaces=cluster.all_namespaces or not cluster.namespace)
 
 
 def observed(
-    paths: Sequence[str], cluster: Cluster | None = None, *, with_pods: bool = False, is_inside: bool = False
+    paths: Sequence[str],
+    cluster: Cluster | None = None,
+    policy: str | None = None,
+    *,
+    with_pods: bool = False,
+    is_inside: bool = False,
 ) -> Iterator[Item]:
     """Yield every item in files, directories and standard input (`-`), each as soon as it is read.
 
     Without paths the cluster is listed, with pods and nodes if `with_pods`: by kubectl, or, if `is_inside`, with the
-    service account of the pod that this runs in.
+    service account of the pod that this runs in. The `policy` file says where stamps are believed.
     """
+    reader = StampReader({} if policy is None else load(policy).stamps)
     notes: list[str] = []
     items: Iterable[Item]
     if paths or cluster is None:
@@ -68,7 +79,7 @@ def observed(
             unreadable += 1
             if unreadable <= MAX_NAMED:
                 print_message(f"{item.place}: {item.error}")
-        yield item
+        yield reader.read(item)
     if unreadable > MAX_NAMED:
         print_message(f"{unreadable - MAX_NAMED} more could not be read")
     for note in notes:

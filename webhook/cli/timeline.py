@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from webhook.cli.options import Command, files, moment, namespaced
-from webhook.cli.reading import HIDDEN_STAMPS, cluster_options, evaluation_time, everywhere, observed
+from webhook.cli.reading import HIDDEN_STAMPS, cluster_options, evaluation_time, everywhere, observed, stamps_option
 from webhook.cli.terminal import Failure, print_message
 from webhook.explanation.words import count
 from webhook.inputs.cluster import Cluster
@@ -58,6 +58,7 @@ EXAMPLE_FILES: Final = ("leases.json.gz", "audit.log.gz")
 @click.option("--example", "is_example", is_flag=True, help="draw a recorded election instead of an input")
 @click.option("--serve", "is_live", is_flag=True, help="serve the page, and follow what happens")
 @click.option("--bind", "address", metavar="HOST:PORT", default=None, help="with --serve; 127.0.0.1 unless given")
+@stamps_option
 @cluster_options
 def command(
     *,
@@ -70,6 +71,7 @@ def command(
     is_example: bool,
     is_live: bool,
     address: str | None,
+    policy: str | None,
     cluster: Cluster,
 ) -> int:
     if is_example:
@@ -80,8 +82,10 @@ def command(
     window = (moment(begins) if begins else None, moment(ends) if ends else None)
     cluster = everywhere(cluster)
     if is_live:
-        if place or leases or window != (None, None) or output != "html":
-            raise Failure("--serve shows everything in a browser: it takes no -o, --format, --lease, --from and --to")
+        if place or leases or policy or window != (None, None) or output != "html":
+            raise Failure(
+                "--serve shows everything in a browser: it takes no -o, --format, --lease, --policy, --from and --to"
+            )
         from webhook.cli.timeline_server import DEFAULT_ADDRESS, serve  # noqa: PLC0415
 
         return serve(inputs, cluster, DEFAULT_ADDRESS if address is None else address)
@@ -89,7 +93,7 @@ def command(
         raise Failure("--bind is for --serve")
     if not place and output == "html" and sys.stdout.isatty():
         raise Failure("specify an output file: -o page.html, or -o - for standard output")
-    timeline = _selected(_read(inputs, cluster), wanted, window)
+    timeline = _selected(_read(inputs, cluster, policy), wanted, window)
     text = drawn(timeline, output)
     if place in {"", "-"}:
         if buffer := getattr(sys.stdout, "buffer", None):
@@ -111,11 +115,11 @@ def drawn(timeline: Timeline, output: str) -> bytes:
     return render(fitted(timeline)).encode()
 
 
-def _read(paths: Sequence[str], cluster: Cluster) -> Timeline:
+def _read(paths: Sequence[str], cluster: Cluster, policy: str | None) -> Timeline:
     clock = time.time_ns() // 1000
     # The API server's clock may be ahead of this computer's.
     builder = TimelineBuilder(clock + BOUND)
-    for item in observed(paths, cluster):
+    for item in observed(paths, cluster, policy):
         builder.observe(item)
     if builder.is_empty:
         raise Failure("no lease is in the input")

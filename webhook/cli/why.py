@@ -9,7 +9,15 @@ from msgspec.structs import asdict, replace
 from webhook.api.text import escape, truncate
 from webhook.audit.leases import pod_of
 from webhook.cli.options import Command, files, format_option, moment
-from webhook.cli.reading import HIDDEN_STAMPS, EvaluationTime, cluster_options, evaluation_time, everywhere, observed
+from webhook.cli.reading import (
+    HIDDEN_STAMPS,
+    EvaluationTime,
+    cluster_options,
+    evaluation_time,
+    everywhere,
+    observed,
+    stamps_option,
+)
 from webhook.cli.terminal import Failure, indent, json_line, print_message, style, table, width
 from webhook.explanation.account import Account, account_of, account_of_state, as_json
 from webhook.explanation.causes import WATCH
@@ -64,17 +72,25 @@ _WEBHOOKS: Final = "webhook configurations: say which of them may be called for 
 @click.option("--input", "inputs", metavar="FILE|DIR|-", multiple=True, help="may be repeated", shell_complete=files)
 @click.option("--webhooks", metavar="FILE", help=_WEBHOOKS, shell_complete=files)
 @click.option("--now", type=moment, metavar="RFC3339", help="decide what has expired as of this time")
+@stamps_option
 @cluster_options
 @format_option("json prints one line per lease")
 def command(
-    *, lease: str | None, inputs: tuple[str, ...], webhooks: str | None, now: int | None, cluster: Cluster, output: str
+    *,
+    lease: str | None,
+    inputs: tuple[str, ...],
+    webhooks: str | None,
+    now: int | None,
+    policy: str | None,
+    cluster: Cluster,
+    output: str,
 ) -> int:
     selection = _selection(lease, cluster.namespace)
     if selection is None:
         cluster = everywhere(cluster)
     elif not cluster.all_namespaces:
         cluster = replace(cluster, namespace=cluster.namespace or selection[0])
-    history = _history(inputs, cluster)
+    history = _history(inputs, cluster, policy)
     as_of = evaluation_time(now, inputs, history.until)
     if selection is None:
         _print_all(history, as_of, output)
@@ -106,9 +122,9 @@ def _selection(lease: str | None, namespace: str) -> tuple[str, str] | None:
     return found
 
 
-def _history(inputs: Sequence[str], cluster: Cluster) -> Follower:
+def _history(inputs: Sequence[str], cluster: Cluster, policy: str | None) -> Follower:
     history = Follower()
-    for item in observed(inputs, cluster):
+    for item in observed(inputs, cluster, policy):
         history.take(item)
     if not (history.leases or history.stored.is_used):
         raise Failure("no lease is in the input")

@@ -19,7 +19,7 @@ from webhook.history.events import Handover, Tenure
 from webhook.history.follow import Follower, LeaseHistory
 from webhook.history.renewals import Timing, timing_of
 from webhook.history.status import LeaseStatus, State, renewed_at
-from webhook.inputs.items import InputKind, Observation
+from webhook.inputs.items import InputKind, Observation, Writer
 
 MAX_TENURES: Final = 20
 
@@ -242,7 +242,7 @@ def _tenure(tenure: Tenure) -> dict[str, Any]:
         "until": _time(tenure.until),
         "began": tenure.began.value,
         "leaderless_seconds": _seconds(tenure.leaderless),
-        "writers": [{"user": one.user, "pod": one.pod} for one in tenure.writers],
+        "writers": [_writer(one) for one in tenure.writers],
     }
 
 
@@ -264,7 +264,11 @@ def _last_writer(account: Account) -> dict[str, str] | None:
     writer = tenure.writers[-1] if tenure and tenure.writers else None
     if writer is None and not manager:
         return None
-    return {"user": writer.user if writer else "", "pod": writer.pod if writer else "", "manager": manager}
+    return {**_writer(writer or Writer()), "manager": manager}
+
+
+def _writer(one: Writer) -> dict[str, str]:
+    return {"user": one.user, "pod": one.pod, **({"pod_uid": one.uid} if one.uid else {})}
 
 
 def _time(at: int | None) -> str | None:

@@ -364,7 +364,7 @@ def _fenced(history: LeaseHistory, now: int) -> Iterator[Explained]:
     """Writes without the lease that a fence refused, by writer."""
     groups: dict[Writer, list[Fenced]] = {}
     for one in history.fenced:
-        groups.setdefault(Writer(one.writer.user, one.writer.pod), []).append(one)
+        groups.setdefault(one.writer.process, []).append(one)
     for who, group in list(groups.items())[-causes.MAX_OF_A_KIND :]:
         last = group[-1]
         message = (

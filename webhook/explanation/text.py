@@ -14,8 +14,9 @@ from webhook.history.events import API_SERVER, Handover, Refusal, Tenure
 from webhook.history.follow import LeaseHistory
 from webhook.history.renewals import proposal_for
 from webhook.history.status import RELEASED_DURATION, LeaseStatus, State
-from webhook.inputs.items import Fenced
+from webhook.inputs.items import Fenced, Writer
 from webhook.rules.change import NODE_LEASES
+from webhook.rules.stamps import NAMES, Stamp, is_constant
 
 MAX_WAITING: Final = 4
 
@@ -75,6 +76,7 @@ def facts(account: Account) -> Iterator[Line]:
             yield Line("Clock", f"the holder's is {length(abs(standing.ahead))} {direction} the API server's")
         if not standing.from_stamps and standing.last_renewal is not None:
             yield Line("Evidence", "the holder's own clock: the input has no time of the API server for this lease")
+    yield from _unverified(account.history)
     if account.cause is not None and account.cause.blame is not Blame.UNKNOWN:
         yield Line("Why", _why(account))
     usual = account.history.interval
@@ -89,6 +91,17 @@ def facts(account: Account) -> Iterator[Line]:
     waiting = list(_waiting(account))
     if waiting:
         yield Line("Waiting", f"{', '.join(waiting[:MAX_WAITING])} (asked for the lease since the holder took it)")
+
+
+def _unverified(history: LeaseHistory) -> Iterator[Line]:
+    """Yield what annotations say of the writer where no policy file says that the API server wrote them."""
+    annotations = (history.lease.metadata.annotations if history.lease else None) or {}
+    for key, who in annotations.items() if is_constant(history.entries) else ():
+        if key.startswith(f"{NAMES}writer-") and who:
+            stamp, written = Stamp(who, None), annotations.get(key.replace("writer", "written", 1))
+            at = name(written) if written else "an unknown time"
+            said = f"{writer(Writer(stamp.user, uid=stamp.pod_uid))} wrote it at {at}"
+            yield Line("Stamp says", f"{said} (not verified: --policy FILE says which stamps to believe)")
 
 
 def timing(account: Account) -> Iterator[Line]:

@@ -40,7 +40,8 @@ def ago(at: int, now: int) -> str:
 
 def writer(one: Writer) -> str:
     """Return who wrote: the service account or user, with the pod if the token names one."""
-    return f"{name(one.name)} from pod {name(one.pod)}" if one.pod else name(one.name)
+    pod = f" from pod {name(one.pod)}" if one.pod else f" from the pod with uid {name(one.uid)}" if one.uid else ""
+    return f"{name(one.name)}{pod}"
 
 
 def by_writer(one: Writer | None) -> str:

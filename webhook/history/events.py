@@ -117,7 +117,7 @@ class Tenure(Struct):
         """Remember who wrote the holder into the lease."""
         self.taken_manager = manager
         if writer is not None and writer.user:
-            self.taken_by = Writer(writer.user, writer.pod)
+            self.taken_by = writer.process
             self.writers = [self.taken_by]
             self.is_confirmed = bool(writer.pod) and fits_pod(self.holder, writer.pod)
 
@@ -125,7 +125,7 @@ class Tenure(Struct):
         """Remember who renewed, the last one last."""
         if writer is None or not writer.user:
             return
-        known, self.node = Writer(writer.user, writer.pod), writer.node
+        known, self.node = writer.process, writer.node
         if not self.is_confirmed:
             self.writers = [one for one in self.writers if one == known]
             self.is_confirmed = True
@@ -147,7 +147,7 @@ class Tenure(Struct):
     def is_by(self, writer: Writer | None, manager: str = "", own_manager: str = "") -> bool | None:
         """True if a writer is the holder, False if it is another one, None if that cannot be known."""
         if writer is not None and writer.user:
-            known = Writer(writer.user, writer.pod)
+            known = writer.process
             if (self.is_confirmed and known in self.writers) or (writer.pod and fits_pod(self.holder, writer.pod)):
                 return True
             if self.is_confirmed:

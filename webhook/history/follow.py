@@ -44,7 +44,7 @@ from webhook.inputs.items import (
     has_managed_fields,
 )
 from webhook.rules.change import change_between
-from webhook.rules.election.renewal_stamp import tampering_of_create, tampering_of_update
+from webhook.rules.election.renewal_stamp import is_stamped, tampering_of_create, tampering_of_update
 from webhook.rules.expiry import BOUND, seen_at
 
 _KNOWN_FIELDS: Final = frozenset(f"f:{name}" for name in LeaseSpec.__struct_encode_fields__)
@@ -531,7 +531,8 @@ def _forged_stamps(seen: Observation, old: Lease | None, old_entries: Sequence[E
     if old is None:
         if seen.act is not Act.CREATED or not seen.entries or not _only_known(seen.entries):
             return ""
-        return tampering_of_create(change_between(None, new, at)) or ""
+        change = change_between(None, new, at)
+        return "" if is_stamped(change) else tampering_of_create(change) or ""
     if not has_managed_fields(old) or new.metadata.managed_fields == old.metadata.managed_fields:
         return ""
     known = entries_of_object(old) if old_entries is None else old_entries
@@ -539,7 +540,8 @@ def _forged_stamps(seen: Observation, old: Lease | None, old_entries: Sequence[E
     renewed = renew_time is not None and renew_time != old.spec.renew_time
     if (renewed and dates_renewal_again(seen.entries, known)) or not _only_known(seen.entries):
         return ""
-    return tampering_of_update(change_between(old, new, at)) or ""
+    change = change_between(old, new, at)
+    return "" if is_stamped(change) else tampering_of_update(change) or ""
 
 
 def dates_renewal_again(new: Sequence[Entry], old: Sequence[Entry]) -> bool:

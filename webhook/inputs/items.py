@@ -47,13 +47,20 @@ class InputKind(StrEnum):
 class Writer(Struct, frozen=True, gc=False):
     """Who made a request, as the API server authenticated it; every part may be empty.
 
-    `is_administrator`: a member of the group `system:masters`. `node` is that of the pod.
+    `is_administrator`: a member of the group `system:masters`. `node` is that of the pod. A stamp has the `uid` of the
+    pod instead of its name.
     """
 
     user: str = ""
     pod: str = ""
     is_administrator: bool = False
     node: str = ""
+    uid: str = ""
+
+    @property
+    def process(self) -> "Writer":
+        """The user and the pod alone, by which writers are compared."""
+        return Writer(self.user, self.pod, uid=self.uid)
 
     @property
     def name(self) -> str:

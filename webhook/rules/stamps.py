@@ -16,8 +16,6 @@ from webhook.api.times import stamp_of
 _MANAGER: Final = "lease-webhook-stamp"
 _TIME: Final = "2000-01-01T00:00:00Z"
 _POD_UID: Final = "authentication.kubernetes.io/pod-uid"
-
-
 NAMES: Final = "lease-webhook/"
 """What the names of the annotations begin with, whatever suffix they have."""
 
@@ -34,6 +32,11 @@ class Stamp(Struct, frozen=True, gc=False):
 
     writer: str
     written: int | None
+
+    @property
+    def pod_uid(self) -> str:
+        """The uid of the writer's pod, "" without one."""
+        return self.writer.partition(" ")[0].removeprefix("-")
 
     @property
     def user(self) -> str:

@@ -49,7 +49,7 @@ def renewal_stamp_tampered(change: LeaseChange) -> Iterable[Finding]:
     Fix: Delete `metadata.managedFields` from the file or the request; the API server then keeps its own.
     Attack: forged the record of the last renewal
     """
-    if _is_stamped(change):
+    if is_stamped(change):
         return NO_FINDINGS
     problem = _of_create(change) if change.is_create else _of_update(change)
     if problem is None:
@@ -61,7 +61,7 @@ def renewal_stamp_tampered(change: LeaseChange) -> Iterable[Finding]:
     return (Finding(forbidden(_FIELD, f"this write {problem}; {_LEAVE}"), happened=happened),)
 
 
-def _is_stamped(change: LeaseChange) -> bool:
+def is_stamped(change: LeaseChange) -> bool:
     """True if an API server stamped this write, whether or not the policy file lists the namespace.
 
     What a write sets has an owner of this moment, unless the API server replaced the list by the constant entry. So a
@@ -352,11 +352,11 @@ def _one_apply(change: LeaseChange, mine: Sequence[Entry], at: int) -> bool:
         and len(others) <= 1
         and all(entry.manager == BEFORE_FIRST_APPLY for entry in others)
         and all(entry.stamp is None or entry.stamp <= at + BOUND for entry in change.new_entries)
-        and (change.new_spec.renew_time is None or _renewal_is_stamped_now(change, mine, at))
+        and (change.new_spec.renew_time is None or _renewalis_stamped_now(change, mine, at))
     )
 
 
-def _renewal_is_stamped_now(change: LeaseChange, mine: Sequence[Entry], at: int) -> bool:
+def _renewalis_stamped_now(change: LeaseChange, mine: Sequence[Entry], at: int) -> bool:
     """True if the owner of renewTime has a stamp of this write, by an API server's clock if it set something.
 
     If it set nothing, our clock may be wrong by the bound; but no stamp may make the lease look older than its holder's

@@ -1,0 +1,185 @@
+"""`why`, `audit` and `timeline` of stamped leases: what the stamps say, where a policy names them and elsewhere."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.factories import Document
+from tests.history.fake_server import START, FakeServer, together
+from tests.rules.election.test_foreign_writer import ENTRY
+from webhook.api.times import SECOND, canonical, canonical_seconds
+from webhook.cli.main import main
+
+SUFFIX = "1a2b3c4d"
+AT = canonical_seconds(START + 40 * SECOND)
+
+
+class StampingServer(FakeServer):
+    """Each write of a spec is stamped with the uid of the pod and the user; managedFields are one entry."""
+
+    def write(self, lease: str, spec: Document, manager: str, user: str, pod: str) -> None:
+        if stored := self.leases.get(lease):
+            self.leases[lease] = {**stored, "metadata": {**stored["metadata"], "managedFields": []}}
+        super().write(lease, spec, manager, user, pod)
+        metadata = self.leases[lease]["metadata"]
+        metadata["managedFields"] = [ENTRY]
+        metadata["annotations"] = {
+            f"lease-webhook/writer-{SUFFIX}": f"{f'uid-of-{pod}' if pod else '-'} {user}",
+            f"lease-webhook/written-{SUFFIX}": canonical_seconds(self.now),
+        }
+
+    def label(self, lease: str) -> None:
+        """A write that leaves the stamps."""
+        one = json.loads(json.dumps(self.leases[lease]))
+        self.revision += 1
+        one["metadata"] |= {"labels": {"a": str(self.revision)}, "resourceVersion": str(self.revision)}
+        self.leases[lease] = one
+        self.events.append((self.now, "MODIFIED", one))
+
+
+def written(path: Path, text: bytes) -> str:
+    path.write_bytes(text)
+    return str(path)
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> str:
+    text = f"apiVersion: lease-webhook/v1\nstamps: [{{suffix: {SUFFIX}, namespaces: [shop]}}]\n"
+    return written(tmp_path / "policy.yaml", text.encode())
+
+
+def listed(server: FakeServer) -> bytes:
+    items = [json.loads(json.dumps(one)) for one in server.leases.values()]
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items}).encode()
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    main(list(words))
+    return " ".join(capsys.readouterr().out.split())
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> str:
+    """A list with one lease, renewed 2 s before AT by a holder whose clock is 9 h ahead."""
+    server = StampingServer()
+    server.elector("db-0", "shop/db").lead(40)
+    spec = server.leases["shop/db"]["spec"]
+    spec["renewTime"] = canonical(server.now + 9 * 3600 * SECOND)
+    return written(tmp_path / "leases.json", listed(server))
+
+
+def test_a_list_shows_who_renews_it_and_when(dump: str, policy: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = run(capsys, "why", "shop/db", "--input", dump, "--policy", policy, "--now", AT)
+    assert "by shop/db from the pod with uid uid-of-db-0" in said
+    assert "Clock the holder's is 9 h 0 min ahead of the API server's" in said
+    assert "Stamp says" not in said
+    assert "Evidence" not in said
+    (found,) = [json.loads(run(capsys, "why", "shop/db", "--input", dump, "--policy", policy, "--format", "json"))]
+    assert found["last_renewal_by"]["pod_uid"] == "uid-of-db-0"
+
+
+def test_without_a_policy_a_stamp_is_quoted_and_decides_nothing(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = run(capsys, "why", "shop/db", "--input", dump, "--now", AT)
+    assert "Stamp says shop/db from the pod with uid uid-of-db-0 wrote it at 2026-11-18T11:07:" in said
+    assert "(not verified: --policy FILE says which stamps to believe)" in said
+    assert "Evidence the holder's own clock" in said
+
+
+def test_a_planted_stamp_is_quoted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    server = StampingServer()
+    server.elector("db-0", "shop/db").lead(2)
+    annotations = server.leases["shop/db"]["metadata"]["annotations"]
+    annotations |= {"lease-webhook/writer-x": "a \u202eb", "lease-webhook/written-x": "soon \u202e"}
+    annotations |= {"lease-webhook/writer-y": "- c", "lease-webhook/writer-z": ""}
+    said = run(capsys, "why", "shop/db", "--input", written(tmp_path / "leases.json", listed(server)), "--now", AT)
+    assert "\u202e" not in said
+    assert said.count("Stamp says") == 3
+    assert "c wrote it at an unknown time" in said
+
+
+def test_two_pods_under_one_identity_are_found_in_a_watch(
+    tmp_path: Path, policy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = StampingServer()
+    one, other = (server.elector(pod, "shop/db") for pod in ("db-0", "db-1"))
+    other.identity = one.identity
+    for _ in range(20):
+        together(2, one)
+        together(2, other)
+    watch = written(tmp_path / "watch.json", server.watch())
+    said = run(capsys, "why", "shop/db", "--input", watch, "--policy", policy)
+    assert "identity-shared (ongoing)" in said
+    assert "uid-of-db-0" in said
+    assert "uid-of-db-1" in said
+    assert "identity-shared" in run(capsys, "audit", watch, "--policy", policy)
+    assert "identity-shared" in run(capsys, "timeline", watch, "--policy", policy, "--format", "json", "-o", "-")
+
+
+def test_a_label_is_not_the_holders(tmp_path: Path, policy: str, capsys: pytest.CaptureFixture[str]) -> None:
+    server = StampingServer()
+    elector = server.elector("db-0", "shop/db")
+    for _ in range(20):
+        elector.lead(2)
+        server.label("shop/db")
+    watch = written(tmp_path / "watch.json", server.watch())
+    drawn = json.loads(run(capsys, "timeline", watch, "--policy", policy, "--format", "json", "-o", "-"))
+    (lane,) = drawn["leases"]
+    assert lane["spans"][0]["writer"] == "shop/db from the pod with uid uid-of-db-0"
+    assert "forged" not in json.dumps(drawn)
+    assert "identity-shared" not in run(capsys, "audit", watch, "--policy", policy)
+    # Without a policy no stamp decides anything, and nothing is called a forgery.
+    assert "forged" not in run(capsys, "timeline", watch, "--format", "json", "-o", "-")
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        pytest.param({}, False, id="stamped"),
+        pytest.param({"managedFields": [ENTRY | {"time": AT}]}, True, id="an entry that an API server dated"),
+        pytest.param({"annotations": {}}, True, id="no annotations"),
+        pytest.param(
+            {"annotations": {f"lease-webhook/writer-{SUFFIX}": "- x", f"lease-webhook/written-{SUFFIX}": "soon"}},
+            True,
+            id="no time",
+        ),
+    ],
+)
+def test_a_held_lease_without_a_stamp_is_found(
+    changed: dict[str, Any], found: bool, tmp_path: Path, policy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = StampingServer()
+    server.elector("db-0", "shop/db").lead(40)
+    server.leases["shop/db"]["metadata"] |= changed
+    path = written(tmp_path / "leases.json", listed(server))
+    assert ("stamp-missing" in run(capsys, "audit", path, "--policy", policy, "--now", AT)) is found
+    server.leases["shop/db"]["spec"]["holderIdentity"] = ""
+    path = written(tmp_path / "leases.json", listed(server))
+    assert "stamp-missing" not in run(capsys, "audit", path, "--policy", policy, "--now", AT)
+
+
+def test_audit_says_that_a_stamp_is_not_verified(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = run(capsys, "audit", dump, "--now", AT)
+    assert "no policy file says that they can be believed" in said
+    assert "stamp-missing" not in said
+
+
+def test_pods_of_a_user_are_one_writer_where_the_policy_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = StampingServer()
+    one, other = (server.elector(pod, "shop/db") for pod in ("db-0", "db-1"))
+    other.identity = one.identity
+    for _ in range(20):
+        together(2, one)
+        together(2, other)
+    text = f"apiVersion: lease-webhook/v1\nstamps: [{{suffix: {SUFFIX}, namespaces: [shop], writer: user}}]\n"
+    by_user = written(tmp_path / "by-user.yaml", text.encode())
+    watch = written(tmp_path / "watch.json", server.watch())
+    assert "identity-shared" not in run(capsys, "audit", watch, "--policy", by_user)
+
+
+def test_a_live_timeline_takes_no_policy(policy: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["timeline", "--serve", "--policy", policy]) == 2
+    assert "--policy" in capsys.readouterr().err
