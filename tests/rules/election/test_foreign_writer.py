@@ -130,12 +130,15 @@ def test_renewtime_of_the_holder_decides_nothing_beside_a_stamp() -> None:
     assert found(document) == {"foreign-writer", "takeover-before-expiry"}
 
 
-def test_a_takeover_without_a_time_is_dated_by_our_clock() -> None:
+def test_a_takeover_without_a_time_proves_no_expiry() -> None:
     assert found(review(*TAKEOVER, stamp=stamped(OTHER, None))) == {
         "foreign-writer",
         "takeover-before-expiry",
     }
-    assert found(review(*TAKEOVER, old=stamped(HOLDER, -20), stamp=stamped(OTHER, None))) == set()
+    late = review(*TAKEOVER, old=stamped(HOLDER, -20), stamp=stamped(OTHER, None))
+    assert found(late) == {"foreign-writer"}
+    (finding,) = found_by(late, stamps=STAMPS)["foreign-writer"]
+    assert "retry without managedFields" in str(finding.error)
 
 
 def test_a_lease_that_was_never_dated_is_evaluated_by_renewtime_which_only_warns() -> None:
