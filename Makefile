@@ -68,7 +68,7 @@ mutation: $(DEV) ## change the rules in two thousand ways and list the changes t
 
 check: static test coverage ## everything a reviewer would check
 
-evidence: $(READY) ## forge stamps through the API server's field manager, three minutes (Go); SHORT=1: less than one
+evidence: $(READY) ## forge stamps through the API server's field manager, eight minutes (Go); SHORT=1: one or two
 	$(BIN)/python -m tests.lab.evidence $(if $(SHORT),--short) $(if $(SEEDS),--seeds $(SEEDS)) \
 		$(if $(COUNT),--count $(COUNT)) $(if $(ONLY),--only $(ONLY)) $(if $(SHORT)$(ONLY),,--results)
 

@@ -35,11 +35,11 @@ def law_of(file: Path) -> str:
 def test_replay_notices_a_broken_law(law: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each file complains if every write is answered in the way that breaks its law."""
     files = [file for file in FILES if law_of(file) == law]
-    monkeypatch.setattr(cases, "evaluate", lambda *_: BREAKS[law])
+    monkeypatch.setattr(cases, "evaluate", lambda *_, **__: BREAKS[law])
     assert files
     assert all(MUST[law] in complaint(file) for file in files)
 
 
 def test_history_ends_at_the_first_write_that_is_denied(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cases, "evaluate", lambda *_: Outcome(200, allowed=False))
+    monkeypatch.setattr(cases, "evaluate", lambda *_, **__: Outcome(200, allowed=False))
     assert [complaint(file) for file in FILES] == [""] * len(FILES)

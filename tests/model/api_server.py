@@ -33,7 +33,7 @@ from tests.model.managed_fields import (
     in_order,
     whole,
 )
-from webhook.api.times import canonical
+from webhook.api.times import canonical, canonical_seconds
 
 NAMESPACE: Final = "shop"
 NAME: Final = "checkout"
@@ -45,6 +45,10 @@ KEEPS_THE_STORED_LIST: Final = 37
 
 ETCD_LIMIT: Final = 1_572_864
 """Bytes of a request that etcd takes by default."""
+
+SUFFIX: Final = "5f3a9c1e"
+STAMP_TIME: Final = 946_684_800 * SECOND
+"""The time of the one entry of a stamped lease."""
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -71,7 +75,7 @@ class Owner(Struct, frozen=True):
 
 
 class Lease(Struct, frozen=True):
-    """The stored object."""
+    """The stored object; `writer` and `written` are its stamps, where the API server stamps writers."""
 
     spec: Spec
     labels: Labels = ()
@@ -83,6 +87,8 @@ class Lease(Struct, frozen=True):
     born: int = 1_763_636_400 * SECOND
     finalizers: tuple[str, ...] = ()
     deleted: int | None = None
+    writer: str = ""
+    written: int | None = None
 
 
 class Write(Struct, frozen=True):
@@ -214,6 +220,11 @@ class User(Struct, frozen=True):
     groups: tuple[str, ...] = ("system:authenticated",)
     pod: str = ""
 
+    @property
+    def requester(self) -> str:
+        """What is stamped when this user writes."""
+        return f"{f'uid-of-{self.pod}' if self.pod else '-'} {self.name}"
+
 
 def service_account(namespace: str, name: str, pod: str = "") -> User:
     """A service account's token."""
@@ -234,7 +245,8 @@ def review(user: User, old: Lease | None, new: Lease | None) -> bytes:
 
 @lru_cache(maxsize=256)
 def _frame(user: User, operation: str, namespace: str, name: str) -> tuple[bytes, bytes]:
-    extra = {"authentication.kubernetes.io/pod-name": [user.pod]} if user.pod else None
+    token = "authentication.kubernetes.io"
+    extra = {f"{token}/pod-name": [user.pod], f"{token}/pod-uid": [f"uid-of-{user.pod}"]} if user.pod else None
     info = {"username": user.name, "groups": user.groups} | ({"extra": extra} if extra else {})
     whole_review = factories.make_review(
         factories.put("request.userInfo", info),
@@ -268,6 +280,12 @@ def document(lease: Lease) -> dict[str, Any]:
         metadata["resourceVersion"] = str(lease.version)
     if lease.labels:
         metadata["labels"] = dict(lease.labels)
+    if lease.writer:
+        written = "" if lease.written is None else canonical_seconds(lease.written)
+        metadata["annotations"] = {
+            f"lease-webhook/writer-{SUFFIX}": lease.writer,
+            f"lease-webhook/written-{SUFFIX}": written,
+        }
     if lease.owners:
         metadata["ownerReferences"] = [
             {"apiVersion": owner.version, "kind": owner.kind, "name": owner.name, "uid": owner.uid}

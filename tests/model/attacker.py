@@ -21,6 +21,9 @@ ATTACKERS: Final[Mapping[str, User]] = {
 }
 
 
+INSIDER: Final = service_account("shop", "checkout", "checkout-z")
+"""Another pod of the electors' service account: only a stamp tells it from them."""
+
 COLLECTOR: Final = service_account("kube-system", "generic-garbage-collector")
 DELETE: Final = "delete the lease"
 CREATE: Final = "create it again"
@@ -35,19 +38,20 @@ Trace = tuple[str, ...]
 Moves = tuple[tuple[str, int], ...]
 
 
-def scene(skew: int = 0) -> World:
+def scene(skew: int = 0, policy: str = world.STANDARD) -> World:
     """Held and renewed, with a label that a person set and a second elector that has read the lease.
 
     `skew` is the holder's clock minus the true time.
     """
     holder = electors.elector(electors.CLIENT_GO, "checkout-a", skew=skew)
     other = electors.elector(electors.CLIENT_GO, "checkout-b")
-    start = World(world.START, (0,), (holder, other))
-    start = world.acted(start, 0, 0, world.STANDARD)
+    start = World(world.START, (0,), (holder, other), stamps=policy == world.STAMPED)
+    policy = policy if start.stamps else world.STANDARD
+    start = world.acted(start, 0, 0, policy)
     assert start.lease is not None
-    start = world.noted(start, Write("kubectl-label", start.lease.spec, (("team", "shop"),)), 0, world.STANDARD)
+    start = world.noted(start, Write("kubectl-label", start.lease.spec, (("team", "shop"),)), 0, policy)
     for _ in range(15):
-        start = world.acted(world.waited(start, 2 * SECOND), 0, 0, world.STANDARD)
+        start = world.acted(world.waited(start, 2 * SECOND), 0, 0, policy)
         start, _nothing = world.intended(start, 1, 0)
     return start
 
@@ -110,7 +114,7 @@ def threats(policy: str, attacker: User, depth: int, start: World | None = None)
     opening of one has done the harm.
     """
     openings: list[Trace] = []
-    frontier: dict[Trace, set[World]] = {(): {start or scene()}}
+    frontier: dict[Trace, set[World]] = {(): {start or scene(policy=policy)}}
     for _ in range(depth):
         reached: dict[Trace, set[World]] = {}
         for (trace, worlds), text in product(frontier.items(), STEPS):
@@ -145,7 +149,7 @@ def _contains(trace: Trace, part: Trace) -> bool:
 
 def works(trace: Trace, policy: str, attacker: User) -> bool:
     """Return whether the trace, with some pauses, ends with two leaders."""
-    worlds = {scene()}
+    worlds = {scene(policy=policy)}
     for text in trace:
         worlds = set(_next(worlds, text, attacker, policy))
     return any(map(has_two_leaders, worlds))
@@ -155,13 +159,14 @@ Table = dict[Trace, dict[str, tuple[str, ...]]]
 
 
 def threat_table(depth: int) -> Table:
-    """For each threat of any attacker under standard or strict: who can carry it out under which of the two."""
-    policies = (world.STANDARD, world.STRICT)
+    """For each threat of any attacker: who can carry it out under standard, under strict, and where it is stamped."""
+    policies = (world.STANDARD, world.STRICT, world.STAMPED)
     found = {
         trace
         for policy, attacker in product(policies, ATTACKERS.values())
         for trace in threats(policy, attacker, depth)
     }
+    found |= set(threats(world.STAMPED, INSIDER, depth))
     return {
         trace: {
             policy: tuple(name for name, attacker in ATTACKERS.items() if works(trace, policy, attacker))
@@ -179,8 +184,6 @@ def rendered(table: Table) -> str:
             return "no one"
         return "anyone" if len(names) == len(ATTACKERS) else "; ".join(names)
 
-    rows = [
-        f"| {', then '.join(trace)} | {who(row[world.STANDARD])} | {who(row[world.STRICT])} |"
-        for trace, row in table.items()
-    ]
-    return "\n".join(("| What is written | in `standard` by | in `strict` by |", "|---|---|---|", *rows))
+    rows = [f"| {', then '.join(trace)} | {' | '.join(map(who, row.values()))} |" for trace, row in table.items()]
+    head = "| What is written | in `standard` by | in `strict` by | in `strict` where writers are stamped by |"
+    return "\n".join((head, "|---|---|---|---|", *rows))

@@ -4,8 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from tests.model import world
+from tests.model.api_server import User
 from tests.model.arsenal import ATTACKS, TAKE
-from tests.model.attacker import ATTACKERS, rendered, scene, threat_table, threats
+from tests.model.attacker import ATTACKERS, INSIDER, rendered, scene, threat_table, threats
 from tests.model.depth import MORE
 from tests.model.world import DAY
 from tools.docs.pages import DOCS, section, table_lines
@@ -30,6 +31,14 @@ def test_no_threat_is_a_single_write_in_strict() -> None:
 def test_with_a_binding_no_stranger_makes_two_leaders_or_writes_spec_at_all(policy: str, name: str) -> None:
     """The search also raises LawBrokenError at the first write of a stranger that changes spec and is allowed."""
     assert list(threats(policy, ATTACKERS[name], USUAL_DEPTH + MORE)) == []
+
+
+@pytest.mark.parametrize(
+    "attacker", [*(ATTACKERS[name] for name in ATTACKERS), INSIDER], ids=[*ATTACKERS, "an insider"]
+)
+def test_where_writers_are_stamped_nobody_makes_two_leaders(attacker: User) -> None:
+    """By the rules alone; the guard of deploy/stamp refuses the same."""
+    assert list(threats(world.STAMPED, attacker, USUAL_DEPTH + MORE)) == []
 
 
 @pytest.mark.parametrize("name", EACH_ATTACKER)

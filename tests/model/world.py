@@ -13,9 +13,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tests.model import electors
-from tests.model.api_server import Lease, User, Write, created, review, service_account, stored
+from tests.model.api_server import SUFFIX, Lease, User, Write, created, review, service_account, stored
 from tests.model.electors import Elector
 from tests.model.managed_fields import SECOND, Entry, whole
+from tests.model.stamping import stamped
 from webhook import evaluate as decision_path
 from webhook.api.review import decode
 from webhook.policy.model import Policy
@@ -36,11 +37,14 @@ def _policy(preset: str, rest: str = "") -> Policy:
 
 STANDARD: Final = "standard"
 STRICT: Final = "strict"
+STAMPED: Final = "strict, stamped"
+"""The API server stamps writers, and the policy file says so; no other policy guards."""
 POLICIES: Final[Mapping[str, Policy]] = {
     STANDARD: _policy(STANDARD),
     STRICT: _policy(STRICT),
     "standard, bound": _policy(STANDARD, _BINDING),
     "strict, bound": _policy(STRICT, _BINDING),
+    STAMPED: _policy(STRICT, f"stamps: [{{suffix: {SUFFIX}, namespaces: [shop]}}]\n"),
     "strict, without_stamps: enforce": _policy(STRICT, "without_stamps: enforce\n"),
 }
 
@@ -80,6 +84,7 @@ class World(Struct, frozen=True):
     stepped_back: bool = False
     forged: bool = False
     steals: int = 0
+    stamps: bool = False
 
     def clock(self, server: int) -> int:
         """Return what an API server's clock shows."""
@@ -123,6 +128,8 @@ def evaluate(world: World, user: User, write: Write | None, server: int, policie
         after = stored(before, write, clock)
     if before is None and after is None:
         return None
+    if world.stamps and after is not None:
+        after = stamped(before, after, user)
     verdicts = {name: verdict_of(user, before, after, world.now, name) for name in policies}
     return Outcome(before, after, clock, verdicts)
 
@@ -155,6 +162,8 @@ def stamp_of_renewal(entries: tuple[Entry, ...]) -> int | None:
 
 
 def _with_both(policy: str) -> tuple[str, ...]:
+    if policy == STAMPED:
+        return (STAMPED,)
     return (STANDARD, STRICT) if policy in (STANDARD, STRICT) else (STANDARD, STRICT, policy)
 
 
@@ -329,7 +338,7 @@ OF_THE_API_SERVER: Final = frozenset({"preferred-holder-writer", "strategy-write
 
 
 def _must_be_allowed(what: str, outcome: Outcome, policies: tuple[str, ...]) -> None:
-    for policy in policies:
+    for policy in (STAMPED,) if STAMPED in outcome.verdicts else policies:
         verdict = outcome.verdicts[policy]
         denied = {one.rule for one in verdict.findings if one.mode is Mode.DENY}
         if not verdict.allowed and not (denied and denied <= OF_THE_API_SERVER):

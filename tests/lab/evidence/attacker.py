@@ -10,7 +10,6 @@ from tests.lab.evidence.history import Forgery
 from tests.lab.evidence.inventions import Moment
 from tests.lab.evidence.mutations import MUTATIONS
 from tests.lab.evidence.records import SECOND
-from tests.lab.evidence.reviews import ATTACKER
 from tests.lab.evidence.world import World, micro_time_of
 
 IDENTITY: Final = "mallory-0_1"
@@ -141,7 +140,7 @@ def change_metadata(world: World, random: Random, forgeries: Sequence[Forgery]) 
 def delete(world: World, random: Random, forgeries: Sequence[Forgery]) -> None:
     """Delete the lease."""
     if world.lease is not None:
-        world.send(None, honest=False, kind="delete", manager="", user=ATTACKER)
+        world.send(None, honest=False, kind="delete", manager="", user=world.attacker)
 
 
 def be_first(world: World, random: Random, forgeries: Sequence[Forgery]) -> None:
@@ -151,7 +150,7 @@ def be_first(world: World, random: Random, forgeries: Sequence[Forgery]) -> None
     entries = forged(world, (), forgeries) if forgeries else None
     lease = Lease(applied({"metadata": labels, "spec": spec}), entries)
     names = tuple(forgery.mutation for forgery in forgeries)
-    create(world, random, honest=False, lease=lease, manager="mallory", user=ATTACKER, mutations=names)
+    create(world, random, honest=False, lease=lease, manager="mallory", user=world.attacker, mutations=names)
 
 
 def _manager(world: World, random: Random) -> str:
@@ -166,7 +165,7 @@ def _put(world: World, random: Random, forgeries: Sequence[Forgery], kind: str, 
     entries = forged(world, lease.entries or (), forgeries)
     new = world.manager.update(lease, Lease(wanted, entries), manager, world.server(random))
     names = tuple(forgery.mutation for forgery in forgeries)
-    world.send(new, honest=False, kind=kind, manager=manager, user=ATTACKER, mutations=names)
+    world.send(new, honest=False, kind=kind, manager=manager, user=world.attacker, mutations=names)
 
 
 def _apply(world: World, random: Random, kind: str, spec: dict[str, Any]) -> None:
@@ -174,4 +173,4 @@ def _apply(world: World, random: Random, kind: str, spec: dict[str, Any]) -> Non
         return
     manager = random.choice(("mallory", world.electors[0].manager))
     new = world.manager.apply(world.lease, applied({"spec": spec}), manager, world.server(random))
-    world.send(new, honest=False, kind=kind, manager=manager, user=ATTACKER)
+    world.send(new, honest=False, kind=kind, manager=manager, user=world.attacker)

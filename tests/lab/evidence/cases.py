@@ -22,7 +22,11 @@ DEEPEST: Final = 200
 def store(law: str, records: Sequence[Record], folder: Path = FOLDER) -> Path:
     """Write the stored writes of a history and its last one to a file, named after the law and the content."""
     played = [record for record in records[:-1] if record.allowed and not record.probe] + [records[-1]]
-    lines = [json.dumps({"law": law, "last_write_must": MUST[law]}), *(json.dumps(_line(record)) for record in played)]
+    listed = {"listed": True} if records[-1].write.listed else {}
+    lines = [
+        json.dumps({"law": law, "last_write_must": MUST[law], **listed}),
+        *(json.dumps(_line(record)) for record in played),
+    ]
     text = "\n".join(lines) + "\n"
     digest = hashlib.sha256(text.encode()).hexdigest()[:10]
     folder.mkdir(parents=True, exist_ok=True)
@@ -64,10 +68,11 @@ def complaint(file: Path) -> str:
     If a write before the last one is denied now, the rest of the history cannot happen any more.
     """
     head, *lines = map(json.loads, file.read_text().splitlines())
+    listed = head.get("listed", False)
     for line in lines[:-1]:
-        if line["sent"] and not _outcome(line).allowed:
+        if line["sent"] and not _outcome(line, listed=listed).allowed:
             return ""
-    outcome = _outcome(lines[-1])
+    outcome = _outcome(lines[-1], listed=listed)
     return "" if obeys(head["law"], outcome) else f"the last write must {head['last_write_must']}: {outcome}"
 
 
@@ -87,6 +92,6 @@ def obeys(law: str, outcome: Outcome) -> bool:
             return not outcome.trouble
 
 
-def _outcome(line: dict[str, Any]) -> Outcome:
+def _outcome(line: dict[str, Any], *, listed: bool) -> Outcome:
     body = review(line["operation"], line["user"], text_of(line, "object"), text_of(line, "oldObject"))
-    return evaluate(body, line["now"])
+    return evaluate(body, line["now"], listed=listed)

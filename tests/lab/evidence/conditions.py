@@ -17,6 +17,8 @@ _SPEC: Final = (
     "preferredHolder",
 )
 METADATA: Final = ("labels", "annotations", "ownerReferences", "finalizers", "generateName", "deletionTimestamp")
+_COMPARED: Final = tuple(name for name in METADATA if name != "annotations")
+_MAX_ANNOTATIONS: Final = 100
 _DAY: Final = 86_400_000_000
 _MAX_ENTRIES: Final = 50
 
@@ -28,7 +30,9 @@ def is_sent(old: Lease | None, new: Lease | None) -> bool:
     before, after = old.spec, new.spec
     if any(before.get(field) != after.get(field) for field in _SPEC):
         return True
-    if any(old.object["metadata"].get(field) != new.object["metadata"].get(field) for field in METADATA):
+    if any(old.object["metadata"].get(field) != new.object["metadata"].get(field) for field in _COMPARED):
+        return True
+    if _annotations_are_sent(*(one.object["metadata"].get("annotations") or {} for one in (old, new))):
         return True
     was, renewed = old.renew_time, new.renew_time
     if was == renewed or was is None or renewed is None:
@@ -38,6 +42,21 @@ def is_sent(old: Lease | None, new: Lease | None) -> bool:
     if times.parse(renewed) - times.parse(was) > _DAY:
         return True
     return _entries_are_sent(old.entries or (), new.entries or ())
+
+
+def _annotations_are_sent(before: dict[str, str], after: dict[str, str]) -> bool:
+    """False if at most the time of a stamp differs."""
+    if before == after:
+        return False
+    return (
+        len(before) != len(after)
+        or len(after) > _MAX_ANNOTATIONS
+        or any(
+            before.get(key) != text
+            and not (key in before and key.startswith("lease-webhook/written-") and len(text) == 20)
+            for key, text in after.items()
+        )
+    )
 
 
 def _entries_are_sent(before: tuple[Entry, ...], after: tuple[Entry, ...]) -> bool:
@@ -59,7 +78,12 @@ def _but_time(entry: Entry) -> tuple[str, ...]:
 
 def owns_renew_time(entry: Entry) -> bool:
     """Return whether the entry has exactly {} at f:spec.f:renewTime."""
-    return _spec_of(entry.fields).get("f:renewTime") == {}
+    return owns(entry, "renewTime")
+
+
+def owns(entry: Entry, field: str) -> bool:
+    """Return whether the entry has exactly {} at a field of spec."""
+    return _spec_of(entry.fields).get(f"f:{field}") == {}
 
 
 @lru_cache(maxsize=4096)

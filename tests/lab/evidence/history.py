@@ -25,12 +25,17 @@ class Step(Struct, frozen=True):
 
 
 class History(Struct, frozen=True):
-    """`seed` fixes the clocks and the electors; `far` puts the webhook's clock off by up to an hour."""
+    """`seed` fixes the clocks and the electors; `far` puts the webhook's clock off by up to an hour.
+
+    `stamps`: the API server stamps writers from the beginning. `listed`: the policy says so.
+    """
 
     seed: int
     steps: tuple[Step, ...]
     attacked: bool = False
     far: bool = False
+    stamps: bool = False
+    listed: bool = False
 
 
 SEEDS: Final = 1 << 62

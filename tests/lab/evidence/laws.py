@@ -3,7 +3,9 @@
 from typing import Final
 
 from tests.lab.evidence.conditions import owns_renew_time
+from tests.lab.evidence.field_manager import Lease
 from tests.lab.evidence.records import SECOND, Record, Write
+from tests.lab.evidence.stamping import CONSTANT, WRITER, annotations_of, requester_of
 from webhook.api import times
 from webhook.rules.expiry import MAX_TOLERANCE, tolerance_of
 
@@ -12,6 +14,7 @@ BOUND: Final = 60
 
 NO_VERDICT: Final = "a body of an API server has no verdict"
 REPLACED: Final = "a live holder is replaced"
+FOREIGN: Final = "a live stamped lease is written by another writer"
 CALLED_TAMPERED: Final = "an honest write is called tampered"
 FROZEN: Final = "an honest takeover is refused beyond the duration and the bound"
 TOO_LONG: Final = "an honest takeover is refused for longer than the clocks differ"
@@ -21,6 +24,7 @@ HONEST_REFUSED: Final = "an honest write is refused"
 MUST: Final = {
     NO_VERDICT: "have a verdict",
     REPLACED: "be denied",
+    FOREIGN: "be denied",
     CALLED_TAMPERED: "not be called tampered",
     FROZEN: "be allowed",
     TOO_LONG: "be allowed",
@@ -36,11 +40,13 @@ def broken_law(record: Record, *, attacked: bool) -> str:
     if outcome.trouble:
         return NO_VERDICT
     if not write.honest:
-        return REPLACED if _replaces_a_live_holder(write) and record.allowed and not _is_known(record) else ""
+        if not record.allowed or _is_known(record):
+            return ""
+        return REPLACED if _replaces_a_live_holder(write) else FOREIGN if _writes_a_live_lease(write) else ""
     if outcome.tampered:
         return "" if _is_a_known_refusal(write) else CALLED_TAMPERED
     if write.kind != "takeover":
-        return "" if outcome.allowed else HONEST_REFUSED
+        return "" if outcome.allowed or _is_of_another_writer(write) else HONEST_REFUSED
     if not outcome.allowed:
         if write.final_try:
             return FROZEN
@@ -69,6 +75,20 @@ def _replaces_a_live_holder(write: Write) -> bool:
         return False
     if write.new is not None and write.new.holder == old.holder:
         return False
+    return _is_live(write, old) and not (write.listed and not _is_of_another_writer(write))
+
+
+def _writes_a_live_lease(write: Write) -> bool:
+    """Return whether the attacker changes what decides who leads, of a live lease whose writer is stamped."""
+    old, new = write.old, write.new
+    if not write.listed or old is None or not old.holder.startswith("checkout-") or not old.duration:
+        return False
+    owners = [one.object["metadata"].get("ownerReferences") for one in (old, new) if one is not None]
+    changed = new is None or new.spec != old.spec or owners[0] != owners[-1]
+    return changed and _is_of_another_writer(write) and _is_live(write, old)
+
+
+def _is_live(write: Write, old: Lease) -> bool:
     left = write.renewed_by_holder + old.duration * SECOND - write.at
     # Earlier by the tolerance, by the difference of the clocks, and by a second because stamps are whole seconds.
     return left > tolerance_of(old.duration) + write.clocks_differ + SECOND
@@ -80,16 +100,37 @@ def _is_known(record: Record) -> bool:
     Then a denial weakens to a warning, and a lease whose renewTime has passed counts as expired.
     """
     write = record.write
-    if is_well_dated(write):
+    if is_well_dated(write) or write.old is None or write.old.renew_time is None:
         return False
-    assert write.old is not None
-    assert write.old.renew_time is not None
+    if write.listed:
+        return True
     ends = times.parse(write.old.renew_time) + write.old.duration * SECOND
     return record.outcome.weakened or ends - tolerance_of(write.old.duration) - SECOND <= write.now
 
 
 def _is_a_known_refusal(write: Write) -> bool:
-    return _removes_the_last_field(write) or _starts_tracking_by_a_wrong_clock(write) or _folds_into_a_renewal(write)
+    return (
+        _is_first_stamped(write)
+        or _removes_the_last_field(write)
+        or _starts_tracking_by_a_wrong_clock(write)
+        or _folds_into_a_renewal(write)
+    )
+
+
+def _is_first_stamped(write: Write) -> bool:
+    """Nothing shows that the first stamped write was: it left spec as it was, and the stamps were there before."""
+    return (
+        write.new is not None
+        and write.old is not None
+        and write.new.entries == (CONSTANT,)
+        and write.new.spec == write.old.spec
+    )
+
+
+def _is_of_another_writer(write: Write) -> bool:
+    """Somebody else became the writer of the lease when it had expired, and whoever led before finds out now."""
+    writer = annotations_of(write.old).get(WRITER)
+    return write.listed and writer != requester_of(write.user)
 
 
 def _removes_the_last_field(write: Write) -> bool:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from tests.lab.evidence.field_manager import ETCD_LIMIT, ZERO_TIME, Entry
 from tests.lab.evidence.inventions import A_LABEL, Moment, some_entry, some_fields, some_name, some_time
+from tests.lab.evidence.stamping import CONSTANT
 from tests.lab.evidence.world import time_of
 
 Entries = tuple[Entry, ...]
@@ -156,6 +157,11 @@ def fill(entries: Entries, random: Random, moment: Moment) -> Entries:
     return (*entries, Entry("pad", operation, time=some_time(random, moment), fields=fields))
 
 
+def claim_to_be_stamped(entries: Entries, random: Random, moment: Moment) -> Entries:
+    """The entry that the API server leaves where it stamps writers, mostly alone."""
+    return random.choice(((CONSTANT,), (CONSTANT,), (*entries, CONSTANT)))
+
+
 WEIGHTS: Final[Mapping[Mutation, int]] = {
     add_one: 5,
     add_two: 2,
@@ -177,5 +183,6 @@ WEIGHTS: Final[Mapping[Mutation, int]] = {
     invent_an_apply: 2,
     invent_a_first_apply: 2,
     fill: 1,
+    claim_to_be_stamped: 3,
 }
 MUTATIONS: Final[Mapping[str, Mutation]] = {mutation.__name__: mutation for mutation in WEIGHTS}

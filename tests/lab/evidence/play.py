@@ -12,6 +12,7 @@ from tests.lab.evidence.history import Forgery, History, Step, any_seed
 from tests.lab.evidence.laws import broken_law
 from tests.lab.evidence.mutations import WEIGHTS
 from tests.lab.evidence.records import SECOND, Elector, Record
+from tests.lab.evidence.reviews import ATTACKER, INSIDER
 from tests.lab.evidence.world import Clocks, Evaluate, World
 
 Honest = Callable[[World, Random], None]
@@ -65,9 +66,15 @@ def probe(world: World, random: Random) -> None:
         world.at, world.probing = at, False
 
 
+def toggle_the_label(world: World, random: Random) -> None:
+    """The namespace gets the label, or loses it: what the stamps said is no evidence any more."""
+    world.stamps, world.stamped, world.replaced = not world.stamps, False, True
+
+
 HONEST_ACTIONS: Final[Mapping[str, Honest]] = {
     **{f"honest {action.__name__}": action for action in (*THIRD_PARTIES, *ELECTORS, electors.create)},
     "probe": probe,
+    "honest toggle_the_label": toggle_the_label,
 }
 ATTACK_ACTIONS: Final[Mapping[str, Attack]] = {
     f"attack {action.__name__}": action for action in (*ATTACKS, attacker.be_first)
@@ -82,6 +89,9 @@ class Category(Struct, frozen=True):
     attacks: float = 0
     probes: bool = False
     far: bool = False
+    stamps: bool = False
+    listed: bool = False
+    toggles: float = 0
 
 
 CATEGORIES: Final = (
@@ -90,6 +100,30 @@ CATEGORIES: Final = (
     Category("plants", "each of the attacker's accepted writes is probed", attacks=0.6, probes=True),
     Category("honest-far", "honest, the webhook's clock off by up to an hour", far=True),
     Category("attack-far", "an attacker, the webhook's clock off by up to an hour", attacks=0.5, far=True),
+    Category(
+        "stamped",
+        "writers are stamped; the attacker is a pod of the electors' service account, and no policy guards",
+        attacks=0.5,
+        stamps=True,
+        listed=True,
+    ),
+    Category(
+        "stamped-plants", "the same, each accepted write is probed", attacks=0.6, probes=True, stamps=True, listed=True
+    ),
+    Category(
+        "stamped-far",
+        "the same, the webhook's clock off by up to an hour",
+        attacks=0.5,
+        far=True,
+        stamps=True,
+        listed=True,
+    ),
+    Category(
+        "label", "honest; the namespace's label comes and goes, and no policy file lists it", stamps=True, toggles=0.1
+    ),
+    Category(
+        "listed-only", "an attacker; a policy file lists the namespace, and it has no label", attacks=0.5, listed=True
+    ),
 )
 
 
@@ -101,7 +135,9 @@ def drawn(category: Category, random: Random) -> History:
         first = "attack be_first"
     steps = [Step(first, any_seed(random), _forgeries(random) if first.startswith("attack") else ())]
     for _ in range(8 + random.randrange(40)):
-        if random.random() < category.attacks:
+        if category.toggles and random.random() < category.toggles:
+            steps.append(Step("honest toggle_the_label", any_seed(random)))
+        elif random.random() < category.attacks:
             attack = _weighted(random, ATTACKS)
             steps.append(Step(f"attack {attack.__name__}", any_seed(random), _forgeries(random)))
             if category.probes:
@@ -109,7 +145,7 @@ def drawn(category: Category, random: Random) -> History:
         else:
             action = _weighted(random, ELECTORS if random.random() < 0.76 else THIRD_PARTIES)
             steps.append(Step(f"honest {action.__name__}", any_seed(random)))
-    return History(any_seed(random), tuple(steps), attacked, category.far)
+    return History(any_seed(random), tuple(steps), attacked, category.far, category.stamps, category.listed)
 
 
 def _forgeries(random: Random) -> tuple[Forgery, ...]:
@@ -169,7 +205,10 @@ def _world(history: History, manager: FieldManager, evaluate: Evaluate) -> World
         webhook = random.choice((-3600, -300, -61, -30, -5, 5, 30, 61, 300, 3600)) * SECOND
     names = random.choice((("checkout",) * 3, ("checkout",) * 3, ("checkout", "elector-b", "elector-c")))
     candidates = tuple(_elector(number, name, random) for number, name in enumerate(names))
-    return World(manager, evaluate, at, Clocks(servers, webhook), candidates)
+    world = World(manager, evaluate, at, Clocks(servers, webhook), candidates)
+    world.stamps, world.listed = history.stamps, history.listed
+    world.attacker = INSIDER if history.stamps else ATTACKER
+    return world
 
 
 def _elector(number: int, manager: str, random: Random) -> Elector:

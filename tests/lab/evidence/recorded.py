@@ -36,10 +36,11 @@ def _updates() -> Iterator[tuple[Lease, Lease]]:
             continue
         if request.get("requestKind", {}).get("version") != "v1" or not request["object"]["apiVersion"].endswith("/v1"):
             continue
-        yield _lease(request["oldObject"]), _lease(request["object"])
+        yield lease_of(request["oldObject"]), lease_of(request["object"])
 
 
-def _lease(document: dict[str, Any]) -> Lease:
+def lease_of(document: dict[str, Any]) -> Lease:
+    """Return an object of a review, with its entries apart."""
     metadata = dict(document["metadata"])
     entries = tuple(
         Entry(

@@ -25,6 +25,7 @@ class Write(Struct, frozen=True):
 
     `renewed_by_holder`: the last renewal by the holder itself. `moved`: the last write that moved the stamp of the
     last renewal, renewals included. `stamped`: the lease has entries of an API server, or had any earlier.
+    `listed`: the API server stamps writers, and the policy says so.
     `clocks_differ`: how far the clocks that date this write are apart at most.
     """
 
@@ -42,6 +43,7 @@ class Write(Struct, frozen=True):
     clocks_differ: int
     stamped: bool
     final_try: bool
+    listed: bool = False
 
     @property
     def operation(self) -> str:

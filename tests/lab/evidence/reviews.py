@@ -6,12 +6,18 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from tests.lab.evidence.stamping import SUFFIX
 from webhook.policy.model import Policy
 from webhook.policy.parse import parse
 from webhook.rules.rule import Mode
 from webhook.server.reviewer import respond
 
 STRICT: Final[Policy] = parse("apiVersion: lease-webhook/v1\npreset: strict\n")
+
+LISTED: Final[Policy] = parse(
+    f"apiVersion: lease-webhook/v1\npreset: strict\nstamps: [{{suffix: {SUFFIX}, namespaces: [shop]}}]\n"
+)
+"""The same, which believes stamps."""
 
 TAMPERED: Final = "renewal-stamp-tampered"
 WITHOUT_STAMPS: Final = "lease-without-stamps"
@@ -20,6 +26,7 @@ OF_A_LIVE_LEASE: Final = frozenset(
         "takeover-before-expiry",
         "takeover-across-namespaces",
         "foreign-release",
+        "foreign-writer",
         "foreign-release-across-namespaces",
         "live-lease-deleted",
     }
@@ -31,16 +38,26 @@ ATTACKER: Final[Mapping[str, Any]] = {
     "groups": ["system:serviceaccounts", "system:serviceaccounts:other", "system:authenticated"],
     "extra": {"authentication.kubernetes.io/pod-name": ["mallory-0"]},
 }
+INSIDER: Final[Mapping[str, Any]] = {
+    "username": "system:serviceaccount:shop:checkout",
+    "groups": ["system:serviceaccounts", "system:serviceaccounts:shop", "system:authenticated"],
+    "extra": {
+        "authentication.kubernetes.io/pod-name": ["mallory-0"],
+        "authentication.kubernetes.io/pod-uid": ["uid-of-mallory-0"],
+    },
+}
+"""Another pod of the electors' service account: the hardest to tell from them."""
 PERSON: Final[Mapping[str, Any]] = {"username": "admin", "groups": ["system:authenticated"]}
 
 
 def elector(holder: str) -> Mapping[str, Any]:
     """The user of a pod that renews as `holder` (`<pod>_<suffix>`)."""
-    return {
-        "username": "system:serviceaccount:shop:checkout",
-        "groups": ["system:serviceaccounts", "system:serviceaccounts:shop", "system:authenticated"],
-        "extra": {"authentication.kubernetes.io/pod-name": [holder.partition("_")[0] or "checkout"]},
+    pod = holder.partition("_")[0] or "checkout"
+    extra = {
+        "authentication.kubernetes.io/pod-name": [pod],
+        "authentication.kubernetes.io/pod-uid": [f"uid-of-{pod}"],
     }
+    return {**INSIDER, "extra": extra}
 
 
 def review(operation: str, user: Mapping[str, Any], new: bytes | None, old: bytes | None) -> bytes:
@@ -100,13 +117,13 @@ class Outcome(Struct, frozen=True):
         return WITHOUT_STAMPS in self.denied_by | self.warned_by
 
 
-def evaluate(body: bytes, now: int) -> Outcome:
-    """Review the bytes under the strict policy; `now` in microseconds since 1970.
+def evaluate(body: bytes, now: int, *, listed: bool = False) -> Outcome:
+    """Review the bytes under the strict policy; `now` in microseconds since 1970. `listed`: stamps are believed.
 
     A review without a verdict is allowed, because that is what failurePolicy Ignore makes of it.
     """
     try:
-        reply = respond(body, STRICT, now)
+        reply = respond(body, LISTED if listed else STRICT, now)
     except Exception as error:  # noqa: BLE001  any exception is an HTTP 500, and as such a finding of this search
         return Outcome(500, allowed=True, trouble=type(error).__name__)
     verdict = reply.verdict

@@ -14,9 +14,10 @@ from msgspec.structs import replace
 from tests.lab.evidence.conditions import METADATA, is_sent, owns_renew_time
 from tests.lab.evidence.field_manager import FieldManager, Lease
 from tests.lab.evidence.records import SECOND, Elector, Record, Write, body_of
-from tests.lab.evidence.reviews import Outcome
+from tests.lab.evidence.reviews import ATTACKER, Outcome
+from tests.lab.evidence.stamping import WRITER, WRITTEN, annotations_of, stamped
 
-Evaluate = Callable[[bytes, int], Outcome]
+Evaluate = Callable[..., Outcome]
 """A review's bytes and the webhook's clock make an outcome."""
 
 
@@ -33,7 +34,10 @@ class Clocks(Struct, frozen=True):
 
 
 class World(Struct):
-    """The state of one history, and the records of what was written."""
+    """The state of one history, and the records of what was written.
+
+    `replaced`: the namespace was labeled and is no longer, and no renewal was recorded since.
+    """
 
     manager: FieldManager
     evaluate: Evaluate
@@ -46,6 +50,10 @@ class World(Struct):
     stamped: bool = False
     serial: int = 0
     probing: bool = False
+    attacker: Mapping[str, Any] = field(default_factory=lambda: ATTACKER)
+    stamps: bool = False
+    listed: bool = False
+    replaced: bool = False
     records: list[Record] = field(default_factory=list)
 
     @property
@@ -84,6 +92,8 @@ class World(Struct):
         final_try: bool = False,
     ) -> bool:
         """Have a write reviewed if the conditions let it through, and store it unless it is denied."""
+        if self.stamps and new is not None:
+            new = stamped(self.lease, new, user)
         write = Write(
             honest=honest,
             kind=kind,
@@ -96,24 +106,40 @@ class World(Struct):
             new=new,
             renewed_by_holder=self.renewed_by_holder,
             moved=self.moved,
-            clocks_differ=self.clocks.apart(with_webhook=_dated_by_webhook(self.lease, new)),
+            clocks_differ=self.clocks.apart(with_webhook=self._is_dated_by_webhook(new)),
             stamped=self.stamped,
             final_try=final_try,
+            listed=self.stamps and self.listed,
         )
         sent = is_sent(self.lease, new)
-        outcome = self.evaluate(body_of(write), write.now) if sent else Outcome(200, allowed=True)
+        outcome = self.evaluate(body_of(write), write.now, listed=self.listed) if sent else Outcome(200, allowed=True)
         record = Record(write, sent, outcome, self.probing)
         self.records.append(record)
         if record.allowed and not self.probing:
             self._store(new, honest=honest)
         return record.allowed
 
+    def _is_dated_by_webhook(self, new: Lease | None) -> bool:
+        if not (self.stamps and self.listed):
+            return _dated_by_webhook(self.lease, new)
+        before, after = annotations_of(self.lease), annotations_of(new)
+        # The stamp of another writer is of this write; that of the same one, or of nobody, may be of an earlier one.
+        return not after.get(WRITTEN) or after.get(WRITER) == before.get(WRITER) or not before.get(WRITTEN)
+
     def _store(self, new: Lease | None, *, honest: bool) -> None:
         old, self.lease = self.lease, new
         if new is None:
             return
+        if self.stamps:
+            self.stamped = self.listed and bool(annotations_of(new).get(WRITTEN))
+            self._seen(old, new, honest=honest)
+            return
         kept = self.stamped and old is not None
-        self.stamped = kept or (bool(new.entries) and (honest or _sets_something(old, new)))
+        self.replaced = self.replaced and not any(map(owns_renew_time, new.entries or ()))
+        self.stamped = kept or (bool(new.entries) and not self.replaced and (honest or _sets_something(old, new)))
+        self._seen(old, new, honest=honest)
+
+    def _seen(self, old: Lease | None, new: Lease, *, honest: bool) -> None:
         if old is None or old.renew_time != new.renew_time:
             self.moved = self.at
             if honest:

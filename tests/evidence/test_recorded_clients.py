@@ -1,0 +1,62 @@
+"""The writes of recorded clients as an API server sends them where it stamps writers: none of them is denied."""
+
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.lab.evidence.field_manager import Lease
+from tests.lab.evidence.recorded import lease_of
+from tests.lab.evidence.stamping import SUFFIX, WRITER, annotations_of, stamped
+from tests.recordings import Recording, recordings
+from webhook.policy.parse import parse
+from webhook.rules.change import NODE_LEASES
+from webhook.server.reviewer import respond
+
+CLIENTS = sorted(
+    {PurePath(one.file).parent.as_posix() for one in recordings() if not one.by_person} - {"1.36.3/node-heartbeat"}
+)
+ADMINISTRATORS = {"admin", "system:apiserver"}
+
+
+def writes(client: str) -> Iterator[tuple[Recording, dict[str, Any]]]:
+    """The requests of one client about Leases, in order."""
+    for one in recordings():
+        request = one.document()["request"]
+        is_lease = request["resource"]["resource"] == "leases" and request["namespace"] != NODE_LEASES
+        if PurePath(one.file).parent.as_posix() == client and is_lease and request["operation"] != "DELETE":
+            yield one, request
+
+
+def state_before(known: Lease | None, request: dict[str, Any], last: dict[str, Any]) -> Lease | None:
+    """What is stored; renewals that were not recorded are those of the last writer, or of whoever writes now."""
+    if request["operation"] == "CREATE":
+        return None
+    old = lease_of(request["oldObject"])
+    if known is not None and known.spec == old.spec:
+        return known
+    is_own = known is None or known.holder != old.holder
+    return stamped(known, old, request["userInfo"] if is_own else last)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_no_honest_write_is_denied_where_writers_are_stamped(client: str) -> None:
+    stored: dict[str, tuple[Lease, dict[str, Any]]] = {}
+    for recording, request in writes(client):
+        policy = f"{{suffix: {SUFFIX}, namespaces: [{request['namespace']}]}}"
+        strict = parse(f"apiVersion: lease-webhook/v1\npreset: strict\nstamps: [{policy}]\n")
+        known, last = stored.get(request["name"], (None, {}))
+        old = state_before(known, request, last)
+        new = stamped(old, lease_of(request["object"]), request["userInfo"])
+        review = recording.document()
+        review["request"]["object"] = msgspec.Raw(new.encode())
+        review["request"]["oldObject"] = msgspec.Raw(b"null" if old is None else old.encode())
+        reply = respond(msgspec.json.encode(review), strict, recording.received)
+        assert reply.verdict is not None
+        assert reply.verdict.allowed, (recording.file, reply.verdict.message)
+        assert not {one.rule for one in reply.verdict.findings} & {"foreign-writer", "renewal-stamp-tampered"}
+        assert annotations_of(new)[WRITER] or request["userInfo"]["username"] in ADMINISTRATORS
+        stored[request["name"]] = new, request["userInfo"]
+    assert stored
