@@ -52,7 +52,7 @@ coverage: $(DEV) ## branch coverage of all but the server and the commands, whic
 	$(BIN)/pytest --numprocesses=2 --dist=worksteal -m "not deep and not uncounted" --cov --cov-report=term
 
 model: $(READY) ## search deeper for traces that break a law (five minutes)
-	LEASE_MODEL_DEPTH=1 $(BIN)/pytest -m "deep or not deep" tests/model
+	LEASE_MODEL_DEPTH=1 $(BIN)/pytest -m "deep or not deep" tests/model tests/policies
 
 fuzz: $(READY) ## 200,000 streams of bytes against the HTTP of the server (four minutes); SHORT=1: 20,000
 	$(BIN)/python -m tests.lab.fuzz --count $(if $(SHORT),20000,200000) $(if $(SEED),--seed $(SEED))

@@ -103,3 +103,42 @@ def test_a_policy_that_is_refused_is_not_printed(capsys: pytest.CaptureFixture[s
     policy.write_text("apiVersion: lease-webhook/v1\npreset: lax\n")
     assert main(["install", "--certificate=openshift", f"--policy={policy}"]) == 2
     assert not capsys.readouterr().out
+
+
+def test_policies_only(capsys: pytest.CaptureFixture[str]) -> None:
+    code, found, err = run(capsys, "--policies-only", "--policy=strict")
+    assert (code, err) == (0, "")
+    assert {each["kind"] for each in found} == {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
+    assert len({each["metadata"]["name"] for each in found}) == len(found) / 2
+    selector = found[0]["spec"]["matchConstraints"]["namespaceSelector"]["matchExpressions"][0]
+    assert selector["values"] == ["kube-system", "kube-node-lease", "kube-public", "lease-webhook"]
+
+
+def test_policies_of_system_namespaces(capsys: pytest.CaptureFixture[str]) -> None:
+    _, found, _ = run(capsys, "--policies-only", "--component=node-leases", "--component=control-plane")
+    selector = found[0]["spec"]["matchConstraints"]["namespaceSelector"]["matchExpressions"][0]
+    assert selector["values"] == ["kube-public", "lease-webhook"]
+
+
+@pytest.mark.parametrize(("kubernetes", "count"), [("1.35", 0), ("v1.36.3", 6)])
+def test_policies_with_stamps(capsys: pytest.CaptureFixture[str], tmp_path: Path, kubernetes: str, count: int) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("apiVersion: lease-webhook/v1\nstamps: [{suffix: 1a2b3c4d, namespaces: [shop]}]\n")
+    _, found, _ = run(capsys, "--policies-only", f"--policy={policy}", f"--kubernetes={kubernetes}")
+    assert sum(each["metadata"]["name"].startswith("lease-webhook-stamp") for each in found) == count
+
+
+@pytest.mark.parametrize(
+    ("flags", "problem"),
+    [
+        pytest.param(["--kubernetes=1.29"], "--kubernetes: policies need 1.30 or newer", id="an old API server"),
+        pytest.param(["--kubernetes=new"], "--kubernetes: policies need 1.30 or newer", id="not a version"),
+        pytest.param(["--component=strict"], "--component strict: is about the webhook", id="a component"),
+    ],
+)
+def test_what_policies_cannot_be_printed_for(
+    capsys: pytest.CaptureFixture[str], flags: list[str], problem: str
+) -> None:
+    code, found, err = run(capsys, "--policies-only", *flags)
+    assert (code, found) == (2, [])
+    assert problem in err

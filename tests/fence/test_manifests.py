@@ -28,7 +28,7 @@ def variable(name: str, **keys: Any) -> str:
 
 @given(st.text())
 def test_every_literal_stays_within_its_quotes(text: str) -> None:
-    written = expressions._literal(text)
+    written = expressions.literal(text)
     assert CEL_STRING.fullmatch(written)
     assert written.isascii()
     assert written[1:-1].replace('\\"', '"').replace("\\\\", "\\") == text or "\\" in written

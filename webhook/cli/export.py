@@ -1,9 +1,11 @@
 """`lease-webhook install` and `export fence`: print objects for the API server; nothing is applied."""
 
 import json
+import re
+import time
 from importlib.resources import files as package_files
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 from msgspec.structs import replace
@@ -14,10 +16,15 @@ from webhook.cli.options import Command, directories, files
 from webhook.cli.terminal import Failure
 from webhook.fence import yaml_text
 from webhook.install import CERTIFICATES, COMPONENTS, composed, fill
-from webhook.policy.schema import nearest
+from webhook.policies import manifests, notes, stamp_policies
+from webhook.policy.schema import PolicyError, nearest
 from webhook.policy_file import load
-from webhook.yaml_writer import stream
+from webhook.yaml_writer import comment, stream
 
+_FIRST_MINOR: Final = 30
+"""Of Kubernetes 1, with ValidatingAdmissionPolicy v1."""
+_FIRST_MINOR_OF_STAMPS: Final = 36
+_NAMESPACES_OF: Final = {"node-leases": "kube-node-lease", "control-plane": "kube-system"}
 _PAIR: Final = ("ca.crt", "tls.crt", "tls.key")
 _HEADER: Final = "# Made by lease-webhook {}. To apply: kubectl apply --server-side -f FILE"
 _INSTALL: Final = """\
@@ -44,6 +51,7 @@ Components:
 Examples:
   lease-webhook install --certificate cert-manager --component observe \\
     --image registry.example/lease-webhook:1 | kubectl apply --server-side -f -
+  lease-webhook install --policies-only --policy policy.yaml --kubernetes 1.36 | kubectl apply --server-side -f -
   lease-webhook certs certs && lease-webhook install --certificate self-signed | lease-webhook doctor
 """
 
@@ -61,15 +69,30 @@ Examples:
 
 
 @click.command("install", cls=Command, help=_INSTALL, epilog=_INSTALL_EPILOG)
-@click.option("--certificate", required=True, type=click.Choice(CERTIFICATES), help="where the certificate comes from")
+@click.option("--certificate", type=click.Choice(CERTIFICATES), help="where the certificate comes from")
+@click.option("--policies-only", is_flag=True, help="the rules as policies of the API server, and no webhook")
+@click.option("--kubernetes", default="1.30", show_default=True, metavar="VERSION", help="for --policies-only")
 @click.option("--component", multiple=True, type=click.Choice(COMPONENTS), help="may be repeated")
 @click.option("--image", default="lease-webhook:latest", show_default=True, metavar="IMAGE", help="image of the pods")
 @click.option("--policy", metavar="FILE", shell_complete=files, help="policy file, instead of the preset standard")
 @click.option(
     "--certs", default="certs", show_default=True, metavar="DIR", shell_complete=directories, help="for self-signed"
 )
-def install(*, certificate: str, component: tuple[str, ...], image: str, policy: str | None, certs: str) -> int:
-    pieces = json.loads(package_files("webhook.install").joinpath(f"{certificate}.json").read_text())
+def install(
+    *,
+    certificate: str | None,
+    policies_only: bool,
+    kubernetes: str,
+    component: tuple[str, ...],
+    image: str,
+    policy: str | None,
+    certs: str,
+) -> int:
+    if policies_only:
+        return _policies(policy, kubernetes, component)
+    if certificate is None:
+        raise click.UsageError(f"Missing option '--certificate'. Choose from: {', '.join(CERTIFICATES)}")
+    pieces = _pieces(certificate)
     if not image or image != "".join(image.split()):
         raise Failure("--image: is not the name of an image")
     text, suffixes = None, set[str]()
@@ -86,6 +109,36 @@ def install(*, certificate: str, component: tuple[str, ...], image: str, policy:
     fill(objects, image, text, pair, suffixes.pop() if "stamp" in component else "")
     print(stream(objects), end="")
     return 0
+
+
+def _policies(policy: str | None, kubernetes: str, components: tuple[str, ...]) -> int:
+    minor = re.fullmatch(r"v?1\.(\d{1,3})(\..*)?", kubernetes)
+    if minor is None or int(minor[1]) < _FIRST_MINOR:
+        raise Failure(f"--kubernetes: policies need 1.{_FIRST_MINOR} or newer")
+    if unknown := set(components) - _NAMESPACES_OF.keys():
+        raise Failure(f"--component {min(unknown)}: is about the webhook, which --policies-only leaves out")
+    loaded, pieces, now = load(policy), _pieces(CERTIFICATES[0]), time.time_ns() // 1000
+    entry = pieces[""][-1]["webhooks"][0]
+    included = {_NAMESPACES_OF[one] for one in components}
+    listed = entry["namespaceSelector"]["matchExpressions"][0]["values"]
+    excluded = [one for one in listed if one not in included]
+    try:
+        objects = manifests(loaded, now, entry["matchConditions"][0]["expression"], excluded)
+        if int(minor[1]) >= _FIRST_MINOR_OF_STAMPS:
+            objects += stamp_policies(loaded, now, pieces["stamp"])
+    except PolicyError as error:
+        raise Failure(f"{policy}: {error}") from error
+    print(_HEADER.format("install --policies-only"))
+    for note in notes(loaded, now):
+        print(comment(note))
+    print(stream(objects), end="")
+    return 0
+
+
+def _pieces(certificate: str) -> dict[str, list[dict[str, Any]]]:
+    file = package_files("webhook.install").joinpath(f"{certificate}.json")
+    pieces: dict[str, list[dict[str, Any]]] = json.loads(file.read_text())
+    return pieces
 
 
 def _pair(directory: Path) -> dict[str, bytes]:

@@ -41,7 +41,7 @@ LABELS: Final[Mapping[str, str]] = {
 """The labels by which `doctor` finds the objects."""
 MADE_BY: Final = "lease-webhook/made-by"
 
-_ACTIONS: Final = {"deny": ["Deny", "Audit"], "warn": ["Warn", "Audit"], "audit": ["Audit"]}
+ACTIONS: Final = {"deny": ["Deny", "Audit"], "warn": ["Warn", "Audit"], "audit": ["Audit"]}
 _NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 _MAX_SHOWN: Final = 128
 """Characters of a holder identity that a message shows; the identity may have a megabyte."""
@@ -112,7 +112,7 @@ def _policy(fence: Fence) -> Manifest:
 def _binding(fence: Fence) -> Manifest:
     return {
         "paramRef": _reference(fence, "Deny" if fence.denies_if_lease_is_missing else "Allow"),
-        "validationActions": _ACTIONS[fence.mode],
+        "validationActions": ACTIONS[fence.mode],
     }
 
 
@@ -133,9 +133,9 @@ def _stamping(fence: Fence) -> Iterator[Manifest]:
 
 def _clock(fence: Fence) -> Iterator[Manifest]:
     """Yield what refuses, or warns about, a write after the lease expired; it never refuses more than the fence."""
-    mode = max(fence.mode, fence.expired, key=[*_ACTIONS].index)
+    mode = max(fence.mode, fence.expired, key=[*ACTIONS].index)
     policy = _matched(fence, _rules(fence)) | {"failurePolicy": "Ignore"} | _filled(fence, "clock")
-    binding = {"paramRef": _reference(fence, "Allow"), "validationActions": _ACTIONS[mode]}
+    binding = {"paramRef": _reference(fence, "Allow"), "validationActions": ACTIONS[mode]}
     yield from _pair(fence, CLOCK, policy, binding)
 
 
@@ -167,14 +167,14 @@ def _subresources(fence: Fence) -> list[str]:
 def _filled(fence: Fence, part: str) -> Any:  # noqa: ANN401 - lists and mappings, as in the file
     """Return a part of `token.yaml` with the texts of the fence as literals in place of the words in capitals."""
     texts = {
-        "KEY": _literal(f"{fence.name}.lease-webhook/token-{fence.suffix}"),
-        "TERM": _literal(f"lease-webhook/term-{fence.suffix}"),
-        "WRITTEN": _literal(f"lease-webhook/written-{fence.suffix}"),
+        "KEY": literal(f"{fence.name}.lease-webhook/token-{fence.suffix}"),
+        "TERM": literal(f"lease-webhook/term-{fence.suffix}"),
+        "WRITTEN": literal(f"lease-webhook/written-{fence.suffix}"),
         "WRITERS": _list(fence.usernames),
         "STAMPED": _list(_subresources(fence)),
-        "LEASE": _literal(fence.lease_text),
-        "FENCE": _literal(fence.name),
-        "TOKEN": _literal(object_name(fence) + STAMPING),
+        "LEASE": literal(fence.lease_text),
+        "FENCE": literal(fence.name),
+        "TOKEN": literal(object_name(fence) + STAMPING),
     }
 
     def filled(value: Any) -> Any:  # noqa: ANN401
@@ -206,7 +206,7 @@ def _rules(fence: Fence, below: Sequence[str] = (), operations: Sequence[str] = 
     ]
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
     """Return the text as a CEL string literal, in printable ASCII."""
     return f'"{"".join(map(_escaped, text))}"'
 
@@ -216,7 +216,7 @@ def _writer_condition(fence: Fence) -> str:
 
 
 def _list(texts: Iterable[str]) -> str:
-    return f"[{', '.join(map(_literal, texts))}]"
+    return f"[{', '.join(map(literal, texts))}]"
 
 
 def _variables(fence: Fence) -> tuple[tuple[str, str], ...]:
@@ -240,11 +240,11 @@ def _variables(fence: Fence) -> tuple[tuple[str, str], ...]:
 
 def _message_expression(fence: Fence) -> str:
     """Return which pod wrote, who holds the lease since which transition, and a fix; empty for an allowed write."""
-    unbound = _literal("; write with the token that is mounted into the holder's pod")
-    stale = _literal("; only the holder may write: stop this work, or acquire the lease first")
+    unbound = literal("; write with the token that is mounted into the holder's pod")
+    stale = literal("; only the holder may write: stop this work, or acquire the lease first")
     fix = f'(variables.pod == "" ? {unbound} : {stale})'
-    terms = ("variables.lease", _literal(", and this write comes from "), "variables.writer", fix)
-    text = " + ".join((*terms, _literal(f" (fence {fence.name})")))
+    terms = ("variables.lease", literal(", and this write comes from "), "variables.writer", fix)
+    text = " + ".join((*terms, literal(f" (fence {fence.name})")))
     return f'{_allowed(fence)}\n? ""\n: {text}'
 
 
@@ -259,7 +259,7 @@ def _allowed(fence: Fence) -> str:
 
 def _stamp(fence: Fence) -> str:
     """The stamped writer of the lease: the uid of its pod, a blank and its user; "" if there is none."""
-    return f'params.?metadata.?annotations[?{_literal(f"lease-webhook/writer-{fence.suffix}")}].orValue("")'
+    return f'params.?metadata.?annotations[?{literal(f"lease-webhook/writer-{fence.suffix}")}].orValue("")'
 
 
 def _fits_claim(template: HolderTemplate) -> str:
@@ -268,7 +268,7 @@ def _fits_claim(template: HolderTemplate) -> str:
 
 
 def _values(key: str) -> str:
-    return f"request.userInfo.?extra[{_literal(key)}].orValue([])"
+    return f"request.userInfo.?extra[{literal(key)}].orValue([])"
 
 
 def _claim(key: str) -> str:
@@ -283,7 +283,7 @@ def _fits(template: HolderTemplate) -> str:
 
 
 def _fits_name(template: HolderTemplate, holder: str, name: str) -> str:
-    parts = [template.before and _literal(template.before), name, template.after and _literal(template.after)]
+    parts = [template.before and literal(template.before), name, template.after and literal(template.after)]
     identity = " + ".join(filter(None, parts))
     return f"{holder}.startsWith({identity})" if template.open else f"{holder} == {identity}"
 
@@ -294,13 +294,13 @@ def _lease_text(fence: Fence) -> str:
         ' ? variables.holder : "a holder whose name cannot be shown"'
     )
     held = (
-        f"{_literal(f'lease {fence.lease_text} is held by ')} + ({shown})"
+        f"{literal(f'lease {fence.lease_text} is held by ')} + ({shown})"
         ' + " since transition " + string(params.?spec.?leaseTransitions.orValue(0))'
     )
     if fence.by_stamp:
         shown = f'size(variables.stamp) <= {_MAX_WRITER} && variables.stamp.matches("^[!-~]+ [!-~]+$")'
         held += f' + ({shown} ? ", stamped by " + variables.stamp : ", and no writer of it is stamped")'
-    return f'variables.holder == ""\n? {_literal(f"lease {fence.lease_text} has no holder")}\n: {held}'
+    return f'variables.holder == ""\n? {literal(f"lease {fence.lease_text} has no holder")}\n: {held}'
 
 
 def _writer_text(fence: Fence, *, with_node: bool) -> str:

@@ -5,6 +5,7 @@ import http.server
 import re
 import ssl
 import threading
+import time
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -16,8 +17,8 @@ _OBJECT: Final = re.compile(rb'"name":"([^"]*)","namespace":"([^"]*)","operation
 class CountingWebhook:
     """An HTTPS server on loopback; a context manager. Reviews are counted by namespace and name."""
 
-    def __init__(self, certs: Path) -> None:
-        """`certs` holds tls.crt and tls.key."""
+    def __init__(self, certs: Path, keep: dict[str, tuple[int, bytes]] | None = None) -> None:
+        """`certs` holds tls.crt and tls.key; `keep` is filled, by uid, with when a review came, and the review."""
         counts: collections.Counter[tuple[str, str]] = collections.Counter()
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -32,7 +33,9 @@ class CountingWebhook:
                     self.send_error(400)
                     return
                 counts[named[2].decode(), named[1].decode()] += 1
-                response = b'"response":{"uid":"%s","allowed":true}' % uid[1]
+                if keep is not None:
+                    keep[uid[1].decode()] = (time.time_ns() // 1000, body)
+                response = b'"response":{"uid":"%s","allowed":true,"auditAnnotations":{"uid":"%s"}}' % (uid[1], uid[1])
                 answer = b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1",' + response + b"}"
                 self.send_response(200)
                 self.send_header("Content-Type", "application/json")

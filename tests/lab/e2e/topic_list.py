@@ -19,6 +19,7 @@ from tests.lab.e2e.topics import (
     live_timeline,
     manifests,
     outage,
+    policies,
     rotation,
     stamp,
     stamp_arsenal,
@@ -63,6 +64,7 @@ TOPICS: Final = (
     Topic("stamp", "Stamps", stamp.run, phase=3, lane=5, everywhere=True),
     Topic("stamp-arsenal", "Stamps and the standing attacks", stamp_arsenal.run, phase=3, lane=5),
     Topic("token", "A fence with a token", token.run, phase=3, lane=6),
+    Topic("policies", "Policies only", policies.run, phase=3, lane=7, everywhere=True),
     Topic("cost", "Cost per write", cost.run, phase=4),
 )
 """The outage and the rotations take three minutes, so they share a phase. The policy against depth would refuse what

@@ -154,6 +154,10 @@ def _about_configurations() -> Iterator[tuple[object, ...]]:
         yield ("doctor", file, "--policy", "strict")
     for certificate in ("cert-manager", "openshift"):
         yield ("install", "--certificate", certificate)
+    yield ("install",)
+    yield ("install", "--policies-only", "--policy", "strict")
+    yield ("install", "--policies-only", "--kubernetes", "1.29")
+    yield ("install", "--policies-only", "--component", "strict")
     for file in _files(DATA / "fence"):
         yield ("suggest", "fence", file)
 

@@ -1,0 +1,36 @@
+"""The table of docs/policies-only.md: which rules a policy of the API server says, and which it cannot."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from tools.docs.pages import DOCS
+from webhook.policies import said
+from webhook.rules.registry import RULES
+from webhook.rules.rule import Rule
+
+PAGE: Final = DOCS / "policies-only.md"
+_BEGIN: Final = "<!-- written by make docs from the YAML files of webhook/rules -->\n"
+_END: Final = "<!-- end of what make docs writes -->\n"
+
+
+def page() -> str:
+    """The page with the table of today."""
+    before, _, rest = PAGE.read_text().partition(_BEGIN)
+    return "".join((before, _BEGIN, "\n".join([*table(), _END]), rest.partition(_END)[2]))
+
+
+def table() -> Iterator[str]:
+    """Each rule of ours; what kube-apiserver checks too is one row."""
+    yield "| rule | as a policy | what a policy does not say, or why it says nothing |"
+    yield "|---|---|---|"
+    validated = [rule for rule in RULES.values() if rule.parity and not said(rule).broken]
+    for rule in RULES.values():
+        if rule not in validated:
+            yield f"| [`{rule.id}`](rules/{rule.id}.md) | {_said(rule)} | {said(rule).lacks} |"
+    yield f"| the {len(validated)} others [at parity](rules/README.md) | not needed | {said(validated[0]).lacks} |"
+
+
+def _said(rule: Rule) -> str:
+    if not said(rule).broken:
+        return "with stamps" if rule.id == "foreign-writer" else "no"
+    return "in part" if said(rule).lacks else "yes"

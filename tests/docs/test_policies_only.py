@@ -1,0 +1,19 @@
+"""The page about policies without a webhook says of each rule what the file beside the rule says."""
+
+import pytest
+
+from tools.docs import policies_table
+from webhook.policies import said
+from webhook.rules.registry import RULES
+
+
+def test_the_table_is_as_the_rules_say() -> None:
+    assert policies_table.PAGE.read_text() == policies_table.page(), "write it again: make docs"
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_rule_is_said_in_cel_or_has_its_reason(name: str) -> None:
+    about = said(RULES[name])
+    assert about.broken or about.lacks.endswith(".")
+    assert bool(about.broken) == bool(about.message)
+    assert about.broken or RULES[name].parity or not about.lacks.startswith("The API server validates")
