@@ -33,6 +33,7 @@ from webhook.rules.registry import RULES
 from webhook.rules.rule import Mode, Rule
 
 _LEASES, _BINDINGS, _CANDIDATES = "leases", "bindings", "candidates"
+_RESOURCES: Final = {_LEASES: "leases", _BINDINGS: "leases", _CANDIDATES: "leasecandidates"}
 _STAMP_RULE: Final = "foreign-writer"
 _BOUND_RULE: Final = "identity-binding"
 _GUARD: Final = "lease-webhook-stamp-guard"
@@ -91,7 +92,13 @@ def manifests(policy: Policy, now: int, condition: str, excluded: Sequence[str])
         for mode in (Mode.DENY, Mode.WARN, Mode.AUDIT):
             validations = [one for rule in _rules_of(kind) for one in file.validations(rule, mode)]
             if validations and (kind != _BINDINGS or policy.bindings):
-                found += _pair(kind, mode, conditions, file.variables(kind, validations), validations, excluded)
+                variables = file.variables(kind, validations).items()
+                evaluated = {
+                    "matchConditions": [{"name": "is-evaluated", "expression": text} for text in conditions],
+                    "variables": [{"name": name, "expression": text} for name, text in variables],
+                    "validations": validations,
+                }
+                found += _pair(kind, mode, excluded, evaluated)
     return found
 
 
@@ -135,23 +142,12 @@ def _rules_of(kind: str) -> Iterator[Rule]:
     """The rules of a policy; bindings of leases have one of their own, which is evaluated on each renewal."""
     for rule in RULES.values():
         is_bound = rule.id == _BOUND_RULE and kind != _CANDIDATES
-        if said(rule).broken and _resource(kind) in rule.resources and is_bound == (kind == _BINDINGS):
+        if said(rule).broken and _RESOURCES[kind] in rule.resources and is_bound == (kind == _BINDINGS):
             yield rule
 
 
-def _resource(kind: str) -> str:
-    return "leasecandidates" if kind == _CANDIDATES else "leases"
-
-
-def _pair(
-    kind: str,
-    mode: Mode,
-    conditions: Iterable[str],
-    variables: Mapping[str, str],
-    validations: Sequence[Manifest],
-    excluded: Sequence[str],
-) -> list[Manifest]:
-    resource = _resource(kind)
+def _pair(kind: str, mode: Mode, excluded: Sequence[str], evaluated: Manifest) -> list[Manifest]:
+    resource = _RESOURCES[kind]
     metadata = {
         "name": f"lease-webhook-rules-{kind}-{mode.word}",
         "labels": {"app.kubernetes.io/component": "rules", "app.kubernetes.io/managed-by": "lease-webhook"},
@@ -168,9 +164,7 @@ def _pair(
             "objectSelector": {},
             "resourceRules": [rule | {"operations": operations, "scope": "Namespaced"}],
         },
-        "matchConditions": [{"name": "is-evaluated", "expression": text} for text in conditions],
-        "variables": [{"name": name, "expression": text} for name, text in variables.items()],
-        "validations": validations,
+        **evaluated,
     }
     bound = {"policyName": metadata["name"], "validationActions": ACTIONS[mode.word]}
     return [
@@ -224,7 +218,7 @@ class _PolicyFile:
         about = said(rule)
         numbers = {name: self._setting(rule.id, name) for name in self._numbers(rule.id)}
         texts = (about.broken, about.warned, about.message, about.warning or about.message)
-        broken, warned, message, warning = (_with_numbers(text, numbers) for text in texts)
+        broken, warned, message, warning = (_NUMBER.sub(lambda found: numbers[found[1]], text) for text in texts)
         exempt = ["variables.administrator", *(f"variables.exempt{number}" for number in self.exempt(rule.id))]
         when = (_occasion(rule), f"!({' || '.join(exempt)})" if rule.id in schema.EXEMPTIBLE else "")
         url = self._policy.docs_url
@@ -281,10 +275,6 @@ def _occasion(rule: Rule) -> str:
     events = {"change" if one in (Event.TAKEOVER, Event.STEAL) else one.value for one in rule.events}
     operations = [one.value for one in Operation if one in rule.operations]
     return _and(_in("request.operation", operations), _in("variables.event", sorted(events)))
-
-
-def _with_numbers(text: str, numbers: Mapping[str, str]) -> str:
-    return _NUMBER.sub(lambda found: numbers[found[1]], text)
 
 
 def _message(text: str) -> str:
