@@ -10,15 +10,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.lab.e2e.fence.cost import cost_on
-from tests.lab.e2e.fence.facts import facts
+from tests.lab.e2e.fence.facts import Fact, facts
 from tests.lab.e2e.fence.plane import TwoServers
-from tests.lab.e2e.fence.run import outcomes
+from tests.lab.e2e.fence.run import Outcome, outcomes
+from tests.lab.e2e.fence.stall import HONEST, STALLS, Found, stalls
 from tests.lab.e2e.fence.table import Section, render
+from tests.lab.e2e.fence.token import token_facts
 from tests.lab.e2e.fence.trial import allow_service_accounts
 from tests.lab.e2e.kubectl import Kubectl
+from tests.lab.e2e.stamp_cases import FIRST_MINOR
 from tests.lab.e2e.toolchain import VERSIONS, Binaries, MissingToolchainError, all_binaries, fence_program
 
 DOCS = Path(__file__).parents[4] / "docs" / "fence-figures.md"
+LATE = "late-watch"
+"""The trials in which the watch of the second API server is held."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,37 +31,57 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.lab.e2e.fence", description=__doc__)
     parser.add_argument("--kubernetes", default="", help="versions that begin so; else the newest and the oldest")
     parser.add_argument("--trials", type=int, default=3, help="of each fault and library")
-    parser.add_argument("--only", action="append", default=[], help="only this fault; nothing is written")
+    parser.add_argument("--only", action="append", default=[], help=f"only this fault, or `{LATE}`; nothing is written")
     parser.add_argument("--dry-run", action="store_true", help="leave the page in the docs as it is")
     parser.add_argument("--keep", type=Path, help="keep logs in this directory")
     options = parser.parse_args(arguments)
     # Ended from outside, the run still stops what it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        program, everything = fence_program(), _chosen(options.kubernetes)
+        program = fence_program() if options.only != [LATE] else Path()
+        everything = _chosen(options.kubernetes)
     except MissingToolchainError as missing:
         print(f"FAILED, nothing was tested: {missing}", file=sys.stderr)
         return 1
     begin = dt.datetime.now(dt.UTC)
-    costs = [] if options.only else [cost_on(one) for one in all_binaries(options.kubernetes)]
+    priced = everything if options.only == [LATE] else [] if options.only else all_binaries(options.kubernetes)
+    costs = [cost_on(one) for one in priced]
     sections = []
     with tempfile.TemporaryDirectory(prefix="lease-webhook-fence-") as temporary:
         for binaries in everything:
             directory = (options.keep or Path(temporary)) / binaries.version
             directory.mkdir(parents=True, exist_ok=True)
-            with TwoServers(binaries, directory.absolute()) as plane:
-                allow_service_accounts(plane.client(plane.port))
-                plane.start_second()
-                found = tuple(outcomes(plane, program, options.trials, options.only))
-                kubectl = Kubectl(binaries.kubectl, plane.admin_kubeconfig)
-                single = () if options.only else tuple(facts(plane, plane.client(plane.port), kubectl))
-                sections.append(Section(binaries.version, found, single))
+            found: tuple[Outcome, ...] = ()
+            single: list[Fact] = []
+            if options.only != [LATE]:
+                with TwoServers(binaries, directory.absolute()) as plane:
+                    allow_service_accounts(plane.client(plane.port))
+                    plane.start_second()
+                    found = tuple(outcomes(plane, program, options.trials, options.only))
+                    kubectl = Kubectl(binaries.kubectl, plane.admin_kubeconfig)
+                    single += [] if options.only else facts(plane, plane.client(plane.port), kubectl)
+            late = None
+            if binaries.minor >= FIRST_MINOR and options.only in ([], [LATE]):
+                late, more = _with_a_late_watch(binaries, directory.absolute() / "token", options.trials)
+                single += more
+            sections.append(Section(binaries.version, found, tuple(single), late))
     minutes = (dt.datetime.now(dt.UTC) - begin).total_seconds() / 60
     text = render(sections, costs, options.trials, f"{dt.datetime.now(dt.UTC):%Y-%m-%d}", minutes, os.cpu_count() or 0)
     print(text)
     if not (options.only or options.kubernetes or options.dry_run):
         DOCS.write_text(text)
     return 0 if sections and all([*(one.passed for one in sections), *(one.passed for one in costs)]) else 1
+
+
+def _with_a_late_watch(binaries: Binaries, directory: Path, trials: int) -> tuple[dict[str, Found], list[Fact]]:
+    """On a control plane of its own, whose second API server can learn of leases late."""
+    directory.mkdir()
+    with TwoServers(binaries, directory) as plane:
+        plane.start_stalling()
+        kubectl = Kubectl(binaries.kubectl, plane.admin_kubeconfig)
+        allow_service_accounts(plane.client(plane.port))
+        single = [*token_facts(plane, kubectl)]
+        return stalls(plane, kubectl, len(STALLS) * trials, HONEST), single
 
 
 def _chosen(beginning: str) -> list[Binaries]:

@@ -33,6 +33,8 @@ OWN_WRITES: Final = 10
 """Of the new leader in each trial, to the object that both write."""
 STALLS: Final = (0.5, 3.0, 8.0)
 """Seconds for which the deposed leader goes on while the watch is held, in turn."""
+HONEST: Final = 10_000
+"""Writes of a healthy leader of each variant."""
 _AGAIN: Final = 0.002
 """Seconds between two writes of the deposed leader by one API server."""
 

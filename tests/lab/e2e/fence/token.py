@@ -72,8 +72,7 @@ class Bench:
         self.plane, self.kubectl, self.namespace = plane, kubectl, namespace
         self.admin = plane.client(plane.port)
         self.operator = Operator(plane, self.admin, namespace)
-        labels = {"metadata": {"labels": {"lease-webhook/stamp": "required"}}}
-        self.admin.send("PATCH", f"/api/v1/namespaces/{namespace}", labels, media=MERGE).expect()
+        self.operator.stamp()
         own = {"writers": [f"{namespace}/operator"], "resources": ["configmaps"], "namespaces": [namespace]}
         self.keys: dict[str, Any] = {**own, "token": True} | keys
         if fenced:

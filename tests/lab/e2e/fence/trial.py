@@ -91,11 +91,16 @@ class Operator:
         """Apply a fence as a reader of the docs does, and wait until both API servers hold it."""
         kubectl.must("apply", "--server-side", "-f", "-", manifest=self.manifest())
 
-    def manifest(self) -> str:
+    def manifest(self, **keys: Any) -> str:
         """The fence of this operator."""
         own = f"{self.namespace}/operator"
         name = f"{self.namespace}-operator"
-        return exported(name, own, writers=[own], resources=["configmaps"], namespaces=[self.namespace])
+        return exported(name, own, writers=[own], resources=["configmaps"], namespaces=[self.namespace], **keys)
+
+    def stamp(self) -> None:
+        """Label the namespace, so that its leases are stamped."""
+        labels = {"metadata": {"labels": {"lease-webhook/stamp": "required"}}}
+        self.admin.send("PATCH", f"/api/v1/namespaces/{self.namespace}", labels, media=MERGE).expect()
 
     def wait_for_fence(self, ports: Sequence[int]) -> None:
         """There is no lease yet, so a fence refuses every write."""

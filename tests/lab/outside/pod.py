@@ -1,0 +1,93 @@
+"""A pod: an elector of client-go, and work that writes to PostgreSQL and Redis while it leads.
+
+    python -m tests.lab.outside.pod SETTINGS
+
+A unit of work that has begun is finished, as real work is, whatever becomes of the lease meanwhile.
+"""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct, convert
+
+from tests.lab.e2e.api_client import ApiClient
+from tests.lab.e2e.world import leases
+from tests.lab.outside.stores import EXAMPLES, Redis, Sql
+
+UNIT: Final = 400
+"""Writes of each kind in a unit of work."""
+
+
+class Settings(Struct, frozen=True):
+    """What a pod is given."""
+
+    elector: tuple[str, ...]
+    port: int
+    authority: Path
+    token: str
+    namespace: str
+    suffix: str
+    name: str
+    uid: str
+    stores: Path
+
+
+def main(file: str) -> None:
+    """Work until this process is ended."""
+    settings = convert(json.loads(Path(file).read_text(encoding="utf-8")), Settings)
+    leading = threading.Event()
+    elector = subprocess.Popen(settings.elector, stdout=subprocess.PIPE, text=True)
+    threading.Thread(target=_follow, args=(elector, leading), daemon=True).start()
+    client = ApiClient(settings.port, settings.authority, settings.name, token=settings.token)
+    while True:
+        leading.wait()
+        term = _term(client, settings)
+        if term:
+            _unit(settings, term)
+        else:
+            time.sleep(0.05)
+
+
+def _follow(elector: "subprocess.Popen[str]", leading: threading.Event) -> None:
+    assert elector.stdout
+    for line in elector.stdout:
+        event = json.loads(line)["event"] if line.startswith("{") else ""
+        if event == "started":
+            leading.set()
+        elif event == "stopped":
+            leading.clear()
+
+
+def _term(client: ApiClient, settings: Settings) -> str:
+    """By the reader of the docs; "" while this pod does not lead."""
+    reader: dict[str, Any] = {}
+    exec((EXAMPLES / "term.py").read_text(encoding="utf-8"), reader)
+    try:
+        return str(reader["term"](client.get(leases(settings.namespace, "operator")), settings.suffix, settings.uid))
+    except reader["NotLeadingError"]:
+        return ""
+
+
+def _unit(settings: Settings, term: str) -> None:
+    sql, redis = Sql(settings.stores), Redis(settings.stores)
+    script = (EXAMPLES / "redis.lua").read_text(encoding="utf-8")
+    for number in range(UNIT):
+        values = f"VALUES ('{settings.name}', '{number}')"
+        found = {
+            "postgresql": sql.run(f"SET LOCAL lease.term = '{term}'; INSERT INTO journal (pod, entry) {values}"),
+            "redis": redis.run("EVAL", script, "2", "term:shop/operator", "journal", term, settings.name),
+        }
+        sql.run(f"INSERT INTO plain (pod, entry) {values}")
+        redis.run("RPUSH", "plain", settings.name)
+        refused = {store: answer for store, answer in found.items() if answer.startswith(("ERROR", "-"))}
+        print(json.dumps({"at": time.time(), "term": term, "refused": refused}), flush=True)
+        time.sleep(0.002)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
