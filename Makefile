@@ -13,7 +13,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test coverage outputs check static docs model fuzz page mutation evidence e2e fuzz-leases fence cluster image record record-attacks record-incidents causes bench reading fast-paths hour faults pictures fmt certs manifests derived version package krew sbom audit dist lock clean
+.PHONY: help setup run test coverage outputs check static docs model fuzz page mutation evidence e2e fuzz-leases fence outside cluster image record record-attacks record-incidents causes bench reading fast-paths hour faults pictures fmt certs manifests derived version package krew sbom audit dist lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -77,6 +77,9 @@ e2e: $(READY) ## on real API servers with real clients (Go builds them once; the
 
 fuzz-leases: $(READY) ## random lists, times and sizes against live leases on real API servers: FUZZ="--seed 1 --steals 1000"
 	$(BIN)/python -m tests.lab.e2e.fuzz_leases $(FUZZ)
+
+outside: $(READY) ## the term of a lease in PostgreSQL and Redis, with old leaders (two minutes)
+	$(BIN)/python -m tests.lab.outside $(OUTSIDE)
 
 fence: $(READY) ## old leaders against a fence, on real API servers, into docs/fence-figures.md (15 minutes)
 	$(BIN)/python -m tests.lab.e2e.fence $(FENCE)

@@ -135,6 +135,7 @@ def token_facts(plane: TwoServers, kubectl: Kubectl) -> Iterator[Fact]:
     largest = kubectl.run("apply", "--server-side", "--dry-run=server", "-f", "-", manifest=_largest())
     yield Fact("the largest fence with a token and a clock is accepted", not largest.status, largest.stderr)
     yield from _within_a_term(bench)
+    yield from _applied_by_two(bench)
     yield from _stalled(bench)
     yield from _tampered(bench)
     yield from _without_the_policies(bench)
@@ -170,6 +171,20 @@ def _within_a_term(bench: Bench) -> Iterator[Fact]:
     yield _is("scale: the leader", _scale(a), 200)
     for kind in STATUS:
         yield _is(f"status of a {kind.name}: the leader", _change(a, kind, "x"), 200)
+
+
+def _applied_by_two(bench: Bench) -> Iterator[Fact]:
+    """Two managers apply parts of one object, without force: the token is owned by neither."""
+    a, kind = bench.pod(FIRST), KINDS[0]
+    for number in range(2):
+        for manager in ("one", "two"):
+            body = _applied(kind, "shared", {"data": {manager: str(number)}})
+            reply = a.send("PATCH", f"{kind.path}/shared", body, media=APPLY, fieldManager=manager)
+            yield Fact("apply without force: no conflict", reply.status in (200, 201), reply.message)
+            _change(a, kind, "shared", {"data": {"three": str(number)}}).expect()
+    stored = bench.admin.get(f"{kind.path}/shared")
+    owned = [one["manager"] for one in stored["metadata"]["managedFields"] if KEY in str(one)]
+    yield Fact("the token has no owner, so no apply removes it", bool(token_of(stored)) and not owned, str(owned))
 
 
 def _stalled(bench: Bench) -> Iterator[Fact]:
