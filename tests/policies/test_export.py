@@ -232,6 +232,24 @@ def test_what_no_policy_can_hold_is_refused(more: str, path: str) -> None:
     assert refused.value.path == path
 
 
+def test_what_a_file_needs_beside_the_objects_is_said() -> None:
+    more = (
+        "exempt: [{owner: o, reason: r, users: [ann], namespaces: ['*']}]\n"
+        "stamps: [{suffix: 1a2b3c4d, namespaces: [shop]}, {suffix: 2a2b3c4d, namespaces: [b], writer: user}]\n"
+        "rules: {live-lease-deleted: {mode: 'off'}}"
+    )
+    policy = parse(HEAD + more)
+    assert [one.partition(": ")[2].partition(" ")[0] for one in notes(policy, 0)] == ["kubectl", "kubectl", "It", "An"]
+    assert "label namespace b lease-webhook/stamp=required lease-webhook/stamp-writer=user" in " ".join(
+        notes(policy, 0)
+    )
+    assert "request.namespace" not in next(
+        one["expression"]
+        for one in manifests(policy, 0, "true", [])[0]["spec"]["variables"]
+        if one["name"] == "exempt0"
+    )
+
+
 STAMPS: Final = "stamps: [{suffix: 1a2b3c4d, namespaces: [shop]}]\n"
 
 
