@@ -21,9 +21,7 @@ from webhook.policy.schema import PolicyError, nearest
 from webhook.policy_file import load
 from webhook.yaml_writer import comment, stream
 
-_FIRST_MINOR: Final = 30
-"""Of Kubernetes 1, with ValidatingAdmissionPolicy v1."""
-_FIRST_MINOR_OF_STAMPS: Final = 36
+_FIRST_MINOR, _FIRST_MINOR_OF_STAMPS = 30, 36  # of Kubernetes 1: ValidatingAdmissionPolicy, MutatingAdmissionPolicy
 _NAMESPACES_OF: Final = {"node-leases": "kube-node-lease", "control-plane": "kube-system"}
 _PAIR: Final = ("ca.crt", "tls.crt", "tls.key")
 _HEADER: Final = "# Made by lease-webhook {}. To apply: kubectl apply --server-side -f FILE"
@@ -120,8 +118,7 @@ def _policies(policy: str | None, kubernetes: str, components: tuple[str, ...]) 
     loaded, pieces, now = load(policy), _pieces(CERTIFICATES[0]), time.time_ns() // 1000
     entry = pieces[""][-1]["webhooks"][0]
     included = {_NAMESPACES_OF[one] for one in components}
-    listed = entry["namespaceSelector"]["matchExpressions"][0]["values"]
-    excluded = [one for one in listed if one not in included]
+    excluded = [one for one in entry["namespaceSelector"]["matchExpressions"][0]["values"] if one not in included]
     try:
         objects = manifests(loaded, now, entry["matchConditions"][0]["expression"], excluded)
         if int(minor[1]) >= _FIRST_MINOR_OF_STAMPS:

@@ -1,0 +1,63 @@
+"""Run the tests of the rules, and compare the policies with the engine on each review of theirs.
+
+`python -m tests.policies.samples`; exit code 1 if they differ. Samples with numbers, bindings or stamps of their own
+are left out: those come from a policy file, which `tests/policies/test_export.py` starts from.
+"""
+
+import sys
+from typing import Any
+
+import pytest
+
+from tests.factories import NOW, Document, to_bytes
+from tests.policies import compared
+from tests.policies.in_process import ExportedPolicies
+from tests.rules import findings
+from webhook.policies import said
+from webhook.policy_file import load
+from webhook.rules.limits import DEFAULT_LIMITS
+from webhook.rules.registry import RULES
+
+
+def main() -> int:
+    """Compare, and print how many samples there were, of which rules, and which differ."""
+    samples: dict[bytes, tuple[Document, int]] = {}
+    original = findings.change_of
+
+    def change_of(review: Document, *, now: int = NOW, **others: Any) -> Any:
+        own = others.get("binding") or others.get("stamps")
+        if not own and others.get("limits", DEFAULT_LIMITS) == DEFAULT_LIMITS:
+            samples[to_bytes(review)] = (review, now)
+        return original(review, now=now, **others)
+
+    findings.change_of = change_of
+    code = pytest.main(["-q", "-p", "no:cacheprovider", "--no-header", "tests/rules"])
+    policy = load("strict")
+    policies = ExportedPolicies(policy)
+    rules: set[str] = set()
+    different = []
+    for body, (review, now) in samples.items():
+        if b"\\u0000" in body:
+            continue
+        request = review["request"]
+        try:
+            wanted = compared.expected(compared.verdict_of(body, policy, now), request)
+        except ValueError:
+            continue  # the match condition errs: no API server sends such an object
+        rules |= {rule for _, rule in wanted}
+        try:
+            seen = compared.found({(one.mode, one.rule) for one in policies.broken(request)}, request)
+        except ValueError as error:
+            different.append((str(error)[:300], review))
+            continue
+        if wanted != seen:
+            different.append((f"engine {sorted(wanted - seen)}, policies {sorted(seen - wanted)}", review))
+    for what, review in different[:20]:
+        print(what, review["request"]["operation"], review["request"].get("oldObject"), review["request"].get("object"))
+    known = {rule.id for rule in RULES.values() if said(rule).broken}
+    print(f"{len(samples)} samples, {len(rules)} of {len(known)} rules, {len(different)} differ")
+    return 1 if code or different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
