@@ -113,7 +113,7 @@ def webhook_configurations(cluster: Cluster) -> list[Value] | None:
 
 
 def _listed(cluster: Cluster, resource: str, *shown: str) -> Iterator[Item]:
-    words = ("get", LEASES, *cluster.scope, *shown, f"--request-timeout={_TIMEOUT}s", *cluster.options)
+    words = ("get", resource, *cluster.scope, *shown, f"--request-timeout={_TIMEOUT}s", *cluster.options)
     # kubectl shares our standard error, because a plugin for credentials may prompt on the terminal.
     with _started(words, stderr=None) as process:
         try:
