@@ -2,8 +2,8 @@
 
 import copy
 import random
-import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from tests.lab.e2e import protobuf
@@ -154,17 +154,12 @@ class RandomWrites:
 def write_all(writers: list[RandomWrites], count: int) -> list[Reply]:
     """`count` writes, by all writers side by side; what the API server itself refuses counts as well."""
     replies: list[Reply] = []
-    lock = threading.Lock()
 
     def work(writer: RandomWrites) -> None:
         while len(replies) < count:
-            reply = writer.write()
-            with lock:
-                replies.append(reply)
+            replies.append(writer.write())
 
-    threads = [threading.Thread(target=work, args=(one,)) for one in writers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(len(writers)) as pool:
+        for worker in [pool.submit(work, one) for one in writers]:
+            worker.result()
     return replies

@@ -18,6 +18,7 @@ from tests.lab.e2e.manifests import micro_time
 from tests.lab.e2e.one_lease import OneLease
 from tests.lab.e2e.policy_writes import RandomWrites, write_all
 from tests.lab.e2e.quantile import quantile
+from tests.lab.e2e.toolchain import VERSIONS
 from tests.lab.e2e.webhook_server import WebhookServer
 from tests.lab.e2e.world import WEBHOOK, Row, World
 from tests.match_condition import EXPRESSION
@@ -73,7 +74,7 @@ def run(world: World) -> Iterator[Row]:
         places = (namespace, namespace, elsewhere)
         writers = [RandomWrites(actors, places, seed, versions[0] if versions else "") for seed in range(4)]
         begin = time.monotonic()
-        replies = write_all(writers, WRITES)
+        replies = write_all(writers, WRITES if world.plane.binaries.version == VERSIONS[0] else WRITES // 10)
         seconds = time.monotonic() - begin
         yield from _equal(world, policy, keep, (namespace, elsewhere), f"{len(replies)} writes, {seconds:.0f} s")
         _remove(world)
@@ -235,7 +236,8 @@ def _honest(world: World) -> Iterator[Row]:
         yield Row("nobody of them refused", "; ".join(refused) or "nobody", not refused)
         yield _thief(world, alone)
         yield _odd_writes(world, alone)
-        yield _come_and_go(world, both, policy)
+        if world.plane.binaries.minor >= 36:  # an older API server may end then: docs/policies-only.md
+            yield _come_and_go(world, both, policy)
         yield _cost(world, policy)
 
 
