@@ -54,6 +54,7 @@ def run(world: World) -> Iterator[Row]:
     yield _row("attacks on a live lease", [lambda one=one: _attacked(one, keeper, mallory) for one in ATTACKS])  # type: ignore[misc]
     yield _row("plants in a free lease", [lambda one=one: _planted(one, keeper, mallory) for one in BEFORE])  # type: ignore[misc]
     yield _row("leases that were spoiled before", [lambda name=name: _renewed(name, keeper) for name in poisoned])  # type: ignore[misc]
+    yield _row("deletions that the collector would complete", [lambda: _completed_later(mallory)])
     yield _random(keeper, mallory)
     yield _row("electors of each kind", [lambda kind=kind: _life(kind, keeper, mallory) for kind in WAYS])  # type: ignore[misc]
     yield _row("expiry by the clock of the API server", [lambda: _expiry(keeper, mallory)])
@@ -174,6 +175,23 @@ def _poisoned(world: World) -> Iterator[tuple[str, None]]:
         lease.create(renewTime=micro_time()).expect(201)
         plant(lease).expect(200)
         yield name, None
+
+
+def _completed_later(mallory: ApiClient) -> list[str]:
+    """The writer itself leaves nothing by which the collector deletes the lease when somebody else holds it."""
+    lease = OneLease(mallory, NAMESPACE, "completed-later")
+    finalizers = [{"finalizers": [name]} for name in ("foregroundDeletion", "orphan")]
+    tried = {f"created with {one}": lease.create(one) for one in finalizers}
+    lease.create(renewTime=micro_time()).expect(201)
+    tried |= {f"patched with {one}": lease.patch({"metadata": one}) for one in finalizers}
+    for query in ({"propagationPolicy": "Foreground"}, {"propagationPolicy": "Orphan"}, {"orphanDependents": "true"}):
+        tried[f"deleted with {query}"] = mallory.send("DELETE", lease.path, **query)
+    problems = [f"{how}: HTTP {reply.status}" for how, reply in tried.items() if reply.status not in REFUSED]
+    if lease.patch({"metadata": {"finalizers": ["a.b/c"]}}).status != 200:
+        problems.append("another finalizer was refused")
+    if lease.patch({"metadata": {"finalizers": None}}).status != 200 or lease.delete().status != 200:
+        problems.append("a deletion in the background was refused")
+    return problems
 
 
 def _renewed(name: str, keeper: ApiClient) -> list[str]:
