@@ -26,7 +26,7 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, writer_know
     `writer_known`, for documents that were never sent, the rules about the writer are left out.
     """
     if policy.mode is _OFF:
-        return Verdict(request.uid, allowed=True, audit_annotations=(("policy", f"{_name(policy)} off"),))
+        return Verdict(request.uid, allowed=True, audit_annotations=(("policy", f"{policy.name} off"),))
     if request.contradiction:
         return _contradicts(request, policy)
     if request.operation is _CONNECT or request.sub_resource or not request.is_ours:
@@ -49,7 +49,7 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, writer_know
             mode = modes[rule.id]
             results += [_result(finding, rule, mode, policy) for finding in findings if mode]
     if not results:
-        annotations = (("event", event), ("policy", _name(policy)))
+        annotations = (("event", event), ("policy", policy.name))
         return Verdict(request.uid, allowed=True, audit_annotations=annotations, event=event)
     return _decide(request, policy, event, results)
 
@@ -73,7 +73,7 @@ def _decide(request: AdmissionRequest, policy: Policy, event: str, results: Sequ
     would_deny = once(one.rule for one in results if one.downgraded)
     if would_deny:
         annotations.append(("would-deny", ",".join(would_deny)))
-    annotations.append(("policy", _name(policy)))
+    annotations.append(("policy", policy.name))
     found = facts(results)
     denying = [fact for fact in found if fact.decisive.mode is _DENY][:MAX_FINDINGS]
     warned = warnings((fact for fact in found if fact.decisive.mode is not _DENY), policy, admitted=not denying)
@@ -101,7 +101,7 @@ def _contradicts(request: AdmissionRequest, policy: Policy) -> Verdict:
         code=400,
         reason="BadRequest",
         message=f"{request.contradiction} (lease webhook)",
-        audit_annotations=(("policy", _name(policy)),),
+        audit_annotations=(("policy", policy.name),),
     )
 
 
@@ -125,9 +125,5 @@ def _not_evaluated(request: AdmissionRequest, policy: Policy) -> Verdict:
         request.uid,
         allowed=True,
         warnings=(f"lease webhook: {what}; narrow the rules of the webhook configuration",),
-        audit_annotations=(("policy", _name(policy)),),
+        audit_annotations=(("policy", policy.name),),
     )
-
-
-def _name(policy: Policy) -> str:
-    return f"{policy.preset} {policy.digest}"

@@ -78,6 +78,7 @@ def config_map_key(value: str) -> Messages:
     return (*found, "must not start with '..'") if value.startswith("..") else found
 
 
+@cached_if_short(1024, MAX_NAME)  # a lease is written often
 def path_segment(value: str) -> Messages:
     """A name that fits into one segment of a URL's path."""
     return (f"may not be '{value}'",) if value in {".", ".."} else path_segment_prefix(value)

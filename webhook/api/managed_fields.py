@@ -143,27 +143,22 @@ def entries_of(managed_fields: Raw) -> Sequence[Entry]:
     """Return the entries of an object; none if the list is broken or too long, which an API server never sends."""
     if managed_fields is NO_ENTRIES:
         return ()
+    entries = []
     try:
-        return _read(_entries.decode(managed_fields))
+        for wire in _entries.decode(managed_fields):
+            manager, operation, time, owned = wire.manager, wire.operation, wire.time, _owned_by(bytes(wire.fields))
+            version = "" if operation == APPLY else wire.api_version or ""
+            key = (manager or "", operation or "", version, wire.subresource or "")
+            stamp, is_fold = stamp_of(time), manager == ANCIENT_CHANGES
+            entries.append(Entry(manager, operation, time, key, stamp, owned, RENEW_TIME in owned.spec, is_fold))
     except (msgspec.ValidationError, UnicodeDecodeError):
         return []
     except RecursionError:
         return entries_of(Raw(truncate_list(bytes(managed_fields))))
-
-
-def _read(wires: Iterable[_Wire]) -> list[Entry]:
-    entries = []
-    for wire in wires:
-        manager, operation, time, owned = wire.manager, wire.operation, wire.time, _owned_by(bytes(wire.fields))
-        version = "" if operation == APPLY else wire.api_version or ""
-        key = (manager or "", operation or "", version, wire.subresource or "")
-        is_fold = manager == ANCIENT_CHANGES
-        entries.append(Entry(manager, operation, time, key, stamp_of(time), owned, RENEW_TIME in owned.spec, is_fold))
     return entries
 
 
-MAX_REMEMBERED: Final = 512
-"""Texts of `fieldsV1` of up to 1 KiB: clients of one kind write the same one into every lease. They take 3 MiB."""
+MAX_REMEMBERED: Final = 512  # texts of up to 1 KiB, in 3 MiB: clients of one kind write the same one into every lease
 
 
 @cached_if_short(MAX_REMEMBERED, 1024)
@@ -171,15 +166,13 @@ def _owned_by(text: bytes) -> Owned:
     fields = _fields.decode(text) or {}
     spec, metadata = fields.get("f:spec"), fields.get("f:metadata")
     spec = spec if isinstance(spec, dict) else {}
-    below = [name.removeprefix("f:") for name, value in spec.items() if _has_more(value)]
+    below = [
+        name.removeprefix("f:") for name, value in spec.items() if isinstance(value, dict) and value.keys() - {"."}
+    ]
     # The list and the entry are two levels; nearly every text has fewer brackets than levels that are allowed.
     may_be_deep = text.count(b"{") + text.count(b"[") > MAX_LEVELS - 2
     is_deep = may_be_deep and _levels(fields) + 2 > MAX_LEVELS
     return Owned(_members(spec), tuple(below), is_deep, metadata if isinstance(metadata, dict) else {})
-
-
-def _has_more(value: object) -> bool:
-    return isinstance(value, dict) and bool(value.keys() - {"."})
 
 
 def _members(node: object) -> frozenset[str]:

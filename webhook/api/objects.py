@@ -141,10 +141,8 @@ def _sound_object(form: type[Struct], spec: Any) -> Any:  # noqa: ANN401 - class
     )
 
 
-SoundLeaseSpec: Final = _sound_spec(LeaseSpec)
-SoundCandidateSpec: Final = _sound_spec(LeaseCandidateSpec)
-SoundLease: Final = _sound_object(Lease, SoundLeaseSpec)
-SoundCandidate: Final = _sound_object(LeaseCandidate, SoundCandidateSpec)
+SoundLease: Final = _sound_object(Lease, _sound_spec(LeaseSpec))
+SoundCandidate: Final = _sound_object(LeaseCandidate, _sound_spec(LeaseCandidateSpec))
 """The objects of a sound review: no field of spec is unknown and none is null, so what is None was absent."""
 
 

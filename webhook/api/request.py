@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from enum import StrEnum
 from functools import cached_property
-from itertools import compress
-from operator import is_, ne
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -18,8 +16,7 @@ from webhook.api.objects import Lease, LeaseCandidate, LeaseCandidateSpec, Lease
 from webhook.api.text import cached_if_short
 
 GROUP: Final = "coordination.k8s.io"
-NO_USER: Final = Raw(b"null")
-NO_OBJECT: Final = Raw(b"null")
+NULL: Final = Raw(b"null")
 
 MAX_REQUEST: Final = 3 * 1024 * 1024
 """Bytes of a write that an API server takes (kubernetes/apiserver `pkg/server/config.go`, MaxRequestBodyBytes)."""
@@ -85,14 +82,14 @@ class Options(Struct, frozen=True, gc=False, rename="camel"):
 NO_OPTIONS = Options()
 
 
-class UserInfo(Struct, frozen=True, gc=False):
-    """Who writes, as the API server's authenticator says."""
+class UserInfo(Struct, frozen=True, dict=True):
+    """Who writes, as the API server's authenticator says; remembered with what was computed of it."""
 
     username: str = ""
     groups: tuple[str, ...] = ()
     extra: dict[str, tuple[str, ...]] = {}
 
-    @property
+    @cached
     def pod_name(self) -> str:
         """The pod that the writer's token is bound to, or "" if there is none; a longer text is ignored."""
         return self._named("pod-name")
@@ -106,9 +103,14 @@ class UserInfo(Struct, frozen=True, gc=False):
         names = self.extra.get(f"authentication.kubernetes.io/{what}")
         return names[0] if names and len(names[0]) <= MAX_NAME else ""
 
-    @property
+    @cached
+    def requesters(self) -> tuple[str, ...]:
+        """What an exemption may name: this user, its groups, and "" for anyone."""
+        return (f"user:{self.username}", *[f"group:{group}" for group in self.groups], "")
+
+    @cached
     def service_account(self) -> tuple[str, str] | None:
-        """(namespace, name) of a service account, else None."""
+        """Return (namespace, name) of a service account, else None."""
         prefix, _, rest = self.username.partition("system:serviceaccount:")
         namespace, colon, name = rest.partition(":")
         return (namespace, name) if not prefix and colon else None
@@ -221,10 +223,13 @@ class AdmissionRequest(Struct, frozen=True, dict=True):
         """
         new, old = self.new, self.old
         if self.is_sound and new is not None:
-            fields, absent = _FIELDS[isinstance(new, Lease)]
-            values, before = astuple(new.spec), absent if old is None else astuple(old.spec)
-            changed = frozenset(compress(fields, map(ne, values, before)))
-            return changed.difference(compress(fields, map(is_, values, absent)))
+            names, absent = _FIELDS[isinstance(new, Lease)]
+            changed = []
+            # To pass `strict` would cost as much as the loop.
+            for name, value, before in zip(names, astuple(new.spec), astuple(old.spec) if old else absent):  # noqa: B905
+                if value is not None and value != before:
+                    changed.append(name)
+            return frozenset(changed)
         spec, known = self.specs
         return frozenset([f"f:{name}" for name, value in spec.items() if name not in known or known[name] != value])
 
@@ -236,8 +241,8 @@ _FIELDS: Final = tuple(
 
 
 class _Request(Struct, frozen=True, gc=False, rename="camel"):
-    object: Raw = NO_OBJECT
-    old_object: Raw = NO_OBJECT
+    object: Raw = NULL
+    old_object: Raw = NULL
 
 
 class _Review(Struct, frozen=True, gc=False):

@@ -3,7 +3,8 @@
 There are two ways to refuse: a review without a readable uid is a `ReviewError` (an HTTP 4xx, so that failurePolicy
 decides); a review with a uid whose request contradicts itself is a request with `contradiction` set.
 One typed decoder reads every review that is sound: it has the JSON types of the API, no field of spec that is not known
-here, and no null in spec. Only what it refuses is decoded piece by piece, with the same result for a sound review.
+here, no null in spec, and objects that name what the request names. Only what it refuses is decoded piece by piece,
+with the same result for a sound review.
 
 No body costs more than a second or 256 MiB. An API server takes requests of 3 MiB and stores objects of 1.5 MiB. Its
 reviews grow beyond twice that only because Go writes `<`, `>`, `&` and control characters as six bytes. So a review may
@@ -33,9 +34,8 @@ from webhook.api.request import (
     GROUP,
     KIND_OF,
     MAX_REQUEST,
-    NO_OBJECT,
     NO_OPTIONS,
-    NO_USER,
+    NULL,
     VERSIONS_OF,
     AdmissionRequest,
     Operation,
@@ -48,7 +48,6 @@ REVIEW_PATH: Final = re.compile(r"/validate(-coordination-k8s-io-v[0-9]+((alpha|
 """The HTTP paths at which reviews are answered: a short one, and controller-runtime's for each version and kind."""
 REVIEW_VERSIONS: Final = frozenset({"admission.k8s.io/v1", "admission.k8s.io/v1beta1"})
 MAX_UID: Final = 256
-NULL: Final = Raw(b"null")
 _ABSENT: Final = Raw(b"")
 
 OPENING: Final = b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1'
@@ -138,7 +137,12 @@ def _decode_sound(body: bytes) -> AdmissionRequest | None:
         or wire.resource.version != version
     ):
         return None
-    metadata = subject.metadata_or_none
+    metadata, api_version = subject.metadata_or_none, f"{GROUP}/{version}"
+    if metadata.name != wire.name or metadata.namespace != wire.namespace:
+        return None
+    for one in (new, old):
+        if one is not None and (one.kind != kind or one.api_version != api_version):
+            return None
     errors: list[FieldError] = []
     options = NO_OPTIONS if bytes(wire.options) in _USUAL_OPTIONS else _read_options(wire.options, errors)
     return AdmissionRequest(
@@ -149,14 +153,14 @@ def _decode_sound(body: bytes) -> AdmissionRequest | None:
         version,
         GROUP,
         "",
-        wire.namespace or metadata.namespace or "",
-        wire.name or metadata.name or "",
+        wire.namespace or "",
+        wire.name or "",
         user_of(wire.user_info),
         new,
         old,
         options,
         tuple(errors),
-        _objects_against_request(wire, kind, _API_VERSIONS[version], new, old),
+        "",
         review.api_version,
         body,
     )
@@ -196,8 +200,7 @@ def _decode_pieces(body: bytes) -> AdmissionRequest:
 _USERNAME: Final = re.compile(rb'"userInfo"\s*:\s*\{\s*"username"\s*:\s*"([^"\\]{1,256})"')
 
 
-def _not_a_review() -> ReviewError:
-    return ReviewError(400, "the body is not an AdmissionReview of admission.k8s.io/v1 or v1beta1")
+_NOT_A_REVIEW: Final = 400, "the body is not an AdmissionReview of admission.k8s.io/v1 or v1beta1"
 
 
 def _checked(uid: object) -> str:
@@ -302,9 +305,9 @@ class _Request(Struct, frozen=True, gc=False, rename="camel"):
     name: str | None = None
     namespace: str | None = None
     operation: str | None = None
-    user_info: Raw = NO_USER
-    object: Raw = NO_OBJECT
-    old_object: Raw = NO_OBJECT
+    user_info: Raw = NULL
+    object: Raw = NULL
+    old_object: Raw = NULL
     options: Raw = NULL
 
 
@@ -329,7 +332,7 @@ def _sound_decoder(resource: str, form: type[Struct]) -> msgspec.json.Decoder[An
         ("name", str | None, None),
         ("namespace", str | None, None),
         ("operation", Operation),
-        ("user_info", Raw, NO_USER),
+        ("user_info", Raw, NULL),
         ("object", form | None, None),
         ("old_object", form | None, None),
         ("options", Raw, NULL),
@@ -347,7 +350,6 @@ _HEAD: Final = 256
 
 _OPERATIONS: Final = {operation.value: operation for operation in Operation}
 _CREATE, _DELETE, _CONNECT = Operation.CREATE, Operation.DELETE, Operation.CONNECT
-_API_VERSIONS: Final = {version: f"{GROUP}/{version}" for versions in VERSIONS_OF.values() for version in versions}
 _USUAL_OPTIONS: Final = frozenset(
     b'{"kind":"%bOptions","apiVersion":"meta.k8s.io/v1"}' % verb for verb in (b"Create", b"Update", b"Delete")
 )
@@ -360,7 +362,7 @@ _VERSION_LEFT_OUT: Final = frozenset({None, "", "/", f"{GROUP}/"})
 def _request(review: _Review, body: bytes) -> AdmissionRequest:
     """The request with typed objects, or with what contradicts itself."""
     if review.kind != "AdmissionReview" or review.api_version not in REVIEW_VERSIONS:
-        raise _not_a_review()
+        raise ReviewError(*_NOT_A_REVIEW)
     wire, api_version = review.request, review.api_version
     uid, resource, kind = _checked(wire.uid), wire.resource, wire.kind
     operation = _OPERATIONS.get(wire.operation or "")
@@ -516,7 +518,7 @@ def _undecoded(body: bytes) -> AdmissionRequest:
     try:
         review = _loose_review.decode(body)
     except msgspec.ValidationError:
-        raise _not_a_review() from None
+        raise ReviewError(*_NOT_A_REVIEW) from None
     except msgspec.DecodeError:
         raise ReviewError(400, "the body is not JSON") from None
     except RecursionError:
@@ -526,7 +528,7 @@ def _undecoded(body: bytes) -> AdmissionRequest:
         return _undecoded(truncated)
     api_version = _text(review.api_version)
     if _text(review.kind) != "AdmissionReview" or api_version not in REVIEW_VERSIONS:
-        raise _not_a_review()
+        raise ReviewError(*_NOT_A_REVIEW)
     try:
         uid = _text(_loose_request.decode(review.request).uid)
     except msgspec.DecodeError:

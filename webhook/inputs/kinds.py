@@ -17,7 +17,7 @@ from msgspec import Raw, Struct
 from webhook.api import times
 from webhook.api.field import reworded
 from webhook.api.objects import Lease, LeaseCandidate, WrongTypesError, decode_object
-from webhook.api.request import GROUP, KIND_OF, NO_USER, VERSIONS_OF, Operation, UserInfo, user_of
+from webhook.api.request import GROUP, KIND_OF, NULL, VERSIONS_OF, Operation, UserInfo, user_of
 from webhook.api.review import ReviewError, decode
 from webhook.api.text import truncate
 from webhook.inputs.documents import Document, LastLine, Value, problem_of
@@ -292,8 +292,8 @@ class AuditEvent(Struct, frozen=True, rename="camel"):
 
     verb: str = ""
     stage: str = ""
-    user_info: Raw = msgspec.field(default=NO_USER, name="user")
-    impersonated_user: Raw = NO_USER
+    user_info: Raw = msgspec.field(default=NULL, name="user")
+    impersonated_user: Raw = NULL
     object_ref: ObjectReference = ObjectReference()
     response_status: Status = Status()
     request_received_timestamp: str = ""

@@ -9,7 +9,7 @@ from typing import Final, Generic, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.api.request import Operation, UserInfo
+from webhook.api.request import Operation, UserInfo, cached
 from webhook.policy.fences import Fence
 from webhook.policy.schema import ANYWHERE, MODE, PolicyDocument, PolicyError, Setting, Value
 from webhook.rules import holders
@@ -86,7 +86,7 @@ class LeaseIndex(Generic[T]):
         return found
 
 
-class Policy(Struct, frozen=True):
+class Policy(Struct, frozen=True, dict=True):
     """A policy file and its preset, ready for lookups.
 
     `mode` is the cap for every finding, field rules included: the lower of the file's and the preset's (observe: WARN);
@@ -112,6 +112,11 @@ class Policy(Struct, frozen=True):
     fences: tuple[Fence, ...] = ()
     stamps: Mapping[str, Stamps] = {}
 
+    @cached
+    def name(self) -> str:
+        """The preset and the digest, as verdicts name the policy."""
+        return f"{self.preset} {self.digest}"
+
     def for_lease(self, namespace: str, name: str, operation: Operation) -> LeasePolicy:
         """Return modes and numbers for one of `OPERATIONS` on a lease (a candidate: of its own namespace and name)."""
         document = self.document
@@ -133,10 +138,9 @@ class Policy(Struct, frozen=True):
     def exempt_rules(self, user: UserInfo, namespace: str, name: str, operation: Operation, now: int) -> frozenset[str]:
         """Return the ids of the rules that this writer is exempt from for such a write; `now` in microseconds."""
         exempt: frozenset[str] = frozenset()
-        names = [f"user:{user.username}", *[f"group:{group}" for group in user.groups], ANYONE]
-        if self.exemptions.keys().isdisjoint(names):
+        if self.exemptions.keys().isdisjoint(user.requesters):
             return exempt
-        for requester in names:
+        for requester in user.requesters:
             index = self.exemptions.get(requester)
             for one in index.find(namespace, name) if index else ():
                 if now < one.until and operation in one.operations:

@@ -156,14 +156,12 @@ def set_fields(spec: frozenset[str], new: ObjectMeta, old: ObjectMeta) -> SetFie
     """Return what a write set; `spec` are fields of spec, as managedFields spells them."""
     renamed = new.generate_name is not None and new.generate_name != old.generate_name
     return SetFields(
-        spec=spec,
-        metadata=frozenset({"f:generateName"}) if renamed else _NOTHING,
-        labels=_set(new.labels, old.labels) if new.labels else _NOTHING,
-        annotations=_set(new.annotations, old.annotations) if new.annotations else _NOTHING,
-        finalizers=_NOTHING
-        if new.finalizers == old.finalizers
-        else frozenset(_texts(new.finalizers)) - frozenset(_texts(old.finalizers)),
-        owners=_NOTHING if new.owner_references == old.owner_references else frozenset(_changed_owners(new, old)),
+        spec,
+        frozenset({"f:generateName"}) if renamed else _NOTHING,
+        _set(new.labels, old.labels) if new.labels else _NOTHING,
+        _set(new.annotations, old.annotations) if new.annotations else _NOTHING,
+        frozenset(_texts(new.finalizers)) - frozenset(_texts(old.finalizers)) if new.finalizers else _NOTHING,
+        _NOTHING if new.owner_references == old.owner_references else frozenset(_changed_owners(new, old)),
     )
 
 
@@ -276,16 +274,14 @@ class LeaseChange(Change, frozen=True, dict=True):
 
     @cached
     def old_stamp(self) -> Stamp | None:
-        """Return what the API server recorded of the last writer; None where the policy file names no stamps."""
-        if self.stamps is None:
-            return None
+        """Return what the API server recorded of the last writer, where the policy file names stamps."""
+        assert self.stamps is not None
         return stamp_in(self.stamps, self.old_metadata.annotations, self.old_entries)
 
     @cached
     def new_stamp(self) -> Stamp | None:
         """Return what it recorded of this write."""
-        if self.stamps is None:
-            return None
+        assert self.stamps is not None
         return stamp_in(self.stamps, self.new_metadata.annotations, self.new_entries)
 
     @cached
@@ -296,7 +292,7 @@ class LeaseChange(Change, frozen=True, dict=True):
         else:
             # A removed field has no owner, so whoever claims to own it was invented.
             written_at = whole_seconds(self.now)
-        new, old = self.new_stamp, self.old_stamp
+        new, old = (None, None) if self.stamps is None else (self.new_stamp, self.old_stamp)
         # The time of a stamp is that of the last dated write of its writer, so a new writer's is of this write.
         if new is not None and new.written is not None and (old is None or new.writer != old.writer):
             written_at = new.written
@@ -336,9 +332,10 @@ def change_made_by(
     new, old = request.new, request.old
     of_lease = request.resource == _LEASES
     none = NO_LEASE_SPEC if of_lease else NO_CANDIDATE_SPEC
-    new_metadata, old_metadata = new.metadata if new else NO_METADATA, old.metadata if old else NO_METADATA
-    new_spec: Any = new.spec if new else none
-    old_spec: Any = old.spec if old else none
+    new_metadata = (new and new.metadata_or_none) or NO_METADATA
+    old_metadata = (old and old.metadata_or_none) or NO_METADATA
+    new_spec: Any = (new and new.spec_or_none) or none
+    old_spec: Any = (old and old.spec_or_none) or none
     common = (
         request,
         now,

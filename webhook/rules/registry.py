@@ -22,6 +22,7 @@ WRITES: Final = CREATE | UPDATE
 ANY_OPERATION: Final = WRITES | DELETE
 TOUCHED: Final = ALL_EVENTS - {Event.UNTOUCHED}
 NEW_HOLDER: Final = frozenset({Event.CREATE, Event.CLAIM, Event.TAKEOVER, Event.STEAL})
+SAME_HOLDER: Final = TOUCHED - NEW_HOLDER - {Event.RELEASE}
 
 
 _parity = partial(Rule, parity=True)
@@ -75,18 +76,18 @@ LISTED: Final = (
     _of_writer(takeover.takeover_by_node, LEASES, UPDATE, {Event.STEAL}),
     _of_writer(takeover.takeover_across_namespaces, LEASES, UPDATE, {Event.STEAL}),
     Rule(times.renew_time_in_future, LEASES, WRITES, TOUCHED, attack_at_any_mode=False),
-    Rule(times.renew_time_backwards, LEASES, UPDATE, TOUCHED, standard=AUDIT, strict=WARN),
+    Rule(times.renew_time_backwards, LEASES, UPDATE, SAME_HOLDER, standard=AUDIT, strict=WARN),
     Rule(numbers.duration_too_long, LEASES, WRITES, TOUCHED, attack_at_any_mode=False),
-    Rule(takeover.duration_shortened, LEASES, UPDATE, TOUCHED, standard=WARN),
+    Rule(takeover.duration_shortened, LEASES, UPDATE, SAME_HOLDER, standard=WARN),
     Rule(numbers.transitions_jump, LEASES, WRITES, NOT_A_RENEWAL, attack_at_any_mode=False),
     Rule(numbers.transitions_decrease, LEASES, UPDATE, NOT_A_RENEWAL, standard=AUDIT, strict=WARN),
     Rule(numbers.transitions_mismatch, LEASES, UPDATE, NOT_A_RENEWAL, standard=OFF, strict=AUDIT),
-    Rule(times.acquire_time_changed, LEASES, UPDATE, NOT_A_RENEWAL, standard=OFF, strict=AUDIT),
+    Rule(times.acquire_time_changed, LEASES, UPDATE, SAME_HOLDER - {Event.RENEWAL}, standard=OFF, strict=AUDIT),
     _restorable(coordinated.preferred_holder_writer, LEASES, WRITES, NOT_A_RENEWAL),
     _restorable(coordinated.strategy_writer, LEASES, WRITES, NOT_A_RENEWAL),
     _of_writer(takeover.foreign_release, LEASES, UPDATE, {Event.RELEASE}, standard=AUDIT),
     _of_writer(takeover.foreign_release_across_namespaces, LEASES, UPDATE, {Event.RELEASE}, standard=WARN),
-    Rule(writers.holder_identity_shape, LEASES, WRITES, NOT_A_RENEWAL),
+    Rule(writers.holder_identity_shape, LEASES, WRITES, NEW_HOLDER | {Event.DELETE}),
     _of_writer(writers.holder_identity_mismatch, LEASES, WRITES, NEW_HOLDER, standard=AUDIT, strict=WARN),
     _of_writer(writers.identity_binding, BOTH, ANY_OPERATION, TOUCHED, attack_at_any_mode=False),
     _of_writer(writers.node_lease_holder, LEASES, UPDATE, NOT_A_RENEWAL),

@@ -22,7 +22,6 @@ from webhook.rules.rule import NO_FINDINGS, Finding, Mode, Statement, literal
 from webhook.rules.stamps import NAMES, is_constant
 
 _FIELD: Final = "metadata.managedFields"
-_NO_ENTRIES: Final[frozenset[tuple[Key, int | None]]] = frozenset()
 MAX_VERSION_DIGITS: Final = 19
 """Digits of a resourceVersion, which is a revision of etcd: a positive signed number of 64 bits."""
 _LEAVE: Final = (
@@ -323,14 +322,16 @@ def _added(change: LeaseChange) -> str | None:
     new, old = change.new_entries, change.old_entries
     if len(new) > len(old) + 1:
         return f"adds {len(new) - len(old)} entries at once"
-    stamps = {entry.stamp for entry in old}
-    fresh = [entry for entry in new if entry.stamp not in stamps]
-    if len(fresh) > 1:
-        return f"brings {len(fresh)} entries with new times, {_shown(fresh[0])} and {_shown(fresh[1])}"
-    known = {(entry.key, entry.stamp) for entry in old} if len(fresh) < len(new) else _NO_ENTRIES
+    known = {(entry.key, entry.stamp) for entry in old}
+    brought = [entry for entry in new if (entry.key, entry.stamp) not in known]
+    if len(brought) > 1:
+        stamps = {stamp for _, stamp in known}
+        fresh = [entry for entry in brought if entry.stamp not in stamps]
+        if len(fresh) > 1:
+            return f"brings {len(fresh)} entries with new times, {_shown(fresh[0])} and {_shown(fresh[1])}"
     foldable: set[int | None] | None = None
-    for entry in new:
-        if entry.operation == APPLY or (entry.key, entry.stamp) in known or change.was_set.any_owned_by(entry):
+    for entry in brought:
+        if entry.operation == APPLY or change.was_set.any_owned_by(entry):
             continue
         if foldable is None:
             # Only Update entries are folded. An invented Apply entry may have any time; its fold would fold renewals.
@@ -383,7 +384,7 @@ def _renewal(change: LeaseChange, mine: Sequence[Entry]) -> str | None:
         return None
     if after is None:
         return f"removes {last_renewal(change.old_entries)}"
-    if any(entry.owns_renew_time and entry.stamp == after and not entry.is_fold for entry in mine):
+    if after in [entry.stamp for entry in mine if entry.owns_renew_time and not entry.is_fold]:
         return None
     if after < before:
         # A writer that calls itself ancient-changes is dated by the entries that are folded into its own.

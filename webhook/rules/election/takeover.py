@@ -100,8 +100,8 @@ def foreign_writer(change: LeaseChange) -> Iterable[Finding]:
         set `writer: user` in the policy, and label the namespace `lease-webhook/stamp-writer=user`.
     Attack: wrote a lease that another writer held
     """
-    stamps, stamp = change.stamps, change.old_stamp
-    if stamps is None or stamp is None or not stamp.writer or not change.old_holder:
+    stamps = change.stamps
+    if stamps is None or (stamp := change.old_stamp) is None or not stamp.writer or not change.old_holder:
         return NO_FINDINGS
     if change.event is Event.UNTOUCHED and (
         change.new_metadata.owner_references == change.old_metadata.owner_references
