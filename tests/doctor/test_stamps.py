@@ -159,11 +159,11 @@ def test_nothing_is_said_without_stamps() -> None:
 
 def test_a_long_expression_is_shown_where_it_differs() -> None:
     objects = applied()
-    validation = objects[2]["spec"]["validations"][2]
+    validation = objects[2]["spec"]["validations"][3]
     validation["expression"] = validation["expression"].replace("!variables.held && ", "")
     (report,) = examine_stamps(Documents(objects), STAMPS)
     (finding,) = report.findings
-    assert "spec.validations[2].expression: ..." in finding.place
+    assert "spec.validations[3].expression: ..." in finding.place
     assert len(finding.place) < 200
 
 
