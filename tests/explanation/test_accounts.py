@@ -7,6 +7,7 @@ from tests.history.test_elections import cluster_of, of_log, of_metadata, of_wat
 from webhook.explanation.account import Account, account_of, as_json
 from webhook.explanation.text import events, facts, headline, timing
 from webhook.explanation.words import ago, clock, count, length, name
+from webhook.history.events import API_SERVER
 from webhook.history.follow import Follower
 from webhook.history.status import State
 
@@ -53,7 +54,8 @@ def test_a_crash_is_the_fault_of_the_client() -> None:
     assert "db-1_1 took it after db-0_1 let it expire (shop/db from pod db-1); no one led for up to 16 s" in said
     assert (
         "no one led for up to 16 s. "
-        "Most likely the cause is on the old holder's side (its process, CPU limit, node or network): "
+        "Most likely the cause is on the old holder's side (its process, CPU limit, node or network, or the one API "
+        "server that it used): "
         "during that time 2 other leases were "
         "renewed on time" in said
     )
@@ -323,7 +325,7 @@ def test_a_log_without_objects() -> None:
     assert (one.state, as_json(one)["holder"], as_json(one)["evidence"]) == (State.UNKNOWN, "db-0", "none")
     assert str(one.advice).startswith("Only its writes were seen, not the lease")
     server.elector("db-1", "shop/db").lead(4)
-    assert "db-1 held it (shop/db from pod db-1)" in text(account(of_metadata(server), server.now))
+    assert "db-1 wrote it from then on (shop/db from pod db-1)" in text(account(of_metadata(server), server.now))
 
 
 def test_timings_that_survive_much_need_no_proposal() -> None:
@@ -424,3 +426,22 @@ def test_a_takeover_within_the_tolerance_of_clocks_has_no_expiry_before_it() -> 
     said = text(account(of_log(server), server.now))
     assert "db-1_1 took it after db-0_1 let it expire" in said
     assert "the lease expired, 15 s after" not in said
+
+
+def test_a_log_without_objects_of_a_coordinated_election() -> None:
+    """The API server writes whom it chose: it is no leader, and when the one that it chose began is not known."""
+    server = FakeServer()
+    chosen, other = server.elector("db-0", "shop/db"), server.elector("db-1", "shop/db")
+    server.write("shop/db", {"holderIdentity": "", "leaseTransitions": 0}, "kube-apiserver", API_SERVER, "")
+    server.wait(2)
+    chosen.lead(20)
+    asked = {**server.leases["shop/db"]["spec"], "preferredHolder": "db-1"}
+    for _ in range(9):
+        server.write("shop/db", asked, "kube-apiserver", API_SERVER, "")
+        server.wait(2)
+    other.lead(20)
+    said = text(account(of_metadata(server), server.now))
+    assert "db-0 wrote it from then on (shop/db from pod db-0)\n" in said
+    assert "db-1 wrote it from then on (shop/db from pod db-1); neither wrote it for 18 s" in said
+    assert "2 changes of writer\n" in said
+    assert "led" not in said

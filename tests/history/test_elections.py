@@ -549,3 +549,37 @@ def test_the_states_before_the_first_event_are_bounded(monkeypatch: pytest.Monke
         assert isinstance(item, Observation)
         bounds.seen(item, START + (3 - number) * SECOND)
     assert bounds.begins(server.now) == START + 2 * SECOND
+
+
+def test_a_watch_that_began_again_shows_no_silence() -> None:
+    """Its list shows states that were written while no one watched."""
+    server = FakeServer()
+    electors = [server.elector("a", "shop/db"), server.elector("m", "shop/mail")]
+    together(40, *electors)
+    seen, known = len(server.events), dict(server.leases)
+    together(90, *electors)
+    server.events[seen:] = [(server.now, "ADDED", one) for one in server.leases.values()]
+    together(20, *electors)
+    assert known != server.leases
+    history = of_watch(server).leases[LEASE]
+    assert steps(history) == [("a_1", Handover.SEEN, None)]
+    assert (history.late_silences, history.renewals.last) == ([], server.now)
+
+
+@pytest.mark.parametrize("is_followed", [True, False])
+def test_what_a_watch_missed_is_not_known(is_followed: bool) -> None:
+    server = FakeServer()
+    a, b = server.elector("a", "shop/db"), server.elector("b", "shop/db")
+    a.lead(20)
+    seen = len(server.events)
+    a.release()
+    b.lead(20)
+    if is_followed:
+        b.release()
+        a.take()
+    del server.events[seen:]
+    if not is_followed:
+        server.events.append((server.now, "ADDED", server.leases["shop/db"]))
+    (a if is_followed else b).lead(20)
+    holder = "a_1" if is_followed else "b_1"
+    assert steps(of_watch(server).leases[LEASE]) == [("a_1", Handover.SEEN, None), (holder, Handover.UNKNOWN, None)]

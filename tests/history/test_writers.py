@@ -1,14 +1,17 @@
 """The writer decides: foreign releases and steals, deletions that were none, renewals that only a log shows."""
 
+import json
 from collections.abc import Callable, Iterable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.history.fake_server import FakeServer, together
+from tests.factories import Document
+from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.observing import input_of, observe_all
 from tests.inputs.reading import read
+from webhook.api.times import canonical, parse
 from webhook.explanation.account import Account, account_of, as_json
 from webhook.findings import Severity
 from webhook.history.events import MAX_WRITERS, EventKind, Handover, Tenure
@@ -305,7 +308,7 @@ def on_a_node(*, is_node_silent: bool) -> Account:
 
 def test_a_node_that_was_silent_too_was_cut_off() -> None:
     (lost,) = (one for one in on_a_node(is_node_silent=True).findings if one.check == "leader-lost")
-    assert "(its node, or the network of its node)" in lost.message
+    assert "(its node, or the network of its node, or the one API server that it used)" in lost.message
     assert "and no renewal by its node" in lost.message
 
 
@@ -323,7 +326,10 @@ def test_a_node_that_is_not_heard_again_was_cut_off() -> None:
 
 def test_a_node_that_was_heard_was_not() -> None:
     (lost,) = (one for one in on_a_node(is_node_silent=False).findings if one.check == "leader-lost")
-    assert "(its process or its CPU limit, or the network of its pod alone)" in lost.message
+    assert (
+        "(its process or its CPU limit, or the network of its pod alone, or the one API server that it used)"
+        in lost.message
+    )
     assert "although its node renewed its own lease on time" in lost.message
 
 
@@ -390,3 +396,24 @@ def test_a_list_and_a_watch_of_one_lease_are_one_history(is_followed_first: bool
     holder = follower.leases[LEASE].holder
     assert holder is not None
     assert holder.holder == "a_1"
+
+
+@pytest.mark.parametrize("skew", [-8, -1, 0, 1, 8])
+def test_clocks_of_api_servers_that_differ(skew: int) -> None:
+    """What is stored in an order cannot be answered in another one."""
+    server = FakeServer()
+    a, b = server.elector("a", "shop/db"), server.elector("b", "shop/mail")
+    together(20, a, b)
+    logs: tuple[list[Document], list[Document]] = ([], [])
+    for event in server.log:
+        is_ahead = "mail" in event["requestURI"]
+        later = {
+            key: canonical(parse(event[key]) + is_ahead * skew * SECOND)
+            for key in ("requestReceivedTimestamp", "stageTimestamp")
+        }
+        logs[is_ahead].append({**event, **later})
+    texts = ["\n".join(json.dumps(one, separators=(",", ":")) for one in log).encode() for log in logs]
+    merged = Merged([input_of(list(read(f"{number}.log", [text]))) for number, text in enumerate(texts)], 2**62)
+    list(merged)
+    assert (merged.skew > 2 * SECOND) is (abs(skew) > 2)
+    assert merged.skew <= abs(skew) * SECOND

@@ -10,7 +10,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.api.times import canonical_seconds
+from webhook.api.times import canonical_seconds, span
 from webhook.cli.options import files, policy_option
 from webhook.cli.terminal import print_message
 from webhook.history.merge import Merged
@@ -19,13 +19,18 @@ from webhook.inputs.files import inputs
 from webhook.inputs.items import STANDARD_INPUT, Item, Unreadable
 from webhook.inputs.stamps import StampReader
 from webhook.policy_file import load
-from webhook.rules.expiry import BOUND
+from webhook.rules.expiry import BOUND, MAX_TOLERANCE
 
 MAX_NAMED: Final = 5
 """How many unreadable parts are named; the others are counted."""
 HIDDEN_STAMPS: Final = (
     "the input has no managedFields, so only the holders' own clocks say when they renewed; "
     "kubectl shows them with --show-managed-fields"
+)
+
+SKEWED: Final = (
+    "the clocks of the API servers differ by {} or more: what is said of times, and of a holder that was replaced "
+    "too early or too late, may be wrong by as much"
 )
 
 
@@ -67,8 +72,9 @@ def observed(
     reader = StampReader({} if policy is None else load(policy).stamps)
     notes: list[str] = []
     items: Iterable[Item]
+    merged = None
     if paths or cluster is None:
-        items = Merged(inputs(paths), time.time_ns() // 1000 + BOUND)
+        items = merged = Merged(inputs(paths), time.time_ns() // 1000 + BOUND)
     elif is_inside:
         items = listed_inside(notes, namespace=cluster.namespace, with_pods=with_pods)
     else:
@@ -82,6 +88,8 @@ def observed(
         yield reader.read(item)
     if unreadable > MAX_NAMED:
         print_message(f"{unreadable - MAX_NAMED} more could not be read")
+    if merged is not None and merged.skew > MAX_TOLERANCE:
+        notes.append(SKEWED.format(span(merged.skew)))
     for note in notes:
         print_message(note)
 

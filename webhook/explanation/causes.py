@@ -239,6 +239,8 @@ def snapshot_cause(cluster: Follower, status: LeaseStatus, now: int) -> Cause:
     return Cause(Blame.CLIENT, f"{count(others.on_time, 'other lease')} went on being renewed after that")
 
 
+_SERVER: Final = "the one API server that it used"
+_IN_THE_PATH: Final = "a webhook or policy for this lease only"
 _SUSPECTS: Final = {
     None: "its process, CPU limit, node or network",
     True: "its node, or the network of its node",
@@ -257,9 +259,9 @@ def sentence_of(cause: Cause, who: str) -> str:
     if cause.is_on_path:
         return f"The API server could not store its writes: {cause.evidence}."
     if cause.blame is Blame.CLIENT:
-        # Only an audit log shows whether its writes were refused.
-        suspects = _SUSPECTS[cause.is_node_silent]
-        suspects += "" if cause.is_silent else ", its permissions, or a webhook or policy for this lease only"
+        # Of several API servers one may hang, and only an audit log shows whether its writes were refused.
+        rest = f"or {_SERVER}" if cause.is_silent else f"{_SERVER}, its permissions, or {_IN_THE_PATH}"
+        suspects = f"{_SUSPECTS[cause.is_node_silent]}, {rest}"
         return f"Most likely the cause is on {who}'s side ({suspects}): {cause.evidence}."
     if cause.blame is Blame.UNKNOWN:
         more = "the audit log of the API server shows it" if cause.others else "give all of them (-A)"

@@ -63,12 +63,12 @@ def pods_at_once(account: Account) -> list[str]:
 def facts(account: Account) -> Iterator[Line]:
     """The known facts, each with a label."""
     standing, now = account.standing, account.now
+    # A log without objects shows who writes: a holder that renews, or one that releases the lease.
+    held, renewed = ("Held by", "Last renewed") if standing else ("Written by", "Last written")
     if account.holder:
-        yield Line("Held by", f"{name(account.holder)}{_held_since(account)}{_pod(account)}")
+        yield Line(held, f"{name(account.holder)}{_held_since(account)}{_pod(account)}")
     if account.last_renewal is not None:
-        yield Line(
-            "Last renewed", f"{clock(account.last_renewal, now)}, {ago(account.last_renewal, now)}{_by(account)}"
-        )
+        yield Line(renewed, f"{clock(account.last_renewal, now)}, {ago(account.last_renewal, now)}{_by(account)}")
     if standing is not None:
         yield from _takeable(standing, now)
         if standing.ahead is not None and abs(standing.ahead) > 2 * SECOND and standing.block is None:
@@ -192,6 +192,10 @@ def _why(account: Account) -> str:
 
 def handover(tenure: Tenure, before: Tenure | None) -> str:
     """Say how a holder came to hold the lease, as a clause; `before` is the one that held it then."""
+    return _first_write(tenure) if tenure.is_writer else _handover(tenure, before)
+
+
+def _handover(tenure: Tenure, before: Tenure | None) -> str:
     holder = name(tenure.holder)
     previous = name(tenure.previous) if tenure.previous else "the holder before"
     at_most = "" if tenure.began is Handover.RELEASED else "up to "
@@ -220,6 +224,16 @@ def handover(tenure: Tenure, before: Tenure | None) -> str:
                 return f"{took} after {previous} released it, an orderly handover{who}{gap}"
             return f"{took} after {remover(before)} removed {previous} as the holder{who}: two may have led"
     return f"{took}{_AFTER[tenure.began].format(previous)}{who}{gap}"
+
+
+def _first_write(tenure: Tenure) -> str:
+    """Say when someone first wrote a lease that the log does not show, as a clause."""
+    who = f" ({writer(tenure.taken_by)})" if tenure.taken_by else ""
+    gap = "" if tenure.leaderless is None else f"; neither wrote it for {length(tenure.leaderless)}"
+    verb, when = ("created it", "") if tenure.began is Handover.CREATED else ("wrote it", " from then on")
+    if tenure.began is Handover.DELETED:
+        verb, when = "created it again", " after it was deleted"
+    return f"{name(tenure.holder)} {verb}{when}{who}{gap}"
 
 
 def ending(tenure: Tenure) -> str:
@@ -267,7 +281,10 @@ def events(account: Account) -> Iterator[Line]:
         yield Line(clock(at, now), text)
     if history.changes > 1:
         changes, spent = count(history.changes, "change"), length(history.leaderless)
-        yield Line("", f"{changes} of holder; no one led for up to {spent} in all")
+        is_shown = history.lease is not None
+        yield Line(
+            "", f"{changes} of holder; no one led for up to {spent} in all" if is_shown else f"{changes} of writer"
+        )
 
 
 def quoted(account: Account) -> Iterator[Line]:

@@ -16,7 +16,17 @@ from msgspec.structs import replace
 from webhook.api.managed_fields import Entry
 from webhook.api.objects import Lease, LeaseCandidate, LeaseSpec
 from webhook.api.times import MINUTE, SECOND, normalized, readable, stamp_of
-from webhook.history.events import FIRST, MAX_HEARD_AGAIN, EventKind, Handover, LeaseEvent, Refusal, Tenure, edit_of
+from webhook.history.events import (
+    API_SERVER,
+    FIRST,
+    MAX_HEARD_AGAIN,
+    EventKind,
+    Handover,
+    LeaseEvent,
+    Refusal,
+    Tenure,
+    edit_of,
+)
 from webhook.history.renewals import OtherLeases, Renewals, Silence, deadline_of, other_leases
 from webhook.history.status import (
     RELEASED_DURATION,
@@ -139,6 +149,7 @@ class LeaseHistory(Struct):
     _revision: int = 0
     _path: str = ""
     """The input that showed the latest state."""
+    _kind_before: InputKind = InputKind.DUMP
     _logged: int | None = None
     """When a log shows a renewal after the latest state."""
     _verb: str = ""
@@ -197,6 +208,7 @@ class LeaseHistory(Struct):
 
     def feed(self, seen: Observation, bounds: Bounds) -> list[LeaseEvent]:
         """Take in one observation; those of one lease come in order."""
+        self._kind_before = self.kind
         self._events, self.kind, self.moment = [], seen.input_kind, self._moment(seen, bounds)
         self._status = None
         self.is_moment = self.is_moment and seen.input_kind is InputKind.DUMP
@@ -305,6 +317,8 @@ class LeaseHistory(Struct):
             if holder:
                 self._begun(holder, moment, writer, new, is_new=was_deleted or act is Act.CREATED)
             self._first_state(lease, at, writer, act)
+        elif self._is_gap(seen, act, old, new):
+            self._resumed(old, new, at, writer)
         elif holder != (old.holder_identity or ""):
             self._handed_over(old, known, holder, at, writer)
         elif normalized(new.renew_time) != normalized(old.renew_time) and holder:
@@ -312,6 +326,25 @@ class LeaseHistory(Struct):
             self._renewed(old, new, at, writer, is_complete=is_complete)
         self._examine(seen, before, known, at, act, is_same_path=is_same_path)
         self._passed(moment or None)
+
+    def _is_gap(self, seen: Observation, act: Act, old: LeaseSpec, new: LeaseSpec) -> bool:
+        """True if a watch shows that it missed what was written before: it began again, or others held the lease."""
+        if seen.input_kind is not InputKind.WATCH or seen.at is not None or self._kind_before is not InputKind.WATCH:
+            return False
+        return _is_retaken(old, new) or (act is Act.STORED and normalized(new.renew_time) != normalized(old.renew_time))
+
+    def _resumed(self, old: LeaseSpec, new: LeaseSpec, at: int, writer: Writer | None) -> None:
+        """Go on after what was not seen: neither a silence nor how the holder changed is known."""
+        tenure, holder = self.holder, new.holder_identity or ""
+        if tenure and tenure.holder == holder and not _is_retaken(old, new):
+            tenure.last_renewal = at
+            self.renewals.restart(at)
+            return
+        if tenure:
+            self._ended(at if tenure.last_renewal is None else tenure.last_renewal, Handover.UNKNOWN)
+        self._released_at = None
+        if holder:
+            self._add(holder, at, Handover.UNKNOWN, writer)
 
     def _examine(
         self, seen: Observation, before: Lease | None, known: Sequence[Entry], at: int, act: Act, *, is_same_path: bool
@@ -443,7 +476,8 @@ class LeaseHistory(Struct):
             self._rival.clear()
             self._verb = seen.verb
             self._renewed_unseen(tenure, at, writer)
-        elif self._verb in {seen.verb, "create"}:
+        elif who != API_SERVER and self._verb in {seen.verb, "create"}:
+            # What the API server writes into the lease of another writer only asks that one to step down.
             if self._rival and self._rival[0][1] != writer:
                 self._rival.clear()
             self._rival.append((at, writer))
@@ -460,6 +494,8 @@ class LeaseHistory(Struct):
         if len(self._rival) < 2 or at - since < self._patience:
             return
         self._ended(tenure.since if tenure.last_renewal is None else tenure.last_renewal, Handover.UNKNOWN)
+        if tenure.holder == API_SERVER:
+            self._released_at = None  # it may have named this writer, or another one that never led
         self._add(who, since, Handover.UNKNOWN, writer).is_writer = True
         following = self.tenures[-1]
         for renewed, _ in list(self._rival)[1:]:
@@ -518,6 +554,15 @@ class LeaseHistory(Struct):
 
 def _version(lease: Lease) -> str:
     return lease.metadata.resource_version or ""
+
+
+def _is_retaken(old: LeaseSpec, new: LeaseSpec) -> bool:
+    """True if a holder took a lease that it held before: others had it meanwhile."""
+    return (
+        new.holder_identity == old.holder_identity
+        and new.acquire_time != old.acquire_time
+        and (new.lease_transitions or 0) > (old.lease_transitions or 0)
+    )
 
 
 def _forged_stamps(seen: Observation, old: Lease | None, old_entries: Sequence[Entry] | None, at: int) -> str:

@@ -7,7 +7,7 @@ was made and by whom, the watch shows the object. resourceVersions order what is
 import heapq
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, chain, count, islice
+from itertools import accumulate, chain, count, islice, pairwise
 from operator import attrgetter
 from typing import Final
 
@@ -81,11 +81,13 @@ class _Seen(Struct):
 class Merged:
     """The items of all inputs, in order; `unplaced` counts those that are older than what had been passed on before.
 
+    `skew` is what the clocks of the API servers that wrote several logs differ by, at least, in microseconds.
     Moments after `latest`, in microseconds since 1970, are not believed.
     """
 
     def __init__(self, inputs: Iterable[Input], latest: int, max_pending: int = MAX_PENDING) -> None:
         self.unplaced = 0
+        self.skew = 0
         self._inputs = list(inputs)
         self._latest = latest
         self._max_pending = max_pending
@@ -157,6 +159,8 @@ class Merged:
                 one.time = -1 if at is None else at
         lanes = {key: _ordered(items) for key, items in pending.items()}
         _date_deletions(lanes.values())
+        if len(self._inputs) > 1:
+            self.skew = max(self.skew, _skew(lanes.values()))
         streams: dict[_Key, list[_Seen]] = {}
         for key, lane in lanes.items():
             is_dump = all(map(_is_of_dump, lane))
@@ -345,6 +349,27 @@ def _without_contradictions(items: list[_Seen]) -> list[_Seen]:
         else:
             uid, is_updated = "", False
     return items
+
+
+def _skew(lanes: Iterable[Sequence[_Seen]]) -> int:
+    """Return what clocks differ by, at least: no earlier write is received after a later one was answered."""
+    writes = []
+    for lane in lanes:
+        for before, one in pairwise(one for one in lane if one.revision):
+            # A request that changes nothing is answered with an old resourceVersion.
+            if one.is_exact and isinstance(one.observation.object, Lease) and _renews(before, one):
+                took = one.observation.answer.took if one.observation.answer else 0
+                writes.append((one.revision, one.time - took, one.time))
+    skew = latest = 0
+    for _, received, answered in sorted(writes):
+        skew = max(skew, latest - answered)
+        latest = max(latest, received)
+    return skew
+
+
+def _renews(before: _Seen, after: _Seen) -> bool:
+    known, shown = before.observation.object, after.observation.object
+    return known is not None and shown is not None and known.spec.renew_time != shown.spec.renew_time
 
 
 def _date_deletions(lanes: Iterable[Sequence[_Seen]]) -> None:

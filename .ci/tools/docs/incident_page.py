@@ -24,7 +24,7 @@ The electors are client-go's; the one whose clock is wrong is that of kubernetes
 The column "truth" has what was done to them, and when each elector reported that it started and stopped leading.
 The other columns have what `lease-webhook why` says, from a [watch and from an audit log](why.md) recorded meanwhile,
 from both together, from the log as three API servers write it, and at level Metadata, without the objects: there
-`why` cannot know who holds a lease. "The same" is what the audit log says.
+`why` cannot know who holds a lease, and says who wrote it. "The same" is what the audit log says.
 Both also contain three other leases, which were renewed all the time unless the API server was unavailable.
 `make record-incidents` plays and records all of them again in three minutes; the tests compare what `why` says with
 the truth.
@@ -52,7 +52,8 @@ _CAUSES_HEAD: Final = """## Which cause it names
 `make causes` induces each cause for twenty leases, with times, moments and lengths by chance: two client-go electors
 per lease, up to 44 leases side by side on one API server (1.37.1). What concerns every lease, the last two rows, was
 induced five times for four leases each. The table has what `why` then names as the cause.
-"The holder's side" is its process, its CPU limit, its node or its network. A watch does not show what was refused:
+"The holder's side" is its process, its CPU limit, its node, its network, or the one API server that it used.
+A watch does not show what was refused:
 there `why` names permissions, webhooks and policies of this lease as well when it says "the holder's side". At level
 Metadata the log does not show who holds a lease, so no cause is named."""
 
@@ -119,7 +120,8 @@ def _in_short(account: Account) -> str:
     if any(one["check"] == "renewal-late" for one in worrying):
         said.append(f"no renewal for {length(history.renewals.longest)}")
     if history.leaderless:
-        said.append(f"no leader for up to {length(history.leaderless)}")
+        what = "no leader for up to" if history.lease else "neither of two wrote it for"
+        said.append(f"{what} {length(history.leaderless)}")
     return "; ".join(said) or _NOTHING
 
 
