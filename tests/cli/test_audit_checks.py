@@ -13,8 +13,10 @@ from tests.history.fake_server import FakeServer, together
 from tools.docs.pages import DOCS, section, table
 from webhook.audit.subject import STORED_RULES
 from webhook.cli.main import main
+from webhook.rules.registry import RULES
 
 DATA = Path(__file__).parent.parent / "data"
+CODE = Path(__file__).parents[2] / "webhook"
 NOW = "2025-11-20T12:00:04Z"
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "worker-9"}}
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "another", "namespace": "shop"}}
@@ -65,9 +67,11 @@ SEEDS: dict[str, list[Document]] = {
 HISTORIES: dict[str, str] = {
     "identity-shared": "one-identity",
     "leader-lost": "leader-killed",
+    "lease-deleted": "lease-deleted",
     "lease-shared": "two-applications",
     "lease-stolen": "lease-stolen",
     "renewal-late": "etcd-stalled",
+    "write-fenced": "fenced",
     "write-refused": "steal-denied",
 }
 """Audit logs of real incidents, by the check."""
@@ -90,6 +94,13 @@ def found(capsys: pytest.CaptureFixture[str], *arguments: str) -> set[str]:
 
 def test_every_check_has_a_seed() -> None:
     assert documented() | STORED_RULES.keys() == SEEDS.keys() | HISTORIES.keys() | {OF_A_WATCH, WITH_A_POLICY}
+
+
+def test_every_check_has_a_row() -> None:
+    code = "".join(path.read_text() for path in [*CODE.glob("audit/*.py"), CODE / "explanation" / "findings.py"])
+    named = re.findall(r'(?:[fF]inding\(\s*|explained\(history, )"([a-z-]+)"', code)
+    assert {*named} - RULES.keys() <= documented()
+    assert len({*named}) > 15
 
 
 @pytest.mark.parametrize("check", SEEDS)

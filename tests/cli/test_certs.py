@@ -67,15 +67,10 @@ def test_a_directory_is_one_word_of_the_command_that_is_advised(
         (("--namespace", "bar"), 2),
         (("--san", "webhook.example"), 0),
         (("--san", "other.example"), 2),
-        (("--within", "9d"), 0),
-        (("--within", "241h"), 1),
-        (("--within", "11d", "--service", "other"), 2),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_check_of_names_and_of_a_time(
-    args: tuple[str, ...], code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_of_names(args: tuple[str, ...], code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = ["certs", str(tmp_path), "--service", "foo", "--namespace", "bar", "--san", "webhook.example"]
     assert main([*made, "--days", "10"]) == 0
     capsys.readouterr()
@@ -89,12 +84,6 @@ def test_a_life_of_a_day(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     main(["certs", str(tmp_path), "--days", "1"])
     assert main(["certs", "--check", str(tmp_path)]) == 0
     assert "(1 day)" in capsys.readouterr().out
-
-
-def test_an_option_of_check_needs_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["certs", str(tmp_path), "--within", "1d"]) == 2
-    assert "belongs to --check" in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_check_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

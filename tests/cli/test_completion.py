@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from webhook.cli.commands import COMPLETE, PROGRAM, complete_for_kubectl
+from webhook.cli.commands import COMPLETE, PROGRAM
 from webhook.cli.main import main
 from webhook.cli.options import PRESETS
 from webhook.policy import schema
@@ -83,18 +83,6 @@ def test_bash_completes(words: str, expected: str) -> None:
     """
     done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert (done.stdout.split(), done.stderr) == ([expected], "")
-
-
-def test_kubectl_completes_its_plugin(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def completed(*words: str) -> list[str]:
-        monkeypatch.setattr(sys, "argv", ["kubectl_complete-lease", *words])
-        complete_for_kubectl()
-        return capsys.readouterr().out.splitlines()
-
-    assert completed("doc") == ["doctor\tcheck whether webhook configurations are safe for leases", ":4"]
-    assert completed("check", "--policy", "str") == ["strict\t", ":0"]
-    assert completed("check", "le") == [":0"]
-    assert completed()[-1] == ":4"
 
 
 def test_the_plugin_is_on_the_path() -> None:

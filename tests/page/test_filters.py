@@ -54,29 +54,12 @@ def test_a_kind_that_is_not_shown_is_not_drawn(opened: Open) -> None:
     assert set(page.page.eval_on_selector_all(".lane .ticks", "all => all.map(e => e.getAttribute('d'))")) <= {"", None}
 
 
-def test_order(opened: Open) -> None:
-    page = opened(sample_timeline(3))
-    page.page.select_option("#order", "name")
-    page.settle()
-    assert page.lanes == ["controller-0", "controller-1", "controller-2"]
-
-
 def test_the_lease_with_the_longest_time_without_a_leader_comes_first(opened: Open) -> None:
     timeline = sample_timeline(50)
     page = opened(timeline)
     found = {lane.name: longest(gaps(lane, timeline.ends)) for lane in timeline.lanes}
     worst = max(found, key=lambda name: gap.ends - gap.begins if (gap := found[name]) else 0)
     assert page.lanes[0] == worst
-
-
-def test_leases_to_which_nothing_happened_can_be_left_out(opened: Open) -> None:
-    timeline = sample_timeline(60)
-    page = opened(timeline)
-    page.page.check("#eventful")
-    page.settle()
-    eventful = [lane for lane in timeline.lanes if lane.marks]
-    assert 0 < len(eventful) < 60
-    assert f" {len(eventful)} of 60 leases, " in page.text("#overall")
 
 
 def test_reset_shows_everything_again(opened: Open) -> None:

@@ -160,7 +160,7 @@ def test_a_live_page_may_begin_empty(browser: Any) -> None:
     until(page, "document.querySelectorAll('.lane').length === 3")
     page.evaluate(SETTLED)
     held = page.eval_on_selector_all(".spans .item", "all => all.map(e => e.dataset.kind)")
-    assert len(held) == sum(len(lane.spans) for lane in WHOLE.lanes) + 2
+    assert len(held) == sum(len(lane.spans) for lane in WHOLE.lanes)
     assert {SpanKind.HELD, SpanKind.LEADERLESS} <= set(held)
     assert "controller-0" in page.text_content("#details")
     page.close()

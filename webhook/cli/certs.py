@@ -11,7 +11,7 @@ import click
 from webhook import certificates
 from webhook.api.text import escape
 from webhook.audit import command_words
-from webhook.cli.options import Command, directories, life
+from webhook.cli.options import Command, directories
 from webhook.cli.terminal import Failure, style
 from webhook.explanation.words import count
 
@@ -30,17 +30,16 @@ A running server picks up the new files by itself.
 _EPILOG: Final = """\
 Exit codes of --check:
   0  good
-  1  renew soon: two thirds of the validity are over, or it ends --within
+  1  renew soon: two thirds of the validity are over
   2  unusable
 
 Examples:
   lease-webhook certs
   lease-webhook certs --san webhook.example
-  lease-webhook certs --check --within 14d && echo good
+  lease-webhook certs --check && echo good
   lease-webhook certs --ca-bundle     # the line for clientConfig.caBundle
 """
 _DAYS: Final = f"days that the serving certificate is valid (default: {certificates.LEAF_DAYS})"
-_WITHIN: Final = "with --check: renew if the certificate ends within this time, such as 14d"
 
 
 @click.command("certs", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
@@ -54,7 +53,6 @@ _WITHIN: Final = "with --check: renew if the certificate ends within this time, 
 @click.option("--new-ca", is_flag=True, help="replace the CA: API servers need the new caBundle first")
 @click.option("--check", is_flag=True, help="say whether the files are good and have the given names; write nothing")
 @click.option("--ca-bundle", is_flag=True, help="print ca.crt in base64; write nothing")
-@click.option("--within", type=life, metavar="TIME", help=_WITHIN)
 def command(
     *,
     directory: str,
@@ -65,18 +63,15 @@ def command(
     new_ca: bool,
     check: bool,
     ca_bundle: bool,
-    within: float | None,
 ) -> int:
     if check and ca_bundle:
         raise Failure("--check and --ca-bundle exclude each other")
-    if not check and within is not None:
-        raise Failure("--within belongs to --check")
     path = Path(directory)
     own = certificates.service_names(service or DEFAULT_NAME, namespace or DEFAULT_NAME)
     if check:
         # Of the names of a Service, the one that API servers check.
         checked = {name for name in own if name.endswith(".svc") and (service or namespace)}
-        return _check(path, checked.union(more_names), within)
+        return _check(path, checked.union(more_names))
     if ca_bundle:
         return _print_bundle(path)
     return _make(path, list(dict.fromkeys([*own, *more_names])), days, new_ca=new_ca)
@@ -122,7 +117,7 @@ def _authority(directory: Path, now: dt.datetime, *, replace: bool) -> tuple[cer
     return authority, "replaced; update caBundle" if there else "made"
 
 
-def _check(directory: Path, names: Collection[str], within: float | None) -> int:
+def _check(directory: Path, names: Collection[str]) -> int:
     now = dt.datetime.now(dt.UTC)
     certificate: certificates.Certificate | None = None
     try:
@@ -133,7 +128,7 @@ def _check(directory: Path, names: Collection[str], within: float | None) -> int
     state = GOOD
     if problems or certificate is None:
         state = UNUSABLE
-    elif certificate.due(now) or (within is not None and certificate.not_after - now < dt.timedelta(days=within)):
+    elif certificate.due(now):
         state = RENEW_SOON
     for text in problems:
         print(f"{style('unusable', fg='red')}: {escape(text)}")

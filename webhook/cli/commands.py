@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, Final
 
 import click
-from click.shell_completion import ShellComplete, get_completion_class, shell_complete
+from click.shell_completion import get_completion_class, shell_complete
 
 from webhook.api.text import escape
 from webhook.cli.options import Command
@@ -161,18 +161,3 @@ def completion(shell: str) -> int:
     source = completion_class(PROGRAM, {}, "lease-webhook", COMPLETE)
     print(source.source_template % source.source_vars())
     return 0
-
-
-NO_FILES: Final = ":4"
-FILES: Final = ":0"
-"""The last line that kubectl's completion reads: whether to complete files (cobra's ShellCompDirective)."""
-
-
-def complete_for_kubectl() -> None:
-    """Run `kubectl_complete-lease` on a word being typed: https://pkg.go.dev/k8s.io/kubectl/pkg/cmd/plugin."""
-    *before, incomplete = sys.argv[1:] or [""]
-    items = ShellComplete(PROGRAM, {}, "kubectl lease", COMPLETE).get_completions(before, incomplete)
-    for item in items:
-        if item.type == "plain":
-            print(item.value, item.help or "", sep="\t")
-    print(NO_FILES if items and all(item.type == "plain" for item in items) else FILES)

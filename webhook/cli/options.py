@@ -12,7 +12,6 @@ from webhook.cli.terminal import Failure
 
 MAX_PORT: Final = 65535
 PRESETS: Final = ("observe", "standard", "strict")
-_LIFE: Final = re.compile(r"([0-9]{1,6})([dh])")
 _RFC3339: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})"
 )
@@ -51,14 +50,6 @@ def policy_option(text: str, name: str = "--policy", metavar: str = "NAME|FILE")
 def format_option(text: str = "json prints one line", formats: tuple[str, ...] = ("text", "json")) -> Callable[[F], F]:
     """Return the option for output that a program reads; its value is `output`."""
     return click.option("--format", "output", type=click.Choice(formats), default="text", help=text)
-
-
-def life(text: str) -> float:
-    """Return a time such as 14d or 36h, in days."""
-    found = _LIFE.fullmatch(text)
-    if not found:
-        raise click.BadParameter(f"{text!r} is not a time such as 14d or 36h")
-    return int(found[1]) / (1 if found[2] == "d" else 24)
 
 
 def namespaced(text: str, problem: str) -> tuple[str, str]:

@@ -185,8 +185,6 @@ function fillNotes() {
   element("notes").replaceChildren(...left, ...part("Read from", sources));
 }
 
-const events = document.querySelector("meta[name=events]").content;
-if (events) element("order").value = "name";
 fillChoices();
 fillNotes();
 d3.select(list).call(zoom).on("dblclick.zoom", null);

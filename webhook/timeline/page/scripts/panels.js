@@ -4,15 +4,10 @@
 const MAX_TOLD = 30; // events of a lane in its details
 const MAX_RUN = 3; // events of one kind in a row that are told one by one
 
+const events = document.querySelector("meta[name=events]").content;
 const byNumber = new Intl.Collator("en", { numeric: true });
 const byName = (a, b) => byNumber.compare(a.title, b.title);
 const byGap = (a, b) => gapLength(b) - gapLength(a) || gravest(a) - gravest(b);
-const ORDERS = {
-  gap: byGap,
-  name: () => 0,
-  handovers: (a, b) => b.handovers - a.handovers,
-  events: (a, b) => b.marks.length - a.marks.length,
-};
 let sought = []; // the words that were typed
 
 /** The rank of the gravest thing that happened to a lane. */
@@ -31,7 +26,6 @@ function isDimmed(item) {
 }
 
 function isWanted(lane) {
-  if (element("eventful").checked && lane.isQuiet) return false;
   return !sought.length || lane.items.some(isShown);
 }
 
@@ -39,7 +33,8 @@ function isWanted(lane) {
 function refilter() {
   sought = element("search").value.toLowerCase().split(/\s+/).filter(Boolean);
   view.lanes = [...book.lanes.values()].filter(isWanted);
-  view.lanes.sort((a, b) => ORDERS[element("order").value](a, b) || byName(a, b));
+  // On the live page no lane moves away from where a person looks.
+  view.lanes.sort((a, b) => (events ? 0 : byGap(a, b)) || byName(a, b));
   view.tops = [0, ...d3.cumsum(view.lanes, heightOf)];
   view.version += 1;
   list.style.height = `${view.tops.at(-1)}px`;
