@@ -28,13 +28,13 @@ class Settings(Struct, frozen=True):
 
     elector: tuple[str, ...]
     port: int
-    authority: Path
+    authority: str
     token: str
     namespace: str
     suffix: str
     name: str
     uid: str
-    stores: Path
+    stores: str
 
 
 def main(file: str) -> None:
@@ -43,7 +43,7 @@ def main(file: str) -> None:
     leading = threading.Event()
     elector = subprocess.Popen(settings.elector, stdout=subprocess.PIPE, text=True)
     threading.Thread(target=_follow, args=(elector, leading), daemon=True).start()
-    client = ApiClient(settings.port, settings.authority, settings.name, token=settings.token)
+    client = ApiClient(settings.port, Path(settings.authority), settings.name, token=settings.token)
     while True:
         leading.wait()
         term = _term(client, settings)
@@ -74,7 +74,8 @@ def _term(client: ApiClient, settings: Settings) -> str:
 
 
 def _unit(settings: Settings, term: str) -> None:
-    sql, redis = Sql(settings.stores), Redis(settings.stores)
+    stores = Path(settings.stores)
+    sql, redis = Sql(stores), Redis(stores)
     script = (EXAMPLES / "redis.lua").read_text(encoding="utf-8")
     for number in range(UNIT):
         values = f"VALUES ('{settings.name}', '{number}')"

@@ -390,7 +390,7 @@ def _clock(bench: Bench) -> Iterator[Fact]:
         ("CREATE", _create(b, kind, "late")),
         ("what others planted a time in", _change(b, kind, "y", {"data": {"c": "2"}})),
     ):
-        yield _is(f"clock: expired, and nobody took it: {name}", reply, 403, "renew the lease first")
+        yield _is(f"clock: expired, and no one took it: {name}", reply, 403, "renew the lease first")
     yield _is("LIMIT: clock: a DELETE has no time", b.send("DELETE", f"{kind.path}/y"), 200)
     bench.apply(expired="warn")
     reply = _change(b, kind, "x", {"data": {"c": "3"}})
