@@ -135,7 +135,7 @@ class World(Struct):
             self._seen(old, new, honest=honest)
             return
         kept = self.stamped and old is not None
-        self.replaced = self.replaced and not any(map(owns_renew_time, new.entries or ()))
+        self.replaced = self.replaced and not any(owns_renew_time(entry) and entry.time for entry in new.entries or ())
         self.stamped = kept or (bool(new.entries) and not self.replaced and (honest or _sets_something(old, new)))
         self._seen(old, new, honest=honest)
 
