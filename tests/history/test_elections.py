@@ -583,3 +583,19 @@ def test_what_a_watch_missed_is_not_known(is_followed: bool) -> None:
     (a if is_followed else b).lead(20)
     holder = "a_1" if is_followed else "b_1"
     assert steps(of_watch(server).leases[LEASE]) == [("a_1", Handover.SEEN, None), (holder, Handover.UNKNOWN, None)]
+
+
+@pytest.mark.parametrize("is_free_before", [True, False])
+def test_a_lease_that_was_free_before_or_after_what_a_watch_missed(is_free_before: bool) -> None:
+    server = FakeServer()
+    a, b = server.elector("a", "shop/db"), server.elector("b", "shop/db")
+    a.lead(20)
+    if is_free_before:
+        a.release()
+    seen = len(server.events)
+    b.lead(20)
+    if not is_free_before:
+        b.release()
+    server.events[seen:] = [(server.now, "ADDED", server.leases["shop/db"])]
+    after = [("b_1", Handover.UNKNOWN, None)] if is_free_before else []
+    assert steps(of_watch(server).leases[LEASE]) == [("a_1", Handover.SEEN, None), *after]
