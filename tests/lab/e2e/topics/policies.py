@@ -1,7 +1,6 @@
 """Rules as policies: what they find is what the engine finds, and nobody honest is refused."""
 
 import json
-import re
 import sys
 import threading
 import time
@@ -190,8 +189,6 @@ def _equal(
     )
     same = f"{counts['in process']} have the same rules and texts"
     yield Row("as the CEL library says", f"{len(other)} differ" if other else same, not other)
-    errors = _errors(world) if world.plane.binaries.minor >= 36 else {}
-    yield Row("expressions that erred", str(errors) if errors else "none", not errors)
 
 
 def _shown(request: Mapping[str, Any]) -> str:
@@ -199,17 +196,6 @@ def _shown(request: Mapping[str, Any]) -> str:
     some = {"user": request["userInfo"]["username"], "operation": request["operation"], "name": request.get("name")}
     fields = [{"spec": one.get("spec"), "entries": one.get("metadata", {}).get("managedFields")} for one in (old, new)]
     return json.dumps([some, fields])
-
-
-def _errors(world: World) -> dict[str, float]:
-    """Checks of the policies that ended in an error, by policy."""
-    text = world.admin.send("GET", "/metrics").message
-    found = re.findall(r"^apiserver_validating_admission_policy_check_total\{(.*)\} (\S+)$", text, re.MULTILINE)
-    return {
-        labels: float(count)
-        for labels, count in found
-        if "lease-webhook-rules" in labels and 'error_type="no_error"' not in labels and "error_type" in labels
-    }
 
 
 def _install(world: World, policy: Policy, *, settle: bool = True) -> None:
