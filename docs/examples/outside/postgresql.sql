@@ -1,6 +1,7 @@
 -- A table that only the newest term of a lease may write. Each transaction says its term first:
 --   SET LOCAL lease.term = '000000000000000247';
--- One row for each lease; its lock puts the transactions of two leaders in order until one of them ends.
+-- One row for each lease; its lock puts the transactions of two leaders in order. A leader that is stopped within one
+-- holds that lock, and its successor waits, until the server ends what is idle: set idle_in_transaction_session_timeout.
 CREATE TABLE lease_terms (lease text PRIMARY KEY, term bigint NOT NULL);
 
 CREATE FUNCTION newest_term_only() RETURNS trigger LANGUAGE plpgsql AS $$

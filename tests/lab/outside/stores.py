@@ -53,6 +53,8 @@ class Stores:
         initdb = [str(programs / "initdb"), "--auth=trust", "--no-sync", f"--pgdata={data}"]
         subprocess.run(initdb, user=USER, check=True, capture_output=True, timeout=120)
         server = [str(programs / "postgres"), "-D", str(data), "-k", str(self.directory), "-c", "listen_addresses="]
+        # A leader that is stopped within a transaction holds the lock for which its successor waits.
+        server += ["-c", "idle_in_transaction_session_timeout=2s"]
         self._run("postgresql", "setpriv", f"--reuid={USER}", "--clear-groups", *server)
         redis = [
             "--port",
