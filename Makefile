@@ -13,7 +13,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test coverage outputs check static docs model fuzz page mutation evidence e2e fuzz-leases fence outside cluster image record record-attacks record-incidents causes bench reading fast-paths hour faults pictures fmt certs manifests derived version package krew sbom audit dist lock clean
+.PHONY: help setup run test coverage outputs check static docs model spec fuzz page mutation evidence e2e fuzz-leases fence outside cluster image record record-attacks record-incidents causes bench reading fast-paths hour faults pictures fmt certs manifests derived version package krew sbom audit dist lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -53,6 +53,9 @@ coverage: $(DEV) ## branch coverage of all but the server and the commands, whic
 
 model: $(READY) ## search deeper for traces that break a law (five minutes)
 	LEASE_MODEL_DEPTH=1 $(BIN)/pytest -m "deep or not deep" tests/model tests/policies
+
+spec: $(READY) ## check the specification by TLC and Z3 (Java; three minutes): SPEC=--docs writes what it found into docs/
+	$(BIN)/python -m tests.lab.spec $(SPEC)
 
 fuzz: $(READY) ## 200,000 streams of bytes against the HTTP of the server (four minutes); SHORT=1: 20,000
 	$(BIN)/python -m tests.lab.fuzz --count $(if $(SHORT),20000,200000) $(if $(SEED),--seed $(SEED))
@@ -184,6 +187,7 @@ lock: $(DEV) ## pin the packages again, by hash
 	$(LOCK) --output-file requirements-mutation.txt requirements-mutation.in
 	$(LOCK) --output-file requirements-release.txt requirements-release.in
 	$(LOCK) --output-file tests/lab/bench/requirements.txt tests/lab/bench/requirements.in
+	$(LOCK) --output-file tests/lab/spec/requirements.txt tests/lab/spec/requirements.in
 	$(LOCK) --output-file tests/page/requirements.txt tests/page/requirements.in
 
 clean: ## remove the virtual environment and caches, never certificates

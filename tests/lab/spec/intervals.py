@@ -1,0 +1,132 @@
+"""The arithmetic of expiry for all times, durations and clocks, by Z3. What goes too far is refuted.
+
+Real time and clocks are in microseconds, as in `webhook.rules.expiry`; a stamp is the clock of an API server, cut to a
+whole second. The formula is written once more here, for numbers and for Z3's terms, and compared with the rule's.
+"""
+
+import random
+from typing import Any, Final
+
+from msgspec import Struct
+
+from webhook.api.managed_fields import Entry
+from webhook.api.times import SECOND
+from webhook.rules.expiry import expiry_of
+
+SAMPLES: Final = 100_000
+_NO_ENTRIES: Final[tuple[Entry, ...]] = ()
+
+
+class Statement(Struct, frozen=True):
+    """Words for a reader; whether Z3 must prove it, or find numbers against it."""
+
+    words: str
+    holds: bool
+    claim: Any
+
+
+def statements(z3: Any) -> tuple[Statement, ...]:
+    """Return what is to be proven: a renewal and a takeover, each by an API server with a clock of its own."""
+    duration, renewed, taken, one, other, later = z3.Ints("duration renewed taken one other later")
+    seen, written = (renewed + one) / SECOND, (taken + other) / SECOND
+    apart = z3.If(one > other, one - other, other - one)
+    age = taken - renewed
+    tolerance = z3.If(duration < 10, duration, 10)
+    times = z3.And(renewed >= 0, taken >= renewed, one >= 0, other >= 0, duration >= 1)
+
+    def expired(after: Any = 0, slack: Any = tolerance) -> Any:
+        return 5 * (written + after - seen) + slack >= 5 * duration
+
+    def admitted(bound: int, low: int, high: int | None, slack: Any = tolerance) -> Any:
+        inside = z3.And(times, duration >= low, apart <= bound, age >= duration * SECOND)
+        return z3.Implies(z3.And(inside, duration <= high) if high else inside, expired(slack=slack))
+
+    def refused(bound: int, low: int, high: int) -> Any:
+        """What the clock of a fence does to a write `age` after the renewal that its API server knows."""
+        inside = z3.And(times, duration >= low, duration <= high, apart <= bound, age <= duration * SECOND)
+        return z3.Implies(inside, z3.Not(5 * (written - seen) > 5 * duration + tolerance))
+
+    longest = 2**31 - 1
+    left = z3.If(duration - (written - seen) > 1, duration - (written - seen), 1)
+    early = duration * SECOND - tolerance * SECOND / 5 - apart - SECOND
+    return (
+        Statement(
+            "a takeover is not denied when the duration has passed, if clocks differ by 2 s at most, from 10 s on",
+            True,
+            admitted(2 * SECOND, 10, None),
+        ),
+        Statement("the same, if clocks differ by 1 s at most, for 5 to 9 s", True, admitted(SECOND, 5, 9)),
+        Statement("the same, if clocks do not differ, for 1 to 4 s", True, admitted(0, 1, 4)),
+        Statement("the same for 1 to 4 s, if clocks differ by a millisecond", False, admitted(1000, 1, 4)),
+        Statement("the same for 5 to 9 s, if clocks differ by 1.001 s", False, admitted(1_001_000, 5, 9)),
+        Statement("the same from 10 s on, if clocks differ by 2.001 s", False, admitted(2_001_000, 10, None)),
+        Statement("the same from 10 s on without a tolerance", False, admitted(2 * SECOND, 10, None, 0)),
+        Statement(
+            "a takeover is denied until the duration has passed, less the tolerance, clocks' difference and a second",
+            True,
+            z3.Implies(z3.And(times, expired()), age > early),
+        ),
+        Statement(
+            "the same without the second",
+            False,
+            z3.Implies(z3.And(times, expired()), age > early + SECOND),
+        ),
+        Statement(
+            "the same with twice the tolerance",
+            False,
+            z3.Implies(z3.And(times, expired(slack=2 * tolerance)), age > early),
+        ),
+        Statement(
+            "what has expired stays expired",
+            True,
+            z3.Implies(z3.And(times, expired(), later >= 0), expired(after=later)),
+        ),
+        Statement(
+            "a takeover is not denied again after the seconds that a denial names",
+            True,
+            z3.Implies(z3.And(times, z3.Not(expired())), expired(after=left)),
+        ),
+        Statement(
+            "a fence's clock refuses no write while the duration lasts, if clocks differ by 2 s at most, from 10 s on",
+            True,
+            refused(2 * SECOND, 10, longest),
+        ),
+        Statement("the same, if clocks differ by 1 s at most, for 5 to 9 s", True, refused(SECOND, 5, 9)),
+        Statement("the same, if clocks do not differ, for 1 to 4 s", True, refused(0, 1, 4)),
+        Statement("the same, if clocks differ by 2.001 s", False, refused(2_001_000, 10, longest)),
+    )
+
+
+def is_expired(duration: int, seen: int, written: int) -> bool:
+    """Say what the formula of the statements says, of stamps in whole seconds."""
+    return 5 * (written - seen) + min(duration, 10) >= 5 * duration
+
+
+def differences(seed: int) -> int:
+    """Count the samples for which the rule and the formula disagree."""
+    chance = random.Random(seed)
+    found = 0
+    for _ in range(SAMPLES):
+        duration = chance.choice((chance.randint(1, 20), chance.randint(1, 2**31 - 1)))
+        seen = chance.randint(0, 4 * 10**9)
+        written = max(0, seen + chance.choice((chance.randint(-30, 40), duration + chance.randint(-5, 5))))
+        rule = expiry_of("a", duration, 0, _NO_ENTRIES, written * SECOND, written * SECOND, seen * SECOND)
+        expired = is_expired(duration, seen, written)
+        left = 0 if expired else max(1, duration - max(0, written - seen))
+        if rule.from_stamps and (rule.expired, rule.seconds_left) != (expired, left):
+            found += 1
+    return found
+
+
+def decide(z3: Any, statement: Statement) -> tuple[str, str]:
+    """Return `proven`, `refuted` or `unknown`, and the numbers against it."""
+    solver = z3.Solver()
+    solver.set("timeout", 60_000)
+    solver.add(z3.Not(statement.claim))
+    answer = solver.check()
+    if answer == z3.unsat:
+        return "proven", ""
+    if answer == z3.sat:
+        model = solver.model()
+        return "refuted", ", ".join(f"{name} {model[name]}" for name in sorted(model, key=str))
+    return "unknown", ""
