@@ -18,8 +18,7 @@ class Severity(StrEnum):
         return ORDER[self] <= ORDER[threshold]
 
 
-ORDER: Final = {one: number for number, one in enumerate(Severity)}
-"""The worst first."""
+ORDER: Final = {one: number for number, one in enumerate(Severity)}  # the worst first
 
 
 class ObjectName(Struct, frozen=True, gc=False):

@@ -10,8 +10,7 @@ import yaml
 from webhook.api.text import escape, truncate
 
 _MAX_COMMENT: Final = 400
-_WIDTH: Final = 4096
-"""Columns, so many that no expression is folded."""
+_WIDTH: Final = 4096  # columns, so many that no expression is folded
 _PLAIN: Final = re.compile(r"[A-Za-z](?:[A-Za-z0-9./-]*[A-Za-z0-9])?")
 _WORDS: Final = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})
 """Words that YAML 1.1 does not read as text."""

@@ -5,13 +5,10 @@ from collections.abc import Sequence
 import pytest
 
 from tests.factories import NOW, Document, Tweak, drop, make_candidate, make_entry, make_lease, put, to_bytes
-from tests.inputs.events import make_event
 from tests.inputs.reading import read
 from webhook.audit.inventory import Inventory
-from webhook.audit.leases import homes_of
 from webhook.audit.subject import NOT_APPLICABLE, STORED_RULES, Subject
 from webhook.findings import Finding, Severity
-from webhook.history.follow import Bounds, LeaseHistory
 from webhook.inputs.items import Observation
 from webhook.rules.registry import RULES
 
@@ -131,15 +128,6 @@ def entry_of(manager: str, *fields: str, time: str = "2025-11-20T12:00:00Z") -> 
             ),
             {"lease-without-stamps": "warning"},
             id="no owner of renewTime",
-        ),
-        pytest.param(
-            (put("metadata.name", "f1c5ece8.example.com"),), {"scaffold-name": "warning"}, id="a scaffold name"
-        ),
-        pytest.param((put("metadata.namespace", "kube-system"),), {"foreign-in-kube-system": "info"}, id="a stranger"),
-        pytest.param(
-            (put("metadata.namespace", "kube-system"), put("metadata.name", "kube-scheduler")),
-            {},
-            id="a lease of the control plane",
         ),
         pytest.param(
             (put("metadata.managedFields[1]", entry_of("other", "strategy")),),
@@ -330,54 +318,6 @@ POD = "checkout-6d5f9c-x2x8p"
 def test_orphans(pods: set[str], nodes: set[str], document: Document, after: int, expected: dict[str, str]) -> None:
     inventory = Inventory(NOW + after * SECOND, pods={"shop": pods} if pods else {}, nodes=nodes)
     assert orphans(inventory, document) == expected
-
-
-SYSTEM = put("metadata.namespace", "kube-system")
-
-
-@pytest.mark.parametrize(
-    ("name", "pods", "homes", "whose"),
-    [
-        pytest.param("checkout", {}, (), "", id="an unknown name"),
-        pytest.param("kube-scheduler", {}, (), None, id="a name of the control plane"),
-        pytest.param("checkout", {"kube-system": {POD}}, (), None, id="its pod is there"),
-        pytest.param("checkout", {"shop": {"x"}}, (), "", id="its pod is unknown"),
-        pytest.param("kube-shop", {"shop": {POD}}, (), "shop", id="its pod is a tenant's, whatever the name"),
-        pytest.param("kube-shop", {}, ("shop",), "shop", id="its writer is a tenant's, whatever the name"),
-        pytest.param("checkout", {}, ("kube-system",), None, id="its writer is the cluster's"),
-    ],
-)
-def test_leases_of_others_in_kube_system(
-    name: str, pods: dict[str, set[str]], homes: tuple[str, ...], whose: str | None
-) -> None:
-    inventory = Inventory(NOW, pods=pods)
-    (item,) = read("in", [to_bytes(make_lease(SLOW, SYSTEM, put("metadata.name", name)))])
-    assert isinstance(item, Observation)
-    assert item.object is not None
-    found = list(inventory.add(Subject(item.object, "kube-system", name, NOW, homes=frozenset(homes))))
-    found += [one for one in inventory.rest() if one.check != "holder-gone"]
-    if whose is None:
-        assert found == []
-    else:
-        (finding,) = found
-        assert (finding.check, finding.severity) == ("foreign-in-kube-system", Severity.INFO)
-        assert (f"a program of namespace {whose} keeps" in finding.message) == bool(whose)
-
-
-@pytest.mark.parametrize(
-    ("user", "home"),
-    [
-        ("system:serviceaccount:shop:checkout", {"shop"}),
-        ("system:kube-scheduler", {"kube-system"}),
-        ("kim", set()),
-    ],
-)
-def test_the_home_of_a_lease_is_that_of_its_writers(user: str, home: set[str]) -> None:
-    history = LeaseHistory("kube-system", "checkout")
-    for item in read("in", [to_bytes(make_event(put("user.username", user)))]):
-        if isinstance(item, Observation):
-            history.feed(item, Bounds())
-    assert homes_of(history) == home
 
 
 def test_every_finding_has_a_reason_a_repair_and_a_fingerprint() -> None:

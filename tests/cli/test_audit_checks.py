@@ -38,7 +38,6 @@ SEEDS: dict[str, list[Document]] = {
     "candidate-without-lease": [make_candidate(), make_lease(OTHER)],
     "duration-too-long": [make_lease(put("spec.leaseDurationSeconds", 2**31 - 1))],
     "expired": [make_lease(put("metadata.managedFields[0].time", "2025-11-20T11:50:00Z"))],
-    "foreign-in-kube-system": [make_lease(put("metadata.namespace", "kube-system"))],
     "holder-clock": [make_lease(put("spec.renewTime", "2025-11-20T21:00:00.000000Z"))],
     "holder-gone": [POD, make_lease()],
     "holder-identity-shape": [make_lease(put("spec.holderIdentity", "a\u202eb"))],
@@ -54,7 +53,6 @@ SEEDS: dict[str, list[Document]] = {
     "object-types": [make_lease(put("spec.leaseDurationSeconds", "15"))],
     "renew-time-in-future": [make_lease(put("spec.renewTime", "2035-11-20T12:00:00.000000Z"))],
     "renewal-stamp-tampered": [make_lease(put("metadata.managedFields[0].time", "2025-11-20T13:00:00Z"))],
-    "scaffold-name": [make_lease(put("metadata.name", "f1c5ece8.example.com"))],
     "shared-lease": [
         make_lease(put("metadata.managedFields", [make_entry("renewTime"), make_entry("strategy", manager="other")]))
     ],

@@ -13,10 +13,10 @@ from webhook.audit.command_words import kubectl, word
 from webhook.audit.subject import Subject, broken_rules
 from webhook.findings import Finding, ObjectName, Severity
 from webhook.history.status import State
-from webhook.rules.change import KUBE_SYSTEM, NODE_LEASES
+from webhook.rules.change import NODE_LEASES
 from webhook.rules.holders import MAX_HOSTNAME, host_name
 
-LEASE_CHECKS: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
+_LEASE_CHECKS: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
     leases.frozen,
     broken_rules,
     leases.forged_stamps,
@@ -24,7 +24,6 @@ LEASE_CHECKS: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
     leases.expired,
     leases.timing,
     leases.node_without_owner,
-    leases.scaffold_name,
     leases.several_applications,
 )
 LIVE: Final = 30 * MINUTE
@@ -39,7 +38,6 @@ class Inventory(Struct):
     """Namespaces in which the API server stamps writers, as the policy file says."""
     leases: dict[tuple[str, str], tuple[State, str]] = field(default_factory=dict)
     candidates: list[Subject] = field(default_factory=list)
-    in_kube_system: list[Subject] = field(default_factory=list)
     without_stamps: list[Finding] = field(default_factory=list)
     has_managed_fields: bool = False
     pods: dict[str, set[str]] = field(default_factory=dict)
@@ -55,14 +53,11 @@ class Inventory(Struct):
         standing = subject.status
         self.leases[subject.namespace, subject.name] = (standing.state, standing.holder)
         self.has_managed_fields = self.has_managed_fields or bool(subject.entries)
-        if subject.namespace == KUBE_SYSTEM:
-            self.in_kube_system.append(subject)
         if subject.namespace in self.stamped:
             yield from leases.not_stamped(subject)
         elif missing := leases.missing_stamp(subject):
             self.without_stamps.append(missing)
-        for check in LEASE_CHECKS:
-            yield from check(subject)
+        yield from of_state(subject)
 
     def rest(self) -> Iterator[Finding]:
         """Findings that need all objects."""
@@ -70,15 +65,9 @@ class Inventory(Struct):
             yield from self.without_stamps
         for subject in self.candidates if self.leases else ():
             yield from _without_lease(subject, self.leases)
-        homes: dict[str, set[str]] = {}
-        for namespace, pods in self.pods.items():
-            for pod in pods:
-                homes.setdefault(pod, set()).add(namespace)
-        for subject in self.in_kube_system:
-            pod = leases.pod_of(subject.status.holder)
-            yield from leases.foreign_in_kube_system(subject, subject.homes | homes.get(pod, set()))
+        known = {pod for pods in self.pods.values() for pod in pods}
         for (namespace, name), (state, holder) in self.leases.items():
-            yield from self._orphans(namespace, name, state, holder, homes.keys())
+            yield from self._orphans(namespace, name, state, holder, known)
 
     def _orphans(
         self, namespace: str, name: str, state: State, holder: str, known: Collection[str]
@@ -103,6 +92,12 @@ class Inventory(Struct):
         fix = "wait until the lease has expired" if is_live else f"{kubectl(namespace)} get pods"
         severity = Severity.INFO if is_live else Severity.WARNING
         yield Finding("holder-gone", severity, message, fix, subject=subject)
+
+
+def of_state(subject: Subject) -> Iterator[Finding]:
+    """Yield what is certain about a lease without the others."""
+    for check in _LEASE_CHECKS:
+        yield from check(subject)
 
 
 def _dead_candidate(subject: Subject) -> Iterator[Finding]:

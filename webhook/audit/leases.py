@@ -1,20 +1,18 @@
 """Checks of one lease: who can take it, who renews it, its timings, its place, and the API server's stamps."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from webhook.api.managed_fields import ANCIENT_CHANGES, APPLY, BEFORE_FIRST_APPLY, Entry, nest_too_deeply
-from webhook.api.request import UserInfo
 from webhook.api.text import quote, truncate
 from webhook.api.times import DAY, HOUR, SECOND, canonical_seconds, span
 from webhook.audit.subject import Subject
 from webhook.findings import Finding, Severity
-from webhook.history.follow import LeaseHistory
 from webhook.history.renewals import DEFAULT_DURATION, proposal_for, timing_of
 from webhook.history.status import State
 from webhook.inputs.stamps import is_dated
-from webhook.rules.change import KUBE_SYSTEM, NODE_LEASES
+from webhook.rules.change import NODE_LEASES
 from webhook.rules.election.times import is_time_zone
 from webhook.rules.expiry import BOUND
 from webhook.rules.stamps import is_constant
@@ -35,19 +33,7 @@ _POD_OF_DEPLOYMENT: Final = re.compile(
 )
 """Kubernetes makes such names of an alphabet without vowels. Source: apimachinery `pkg/util/rand/rand.go`."""
 
-_SCAFFOLDS: Final = re.compile(
-    r"(?:.*\.)?(?:example\.(?:com|org|net)|my\.domain|tutorial\.kubebuilder\.io)"
-    r"|controller-leader-election-helper|controller-leader|leader-election|leader-election-id|operator-lock"
-    r"|my-operator(?:-lock)?|example(?:-lease|-lock|-operator-lock)?|memcached-operator-lock"
-)
-"""Names that a generator or a tutorial proposes; two programs that keep one share a lease."""
-
 _NOT_AN_APPLICATION: Final = frozenset({ANCIENT_CHANGES, BEFORE_FIRST_APPLY, "kube-apiserver", "unknown", ""})
-_OF_THE_CONTROL_PLANE: Final = re.compile(
-    r"apiserver-.+|kube-.+|cloud-controller-manager|.*-cloud-controller-manager|cluster-autoscaler|leader-election-controller"
-    r"|cloud-provider-.+|konnectivity-.+|system:konnectivity-.+|cilium-.+|vpa-.+|.*csi.*|plndr-.+|etcd-.+"
-)
-
 
 STAMP_FIX: Final = (
     '{kubectl} get lease {name} -o go-template=\'{"apiVersion":"{{.apiVersion}}","kind":"{{.kind}}","metadata":{"name":'
@@ -140,41 +126,6 @@ def node_without_owner(subject: Subject) -> Iterator[Finding]:
         message = "no Node owns this lease, so nothing removes it when the node goes"
         fix = "kubectl get node {name} || {kubectl} delete lease {name}"
         yield subject.finding("node-lease-without-owner", Severity.WARNING, message, fix)
-
-
-def scaffold_name(subject: Subject) -> Iterator[Finding]:
-    """A name that a generator proposed."""
-    if _SCAFFOLDS.fullmatch(subject.name) and not subject.is_heartbeat:
-        message = (
-            "the name is one that a generator or a tutorial proposes; another program that kept it shares this lease"
-        )
-        fix = "give the elector a name of its own (LeaderElectionID), with all replicas stopped"
-        yield subject.finding("scaffold-name", Severity.WARNING, message, fix)
-
-
-def foreign_in_kube_system(subject: Subject, homes: Collection[str]) -> Iterator[Finding]:
-    """A lease in kube-system that does not belong there: platforms refuse such writes.
-
-    `homes` are the namespaces of its writers and of the pod that its holder names, as far as they are known; if none
-    is, the name of the lease decides.
-    """
-    if subject.namespace != KUBE_SYSTEM or subject.is_heartbeat:
-        return
-    tenants = sorted({*homes} - {KUBE_SYSTEM})
-    if not tenants and (homes or _OF_THE_CONTROL_PLANE.match(subject.name)):
-        return
-    whose = f"a program of namespace {truncate(tenants[0], 63)} keeps this lease there, and " if tenants else ""
-    message = f"kube-system holds the leases of the cluster itself; {whose}managed platforms refuse those of others"
-    fix = "let the program keep its lease in its own namespace (--leader-election-namespace)"
-    yield subject.finding("foreign-in-kube-system", Severity.INFO, message, fix)
-
-
-def homes_of(history: LeaseHistory) -> frozenset[str]:
-    """Return the namespaces of those who wrote a lease; the cluster's own users belong to kube-system."""
-    users = {one.user for tenure in history.tenures for one in tenure.writers}
-    accounts = (UserInfo(user).service_account for user in users)
-    own = {KUBE_SYSTEM for user in users if user.startswith("system:") and not user.startswith("system:serviceaccount")}
-    return frozenset(account[0] for account in accounts if account) | own
 
 
 def several_applications(subject: Subject) -> Iterator[Finding]:

@@ -41,8 +41,8 @@ _BY_RESOURCE: Final = {
 class Subject(Struct, frozen=True, dict=True):
     """A Lease or LeaseCandidate; `now` in microseconds since 1970.
 
-    `interval` is the seconds between renewals, None if they were not seen; `homes` are the namespaces of the service
-    accounts that wrote it, as far as that was seen. `standing` is its state, if a history knows more than the object.
+    `interval` is the seconds between renewals, None if they were not seen. `standing` is its state, if a history knows
+    more than the object.
     """
 
     object: Lease | LeaseCandidate
@@ -51,7 +51,6 @@ class Subject(Struct, frozen=True, dict=True):
     now: int
     interval: float | None = None
     source: str = ""
-    homes: frozenset[str] = frozenset()
     standing: LeaseStatus | None = None
 
     @property

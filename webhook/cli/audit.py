@@ -13,7 +13,6 @@ from msgspec import Struct, field, to_builtins
 
 from webhook.api.text import escape, truncate
 from webhook.audit.inventory import Inventory
-from webhook.audit.leases import homes_of
 from webhook.audit.subject import NOT_APPLICABLE, Subject
 from webhook.cli.options import Command, files, format_option, moment
 from webhook.cli.reading import cluster_options, evaluation_time, everywhere, observed, stamps_option
@@ -29,7 +28,7 @@ from webhook.policy_file import load
 _DESCRIPTION = """\
 Examines Leases and LeaseCandidates as they are stored: values that an API server refuses or that freeze a lease,
 forged or missing times of the API server, leaders that are gone, leases without an owner, leases that several programs
-share, names that a generator proposed, timings that a short outage breaks.
+share, timings that a short outage breaks.
 
 PATH is any input of `why`; without one, kubectl is run. Pods and Nodes in the same input show which holders are gone.
 A watch or an audit log shows more: lost leaders, steals, late renewals, shared identities.
@@ -182,8 +181,7 @@ class _Audit(Struct):
                 self.examined += 1
                 found = [*incidents(self.history, history, at, ongoing_cause(self.history, history, at))]
                 if history.lease is not None and not history.is_deleted:
-                    interval, homes = history.interval, homes_of(history)
-                    subject = Subject(history.lease, namespace, name, at, interval=interval, homes=homes)
+                    subject = Subject(history.lease, namespace, name, at, interval=history.interval)
                     yield from beside(found, self.inventory.add(subject))
                 yield from found
             for (namespace, name), candidate in sorted(self.history.candidates.items(), key=itemgetter(0)):

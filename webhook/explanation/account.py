@@ -1,6 +1,5 @@
 """Everything known about one lease, ready to be shown: the state, the facts, what happened, what to do."""
 
-from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from msgspec import Struct
@@ -8,8 +7,7 @@ from msgspec import Struct
 from webhook.api.objects import Lease
 from webhook.api.times import SECOND, canonical
 from webhook.audit.command_words import filled, kubectl, word
-from webhook.audit.inventory import LEASE_CHECKS
-from webhook.audit.leases import foreign_in_kube_system, homes_of
+from webhook.audit.inventory import of_state
 from webhook.audit.subject import Subject
 from webhook.explanation.causes import Advice, Blame, Cause, cause_of, next_step, pod_of_holder, snapshot_cause
 from webhook.explanation.findings import Explained, beside, incidents
@@ -148,7 +146,7 @@ def account_of(cluster: Follower, history: LeaseHistory, now: int, *, has_pod: b
     if history.lease is not None and standing is not None:
         interval = history.interval
         subject = Subject(history.lease, history.namespace, history.name, now, interval=interval, standing=standing)
-        findings += beside(findings, _of_state(subject, homes_of(history)))
+        findings += beside(findings, of_state(subject))
     findings.sort(key=_rank)
     quoted = tuple(
         sorted(one for one in cluster.election_events.get((history.namespace, history.name), ()) if one[0] <= now)
@@ -164,13 +162,7 @@ def account_of_state(seen: Observation, now: int) -> Account:
     at = renewed_at(subject.lease, subject.entries)
     if at is not None and subject.status.holder:
         history.renewals.restart(at)
-    return Account(history, now, subject.status, tuple(sorted(_of_state(subject), key=_rank)), None, None)
-
-
-def _of_state(subject: Subject, homes: Collection[str] = ()) -> Iterator[Finding]:
-    for check in LEASE_CHECKS:
-        yield from check(subject)
-    yield from foreign_in_kube_system(subject, homes)
+    return Account(history, now, subject.status, tuple(sorted(of_state(subject), key=_rank)), None, None)
 
 
 def _rank(one: Finding) -> int:

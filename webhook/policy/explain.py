@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
-from msgspec import UNSET, Struct
+from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from webhook.api.request import Operation
@@ -78,17 +78,7 @@ def _matches(globs: list[str], text: str) -> bool:
     return not globs or not text or any(holders.matches(pattern, text) for pattern in globs)
 
 
-SOON: Final = 14 * 86_400 * 1_000_000
-"""Microseconds before its end at which an exemption is reported: two weeks."""
-
-_ACTS: Final = {Operation.UPDATE: "take over", Operation.DELETE: "delete"}
-
-LOW_NUMBERS: Final[dict[schema.Setting, tuple[int, str]]] = {
-    ("duration-too-long", "deny_above_seconds"): (3600, "kube-apiserver's own leases last 3600 s"),
-    ("renew-time-in-future", "deny_above_seconds"): (3600, "a renewal by a client whose clock is ahead is then denied"),
-    ("candidate-renew-time-in-future", "deny_above_seconds"): (60, "clocks of control planes differ by seconds"),
-    ("holder-identity-shape", "deny_above_bytes"): (330, "a pod's name, an underscore and a UUID take up to 290 bytes"),
-}
+SOON: Final = 14 * 86_400 * 1_000_000  # two weeks before its end, in microseconds, an exemption is reported
 
 
 def notes(policy: Policy, now: int) -> list[str]:
@@ -121,8 +111,9 @@ def _about_rules(policy: Policy) -> Iterator[str]:
         settings = schema.settings_of(rules)
         if not settings and path != "rules":
             yield f"{path} sets nothing"
-        for setting, value in settings.items():
-            yield from (f"{path}.{setting[0]}: {text}" for text in _about_setting(setting, value, policy))
+        for (rule, name), value in settings.items():
+            if name == schema.MODE and value > policy.mode > Mode.OFF:
+                yield f"{path}.{rule}: {Mode(value).word} is lowered to {policy.mode.word}, the cap of this policy"
     for i, override in enumerate(policy.document.overrides):
         rules = dict.fromkeys(rule for rule, _ in schema.settings_of(override.rules))
         yield from _about_operations(f"overrides[{i}]", override, rules)
@@ -133,15 +124,6 @@ def _about_operations(path: str, entry: schema.Exemption | schema.Override, rule
         if RULES[rule].operations.isdisjoint(schema.operations_of(entry)):
             where = ", ".join(schema.operations_of(entry))
             yield f"{path}: rule {rule} is never evaluated on {where}, so naming it has no effect"
-
-
-def _about_setting(setting: schema.Setting, value: schema.Value, policy: Policy) -> Iterator[str]:
-    _, name = setting
-    if name == schema.MODE:
-        if value > policy.mode > Mode.OFF:
-            yield f"{Mode(value).word} is lowered to {policy.mode.word}, the cap of this policy"
-    elif setting in LOW_NUMBERS and value < LOW_NUMBERS[setting][0]:
-        yield f"{name} {value} is low: {LOW_NUMBERS[setting][1]}"
 
 
 def _about_exemptions(policy: Policy, now: int) -> Iterator[str]:
@@ -159,18 +141,6 @@ def _about_exemptions(policy: Policy, now: int) -> Iterator[str]:
         if not who and {*exemption.namespaces, *exemption.leases} <= {schema.ANYWHERE}:
             instead = "set the modes of these rules under `rules`" if rules else "set `mode: warn`"
             yield f"{path} exempts everybody everywhere; {instead} instead"
-        elif narrower := list(_what_would_narrow(exemption)):
-            yield f"{path} could be narrower: name {', '.join(narrower)}"
-
-
-def _what_would_narrow(exemption: schema.Exemption) -> Iterator[str]:
-    if exemption.rules is UNSET:
-        acts = [act for operation, act in _ACTS.items() if operation in schema.operations_of(exemption)]
-        yield f"rules (without them it may also {' or '.join(acts)} live leases)" if acts else "rules"
-    if not exemption.namespaces or schema.ANYWHERE in exemption.namespaces:
-        yield "namespaces"
-    if exemption.until is UNSET:
-        yield "until"
 
 
 def _about_bindings(policy: Policy) -> Iterator[str]:
@@ -205,8 +175,6 @@ def _about_fences(policy: Policy) -> Iterator[str]:
             )
         if fence.token and any(one.subresource == "scale" for one in fence.resources):
             yield f"{path}.token: a Scale has no annotations: there the writer is compared, but no term"
-        if fence.suffix and not fence.by_stamp:
-            yield f"{path}.holder: without it, the stamped writer of the lease is compared, whatever its identity is"
         if any(template.claim == "node" for template in fence.holders):
             yield f"{path}.holder: ${{node}} cannot distinguish two pods on the same node"
         if fence.mode != "deny" and fence.missing_lease == "deny":

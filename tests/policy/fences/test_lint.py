@@ -35,7 +35,6 @@ def test_notes_on_stamps() -> None:
     fences = [{**here, "token": True, "name": "one"}, {**here, "holder": ["${pod}"], "name": "two"}]
     assert notes(policy(fences=fences, stamps=STAMPS), 0) == [
         "fences[0] (one).token: a Scale has no annotations: there the writer is compared, but no term",
-        "fences[1] (two).holder: without it, the stamped writer of the lease is compared, whatever its identity is",
     ]
 
 
