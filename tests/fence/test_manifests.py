@@ -107,8 +107,8 @@ def test_namespaces_are_selected_by_the_label_that_nobody_can_change() -> None:
 @pytest.mark.parametrize(
     ("keys", "failure_policy", "not_found", "actions"),
     [
-        pytest.param({}, "Fail", "Deny", ["Deny", "Audit"], id="deny"),
-        pytest.param({"missing_lease": "allow"}, "Fail", "Allow", ["Deny", "Audit"], id="a missing lease is allowed"),
+        pytest.param({"missing_lease": "deny"}, "Fail", "Deny", ["Deny", "Audit"], id="a missing lease denies"),
+        pytest.param({}, "Fail", "Allow", ["Deny", "Audit"], id="a missing lease is allowed"),
         pytest.param({"mode": "warn"}, "Ignore", "Allow", ["Warn", "Audit"], id="warn never refuses"),
         pytest.param({"mode": "audit"}, "Ignore", "Allow", ["Audit"], id="audit never refuses"),
     ],

@@ -177,8 +177,6 @@ def _about_fences(policy: Policy) -> Iterator[str]:
             yield f"{path}.token: a Scale has no annotations: there the writer is compared, but no term"
         if any(template.claim == "node" for template in fence.holders):
             yield f"{path}.holder: ${{node}} cannot distinguish two pods on the same node"
-        if fence.mode != "deny" and fence.missing_lease == "deny":
-            yield f"{path}: mode {fence.mode} denies nothing, even if the lease does not exist"
     for earlier, later in overlaps(policy.fences):
         yield (
             f"fences[{earlier}] and fences[{later}] cover the same writes for two leases: "

@@ -190,6 +190,8 @@ def _fence(setting: FenceSetting, path: str, stamps: Mapping[str, Stamps]) -> Fe
     suffix = stamps[namespace].suffix if namespace in stamps else ""
     _check_stamps(setting, path, suffix)
     holder = [DEFAULT_HOLDER] if setting.holder is UNSET else setting.holder
+    # With Deny, API servers refuse these writes by anyone while the lease does not exist: a namespace at most, unasked.
+    missing: Choice = "deny" if setting.token or (setting.namespaces and setting.mode == "deny") else "allow"
     resources = [read_resource(text, f"{path}.resources[{number}]") for number, text in enumerate(setting.resources)]
     return Fence(
         name=setting.name,
@@ -202,7 +204,7 @@ def _fence(setting: FenceSetting, path: str, stamps: Mapping[str, Stamps]) -> Fe
         namespaces=tuple(dict.fromkeys(setting.namespaces)),
         mode=setting.mode,
         when_unheld=setting.when_unheld,
-        missing_lease=setting.missing_lease,
+        missing_lease=missing if setting.missing_lease is UNSET else setting.missing_lease,
         suffix=suffix,
         by_stamp=bool(suffix) and setting.holder is UNSET,
         token=setting.token,

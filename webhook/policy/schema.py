@@ -217,7 +217,7 @@ class FenceSetting(Struct, frozen=True, forbid_unknown_fields=True):
     namespaces: Annotated[list[Namespace], Meta(max_length=128)] = []
     mode: FenceMode = "deny"
     when_unheld: Choice = "allow"
-    missing_lease: Choice = "deny"
+    missing_lease: Choice | UnsetType = UNSET
     token: bool = False
     expired: Expired = "allow"
 

@@ -23,8 +23,15 @@ def test_the_defaults_are_those_of_the_documentation() -> None:
         namespaces=(),
         mode="deny",
         when_unheld="allow",
-        missing_lease="deny",
+        missing_lease="allow",
     )
+
+
+def test_a_missing_lease_denies_by_default_what_the_namespaces_or_the_token_bound() -> None:
+    assert fence(namespaces=["shop"]).missing_lease == "deny"
+    assert fence(namespaces=["shop"], mode="warn").missing_lease == "allow"
+    assert stamped(token=True).missing_lease == "deny"
+    assert fence(missing_lease="deny").missing_lease == "deny"
 
 
 def test_a_lease_with_stamps() -> None:

@@ -39,7 +39,7 @@ def test_notes_on_stamps() -> None:
 
 
 def test_notes() -> None:
-    made = policy(fences=[FENCE, {**FENCE, **NODE}], bindings=[BOUND])
+    made = policy(fences=[{**FENCE, "missing_lease": "deny"}, {**FENCE, **NODE}], bindings=[BOUND])
     assert notes(made, 0) == [
         (
             "fences[0] (shop-operator): while lease shop/operator does not exist, API servers refuse these writes by "
@@ -50,6 +50,5 @@ def test_notes() -> None:
             "add it to bindings"
         ),
         "fences[1] (other).holder: ${node} cannot distinguish two pods on the same node",
-        "fences[1] (other): mode warn denies nothing, even if the lease does not exist",
         "fences[0] and fences[1] cover the same writes for two leases: a pod must hold both leases to write",
     ]

@@ -43,6 +43,7 @@ def facts(plane: ControlPlane, admin: ApiClient, kubectl: Kubectl) -> Iterator[F
 
     def apply(**keys: str) -> str:
         own = f"{PLACE}/operator"
+        keys = {"missing_lease": "deny", **keys}
         text = exported("facts", own, writers=[own], resources=["configmaps", "deployments.apps/scale"], **keys)
         kubectl.must("apply", "--server-side", "-f", "-", manifest=text)
         time.sleep(SETTLING)
