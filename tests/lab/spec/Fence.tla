@@ -8,15 +8,17 @@ CONSTANTS Servers, MaxRev, MaxWrites, Fence, Defect
           \* Fence: "none", "fence", "token"
 VARIABLES rev, lease, views, object, requests, last, writes, did
 vars == <<rev, lease, views, object, requests, last, writes>>
-\* lease: by, its writer; term; rv; ages: the number of the last tenure of each pod, which nothing knows. views: the lease as each server has it.
-\* object: rv, and the token, 0 without one. last: the write that was stored last: of which
-\* tenure, in which; top, the latest tenure that wrote before it; late: admitted after top had written; expired: while its lease had
-\* expired. did: words for the last step.
+\* lease: by, its writer; term; was, that of the tenure before; rv; ages: the number of the last tenure of each pod, which nothing
+\* knows. views: the lease as each server has it. object: rv, and the token, 0 without one. last: the write that was stored last: of
+\* which tenure, in which; top, the latest tenure that wrote before it; late: admitted after top had written; expired: while its lease
+\* had expired. did: words for the last step.
 Pods == {"a", "b"}
 Low(n) == IF Defect = "a created lease counts from its own revision" THEN n ELSE n - 1
 Term(l) == IF l.term = 0 THEN Low(l.rv) ELSE l.term
-Init == /\ rev = 2 /\ lease = [rv |-> 2, by |-> "a", term |-> 0, ages |-> [p \in Pods |-> IF p = "a" THEN 1 ELSE 0], expired |-> FALSE] /\ views = [s \in Servers |-> lease]
-        /\ object = [rv |-> 0, token |-> 0] /\ requests = {} /\ last = [of |-> 0, in |-> 0, top |-> 0, late |-> FALSE, expired |-> FALSE] /\ writes = 0 /\ did = "a leads"
+Init == /\ rev = 2 /\ lease = [rv |-> 2, by |-> "a", term |-> 0, was |-> 0, ages |-> [p \in Pods |-> IF p = "a" THEN 1 ELSE 0], expired |-> FALSE]
+        /\ views = [s \in Servers |-> lease]
+        /\ object = [rv |-> 0, token |-> 0] /\ requests = {} /\ last = [of |-> 0, in |-> 0, top |-> 0, late |-> FALSE, expired |-> FALSE]
+        /\ writes = 0 /\ did = "a leads"
 Age == lease.ages[lease.by]
 Rest == <<views, object, requests, last, writes>>
 
@@ -25,10 +27,11 @@ Renew == /\ rev < MaxRev /\ ~lease.expired /\ rev' = rev + 1
 Label == /\ rev < MaxRev /\ rev' = rev + 1 /\ lease' = [lease EXCEPT !.rv = rev'] /\ did' = "a label is set on the lease" /\ UNCHANGED Rest
 Expire == ~lease.expired /\ lease' = [lease EXCEPT !.expired = TRUE] /\ did' = "the lease of " \o lease.by \o " expires" /\ UNCHANGED <<rev, Rest>>
 Take(p) == /\ rev < MaxRev /\ lease.expired /\ p # lease.by /\ rev' = rev + 1
-           /\ lease' = [rv |-> rev', by |-> p, ages |-> [lease.ages EXCEPT ![p] = Age + 1], expired |-> FALSE,
+           /\ lease' = [rv |-> rev', by |-> p, was |-> Term(lease), ages |-> [lease.ages EXCEPT ![p] = Age + 1], expired |-> FALSE,
                         term |-> IF Defect = "a term changes with the writer only" THEN (IF p = "a" THEN 1 ELSE 2) ELSE lease.rv]
            /\ did' = p \o " takes the lease" /\ UNCHANGED Rest
-Recreate(p) == /\ rev + 1 < MaxRev /\ rev' = rev + 2 /\ lease' = [rv |-> rev', by |-> p, term |-> 0, ages |-> [lease.ages EXCEPT ![p] = Age + 1], expired |-> FALSE]
+Recreate(p) == /\ rev + 1 < MaxRev /\ rev' = rev + 2 /\ lease' = [rv |-> rev', by |-> p, was |-> Term(lease), term |-> 0,
+                                                         ages |-> [lease.ages EXCEPT ![p] = Age + 1], expired |-> FALSE]
                /\ did' = "the lease is deleted, and " \o p \o " creates it" /\ UNCHANGED Rest
 Watch(s) == /\ views[s] # [lease EXCEPT !.expired = FALSE] /\ views' = [views EXCEPT ![s] = [lease EXCEPT !.expired = FALSE]]
             /\ did' = "the watch of server " \o ToString(s) \o " brings the lease of " \o lease.by /\ UNCHANGED <<rev, lease, object, requests, last, writes>>
@@ -46,10 +49,12 @@ Admit(s, p) ==
      THEN requests' = requests \cup {[s |-> s, p |-> p, v |-> View(s), base |-> object.rv, late |-> Late(View(s).ages[p])]}
           /\ did' = "server " \o ToString(s) \o " admits a write of " \o p
      ELSE requests' = requests /\ did' = "server " \o ToString(s) \o " refuses a write of " \o p
+\* The token is stamped before the write is validated, perhaps by an older lease, so it is compared with the term then.
 Put(v, p, late) ==
   /\ rev' = rev + 1 /\ last' = [of |-> v.ages[p], in |-> Age, top |-> Top, late |-> late, expired |-> lease.expired /\ lease.by = p]
   /\ did' = "the write of " \o p \o " is stored"
-  /\ object' = [rv |-> rev', token |-> IF Fence = "token" THEN Term(v) ELSE 0]
+  /\ \E token \in (IF Fence # "token" THEN {0} ELSE IF Defect = "the token is not compared" THEN {Term(v), v.was} ELSE {Term(v)}) :
+       object' = [rv |-> rev', token |-> token]
 \* Admission is repeated if the object has changed meanwhile.
 Store(w) ==
   /\ rev < MaxRev /\ requests' = requests \ {w} /\ UNCHANGED <<lease, views, writes>>

@@ -123,6 +123,7 @@ def defects() -> tuple[Check, ...]:
                 "an older term is not refused": {},
                 "admission is not repeated": {},
                 "a token is not put back": {},
+                "the token is not compared": {},
                 "a term changes with the writer only": {},
                 "a created lease counts from its own revision": {},
             },
