@@ -445,3 +445,17 @@ def test_a_log_without_objects_of_a_coordinated_election() -> None:
     assert "db-1 wrote it from then on (shop/db from pod db-1); neither wrote it for 18 s" in said
     assert "2 changes of writer\n" in said
     assert "led" not in said
+
+
+def test_a_holder_who_took_the_lease_while_a_watch_saw_nothing() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    seen = len(server.events)
+    other = server.elector("db-1", "shop/db")
+    db.release()
+    other.lead(20)
+    server.events[seen:] = [(server.now, "ADDED", server.leases["shop/db"])]
+    other.lead(20)
+    said = text(account(of_watch(server), server.now))
+    assert "db-1_1 held it" in said
+    assert "took it" not in said
