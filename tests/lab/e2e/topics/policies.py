@@ -148,7 +148,8 @@ class _Comparison:
         seen = compared.found({(one.mode, one.rule) for one in broken}, request)
         self.counts.update({"reviews": 1, "with findings": bool(wanted)})
         self.rules.update(rule for _, rule in wanted)
-        if not self._same(wanted, seen):
+        # The one failure that an API server before 1.36 records may be one of which the table says nothing.
+        if not (wanted == seen if self._whole else seen <= wanted and bool(broken) >= bool(wanted)):
             differs = f"engine {sorted(wanted - seen)} policies {sorted(seen - wanted)}"
             self.from_engine.append(f"{differs} {_shown(request)}")
         texts = compared.texts(verdict)
