@@ -225,7 +225,7 @@ def _honest(world: World) -> Iterator[Row]:
         yield _thief(world, alone)
         yield _odd_writes(world, alone)
         if world.plane.binaries.minor >= 36:  # an older API server may end then: docs/policies-only.md
-            yield _come_and_go(world, both, policy)
+            yield _come_and_go(world, alone, policy)
         yield _cost(world)
         _remove(world)
 
