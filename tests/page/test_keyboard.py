@@ -62,7 +62,7 @@ def test_up_and_down_walk_through_all_lanes_and_scroll(opened: Open) -> None:
     page.to_lanes()
     page.press("ArrowRight")
     seen = [page.active]
-    for _ in range(len(timeline.lanes) + 1):
+    for _ in range(len(timeline.lanes) - 1):
         page.press("ArrowDown")
         seen.append(page.active)
     assert len(set(seen)) == len(timeline.lanes)
