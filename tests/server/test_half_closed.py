@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from tests.server.harness import PATIENCE, Server, client_context, make_certificates, open_sockets, running, wait_until
+from tests.server.harness import PATIENCE, Server, client_context, connections, make_certificates, running, wait_until
 from tests.server.traffic import REVIEW
 
 HEAD = b"POST %b HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
@@ -28,10 +28,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(autouse=True)
 def nothing_is_kept(server: Server) -> Iterator[None]:
-    worker = server.workers()[0]
-    before = open_sockets(worker)
     yield
-    wait_until(lambda: open_sockets(worker) <= before, "all connections to be gone")
+    worker = server.workers()[0]
+    wait_until(lambda: connections(worker) == 0, "all connections to be gone")
     wait_until(lambda: server.metric("lease_webhook_in_flight") == 0, "nothing in flight")
 
 
@@ -126,10 +125,10 @@ def test_a_client_that_is_gone_while_another_thread_makes_its_response(server: S
 def test_a_client_that_does_not_close_after_a_refusal(server: Server) -> None:
     """It neither reads the refusal nor answers our close_notify."""
     client = Tls(server)
-    client.send(b"BAD\r\n\r\n")
     worker = server.workers()[0]
-    before = open_sockets(worker)
-    wait_until(lambda: open_sockets(worker) < before, "the server to close it")
+    wait_until(lambda: connections(worker) == 1, "the connection")
+    client.send(b"BAD\r\n\r\n")
+    wait_until(lambda: connections(worker) == 0, "the server to close it")
     client.socket.close()
 
 

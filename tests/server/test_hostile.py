@@ -15,9 +15,9 @@ from tests.server.harness import (
     PATIENCE,
     Server,
     client_context,
+    connections,
     make_certificates,
     memory_kib,
-    open_sockets,
     running,
     wait_until,
 )
@@ -81,11 +81,10 @@ def test_good_clients_beside_stalled_and_silent_ones(server: Server) -> None:
     wait_until(lambda: server.metric("lease_webhook_in_flight") == 0, "nothing in flight")
 
 
-def test_bursts_of_connections_leave_no_memory_and_noopen_sockets(server: Server) -> None:
+def test_bursts_of_connections_leave_no_memory_and_no_connections(server: Server) -> None:
     """Go opens spare connections and resets them unused: what a timer keeps of each shows only here."""
     context = client_context(server.ca)
     worker = server.workers()[0]
-    sockets = open_sockets(worker)
 
     def come_and_go(number: int) -> None:
         plain = socket.create_connection(server.reviews, PATIENCE)
@@ -106,12 +105,12 @@ def test_bursts_of_connections_leave_no_memory_and_noopen_sockets(server: Server
         bursts(BURSTS)
         grown = memory_kib(worker) - before
     assert grown < MAX_GROWTH_KIB
-    wait_until(lambda: open_sockets(worker) <= sockets, "all connections to be gone")
+    wait_until(lambda: connections(worker) == 0, "all connections to be gone")
 
 
 def test_a_client_that_does_not_read_is_dropped(server: Server) -> None:
     worker = server.workers()[0]
-    before, sockets = memory_kib(worker), open_sockets(worker)
+    before = memory_kib(worker)
     labels = {f"label-{number}": "not a label value!" for number in range(300)}
     wordy = json.dumps(make_review(new=make_lease(put("metadata.labels", labels)))).encode()
     assert len(server.post(wordy)[1]) > 10_000
@@ -121,7 +120,7 @@ def test_a_client_that_does_not_read_is_dropped(server: Server) -> None:
         connection.sendall((HEAD + b"Content-Length: %d\r\n\r\n" % len(wordy) + wordy) * 4000)
     connection.close()
     assert memory_kib(worker) - before < 32 * 1024
-    wait_until(lambda: open_sockets(worker) <= sockets, "the connection to be gone")
+    wait_until(lambda: connections(worker) == 0, "the connection to be gone")
 
 
 def test_bytes_in_flight_are_bounded(tmp_path: Path) -> None:
