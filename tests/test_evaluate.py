@@ -50,7 +50,7 @@ def test_a_warned_write() -> None:
     verdict = evaluated(STEAL)
     assert verdict.allowed
     (warning,) = verdict.warnings
-    assert warning.startswith('takeover-before-expiry: lease "shop/checkout" was taken from ')
+    assert warning.startswith('lease webhook, takeover-before-expiry: lease "shop/checkout" was taken from ')
     assert annotations(verdict)["rules"] == "takeover-before-expiry=warn"
     assert "would-deny" not in annotations(verdict)
 
@@ -134,7 +134,7 @@ def test_warnings_and_audit_findings_ride_on_a_denial() -> None:
 def test_a_cap_turns_denials_into_warnings_that_say_so(capped: Policy, because: str) -> None:
     verdict = evaluated(ABSURD, capped)
     assert verdict.allowed
-    assert verdict.warnings[0].startswith(f"duration-too-long ({because}): ")
+    assert verdict.warnings[0].startswith(f"lease webhook, duration-too-long ({because}): ")
     assert annotations(verdict)["would-deny"] == "duration-too-long"
     parity = evaluated(make_review(new=make_lease(put("spec.leaseDurationSeconds", 0))), capped)
     assert parity.allowed
@@ -248,7 +248,9 @@ def test_what_decided_is_among_the_findings_however_many_there_are() -> None:
 def test_without_stamps_a_denial_weakens_unless_the_policy_enforces_it() -> None:
     weak = evaluated(UNSTAMPED, STRICT)
     assert weak.allowed
-    assert weak.warnings[-1].startswith("takeover-before-expiry (only a warning: no API server stamps): ")
+    assert weak.warnings[-1].startswith(
+        "lease webhook, takeover-before-expiry (only a warning: no API server stamps): "
+    )
     assert annotations(weak)["would-deny"] == "takeover-before-expiry"
     assert not evaluated(UNSTAMPED, policy("without_stamps: enforce", "strict")).allowed
     assert evaluated(UNSTAMPED).allowed, "a warning stays a warning"

@@ -79,7 +79,7 @@ def check_client(recording: Recording) -> None:
         verdict = evaluated(recording, POLICIES["standard"], later)
         assert verdict.allowed, name
         if known and not later:
-            assert [warning.partition(":")[0] for warning in verdict.warnings] == [known[0]]
+            assert [warning.partition(":")[0] for warning in verdict.warnings] == [f"lease webhook, {known[0]}"]
         elif known is None:
             assert verdict.warnings == (), name
 

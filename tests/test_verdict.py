@@ -1,9 +1,13 @@
 """One sentence for each fact: how findings share it, why a warning is only one, and how long it may be."""
 
+from statistics import median
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.attacks.attack import PRESETS, attacks
+from tests.attacks.recorded import policy_of, reviews_of
 from tests.factories import Document, changed, drop, make_lease, make_review, put
 from tests.recordings import recordings
 from tests.rules.findings import by_node, by_service_account, by_user, take, update, written
@@ -42,8 +46,8 @@ def test_one_fact_is_one_sentence_with_all_its_rules(review: Document, rules: li
     assert not any(rule in warning for rule in rules for warning in verdict.warnings)
     assert [finding.rule for finding in verdict.findings][:2] == rules, "findings and annotations keep each rule"
     assert {f"{rule}=deny" for rule in rules} <= set(dict(verdict.audit_annotations)["rules"].split(","))
-    (warning,) = (text for text in evaluated(review, OBSERVE).warnings if text.startswith(rules[0]))
-    assert warning.partition(" (")[0] == ", ".join(rules)
+    (warning,) = (text for text in evaluated(review, OBSERVE).warnings if rules[0] in text)
+    assert warning.partition(" (")[0] == ", ".join(["lease webhook", *rules])
 
 
 def test_the_sentence_of_a_fact_is_that_of_the_special_rule() -> None:
@@ -98,8 +102,8 @@ def test_an_audited_finding_adds_no_rule_to_what_the_writer_reads() -> None:
     ],
 )
 def test_why_a_finding_only_warns(review: Document, under: Policy, start: str) -> None:
-    warning = next(text for text in evaluated(review, under).warnings if text.startswith("t"))
-    assert warning.startswith(start)
+    warning = next(text for text in evaluated(review, under).warnings if text.startswith("lease webhook, t"))
+    assert warning.startswith(f"lease webhook, {start}")
 
 
 def test_a_missing_stamp_is_repaired_with_the_page_of_the_rule() -> None:
@@ -112,13 +116,16 @@ def test_a_warning_on_a_denied_write_claims_nothing_that_did_not_happen() -> Non
     denied = evaluated(changed(STEAL, put("request.object.spec.leaseDurationSeconds", 2_147_483_647)))
     assert not denied.allowed
     (warning,) = denied.warnings
-    assert warning.startswith('takeover-before-expiry: spec.holderIdentity: lease "shop/checkout" is held by ')
+    assert warning.startswith(
+        'lease webhook, takeover-before-expiry: spec.holderIdentity: lease "shop/checkout" is held by '
+    )
 
 
 def test_a_field_rule_warns_with_its_error() -> None:
     (warning,) = evaluated(make_review(new=make_lease(put("spec.leaseDurationSeconds", 0))), OBSERVE).warnings
     assert warning == (
-        "lease-duration (standard would deny this): spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0"
+        "lease webhook, lease-duration (standard would deny this): "
+        "spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0"
     )
 
 
@@ -246,6 +253,27 @@ def why_over_120(warning: str) -> str:
 )
 def test_why_a_recorded_review_gets_more_than_120_characters(preset: str, reasons: set[str]) -> None:
     assert set(over_120(preset).values()) == reasons
+
+
+@pytest.mark.uncounted
+def test_half_of_the_denials_have_at_most_200_characters_before_the_name_of_their_rule() -> None:
+    """Of all that recorded reviews and recorded attacks are denied with, by the presets that deny."""
+    verdicts = [
+        recorded_verdict(recording.body_without_exemption(), preset, recording.received)
+        for recording in recordings()
+        for preset in PRESETS
+    ]
+    verdicts += [
+        reply.verdict
+        for attack in attacks()
+        for preset in PRESETS
+        for review in reviews_of(attack, preset)
+        if (reply := respond(review.body, policy_of(preset), review.received)).verdict
+    ]
+    texts = [f"{one.field}: {one.message}" for verdict in verdicts for one in verdict.causes]
+    lengths = [len(text.partition(" (lease webhook, ")[0]) for text in texts]
+    assert len(lengths) > 300
+    assert median(lengths) <= 200
 
 
 # ---- the wire form ---------------------------------------------------------------------------------------------------

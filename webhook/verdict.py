@@ -146,7 +146,7 @@ def _page(rule: str, policy: Policy) -> str:
 def _warning(fact: Fact, policy: Policy, *, admitted: bool) -> str:
     """One line; on an admitted write what happened, on a denied one what is wrong beside the reason of the denial."""
     why = _why_not_denied(fact, policy)
-    start = f"{fact.rules} ({why}): " if why else f"{fact.rules}: "
+    start = f"lease webhook, {fact.rules} ({why}): " if why else f"lease webhook, {fact.rules}: "
     happened, error = fact.decisive.happened, fact.decisive.error
     if admitted and happened is not None:
         return start + happened.within(MAX_WARNING - len(start), _page(fact.decisive.rule, policy))

@@ -105,7 +105,7 @@ def test_text_of_a_lease_with_a_warning(run: Run) -> None:
         0,
         """\
 warned     review.json  Lease shop/checkout, steal
-           warning: takeover-before-expiry: lease "shop/checkout" was taken from
+           warning: lease webhook, takeover-before-expiry: lease "shop/checkout" was taken from
            "checkout-6d5f9c-x2x8p_1f0e" 11 s before expiry: there may be two leaders
 1 evaluated: 1 allowed with warnings
 """,

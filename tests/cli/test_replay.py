@@ -58,7 +58,7 @@ def test_text_shows_what_is_denied_or_warned_and_counts_rules(run: Run) -> None:
         0,
         """\
 warned     recorded/2.json  Lease shop/checkout, steal
-           warning: takeover-before-expiry: lease "shop/checkout" was taken from
+           warning: lease webhook, takeover-before-expiry: lease "shop/checkout" was taken from
            "checkout-6d5f9c-x2x8p_1f0e" 11 s before expiry: there may be two leaders
 
   rule                    standard

@@ -114,12 +114,10 @@ TEXTS = [
         "renewal-stamp-tampered",
         update(put("metadata.managedFields", [])),
         (
-            "metadata.managedFields: Forbidden: this write empties managedFields and with it the time of the "
-            'last renewal (12:00:00Z by manager "checkout"); leave managedFields out of the request; this '
-            "comes from sending back an object with edited metadata.managedFields; delete that field from "
-            "your file"
+            "metadata.managedFields: Forbidden: this write erases the time of the last renewal (12:00:00Z by manager "
+            '"checkout"); remove metadata.managedFields from the file or patch and send it again'
         ),
-        ('this write empties managedFields and with it the time of the last renewal (12:00:00Z by manager "checkout")'),
+        'this write erases the time of the last renewal (12:00:00Z by manager "checkout")',
         id="managedFields emptied",
     ),
     pytest.param(

@@ -24,10 +24,7 @@ from webhook.rules.stamps import NAMES, is_constant
 _FIELD: Final = "metadata.managedFields"
 MAX_VERSION_DIGITS: Final = 19
 """Digits of a resourceVersion, which is a revision of etcd: a positive signed number of 64 bits."""
-_LEAVE: Final = (
-    "leave managedFields out of the request; this comes from sending back an object with edited "
-    "metadata.managedFields; delete that field from your file"
-)
+_REMOVE: Final = "remove metadata.managedFields from the file or patch and send it again"
 _RESTORE: Final = "`kubectl apply --server-side` of apiVersion, kind, name and namespace only brings a stamp back"
 
 
@@ -57,7 +54,7 @@ def renewal_stamp_tampered(change: LeaseChange) -> Iterable[Finding]:
     if _may_lose_entries(change):
         detail = f"this write {problem}, as the API server does if etcd refuses the object as too large; {_RESTORE}"
         return (Finding(forbidden(_FIELD, detail), tier=Mode.WARN, happened=happened),)
-    return (Finding(forbidden(_FIELD, f"this write {problem}; {_LEAVE}"), happened=happened),)
+    return (Finding(forbidden(_FIELD, f"this write {problem}; {_REMOVE}"), happened=happened),)
 
 
 def is_stamped(change: LeaseChange) -> bool:
@@ -269,7 +266,7 @@ def tampering_of_update(change: LeaseChange) -> str | None:
     """Return what an UPDATE does to managedFields that no API server does, or None."""
     new, old = change.new_entries, change.old_entries
     if not new:
-        return f"empties managedFields and with it {last_renewal(old)}" if old else None
+        return f"erases {last_renewal(old)}" if old else None
     problem = _structure(new, old)
     if problem:
         return problem

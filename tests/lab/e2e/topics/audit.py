@@ -34,7 +34,8 @@ def _standard(world: World, keeper: Account, other: Account) -> Iterator[Row]:
     yield _row(world, victim, "a plain renewal leaves no trace of us", renewed, 200, {})
     stolen = takeover(victim, other.client)
     rules = {"event": "steal", "rules": "takeover-before-expiry=warn,holder-identity-mismatch=audit"}
-    yield _row(world, victim, "warned: event, rules, Warning header", stolen, 200, rules, "takeover-before-expiry: ")
+    start = "lease webhook, takeover-before-expiry: "
+    yield _row(world, victim, "warned: event, rules, Warning header", stolen, 200, rules, start)
     deleted = other.client.send("DELETE", leases(victim.keeper.namespace, victim.name))
     yield _row(world, victim, "audited", deleted, 200, {"event": "delete", "rules": "live-lease-deleted=audit"})
     absurd = Victim(keeper, "absurd")
@@ -47,7 +48,7 @@ def _observe(world: World, keeper: Account) -> Iterator[Row]:
     absurd = Victim(keeper, "absurd")
     allowed = _create(keeper.client, absurd, leaseDurationSeconds=FOREVER)
     expected = {"event": "create", "rules": "duration-too-long=warn", "would-deny": "duration-too-long"}
-    start = "duration-too-long (standard would deny this): "
+    start = "lease webhook, duration-too-long (standard would deny this): "
     yield _row(world, absurd, "preset observe: would-deny", allowed, 201, expected, start)
 
 
