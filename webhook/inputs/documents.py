@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from webhook.api.field import PLACE, TRAILING, TRUNCATED
 from webhook.api.review import OPENING, without_lone_surrogates
 from webhook.api.text import truncate
-from webhook.inputs import yaml_reader
+from webhook.inputs import envelopes, yaml_reader
 from webhook.inputs.items import Place, Unreadable
 from webhook.inputs.yaml_reader import YamlError
 
@@ -90,7 +90,7 @@ _Found = Document | Unreadable
 
 
 class LastLine(Struct, frozen=True, gc=False):
-    """The last line of an audit log, whatever it is about."""
+    """The last event of an audit log, whatever it is about."""
 
     text: bytes
 
@@ -103,8 +103,11 @@ class _Envelope(Struct, frozen=True, gc=False, rename="camel"):
     object: Raw = _NULL
 
 
-def documents(path: str, pieces: Iterable[bytes], *, is_json: bool = False) -> Iterator[_Found]:
-    """Yield every document of one input, the items of a List instead of the List; `is_json`: nothing in it is YAML."""
+def documents(path: str, pieces: Iterable[bytes], *, is_json: bool = False) -> Iterator[_Found | LastLine]:
+    """Yield every document of one input, the items of a List instead of the List; `is_json`: nothing in it is YAML.
+
+    Audit events in envelopes come instead of these, and the last of them again as the end of their log.
+    """
     return _Cutter(path, pieces, is_json=is_json).documents()
 
 
@@ -253,8 +256,9 @@ class _Cutter:
         self._line = 1
         self._number = 0
         self._wasted = 0
+        self._last_event = b""
 
-    def documents(self) -> Iterator[_Found]:
+    def documents(self) -> Iterator[_Found | LastLine]:
         while len(self._text) < len(codecs.BOM_UTF8) and self._more():
             pass
         if self._text.startswith(codecs.BOM_UTF8):
@@ -284,6 +288,8 @@ class _Cutter:
                 yield _document(self._place(line), replaced)
             else:
                 yield from self._from_text(text, line, problem)
+        if self._last_event:
+            yield LastLine(self._last_event)
 
     def _first(self) -> int:
         """Skip blank lines; return where the first character after them is, -1 at the end of the input."""
@@ -354,11 +360,27 @@ class _Cutter:
                     kind, version = (envelope.kind or "").removesuffix("List"), envelope.api_version or ""
         except (ValueError, RecursionError):
             pass  # the value itself is reported
-        if items is None:
-            yield _document(self._place(), bytes(text))
+        for item in [text] if items is None else items:
+            yield from self._from_value(bytes(item), kind, version)
+
+    def _from_value(self, text: bytes, kind: str, version: str) -> Iterator[_Found]:
+        """The document that a value is, or the audit events in it."""
+        place = self._place()
+        found = _document(place, text, kind, version)
+        if isinstance(found, Document) and (found.kind or found.change):
+            if found.api_version.startswith(envelopes.AUDIT):
+                self._last_event = text
+            yield found
             return
-        for item in items:
-            yield _document(self._place(), bytes(item), kind, version)
+        is_envelope = False
+        for event in envelopes.events(text):
+            inner = _document(self._place() if is_envelope else place, event)
+            if isinstance(inner, Document) and inner.api_version.startswith(envelopes.AUDIT):
+                self._last_event = event
+            is_envelope = True
+            yield inner
+        if not is_envelope:
+            yield found
 
     def _from_text(self, data: bytes, line: int, problem: str) -> Iterator[_Found]:
         """The documents of what is not JSON, because of the problem, or did not look like it."""
