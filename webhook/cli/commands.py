@@ -91,6 +91,7 @@ PROGRAM: Final = LazyGroup(
         "why": Lazy("why", "show who leads, and why the leader changed"),
         "timeline": Lazy("timeline", "draw who held which lease when"),
         "doctor": Lazy("doctor", "check whether webhook configurations are safe for leases"),
+        "status": Lazy("status", "say whether the webhook is in force in a cluster"),
         "completion": Lazy("commands", "print the shell completion of this program", "completion"),
     },
     context_settings=_SETTINGS,

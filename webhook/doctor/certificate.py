@@ -59,7 +59,7 @@ def check_bundle(entry: Entry, now: dt.datetime) -> Iterable[Finding]:
                 "put `lease-webhook certs --ca-bundle` there, or use an overlay that does.",
             )
         return
-    end = max((root.not_valid_after_utc for root in _authorities(bundle)), default=None)
+    end = bundle_end(entry.webhook.client_config)
     if end is None:
         yield danger(
             "ca-bundle-unreadable",
@@ -76,6 +76,11 @@ def check_bundle(entry: Entry, now: dt.datetime) -> Iterable[Finding]:
         )
     elif end < now + SOON:
         yield _ends_soon(place, end, now)
+
+
+def bundle_end(config: ClientConfig) -> dt.datetime | None:
+    """Return when the last root in the caBundle expires; None if there is no root."""
+    return max((root.not_valid_after_utc for root in _authorities(config.ca_bundle)), default=None)
 
 
 def check_served(entry: Entry, served: ServingCertificate, now: dt.datetime) -> Iterable[Finding]:

@@ -3,7 +3,8 @@
 Source of the defaults: kubernetes `pkg/apis/admissionregistration/v1/defaults.go`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Annotated, Final, Literal
 from urllib.parse import SplitResult, urlsplit
 
@@ -196,6 +197,14 @@ class Entry(Struct, frozen=True):
 def read(document: Mapping[str, object]) -> Configuration:
     """Return the configuration in a document; raises msgspec.ValidationError, with its path, for a wrong type."""
     return msgspec.convert(document, Configuration)
+
+
+def readable(documents: Iterable[Mapping[str, object]]) -> Iterator[Configuration]:
+    """Yield the configurations in some documents; the API server would refuse the others, and `doctor` says so."""
+    for document in documents:
+        if document.get("kind") in (VALIDATING, MUTATING):
+            with suppress(msgspec.ValidationError):
+                yield read(document)
 
 
 def danger(check: str, place: str, risk: str, fix: str) -> Finding:

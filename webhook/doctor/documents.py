@@ -13,7 +13,7 @@ from webhook import fence
 from webhook.doctor.certificate import ServingCertificate
 from webhook.doctor.configuration import MUTATING, VALIDATING, Webhook
 
-KINDS: Final = (*fence.KINDS, "Secret", "ConfigMap", "Namespace", "Lease", "Pod")
+KINDS: Final = (*fence.KINDS, "Secret", "ConfigMap", "Namespace", "Lease", "Pod", "Deployment")
 
 _SHOWN: Final = 100
 """Characters of a text that are shown whole; of a longer one where it differs."""
@@ -37,6 +37,7 @@ class ClusterObject(Struct, frozen=True, rename="camel"):
     metadata: _Metadata = _Metadata()
     spec_or_none: dict[str, Any] | None = field(default=None, name="spec")
     data: Mapping[str, str] | None = None
+    status: dict[str, Any] | None = None
     type: str = ""
 
     @property

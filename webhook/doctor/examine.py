@@ -4,7 +4,6 @@ import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -56,13 +55,7 @@ class CalledWebhook(Struct, frozen=True):
 
 def called_webhooks(documents: Iterable[Document], namespace: str) -> Iterator[CalledWebhook]:
     """Yield the webhooks whose rules match updates of leases in a namespace, whatever other labels that has."""
-    for document in documents:
-        if document.get("kind") not in (configuration.VALIDATING, configuration.MUTATING):
-            continue
-        try:
-            found = configuration.read(document)
-        except msgspec.ValidationError:
-            continue  # the API server would refuse it, and `doctor` says so
+    for found in configuration.readable(documents):
         kind = "mutating" if found.kind == configuration.MUTATING else "validating"
         for one in found.webhooks or ():
             if one.reviews("leases", "UPDATE") and configuration.may_select(one.namespace_selector, namespace):

@@ -4,8 +4,10 @@ import http.client
 import io
 import json
 import os
+import re
 import ssl
 import subprocess
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Final, cast
@@ -30,6 +32,9 @@ PAGE: Final = 500
 _TIMEOUT: Final = 60
 """Seconds that one request may take."""
 _STAMPED: Final = ("--output=json", "--show-managed-fields")
+_MAX_FORWARD: Final = 10
+"""Seconds that it may take to read the metrics of a pod."""
+_FORWARDED: Final = re.compile(rb"127\.0\.0\.1:(\d+) ->")
 _MAX_REASON: Final = 200
 _MAX_RESPONSE: Final = 256 * 1024 * 1024
 _NO_SUCH_KIND: Final = "the server doesn't have a resource type"
@@ -70,8 +75,7 @@ def listed(cluster: Cluster, notes: list[str], *, with_pods: bool = False) -> It
     if result.returncode == 0:
         yield from observations(read(io.BytesIO(result.stdout), "kubectl"))
     elif _NO_SUCH_KIND not in result.stderr.decode(errors="replace"):
-        lines = (reason(line) for line in result.stderr.splitlines() if line.strip())
-        notes.append(f"candidates were not read: {next(lines, 'no reason given')}")
+        notes.append(f"candidates were not read: {_first_line(result.stderr)}")
 
 
 def watching(cluster: Cluster) -> "subprocess.Popen[bytes]":
@@ -102,14 +106,54 @@ def lease_events(cluster: Cluster, namespace: str, name: str) -> Iterator[Item]:
 
 def webhook_configurations(cluster: Cluster) -> list[Value] | None:
     """Return the webhook configurations of the cluster; None if they may not be read."""
-    kinds = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
-    result = _run(cluster, "get", kinds, "--output=json")
+    found = objects_of(cluster, "validatingwebhookconfigurations,mutatingwebhookconfigurations")
+    return None if isinstance(found, str) else found
+
+
+def objects_of(cluster: Cluster, kinds: str, *words: str) -> list[Value] | str:
+    """Return the objects of some kinds in the cluster, or why they could not be read."""
+    result = _run(cluster, "get", kinds, *words, "--output=json")
     if result.returncode:
-        return None
+        return _first_line(result.stderr)
     try:
         return [one.value for one in checked(read(io.BytesIO(result.stdout), "kubectl"))]
-    except (InputError, ValueError, RecursionError):
-        return None
+    except (InputError, ValueError, RecursionError) as error:
+        return escape(truncate(str(error), _MAX_REASON))
+
+
+def tried(cluster: Cluster, manifest: bytes) -> tuple[bool, str]:
+    """Return whether the API server would create an object, of which nothing is stored, and what it said."""
+    words = ("create", "--dry-run=server", "--filename=-", f"--namespace={cluster.namespace}")
+    result = _run(cluster, *words, given=manifest)
+    return result.returncode == 0, escape(result.stderr.decode(errors="replace").strip())
+
+
+def exposed(cluster: Cluster, namespace: str, pod: str) -> tuple[bytes, str]:
+    """Return the metrics of a pod, or why they were not read.
+
+    By `kubectl port-forward`: what an API server proxies to pods is refused by the shipped NetworkPolicy, and by the
+    firewalls of some clouds.
+    """
+    words = ("port-forward", f"--namespace={namespace}", f"pod/{pod}", ":health", *cluster.options)
+    with _started(words, stderr=subprocess.PIPE) as process:
+        limit = threading.Timer(_MAX_FORWARD, process.kill)
+        limit.start()
+        try:
+            said = cast("BinaryIO", process.stdout).readline()
+            if (port := _FORWARDED.search(said)) is None:
+                return b"", _first_line(cast("BinaryIO", process.stderr).read())
+            connection = http.client.HTTPConnection("127.0.0.1", int(port[1]), timeout=_MAX_FORWARD)
+            connection.request("GET", "/metrics")
+            return connection.getresponse().read(_MAX_RESPONSE), ""
+        except (OSError, http.client.HTTPException) as error:
+            return b"", escape(truncate(str(error), _MAX_REASON))
+        finally:
+            limit.cancel()
+            process.terminate()
+
+
+def _first_line(said: bytes) -> str:
+    return next((reason(line) for line in said.splitlines() if line.strip()), "no reason given")
 
 
 def _listed(cluster: Cluster, resource: str, *shown: str) -> Iterator[Item]:
@@ -125,15 +169,16 @@ def _listed(cluster: Cluster, resource: str, *shown: str) -> Iterator[Item]:
         raise InputError(f"kubectl get {resource} ended with exit code {process.returncode}")
 
 
-def _run(cluster: Cluster, *words: str) -> "subprocess.CompletedProcess[bytes]":
-    with _started([*words, f"--request-timeout={_TIMEOUT}s", *cluster.options], stderr=subprocess.PIPE) as process:
-        output, errors = process.communicate()
+def _run(cluster: Cluster, *words: str, given: bytes | None = None) -> "subprocess.CompletedProcess[bytes]":
+    everything = [*words, f"--request-timeout={_TIMEOUT}s", *cluster.options]
+    with _started(everything, stderr=subprocess.PIPE, stdin=None if given is None else subprocess.PIPE) as process:
+        output, errors = process.communicate(given)
     return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
 
-def _started(words: Sequence[str], stderr: int | None) -> "subprocess.Popen[bytes]":
+def _started(words: Sequence[str], stderr: int | None, stdin: int | None = None) -> "subprocess.Popen[bytes]":
     try:
-        return subprocess.Popen(["kubectl", *words], stdout=subprocess.PIPE, stderr=stderr)  # noqa: S603, S607 - no shell; the user's own
+        return subprocess.Popen(["kubectl", *words], stdin=stdin, stdout=subprocess.PIPE, stderr=stderr)  # noqa: S603, S607 - no shell; the user's own
     except OSError as error:
         instead = "kubectl get leases -A -o json --show-managed-fields"
         problem = f"kubectl cannot be run ({error.strerror}); name a file that was written by: {instead}"

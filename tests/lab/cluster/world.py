@@ -2,8 +2,11 @@
 
 import copy
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any, Self
@@ -145,6 +148,13 @@ class World:
         body = yaml.safe_load((ROOT / "deploy" / "proof.yaml").read_text())
         path = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
         return "(lease webhook, rule " in self.client.send("POST", path, body, dryRun="All").message
+
+    def status(self, *words: str) -> tuple[int, str]:
+        """Return the exit code of `lease-webhook status`, and what it printed."""
+        environment = {**os.environ, "PATH": f"{self._program.parent}:{os.environ['PATH']}", "COLUMNS": "100"}
+        command = [sys.executable, "-m", "webhook", "status", f"--kubeconfig={self.kubeconfig}", *words]
+        done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
 
     def namespace(self, name: str, labels: dict[str, str]) -> None:
         """Make a namespace, or label it."""

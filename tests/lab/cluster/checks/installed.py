@@ -1,6 +1,7 @@
 """From an empty cluster to a refused write, and what the pods may do, as /proc in the containers shows it."""
 
 import json
+import sys
 import time
 from collections.abc import Iterator
 
@@ -45,6 +46,10 @@ def from_nothing(world: World) -> Iterator[Row]:
         f"both pods ready after {ready:.0f} s, the proof refused after {whole:.0f} s",
         passed=True,
     )
+    code, shown = world.status("--wait=60")
+    print(shown, file=sys.stderr)
+    passed = code == 0 and shown.count("as in the ConfigMap") == 2 and "2 of 2 ready" in shown
+    yield Row("`status`: in force, two pods, their policy that of the ConfigMap", f"exit {code}", passed=passed)
     said = world.kubectl.run("-n", NAMESPACE, "get", "events", "--field-selector=type=Warning", "-o", "json").stdout
     # A startup probe that comes before the process listens is how a start looks.
     warnings = [

@@ -2,6 +2,9 @@
 
 import copy
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -132,11 +135,32 @@ def _route(world: World) -> Iterator[Row]:
         proof = world.kubectl.run("create", "--dry-run=server", "-f", str(PROJECT / "deploy" / "proof.yaml"))
         shown = proof.stderr.strip()
         yield Row("the proof of README, asked as system:masters", shown, proof.status == 1 and shown in README)
+        yield _status(world, "in force: the webhook refused", "0 of 2 ready")
         person.send("POST", leases("shipped"), sample_lease("good")).expect(201)
         reviews = server.reviews()
         seen = f"a bad Lease refused, a good one created, {reviews} reviews answered"
         yield Row(
             "the shipped Service name, caBundle and SAN reach gunicorn", seen, "duration" in message and reviews > 1
         )
+    yield _status(world, "not in force: the API server would store", "failurePolicy Ignore, 2 s, CA until")
     world.kubectl.must("delete", "validatingwebhookconfiguration", "lease-webhook")
+    yield _status(world, "not in force: the API server would store", "not-registered")
     world.kubectl.must("delete", "validatingadmissionpolicybinding", "lease-webhook-depth")
+
+
+def _status(world: World, begin: str, fact: str) -> Row:
+    """Ask `lease-webhook status`; no pod runs here, so something is always wrong."""
+    kubectl = world.plane.binaries.kubectl
+    environment = {**os.environ, "PATH": f"{kubectl.parent}:{os.environ['PATH']}"}
+    command = [
+        sys.executable,
+        "-m",
+        "webhook",
+        "status",
+        f"--kubeconfig={world.plane.kubeconfig('admin', 'system:masters')}",
+    ]
+    done = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
+    print(done.stdout, file=sys.stderr)
+    seen = f"exit {done.returncode}: {done.stdout.partition(chr(10))[0]}"
+    passed = done.returncode == 1 and done.stdout.startswith(begin) and fact in done.stdout
+    return Row(f"`lease-webhook status` with {fact.partition(',')[0]}", seen, passed)

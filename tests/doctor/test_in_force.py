@@ -1,0 +1,168 @@
+"""What `status` concludes from the answer of an API server, from objects and from metrics."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+
+from tests.doctor.shipped import document
+from webhook.doctor.configuration import readable
+from webhook.doctor.documents import Documents
+from webhook.doctor.in_force import Fact, facts, in_force, samples
+from webhook.policy_file import load
+
+NOW = dt.datetime(2026, 11, 23, 12, tzinfo=dt.UTC)
+STANDARD = "apiVersion: lease-webhook/v1\npreset: standard\n"
+DIGEST = load("standard").digest
+
+
+@pytest.mark.parametrize(
+    ("is_created", "said", "expected"),
+    [
+        pytest.param(
+            False, "denied: (lease webhook, rule time-unreadable)", (True, "the webhook refused"), id="refused"
+        ),
+        pytest.param(True, "Warning: time-unreadable: ...", (True, "the webhook warned of"), id="observed"),
+        pytest.param(True, "", (False, "would store"), id="not reviewed"),
+        pytest.param(
+            False, "failed calling webhook: refused\nx", (False, "failed calling webhook: refused"), id="down"
+        ),
+        pytest.param(False, "Unauthorized", (None, "Unauthorized"), id="no right to ask"),
+        pytest.param(
+            False,
+            "ValidatingAdmissionPolicy 'lease-webhook-rules-leases-deny' denied: (lease webhook, rule time-unreadable",
+            (True, "a policy of the API server refused"),
+            id="policies only",
+        ),
+    ],
+)
+def test_the_answer_to_a_write_that_only_we_refuse(
+    is_created: bool, said: str, expected: tuple[bool | None, str]
+) -> None:
+    known, reason = in_force(is_created=is_created, said=said)
+    assert known is expected[0]
+    assert expected[1] in reason
+
+
+def named(kind: str, name: str, **fields: Any) -> dict[str, Any]:
+    return {"kind": kind, "metadata": {"name": name, "namespace": "lease-webhook"}, **fields}
+
+
+def deployed(ready: int = 2) -> list[dict[str, Any]]:
+    return [
+        document(),
+        named("ConfigMap", "lease-webhook-policy", data={"policy.yaml": STANDARD}),
+        named("Deployment", "somebody-elses", spec={}),
+        named("Deployment", "lease-webhook", spec={"replicas": 2}, status={"readyReplicas": ready}),
+    ]
+
+
+def metrics(digest: str = DIGEST, mode: str = "", ends: dt.datetime = NOW + dt.timedelta(days=80)) -> str:
+    return (
+        "# HELP lease_webhook_policy_info 1 for the policy in force.\n"
+        f'lease_webhook_policy_info{{hash="{digest}",mode="{mode}",preset="standard"}} 1.0\n'
+        f'lease_webhook_certificate_not_after_seconds{{certificate="serving"}} {ends.timestamp()}\n'
+        'lease_webhook_reviews_total{event="steal",operation="UPDATE",resource="leases",verdict="denied"} 3.0\n'
+        'lease_webhook_reviews_total{event="create",operation="CREATE",resource="leases",verdict="allowed"} 1204.0\n'
+        'lease_webhook_findings_total{mode="deny",rule="takeover-across-namespaces"} 3.0\n'
+        'lease_webhook_findings_total{mode="deny",rule="never-found"} 0.0\n'
+        "lease_webhook_in_flight 0.0\n"
+    )
+
+
+def seen(documents: list[dict[str, Any]], *texts: str) -> list[Fact]:
+    found = Documents(documents)
+    pods = [sample for number, text in enumerate(texts) for sample in samples(f"pod-{number}", text)]
+    return list(facts(found, list(readable(found.configurations)), pods, NOW))
+
+
+def test_a_whole_installation_has_nothing_wrong() -> None:
+    found = seen(deployed(), metrics(), metrics())
+    assert not [one for one in found if one.is_wrong]
+    shown = [f"{one.subject}: {one.text}" for one in found]
+    assert shown[0].startswith(
+        "configuration: lease-webhook: leases.lease-webhook.svc, failurePolicy Ignore, 2 s, CA until"
+    )
+    assert shown[1:] == [
+        "pods: 2 of 2 ready",
+        "certificate: until 2027-02-11 12:00Z",
+        f"policy: standard {DIGEST} in pod-0, as in the ConfigMap",
+        f"policy: standard {DIGEST} in pod-1, as in the ConfigMap",
+        "verdicts: 2,408 allowed, 0 warned, 6 denied since the pods started; takeover-across-namespaces 6",
+    ]
+
+
+def wrong(documents: list[dict[str, Any]], *texts: str) -> list[str]:
+    return [one.text for one in seen(documents, *texts) if one.is_wrong]
+
+
+def test_a_pod_that_has_another_policy_is_wrong() -> None:
+    (text,) = wrong(deployed(), metrics(), metrics(digest="0" * 8))
+    assert text.startswith(f"standard 00000000 in pod-1; the ConfigMap has standard {DIGEST}: ")
+
+
+def test_the_kill_switch_is_wrong() -> None:
+    (text,) = wrong(deployed(), metrics(mode="off"))
+    assert "every write is allowed" in text
+
+
+def test_a_policy_that_is_refused_is_wrong_and_what_pods_have_is_not_compared() -> None:
+    objects = deployed()
+    objects[1]["data"]["policy.yaml"] = "preset: lax"
+    assert [text.partition(":")[0] for text in wrong(objects, metrics())] == ["the ConfigMap is refused"]
+    assert f"standard {DIGEST} in pod-0; what the ConfigMap has is not known" in [
+        one.text for one in seen(objects, metrics())
+    ]
+
+
+def test_missing_pods_and_a_certificate_that_ends_soon_are_wrong() -> None:
+    soon = metrics(ends=NOW + dt.timedelta(days=13))
+    assert wrong(deployed(ready=1), soon) == ["1 of 2 ready", "until 2026-12-06 12:00Z"]
+
+
+def test_a_finding_of_doctor_about_ours_is_wrong_and_one_about_another_is_not_ours() -> None:
+    objects = deployed()
+    objects[0]["webhooks"][0]["timeoutSeconds"] = 10
+    other = document()
+    other["metadata"]["name"] = "other"
+    other["webhooks"][0] |= {"name": "other.example", "failurePolicy": "Fail"}
+    other["webhooks"][0]["rules"][0]["apiGroups"] = ["*"]
+    del other["webhooks"][0]["rules"][1]
+    assert [text.partition(":")[0] for text in wrong([*objects, other])] == ["timeout-too-long"]
+
+
+def test_without_a_configuration_nothing_is_registered() -> None:
+    (text,) = wrong([])
+    assert text.startswith("not-registered")
+
+
+def test_policies_of_the_api_server_need_no_webhook() -> None:
+    rules = named(
+        "ValidatingAdmissionPolicyBinding", "lease-webhook-rules-leases-deny", spec={"validationActions": ["Deny"]}
+    )
+    assert seen([rules]) == [Fact("API server's policy", "lease-webhook-rules-leases-deny: Deny")]
+
+
+def test_a_configuration_that_could_not_be_read_is_not_called_missing() -> None:
+    assert not [*facts(Documents([]), None, [], NOW)]
+
+
+def test_a_configuration_without_a_ca_says_so() -> None:
+    objects = deployed()
+    objects[0]["webhooks"][0]["clientConfig"].pop("caBundle")
+    assert "no CA" in seen(objects)[0].text
+
+
+def test_bindings_of_fences_stamps_and_policies_are_shown() -> None:
+    fence = named("ValidatingAdmissionPolicyBinding", "fence-shop", spec={"validationActions": ["Warn", "Audit"]})
+    fence["metadata"]["labels"] = {
+        "app.kubernetes.io/component": "fence",
+        "app.kubernetes.io/managed-by": "lease-webhook",
+    }
+    stamp = named("MutatingAdmissionPolicyBinding", "lease-webhook-stamp", spec={})
+    others = named("ValidatingAdmissionPolicyBinding", "somebody-elses", spec={})
+    found = seen([fence, stamp, others])[1:]
+    assert [(one.subject, one.text) for one in found] == [
+        ("fence", "fence-shop: Warn, Audit"),
+        ("API server's policy", "lease-webhook-stamp: mutates"),
+    ]

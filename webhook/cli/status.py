@@ -1,0 +1,110 @@
+"""`lease-webhook status`: says whether the webhook is in force in a cluster."""
+
+import datetime as dt
+import time
+from typing import Final
+
+import click
+from msgspec import Struct
+
+from webhook.api.text import escape
+from webhook.cli.options import Command, files, format_option
+from webhook.cli.terminal import json_line, style, table, width
+from webhook.doctor.configuration import readable
+from webhook.doctor.documents import Documents
+from webhook.doctor.in_force import DEPLOYMENTS, PROOF, Fact, Sample, facts, in_force, samples
+from webhook.inputs import cluster as clusters
+from webhook.inputs.cluster import Cluster
+from webhook.inputs.documents import Value
+
+_DESCRIPTION: Final = """\
+Says whether the webhook reviews writes: by a dry run of a lease that nothing else refuses, of which nothing is stored.
+Then it shows configuration, pods, certificate, policy, policies of the API server and the verdicts so far.
+
+It runs kubectl with your own credentials. What may not be read is shown as not known.
+"""
+_EPILOG: Final = """\
+Exit codes:
+  0  in force, and nothing that is known is wrong
+  1  not in force, or something is wrong (marked with !)
+  2  not known, or wrong usage
+
+Examples:
+  lease-webhook status
+  lease-webhook status -n shop               # are writes in this namespace reviewed?
+  lease-webhook status --wait 120            # after an apply, or a change of the policy
+"""
+_CLUSTER_WIDE: Final = (
+    "validatingwebhookconfigurations",
+    "validatingadmissionpolicybindings",
+    "mutatingadmissionpolicybindings",
+    "namespaces",
+)
+_NO_SUCH_KIND: Final = "the server doesn't have a resource type"
+_PAUSE: Final = 2.0
+"""Seconds between two looks."""
+_WORDS: Final = {True: ("in force", "green"), False: ("not in force", "red"), None: ("not known", "yellow")}
+
+
+class _Status(Struct, frozen=True, rename="camel"):
+    in_force: bool | None
+    reason: str
+    facts: list[Fact]
+
+    @property
+    def code(self) -> int:
+        if self.in_force is False or any(one.is_wrong for one in self.facts):
+            return 1
+        return 0 if self.in_force else 2
+
+
+@click.command("status", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
+@click.option("-n", "--namespace", metavar="NAME", default="default", help="send the dry run to this namespace")
+@click.option("--wait", metavar="SECONDS", type=click.FloatRange(min=0), default=0, help="wait for exit code 0")
+@click.option("--context", metavar="NAME", default="", help="run kubectl with this context")
+@click.option("--kubeconfig", metavar="FILE", default="", help="for kubectl", shell_complete=files)
+@format_option()
+def command(*, namespace: str, wait: float, context: str, kubeconfig: str, output: str) -> int:
+    until = time.monotonic() + wait
+    cluster = Cluster(context, kubeconfig, namespace)
+    while (status := _status(cluster)).code and time.monotonic() + _PAUSE < until:
+        time.sleep(_PAUSE)
+    if output == "json":
+        print(json_line(status))
+        return status.code
+    word, color = _WORDS[status.in_force]
+    print(f"{style(word, fg=color)}: {status.reason}")
+    rows = [("!" if one.is_wrong else " ", one.subject, escape(one.text)) for one in status.facts]
+    print("\n".join(table(rows, by=0, columns=width())))
+    return status.code
+
+
+def _status(cluster: Cluster) -> _Status:
+    is_created, said = clusters.tried(cluster, PROOF)
+    values: list[Value] = []
+    unknown: list[Fact] = []
+
+    def read(kinds: str, *words: str) -> None:
+        found = clusters.objects_of(cluster, kinds, *words)
+        if not isinstance(found, str):
+            values.extend(found)
+        elif _NO_SUCH_KIND not in found:
+            unknown.append(Fact(kinds, f"not known: {found}"))
+
+    for kinds in _CLUSTER_WIDE:
+        read(kinds)
+    is_readable = not any(one.subject == _CLUSTER_WIDE[0] for one in unknown)
+    configurations = [*readable(Documents(values).configurations)]
+    entries = (entry for one in configurations for entry in one.webhooks or () if entry.is_dedicated)
+    namespace = next((entry.client_config.service.namespace for entry in entries if entry.client_config.service), "")
+    if namespace:
+        read("deployments,pods,configmaps", f"--namespace={namespace}")
+    found, metrics = Documents(values), list[Sample]()
+    for pod in found.of("Pod"):
+        if (pod.metadata.labels or {}).get("app.kubernetes.io/name") in DEPLOYMENTS:
+            text, problem = clusters.exposed(cluster, namespace, pod.metadata.name)
+            metrics += samples(pod.metadata.name, text.decode(errors="replace"))
+            if problem:
+                unknown.append(Fact("pod", f"{pod.metadata.name}: not known: {problem}"))
+    known = facts(found, configurations if is_readable else None, metrics, dt.datetime.now(dt.UTC))
+    return _Status(*in_force(is_created=is_created, said=said), [*known, *unknown])

@@ -1,0 +1,152 @@
+"""Says whether lease-webhook is in force: by a write that the API server tried, and by what cluster and pods show."""
+
+import datetime as dt
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.doctor.certificate import SOON, bundle_end
+from webhook.doctor.configuration import Configuration, Webhook
+from webhook.doctor.documents import Documents
+from webhook.doctor.examine import examine
+from webhook.fence import BINDING, MUTATING_BINDING
+from webhook.policy.model import Policy
+from webhook.policy.parse import parse
+from webhook.policy.schema import PolicyError
+
+PROOF: Final = json.dumps(
+    {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": "lease-webhook-proof"},
+        # In UTC this is in the year 10000, which JSON clients cannot decode.
+        "spec": {
+            "holderIdentity": "nobody",
+            "leaseDurationSeconds": 15,
+            "renewTime": "9999-12-31T23:59:59.999999-01:00",
+        },
+    }
+).encode()
+"""A lease that only we refuse, whoever sends it."""
+DEPLOYMENTS: Final = {"lease-webhook": "pods", "lease-recorder": "recorder"}
+"""By name, what they are called in the facts; the first is the webhook's, and the start of the names of policies."""
+
+_RULE: Final = "time-unreadable"
+_RULES: Final = "lease-webhook-rules-"
+"""How the names of policies that replace the webhook begin."""
+_SAMPLE: Final = re.compile(r"^lease_webhook_(\w+?)(?:\{(.*)\})? (\S+)$", re.MULTILINE)
+_LABEL: Final = re.compile(r'(\w+)="([^"]*)"')
+
+
+class Fact(Struct, frozen=True, rename="camel"):
+    """What is known of one subject, or why it is not known; `is_wrong`: something should be changed."""
+
+    subject: str
+    text: str
+    is_wrong: bool = False
+
+
+class Sample(Struct, frozen=True):
+    """One value of a metric, whose name is without `lease_webhook_`, in one pod."""
+
+    pod: str
+    name: str
+    labels: Mapping[str, str]
+    value: float
+
+
+def samples(pod: str, text: str) -> list[Sample]:
+    """Return our metrics in a text in Prometheus' format."""
+    found = _SAMPLE.findall(text)
+    return [Sample(pod, name, dict(_LABEL.findall(labels)), float(value)) for name, labels, value in found]
+
+
+def in_force(*, is_created: bool, said: str) -> tuple[bool | None, str]:
+    """Return whether writes are reviewed, None if that is not known, by what the API server said to PROOF."""
+    if _RULE in said:
+        by = "a policy of the API server" if "ValidatingAdmissionPolicy" in said else "the webhook"
+        how = "warned of, and did not refuse," if is_created else "refused"
+        return True, f"{by} {how} a lease that nothing else refuses (a dry run)"
+    if is_created:
+        return False, "the API server would store a lease that the webhook refuses (a dry run)"
+    return (False if "failed calling webhook" in said else None), said.partition("\n")[0]
+
+
+def facts(
+    found: Documents, configurations: Sequence[Configuration] | None, metrics: Sequence[Sample], now: dt.datetime
+) -> Iterator[Fact]:
+    """Yield what the objects of a cluster and the metrics of the pods show, in the order of a write's path.
+
+    `configurations` is None if they could not be read.
+    """
+    policy: Policy | None = None
+    try:
+        stored = found.policy_text(one.metadata.namespace for one in found.of("Deployment"))
+        policy = None if stored is None else parse(stored)
+    except PolicyError as error:
+        yield Fact("policy", f"the ConfigMap is refused: {error}", is_wrong=True)
+    bindings = [*found.of(BINDING), *found.of(MUTATING_BINDING)]
+    has_rules = any(one.metadata.name.startswith(_RULES) for one in bindings)
+    if configurations is not None and not (has_rules and not any(map(_dedicated, configurations))):
+        yield from _configured(found, configurations, policy, now)
+    for one in found.of("Deployment"):
+        if subject := DEPLOYMENTS.get(one.metadata.name):
+            ready, wanted = (one.status or {}).get("readyReplicas", 0), one.spec.get("replicas", 1)
+            yield Fact(subject, f"{ready} of {wanted} ready", is_wrong=ready != wanted)
+    if ends := [one.value for one in metrics if one.name == "certificate_not_after_seconds"]:
+        end = dt.datetime.fromtimestamp(min(ends), dt.UTC)
+        yield Fact("certificate", f"until {end:%Y-%m-%d %H:%M}Z", is_wrong=end < now + SOON)
+    yield from (_in_pod(one, policy) for one in metrics if one.name == "policy_info")
+    for one in bindings:
+        if one.is_of_a_fence or one.metadata.name.startswith(next(iter(DEPLOYMENTS))):
+            actions = ", ".join(map(str, one.spec.get("validationActions", ["mutates"])))
+            yield Fact("fence" if one.is_of_a_fence else "API server's policy", f"{one.metadata.name}: {actions}")
+    if metrics:
+        yield _counted(metrics)
+
+
+def _dedicated(one: Configuration) -> list[Webhook]:
+    return [entry for entry in one.webhooks or () if entry.is_dedicated]
+
+
+def _configured(
+    found: Documents, configurations: Sequence[Configuration], policy: Policy | None, now: dt.datetime
+) -> Iterator[Fact]:
+    ours = [(one, entry) for one in configurations for entry in _dedicated(one)]
+    for one, entry in ours:
+        end = bundle_end(entry.client_config)
+        failure = "Fail" if entry.fails_closed else "Ignore"
+        text = f"failurePolicy {failure}, {entry.timeout} s, {f'CA until {end:%Y-%m-%d}' if end else 'no CA'}"
+        yield Fact("configuration", f"{one.metadata.name}: {entry.name}, {text}")
+    names = {"", *(entry.name for _, entry in ours)}
+    for report in examine(configurations, lambda _: None, policy, now, found.named("Namespace")):
+        for finding in report.findings if report.webhook in names else ():
+            yield Fact("configuration", f"{finding.check}: {finding.place}", is_wrong=True)
+
+
+def _in_pod(one: Sample, stored: Policy | None) -> Fact:
+    """Compare the policy in force in a pod with the ConfigMap, by their hash: a pod may have refused the file."""
+    text = f"{one.labels.get('preset')} {one.labels.get('hash')} in {one.pod}"
+    if one.labels.get("mode") == "off":
+        return Fact("policy", f"{text}: mode off, so every write is allowed", is_wrong=True)
+    if stored is None:
+        return Fact("policy", f"{text}; what the ConfigMap has is not known")
+    if one.labels.get("hash") == stored.digest:
+        return Fact("policy", f"{text}, as in the ConfigMap")
+    late = "a change takes up to a minute and a half, and one that a pod refuses is in its log"
+    return Fact("policy", f"{text}; the ConfigMap has {stored.preset} {stored.digest}: {late}", is_wrong=True)
+
+
+def _counted(metrics: Sequence[Sample]) -> Fact:
+    counted = Counter[tuple[str, str]]()
+    for one in metrics:
+        counted[one.name, one.labels.get("verdict") or one.labels.get("rule", "")] += int(one.value)
+    verdicts = ", ".join(f"{counted['reviews_total', name]:,} {name}" for name in ("allowed", "warned", "denied"))
+    rules = [
+        f"{rule} {number:,}" for (name, rule), number in counted.most_common() if name == "findings_total" and number
+    ]
+    return Fact("verdicts", f"{verdicts} since the pods started{'; ' if rules else ''}{', '.join(rules[:5])}")
