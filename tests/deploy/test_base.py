@@ -70,7 +70,7 @@ def test_no_entry_waits_long_or_selects_more_than_it_says(where: str, webhook: d
     assert (webhook.get("failurePolicy", "Ignore") == "Fail") == (webhook["name"] == "strict.lease-webhook.svc")
     selector = webhook.get("namespaceSelector")
     if selector is None:
-        assert where in {"components/observe/webhook.yaml", "overlays/local/url.yaml"}
+        assert where in {"components/all-renewals/webhook.yaml", "overlays/local/url.yaml"}
     elif "matchLabels" in selector:
         assert where.split("/")[1] in {"node-leases", "control-plane"}
     else:

@@ -14,6 +14,7 @@ from tools.rendered.rendering import DEPLOY, Object, composed, objects, one, ren
 
 NAMES = {
     "observe": "observe",
+    "all-renewals": "allRenewals",
     "strict": "strict",
     "bindings": "bindings",
     "node-leases": "nodeLeases",
@@ -28,7 +29,7 @@ LABELS = ("app.kubernetes.io/managed-by", "helm.sh/chart", "app.kubernetes.io/na
 def combinations() -> Iterator[tuple[str, ...]]:
     """Every set of the components that touch the webhook configuration; the other two come and go beside them."""
     others = ((), ("high-availability",), ("monitoring",), ("high-availability", "monitoring"))
-    inner = ("observe", "strict", "bindings", "node-leases", "control-plane")
+    inner = ("observe", "all-renewals", "strict", "bindings", "node-leases", "control-plane")
     sets = (chosen for size in range(len(inner) + 1) for chosen in itertools.combinations(inner, size))
     for number, chosen in enumerate(sets):
         yield (*chosen, *others[number % 4])

@@ -45,7 +45,7 @@ def orders(overlay: str) -> list[tuple[str, ...]]:
 
     The other two components stand before them in every second case and behind them in the others.
     """
-    components = (*ENTRIES, "observe")
+    components = (*ENTRIES, "all-renewals")
     found: list[tuple[str, ...]] = []
     for size in range(len(components) + 1):
         for chosen in itertools.combinations(components, size):
@@ -121,11 +121,11 @@ def test_what_the_overlay_keeps_out_by_a_condition_stays_out_of_every_entry(case
             assert more == kept_out, (case.components, entry["name"])
 
 
-def test_renewals_are_reviewed_by_observe_and_bindings_only(cases: list[Case]) -> None:
+def test_renewals_are_reviewed_by_all_renewals_and_bindings_only(cases: list[Case]) -> None:
     shipped = conditions(cases[0].entries[SHIPPED])[RENEWAL]
     for case in cases:
         for name, entry in case.entries.items():
-            reviewed = name == ENTRIES["bindings"] or (name == SHIPPED and "observe" in case.components)
+            reviewed = name == ENTRIES["bindings"] or (name == SHIPPED and "all-renewals" in case.components)
             assert conditions(entry)[RENEWAL] == ("true" if reviewed else shipped), (case.components, name)
 
 
@@ -183,9 +183,9 @@ def test_where_to_call_is_the_same_everywhere(cases: list[Case]) -> None:
         assert all(target == targets[0] for target in targets)
 
 
-def test_the_overlay_for_openshift_keeps_the_platform_out_of_observe(tmp_path: Path) -> None:
+def test_the_overlay_for_openshift_keeps_the_platform_out_of_all_renewals(tmp_path: Path) -> None:
     here = os.path.relpath(DEPLOY, tmp_path.resolve())
-    document = {"resources": [f"{here}/overlays/openshift"], "components": [f"{here}/components/observe"]}
+    document = {"resources": [f"{here}/overlays/openshift"], "components": [f"{here}/components/all-renewals"]}
     (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(document))
     (configuration,) = [one for one in objects(render(tmp_path)) if one["kind"] == "ValidatingWebhookConfiguration"]
     (entry,) = configuration["webhooks"]

@@ -36,7 +36,7 @@ ENTRIES = {
     "control-plane": "control-plane.lease-webhook.svc",
     "bindings": "renewals.lease-webhook.svc",
 }
-COMPONENTS = (*ENTRIES, "observe", "monitoring", "high-availability")
+COMPONENTS = (*ENTRIES, "observe", "all-renewals", "monitoring", "high-availability")
 
 
 def assert_safe(text: str, directory: Path) -> None:
@@ -93,11 +93,18 @@ def test_openshift_chooses_the_uid() -> None:
     assert set(pod["securityContext"]) == {"runAsNonRoot", "seccompProfile"}
 
 
-def test_observe_denies_nothing_and_sees_everything(tmp_path: Path) -> None:
+def test_observe_denies_nothing_and_leaves_the_webhook_configuration_as_it_is(tmp_path: Path) -> None:
     found = objects(render(composed(tmp_path, "self-signed", "observe")))
+    shipped = objects(render(composed(tmp_path, "self-signed")))
+    kind = "ValidatingWebhookConfiguration"
+    assert one(found, kind) == one(shipped, kind)
+    assert "preset: observe" in one(found, "ConfigMap")["data"]["policy.yaml"]
+
+
+def test_all_renewals_sees_everything(tmp_path: Path) -> None:
+    found = objects(render(composed(tmp_path, "self-signed", "all-renewals")))
     (entry,) = one(found, "ValidatingWebhookConfiguration")["webhooks"]
     assert [one["expression"] for one in entry["matchConditions"]] == ["true"]
-    assert "preset: observe" in one(found, "ConfigMap")["data"]["policy.yaml"]
 
 
 def test_high_availability_keeps_two_of_three(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from webhook.cli.main import main
 def sets() -> Iterator[tuple[str, ...]]:
     """Every set of the components that touch the webhook configuration; the other two come and go beside them."""
     others = ((), ("high-availability",), ("monitoring",), ("high-availability", "monitoring"))
-    inner = ("observe", "strict", "bindings", "node-leases", "control-plane")
+    inner = ("observe", "all-renewals", "strict", "bindings", "node-leases", "control-plane")
     chosen = (one for size in range(len(inner) + 1) for one in itertools.combinations(inner, size))
     for number, components in enumerate(chosen):
         yield (*components, *others[number % 4])

@@ -36,7 +36,8 @@ Certificates:
   openshift     issued and renewed by OpenShift's service CA
 
 Components:
-  observe            review every write and deny nothing; for the first week
+  observe            deny nothing and warn; for the first week
+  all-renewals       review plain renewals too: every leader then depends on the webhook
   strict             fail closed in namespaces with the label lease-webhook/fail=closed
   bindings           review renewals in namespaces with the label lease-webhook/renewals=reviewed
   node-leases        review kube-node-lease too

@@ -1,8 +1,8 @@
 """The objects of an installation, composed of what kustomize rendered in advance, without I/O.
 
 `make derived` renders with kustomize, for each overlay with a certificate: the whole installation, and for each
-component the objects that differ. The components `observe` and `strict` change the entry of the webhook configuration
-that every other entry stands beside, so their combinations are rendered; of the others, entries are added.
+component the objects that differ. `all-renewals` and `strict` change the entry of the webhook configuration that every
+other entry stands beside, so their combinations are rendered; of the others, entries are added.
 """
 
 import base64
@@ -12,9 +12,9 @@ from typing import Any, Final
 
 CERTIFICATES: Final = ("self-signed", "cert-manager", "openshift")
 """The overlays that bring a certificate; each is the name of a file of pieces."""
-CHANGING: Final = ("observe", "strict")
-"""Components that change the shipped entry. Their combination is a piece of its own: `observe+strict`."""
-ADDING: Final = ("bindings", "node-leases", "control-plane", "high-availability", "monitoring", "stamp")
+CHANGING: Final = ("all-renewals", "strict")
+"""Components that change the shipped entry. Their combination is a piece of its own: `all-renewals+strict`."""
+ADDING: Final = ("observe", "bindings", "node-leases", "control-plane", "high-availability", "monitoring", "stamp")
 """Components that add entries and objects, or replace objects that no other component replaces."""
 COMPONENTS: Final = (*CHANGING, *ADDING)
 CONFIGURATION: Final = "ValidatingWebhookConfiguration"

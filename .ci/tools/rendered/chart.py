@@ -27,7 +27,7 @@ SOURCES = {
     "certificates.yaml": "overlays/cert-manager/certificates.yaml",
     "openshift-service.yaml": "overlays/openshift/service.yaml",
     "observe-policy.yaml": "components/observe/policy.yaml",
-    "observe-webhook.yaml": "components/observe/webhook.yaml",
+    "all-renewals-webhook.yaml": "components/all-renewals/webhook.yaml",
     "strict-webhook.yaml": "components/strict/webhook.yaml",
     "bindings-webhook.yaml": "components/bindings/webhook.yaml",
     "node-leases-webhook.yaml": "components/node-leases/webhook.yaml",

@@ -117,7 +117,7 @@ def run(work: Path, *, short: bool) -> Table:
     return Table(
         "CPU per plain renewal, one core each",
         (
-            "The shipped configuration does not send these; the components `observe` and `bindings` do.",
+            "The shipped configuration does not send these; the components `all-renewals` and `bindings` do.",
             (
                 f"{seconds:g} s for each server and size, {CONNECTIONS} kept-alive TLS 1.3 connections, closed loop;"
                 " server pinned to core 0, loader to core 1; one worker, GOMAXPROCS=1."

@@ -22,7 +22,7 @@ try:
 except OSError as error:
     print("not reached")
 """
-COMPONENTS = ("observe", "strict", "bindings", "control-plane", "node-leases", "high-availability")
+COMPONENTS = ("observe", "all-renewals", "strict", "bindings", "control-plane", "node-leases", "high-availability")
 
 
 def components(world: World) -> Iterator[Row]:
@@ -37,6 +37,7 @@ def components(world: World) -> Iterator[Row]:
 
 EFFECTS = {
     "observe": "the proof is admitted with a warning",
+    "all-renewals": "the proof is refused",
     "strict": "a bad Lease is refused in a namespace that fails closed",
     "bindings": "the proof is refused",
     "control-plane": "a bad Lease is refused in kube-system",
