@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.doctor.shipped import document
 from tests.factories import make_lease, put
 from tests.history.fake_server import FakeServer, together
 from tests.inputs.test_files import Install, fake
@@ -169,7 +168,7 @@ def test_kubectl_is_run_and_asked_for_the_pod(fake: Install, capsys: pytest.Capt
     assert "no pod has its name" in out
     calls = log.read_text().splitlines()
     assert calls[0].startswith("get leases.coordination.k8s.io --namespace=shop ")
-    assert calls[-2].startswith("get pod checkout-6d5f9c-x2x8p --namespace=shop --ignore-not-found")
+    assert calls[-1].startswith("get pod checkout-6d5f9c-x2x8p --namespace=shop --ignore-not-found")
     run(capsys)
     assert "--all-namespaces" in log.read_text().splitlines()[-2]
 
@@ -198,39 +197,6 @@ def test_a_holder_that_is_no_pod_reaches_no_kubectl(
     assert code == 0
     assert "its pod" not in out
     assert "--x=y" not in log.read_text()
-
-
-def test_the_webhooks_on_the_path_are_named(
-    fake: Install, watched: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    configurations = {"kind": "List", "apiVersion": "v1", "items": [document()]}
-    fake(webhooks=json.dumps(configurations))
-    shipped = "its writes wait for leases.lease-webhook.svc (validating, failurePolicy Ignore, 2 s, not its renewals)"
-    assert shipped in " ".join(run(capsys, "shop/checkout")[1].split())
-    file = tmp_path / "webhooks.json"
-    file.write_text(json.dumps(configurations))
-    assert shipped in " ".join(run(capsys, "shop/db", "--input", watched, "--webhooks", str(file))[1].split())
-    _, out, _ = run(capsys, "shop/db", "--input", watched, "--webhooks", str(file), "--format", "json")
-    assert [one["name"] for one in json.loads(out)["webhooks"]] == ["leases.lease-webhook.svc"]
-
-
-def test_webhooks_that_are_many_are_counted(watched: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "webhooks.json"
-    file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [document()] * 7}))
-    assert "and 2 more" in run(capsys, "shop/db", "--input", watched, "--webhooks", str(file))[1]
-    file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": []}))
-    assert "none on the path" in run(capsys, "shop/db", "--input", watched, "--webhooks", str(file))[1]
-
-
-@pytest.mark.parametrize("answer", ["", "not JSON"])
-def test_webhooks_that_cannot_be_read_are_not_mentioned(
-    answer: str, fake: Install, capsys: pytest.CaptureFixture[str]
-) -> None:
-    fake(webhooks=answer)
-    code, out, _ = run(capsys, "shop/checkout")
-    assert code == 0
-    assert "Webhooks" not in out
-    assert json.loads(run(capsys, "shop/checkout", "--format", "json")[1])["webhooks"] is None
 
 
 def test_hostile_text_reaches_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

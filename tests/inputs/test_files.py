@@ -112,9 +112,6 @@ if "leasecandidates.coordination.k8s.io" in words:
 if "pod" in words:
     print("pod/" + words[2] if words[2] == "there" else "", end="")
     sys.exit(1 if words[2] == "forbidden" else 0)
-if "validatingwebhookconfigurations,mutatingwebhookconfigurations" in words:
-    print({webhooks!r})
-    sys.exit(0 if {webhooks!r} else 1)
 if "events" in words:
     print({events!r})
     sys.exit(0 if {events!r} else 1)
@@ -126,9 +123,7 @@ print(json.dumps({{"kind": "List", "apiVersion": "v1", "items": [{lease}]}}))
 
 
 class Install(Protocol):
-    def __call__(
-        self, *, fails: bool = False, candidates: str | int = 0, webhooks: str = "", events: str = ""
-    ) -> Path: ...
+    def __call__(self, *, fails: bool = False, candidates: str | int = 0, events: str = "") -> Path: ...
 
 
 @pytest.fixture
@@ -136,7 +131,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     """Puts a kubectl on the path that answers from memory; gives its log."""
     log = tmp_path / "calls"
 
-    def install(*, fails: bool = False, candidates: str | int = 0, webhooks: str = "", events: str = "") -> Path:
+    def install(*, fails: bool = False, candidates: str | int = 0, events: str = "") -> Path:
         script = tmp_path / "kubectl"
         script.write_text(
             FAKE.format(
@@ -145,7 +140,6 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
                 candidates=candidates,
                 fails=fails,
                 lease=make_lease(),
-                webhooks=webhooks,
                 events=events,
             )
         )

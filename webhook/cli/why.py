@@ -1,10 +1,10 @@
 """`lease-webhook why`: who leads, since when, why the leader changed, and what to do."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from webhook.api.text import escape, truncate
 from webhook.audit.leases import pod_of
@@ -29,10 +29,6 @@ from webhook.history.follow import Follower, LeaseHistory
 from webhook.history.status import State
 from webhook.inputs import cluster as clusters
 from webhook.inputs.cluster import Cluster
-from webhook.inputs.files import objects
-
-if TYPE_CHECKING:
-    from webhook.doctor.examine import CalledWebhook
 
 _DESCRIPTION = """\
 Shows who holds a lease and since when, when the API server saw the last renewal, how the holder changed, for how long
@@ -50,27 +46,22 @@ Examples:
   kubectl get leases -A -w -o json --output-watch-events --show-managed-fields > leases.json   # for a while, then:
   lease-webhook why shop/checkout --input leases.json
   lease-webhook why shop/checkout --input /var/log/kubernetes/audit
-  kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml > webhooks.yaml
-  lease-webhook why shop/checkout --input leases.json --webhooks webhooks.yaml
 
 Exit codes: 0 the lease was found, 2 it was not, or nothing could be read.
 """
 
 _MAX_LEASE: Final = 320
 """Characters in the list, as many as valid names have at most: the longest one makes every row as long."""
-_MAX_WEBHOOKS: Final = 5
 _MOMENT: Final = (
     "Who held it before, whether it was renewed in time, and why not: a list has no history. To keep one from now on:"
 )
 _LABEL: Final = 16
 """Columns of a label."""
-_WEBHOOKS: Final = "webhook configurations: say which of them may be called for it"
 
 
 @click.command("why", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @click.argument("lease", metavar="[NAMESPACE/NAME]", required=False)
 @click.option("--input", "inputs", metavar="FILE|DIR|-", multiple=True, help="may be repeated", shell_complete=files)
-@click.option("--webhooks", metavar="FILE", help=_WEBHOOKS, shell_complete=files)
 @click.option("--now", type=moment, metavar="RFC3339", help="decide what has expired as of this time")
 @stamps_option
 @cluster_options
@@ -79,7 +70,6 @@ def command(
     *,
     lease: str | None,
     inputs: tuple[str, ...],
-    webhooks: str | None,
     now: int | None,
     policy: str | None,
     cluster: Cluster,
@@ -99,13 +89,11 @@ def command(
     for item in () if inputs else clusters.lease_events(cluster, one.namespace, one.name):
         history.feed(item)
     has_pod = None if inputs else _has_pod(one, as_of, cluster)
-    passed = _webhooks(one, webhooks, None if inputs else cluster)
     account = account_of(history, one, as_of.at, has_pod=has_pod)
     if output == "json":
-        found = None if passed is None else [asdict(each) for each in passed]
-        print(json_line({**as_json(account), "webhooks": found}))
+        print(json_line(as_json(account)))
     else:
-        print("\n".join(_lines(account, as_of, passed)))
+        print("\n".join(_lines(account, as_of)))
     return 0
 
 
@@ -155,17 +143,6 @@ def _has_pod(one: LeaseHistory, as_of: EvaluationTime, cluster: Cluster) -> bool
     return clusters.has_pod(cluster, one.namespace, pod) if pod else None
 
 
-def _webhooks(one: LeaseHistory, path: str | None, cluster: Cluster | None) -> "list[CalledWebhook] | None":
-    """Return the webhooks on the path of its writes; None if no configurations were given and none may be read."""
-    from webhook.doctor.examine import called_webhooks  # noqa: PLC0415 - most questions need none of it
-
-    if path is None:
-        documents = None if cluster is None else clusters.webhook_configurations(cluster)
-    else:
-        documents = list(objects(path))
-    return None if documents is None else list(called_webhooks(documents, one.namespace))
-
-
 def _print_all(history: Follower, as_of: EvaluationTime, output: str) -> None:
     if output == "json":
         for key in history.names():
@@ -200,15 +177,15 @@ def _row(account: Account) -> tuple[str, ...]:
     )
 
 
-def _lines(account: Account, as_of: EvaluationTime, webhooks: "Sequence[CalledWebhook] | None") -> Iterator[str]:
-    """Yield the state, the facts, what happened, what is wrong, what to do; `webhooks` is None if not known."""
+def _lines(account: Account, as_of: EvaluationTime) -> Iterator[str]:
+    """Yield the state, the facts, what happened, what is wrong, what to do."""
     history = account.history
     title = escape(f"{history.namespace}/{history.name}")
     state = style(account.state.value, fg="green" if account.state is State.LIVE else "red")
     yield f"{style(title, bold=True)}  {state}: {escape(headline(account))}{_counted(account)}"
     yield style(as_of.text, dim=True)
     yield ""
-    yield from _block([*facts(account), *_called_webhooks(webhooks)])
+    yield from _block(facts(account))
     yield from _part("What happened", list(events(account)))
     yield from _part("What Events say (clients write them; they are kept for an hour)", list(quoted(account)))
     yield from _wrong(account)
@@ -265,18 +242,3 @@ def _block(lines: Iterable[Line], by: int = 0) -> Iterator[str]:
         for number, text in enumerate(wrapped):
             label = line.label if number == 0 else ""
             yield f"{' ' * by}{label:<{_LABEL}}{text}".rstrip()
-
-
-def _called_webhooks(webhooks: "Sequence[CalledWebhook] | None") -> Iterator[Line]:
-    if webhooks is None:
-        return
-    shown = [
-        f"{truncate(one.name)} ({one.kind}, failurePolicy {one.failure_policy}, {one.timeout} s"
-        f"{'' if one.sees_renewals else ', not its renewals'})"
-        for one in webhooks[:_MAX_WEBHOOKS]
-    ]
-    more = len(webhooks) - len(shown)
-    text = (
-        f"its writes wait for {', '.join(shown)}{f' and {more} more' if more else ''}" if shown else "none on the path"
-    )
-    yield Line("Webhooks", text)

@@ -12,7 +12,7 @@ from webhook.audit.command_words import filled, word
 from webhook.audit.leases import STAMP_FIX
 from webhook.doctor import certificate, checks, condition, configuration
 from webhook.doctor.certificate import ServingCertificate
-from webhook.doctor.documents import ClusterObject, Document
+from webhook.doctor.documents import ClusterObject
 from webhook.findings import Finding
 from webhook.policy.model import LeasePolicy, Policy, with_settings
 from webhook.policy.schema import operations_of, settings_of
@@ -41,26 +41,6 @@ class Report(Struct, frozen=True):
     webhook: str
     findings: tuple[Finding, ...]
     is_fence: bool = False
-
-
-class CalledWebhook(Struct, frozen=True):
-    """A webhook that may be called for writes to a lease; `timeout` in seconds, `kind` `validating` or `mutating`."""
-
-    name: str
-    kind: str
-    failure_policy: str
-    timeout: int
-    sees_renewals: bool
-
-
-def called_webhooks(documents: Iterable[Document], namespace: str) -> Iterator[CalledWebhook]:
-    """Yield the webhooks whose rules match updates of leases in a namespace, whatever other labels that has."""
-    for found in configuration.readable(documents):
-        kind = "mutating" if found.kind == configuration.MUTATING else "validating"
-        for one in found.webhooks or ():
-            if one.reviews("leases", "UPDATE") and configuration.may_select(one.namespace_selector, namespace):
-                policy = "Fail" if one.fails_closed else "Ignore"
-                yield CalledWebhook(one.name, kind, policy, one.timeout, not checks.drops_renewals(one))
 
 
 def examine(

@@ -104,12 +104,6 @@ def lease_events(cluster: Cluster, namespace: str, name: str) -> Iterator[Item]:
         yield from observations(read(io.BytesIO(result.stdout), "kubectl"))
 
 
-def webhook_configurations(cluster: Cluster) -> list[Value] | None:
-    """Return the webhook configurations of the cluster; None if they may not be read."""
-    found = objects_of(cluster, "validatingwebhookconfigurations,mutatingwebhookconfigurations")
-    return None if isinstance(found, str) else found
-
-
 def objects_of(cluster: Cluster, kinds: str, *words: str) -> list[Value] | str:
     """Return the objects of some kinds in the cluster, or why they could not be read."""
     result = _run(cluster, "get", kinds, *words, "--output=json")
