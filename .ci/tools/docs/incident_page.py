@@ -21,11 +21,11 @@ _HEAD: Final = """<!-- Written by `make docs` from tests/data/incidents. Do not 
 
 Each incident was played on a real API server, with the default times of client-go: 15 s, 10 s and 2 s.
 The electors are client-go's; the one whose clock is wrong is that of kubernetes_asyncio.
-The column "truth" has what was done to them, and when each elector reported that it started and stopped leading.
-The other columns have what `lease-webhook why` says, from a [watch and from an audit log](why.md) recorded meanwhile,
-from both together, from the log as three API servers write it, and at level Metadata, without the objects: there
-`why` cannot know who holds a lease, and says who wrote it. "The same" is what the audit log says.
-Both also contain three other leases, which were renewed all the time unless the API server was unavailable.
+The column "truth" has how long no one led, or two led, by what each elector reported. The other columns have what
+`lease-webhook why` says: from a [watch and from an audit log](why.md) recorded meanwhile, from both together, from the
+log as three API servers write it ("the same" as the audit log), and from the log at level Metadata. That level has no
+objects, so `why` cannot know who holds a lease; it says who wrote it, and for how long neither of two writers did.
+Each input also contains three other leases, which were renewed all the time unless the API server was unavailable.
 `make record-incidents` plays and records all of them again in three minutes; the tests compare what `why` says with
 the truth.
 
@@ -43,7 +43,7 @@ wrong were written down before `why` was asked. {last} of them were recorded on 
 once, after the code was done: from a watch, an audit log, three logs, watch and log together, the log at level
 Metadata, a dump with managedFields and one without. Of the 133 answers 122 were right, 11 said that it is not known,
 all of them at level Metadata, and none was wrong. Two times without a leader were above their stated bounds, by 0.6 s
-and by 3 s, which is corrected. The tests ask all of them in every form, in any order and with duplicates, and fail for
+and by 3 s; that was corrected. The tests ask all of them in every form, in any order and with duplicates, and fail for
 one wrong claim.
 """
 _CAUSES: Final = Path("tests/data/causes.json")
@@ -52,10 +52,9 @@ _CAUSES_HEAD: Final = """## Which cause it names
 `make causes` induces each cause for twenty leases, with times, moments and lengths by chance: two client-go electors
 per lease, up to 44 leases side by side on one API server (1.37.1). What concerns every lease, the last two rows, was
 induced five times for four leases each. The table has what `why` then names as the cause.
-"The holder's side" is its process, its CPU limit, its node, its network, or the one API server that it used.
-A watch does not show what was refused:
-there `why` names permissions, webhooks and policies of this lease as well when it says "the holder's side". At level
-Metadata the log does not show who holds a lease, so no cause is named."""
+"The holder's side" is its process, its CPU limit, its node, its network, or the one API server that it used. A watch
+does not show what was refused: there "the holder's side" includes permissions, webhooks and policies of this lease. At
+level Metadata the log does not show who holds a lease, so no cause is named."""
 
 
 def page() -> str:
