@@ -178,7 +178,7 @@ def test_the_steps_of_the_action(action_folder: Path, tmp_path: Path) -> None:
         assert commands_read("\n".join(hostile.stdout.splitlines()[1:-1])) == ["add-mask"]
         assert commands_read(hostile.stdout) == []
     assert len(tokens) == 2
-    _, (check, environment) = steps(action, "check good.yaml --format sarif")
+    _, (check, environment) = steps(action, "check good.yaml --format json")
     assert run([*bash, check], workspace, **runner, **environment).returncode == 0
     _, (check, environment) = steps(action, "check $(touch pwned); touch pwned")
     assert run([*bash, check], workspace, **runner, **environment).returncode == 2

@@ -220,7 +220,7 @@ def test_lines_of_an_audit_log_that_are_no_events_cost_only_themselves() -> None
     assert [one.kind if isinstance(one, Document) else one for one in found] == [
         "Event",
         "Lease",
-        Unreadable(Place("in", 4, 4), "not JSON: JSON is malformed: invalid character (byte 10)"),
+        Unreadable(Place("in", 4), "not JSON: JSON is malformed: invalid character (byte 10)"),
         "Event",
     ]
     assert last == documents.LastLine(event)

@@ -87,7 +87,7 @@ def test_an_event_of_a_watch_in_yaml_is_not_a_manifest() -> None:
     assert (found.input_kind, found.act, found.name) == (InputKind.WATCH, Act.UPDATED, "checkout")
     (document,) = documents.documents("in", [text])
     assert isinstance(document, documents.Document)
-    assert kinds.submitted(document) == Foreign(Place("in", 1, 1), "no kind")
+    assert kinds.submitted(document) == Foreign(Place("in", 1), "no kind")
 
 
 def test_a_bookmark_and_an_error_of_a_watch_say_nothing() -> None:
@@ -293,7 +293,7 @@ def test_a_line_larger_than_any_request_is_skipped(monkeypatch: pytest.MonkeyPat
     text = f"{line}\n{line[:-1]}{'x' * 50_000}\n{line}\n"
     found = list(read("log", cut(text.encode(), 1000)))
     assert [type(one) for one in found if not isinstance(one, Unreadable)] == [Observation, Observation, LogEnd]
-    assert Unreadable(Place("log", 2, 2), "a line of more than 20 MiB") in found
+    assert Unreadable(Place("log", 2), "a line of more than 20 MiB") in found
 
 
 def test_a_review_brings_the_object_before_and_after() -> None:
@@ -350,7 +350,7 @@ def test_what_nests_too_deeply_is_named() -> None:
     ],
 )
 def test_other_kinds_are_passed_over(document: Document, kind: str) -> None:
-    assert items(document) == [Foreign(Place("in", 1, 1), kind)]
+    assert items(document) == [Foreign(Place("in", 1), kind)]
 
 
 @pytest.mark.parametrize(
@@ -359,7 +359,7 @@ def test_other_kinds_are_passed_over(document: Document, kind: str) -> None:
 )
 def test_a_pod_names_its_service_account(spec: object, account: str) -> None:
     pod = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "checkout-0", "namespace": "shop"}, "spec": spec}
-    assert items(pod) == [Foreign(Place("in", 1, 1), "Pod", "shop", "checkout-0", account)]
+    assert items(pod) == [Foreign(Place("in", 1), "Pod", "shop", "checkout-0", account)]
 
 
 def test_wrong_types_are_named_and_the_lease_is_not_lost() -> None:

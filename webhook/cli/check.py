@@ -58,7 +58,7 @@ _NOW = "evaluate at this time; else at the latest time in managedFields, else no
 @click.option("--user", metavar="NAME", help="who writes the bare manifests")
 @click.option("--group", "groups", metavar="G", multiple=True, help="a group of --user; may be repeated")
 @click.option("--now", type=moment, metavar="RFC3339", help=_NOW)
-@format_option("json prints one line per document", ("text", "json", "sarif"))
+@format_option("json prints one line per document")
 def command(
     *,
     paths: tuple[str, ...],
@@ -77,18 +77,10 @@ def command(
     writer = Writer(user, groups) if user else None
     rules = load(policy)
     tally = Tally()
-    found: list[Outcome] = []
     items = submitted(paths, ignore, skip_found=True, skip_named=skip_foreign)
     for outcome in _outcomes(items, old, rules, now, writer):
         tally.count(outcome)
-        if output == "sarif":
-            found.append(outcome)
-        else:
-            show(outcome, output)
-    if output == "sarif":
-        from webhook.cli.sarif import sarif  # noqa: PLC0415 - it takes a while, and is for this format alone
-
-        print(sarif(found))
+        show(outcome, output)
     finish(output, tally.lines(), tally)
     if tally.evaluated < (require or 0):
         raise Failure(f"{tally.evaluated} evaluated, and --require asks for {require} at least")

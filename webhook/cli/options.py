@@ -47,9 +47,9 @@ def policy_option(text: str, name: str = "--policy", metavar: str = "NAME|FILE")
     return click.option(name, metavar=metavar, help=text, shell_complete=policies)
 
 
-def format_option(text: str = "json prints one line", formats: tuple[str, ...] = ("text", "json")) -> Callable[[F], F]:
+def format_option(text: str = "json prints one line") -> Callable[[F], F]:
     """Return the option for output that a program reads; its value is `output`."""
-    return click.option("--format", "output", type=click.Choice(formats), default="text", help=text)
+    return click.option("--format", "output", type=click.Choice(("text", "json")), default="text", help=text)
 
 
 def namespaced(text: str, problem: str) -> tuple[str, str]:

@@ -99,7 +99,7 @@ def _lines(outcome: Evaluation | Unreadable, label: str) -> list[str]:
     word, color = _WORDS[outcome.level]
     margin = max(_MARGIN, len(label) + 2)
     head = style((label or word).ljust(margin), fg=color) + style(where, bold=True)
-    subject = subject_of(outcome)
+    subject = _subject(outcome)
     if margin + len(where) + len("  ") + len(subject) <= width():
         lines = [f"{head}  {style(subject, dim=True)}"]
     else:
@@ -107,7 +107,7 @@ def _lines(outcome: Evaluation | Unreadable, label: str) -> list[str]:
     return lines + _wrapped(_reasons(outcome), margin)
 
 
-def subject_of(evaluation: Evaluation) -> str:
+def _subject(evaluation: Evaluation) -> str:
     """Return what was evaluated: `Lease shop/checkout, takeover`."""
     request = evaluation.request
     name = "/".join(filter(None, (request.namespace, request.name)))

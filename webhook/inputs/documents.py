@@ -124,7 +124,7 @@ def items_of_list(path: str, opened: Callable[[], Iterator[bytes]]) -> Iterator[
         return None
     kind, version = first.kind.removesuffix("List"), first.version
     items = enumerate(_ListItems(opened()), 1)
-    return (_document(Place(path, number, first.line), item, kind, version) for number, item in items)
+    return (_document(Place(path, number), item, kind, version) for number, item in items)
 
 
 def is_audit_log(start: bytes) -> bool:
@@ -145,7 +145,7 @@ def audit_log(
             continue
         if line.strip():
             last = line
-        place = Place(path, number, number)
+        place = Place(path, number)
         if is_long:
             yield Unreadable(place, "a line of more than 20 MiB")
         elif any(marker in line for marker in markers):
@@ -188,12 +188,11 @@ def parsed(place: Place, value: object, kind: object = "", version: object = "",
 class _ListItems:
     """The texts of the items of a List, one after another; ValueError if the input is anything else, or broken.
 
-    `kind` and `version` are those of the List, known after its last item; `line` is where it begins.
+    `kind` and `version` are those of the List, known after its last item.
     """
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self.kind = self.version = ""
-        self.line = 1
         self._pieces = pieces
         self._text = b""
 
@@ -203,7 +202,6 @@ class _ListItems:
         if found is None:
             raise ValueError(_NO_OBJECT)
         head = found[0].removeprefix(codecs.BOM_UTF8)
-        self.line += head.count(b"\n", 0, head.index(b"{"))
         place = self._next(found.end())
         is_more = self._text[place : place + 1] != b"]"
         while is_more:
@@ -283,9 +281,9 @@ class _Cutter:
             self._advance(end)
             if problem.endswith(_NESTED) and text.startswith(OPENING):
                 # A review as an API server sent it: the decoder of reviews reads it at any depth.
-                yield Document(place=self._place(line), kind="AdmissionReview", api_version=_REVIEW_VERSION, text=text)
+                yield Document(place=self._place(), kind="AdmissionReview", api_version=_REVIEW_VERSION, text=text)
             elif problem and (replaced := without_lone_surrogates(text)) and not _error_in(memoryview(replaced)):
-                yield _document(self._place(line), replaced)
+                yield _document(self._place(), replaced)
             else:
                 yield from self._from_text(text, line, problem)
         if self._last_event:
@@ -387,14 +385,12 @@ class _Cutter:
         try:
             text = data.decode()
         except UnicodeDecodeError:
-            yield Unreadable(self._place(line), "not UTF-8", is_foreign=True)
+            yield Unreadable(self._place(), "not UTF-8", is_foreign=True)
             return
         if text.startswith("---") and not text[3:4].strip():
             text = text[3:]
-        content = _CONTENT.search(text)
-        if not content:
+        if not _CONTENT.search(text):
             return
-        first = line + text.count("\n", 0, content.start())
         is_foreign = not _OURS.search(text)
         value, error = None, problem
         try:
@@ -404,18 +400,18 @@ class _Cutter:
         except YamlError as refused:
             error = problem or str(refused)
         if error:
-            yield Unreadable(self._place(first), error, is_foreign=is_foreign)
+            yield Unreadable(self._place(), error, is_foreign=is_foreign)
             return
         kind = version = ""
         items = [value]
         if isinstance(value, dict) and isinstance(value.get("items"), list) and _is_list(value.get("kind")):
             items, kind, version = value["items"], value["kind"].removesuffix("List"), value.get("apiVersion", "")
         for item in items:
-            yield parsed(self._place(first), item, kind, version, is_foreign=is_foreign)
+            yield parsed(self._place(), item, kind, version, is_foreign=is_foreign)
 
-    def _place(self, line: int = 0) -> Place:
+    def _place(self) -> Place:
         self._number += 1
-        return Place(self._path, self._number, line or self._line)
+        return Place(self._path, self._number)
 
     def _advance(self, end: int) -> None:
         self._line += self._text.count(b"\n", self._start, end)

@@ -82,7 +82,7 @@ def read_path(path: str, markers: Sequence[bytes] = (b"",)) -> Iterator[Document
         with Path(path).open("rb", buffering=_PIECE) as file:
             yield from read(file, path, markers)
     except OSError as error:
-        yield Unreadable(Place(path, line=1, is_only=True), error.strerror or str(error))
+        yield Unreadable(Place(path, is_only=True), error.strerror or str(error))
 
 
 def readable(path: str) -> Iterator[Document]:
@@ -122,7 +122,7 @@ def submitted(
             yield from _submitted(path, skip=skip_named)
             continue
         for found in files_below(Path(path), SUFFIXES, (*ignore, INDEX)):
-            place = Place(str(found.path), line=1, is_only=True)
+            place = Place(str(found.path), is_only=True)
             if found.error:
                 yield Unreadable(place, found.error)
             elif not found.skipped:
@@ -134,7 +134,7 @@ def submitted(
 def _submitted(path: str, *, skip: bool) -> Iterator[Submitted]:
     """The items of one file; the first is given once it is known whether there is a second."""
     found = (one for one in read_path(path) if not isinstance(one, LastLine))
-    first = next(found, None) or Unreadable(Place(path, line=1), "empty", is_foreign=True)
+    first = next(found, None) or Unreadable(Place(path), "empty", is_foreign=True)
     second = next(found, None)
     if second is None:
         first = replace(first, place=replace(first.place, is_only=True))
@@ -216,7 +216,7 @@ class Received:
         try:
             with index.open("rb") as file:
                 for number, line in enumerate(file, 1):
-                    self._take(index, line, Place(str(index), number, number))
+                    self._take(index, line, Place(str(index), number))
         except OSError as error:
             self.unreadable.append(Unreadable(Place(str(index), is_only=True), error.strerror or str(error)))
 

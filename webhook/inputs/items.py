@@ -106,14 +106,10 @@ class Answer(Struct, frozen=True, gc=False):
 
 
 class Place(Struct, frozen=True, gc=False):
-    """A position in the input: a file, or `-`, the number of the document in it, and its first line, both from 1.
-
-    `line` is that of the List for an item of it; 0 if it is not known. `is_only`: the file has no other document.
-    """
+    """A position in the input: a file, or `-`, and the number of the document in it; `is_only`: there is no other."""
 
     path: str
     document: int = 1
-    line: int = 0
     is_only: bool = False
 
     def __str__(self) -> str:
