@@ -13,7 +13,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test coverage outputs check static docs model spec fuzz page mutation evidence e2e fuzz-leases fence outside cluster image record record-attacks record-incidents causes bench reading fast-paths hour faults pictures fmt certs manifests derived version package krew sbom audit dist lock clean
+.PHONY: help setup run test coverage outputs check static docs model spec torture planted fuzz page mutation evidence e2e fuzz-leases fence outside cluster image record record-attacks record-incidents causes bench reading fast-paths hour faults pictures fmt certs manifests derived version package krew sbom audit dist lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -56,6 +56,12 @@ model: $(READY) ## search deeper for traces that break a law (five minutes)
 
 spec: $(READY) ## check the specification by TLC and Z3 (Java; three minutes): SPEC=--docs writes what it found into docs/
 	$(BIN)/python -m tests.lab.spec $(SPEC)
+
+torture: $(READY) ## electors of four languages while everything fails (Go, Java, Rust): SEEDS=1,2 MINUTES=10 TORTURE=--without; SHORT=1: two minutes
+	$(BIN)/python -m tests.lab.torture --minutes $(or $(MINUTES),$(if $(SHORT),1,10)) $(if $(SEEDS),--seeds $(SEEDS)) $(TORTURE)
+
+planted: $(READY) ## plant defects in a copy of the tree, and write into docs/proof.md what notices them (an hour)
+	$(BIN)/python -m tests.lab.torture.planted $(PLANTED)
 
 fuzz: $(READY) ## 200,000 streams of bytes against the HTTP of the server (four minutes); SHORT=1: 20,000
 	$(BIN)/python -m tests.lab.fuzz --count $(if $(SHORT),20000,200000) $(if $(SEED),--seed $(SEED))

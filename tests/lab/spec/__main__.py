@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from tests.lab.spec import intervals, traces
+from tests.lab.spec import intervals, stamped_traces, traces
 
 HERE: Final = Path(__file__).parent
 DOCS: Final = HERE.parents[2] / "docs"
@@ -175,13 +175,23 @@ def _tlc(packages: Path, module: str, config: str, text: str = "") -> str:
 def unlike(packages: Path, told: Sequence[traces.Trace]) -> list[str]:
     """Return the traces that the specification allows and should refuse, or the other way round."""
     numbers = {"Offsets": "{0}", "Durations": "{1, 15}", "MaxTime": "1000000", "MaxWrites": "1000000"}
+    return _unlike(packages, numbers, traces.constants(told), [(one.name, one.allowed) for one in told])
+
+
+def unlike_stamped(packages: Path, told: Sequence[stamped_traces.Tenures]) -> list[str]:
+    """Return the same of leases with stamps."""
+    text = stamped_traces.stamped_constants(told)
+    return _unlike(packages, stamped_traces.NUMBERS, text, [(one.name, one.allowed) for one in told])
+
+
+def _unlike(packages: Path, numbers: Mapping[str, str], text: str, told: Sequence[tuple[str, bool]]) -> list[str]:
     constants = "".join(f" {name} = {value}\n" for name, value in numbers.items())
     config = f'CONSTANTS\n{constants} Defect = ""\n Traces <- RecordedTraces\nSPECIFICATION TraceSpec\nVIEW Where\n'
-    printed = _tlc(packages, "Recorded", config, traces.constants(told))
+    printed = _tlc(packages, "Recorded", config, text)
     if "No error has been found" not in printed:
         return [printed[-2000:]]
     allowed = {int(number) for number in re.findall(r'<<"allowed", (\d+)>>', printed)}
-    return [trace.name for number, trace in enumerate(told, 1) if (number in allowed) != trace.allowed]
+    return [name for number, (name, is_allowed) in enumerate(told, 1) if (number in allowed) != is_allowed]
 
 
 def run(check: Check, packages: Path) -> Outcome:
@@ -201,7 +211,7 @@ def run(check: Check, packages: Path) -> Outcome:
     return Outcome(violated[1] if violated else "", tuple(_DID.findall(printed)[1:]), int(states[1]), seconds)
 
 
-def _packages() -> Path:
+def packages_of_the_specification() -> Path:
     """TLC and Z3, by pip, each with a hash."""
     lock = HERE / "requirements.txt"
     folder = _CACHE / re.sub(r"\W+", "-", f"{lock.stat().st_size}-{sys.version_info.minor}")
@@ -238,7 +248,8 @@ def _wrong(check: Check, outcome: Outcome) -> str:
     return "not refuted" if check.refuted else f"{outcome.violated} is violated:\n{_steps(outcome.trace)}"
 
 
-def _write(page: Path, name: str, text: str) -> None:
+def write_between(page: Path, name: str, text: str) -> None:
+    """Replace what is between the two comments of this name in a page."""
     begin, end = f"<!-- spec: {name} -->\n", "<!-- end -->\n"
     before, _, rest = page.read_text(encoding="utf-8").partition(begin)
     _, found, after = rest.partition(end)
@@ -253,7 +264,7 @@ def main() -> int:
     parser.add_argument("--docs", action="store_true", help="write the table and the traces into docs/")
     parser.add_argument("--only", default="", help="only what contains this text")
     options = parser.parse_args()
-    packages = _packages()
+    packages = packages_of_the_specification()
     sys.path.append(str(packages))
     import z3  # type: ignore[import-not-found]  # noqa: PLC0415 - it is not among the packages of the environment
 
@@ -295,25 +306,25 @@ def _write_pages(
         for check, outcome in done.values()
         if not check.refuted
     )
-    _write(proof, "designs", f"| module | design | laws | states |\n|---|---|---|--:|\n{held}")
+    write_between(proof, "designs", f"| module | design | laws | states |\n|---|---|---|--:|\n{held}")
     lacking = "".join(
         f"| {check.module} | {check.defect} | {outcome.violated} | {_steps(outcome.trace).count(chr(10))} |\n"
         for check, outcome in done.values()
         if check.title.startswith(f"{check.module}: ")
     )
-    _write(proof, "defects", f"| module | defect | refuted by | steps |\n|---|---|---|--:|\n{lacking}")
+    write_between(proof, "defects", f"| module | defect | refuted by | steps |\n|---|---|---|--:|\n{lacking}")
     arithmetic = "".join(f"| {one.words} | {said} | {numbers} |\n" for one, said, numbers in proven)
-    _write(
+    write_between(
         proof, "arithmetic", f"| statement | Z3 | numbers against it, in microseconds |\n|---|---|---|\n{arithmetic}"
     )
-    _write(
+    write_between(
         proof,
         "traces",
         f"{counts[0]} traces, of which {counts[1]} must be refused, and are; {counts[2]} corrupted ones are refused.\n",
     )
     for check in limits():
         page = DOCS / "fence-limits.md" if check.module == "Fence" else proof
-        _write(page, check.title, _steps(done[check.title][1].trace))
+        write_between(page, check.title, _steps(done[check.title][1].trace))
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ def recorded() -> Iterator[Trace]:
                 lives[-1].append(lease)
         for name, lives in leases.items():
             for life in lives:
-                yield from _pieces(name, life)
+                yield from pieces(name, life)
 
 
 def corrupted(traces: Sequence[Trace]) -> Iterator[Trace]:
@@ -78,11 +78,12 @@ def _row(begin: int, version: Version) -> str:
     )
 
 
-def _pieces(name: str, life: Sequence[dict[str, Any]]) -> Iterator[Trace]:
+def pieces(name: str, life: Sequence[dict[str, Any]]) -> Iterator[Trace]:
+    """Return the traces of one life of a lease: what the rules refuse is a trace of its own, and ends another."""
     piece: list[Version] = []
     for lease in life:
         version = _version(lease)
-        if piece and version == piece[-1]:
+        if piece and (replace(version, at=piece[-1].at) == piece[-1] or not (version.holder or piece[-1].holder)):
             continue
         if piece and _is_refused(piece[-1], version):
             yield Trace(f"{name}, refused", (piece[-1], version), allowed=False)

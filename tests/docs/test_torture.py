@@ -1,0 +1,88 @@
+"""docs/torture.md shows what was stored, and the laws notice what is changed in a stored history."""
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.lab.torture import __main__ as torture
+from tests.lab.torture import laws
+from tests.lab.torture.history import History, Stored, kept
+
+FILE = Path(__file__).parents[1] / "data" / "torture" / "seed-11.json.gz"
+
+
+@pytest.fixture(scope="module")
+def history() -> History:
+    return kept(FILE)
+
+
+def changed(history: History, name: str, change: Callable[[dict[str, Any]], None]) -> History:
+    """The history with a change in the last version of a lease or of the shared object that exists."""
+    versions = history.logs if name == "log" else history.leases[name]
+    place = max(number for number, one in enumerate(versions) if one.object)
+    last = copy.deepcopy(versions[place].object)
+    assert last is not None
+    change(last)
+    other = [*versions[:place], Stored(versions[place].revision, last), *versions[place + 1 :]]
+    return replace(history, logs=other) if name == "log" else replace(history, leases={**history.leases, name: other})
+
+
+def lower(document: dict[str, Any]) -> None:
+    """Set every term and every token of an object to one."""
+    annotations = document["metadata"]["annotations"]
+    for key in annotations:
+        if "/term-" in key or "/token-" in key:
+            annotations[key] = "000000000000000001"
+
+
+def test_a_history_keeps_the_laws(history: History) -> None:
+    assert [trace.name for trace in laws.reviewed_traces(history) if not trace.allowed] == []
+    found = [*laws.falling_terms(history), *laws.interleaved_writes(history), *laws.unstamped_writes(history)]
+    assert [*found, *laws.lost(history), *laws.denied_renewals(history)] == []
+    assert len(list(laws.stamped_traces(history))) > 0
+
+
+@pytest.mark.parametrize("name", ["log", laws.STAMPED])
+def test_a_term_that_falls_is_noticed(history: History, name: str) -> None:
+    assert len(list(laws.falling_terms(changed(history, name, lower)))) > 0
+
+
+def test_a_write_of_an_earlier_tenure_is_noticed(history: History) -> None:
+    def stale(document: dict[str, Any]) -> None:
+        document["data"]["entry"] = "stamped-9-client-go/1"
+
+    assert len(list(laws.interleaved_writes(changed(history, "log", stale)))) == 1
+
+
+def test_a_holder_who_did_not_wait_is_noticed(history: History) -> None:
+    def steal(document: dict[str, Any]) -> None:
+        document["spec"]["holderIdentity"] = "mallory"
+
+    traces = list(laws.reviewed_traces(changed(history, laws.REVIEWED, steal)))
+    assert [trace.allowed for trace in traces].count(False) == 1
+
+
+def test_an_owner_of_a_held_lease_is_noticed(history: History) -> None:
+    def own(document: dict[str, Any]) -> None:
+        document["metadata"]["ownerReferences"] = [{"uid": "1"}]
+
+    assert len(list(laws.lost(changed(history, laws.REVIEWED, own)))) == 1
+
+
+def test_a_stamp_that_is_missing_is_noticed(history: History) -> None:
+    def strip(document: dict[str, Any]) -> None:
+        document["metadata"]["annotations"] = {}
+
+    assert len(list(laws.unstamped_writes(changed(history, laws.STAMPED, strip)))) == 1
+
+
+def test_the_page_shows_the_runs() -> None:
+    assert torture.table(torture.stored()) in torture.PAGE.read_text(encoding="utf-8")
+
+
+def test_no_run_broke_a_law() -> None:
+    assert [one.seed for one in torture.stored() if one.protected and one.verdict.problems] == []

@@ -1,0 +1,96 @@
+"""What a run stored and what its clients saw, as a file that can be checked again."""
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+
+class Stored(Struct, frozen=True):
+    """A version of an object; None if this revision deleted it."""
+
+    revision: int
+    object: dict[str, Any] | None
+
+
+class Operation(Struct, frozen=True):
+    """A request to a register, as the program porcupine reads it; times are nanoseconds."""
+
+    key: str
+    client: int
+    call: int
+    ret: int = msgspec.field(name="return")
+    op: str = "read"
+    value: str = ""
+    expected: str = ""
+    result: str = "ok"
+
+
+class Attack(Struct, frozen=True):
+    """A write of an attacker, and what it was answered at which time, in microseconds since 1970."""
+
+    at: int
+    namespace: str
+    what: str
+    status: int
+    message: str = ""
+
+
+class Denial(Struct, frozen=True):
+    """A write of an elector to a lease that was denied, as the audit log has it."""
+
+    at: int
+    namespace: str
+    pod: str
+    verb: str
+    message: str
+
+
+class Gap(Struct, frozen=True):
+    """The policies were not all in force between these revisions; afterwards the stamps have another suffix."""
+
+    after: int
+    until: int
+    suffix: str
+
+
+class History(Struct, frozen=True):
+    """Everything that the laws are checked against. Times are microseconds since 1970."""
+
+    seed: int
+    protected: bool
+    begin: int
+    end: int
+    faults: list[str]
+    suffix: str
+    gaps: list[Gap]
+    offsets: dict[str, int]
+    """By how many seconds the clock of each holder was ahead."""
+    leases: dict[str, list[Stored]]
+    logs: list[Stored]
+    operations: list[Operation]
+    attacks: list[Attack]
+    denials: list[Denial]
+
+    def suffix_at(self, revision: int) -> str:
+        """The suffix of the stamps at a revision, "" while the policies were not all in force."""
+        found = self.suffix
+        for gap in self.gaps:
+            if revision > gap.until:
+                found = gap.suffix
+            elif revision > gap.after:
+                return ""
+        return found
+
+
+def keep(history: History, file: Path) -> None:
+    """Write it to a file."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(gzip.compress(msgspec.json.encode(history), 9, mtime=0))
+
+
+def kept(file: Path) -> History:
+    """Read it from a file."""
+    return msgspec.json.decode(gzip.decompress(file.read_bytes()), type=History)
