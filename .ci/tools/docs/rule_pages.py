@@ -32,8 +32,9 @@ A [stamp](../glossary.md#words) is the time that the API server writes into `met
 changes `renewTime`."""
 _PARITY: Final = """## What kube-apiserver checks too
 
-Rules at parity with kube-apiserver. In a current cluster the API server refuses such a write itself, before it calls
-the webhook; the rules serve `check`, `replay` and older API servers.
+Field rules, at parity with kube-apiserver. In a current cluster the API server refuses such a write itself, before it
+calls the webhook; the rules serve `check`, `replay` and older API servers. `candidate-lease-name-format` is the
+exception: it follows the API reference, and the API server stores what it denies.
 No exemption applies to them. A policy cannot set the mode of `object-types`; the cap `mode` lowers it like the
 others."""
 _ELECTION: Final = "## What kube-apiserver lets through"
@@ -108,8 +109,9 @@ def relaxing(rule: str) -> Iterator[str]:
         yield from ("", "For one writer, with an end:", "", "```yaml", "exempt:", "- service_accounts: [shop/deployer]")
         yield from (f"  rules: [{rule}]", "  owner: shop team", "  reason: why", "  until: 2027-01-31", "```")
     else:
-        why = "repeats a check of the API server" if is_parity(rule) else "protects every reader of the object"
-        yield from ("", f"No exemption applies: the rule {why}.")
+        field_rule = "to a [field rule](../glossary.md#words)"
+        why = field_rule if is_parity(rule) else "to this rule: it protects every reader of the object"
+        yield from ("", f"No exemption applies {why}.")
 
 
 def lower(rule: str) -> str:

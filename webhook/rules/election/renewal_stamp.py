@@ -33,8 +33,8 @@ def renewal_stamp_tampered(change: LeaseChange) -> Iterable[Finding]:
 
     They hold the time of the last renewal, which a write may neither remove nor move. What an earlier write stored is
     never held against a later one. Renaming and merging entries is allowed. `kubectl` moving a manifest with renewTime
-    from client-side to server-side apply is refused as well, and kubectl itself calls that refusal non-fatal. The entry
-    that the API server leaves where it stamps writers is accepted of a write that sets something.
+    from client-side to server-side apply is refused as well, and kubectl itself calls that refusal non-fatal. Where the
+    API server stamps writers, its one entry is accepted if the write sets something.
 
     Source: ours: a client may send any managedFields, and apimachinery's field manager keeps invented entries
     Why: The stamps in managedFields are the only evidence of when a lease was renewed. Without them a live lease looks

@@ -54,8 +54,8 @@ def lease_created_empty(change: LeaseChange) -> Iterable[Finding]:
         `strict` too.
     Who: Manifests of leases that are created beforehand, so that RBAC can name them, and contain nothing but a name. No
         known elector.
-    Fix: Add a label to the manifest. To a lease that exists, apply it with `kubectl apply --server-side`; neither
-        `kubectl label` nor an apply of the name alone makes the API server keep managedFields.
+    Fix: Add a label to the manifest. If the lease exists, apply the manifest with `kubectl apply --server-side`;
+        neither `kubectl label` nor an apply of the name alone makes the API server keep managedFields.
     """
     if change.was_set or change.new_entries:
         return NO_FINDINGS
@@ -132,7 +132,7 @@ def takeover_by_node(change: LeaseChange) -> Iterable[Finding]:
     Source: ours: a node reaches only its own lease, and the kubelet never changes the holder
     Why: A kubelet's credentials reach leases only to report that the node is alive. One compromised node must not take
         a controller's lease.
-    Who: No known client. In kube-node-lease a node may put its own name back.
+    Who: No known client.
     Fix: Run the elector under a service account instead of the node's credentials.
     Attack: took a lease that its holder still had
     """

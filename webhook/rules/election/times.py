@@ -24,14 +24,14 @@ _USUAL: Final = len("2026-01-31T12:00:00Z")
 def time_unreadable(change: LeaseChange | CandidateChange) -> Iterable[Finding]:
     """A time in spec or managedFields must be one that every client can read, in the years 0000 to 9999.
 
-    Refused is what this write set or changed, whatever does not parse included: a stored time can be fixed.
+    It refuses what this write set or changed, including what cannot be parsed; what was stored before may stay.
 
     Source: ours: a live kube-scheduler exited after one such write on kube-apiserver 1.36.3
     Why: The API server accepts `9999-12-31T23:59:59.999999-01:00` and stores year 10000, and by protobuf it takes any
         year. No JSON client can decode such an object, and no patch can fix an entry of it. A running kube-scheduler
         exited after one such write.
     Who: Attackers, and tests of limits. No known client writes such a time.
-    Fix: Write a time between the years 0000 and 9999 in UTC. A stored one is repaired by replacing the object.
+    Fix: Write a time between the years 0000 and 9999 in UTC. To repair a stored one, replace the object.
     Stored: write the field again with a time up to the year 9999, with `kubectl replace`
     """
     if isinstance(change, LeaseChange):

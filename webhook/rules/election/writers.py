@@ -103,9 +103,8 @@ def identity_binding(change: LeaseChange | CandidateChange) -> Iterable[Finding]
     exempt. Writes that do not change spec are not evaluated. The same holds for LeaseCandidates that name the lease:
     the API server makes one of them the holder, under the candidate's name.
 
-    Source: ours: a holder identity is free text; only an explicit binding may deny a renewal
-    Why: The holder string is not an identity. The binding says who may write the lease. Other rules deny a renewal for
-        a value or a change that it brings; an ordinary renewal is denied by a binding only.
+    Source: ours: a holder identity is free text, so only a person can say who may write it
+    Why: The holder string is not an identity. The binding says who may write the lease.
     Who: Writers that are missing from the binding: a second operator, a backup tool, a person with kubectl.
     Fix: Ask the owner of the webhook's policy to add the writer to the binding, if it belongs there.
     Attack: wrote a lease that is bound to other writers
@@ -179,12 +178,10 @@ def node_lease_holder(change: LeaseChange) -> Iterable[Finding]:
 def node_lease_writer(change: LeaseChange) -> Iterable[Finding]:
     """A lease in kube-node-lease must be written by the node that it is named after.
 
-    kwok, virtual-kubelet and KubeEdge write for their nodes: observe first, exempt them, then deny.
-
     Source: ours: NodeRestriction keeps nodes apart, but everyone else is held back by RBAC only
     Why: Whoever can write a node's lease can make a failed node look healthy.
     Who: kwok, virtual-kubelet and KubeEdge, which write for their nodes.
-    Fix: Exempt that component for this rule.
+    Fix: Exempt that component for this rule before you let it deny.
     Attack: wrote the lease of a node
     """
     if change.request.namespace != NODE_LEASES or change.user.username == f"system:node:{change.request.name}":

@@ -102,7 +102,7 @@ _DELETION_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion"})
 def object_types(request: AdmissionRequest) -> Iterable[Finding]:
     """Every value must have the JSON type that the API says.
 
-    A document of wrong types is read no further.
+    If one has not, no other rule is evaluated.
 
     Source: kubernetes/apimachinery pkg/runtime: the API server's own decoder
     Why: A value of the wrong type cannot be decoded; a client that reads such an object fails.
