@@ -76,8 +76,8 @@ HISTORIES: dict[str, str] = {
 """Audit logs of real incidents, by the check."""
 
 OF_A_WATCH = "renewals-costly"
-WITH_A_POLICY = "stamp-missing"
-"""Found by tests/cli/test_stamps.py."""
+WITH_A_POLICY = {"stamp-missing", "token-ahead", "token-old"}
+"""Found by tests/cli/test_stamps.py and tests/cli/test_tokens.py."""
 
 
 @cache
@@ -92,11 +92,11 @@ def found(capsys: pytest.CaptureFixture[str], *arguments: str) -> set[str]:
 
 
 def test_every_check_has_a_seed() -> None:
-    assert documented() | STORED_RULES.keys() == SEEDS.keys() | HISTORIES.keys() | {OF_A_WATCH, WITH_A_POLICY}
+    assert documented() | STORED_RULES.keys() == SEEDS.keys() | HISTORIES.keys() | {OF_A_WATCH, *WITH_A_POLICY}
 
 
 def test_every_check_has_a_row() -> None:
-    code = "".join(path.read_text() for path in CODE.glob("audit/*.py"))
+    code = "".join(path.read_text() for path in [*CODE.glob("audit/*.py"), *CODE.glob("fence/*.py")])
     of_objects = {*re.findall(r'[fF]inding\(\s*"([a-z-]+)"', code)} - RULES.keys()
     of_histories = {
         *re.findall(r'explained\(\s*history, "([a-z-]+)"', (CODE / "explanation" / "findings.py").read_text())

@@ -128,10 +128,13 @@ def test_an_unheld_lease() -> None:
     assert UNHELD not in parts(when_unheld="deny")[0]["validations"][0]["expression"]
 
 
-def test_an_allowed_write_is_recognized_without_variables_and_needs_no_message() -> None:
-    [validation] = parts(holder=["${pod}_*", "${node}"])[0]["validations"]
+def test_an_allowed_write_is_recognized_without_variables_by_the_match_condition() -> None:
+    policy, _ = parts(holder=["${pod}_*", "${node}"])
+    [validation], [condition] = policy["validations"], policy["matchConditions"]
     allowed, rest = validation["expression"].split("\n|| variables.leads")
     assert not rest
     assert "variables" not in allowed
     assert allowed.count("size(") == 2, "one term for each template"
-    assert validation["messageExpression"].startswith(f'{allowed}\n? ""\n: ')
+    writers, rest = condition["expression"].split("\n&& ")
+    assert writers == 'request.userInfo.username in ["system:serviceaccount:shop:operator"]'
+    assert rest == f"!(({allowed}))"

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import click
 from msgspec import Struct, field, to_builtins
+from msgspec.structs import replace
 
 from webhook.api.text import escape, truncate
 from webhook.audit.inventory import Inventory
@@ -19,6 +20,7 @@ from webhook.cli.reading import cluster_options, evaluation_time, everywhere, ob
 from webhook.cli.terminal import Failure, indent, json_line, needing_the_server, print_message, style
 from webhook.explanation.account import ongoing_cause
 from webhook.explanation.findings import beside, incidents
+from webhook.fence.tokens import TokenCheck
 from webhook.findings import Finding, ObjectName, Severity
 from webhook.history.follow import Follower
 from webhook.inputs.cluster import Cluster
@@ -56,6 +58,9 @@ _NOT_APPLICABLE: Final = (
 )
 _FAIL_ON: Final = "exit with 1 for findings of this severity or above; text only counts those below"
 _BASELINE: Final = "JSON of an earlier audit: findings in it are skipped"
+_FENCE: Final = (
+    "also find objects with an old token of a fence; the input, or kubectl's list, has them too; needs --policy"
+)
 _METRICS: Final = "write a gauge of the findings for Prometheus, replacing the file at once"
 
 
@@ -66,6 +71,7 @@ _METRICS: Final = "write a gauge of the findings for Prometheus, replacing the f
 @click.option("--baseline", metavar="FILE", help=_BASELINE, shell_complete=files)
 @click.option("--with-pods", is_flag=True, help="let kubectl list pods and nodes too, to find holders that are gone")
 @click.option("--in-cluster", is_flag=True, help="list leases with the service account of this pod, without kubectl")
+@click.option("--fence", "with_tokens", is_flag=True, help=_FENCE)
 @click.option("--metrics", metavar="FILE", help=_METRICS)
 @stamps_option
 @cluster_options
@@ -78,6 +84,7 @@ def command(
     baseline: str | None,
     with_pods: bool,
     in_cluster: bool,
+    with_tokens: bool,
     metrics: str | None,
     policy: str | None,
     cluster: Cluster,
@@ -85,12 +92,20 @@ def command(
 ) -> int:
     known = _known_findings(baseline) if baseline else frozenset()
     stamped = frozenset(load(policy).stamps if policy else ())
-    audit = _Audit(
-        Inventory(evaluation_time(now, paths, None).at, stamped=stamped), Severity(fail_on), known, now, paths
-    )
+    inventory = Inventory(evaluation_time(now, paths, None).at, stamped=stamped)
+    tokens = TokenCheck([one for one in load(policy).fences if one.token] if policy and with_tokens else [])
+    audit = _Audit(inventory, tokens, Severity(fail_on), known, now, paths)
     if paths and in_cluster:
         raise Failure("give either PATH or --in-cluster")
-    items = observed(paths, everywhere(cluster), policy, with_pods=with_pods, is_inside=in_cluster)
+    if with_tokens and (in_cluster or not tokens.fences):
+        raise Failure("--fence needs a --policy with a fence that has a token, and works without --in-cluster")
+    resources = sorted({replace(one, subresource="") for fence in tokens.fences for one in fence.resources})
+    items = observed(
+        *(paths, everywhere(cluster), policy),
+        with_pods=with_pods,
+        is_inside=in_cluster,
+        resources=[*map(str, resources)],
+    )
     for finding in audit.run(items):
         for line in _lines(finding, audit.fail_on) if output == "text" else [json_line(_as_json(finding))]:
             print(line)
@@ -109,6 +124,7 @@ class _Audit(Struct):
     """An audit in progress: objects of a dump are examined as they are read, a history when it ends."""
 
     inventory: Inventory
+    tokens: TokenCheck
     fail_on: Severity
     known: frozenset[str]
     now: int | None
@@ -145,8 +161,10 @@ class _Audit(Struct):
             yield "no lease and no candidate is in the input"
         if self.inventory.leases and not self.inventory.has_managed_fields:
             yield "the input has no managedFields, so stamps are not examined; kubectl needs --show-managed-fields"
+        yield from self.tokens.complaints()
 
     def _take(self, item: Item) -> Iterator[Finding]:
+        self.tokens.see(item)
         if isinstance(item, Fenced):
             self.history.feed(item)
         elif isinstance(item, Unreadable):
@@ -188,6 +206,7 @@ class _Audit(Struct):
                 self.examined += 1
                 yield from self.inventory.add(Subject(candidate, namespace, name, at))
         yield from self.inventory.rest()
+        yield from self.tokens.findings()
 
 
 def _lines(finding: Finding, fail_on: Severity) -> Iterator[str]:

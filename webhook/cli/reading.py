@@ -63,11 +63,13 @@ def observed(
     *,
     with_pods: bool = False,
     is_inside: bool = False,
+    resources: Sequence[str] = (),
 ) -> Iterator[Item]:
     """Yield every item in files, directories and standard input (`-`), each as soon as it is read.
 
-    Without paths the cluster is listed, with pods and nodes if `with_pods`: by kubectl, or, if `is_inside`, with the
-    service account of the pod that this runs in. The `policy` file says where stamps are believed.
+    Without paths the cluster is listed, with pods and nodes if `with_pods`: by kubectl, which also lists `resources`,
+    or, if `is_inside`, with the service account of the pod that this runs in. The `policy` file says where stamps are
+    believed.
     """
     reader = StampReader({} if policy is None else load(policy).stamps)
     notes: list[str] = []
@@ -78,7 +80,7 @@ def observed(
     elif is_inside:
         items = listed_inside(notes, namespace=cluster.namespace, with_pods=with_pods)
     else:
-        items = listed(cluster, notes, with_pods=with_pods)
+        items = listed(cluster, notes, with_pods=with_pods, resources=resources)
     unreadable = 0
     for item in items:
         if isinstance(item, Unreadable):

@@ -235,6 +235,7 @@ def _tenure(tenure: Tenure) -> dict[str, Any]:
         "began": tenure.began.value,
         "leaderless_seconds": _seconds(tenure.leaderless),
         "writers": [_writer(one) for one in tenure.writers],
+        **({} if tenure.term is None else {"term": tenure.term}),
     }
 
 

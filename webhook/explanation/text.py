@@ -69,6 +69,8 @@ def facts(account: Account) -> Iterator[Line]:
         yield Line(held, f"{name(account.holder)}{_held_since(account)}{_pod(account)}")
     if account.last_renewal is not None:
         yield Line(renewed, f"{clock(account.last_renewal, now)}, {ago(account.last_renewal, now)}{_by(account)}")
+    if account.tenure is not None and account.tenure.term is not None:
+        yield Line("Term", f"{account.tenure.term}: the token of its writes, where a fence asks for one")
     if standing is not None:
         yield from _takeable(standing, now)
         if standing.ahead is not None and abs(standing.ahead) > 2 * SECOND and standing.block is None:
@@ -192,7 +194,8 @@ def _why(account: Account) -> str:
 
 def handover(tenure: Tenure, before: Tenure | None) -> str:
     """Say how a holder came to hold the lease, as a clause; `before` is the one that held it then."""
-    return _first_write(tenure) if tenure.is_writer else _handover(tenure, before)
+    term = "" if tenure.term is None else f"; term {tenure.term}"
+    return _first_write(tenure) if tenure.is_writer else _handover(tenure, before) + term
 
 
 def _handover(tenure: Tenure, before: Tenure | None) -> str:

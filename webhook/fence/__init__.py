@@ -4,9 +4,11 @@ Every default of the API server is written out, so that a second server-side app
 
 Who writes comes from `request.userInfo.extra`, which the API server fills in from the bound token; nothing that the
 object or the lease contains decides whether two names are the same pod. Every text of a policy file enters an
-expression as a quoted literal. An API server evaluates the expression of the message for every write, allowed or not,
-and each variable adds to the cost. So the check for the usual allowed write uses no variable and comes first in both
-expressions.
+expression as a quoted literal.
+
+An API server evaluates every validation and the expression of every message, allowed or not, and the variables twice
+for them. A policy that mutates has the object written as JSON and read again, even if it changes nothing. So what is
+usual is found out by the match condition: no policy is evaluated further for a write that it would leave as it is.
 
 What a token and a clock add is in `token.yaml`; it needs the annotations that deploy/stamp writes into the lease.
 """
@@ -94,6 +96,7 @@ def _metadata(fence: Fence, part: str) -> Manifest:
 
 def _policy(fence: Fence) -> Manifest:
     leads = "" if fence.by_stamp else "\n|| variables.leads"
+    usual = f"({_allowed(fence)})" + (f"\n&& {_filled(fence, 'settled')}" if fence.token else "")
     variables = [{"name": name, "expression": text} for name, text in _variables(fence)]
     validations = [
         {
@@ -106,7 +109,7 @@ def _policy(fence: Fence) -> Manifest:
     if fence.token:
         variables += [*_filled(fence, "common"), *_filled(fence, "judging")]
         validations += _filled(fence, "validations")
-    return _matched(fence, _rules(fence)) | {"variables": variables, "validations": validations}
+    return _matched(fence, _rules(fence), f"!({usual})") | {"variables": variables, "validations": validations}
 
 
 def _binding(fence: Fence) -> Manifest:
@@ -122,7 +125,8 @@ def _stamping(fence: Fence) -> Iterator[Manifest]:
     Both match whatever is stored with the object, so that no write that the fence does not refuse changes a token.
     """
     stamped = _rules(fence, [f"/{one}" if one else "" for one in _subresources(fence)], ["CREATE", "UPDATE"])
-    token = _matched(fence, stamped) | {"reinvocationPolicy": "IfNeeded", "variables": _filled(fence, "common")}
+    token = _matched(fence, stamped, f"!({_filled(fence, 'settled')})")
+    token |= {"reinvocationPolicy": "IfNeeded", "variables": _filled(fence, "common")}
     token["mutations"] = _filled(fence, "stamping")
     # Without the lease there is no term. Whether such a write is refused is the matter of the fence itself.
     yield from _pair(fence, STAMPING, token, {"paramRef": _reference(fence, "Allow")})
@@ -134,13 +138,18 @@ def _stamping(fence: Fence) -> Iterator[Manifest]:
 def _clock(fence: Fence) -> Iterator[Manifest]:
     """Yield what refuses, or warns about, a write after the lease expired; it never refuses more than the fence."""
     mode = max(fence.mode, fence.expired, key=[*ACTIONS].index)
-    policy = _matched(fence, _rules(fence)) | {"failurePolicy": "Ignore"} | _filled(fence, "clock")
+    policy = (
+        _matched(fence, _rules(fence), _filled(fence, "late")) | {"failurePolicy": "Ignore"} | _filled(fence, "clock")
+    )
     binding = {"paramRef": _reference(fence, "Allow"), "validationActions": ACTIONS[mode]}
     yield from _pair(fence, CLOCK, policy, binding)
 
 
-def _matched(fence: Fence, rules: Sequence[Manifest]) -> Manifest:
-    """Return what every policy of a fence begins with: the writes of its writers, and the lease as the parameter."""
+def _matched(fence: Fence, rules: Sequence[Manifest], condition: str = "true") -> Manifest:
+    """Return what every policy of a fence begins with: the lease, and the writes of its writers under a condition.
+
+    It is one expression, because an API server evaluates all conditions, also after one that is false.
+    """
     return {
         "failurePolicy": "Fail" if fence.mode == "deny" else "Ignore",
         "paramKind": {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"},
@@ -150,7 +159,7 @@ def _matched(fence: Fence, rules: Sequence[Manifest]) -> Manifest:
             "objectSelector": {},
             "resourceRules": rules,
         },
-        "matchConditions": [{"name": "writer", "expression": _writer_condition(fence)}],
+        "matchConditions": [{"name": "writer", "expression": f"{_writer_condition(fence)}\n&& {condition}"}],
     }
 
 
@@ -167,7 +176,7 @@ def _subresources(fence: Fence) -> list[str]:
 def _filled(fence: Fence, part: str) -> Any:  # noqa: ANN401 - lists and mappings, as in the file
     """Return a part of `token.yaml` with the texts of the fence as literals in place of the words in capitals."""
     texts = {
-        "KEY": literal(f"{fence.name}.lease-webhook/token-{fence.suffix}"),
+        "KEY": literal(fence.token_key),
         "TERM": literal(f"lease-webhook/term-{fence.suffix}"),
         "WRITTEN": literal(f"lease-webhook/written-{fence.suffix}"),
         "WRITERS": _list(fence.usernames),
@@ -239,13 +248,12 @@ def _variables(fence: Fence) -> tuple[tuple[str, str], ...]:
 
 
 def _message_expression(fence: Fence) -> str:
-    """Return which pod wrote, who holds the lease since which transition, and a fix; empty for an allowed write."""
+    """Return which pod wrote, who holds the lease since which transition, and a fix."""
     unbound = literal("; write with the token that is mounted into the holder's pod")
     stale = literal("; only the holder may write: stop this work, or acquire the lease first")
     fix = f'(variables.pod == "" ? {unbound} : {stale})'
     terms = ("variables.lease", literal(", and this write comes from "), "variables.writer", fix)
-    text = " + ".join((*terms, literal(f" (fence {fence.name})")))
-    return f'{_allowed(fence)}\n? ""\n: {text}'
+    return " + ".join((*terms, literal(f" (fence {fence.name})")))
 
 
 def _allowed(fence: Fence) -> str:

@@ -89,6 +89,8 @@ class Tenure(Struct):
     """How often renewals came from another pod or user than the one before."""
     joined: list[tuple[int, Writer]] = field(default_factory=list)
     """When another pod or user first wrote under this name."""
+    term: int | None = None
+    """The latest one that the API server stamped, where stamps are believed."""
     taken_by: Writer | None = None
     """Who wrote the holder into the lease."""
     taken_manager: str = ""

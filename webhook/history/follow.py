@@ -324,6 +324,8 @@ class LeaseHistory(Struct):
         elif normalized(new.renew_time) != normalized(old.renew_time) and holder:
             is_complete = act is not Act.STORED and seen.input_kind is not InputKind.REVIEW
             self._renewed(old, new, at, writer, is_complete=is_complete)
+        if self.holder and not is_old_state and seen.term is not None:
+            self.holder.term = seen.term
         self._examine(seen, before, known, at, act, is_same_path=is_same_path)
         self._passed(moment or None)
 

@@ -62,13 +62,17 @@ class Cluster(Struct, frozen=True):
         return [f"--namespace={self.namespace}"] if self.namespace else []
 
 
-def listed(cluster: Cluster, notes: list[str], *, with_pods: bool = False) -> Iterator[Item]:
+def listed(
+    cluster: Cluster, notes: list[str], *, with_pods: bool = False, resources: Sequence[str] = ()
+) -> Iterator[Item]:
     """Yield the leases and, if the cluster has candidates and the user may read them, those; raises InputError.
 
-    `notes` gets a line for each optional part that could not be read; `with_pods`: pods and nodes too.
+    `notes` gets a line for each optional part that could not be read; `with_pods`: pods and nodes too. Other
+    `resources` are listed after the leases.
     """
     paged = f"--chunk-size={PAGE}"
-    yield from _listed(cluster, LEASES, *_STAMPED, paged)
+    for resource in (LEASES, *resources):
+        yield from _listed(cluster, resource, *_STAMPED, paged)
     for resource in ("pods", "nodes") if with_pods else ():
         yield from _listed(cluster, resource, "--output=json", paged)
     result = _run(cluster, "get", CANDIDATES, *cluster.scope, *_STAMPED, paged)

@@ -8,11 +8,13 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from webhook.api.managed_fields import Entry, entries_of
-from webhook.api.objects import Lease, LeaseCandidate
+from webhook.api.objects import Lease, LeaseCandidate, ObjectMeta
 from webhook.api.request import AdmissionRequest, UserInfo, cached
 
 NO_TEXTS: Final[Mapping[str, str]] = {}
 STANDARD_INPUT: Final = "-"
+MAX_DIGITS: Final = 20
+"""More than a resourceVersion, or a term, can have."""
 _MODES: Final = re.compile(r"[a-z0-9-]{1,80}=[a-z]{1,10}(?:,[a-z0-9-]{1,80}=[a-z]{1,10})*+")
 """The annotation `rules` of lease-webhook."""
 
@@ -129,6 +131,7 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     or before a deletion; None if the input does not carry it, or carries it with wrong types, which `problem` then
     names. `old` is the state before, in reviews only, as is `request`. `is_dry_run` writes were never stored.
     `is_clearing`: it deleted every object of its kind in the namespace.
+    `term` is that of a lease whose stamps are believed, None if it is not known.
     `uid` and `resource_version` are those of the object as stored: an audit event and a watch event of the same write
     have the same; "" if the input does not say.
     """
@@ -149,6 +152,7 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     is_clearing: bool = False
     problem: str = ""
     request: AdmissionRequest | None = None
+    term: int | None = None
     uid: str = ""
     resource_version: str = ""
     text: bytes = b""
@@ -186,13 +190,17 @@ class Unreadable(Struct, frozen=True):
 
 
 class Foreign(Struct, frozen=True):
-    """An object of another kind; with a name if it is a pod (and has a `service_account`) or a node."""
+    """An object of another kind; with a name if it is a pod (and has a `service_account`) or a node, or has a token.
+
+    `metadata` is that of an object with the token of a fence, whosever it is; else None.
+    """
 
     place: Place
     kind: str
     namespace: str = ""
     name: str = ""
     service_account: str = ""
+    metadata: ObjectMeta | None = None
 
 
 class ElectionEvent(Foreign, frozen=True):

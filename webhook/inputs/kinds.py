@@ -16,7 +16,7 @@ from msgspec import Raw, Struct
 
 from webhook.api import times
 from webhook.api.field import reworded
-from webhook.api.objects import Lease, LeaseCandidate, WrongTypesError, decode_object
+from webhook.api.objects import Lease, LeaseCandidate, ObjectMeta, WrongTypesError, decode_object
 from webhook.api.request import GROUP, KIND_OF, NULL, VERSIONS_OF, Operation, UserInfo, user_of
 from webhook.api.review import ReviewError, decode
 from webhook.api.text import truncate
@@ -46,6 +46,8 @@ _FENCE_MARKER: Final = b"(fence "
 LEASE_MARKERS: Final = (b"coordination.k8s.io", _FENCE_MARKER)
 """What every audit event of a lease says in its objectRef, and every one of a fence in a message."""
 
+_TOKEN_MARKER: Final = b"lease-webhook/token-"
+"""What the annotations are called in which fences keep tokens."""
 _OURS: Final = frozenset(KIND_OF.values())
 _REVIEW: Final = "AdmissionReview"
 _HOLDERS: Final = frozenset({"Pod", "Node"})
@@ -143,6 +145,13 @@ def observations(documents: Iterable[Document | Unreadable | LastLine], received
     return (item for document in documents if (item := observed(document, received)) is not None)
 
 
+class _WithMetadata(Struct, frozen=True, gc=False):
+    metadata: ObjectMeta = ObjectMeta()
+
+
+_with_metadata: Final = msgspec.json.Decoder(_WithMetadata)
+
+
 class _Stored(Struct, frozen=True, gc=False):
     """An object of one of our kinds; `object` is None if it could not be decoded: see `problem`."""
 
@@ -189,12 +198,14 @@ def _observed_object(document: Document) -> Observation | Foreign | Unreadable |
     if kind not in _OURS or group != GROUP or version not in VERSIONS_OF[f"{kind.lower()}s"]:
         if kind == "Event" and document.api_version in _EVENTS:
             return _election_event(place, data)
-        if kind not in _HOLDERS or document.api_version != "v1":
+        is_holder = kind in _HOLDERS and document.api_version == "v1"
+        metadata = _with_metadata.decode(data).metadata if _TOKEN_MARKER in data else None
+        if not is_holder and metadata is None:
             return Foreign(place, kind or "no kind")
         one = msgspec.json.decode(data)
         namespace, name = _text_at(one, "metadata", "namespace"), _text_at(one, "metadata", "name")
-        account = _text_at(one, "spec", "serviceAccountName") if name and kind == "Pod" else ""
-        return Foreign(place, kind, namespace, name, account)
+        account = _text_at(one, "spec", "serviceAccountName") if name and is_holder and kind == "Pod" else ""
+        return Foreign(place, kind or "no kind", namespace, name, account, metadata)
     found = typed(kind, data)
     return Observation(
         place=place,

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from webhook.api.managed_fields import Entry, entries_of
 from webhook.api.objects import Lease, LeaseSpec
 from webhook.api.times import canonical_seconds
-from webhook.inputs.items import Act, InputKind, Item, Observation, Writer
+from webhook.inputs.items import MAX_DIGITS, Act, InputKind, Item, Observation, Writer
 from webhook.rules.stamps import Stamp, Stamps, stamp_in
 
 _OWNED: Final[dict[str, object]] = {"f:spec": {f"f:{name}": {} for name in LeaseSpec.__struct_encode_fields__}}
@@ -47,11 +47,20 @@ class StampReader(Struct):
         before = _stamp_of(old, here) if isinstance(old, Lease) else None
         old = _dated(old, before) if isinstance(old, Lease) and before is not None else old
         # The text, of a list, is that of the object as it was read.
-        return replace(item, object=_dated(item.object, stamp), old=old, writer=writer, text=b"")
+        term = _term_of(stamp, item.object)
+        return replace(item, object=_dated(item.object, stamp), old=old, writer=writer, term=term, text=b"")
 
 
 def _stamp_of(lease: Lease, stamps: Stamps) -> Stamp | None:
     return stamp_in(stamps, lease.metadata.annotations, entries_of(lease.metadata.managed_fields))
+
+
+def _term_of(stamp: Stamp, lease: Lease) -> int | None:
+    """Return the term as a fence knows it: a lease that was not renewed since it was created has no stamp of it."""
+    text = stamp.term or lease.metadata.resource_version or ""
+    if not (text.isascii() and text.isdecimal() and len(text) < MAX_DIGITS):
+        return None
+    return int(text) if stamp.term else int(text) - 1
 
 
 def _dated(lease: Lease, stamp: Stamp) -> Lease:

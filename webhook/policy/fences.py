@@ -118,6 +118,11 @@ class Fence(Struct, frozen=True):
         return f"{self.namespace}/{self.lease}"
 
     @property
+    def token_key(self) -> str:
+        """The annotation in which objects keep the token."""
+        return f"{self.name}.lease-webhook/token-{self.suffix}"
+
+    @property
     def denies_if_lease_is_missing(self) -> bool:
         """True if all writes of the writers are denied while the lease does not exist."""
         # If the parameter is not found, the API server denies the write as an error of the configuration, whatever the

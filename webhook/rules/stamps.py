@@ -28,10 +28,14 @@ class Stamps(Struct, frozen=True, gc=False):
 
 
 class Stamp(Struct, frozen=True, gc=False):
-    """The uid of the writer's pod (`-` without one), a blank and the user, "" for no one; and when, in microseconds."""
+    """The uid of the writer's pod (`-` without one), a blank and the user, "" for no one; when, in microseconds.
+
+    `term` is its text, "" if there is none.
+    """
 
     writer: str
     written: int | None
+    term: str = ""
 
     @property
     def pod_uid(self) -> str:
@@ -54,8 +58,8 @@ def stamp_in(stamps: Stamps, annotations: Mapping[str, str | None] | None, entri
     if not is_constant(entries):
         return None
     found = annotations or {}
-    writer, written = (found.get(f"{NAMES}{name}-{stamps.suffix}") for name in ("writer", "written"))
-    return Stamp(writer or "", stamp_of(written))
+    writer, written, term = (found.get(f"{NAMES}{name}-{stamps.suffix}") for name in ("writer", "written", "term"))
+    return Stamp(writer or "", stamp_of(written), term or "")
 
 
 def is_writer(user: UserInfo, stamp: Stamp, stamps: Stamps) -> bool:

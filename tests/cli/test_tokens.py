@@ -1,0 +1,255 @@
+"""`audit --fence`: objects with an older token than the term of the lease; `why` and `timeline` show terms."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_stamps import StampingServer, listed, run
+from tests.factories import Document, drop, put
+from tests.history.fake_server import together
+from tests.rules.election.test_foreign_writer import ENTRY
+from webhook.cli.main import main
+
+SUFFIX = "1a2b3c4d"
+KEY = f"db.lease-webhook/token-{SUFFIX}"
+FENCE = {
+    "name": "db",
+    "lease": "shop/db",
+    "writers": ["shop/db"],
+    "resources": ["configmaps", "proxies.example.com", "deployments.apps/status"],
+    "token": True,
+}
+TAKEN = "2026-11-20T12:00:00Z"
+LEASE: Document = {
+    "apiVersion": "coordination.k8s.io/v1",
+    "kind": "Lease",
+    "metadata": {
+        "name": "db",
+        "namespace": "shop",
+        "resourceVersion": "200",
+        "managedFields": [ENTRY],
+        "annotations": {
+            f"lease-webhook/writer-{SUFFIX}": "uid-of-b system:serviceaccount:shop:db",
+            f"lease-webhook/written-{SUFFIX}": "2026-11-20T12:10:00Z",
+            f"lease-webhook/term-{SUFFIX}": "100",
+        },
+    },
+    "spec": {
+        "holderIdentity": "b",
+        "leaseDurationSeconds": 15,
+        "acquireTime": "2026-11-20T12:00:00.500000Z",
+        "renewTime": "2026-11-20T12:10:00.000000Z",
+    },
+}
+"""Taken by `b` at 12:00:00 in term 100."""
+OBJECT: Document = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {
+        "name": "left",
+        "namespace": "shop",
+        "resourceVersion": "150",
+        "annotations": {KEY: f"{50:018}"},
+        "managedFields": [
+            {"manager": "kubectl", "operation": "Update", "time": "2026-11-20T11:00:00Z"},
+            {"manager": "op", "operation": "Update", "time": "2026-11-20T12:00:04Z"},
+        ],
+    },
+}
+"""Written by somebody after that, with the token of term 50."""
+
+
+def policy(path: Path, **fence: Any) -> str:
+    stamps = [{"suffix": SUFFIX, "namespaces": ["shop"]}]
+    path.write_text(json.dumps({"apiVersion": "lease-webhook/v1", "stamps": stamps, "fences": [FENCE | fence]}))
+    return str(path)
+
+
+def changed(one: Document, *changes: Any) -> Document:
+    copy: Document = json.loads(json.dumps(one))
+    for change in changes:
+        change(copy)
+    return copy
+
+
+def token(text: str) -> Any:
+    """A change of the token; its name has a dot."""
+    return lambda one: one["metadata"]["annotations"].update({KEY: text})
+
+
+def audited(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], *items: Document, form: str = "json", policy_file: str = ""
+) -> tuple[list[Document], str]:
+    """Return the findings about tokens, and what was said beside them."""
+    dump = tmp_path / "dump.json"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    file = policy_file or policy(tmp_path / "policy.yaml")
+    main(["audit", "--fence", "--policy", file, "--format", form, str(dump), "--now", "2026-11-20T12:10:01Z"])
+    said = capsys.readouterr()
+    found = [json.loads(line) for line in said.out.splitlines()] if form == "json" else []
+    return [one for one in found if one["check"].startswith("token-")], " ".join((said.err + said.out).split())
+
+
+def test_what_was_left_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    [found], _ = audited(tmp_path, capsys, OBJECT, LEASE)
+    assert (found["check"], found["severity"]) == ("token-old", "warning")
+    assert (found["kind"], found["namespace"], found["name"]) == ("ConfigMap", "shop", "left")
+    assert found["fix"] == "kubectl -n shop get configmap left -o yaml --show-managed-fields"
+    assert found["message"] == (
+        "its token is of term 50 of lease shop/db, and it was written at 2026-11-20T12:00:04Z (field manager "
+        '"op"), after term 100 began at 2026-11-20T12:00:00Z: by an old leader through an API server whose watch was '
+        "late, or by someone whom the fence does not name"
+    )
+
+
+LAST = "metadata.managedFields[1]"
+
+
+@pytest.mark.parametrize(
+    ("changes", "severity"),
+    [
+        pytest.param([token(f"{100:018}")], None, id="the token of this term"),
+        pytest.param([put("metadata.resourceVersion", "100")], None, id="not written since, whatever times say"),
+        pytest.param([put("metadata.resourceVersion", "many")], "warning", id="its revision is not known"),
+        pytest.param([put(f"{LAST}.time", TAKEN)], "info", id="in the second of the change"),
+        pytest.param([drop(f"{LAST}.time")], "info", id="without a time"),
+        pytest.param([drop("metadata.managedFields")], "info", id="without managedFields"),
+        pytest.param([put(f"{LAST}.subresource", "scale")], "info", id="through a subresource that is not fenced"),
+        pytest.param([put(f"{LAST}.subresource", "status")], "warning", id="through one that is"),
+        pytest.param([put(f"{LAST}.manager", "ancient-changes")], "info", id="a time that clients choose"),
+        pytest.param([drop(f"{LAST}.manager")], "warning", id="without a manager"),
+        pytest.param([drop("metadata.namespace")], "warning", id="of the whole cluster"),
+    ],
+)
+def test_when_an_object_was_left(
+    changes: list[Any], severity: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found, _ = audited(tmp_path, capsys, LEASE, changed(OBJECT, *changes))
+    assert [one["severity"] for one in found] == ([severity] if severity else [])
+    assert all(one["check"] == "token-old" for one in found)
+
+
+@pytest.mark.parametrize(
+    ("changes", "severity"),
+    [
+        pytest.param([put("spec.acquireTime", "2036-01-01T00:00:00.000000Z")], "info", id="its clock is ahead"),
+        pytest.param([drop("spec.acquireTime")], "info", id="no time but that of the last renewal"),
+        pytest.param([drop("spec.holderIdentity")], "info", id="released: since the last write"),
+        pytest.param(
+            [drop("spec.acquireTime"), put(f"metadata.annotations.lease-webhook/written-{SUFFIX}", "soon")],
+            "info",
+            id="no time at all",
+        ),
+        pytest.param([drop(f"metadata.annotations.lease-webhook/term-{SUFFIX}")], "warning", id="not renewed yet"),
+    ],
+)
+def test_when_the_term_began(
+    changes: list[Any], severity: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    revision = put("metadata.resourceVersion", "210")
+    [found], _ = audited(tmp_path, capsys, changed(LEASE, *changes), changed(OBJECT, revision))
+    assert found["severity"] == severity
+
+
+def test_a_token_that_cannot_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ahead = [token("9" * 18), drop("metadata.namespace"), put("kind", "Proxy")]
+    [found], _ = audited(tmp_path, capsys, LEASE, changed(OBJECT, *ahead))
+    assert (found["check"], found["severity"]) == ("token-ahead", "error")
+    assert found["fix"].startswith(f"kubectl annotate --overwrite proxy left {KEY}=000000000000000000 ")
+
+
+def test_what_is_not_known_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bare = changed(OBJECT, drop("metadata.annotations"))
+    proxy = {"apiVersion": "example.com/v1", "kind": "Proxy", "metadata": {"name": "p"}}
+    soon = changed(OBJECT, token("soon"))
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "annotations": {KEY: None}}}
+    found, said = audited(tmp_path, capsys, LEASE, bare, proxy, soon, secret)
+    assert not found
+    assert "fence db: 3 objects of kinds that it covers have no token (ConfigMap, Proxy), so in which term" in said
+    _, said = audited(tmp_path, capsys, OBJECT, form="text")
+    assert "fence db: no stamped lease shop/db is in the input, so the term" in said
+    planted = changed(LEASE, put("metadata.managedFields[0].manager", "x"))
+    _, said = audited(tmp_path, capsys, planted, OBJECT)
+    assert "no stamped lease" in said
+
+
+def test_the_latest_state_of_a_watch_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    watch = [{"type": "ADDED", "object": LEASE}, {"type": "DELETED", "object": LEASE}]
+    file, dump = tmp_path / "watch.json", tmp_path / "dump.json"
+    dump.write_text(json.dumps(OBJECT))
+    for number, is_found in ((1, True), (2, False)):
+        file.write_text("\n".join(map(json.dumps, watch[:number])))
+        main(["audit", "--fence", "--policy", policy(tmp_path / "policy.yaml"), str(file), str(dump)])
+        assert ("token-old" in capsys.readouterr().out) is is_found
+
+
+@pytest.mark.parametrize(
+    ("words", "fence"),
+    [
+        pytest.param([], None, id="no policy file"),
+        pytest.param([], {"token": False}, id="no fence with a token"),
+        pytest.param(["--in-cluster"], {}, id="in the cluster"),
+    ],
+)
+def test_it_needs_a_fence_with_a_token(
+    words: list[str], fence: dict[str, Any] | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [] if fence is None else ["--policy", policy(tmp_path / "policy.yaml", **fence)]
+    assert main(["audit", "--fence", *given, *words, *([] if words else ["x.json"])]) == 2
+    assert "--fence needs a --policy with a fence that has a token" in capsys.readouterr().err
+
+
+def test_kubectl_lists_what_is_fenced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kubectl = tmp_path / "kubectl"
+    answers = {"leases.coordination.k8s.io": LEASE, "configmaps": OBJECT}
+    for name, item in answers.items():
+        (tmp_path / name).write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [item]}))
+    kubectl.write_text(f'#!/bin/sh\necho "$2" >> {tmp_path}/asked\ncat {tmp_path}/"$2" 2> /dev/null || true\n')
+    kubectl.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert main(["audit", "--fence", "--policy", policy(tmp_path / "policy.yaml")]) == 1
+    assert "ConfigMap shop/left  token-old" in capsys.readouterr().out
+    asked = (tmp_path / "asked").read_text().split()
+    assert asked[:4] == ["leases.coordination.k8s.io", "configmaps", "deployments.apps", "proxies.example.com"]
+
+
+class TermServer(StampingServer):
+    """Stamps terms as well."""
+
+    def write(self, lease: str, spec: Document, manager: str, user: str, pod: str) -> None:
+        before = self.leases.get(lease)
+        super().write(lease, spec, manager, user, pod)
+        if before is not None:
+            key, annotations = f"lease-webhook/term-{SUFFIX}", self.leases[lease]["metadata"]["annotations"]
+            is_same = before["spec"]["holderIdentity"] == spec["holderIdentity"]
+            revision = int(before["metadata"]["resourceVersion"])
+            known = before["metadata"]["annotations"].get(key, str(revision - 1))
+            annotations[key] = known if is_same else str(revision)
+
+
+def test_terms_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    server = TermServer()
+    one, other = (server.elector(pod, "shop/db") for pod in ("db-0", "db-1"))
+    together(10, one)
+    one.release()
+    together(10, other)
+    watch, dump = tmp_path / "watch.json", tmp_path / "leases.json"
+    watch.write_bytes(server.watch())
+    dump.write_bytes(listed(server))
+    given = ["--policy", policy(tmp_path / "policy.yaml")]
+    said = run(capsys, "why", "shop/db", "--input", str(watch), *given)
+    told = json.loads(run(capsys, "why", "shop/db", "--input", str(watch), *given, "--format", "json"))
+    terms = [one["term"] for one in told["tenures"]]
+    assert terms == sorted(terms)
+    assert len(terms) == 2
+    assert f"; term {terms[1]}" in said
+    assert f"Term {terms[1]}: the token of its writes" in said
+    assert f"Term {terms[1]}:" in run(capsys, "why", "shop/db", "--input", str(dump), *given)
+    drawn = run(capsys, "timeline", str(watch), *given, "--format", "json", "-o", "-")
+    assert f"; term {terms[1]}" in drawn
+    unverified = run(capsys, "why", "shop/db", "--input", str(watch))
+    assert "term" not in unverified.lower()
