@@ -9,6 +9,7 @@ from tests.factories import Tweak, changed, drop, make_lease, make_review, put, 
 from tests.recordings import recordings
 from webhook.api import review
 from webhook.api.review import ReviewError, decode
+from webhook.rules.change import change_made_by
 
 UPDATE = make_review(old=make_lease(), new=make_lease(put("spec.leaseTransitions", 6)))
 
@@ -20,7 +21,7 @@ def read(body: bytes, decoder: Any = decode) -> Any:
     except ReviewError as error:
         return error.status, error.text
     values = {name: getattr(request, name) for name in request.__struct_fields__ if name not in {"body", "is_sound"}}
-    return msgspec.json.encode([values, sorted(request.set_in_spec) if request.new else None])
+    return msgspec.json.encode([values, sorted(change_made_by(request, 0).was_set.spec) if request.new else None])
 
 
 def test_every_recorded_review_reads_the_same() -> None:

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec import Raw, Struct
-from msgspec.structs import astuple
 
 from webhook.api.field import FieldError
 from webhook.api.formats import MAX_NAME
 from webhook.api.managed_fields import truncate_review
-from webhook.api.objects import Lease, LeaseCandidate, LeaseCandidateSpec, LeaseSpec
+from webhook.api.objects import Lease, LeaseCandidate
 from webhook.api.text import cached_if_short
 
 GROUP: Final = "coordination.k8s.io"
@@ -215,29 +214,13 @@ class AdmissionRequest(Struct, frozen=True, dict=True):
         return _spec_of(new), {} if self.old is None else _spec_of(old)
 
     @property
-    def set_in_spec(self) -> frozenset[str]:
+    def set_in_body(self) -> frozenset[str]:
         """The fields of spec that the write added or changed, as managedFields spells them.
 
-        A null is set: it is the zero time, which is owned. So is a field that is not known here. Of a request without a
-        body only fields that are known count, and null is absent.
+        A null is set: it is the zero time, which is owned. So is a field that is not known here.
         """
-        new, old = self.new, self.old
-        if self.is_sound and new is not None:
-            names, absent = _FIELDS[isinstance(new, Lease)]
-            changed = []
-            # To pass `strict` would cost as much as the loop.
-            for name, value, before in zip(names, astuple(new.spec), astuple(old.spec) if old else absent):  # noqa: B905
-                if value is not None and value != before:
-                    changed.append(name)
-            return frozenset(changed)
         spec, known = self.specs
         return frozenset([f"f:{name}" for name, value in spec.items() if name not in known or known[name] != value])
-
-
-_FIELDS: Final = tuple(
-    (tuple(f"f:{name}" for name in spec.__struct_encode_fields__), astuple(spec()))
-    for spec in (LeaseCandidateSpec, LeaseSpec)
-)
 
 
 class _Request(Struct, frozen=True, gc=False, rename="camel"):

@@ -272,7 +272,7 @@ def tampering_of_update(change: LeaseChange) -> str | None:
         return problem
     mine = change.was_set.owners_among(new)
     if old:
-        return _added(change) or _renewal(change, mine)
+        return _added(change, mine) or _renewal(change, mine)
     is_apply = _one_apply(change, mine, moment_of(mine, change.now))
     return None if is_apply else "fills managedFields that were empty, which only an apply does"
 
@@ -303,32 +303,34 @@ def last_renewal(entries: Iterable[Entry]) -> str:
 
 
 def _structure(new: Sequence[Entry], old: Sequence[Entry]) -> str | None:
+    is_deep, below = False, None
     for entry in new:
-        if entry.owned.is_deep and not nest_too_deeply(old):
-            return f"brings an entry that nests deeper than {MAX_LEVELS} levels"
-    for entry in new:
-        if entry.owned.below:
-            if any(any(one.owned.below) for one in old):
-                return None
-            place = f"below {quote(truncate(entry.owned.below[0], 40))} of spec"
-            return f"brings an owner of something {place} ({_manager(entry)}), where nothing can be"
-    return None
+        owned = entry.owned
+        is_deep = is_deep or owned.is_deep
+        if owned.below and below is None:
+            below = entry
+    if is_deep and not nest_too_deeply(old):
+        return f"brings an entry that nests deeper than {MAX_LEVELS} levels"
+    if below is None or any(any(one.owned.below) for one in old):
+        return None
+    place = f"below {quote(truncate(below.owned.below[0], 40))} of spec"
+    return f"brings an owner of something {place} ({_manager(below)}), where nothing can be"
 
 
-def _added(change: LeaseChange) -> str | None:
+def _added(change: LeaseChange, mine: Sequence[Entry]) -> str | None:
     new, old = change.new_entries, change.old_entries
     if len(new) > len(old) + 1:
         return f"adds {len(new) - len(old)} entries at once"
+    stamps = {entry.stamp for entry in old}
+    fresh = [entry for entry in new if entry.stamp not in stamps]
+    if len(fresh) > 1:
+        return f"brings {len(fresh)} entries with new times, {_shown(fresh[0])} and {_shown(fresh[1])}"
+    if len(mine) == len(new):
+        return None
     known = {(entry.key, entry.stamp) for entry in old}
-    brought = [entry for entry in new if (entry.key, entry.stamp) not in known]
-    if len(brought) > 1:
-        stamps = {stamp for _, stamp in known}
-        fresh = [entry for entry in brought if entry.stamp not in stamps]
-        if len(fresh) > 1:
-            return f"brings {len(fresh)} entries with new times, {_shown(fresh[0])} and {_shown(fresh[1])}"
     foldable: set[int | None] | None = None
-    for entry in brought:
-        if entry.operation == APPLY or change.was_set.any_owned_by(entry):
+    for entry in new:
+        if entry.operation == APPLY or (entry.key, entry.stamp) in known or change.was_set.any_owned_by(entry):
             continue
         if foldable is None:
             # Only Update entries are folded. An invented Apply entry may have any time; its fold would fold renewals.
