@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Final
 
 from webhook.api.text import truncate
-from webhook.doctor.configuration import Entry, MatchCondition, Webhook, chosen_names, danger
+from webhook.doctor.configuration import Entry, MatchCondition, Webhook, danger
 from webhook.findings import Finding
 
 MAX_CHARACTERS: Final = 16 * 1024
@@ -21,17 +21,9 @@ _EVERY_WRITE: Final = "true"
 _SOURCE: Final = "the condition of deploy/base/90-webhook.yaml"
 _COMMENT: Final = re.compile(r"//[^\n]*")
 _TOKEN: Final = re.compile(r'"[^"]*"|\w+|[^\w\s]')
-_LABEL: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
-_EXCLUSION: Final = re.compile(
-    r"""!request\.namespace\.startsWith\("(?P<prefix>[a-z0-9][-a-z0-9]+)"\)"""
-    rf"""|!\(request\.namespace in \[(?P<listed>"{_LABEL}"(?:, ?"{_LABEL}")*)\]\)"""
-    rf"""|request\.namespace != "(?P<name>{_LABEL})\""""
-)
-"""What needs no finding: request.namespace is always a string, so none of these errs.
-
-A prefix of one character is not among them: it can exclude every namespace, alone or with others. Neither is an
-exclusion of what cannot be the name of a namespace, because its author meant something else.
-"""
+_EXCLUSION: Final = re.compile(r"""!request\.namespace\.startsWith\((?P<quote>['"])[a-z0-9][-a-z0-9]+(?P=quote)\)""")
+"""What needs no finding, as in deploy/overlays/openshift: request.namespace is always a string, so it never errs. A
+prefix of one character is not among them: it can exclude every namespace, alone or with others."""
 
 _SHIPPED: Final = [
     path.read_text(encoding="utf-8")
@@ -54,14 +46,12 @@ def renewal_condition(webhook: Webhook) -> MatchCondition | None:
 def check_condition(entry: Entry) -> Iterable[Finding]:
     """Check that the renewal condition is the shipped one, and that no other condition narrows what is reviewed."""
     ours = renewal_condition(entry.webhook)
-    exclusions: list[tuple[str, ...]] = []
     for number, condition in enumerate(entry.webhook.match_conditions or ()):
         place = entry.place(f"matchConditions[{number}]", condition.name)
+        text = condition.expression.strip()
         if condition is ours:
-            yield from _compared(place, condition.expression)
-        elif excluded := _excluded_prefixes(condition.expression):
-            exclusions.append(excluded)
-        elif condition.expression.strip() != _EVERY_WRITE:
+            yield from _compared(place, text)
+        elif text != _EVERY_WRITE and not _EXCLUSION.fullmatch(text):
             yield danger(
                 "condition-unknown",
                 place,
@@ -69,16 +59,6 @@ def check_condition(entry: Entry) -> Iterable[Finding]:
                 " in it admits the write without review under Ignore and rejects it under Fail.",
                 f"remove it, or compare it with {_SOURCE}; exclude namespaces by namespaceSelector, and writers by an"
                 " exemption in the policy.",
-            )
-    chosen = chosen_names(entry.webhook.namespace_selector)
-    if exclusions and chosen is not None:
-        prefixes = tuple(prefix for excluded in exclusions for prefix in excluded)
-        if all(f"{name} ".startswith(prefixes) for name in chosen):
-            yield danger(
-                "condition-never-true",
-                entry.place("matchConditions", "they exclude every namespace that namespaceSelector selects"),
-                "the webhook is never called, so none of its rules is in force.",
-                "exclude namespaces by namespaceSelector alone.",
             )
 
 
@@ -125,15 +105,3 @@ def _terms(expression: str) -> _Terms:
 def _tokens(expression: str) -> str:
     """Return the expression without layout and comments; no shipped text has strings that these could be in."""
     return " ".join(_TOKEN.findall(_COMMENT.sub("", expression)))
-
-
-def _excluded_prefixes(expression: str) -> tuple[str, ...]:
-    """Return what the names of excluded namespaces begin with; a name ends with a space. Empty if it does more."""
-    prefixes: list[str] = []
-    for part in " ".join(expression.replace("'", '"').split()).split(" && "):
-        match = _EXCLUSION.fullmatch(part)
-        if not match:
-            return ()
-        listed = (match["listed"] or f'"{match["name"]}"').replace('"', "").replace(" ", "").split(",")
-        prefixes += [match["prefix"]] if match["prefix"] else [f"{name} " for name in listed]
-    return tuple(prefixes)

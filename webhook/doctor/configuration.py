@@ -223,12 +223,6 @@ def selects(selector: Selector | None, namespace: str, labels: Mapping[str, str]
     return all(_matches(one, known.get(one.key)) for one in requirements(selector))
 
 
-def chosen_names(selector: Selector | None) -> frozenset[str] | None:
-    """Return the only namespaces that can be selected if the selector lists them by name, else None."""
-    listed = [one.values or () for one in requirements(selector) if (one.key, one.operator) == (NAMESPACE_NAME, "In")]
-    return frozenset(name for name in listed[0] if may_select(selector, name)) if listed else None
-
-
 def is_opt_in(selector: Selector | None) -> bool:
     """True if a new namespace is not selected until it is added, by name or by label."""
     # Every namespace has a name, so to ask whether it has one selects all.
