@@ -196,13 +196,6 @@ def test_managed_fields_that_nest_too_deeply_are_forged() -> None:
         pytest.param(make_lease(put("spec.holderIdentity", "")), 60, {}, id="released"),
         pytest.param(make_lease(put("spec", {}), drop("metadata.managedFields")), 60, {}, id="never held"),
         pytest.param(make_lease(drop("spec.renewTime")), 60, {}, id="held without a renewal"),
-        pytest.param(make_candidate(), 3600, {"candidate-dead": "warning"}, id="a candidate that is gone"),
-        pytest.param(
-            make_candidate(drop("spec.renewTime")),
-            4,
-            {"candidate-dead": "warning"},
-            id="a candidate that was never renewed",
-        ),
         pytest.param(
             make_candidate(put("spec.emulationVersion", "v1")),
             4,
@@ -252,10 +245,7 @@ def test_a_lease_that_was_created_empty_is_named_before_it_is_held() -> None:
     assert "lease-without-stamps" not in checks(audited(labeled, node_lease()))
 
 
-def test_a_candidate_of_no_lease() -> None:
-    found = audited(make_candidate(put("spec.leaseName", "gone")), make_lease(SLOW))
-    assert checks(found) == {"candidate-without-lease": "warning"}
-    assert audited(make_candidate(put("spec.leaseName", "gone"))) == []
+def test_a_candidate_without_the_name_of_a_lease() -> None:
     assert checks(audited(make_candidate(put("spec.leaseName", "")), make_lease(SLOW))) == {
         "candidate-lease-name": "error"
     }

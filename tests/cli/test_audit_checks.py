@@ -27,7 +27,6 @@ OTHER = put("metadata.name", "other")
 SEEDS: dict[str, list[Document]] = {
     "abandoned": [make_lease(put("metadata.managedFields[0].time", "2025-11-10T12:00:00Z"))],
     "candidate-binary-version": [make_candidate(put("spec.binaryVersion", "v1"))],
-    "candidate-dead": [make_candidate(put("spec.renewTime", "2025-11-20T11:00:00.000000Z"))],
     "candidate-emulation-version": [make_candidate(put("spec.emulationVersion", "v1"))],
     "candidate-lease-name": [make_candidate(put("spec.leaseName", ""))],
     "candidate-lease-name-format": [make_candidate(put("spec.leaseName", "A"))],
@@ -35,7 +34,6 @@ SEEDS: dict[str, list[Document]] = {
     "candidate-strategy": [make_candidate(put("spec.strategy", "x"))],
     "candidate-version-order": [make_candidate(put("spec.emulationVersion", "1.37.0"))],
     "candidate-versions-required": [make_candidate(drop("spec.emulationVersion"))],
-    "candidate-without-lease": [make_candidate(), make_lease(OTHER)],
     "duration-too-long": [make_lease(put("spec.leaseDurationSeconds", 2**31 - 1))],
     "expired": [make_lease(put("metadata.managedFields[0].time", "2025-11-20T11:50:00Z"))],
     "holder-clock": [make_lease(put("spec.renewTime", "2025-11-20T21:00:00.000000Z"))],

@@ -288,58 +288,6 @@ def test_a_namespace_beside_it_shows_whether_a_binding_holds(
     assert ("binding-without-renewals" in capsys.readouterr().out) == bool(code)
 
 
-AHEAD = "renew-time-in-future: {deny_above_seconds: 3600}"
-BACK = "renew-time-backwards: {mode: deny}"
-
-
-@pytest.mark.parametrize(
-    ("settings", "places"),
-    [
-        pytest.param(f"rules: {{{AHEAD}, {BACK}}}", [f"rules.{AHEAD}", f"rules.{BACK}"], id="everywhere"),
-        pytest.param("rules: {renew-time-in-future: {deny_above_seconds: 86400}}", [], id="as much as is sent"),
-        pytest.param("rules: {renew-time-in-future: {deny_above_seconds: 3600, mode: warn}}", [], id="a warning"),
-        pytest.param("rules: {renew-time-backwards: {above_seconds: 5}}", [], id="not denied"),
-        pytest.param(f"overrides: [{{rules: {{{AHEAD}}}}}]", [f"overrides[0].rules.{AHEAD}"], id="an override"),
-        pytest.param(f"overrides: [{{rules: {{{BACK}}}, operations: [CREATE]}}]", [], id="on creation"),
-        pytest.param(
-            f"overrides: [{{rules: {{transitions-mismatch: {{mode: warn}}}}}}, {{namespaces: [x], rules: {{{BACK}}}}}]",
-            [f"overrides[1].rules.{BACK}"],
-            id="one of two overrides",
-        ),
-    ],
-)
-def test_settings_about_renewals_that_are_not_sent(
-    settings: str, places: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "policy.yaml").write_text(f"apiVersion: lease-webhook/v1\n{settings}\n")
-    file = written(tmp_path / "x.yaml", document())
-    code = main(["doctor", file, "--policy", str(tmp_path / "policy.yaml"), "--format", "json"])
-    found = json.loads(capsys.readouterr().out)["entries"][-1]["findings"]
-    assert [one["place"] for one in found] == [f"policy: {place}" for place in places]
-    assert {one["check"] for one in found} <= {"setting-without-renewals"}
-    assert code == int(bool(places))
-
-
-@pytest.mark.parametrize(
-    ("namespaces", "beside", "code"),
-    [
-        pytest.param("", [], 0, id="everywhere"),
-        pytest.param("namespaces: ['s*'], ", [namespace()], 0, id="a glob"),
-        pytest.param("namespaces: [shop], ", [], 0, id="one that may have the label"),
-        pytest.param("namespaces: [shop], ", [namespace()], 1, id="one without the label"),
-        pytest.param("namespaces: [shop, other], ", [namespace()], 0, id="one of two"),
-    ],
-)
-def test_settings_about_renewals_that_are_sent_from_some_namespaces(
-    namespaces: str, beside: list[dict[str, Any]], code: int, tmp_path: Path
-) -> None:
-    (tmp_path / "policy.yaml").write_text(
-        f"apiVersion: lease-webhook/v1\noverrides: [{{{namespaces}rules: {{{BACK}}}}}]\n"
-    )
-    whole = {"apiVersion": "v1", "kind": "List", "items": [opted_in(), *beside]}
-    assert main(["doctor", written(tmp_path / "x.yaml", whole), "--policy", str(tmp_path / "policy.yaml")]) == code
-
-
 def test_the_namespace_of_a_binding_is_one_word_of_the_command_to_label_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.doctor.shipped import entry
-from tests.factories import drop, make_lease, put
+from tests.factories import make_lease
 from webhook.doctor.documents import Documents
-from webhook.doctor.examine import examine_leases
 
 WEBHOOK = entry().webhook
 
@@ -79,15 +78,6 @@ def test_no_document_is_too_odd(documents: list[dict[str, Any]]) -> None:
     assert found.configurations == []
     assert found.served_to(WEBHOOK) is None
     assert found.policy_text(["lease-webhook"]) is None
-
-
-def test_leases_without_managed_fields_are_named_if_others_have_some() -> None:
-    stamped, empty = make_lease(), make_lease(put("metadata.name", "empty"), drop("metadata.managedFields"))
-    (report,) = examine_leases(Documents([stamped, empty]).of("Lease"))
-    assert report.subject == "Lease shop/empty"
-    assert [finding.check for finding in report.findings] == ["lease-without-stamps"]
-    assert "kubectl -n shop get lease empty" in report.findings[0].fix
-    assert list(examine_leases(Documents([empty]).of("Lease"))) == []
 
 
 def test_objects_of_other_kinds_are_passed_over() -> None:

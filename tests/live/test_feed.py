@@ -93,7 +93,6 @@ def test_one_lease_with_forged_stamps_does_not_move_the_clock(clock: Clock) -> N
 
 def test_the_clock_is_compared_by_so_many_leases(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feed_module, "_MEASURED", 2)
-    monkeypatch.setattr(feed_module, "_EVERY", 1)
     server, feed = FakeServer(), Feed("x")
     electors = [server.elector(name, f"shop/{name}") for name in "abc"]
     together(4, *electors)

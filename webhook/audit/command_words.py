@@ -8,7 +8,7 @@ from webhook.api.text import escape, truncate
 
 _LONGEST: Final = 253
 NO_NAME: Final = "NAME"
-_PLACES: Final = re.compile(r"\{(kubectl|name|lease)\}")
+_PLACES: Final = re.compile(r"\{(kubectl|name)\}")
 
 
 def quoted(text: str) -> str:
@@ -31,10 +31,10 @@ def kubectl(namespace: str) -> str:
     return f"kubectl -n {word(namespace)}"
 
 
-def filled(fix: str, namespace: str, name: str, lease: str = "") -> str:
-    """Return a command with `{kubectl}` (and its namespace), `{name}` and `{lease}` (another lease) filled in."""
+def filled(fix: str, namespace: str, name: str) -> str:
+    """Return a command with `{kubectl}` (and its namespace) and `{name}` filled in."""
     if "{" not in fix:
         return fix
-    names = {"kubectl": kubectl(namespace), "name": word(name), "lease": word(lease)}
+    names = {"kubectl": kubectl(namespace), "name": word(name)}
     # In one pass: a name may contain what stands for another one.
     return _PLACES.sub(lambda place: names[place[1]], fix)

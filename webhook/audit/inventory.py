@@ -6,8 +6,6 @@ from typing import Final
 from msgspec import Struct, field
 
 from webhook.api.objects import LeaseCandidate
-from webhook.api.text import quote, truncate
-from webhook.api.times import MINUTE, normalized, readable, span
 from webhook.audit import leases
 from webhook.audit.command_words import kubectl, word
 from webhook.audit.subject import Subject, broken_rules
@@ -26,8 +24,6 @@ _LEASE_CHECKS: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
     leases.node_without_owner,
     leases.several_applications,
 )
-LIVE: Final = 30 * MINUTE
-"""A candidate is removed later: `pkg/controlplane/controller/leaderelection/leasecandidategc_controller.go`."""
 
 
 class Inventory(Struct):
@@ -37,7 +33,6 @@ class Inventory(Struct):
     stamped: frozenset[str] = frozenset()
     """Namespaces in which the API server stamps writers, as the policy file says."""
     leases: dict[tuple[str, str], tuple[State, str]] = field(default_factory=dict)
-    candidates: list[Subject] = field(default_factory=list)
     without_stamps: list[Finding] = field(default_factory=list)
     has_managed_fields: bool = False
     pods: dict[str, set[str]] = field(default_factory=dict)
@@ -46,9 +41,7 @@ class Inventory(Struct):
     def add(self, subject: Subject) -> Iterator[Finding]:
         """Take in one object; yield what is certain about it without the others."""
         if isinstance(subject.object, LeaseCandidate):
-            self.candidates.append(subject)
             yield from broken_rules(subject)
-            yield from _dead_candidate(subject)
             return
         standing = subject.status
         self.leases[subject.namespace, subject.name] = (standing.state, standing.holder)
@@ -63,8 +56,6 @@ class Inventory(Struct):
         """Findings that need all objects."""
         if self.has_managed_fields:
             yield from self.without_stamps
-        for subject in self.candidates if self.leases else ():
-            yield from _without_lease(subject, self.leases)
         known = {pod for pods in self.pods.values() for pod in pods}
         for (namespace, name), (state, holder) in self.leases.items():
             yield from self._orphans(namespace, name, state, holder, known)
@@ -98,31 +89,6 @@ def of_state(subject: Subject) -> Iterator[Finding]:
     """Yield what is certain about a lease without the others."""
     for check in _LEASE_CHECKS:
         yield from check(subject)
-
-
-def _dead_candidate(subject: Subject) -> Iterator[Finding]:
-    """A candidate that has not renewed itself for half an hour."""
-    assert isinstance(subject.object, LeaseCandidate)
-    renewed = readable(normalized(subject.object.spec.renew_time))
-    if renewed is None:
-        message = "the candidate was never renewed, so it is never elected"
-    elif subject.now - renewed > LIVE:
-        message = f"the candidate was last renewed {span(subject.now - renewed)} ago: its program is gone"
-    else:
-        return
-    yield subject.finding("candidate-dead", Severity.WARNING, message, "{kubectl} delete leasecandidate {name}")
-
-
-def _without_lease(subject: Subject, leases: Collection[tuple[str, str]]) -> Iterator[Finding]:
-    """A candidate of a lease that is not there, among the leases of the same input."""
-    assert isinstance(subject.object, LeaseCandidate)
-    lease = subject.object.spec.lease_name or ""
-    if lease and (subject.namespace, lease) not in leases:
-        message = (
-            f"the candidate stands for lease {quote(truncate(lease, 80))}, which does not exist: no one was elected"
-        )
-        fix = "{kubectl} get lease {lease}; is CoordinatedLeaderElection on at every API server?"
-        yield subject.finding("candidate-without-lease", Severity.WARNING, message, fix, lease)
 
 
 def _is_cut(pod: str, pods: Collection[str]) -> bool:

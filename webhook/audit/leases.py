@@ -35,7 +35,7 @@ _POD_OF_DEPLOYMENT: Final = re.compile(
 
 _NOT_AN_APPLICATION: Final = frozenset({ANCIENT_CHANGES, BEFORE_FIRST_APPLY, "kube-apiserver", "unknown", ""})
 
-STAMP_FIX: Final = (
+_STAMP_FIX: Final = (
     '{kubectl} get lease {name} -o go-template=\'{"apiVersion":"{{.apiVersion}}","kind":"{{.kind}}","metadata":{"name":'
     '"{{.metadata.name}}","namespace":"{{.metadata.namespace}}","labels":{"stamped":"yes"}}}\''
     " | {kubectl} apply --server-side -f -   # if it is held, another can take it one duration later"
@@ -162,11 +162,11 @@ def forged_stamps(subject: Subject) -> Iterator[Finding]:
         if problem:
             who = quote(truncate(entry.manager or "", 40))
             message = f"managedFields were written by hand: the entry of manager {who} {problem}"
-            yield subject.finding("renewal-stamp-tampered", Severity.ERROR, message, _EMPTY_STAMPS + STAMP_FIX)
+            yield subject.finding("renewal-stamp-tampered", Severity.ERROR, message, _EMPTY_STAMPS + _STAMP_FIX)
             return
     if nest_too_deeply(subject.entries):
         message = "managedFields were written by hand: they nest deeper than any API server makes them"
-        yield subject.finding("renewal-stamp-tampered", Severity.ERROR, message, _EMPTY_STAMPS + STAMP_FIX)
+        yield subject.finding("renewal-stamp-tampered", Severity.ERROR, message, _EMPTY_STAMPS + _STAMP_FIX)
 
 
 def _forgery(entry: Entry, now: int) -> str:
@@ -195,7 +195,7 @@ def missing_stamp(subject: Subject) -> Finding | None:
         message = "the API server keeps no managedFields of it, so one write will be able to take it from a live holder"
     else:
         return None
-    return subject.finding("lease-without-stamps", Severity.WARNING, message, STAMP_FIX)
+    return subject.finding("lease-without-stamps", Severity.WARNING, message, _STAMP_FIX)
 
 
 def not_stamped(subject: Subject) -> Iterator[Finding]:

@@ -102,9 +102,9 @@ class Subject(Struct, frozen=True, dict=True):
         labels = self.object.metadata.labels or {}
         return self.namespace == KUBE_SYSTEM and IDENTITY_LABEL in labels
 
-    def finding(self, check: str, severity: Severity, message: str, fix: str, lease: str = "") -> Finding:
+    def finding(self, check: str, severity: Severity, message: str, fix: str) -> Finding:
         """Return a finding about this object; its names are filled into the fix, see `filled`."""
-        command = filled(fix, self.namespace, self.name, lease)
+        command = filled(fix, self.namespace, self.name)
         subject = ObjectName(self.kind, self.namespace, self.name)
         return Finding(check, severity, message, command, self.source, subject)
 

@@ -16,7 +16,7 @@ from webhook.doctor import configuration
 from webhook.doctor.certificate import ServingCertificate, Unreachable, inspect_endpoint
 from webhook.doctor.configuration import Configuration, Webhook, danger
 from webhook.doctor.documents import Documents
-from webhook.doctor.examine import Report, examine, examine_leases
+from webhook.doctor.examine import Report, examine
 from webhook.doctor.fences import examine_fences
 from webhook.doctor.stamps import examine_stamps
 from webhook.explanation.words import count
@@ -82,7 +82,6 @@ def command(*, file: str, policy: str | None, address: tuple[str, int] | None, o
 
     if configurations:
         reports += examine(configurations, served_to, in_force, now, found.named("Namespace"))
-    reports += examine_leases(found.of("Lease"))
     choices = [choice for one in configurations for choice in one.choices]
     (_print_json if output == "json" else _print)(reports, choices)
     if unreachable:

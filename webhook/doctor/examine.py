@@ -1,21 +1,18 @@
 """The whole examination: every check, in the order in which its findings should be fixed; and who is called at all."""
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.api.request import Operation
-from webhook.audit.command_words import filled, word
-from webhook.audit.leases import STAMP_FIX
+from webhook.audit.command_words import word
 from webhook.doctor import certificate, checks, condition, configuration
 from webhook.doctor.certificate import ServingCertificate
 from webhook.doctor.documents import ClusterObject
 from webhook.findings import Finding
-from webhook.policy.model import LeasePolicy, Policy, with_settings
-from webhook.policy.schema import operations_of, settings_of
+from webhook.policy.model import Policy
 from webhook.rules.rule import Mode
 
 _GENERAL_FIX: Final = "leave the group coordination.k8s.io out of its rules, so that no write of a lease waits for it."
@@ -81,19 +78,6 @@ def examine(
         yield Report("policy", "", tuple(_policy(policy, dedicated, labels)))
 
 
-def examine_leases(leases: Sequence[ClusterObject]) -> Iterator[Report]:
-    """Yield a report for each lease without managedFields; none if no lease has any, since kubectl leaves them out."""
-    without = [one for one in leases if not one.metadata.managed_fields]
-    for one in without if len(without) < len(leases) else ():
-        finding = configuration.danger(
-            "lease-without-stamps",
-            "metadata.managedFields: empty",
-            "Nothing proves that it is renewed: one write takes it from a live holder, in the `strict` preset too.",
-            filled(STAMP_FIX, one.metadata.namespace, one.metadata.name),
-        )
-        yield Report(f"Lease {one.place}", "", (finding,))
-
-
 def _dedicated(entry: configuration.Entry, served_to: ServedTo, now: dt.datetime) -> Iterator[Finding]:
     yield from condition.check_condition(entry)
     for check in checks.FORM:
@@ -125,7 +109,7 @@ def _not_registered(others: Sequence[str]) -> Finding:
 
 
 def _policy(policy: Policy, entries: Sequence[configuration.Entry], labels: Labels) -> Iterator[Finding]:
-    """Check that the kill switch is off, and that the configuration has reviewed what the policy is about."""
+    """Check that the kill switch is off, and that the renewals of every bound lease are reviewed."""
     if policy.mode == Mode.OFF:
         yield configuration.danger(
             "kill-switch-on",
@@ -133,14 +117,8 @@ def _policy(policy: Policy, entries: Sequence[configuration.Entry], labels: Labe
             "every write is allowed without evaluation.",
             "remove mode from the policy when the incident is over.",
         )
-    yield from _bindings(policy, entries, labels)
-    yield from _settings(policy, entries, labels)
-
-
-def _bindings(policy: Policy, entries: Sequence[configuration.Entry], labels: Labels) -> Iterable[Finding]:
-    """The renewals of every bound lease are reviewed."""
     for namespace, lease in sorted(policy.bindings):
-        if not _sees_renewals(entries, [namespace], labels):
+        if not _sees_renewals(entries, namespace, labels.get(namespace)):
             yield configuration.danger(
                 "binding-without-renewals",
                 f"policy: binding {namespace}/{lease}",
@@ -151,61 +129,12 @@ def _bindings(policy: Policy, entries: Sequence[configuration.Entry], labels: La
             )
 
 
-def _settings(policy: Policy, entries: Sequence[configuration.Entry], labels: Labels) -> Iterable[Finding]:
-    """What the policy denies of plain renewals is reviewed in some namespace."""
-    places: list[tuple[str, LeasePolicy, set[str], Sequence[str]]] = [
-        ("rules", policy.default, {checks.AHEAD, checks.BACKWARDS}, ())
-    ]
-    for position, override in enumerate(policy.document.overrides):
-        if Operation.UPDATE in operations_of(override):
-            settings = settings_of(override.rules)
-            rules = {rule for rule, _ in settings}
-            changed = with_settings(policy.default, settings)
-            places.append((f"overrides[{position}].rules", changed, rules, override.namespaces))
-    for place, lease_policy, rules, namespaces in places:
-        if not _sees_renewals(entries, namespaces, labels):
-            yield from (_without_effect(place, *one) for one in _of_renewals(lease_policy) if one[0] in rules)
-
-
-def _of_renewals(policy: LeasePolicy) -> Iterator[tuple[str, str, str]]:
-    """Yield (rule, setting, what happens) for each setting that denies plain renewals."""
-    longest = policy.limits.renew_time_in_future.deny_above_seconds
-    if policy.modes[checks.AHEAD] is Mode.DENY and longest < checks.SECONDS_NOT_SENT:
-        yield (
-            checks.AHEAD,
-            f"deny_above_seconds: {longest}",
-            "one that moves renewTime ahead by up to 24 hours is stored",
-        )
-    if policy.modes[checks.BACKWARDS] is Mode.DENY:
-        yield checks.BACKWARDS, "mode: deny", "one that moves renewTime back is stored"
-
-
-def _without_effect(place: str, rule: str, setting: str, stored: str) -> Finding:
-    return configuration.danger(
-        "setting-without-renewals",
-        f"policy: {place}.{rule}: {{{setting}}}",
-        f"plain renewals are not reviewed: {stored}, and only other writes are denied.",
-        "add the `bindings` component and label the namespaces with lease-webhook/renewals=reviewed, or remove the"
-        " setting: docs/renewals.md.",
-    )
-
-
-def _sees_renewals(entries: Sequence[configuration.Entry], namespaces: Sequence[str], labels: Labels) -> bool:
-    """True if plain renewals may be reviewed in one of these namespaces, which may be globs; without a list: in any."""
-    return any(
-        entry.webhook.reviews("leases", "UPDATE")
-        and not checks.drops_renewals(entry.webhook)
-        and (not namespaces or any(_may_select(entry, one, labels.get(one)) for one in namespaces))
-        for entry in entries
-    )
-
-
-def _may_select(entry: configuration.Entry, namespace: str, labels: Mapping[str, str] | None) -> bool:
-    selector = entry.webhook.namespace_selector
-    if "*" in namespace or "?" in namespace:
-        return True
-    return (
-        configuration.may_select(selector, namespace)
-        if labels is None
-        else configuration.selects(selector, namespace, labels)
-    )
+def _sees_renewals(entries: Sequence[configuration.Entry], namespace: str, labels: Mapping[str, str] | None) -> bool:
+    """True if plain renewals may be reviewed in a namespace, whose `labels` are None if they are not known."""
+    for webhook in (entry.webhook for entry in entries):
+        if webhook.reviews("leases", "UPDATE") and not checks.drops_renewals(webhook):
+            selector = webhook.namespace_selector
+            is_selected = configuration.may_select(selector, namespace)
+            if is_selected if labels is None else configuration.selects(selector, namespace, labels):
+                return True
+    return False

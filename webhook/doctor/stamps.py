@@ -135,16 +135,7 @@ def _of_lease(lease: ClusterObject, documents: Documents, stamps: Mapping[str, S
     since = stamp_of(policy.metadata.creation_timestamp) if policy else None
     place = f"Lease {lease.place}"
     annotated = [name for name in lease.metadata.annotations or {} if name.endswith(f"-{here.suffix}")]
-    if stamp is None and not annotated and lease.spec.get("holderIdentity"):
-        yield danger(
-            "stamp-missing",
-            f"{place}: {len(entries)} entries of managedFields",
-            "it is held and has no stamp: it was not renewed since the namespace was labeled, or by an API server that"
-            " is older than 1.36. The first writer of its spec becomes its writer.",
-            "wait for the next renewal of its holder; if there is one and no stamp, look at the version of each API"
-            " server.",
-        )
-    elif (stamp is None and annotated) or (stamp and since and stamp.written and stamp.written < since):
+    if (stamp is None and annotated) or (stamp and since and stamp.written and stamp.written < since):
         yield danger(
             "stamp-planted",
             f"{place}: {', '.join(quote(name) for name in annotated)}",

@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections import deque
 from collections.abc import Iterable
 from statistics import median_low
 from typing import Final
@@ -24,12 +23,9 @@ LISTED_AFTER: Final = 5 * SECOND
 MAX_TICKS: Final = 100_000
 """Renewals of all leases together that are drawn one by one."""
 _MEASURED: Final = 64
-"""Leases by whose writes the clocks are compared, each by its latest writes: one with forged stamps is outvoted."""
-_DELAYS: Final = 8
+"""Leases by whose writes the clocks are compared, each by its latest one: one with forged stamps is outvoted."""
 _MAX_SEARCH: Final = 0.2
 """Seconds in which causes are sought for one message."""
-_EVERY: Final = 16
-"""After the first delays that were measured, one change of so many is measured."""
 
 
 class _Run(Struct):
@@ -78,7 +74,7 @@ class Feed:
         self._run = _Run()
         self._version = 1
         self._versions: dict[Key, int] = {}
-        self._delays: dict[Key, deque[int]] = {}
+        self._delays: dict[Key, int] = {}
         self._shown_until = 0
         self._status = ""
         self._has_ended = False
@@ -150,15 +146,13 @@ class Feed:
 
     def _measure(self, item: Observation) -> None:
         """Measure how late this computer learns of a write: the difference of the clocks, plus the latency."""
-        key = (item.namespace, item.name)
-        is_wanted = key in self._delays or len(self._delays) < _MEASURED or self._version % _EVERY == 0
-        if not is_wanted or item.act is not Act.UPDATED or not isinstance(item.object, Lease):
+        if item.act is not Act.UPDATED or not isinstance(item.object, Lease):
             return
         at = written_at(item.object.spec, item.entries) if item.at is None else item.at
         if at is not None:
-            delays = self._delays.pop(key, None) or deque(maxlen=_DELAYS)
-            delays.append(_now() - at)
-            self._delays[key] = delays
+            key = (item.namespace, item.name)
+            self._delays.pop(key, None)
+            self._delays[key] = _now() - at
             if len(self._delays) > _MEASURED:
                 del self._delays[next(iter(self._delays))]
 
@@ -169,7 +163,7 @@ class Feed:
         until = self._builder.bounds.until or 0
         if not self._delays:
             return max(_now(), until)
-        now = _now() - median_low(map(min, self._delays.values()))
+        now = _now() - median_low(self._delays.values())
         return max(now, min(until, now + MAX_TOLERANCE))
 
     def _note_gone(self) -> None:
