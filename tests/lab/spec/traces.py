@@ -3,7 +3,7 @@
 import gzip
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,18 +39,23 @@ class Trace(Struct, frozen=True):
 def recorded() -> Iterator[Trace]:
     """Return the leases of every incident, cut where a write is refused by the rules, which is a trace of its own."""
     for file in sorted(INCIDENTS.glob("*/leases.json.gz")):
-        leases: dict[str, list[list[dict[str, Any]]]] = defaultdict(lambda: [[]])
-        for line in gzip.decompress(file.read_bytes()).splitlines():
-            event = json.loads(line)
-            lease = event["object"]
-            lives = leases[f"{file.parent.name}: {lease['metadata']['namespace']}/{lease['metadata']['name']}"]
-            if event["type"] == "DELETED":
-                lives.append([])
-            else:
-                lives[-1].append(lease)
-        for name, lives in leases.items():
-            for life in lives:
-                yield from pieces(name, life)
+        events = map(json.loads, gzip.decompress(file.read_bytes()).splitlines())
+        yield from watched(file.parent.name, events)
+
+
+def watched(source: str, events: Iterable[dict[str, Any]]) -> Iterator[Trace]:
+    """Return the leases of a watch; what was deleted and created again is another trace."""
+    leases: dict[str, list[list[dict[str, Any]]]] = defaultdict(lambda: [[]])
+    for event in events:
+        lease = event["object"]
+        lives = leases[f"{source}: {lease['metadata']['namespace']}/{lease['metadata']['name']}"]
+        if event["type"] == "DELETED":
+            lives.append([])
+        else:
+            lives[-1].append(lease)
+    for name, lives in leases.items():
+        for life in lives:
+            yield from pieces(name, life)
 
 
 def corrupted(traces: Sequence[Trace]) -> Iterator[Trace]:

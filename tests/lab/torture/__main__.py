@@ -134,7 +134,7 @@ def table(results: Sequence[Result]) -> str:
     lines = ["| seed | lease-webhook |" + "".join(f" {name} |" for name in COLUMNS) + " broken laws |\n"]
     lines.append("|--:|---|" + "--:|" * (len(COLUMNS) + 1) + "\n")
     for one in results:
-        figures = "".join(f" {_number(one.verdict.figures[name])} |" for name in COLUMNS.values())
+        figures = "".join(f" {_number(one.verdict.figures.get(name, 0))} |" for name in COLUMNS.values())
         broken = len(one.verdict.problems) if one.protected else "-"
         lines.append(f"| {one.seed} | {'with' if one.protected else 'without'} |{figures} {broken} |\n")
     for lease in ("reviewed", "stamped"):

@@ -29,13 +29,7 @@ class Programs:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self.missing: dict[str, str] = {}
-        self._built: dict[str, list[str]] = {}
-        for language, made in {"java": _java, "rust": _rust}.items():
-            try:
-                self._built[language] = made()
-            except MissingToolchainError as error:
-                self.missing[language] = str(error)
+        self._built, self.missing = languages()
         self.clock = _preloaded()
 
     def command(self, language: str, kubeconfig: Path, namespace: str, lease: str, identity: str) -> list[str] | None:
@@ -53,6 +47,17 @@ class Programs:
         # The controllers that write a shared object; their lease is `operator`.
         named = [f"-namespace={namespace}", f"-pod={identity}", f"-library={language}", "-pause=40ms"]
         return [str(fence_program()), "work", f"-kubeconfig={kubeconfig}", *named, *seconds]
+
+
+def languages() -> tuple[dict[str, list[str]], dict[str, str]]:
+    """Return the electors in Java and Rust that can be built here, and why the others cannot."""
+    built, missing = dict[str, list[str]](), dict[str, str]()
+    for language, made in {"java": _java, "rust": _rust}.items():
+        try:
+            built[language] = made()
+        except MissingToolchainError as error:
+            missing[language] = str(error)
+    return built, missing
 
 
 class Elector:
@@ -82,6 +87,11 @@ class Elector:
         """SIGKILL."""
         assert self._process
         self._process.kill()
+
+    def end(self) -> None:
+        """SIGTERM, and SIGKILL where that is not enough."""
+        assert self._process
+        self._process.stop(2)
 
     @contextmanager
     def paused(self) -> Iterator[None]:

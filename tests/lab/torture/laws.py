@@ -19,6 +19,7 @@ from webhook.api.times import SECOND, parse, parse_seconds
 
 REVIEWED, STAMPED = "reviewed/mixed", "stamped/operator"
 ATTACKER: Final = "mallory"
+STRANGER: Final = "stranger"
 _SURE: Final = 3 * SECOND
 
 
@@ -57,7 +58,8 @@ def verdict(history: History, porcupine: Path, packages: Path | None) -> Verdict
         "stolen": len(stolen) + (0 if history.protected else sum(thefts(history.leases[STAMPED]))),
         "register operations": len(history.operations),
         "writes of leaders": sum(one.object is not None for one in history.logs),
-        "interleaved writes": len(list(interleaved_writes(history))),
+        "interleaved writes": sum(not one.startswith(STRANGER) for one in interleaved),
+        "writes of a stranger": sum(one.startswith(STRANGER) for one in interleaved),
         "leaderless reviewed": leaderless(history, REVIEWED),
         "leaderless stamped": leaderless(history, STAMPED),
     }

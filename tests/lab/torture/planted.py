@@ -20,6 +20,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from tests.lab.e2e.toolchain import cache_directory
 from tests.lab.spec import __main__ as spec
 from tests.lab.torture.defects import DEFECTS, NOTHING, TESTS, Defect
 
@@ -165,6 +166,8 @@ def _by_torture(tree: Path, seed: int, minutes: float) -> str:
     if not history.exists():
         return "does not start" if done.returncode else ""
     said = _run(ROOT, "-m", "tests.lab.torture", "--check", str(history)).stdout
+    print("\n".join(re.findall(r"PROBLEM .*", said)[:5]), flush=True)
+    shutil.copy(history, cache_directory() / f"planted-{time.time_ns()}.json.gz")
     return ", ".join(dict.fromkeys(_short(found) for found in re.findall(r"PROBLEM (.*)", said)))
 
 

@@ -24,7 +24,7 @@ from tests.lab.e2e.world import PROJECT, Account, World, leases
 from tests.lab.torture.cluster import SERVERS, Cluster
 from tests.lab.torture.electors import Elector, Programs, network
 from tests.lab.torture.history import Attack, Denial, Gap, History, Operation, Stored
-from tests.lab.torture.traffic import PATH, REGISTERS, Mallory, Register
+from tests.lab.torture.traffic import PATH, REGISTERS, Mallory, Register, Stranger
 
 REVIEWED, STAMPED = "reviewed", "stamped"
 LEASES: Final = {REVIEWED: "mixed", STAMPED: "operator"}
@@ -34,6 +34,7 @@ KINDS: Final = {
 }
 OFFSETS: Final = (0, 0, 3, -3, 40, -40, 1800, -1800)
 FENCE: Final = "torture"
+_LOG: Final = f"/api/v1/namespaces/{STAMPED}/configmaps/log"
 _LONGEST: Final = 9.0
 _EACH: Final = 4.0
 """Seconds between the beginnings of two faults, about."""
@@ -93,6 +94,8 @@ class Run:
         threads += [
             threading.Thread(target=one.run, args=(stop, random.Random(self.chance.random()))) for one in attackers
         ]
+        probes = [self.cluster.client(number, "probe", _token(self._accounts["probe"])) for number in range(SERVERS)]
+        threads.append(threading.Thread(target=Stranger(probes, _LOG).run, args=(stop,)))
         threads.append(threading.Thread(target=self._start_again, args=(stop,)))
         for thread in threads:
             thread.start()
@@ -126,7 +129,8 @@ class Run:
             server = f"server-{number}"
             table: tuple[tuple[float, str, float, float, str, _Fault], ...] = (
                 (0.24, "pause", 3, _LONGEST, namespace, partial(self._elector, namespace, pick, Elector.paused)),
-                (0.38, "kill", 0.5, 4, namespace, partial(self._elector, namespace, pick, _killed)),
+                (0.32, "kill", 0.5, 4, namespace, partial(self._elector, namespace, pick, _killed)),
+                (0.38, "end", 0.5, 4, namespace, partial(self._elector, namespace, pick, _ended)),
                 (0.52, "cut off", 3, _LONGEST, namespace, partial(self._elector, namespace, pick, self._cut)),
                 (0.64, f"leases are late at {server}", 2, _LONGEST, "plane", partial(cluster.late, number)),
                 (0.72, f"pause {member}", 0.5, 4, "plane", partial(cluster.paused, member)),
@@ -209,7 +213,13 @@ class Run:
     def _policies(self, suffix: str) -> str:
         text = (PROJECT / "deploy" / "stamp" / "policies.yaml").read_text(encoding="utf-8")
         named = text.replace("expression: SUFFIX", f"expression: \"'{suffix}'\"")
-        own = {"writers": [f"{STAMPED}/elector"], "resources": ["configmaps"], "namespaces": [STAMPED], "token": True}
+        own = {
+            "writers": [f"{STAMPED}/elector"],
+            "resources": ["configmaps"],
+            "namespaces": [STAMPED],
+            "token": True,
+            "when_unheld": "deny",
+        }
         return named + "\n---\n" + exported(FENCE, f"{STAMPED}/operator", suffix=suffix, **own)
 
     def _install(self, suffix: str) -> None:
@@ -224,7 +234,7 @@ class Run:
         body = {"metadata": {"name": "probe"}, "spec": {"holderIdentity": "a"}}
         try:
             lease = client.send("POST", leases(STAMPED), body, dryRun="All").body
-            log = client.send("PATCH", f"/api/v1/namespaces/{STAMPED}/configmaps/log", {}, media=MERGE, dryRun="All")
+            log = client.send("PATCH", _LOG, {}, media=MERGE, dryRun="All")
         except OSError:
             return False
         annotations = lease.get("metadata", {}).get("annotations") or {}
@@ -302,6 +312,16 @@ class Run:
 
 def _is_denied(event: dict[str, Any]) -> bool:
     return event["user"]["username"].endswith(":elector") and event["responseStatus"]["code"] in (400, 403, 422)
+
+
+@contextmanager
+def _ended(elector: Elector) -> Iterator[None]:
+    """SIGTERM, after which some release the lease."""
+    elector.end()
+    try:
+        yield
+    finally:
+        elector.start()
 
 
 @contextmanager

@@ -5,7 +5,8 @@ import itertools
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from tests.lab.e2e.api_client import MERGE, ApiClient, Reply
@@ -66,6 +67,24 @@ class Register:
             status = 0
         result = {200: "ok", 409: "conflict"}.get(status, "unknown")
         self.operations.append(Operation(key, self._number, begin, time.monotonic_ns(), op, value, expected, result))
+
+
+class Stranger:
+    """A pod of the fenced writers that never leads, and writes the shared object all the same."""
+
+    NAME: Final = "stranger"
+
+    def __init__(self, clients: Sequence[ApiClient], path: str) -> None:
+        self._clients, self._path = clients, path
+
+    def run(self, stop: threading.Event) -> None:
+        """Go on until `stop`."""
+        for number in itertools.count():
+            if stop.wait(2 * _AGAIN):
+                return
+            with suppress(OSError):
+                body = {"data": {"entry": f"{self.NAME}/{number}"}}
+                self._clients[number % len(self._clients)].send("PATCH", self._path, body, media=MERGE)
 
 
 class Mallory:

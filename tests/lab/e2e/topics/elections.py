@@ -2,8 +2,9 @@
 
 import concurrent.futures
 import re
+import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -11,11 +12,16 @@ from tests.lab.e2e.attacks import ATTACKS, Attack, Victim, takeover
 from tests.lab.e2e.elections import elect_asyncio, elect_client_go, elect_coordinated
 from tests.lab.e2e.manifests import micro_time, sample_candidate
 from tests.lab.e2e.waiting import wait_for
+from tests.lab.e2e.watched_leases import WatchedLeases
 from tests.lab.e2e.webhook_server import WebhookServer
 from tests.lab.e2e.world import COORDINATION, Account, Row, World, leases
+from tests.lab.spec.__main__ import packages_of_the_specification, unlike
+from tests.lab.spec.traces import corrupted, watched
 
 POLICIES = ("standard", "strict")
 REFUSALS = {400, 403, 422}
+ELECTED = ("client-go", "kubernetes-asyncio", "coordinated")
+"""The leases that honest electors hold, and nobody attacks."""
 
 _ELECTION_SECONDS = 6
 """Longer than the API server takes to look at the candidates of a lease."""
@@ -43,9 +49,11 @@ def run(world: World) -> Iterator[Row]:
         server = stack.enter_context(WebhookServer(world.directory, world.certs, policy=str(bound)))
         world.register("bound", server.port, failure_policy="Fail", renewals=True)
         world.settle()
+        watches = [stack.enter_context(WatchedLeases(world, f"elections-{policy}")) for policy in POLICIES]
         with concurrent.futures.ThreadPoolExecutor() as pool:
             for rows in pool.map(lambda policy: list(_under(world, policy)), POLICIES):
                 yield from rows
+        yield _behaviors(watches)
         yield _two_writes(world, "elections-strict", denied=False)
         yield _two_writes(world, "bound", denied=True)
         if world.plane.binaries.evaluated_candidates:
@@ -64,6 +72,20 @@ def _under(world: World, policy: str) -> Iterator[Row]:
         if policy == "strict":
             yield _after_expiry(keeper, attackers[0])
     yield _nobody_honest_denied(world, policy, {attacker.user for attacker in attackers})
+
+
+def _behaviors(watches: Sequence[WatchedLeases]) -> Row:
+    """The histories of the honest elections are behaviors of module Takeover, and corrupted copies are not."""
+    claim = "the elections are behaviors of the specification"
+    if shutil.which("java") is None:
+        return Row(claim, "not checked: there is no Java", passed=True)
+    traces = [trace for one in watches for trace in watched("e2e", one.events)]
+    elected = [trace for trace in traces if any(name in trace.name for name in ELECTED)]
+    copies = list(corrupted(elected))
+    others = unlike(packages_of_the_specification(), [*elected, *copies])
+    seen = "; ".join(others) or f"{len(elected)} traces are, {len(copies)} corrupted copies are not"
+    refused = [trace.name for trace in elected if not trace.allowed]
+    return Row(claim, "; ".join(refused) or seen, passed=bool(copies) and not others and not refused)
 
 
 def _single_writes(world: World, policy: str, keeper: Account, attackers: list[Account]) -> Row:
