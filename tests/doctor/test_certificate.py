@@ -24,9 +24,9 @@ def trusting(ca_bundle: str | None, annotations: dict[str, str] | None = None) -
     return entry(annotations, clientConfig={"service": service, "caBundle": ca_bundle})
 
 
-def served(days: float, name: str = NAME, distrust: str | None = None) -> ServingCertificate:
+def served(days: float, name: str = NAME) -> ServingCertificate:
     leaf = issue_leaf(AUTHORITY, [name], days, NOW)
-    return ServingCertificate(leaf.certificate.public_bytes(Encoding.PEM), "Secret x/y", distrust)
+    return ServingCertificate(leaf.certificate.public_bytes(Encoding.PEM), "Secret x/y")
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,6 @@ def test_a_bundle_that_a_controller_fills_in_may_be_absent(annotation: str) -> N
         pytest.param(served(90), "", id="good"),
         pytest.param(served(90, "other.svc"), "lacks the name lease-webhook.lease-webhook.svc", id="another name"),
         pytest.param(ServingCertificate(b"-", "Secret x/y"), "contains no certificate in PEM", id="no PEM"),
-        pytest.param(served(90, distrust="unable to get issuer"), "unable to get issuer", id="a client hung up"),
-        pytest.param(served(90, distrust=""), "", id="a client was content"),
     ],
 )
 def test_served(one: ServingCertificate, problem: str) -> None:

@@ -2,10 +2,6 @@
 
 import io
 import json
-import socket
-import ssl
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,52 +17,9 @@ from webhook.cli.main import main
 SAFE = DATA / "safe-as-shipped.yaml"
 
 
-@pytest.fixture
-def certs(tmp_path: Path) -> Path:
-    directory = tmp_path / "certs"
-    assert main(["certs", str(directory)]) == 0
-    return directory
-
-
-@pytest.fixture
-def endpoint(certs: Path) -> Iterator[str]:
-    """A loopback server that only shakes hands."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certs / "tls.crt", certs / "tls.key")
-    listener = socket.create_server(("127.0.0.1", 0))
-
-    def serve() -> None:
-        while True:
-            try:
-                connection, _ = listener.accept()
-            except OSError:
-                return
-            try:
-                context.wrap_socket(connection, server_side=True).close()
-            except OSError:
-                connection.close()
-
-    thread = threading.Thread(target=serve)
-    thread.start()
-    yield f"127.0.0.1:{listener.getsockname()[1]}"
-    listener.shutdown(socket.SHUT_RDWR)
-    listener.close()
-    thread.join()
-
-
 def written(path: Path, *documents: Any) -> str:
     path.write_text(yaml.safe_dump_all(documents))
     return str(path)
-
-
-def trusting(certs: Path, capsys: pytest.CaptureFixture[str], **client: Any) -> dict[str, Any]:
-    """The shipped configuration with the CA of these certificates."""
-    capsys.readouterr()
-    assert main(["certs", str(certs), "--ca-bundle"]) == 0
-    config = document()
-    config["webhooks"][0]["clientConfig"]["caBundle"] = capsys.readouterr().out.strip()
-    config["webhooks"][0]["clientConfig"].update(client)
-    return config
 
 
 def test_reads_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -186,66 +139,6 @@ def test_a_binding_is_content_with_an_entry_that_sees_renewals(tmp_path: Path) -
     }
     documents[0]["webhooks"].append(renewals)
     assert main(["doctor", written(tmp_path / "x.yaml", *documents)]) == 0
-
-
-def test_endpoint_that_the_api_server_trusts(
-    endpoint: str, certs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    config = written(tmp_path / "x.yaml", trusting(certs, capsys))
-    assert main(["doctor", config, "--endpoint", endpoint]) == 0
-
-
-@pytest.mark.parametrize(
-    ("client", "problem"),
-    [
-        pytest.param({"caBundle": document()["webhooks"][0]["clientConfig"]["caBundle"]}, "local issuer", id="foreign"),
-        pytest.param({"caBundle": "Zm9v"}, "ca-bundle-unreadable", id="unreadable"),
-        pytest.param({"caBundle": None}, "local issuer", id="the system's roots"),
-        pytest.param({"service": {"namespace": "other", "name": "x", "path": "/validate"}}, "x.other.svc", id="name"),
-    ],
-)
-def test_endpoint_that_the_api_server_does_not_trust(
-    client: dict[str, Any],
-    problem: str,
-    endpoint: str,
-    certs: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    config = written(tmp_path / "x.yaml", trusting(certs, capsys, **client))
-    assert main(["doctor", config, "--endpoint", endpoint]) == 1
-    output = capsys.readouterr().out
-    assert "  certificate-untrusted  " in output
-    assert problem in output
-
-
-def test_endpoint_without_tls(certs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config = written(tmp_path / "x.yaml", trusting(certs, capsys))
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    assert main(["doctor", config, "--endpoint", f"127.0.0.1:{port}"]) == 2
-    assert f"127.0.0.1:{port}: no TLS handshake" in capsys.readouterr().err
-
-
-def test_findings_are_told_beside_an_endpoint_that_does_not_answer(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    slow = document()
-    slow["webhooks"][0]["timeoutSeconds"] = 10
-    config = written(tmp_path / "x.yaml", slow)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    assert main(["doctor", config, "--endpoint", f"127.0.0.1:{port}"]) == 2
-    captured = capsys.readouterr()
-    assert "not safe" in captured.out
-    assert "timeout" in captured.out
-    assert "no TLS handshake" in captured.err
-
-
-@pytest.mark.parametrize("text", ["8443", "host", "host:", "host:65536", "host:x", ":1"])
-def test_what_is_no_endpoint(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["doctor", str(SAFE), "--endpoint", text]) == 2
-    assert "is not HOST:PORT" in capsys.readouterr().err
 
 
 BINDING = """

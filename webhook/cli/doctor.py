@@ -10,11 +10,10 @@ import msgspec
 from webhook.api.field import located, reworded
 from webhook.api.formats import MAX_NAME
 from webhook.api.text import escape, truncate
-from webhook.cli.options import Command, endpoint, files, format_option, policy_option
+from webhook.cli.options import Command, files, format_option, policy_option
 from webhook.cli.terminal import Failure, indent, json_line, print_message, style
 from webhook.doctor import configuration
-from webhook.doctor.certificate import ServingCertificate, Unreachable, inspect_endpoint
-from webhook.doctor.configuration import Configuration, Webhook, danger
+from webhook.doctor.configuration import Configuration, danger
 from webhook.doctor.documents import Documents
 from webhook.doctor.examine import Report, examine
 from webhook.doctor.fences import examine_fences
@@ -47,16 +46,14 @@ Examples:
   lease-webhook doctor rendered.yaml --policy policy.yaml
   kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml |
     lease-webhook doctor --policy policy.yaml     # and its fences; docs/fence.md says more
-  lease-webhook doctor rendered.yaml --endpoint 127.0.0.1:8443     # and the certificate there
 """
 
 
 @click.command("doctor", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @click.argument("file", default="-", metavar="[FILE]", shell_complete=files)
 @policy_option("the policy that should be in force, or a preset's name", metavar="FILE")
-@click.option("--endpoint", "address", type=endpoint, metavar="HOST:PORT", help="a running webhook to check as well")
 @format_option()
-def command(*, file: str, policy: str | None, address: tuple[str, int] | None, output: str) -> int:
+def command(*, file: str, policy: str | None, output: str) -> int:
     now = dt.datetime.now(dt.UTC)
     found = Documents(objects(file))
     has_fences = any(policy or one.is_of_a_fence for one in found.fence_objects)
@@ -69,23 +66,10 @@ def command(*, file: str, policy: str | None, address: tuple[str, int] | None, o
         reports += examine_stamps(found, in_force.stamps)
         if in_force.stamps and not found.fence_objects:
             print_message("no admission policies are in the input, so it is not known whether stamps are in force")
-    unreachable: list[Unreachable] = []
-
-    def served_to(webhook: Webhook) -> ServingCertificate | None:
-        # The configuration can be wrong as well, and may be the reason why the endpoint does not answer.
-        if address and not unreachable:
-            try:
-                return inspect_endpoint(*address, webhook.client_config)
-            except Unreachable as problem:
-                unreachable.append(problem)
-        return found.served_to(webhook)
-
     if configurations:
-        reports += examine(configurations, served_to, in_force, now, found.named("Namespace"))
+        reports += examine(configurations, found.served_to, in_force, now, found.named("Namespace"))
     choices = [choice for one in configurations for choice in one.choices]
     (_print_json if output == "json" else _print)(reports, choices)
-    if unreachable:
-        raise Failure(str(unreachable[0]))
     return FINDINGS if any(report.findings for report in reports) else SAFE
 
 

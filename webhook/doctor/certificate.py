@@ -1,10 +1,8 @@
-"""Checks of what the webhook serves: the caBundle, names and dates, and the handshake with a live endpoint."""
+"""Checks of what the webhook serves: the caBundle, names and dates."""
 
 import base64
 import binascii
 import datetime as dt
-import socket
-import ssl
 from collections.abc import Iterable
 from typing import Final
 
@@ -18,9 +16,6 @@ from webhook.findings import Finding
 SOON: Final = dt.timedelta(days=14)
 """As the alert in deploy/components/monitoring."""
 
-HANDSHAKE_TIMEOUT: Final = 5
-"""Seconds."""
-
 FILLED_IN_LATER: Final = ("cert-manager.io/inject-ca-from", "service.beta.openshift.io/inject-cabundle")
 """Annotations by which a controller writes the caBundle into the cluster's object."""
 
@@ -31,18 +26,10 @@ _UNTRUSTED: Final = (
 
 
 class ServingCertificate(Struct, frozen=True):
-    """The certificate chain that the webhook serves, in PEM, and where it was found.
-
-    `distrust` is the error of a handshake that trusted only the caBundle, "" if it succeeded, None if there was none.
-    """
+    """The certificate chain that the webhook serves, in PEM, and where it was found."""
 
     chain: bytes
     origin: str
-    distrust: str | None = None
-
-
-class Unreachable(Exception):  # noqa: N818 - a finding about the endpoint, shown to the user
-    """No TLS handshake was possible; the text says why."""
 
 
 def check_bundle(entry: Entry, now: dt.datetime) -> Iterable[Finding]:
@@ -87,40 +74,15 @@ def check_served(entry: Entry, served: ServingCertificate, now: dt.datetime) -> 
     """The served certificate is one that the API server trusts for this entry."""
     config = entry.webhook.client_config
     name = config.server_name
-    roots = b"" if served.distrust is not None else _pem(config.ca_bundle)
     try:
-        certificate = inspect_chain(served.chain, roots, now, frozenset([name] if name else []))
+        certificate = inspect_chain(served.chain, _pem(config.ca_bundle), now, frozenset([name] if name else []))
     except Unusable as unusable:
         yield _untrusted(served.origin, str(unusable))
         return
-    for problem in dict.fromkeys([*certificate.problems, *([served.distrust] if served.distrust else [])]):
+    for problem in certificate.problems:
         yield _untrusted(served.origin, problem)
     if not certificate.problems and certificate.not_after < now + SOON:
         yield _ends_soon(served.origin, certificate.not_after, now)
-
-
-def inspect_endpoint(host: str, port: int, config: ClientConfig) -> ServingCertificate:
-    """Return what `host:port` serves to a client that verifies it as the API server does; raises Unreachable."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # Stricter than Go, which is what the API server verifies with.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    distrust = ""
-    try:
-        if _authorities(config.ca_bundle):
-            context.load_verify_locations(cadata=_pem(config.ca_bundle).decode("ascii", errors="replace"))
-        elif config.ca_bundle is None:
-            context.load_default_certs()
-        try:
-            leaf = _handshake(host, port, config.server_name, context)
-        except ssl.SSLCertVerificationError as error:
-            distrust = error.verify_message
-            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-            leaf = _handshake(host, port, config.server_name, context)
-    except (OSError, ValueError) as error:
-        raise Unreachable(
-            f"{host}:{port}: no TLS handshake: {error}; without --endpoint the configuration alone is examined"
-        ) from error
-    return ServingCertificate(ssl.DER_cert_to_PEM_cert(leaf).encode(), f"{host}:{port}", distrust)
 
 
 def _authorities(bundle: str | None) -> list[x509.Certificate]:
@@ -156,11 +118,3 @@ def _ends_soon(place: str, end: dt.datetime, now: dt.datetime) -> Finding:
         f"after that {_UNTRUSTED}",
         "renew it (`lease-webhook certs`, or check cert-manager); a new CA needs four steps: docs/certificates.md.",
     )
-
-
-def _handshake(host: str, port: int, name: str, context: ssl.SSLContext) -> bytes:
-    with (
-        socket.create_connection((host, port), timeout=HANDSHAKE_TIMEOUT) as connection,
-        context.wrap_socket(connection, server_hostname=name or host) as tls,
-    ):
-        return tls.getpeercert(binary_form=True) or b""
