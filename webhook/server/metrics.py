@@ -11,7 +11,7 @@ import threading
 import time
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -97,7 +97,7 @@ class Metrics:
         self._not_after = gauge("certificate_not_after_seconds", ends, "livemin", "certificate")
         self._policy = gauge("policy_info", "1 for the policy in force.", "livemax", "preset", "hash", "mode")
         gauge("build_info", "Always 1.", "livemax", "version").labels(__version__).set(1)
-        self._waiting: deque[tuple[_ReviewLabels, float, Sequence[tuple[str, Mode]]]] = deque()
+        self._waiting: deque[tuple[_ReviewLabels, float, list[tuple[str, Mode]]]] = deque()
         self._flushing = threading.Lock()
         self._policy_in_force: Gauge | None = None
         self._ca_shown = False
@@ -120,9 +120,7 @@ class Metrics:
         outcome = "denied" if not verdict.allowed else "warned" if verdict.warnings else "allowed"
         labels = (resource, request.operation, verdict.event, outcome)
         # Appending needs no lock, whichever thread does it.
-        # Findings hold texts of the client, too.
-        findings = [(one.rule, one.mode) for one in verdict.findings] if verdict.findings else ()
-        self._waiting.append((labels, review.seconds, findings))
+        self._waiting.append((labels, review.seconds, [(one.rule, one.mode) for one in verdict.findings]))
         if len(self._waiting) >= MAX_REVIEWS_WAITING:
             self.flush()
 

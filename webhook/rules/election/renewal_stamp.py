@@ -352,11 +352,11 @@ def _one_apply(change: LeaseChange, mine: Sequence[Entry], at: int) -> bool:
         and len(others) <= 1
         and all(entry.manager == BEFORE_FIRST_APPLY for entry in others)
         and all(entry.stamp is None or entry.stamp <= at + BOUND for entry in change.new_entries)
-        and (change.new_spec.renew_time is None or _renewalis_stamped_now(change, mine, at))
+        and (change.new_spec.renew_time is None or _renewal_is_stamped_now(change, mine, at))
     )
 
 
-def _renewalis_stamped_now(change: LeaseChange, mine: Sequence[Entry], at: int) -> bool:
+def _renewal_is_stamped_now(change: LeaseChange, mine: Sequence[Entry], at: int) -> bool:
     """True if the owner of renewTime has a stamp of this write, by an API server's clock if it set something.
 
     If it set nothing, our clock may be wrong by the bound; but no stamp may make the lease look older than its holder's

@@ -43,13 +43,9 @@ def holder_identity_shape(change: LeaseChange) -> Iterable[Finding]:
         return NO_FINDINGS
     limits = change.limits.holder_identity_shape
     size = len(holder.encode())
-    is_plain = holder.isascii() and holder.isprintable()
-    # Of two overrides that meet on one lease, one may deny from lower on than the other warns.
-    if is_plain and size <= min(limits.warn_above_bytes, limits.deny_above_bytes):
-        return NO_FINDINGS
     if size > limits.deny_above_bytes:
         return (_too_long(holder, size, limits.deny_above_bytes, Mode.DENY),)
-    categories = set() if is_plain else {unicodedata.category(c) for c in holder}
+    categories = set() if holder.isascii() and holder.isprintable() else {unicodedata.category(c) for c in holder}
     if "Cc" in categories:
         happened = Statement("holder {0} has control characters, which break terminals and logs", (holder,))
         return (Finding(invalid(_FIELD, holder, "must not contain control characters"), happened=happened),)
