@@ -200,11 +200,10 @@ def read(document: Mapping[str, object]) -> Configuration:
 
 
 def readable(documents: Iterable[Mapping[str, object]]) -> Iterator[Configuration]:
-    """Yield the configurations in some documents; the API server would refuse the others, and `doctor` says so."""
+    """Yield the configurations that an API server would not refuse; `doctor` says what is wrong with the others."""
     for document in documents:
-        if document.get("kind") in (VALIDATING, MUTATING):
-            with suppress(msgspec.ValidationError):
-                yield read(document)
+        with suppress(msgspec.ValidationError):
+            yield read(document)
 
 
 def danger(check: str, place: str, risk: str, fix: str) -> Finding:
