@@ -159,8 +159,8 @@ DEFECTS: Final = (
         "token",
         "a token is not put back",
         _TOKEN,
-        "  - name: changes-the-token\n    expression: >-\n      object",
-        "  - name: changes-the-token\n    expression: >-\n      false && object",
+        "  - name: changes-the-token\n    expression: >-\n      (!(request",
+        "  - name: changes-the-token\n    expression: >-\n      false && (!(request",
         "Fence: a token is not put back",
     ),
     Defect(

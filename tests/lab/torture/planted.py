@@ -70,7 +70,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         }
         print(f"{time.monotonic() - began:4.0f} s {defect.kind}: {defect.name}: {by}", flush=True)
         # Another process may have written meanwhile.
-        now = {one.name: one for one in stored()} | {defect.name: Found(defect.kind, defect.name, by)}
+        now = {one.name: one for one in stored()}
+        latest = now[defect.name].by if defect.name in now else {}
+        by |= {catcher: latest.get(catcher) for catcher in CATCHERS if catcher in options.without}
+        now[defect.name] = Found(defect.kind, defect.name, by)
         ordered = [now[one.name] for one in DEFECTS if one.name in now]
         RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(ordered), indent=1) + b"\n")
     write_page()

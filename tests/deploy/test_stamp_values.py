@@ -1,0 +1,106 @@
+"""What the policies of deploy/stamp decide, by a CEL library; `make e2e E2E="--only stamp"` asks an API server."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from tests.cel_values import value, variable
+from tests.factories import Document
+
+_TEXT: Final = (Path(__file__).parents[2] / "deploy" / "stamp" / "policies.yaml").read_text(encoding="utf-8")
+POLICIES: Final = {
+    one["metadata"]["name"] + one["kind"]: one["spec"]
+    for one in yaml.safe_load_all(_TEXT.replace("expression: SUFFIX", "expression: \"'x'\""))
+}
+STAMP: Final = POLICIES["lease-webhook-stampMutatingAdmissionPolicy"]
+GUARD: Final = POLICIES["lease-webhook-stamp-guardValidatingAdmissionPolicy"]
+A, B = "uid-a system:serviceaccount:shop:a", "uid-b system:serviceaccount:shop:b"
+OWNER: Final = [{"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "1"}]
+
+
+def lease(
+    second: int = 0, *, writer: str = A, holder: str = "a", revision: str = "70", term: str = "40", **metadata: Any
+) -> Document:
+    """A lease of 15 s that was written in this second."""
+    time = f"2026-01-01T00:00:{second:02}Z"
+    annotations = {"lease-webhook/writer-x": writer, "lease-webhook/written-x": time, "lease-webhook/term-x": term}
+    entry = {"manager": "lease-webhook-stamp", "time": "2000-01-01T00:00:00Z"}
+    spec = {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": time}
+    found = {"annotations": annotations, "resourceVersion": revision, "managedFields": [entry]}
+    return {"metadata": found | metadata, "spec": spec}
+
+
+def request(writer: str, operation: str = "UPDATE") -> Document:
+    uid, _, user = writer.partition(" ")
+    info = {"username": user, "groups": [], "extra": {"authentication.kubernetes.io/pod-uid": [uid]}}
+    return {"operation": operation, "userInfo": info, "options": {}}
+
+
+def written(by: str, new: Document | None, old: Document | None, operation: str = "UPDATE") -> Document:
+    namespace: Document = {"metadata": {"labels": {}}}
+    return {"request": request(by, operation), "object": new, "oldObject": old, "namespaceObject": namespace}
+
+
+def is_admitted(data: Document) -> bool:
+    """Whether every validation of the guard is true."""
+    return all(value(GUARD, one["expression"], data) for one in GUARD["validations"])
+
+
+@pytest.mark.parametrize(
+    ("by", "new", "old", "term"),
+    [
+        pytest.param(A, lease(2), lease(), "40", id="a renewal"),
+        pytest.param(B, lease(2, holder="b"), lease(), "70", id="another writer"),
+        pytest.param(A, lease(2, holder="b"), lease(), "70", id="another holder, by the same writer"),
+        pytest.param(A, lease(2), lease(term=""), "69", id="the first renewal of a created lease"),
+        pytest.param(A, lease(labels={"a": "b"}), lease(), "40", id="a label"),
+    ],
+)
+def test_a_term_begins_with_each_change_of_writer_or_holder(by: str, new: Document, old: Document, term: str) -> None:
+    assert variable(STAMP, "term", written(by, new, old)) == term
+
+
+@pytest.mark.parametrize(
+    ("by", "holder", "inherited"),
+    [
+        pytest.param(A, "a", False, id="a renewal"),
+        pytest.param(A, "b", True, id="another holder"),
+        pytest.param(B, "a", True, id="another writer"),
+    ],
+)
+def test_owners_are_not_inherited(by: str, holder: str, inherited: bool) -> None:
+    data = written(by, lease(2, holder=holder, ownerReferences=OWNER), lease(ownerReferences=OWNER))
+    assert variable(STAMP, "inherited", data) == inherited
+
+
+@pytest.mark.parametrize(
+    ("by", "second", "holder", "admitted"),
+    [
+        pytest.param(A, 2, "a", True, id="the writer renews"),
+        pytest.param(B, 2, "b", False, id="another takes it"),
+        pytest.param(B, 2, "a", False, id="another renews it in the holder's name"),
+        pytest.param(B, 12, "b", False, id="another takes it three seconds early"),
+        pytest.param(B, 13, "b", True, id="another takes it within the tolerance"),
+        pytest.param(B, 15, "b", True, id="another takes it after the duration"),
+    ],
+)
+def test_a_live_lease_is_its_writers(by: str, second: int, holder: str, admitted: bool) -> None:
+    assert is_admitted(written(by, lease(second, writer=by, holder=holder), lease())) == admitted
+
+
+@pytest.mark.parametrize(
+    ("by", "old", "admitted"),
+    [
+        pytest.param(A, lease(), True, id="its writer"),
+        pytest.param(B, lease(), False, id="another"),
+        pytest.param(B, lease(holder=""), True, id="another, after a release"),
+    ],
+)
+def test_a_held_lease_is_deleted_by_its_writer_only(by: str, old: Document, admitted: bool) -> None:
+    assert is_admitted(written(by, None, old, "DELETE")) == admitted
+
+
+def test_a_stranger_adds_no_owner() -> None:
+    assert not is_admitted(written(B, lease(ownerReferences=OWNER), lease()))
