@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from webhook.api.managed_fields import Entry, entries_of
+from webhook.api.managed_fields import entries_of
 from webhook.api.objects import Lease, ObjectMeta
 from webhook.api.text import quote, truncate
 from webhook.api.times import canonical_seconds, normalized, readable
@@ -93,22 +93,20 @@ def _about(fence: Fence, token: int, one: Foreign, metadata: ObjectMeta, lease: 
         fix = f"{reset}   # as a member of system:masters"
         yield Finding("token-ahead", Severity.ERROR, message, fix, source, subject)
     elif token < term and not 0 < revision <= term:
-        last, since = _last_write(fence, metadata), _begun(lease)
-        if last is not None and last.stamp is not None and since is not None and last.stamp > since:
-            severity = Severity.WARNING
-            who = f" (field manager {quote(truncate(last.manager or '', 40))})"
-            how = f"it was written at {canonical_seconds(last.stamp)}{who}, after term {term} began at"
-            message = (
-                f"{its_token}, and {how} {canonical_seconds(since)}: by an old leader through an API server whose "
-                "watch was late, or by someone whom the fence does not name"
-            )
-        else:
-            severity = Severity.INFO
-            message = (
-                f"{its_token}, and it was changed after the last renewal before term {term}; managedFields do not say "
-                "that it was after the term began: they miss writes of a status, and writes that only remove fields"
-            )
-        yield Finding("token-old", severity, message, object_, source, subject)
+        severity, since = Severity.INFO, _begun(lease)
+        when = (
+            f"it was changed after the last renewal before term {term}; managedFields do not say that it was after the "
+            "term began: they miss writes of a status, and writes that only remove fields"
+        )
+        for at, manager in _last_write(fence, metadata):
+            if since is not None and at > since:
+                severity = Severity.WARNING
+                when = (
+                    f"it was written at {canonical_seconds(at)} (field manager {quote(truncate(manager, 40))}), after "
+                    f"term {term} began at {canonical_seconds(since)}: by an old leader through an API server whose "
+                    "watch was late, or by someone whom the fence does not name"
+                )
+        yield Finding("token-old", severity, f"{its_token}, and {when}", object_, source, subject)
 
 
 def _begun(lease: Observation) -> int | None:
@@ -122,12 +120,8 @@ def _begun(lease: Observation) -> int | None:
     return min((at for at in (claimed, stamp) if at is not None), default=None)
 
 
-def _last_write(fence: Fence, metadata: ObjectMeta) -> Entry | None:
-    """Return the latest dated entry that a write which the fence covers may have left."""
+def _last_write(fence: Fence, metadata: ObjectMeta) -> list[tuple[int, str]]:
+    """Return time and manager of the latest dated entry that a write which the fence covers may have left, if any."""
     paths = {"", *(one.subresource for one in fence.resources)}
-    dated = [
-        entry
-        for entry in entries_of(metadata.managed_fields)
-        if entry.stamp is not None and entry.key[3] in paths and not entry.is_fold
-    ]
-    return max(dated, key=lambda entry: entry.stamp or 0, default=None)
+    entries = (one for one in entries_of(metadata.managed_fields) if one.key[3] in paths and not one.is_fold)
+    return sorted((one.stamp, one.manager or "") for one in entries if one.stamp is not None)[-1:]

@@ -1,6 +1,7 @@
-"""A control plane with a second API server on the same etcd."""
+"""A control plane with a second API server on the same etcd, or with three."""
 
 import re
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
@@ -16,14 +17,13 @@ from tests.lab.e2e.waiting import wait_for
 class TwoServers(ControlPlane):
     """`start_second` starts it, also again on the same port after `crash_second`.
 
-    After `start_stalling` the watch of the second one on leases can be `stalled`.
+    After `start_stalling` there is a third one, and the watches of both on leases can be `stalled`.
     """
-
-    _watch: HeldStreams
 
     def __init__(self, *arguments: object) -> None:
         super().__init__(*arguments)  # type: ignore[arg-type]  # as the parent
-        self.second_port = free_port()
+        self.second_port, self.third_port = free_port(), free_port()
+        self._watches: list[HeldStreams] = []
         self._apiserver: tuple[str, ...] = ()
         self._second: Process | None = None
         self._changed: dict[str, str] = {}
@@ -36,16 +36,19 @@ class TwoServers(ControlPlane):
 
     def start_second(self) -> None:
         """Start it and wait until it is ready."""
+        self._second = self._started("second", self.second_port)
+
+    def _started(self, name: str, port: int) -> Process:
         changed = self._changed | {
-            "--secure-port": str(self.second_port),
-            "--audit-log-path": str(self.directory / "audit-second.jsonl"),
+            "--secure-port": str(port),
+            "--audit-log-path": str(self.directory / f"audit-{name}.jsonl"),
         }
         command = [
             f"{flag}={changed[flag]}" if (flag := part.partition("=")[0]) in changed else part
             for part in self._apiserver
         ]
-        self._second = self._run("kube-apiserver-second", *command)
-        admin = self.client(self.second_port)
+        process = self._run(f"kube-apiserver-{name}", *command)
+        admin = self.client(port)
         _ = self.admin_kubeconfig
 
         def ready() -> bool:
@@ -54,23 +57,28 @@ class TwoServers(ControlPlane):
             except OSError:
                 return False
 
-        wait_for("the second kube-apiserver ready", ready, 180, 0.2)
+        wait_for(f"the {name} kube-apiserver ready", ready, 180, 0.2)
+        return process
 
     def start_stalling(self) -> None:
-        """Start the second one behind a forwarder to etcd, which can hold what it reads of leases."""
+        """Start the second and the third one behind forwarders to etcd, which can hold what they read of leases."""
         etcd = next(int(found[1]) for part in self._apiserver if (found := re.match(r"--etcd-servers=.*:(\d+)$", part)))
-        self._watch = self._stack.enter_context(HeldStreams(etcd, b"/registry/leases/"))
-        self._changed["--etcd-servers"] = f"http://127.0.0.1:{self._watch.port}"
-        self.start_second()
+        for name, port in (("second", self.second_port), ("third", self.third_port)):
+            self._watches.append(self._stack.enter_context(HeldStreams(etcd, b"/registry/leases/")))
+            self._changed["--etcd-servers"] = f"http://127.0.0.1:{self._watches[-1].port}"
+            self._started(name, port)
 
     @contextmanager
     def stalled(self) -> Iterator[None]:
-        """The second one learns nothing of leases."""
-        self._watch.hold()
+        """The second and the third one learn nothing of leases; the third one for a moment longer."""
+        for watch in self._watches:
+            watch.hold()
         try:
             yield
         finally:
-            self._watch.release()
+            for watch in self._watches:
+                watch.release()
+                time.sleep(0.5)
 
     def crash_second(self) -> None:
         """SIGKILL; `start_second` brings it back on the same port."""

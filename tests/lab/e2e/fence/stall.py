@@ -1,6 +1,7 @@
-"""Takeovers while the watch of one of two API servers is held, under four kinds of fences side by side.
+"""Takeovers while the watches of two of three API servers are held, under four kinds of fences side by side.
 
-The deposed leader goes on writing by both API servers, as fast as it can. The order is that of the resourceVersions.
+The deposed leader goes on writing by all three API servers, as fast as it can. The order is that of the
+resourceVersions.
 """
 
 import concurrent.futures
@@ -108,11 +109,15 @@ def _bench(plane: TwoServers, kubectl: Kubectl, number: int) -> Bench:
 
 
 def _caught_up(benches: dict[str, Bench], leader: str) -> None:
-    """The second API server admits the leader wherever there is a fence."""
+    """The other API servers admit the leader wherever there is a fence."""
     for bench in benches.values():
         _renew(bench, leader)
-        client = bench.pod(leader, second=True)
-        wait_for("the watch", lambda bench=bench, client=client: _write(client, bench, "log", "w").status == 200, 60)  # type: ignore[misc]
+        for port in (bench.plane.second_port, bench.plane.third_port):
+            _wait_for_the_watch(bench, bench.pod(leader, port))
+
+
+def _wait_for_the_watch(bench: Bench, client: ApiClient) -> None:
+    wait_for("the watch", lambda: _write(client, bench, "log", "w").status == 200, 60)
 
 
 def _takeover(bench: Bench, old: str, new: str, number: int, seconds: float) -> Found:
@@ -131,7 +136,8 @@ def _takeover(bench: Bench, old: str, new: str, number: int, seconds: float) -> 
                 stored.append(_revision(reply))
             time.sleep(_AGAIN)
 
-    writers = [threading.Thread(target=go_on, args=(bench.pod(old, second=second),)) for second in (False, True)]
+    ports = (bench.plane.port, bench.plane.second_port, bench.plane.third_port)
+    writers = [threading.Thread(target=go_on, args=(bench.pod(old, port),)) for port in ports]
     for writer in writers:
         writer.start()
     time.sleep(0.1)
@@ -149,7 +155,8 @@ def _takeover(bench: Bench, old: str, new: str, number: int, seconds: float) -> 
     stop.set()
     for writer in writers:
         writer.join()
-    deleted = bench.pod(old, second=True).send("DELETE", f"{_collection(bench)}/{names[1]}").status == 200
+    late = bench.pod(old, bench.plane.second_port)
+    deleted = late.send("DELETE", f"{_collection(bench)}/{names[1]}").status == 200
     own = [_revision(one) for one in replies if one.status == 200]
     early = next((at for at, one in enumerate(replies) if one.status == 200), len(replies))
     return Found(
@@ -169,7 +176,10 @@ def _healthy(benches: dict[str, Bench], leader: str, writes: int) -> dict[str, F
     All variants do in every fourth round of four, the last one, which has everything, in each. The first 100 writes
     of a variant warm it up.
     """
-    clients = {name: [bench.pod(leader), bench.pod(leader, second=True)] for name, bench in benches.items()}
+    clients = {
+        name: [bench.pod(leader, port) for port in (bench.plane.port, bench.plane.second_port)]
+        for name, bench in benches.items()
+    }
     times: dict[str, list[float]] = {name: [] for name in benches}
     refused, honest = dict.fromkeys(benches, 0), dict.fromkeys(benches, 0)
     *_, last = benches

@@ -85,10 +85,9 @@ class Bench:
         self.kubectl.must("apply", "--server-side", "-f", "-", manifest=text)
         time.sleep(SETTLING)
 
-    def pod(self, name: str, *, second: bool = False) -> ApiClient:
-        """A client of a pod by the first API server, or by the second one."""
-        port = self.plane.second_port if second else self.plane.port
-        return ApiClient(port, self.plane.authority.file, name, token=self.operator.tokens[name])
+    def pod(self, name: str, port: int = 0) -> ApiClient:
+        """A client of a pod by the first API server, or by the one of a port."""
+        return ApiClient(port or self.plane.port, self.plane.authority.file, name, token=self.operator.tokens[name])
 
     def create_lease(self, client: ApiClient, **spec: Any) -> Reply:
         """Create the lease; the holder's identity says nothing about its pod."""
@@ -189,7 +188,7 @@ def _applied_by_two(bench: Bench) -> Iterator[Fact]:
 
 def _stalled(bench: Bench) -> Iterator[Fact]:
     """The second API server does not learn that the lease moved."""
-    a, b, old = bench.pod(FIRST), bench.pod(SECOND), bench.pod(FIRST, second=True)
+    a, b, old = bench.pod(FIRST), bench.pod(SECOND), bench.pod(FIRST, bench.plane.second_port)
     wait_for("the second API server", lambda: _change(old, KINDS[0], "x").status == 200, 60)
     with bench.plane.stalled():
         bench.move(a, b, "77aa")
@@ -211,7 +210,8 @@ def _stalled(bench: Bench) -> Iterator[Fact]:
         yield _is("the new leader then", _change(b, KINDS[0], "new"), 200)
         yield _is("and the old one", _change(old, KINDS[0], "new", {"data": {"k": "late"}}), 403)
     wait_for("the watch", lambda: "is held by 77aa" in _change(old, KINDS[0], "x").message, 60)
-    yield _is("the new leader by the second API server", _change(bench.pod(SECOND, second=True), KINDS[0], "x"), 200)
+    other = bench.pod(SECOND, bench.plane.second_port)
+    yield _is("the new leader by the second API server", _change(other, KINDS[0], "x"), 200)
 
 
 def _stale_writes(client: ApiClient, kind: Kind) -> Iterator[tuple[str, Reply]]:
