@@ -99,7 +99,7 @@ def test_what_was_left_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert found["fix"] == "kubectl -n shop get configmap left -o yaml --show-managed-fields"
     assert found["message"] == (
         "its token is of term 50 of lease shop/db, and it was written at 2026-11-20T12:00:04Z (field manager "
-        '"op"), after term 100 began at 2026-11-20T12:00:00Z: by an old leader through an API server whose watch was '
+        '"op"), and term 100 began at 2026-11-20T12:00:00Z: by an old leader through an API server whose watch was '
         "late, or by someone whom the fence does not name"
     )
 
@@ -113,7 +113,8 @@ LAST = "metadata.managedFields[1]"
         pytest.param([token(f"{100:018}")], None, id="the token of this term"),
         pytest.param([put("metadata.resourceVersion", "100")], None, id="not written since, whatever times say"),
         pytest.param([put("metadata.resourceVersion", "many")], "warning", id="its revision is not known"),
-        pytest.param([put(f"{LAST}.time", TAKEN)], "info", id="in the second of the change"),
+        pytest.param([put(f"{LAST}.time", TAKEN)], "warning", id="in the second of the change"),
+        pytest.param([put(f"{LAST}.time", "2026-11-20T11:59:59Z")], "info", id="in the second before"),
         pytest.param([drop(f"{LAST}.time")], "info", id="without a time"),
         pytest.param([drop("metadata.managedFields")], "info", id="without managedFields"),
         pytest.param([put(f"{LAST}.subresource", "scale")], "info", id="through a subresource that is not fenced"),
@@ -151,6 +152,17 @@ def test_when_the_term_began(
     revision = put("metadata.resourceVersion", "210")
     [found], _ = audited(tmp_path, capsys, changed(LEASE, *changes), changed(OBJECT, revision))
     assert found["severity"] == severity
+
+
+@pytest.mark.parametrize(
+    ("text", "check"), [("199", ["token-ahead"]), ("200", [])], ids=["between the two", "after the lease was listed"]
+)
+def test_a_token_greater_than_the_term(
+    text: str, check: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    later = changed(OBJECT, token(f"{text:>018}"), put("metadata.resourceVersion", "250"))
+    found, _ = audited(tmp_path, capsys, LEASE, later)
+    assert [one["check"] for one in found] == check
 
 
 def test_a_token_that_cannot_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

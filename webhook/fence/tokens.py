@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from webhook.api.managed_fields import entries_of
 from webhook.api.objects import Lease, ObjectMeta
 from webhook.api.text import quote, truncate
-from webhook.api.times import canonical_seconds, normalized, readable
+from webhook.api.times import SECOND, canonical_seconds, normalized, readable
 from webhook.audit.command_words import kubectl, word
 from webhook.findings import Finding, ObjectName, Severity
 from webhook.inputs.items import MAX_DIGITS, Act, Foreign, Item, Observation
@@ -81,14 +81,14 @@ def _covers(fence: Fence, kind: str) -> bool:
 
 
 def _about(fence: Fence, token: int, one: Foreign, metadata: ObjectMeta, lease: Observation) -> Iterator[Finding]:
-    text, term = metadata.resource_version or "", lease.term or 0
-    revision = int(text) if text.isascii() and text.isdecimal() and len(text) < MAX_DIGITS else 0
+    revision, term = _revision(metadata.resource_version), lease.term or 0
     its_token = f"its token is of term {token} of lease {fence.lease_text}"
     where = kubectl(one.namespace) if one.namespace else "kubectl"
     object_ = f"{where} get {word(one.kind.lower())} {word(one.name)} -o yaml --show-managed-fields"
     subject, source = ObjectName(one.kind, one.namespace, one.name), str(one.place)
-    if 0 < revision <= token:
-        message = f"{its_token}, which had not begun when it was written: its leader cannot write it"
+    # A term that began after the lease was listed is not less than the resourceVersion of the lease.
+    if 0 < revision <= token or term < token < _revision(lease.resource_version):
+        message = f"{its_token}, and there was no such term, as after a restore of etcd: the leader cannot write it"
         reset = f"{where} annotate --overwrite {word(one.kind.lower())} {word(one.name)} {fence.token_key}={'0' * 18}"
         fix = f"{reset}   # as a member of system:masters"
         yield Finding("token-ahead", Severity.ERROR, message, fix, source, subject)
@@ -99,14 +99,19 @@ def _about(fence: Fence, token: int, one: Foreign, metadata: ObjectMeta, lease: 
             "term began: they miss writes of a status, and writes that only remove fields"
         )
         for at, manager in _last_write(fence, metadata):
-            if since is not None and at > since:
+            if since is not None and at + SECOND > since:
                 severity = Severity.WARNING
                 when = (
-                    f"it was written at {canonical_seconds(at)} (field manager {quote(truncate(manager, 40))}), after "
+                    f"it was written at {canonical_seconds(at)} (field manager {quote(truncate(manager, 40))}), and "
                     f"term {term} began at {canonical_seconds(since)}: by an old leader through an API server whose "
                     "watch was late, or by someone whom the fence does not name"
                 )
         yield Finding("token-old", severity, f"{its_token}, and {when}", object_, source, subject)
+
+
+def _revision(text: str | None) -> int:
+    """Return a resourceVersion; 0 if it is not a number."""
+    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < MAX_DIGITS else 0
 
 
 def _begun(lease: Observation) -> int | None:
