@@ -6,7 +6,6 @@ apiVersion and kind exactly, no patch.
 
 from collections.abc import Iterable, Sequence
 from enum import Enum
-from functools import lru_cache
 from typing import Final, TypeVar
 
 import msgspec
@@ -221,9 +220,6 @@ _encoder: Final = msgspec.json.Encoder()
 
 def encode(verdict: Verdict, request: AdmissionRequest) -> bytes:
     """Return the response to `request`; equal verdicts give equal bytes."""
-    if verdict.allowed and not verdict.warnings:
-        begin, end = _around_uid(request.api_version, verdict.audit_annotations)
-        return begin + _encoder.encode(verdict.uid) + end
     status = None
     if not verdict.allowed:
         # A request that contradicts itself has any text in any of these.
@@ -232,11 +228,3 @@ def encode(verdict: Verdict, request: AdmissionRequest) -> bytes:
         status = _Status("Failure", verdict.message, verdict.reason, details, verdict.code)
     response = _Response(verdict.uid, verdict.allowed, status, verdict.warnings, dict(verdict.audit_annotations))
     return _encoder.encode(_Review("AdmissionReview", request.api_version, response))
-
-
-@lru_cache(256)
-def _around_uid(api_version: str, annotations: tuple[tuple[str, str], ...]) -> tuple[bytes, bytes]:
-    """Return what stands before and after the uid of a plain "allowed": all else follows from policy and event."""
-    response = _Response("", allowed=True, audit_annotations=dict(annotations))
-    begin, key, end = _encoder.encode(_Review("AdmissionReview", api_version, response)).partition(b'"uid":')
-    return begin + key, end.removeprefix(b'""')

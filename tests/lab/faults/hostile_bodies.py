@@ -47,13 +47,22 @@ def numbered(review: bytes, item: str, count: int) -> bytes:
 _EIGHT_FIELDS: Final = b'{"fieldsV1":{"f:spec":{%b}}},' % b",".join(b'"f:%d":{}' % number for number in range(8))
 
 
+_DEEP: Final = b'{"fieldsV1":' + b'{"f:a":' * 30 + b"{}" + b"}" * 30 + b"}"
+_FLAT: Final = b'{"fieldsV1":{"f:a":{}}}'
+
+
 def twice(entry: bytes, count: int) -> bytes:
     """So many entries of managedFields, one less in oldObject, where the object is renewed."""
+    entries = b"[" + entry * (count - 1) + b"{}]"
+    return listed(entries, entries)
+
+
+def listed(new: bytes, old: bytes) -> bytes:
+    """Lists of managedFields, where the object is renewed."""
     metadata = "metadata.managedFields"
     lease = make_lease(put(metadata, _HOLE), put("spec.renewTime", "2026-01-31T12:00:01.000000Z"))
     first, middle, last = to_bytes(make_review(old=make_lease(put(metadata, _HOLE)), new=lease)).split(b'"@@"')
-    entries = b"[" + entry * (count - 1)
-    return first + entries + b"{}]" + middle + entries + b"{}]" + last
+    return first + new + middle + old + last
 
 
 BODIES: Final[dict[str, Callable[[], bytes]]] = {
@@ -98,6 +107,9 @@ BODIES: Final[dict[str, Callable[[], bytes]]] = {
     "50,000 entries of one field, twice": lambda: twice(b'{"fieldsV1":{"f:spec":{"f:x":{}}}},', MAX_STORED_ENTRIES),
     "27,000 entries of eight fields, twice": lambda: twice(_EIGHT_FIELDS, 27_000),
     "50,000 entries of eight fields, twice": lambda: twice(_EIGHT_FIELDS, MAX_STORED_ENTRIES),
+    "8,000 entries that nest too deeply, and one before": lambda: listed(
+        b"[" + (_DEEP + b",") * 7_999 + _DEEP + b"]", b"[" + (_FLAT + b",") * 8_000 + _DEEP + b"]"
+    ),
     "135,000 entries of one field, 3 MiB": lambda: filled(
         lease_with(METADATA + "managedFields"), b"[", b'{"fieldsV1":{"f:a":{}}},', b"{}]", MAX_REQUEST
     ),

@@ -10,6 +10,8 @@ import pytest
 
 from tests.factories import NOW, Document, Tweak, drop, make_entry, make_lease, make_review, put
 from tests.rules.findings import DENY, FORBIDDEN, HOUR, RIVAL, SECOND, change_of, findings, said, take, update, written
+from webhook.api.managed_fields import nest_too_deeply
+from webhook.rules.election import renewal_stamp
 
 TAMPERED = {(FORBIDDEN, "metadata.managedFields", DENY)}
 ENTRIES = "metadata.managedFields"
@@ -438,6 +440,20 @@ def test_what_the_denials_say(name: str, text: str) -> None:
 def test_entries_of_a_broken_list_own_nothing() -> None:
     broken = [{"time": 5}, entry("renewTime")]
     assert list(change_of(update(put("spec.leaseTransitions", 6), old=[put(ENTRIES, broken)])).old_entries) == []
+
+
+def test_stored_entries_are_searched_once_for_one_that_nests_too_deeply(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once for each entry of object, 8,000 in both objects took longer than an API server waits."""
+    searched = []
+
+    def count(entries: Any) -> bool:
+        searched.append(entries)
+        return nest_too_deeply(entries)
+
+    monkeypatch.setattr(renewal_stamp, "nest_too_deeply", count)
+    deep = [depth(33) | {"manager": f"m{number}"} for number in range(20)]
+    assert "renewal-stamp-tampered" not in findings(update(RENEWAL, old=[add(*deep)]))
+    assert len(searched) == 1
 
 
 def texts(rule: str, review: Document) -> list[str]:
