@@ -13,7 +13,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test coverage outputs check static docs model spec torture planted fuzz page mutation evidence e2e fuzz-leases fence outside cluster image record record-attacks record-incidents causes bench reading fast-paths hour faults pictures fmt certs manifests derived version package krew sbom audit dist lock clean
+.PHONY: help setup run test coverage outputs check static docs model spec torture planted fuzz page mutation evidence e2e fuzz-leases fence fleet outside cluster image record record-attacks record-incidents causes bench reading fast-paths hour faults pictures fmt certs manifests derived version package krew sbom audit dist lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -89,6 +89,10 @@ fuzz-leases: $(READY) ## random lists, times and sizes against live leases on re
 
 outside: $(READY) ## the term of a lease in PostgreSQL and Redis, with old leaders (two minutes)
 	$(BIN)/python -m tests.lab.outside $(OUTSIDE)
+
+fleet: $(READY) ## the SQL of docs/examples/fleet in DuckDB, ClickHouse and Spark against why (Java): FLEET="--events 10000000"
+	$(INSTALL) -r tests/lab/fleet/requirements.txt
+	$(BIN)/python -m tests.lab.fleet $(FLEET)
 
 fence: $(READY) ## old leaders against a fence, on real API servers, into docs/fence-figures.md (15 minutes)
 	$(BIN)/python -m tests.lab.e2e.fence $(FENCE)
@@ -194,6 +198,7 @@ lock: $(DEV) ## pin the packages again, by hash
 	$(LOCK) --output-file requirements-release.txt requirements-release.in
 	$(LOCK) --output-file tests/lab/bench/requirements.txt tests/lab/bench/requirements.in
 	$(LOCK) --output-file tests/lab/spec/requirements.txt tests/lab/spec/requirements.in
+	$(LOCK) --output-file tests/lab/fleet/requirements.txt tests/lab/fleet/requirements.in
 	$(LOCK) --output-file tests/page/requirements.txt tests/page/requirements.in
 
 clean: ## remove the virtual environment and caches, never certificates
