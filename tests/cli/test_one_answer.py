@@ -1,5 +1,6 @@
 """`why`, `audit` and `timeline` say the same of every recorded incident."""
 
+import datetime as dt
 import json
 from collections.abc import Iterator
 from itertools import groupby
@@ -45,3 +46,15 @@ def test_three_commands_have_one_answer(incident: Path, name: str, capsys: pytes
     shown = json.loads(printed(capsys, "timeline", file, "--lease", f"{namespace}/{lease}"))
     holders = [one["holder"] for one in shown["leases"][0]["spans"] if one["holder"]]
     assert [one for one, _ in groupby(holders)] == [one for one, _ in groupby(one["holder"] for one in why["tenures"])]
+
+
+def test_a_holder_that_the_api_server_chose_leads_from_its_own_first_renewal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = str(DATA / "incidents" / "coordinated" / "audit.log.gz")
+    why = json.loads(printed(capsys, "why", "scheduler/scheduler", "--input", file))
+    before, after = why["tenures"]
+    (shown,) = json.loads(printed(capsys, "timeline", file, "--lease", "scheduler/scheduler"))["leases"]
+    (_, _, held) = shown["spans"]
+    unled = dt.datetime.fromisoformat(held["begins"]) - dt.datetime.fromisoformat(before["until"])
+    assert unled.total_seconds() == after["leaderless_seconds"] == 23.178049

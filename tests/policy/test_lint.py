@@ -70,12 +70,12 @@ TODAY = 1_800_000_000_000_000
         ),
         pytest.param(
             {"exempt": [{**ENTRY, "namespaces": ["*"]}]},
-            ["exempt[0] (shop team) exempts everybody everywhere; set `mode: warn` instead"],
+            ["exempt[0] (shop team) exempts everyone everywhere; set `mode: warn` instead"],
             id="an exemption for all",
         ),
         pytest.param(
             {"exempt": [{**ENTRY, "rules": ["foreign-release"], "leases": ["*"]}]},
-            ["exempt[0] (shop team) exempts everybody everywhere; set the modes of these rules under `rules` instead"],
+            ["exempt[0] (shop team) exempts everyone everywhere; set the modes of these rules under `rules` instead"],
             id="an exemption for all from one rule",
         ),
         pytest.param({"exempt": [NARROW]}, [], id="an exemption that is narrow"),

@@ -209,13 +209,12 @@ def refusal(text: str) -> str:
         ),
         pytest.param(
             EXEMPT + "users: [a], rules: [lease-duration]}",
-            'line 3: exempt[0].rules[0]: "lease-duration" repeats a check of the API server, which applies to '
-            "everybody",
+            'line 3: exempt[0].rules[0]: "lease-duration" repeats a check of the API server, which applies to everyone',
             id="an exemption from a field rule",
         ),
         pytest.param(
             EXEMPT + "users: [a], rules: [time-unreadable]}",
-            'line 3: exempt[0].rules[0]: "time-unreadable" applies to everybody',
+            'line 3: exempt[0].rules[0]: "time-unreadable" applies to everyone',
             id="an exemption from a rule that nobody is exempt from",
         ),
         pytest.param(

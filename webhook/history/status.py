@@ -34,7 +34,7 @@ class State(StrEnum):
     RELEASED = "released"
     NEVER_HELD = "never-held"
     FROZEN = "frozen"
-    """No other holder can take it, for a year or more."""
+    """No other holder can take it, for longer than any duration explains."""
     UNKNOWN = "unknown"
 
 

@@ -140,7 +140,7 @@ def _about_exemptions(policy: Policy, now: int) -> Iterator[str]:
         who = (*schema.users_of(exemption), *exemption.groups)
         if not who and {*exemption.namespaces, *exemption.leases} <= {schema.ANYWHERE}:
             instead = "set the modes of these rules under `rules`" if rules else "set `mode: warn`"
-            yield f"{path} exempts everybody everywhere; {instead} instead"
+            yield f"{path} exempts everyone everywhere; {instead} instead"
 
 
 def _about_bindings(policy: Policy) -> Iterator[str]:

@@ -83,8 +83,8 @@ def why_never_exempt(name: str) -> str:
     if name not in RULES or name in schema.EXEMPTIBLE:
         return ""
     if RULES[name].parity:
-        return "repeats a check of the API server, which applies to everybody"
-    return "applies to everybody"
+        return "repeats a check of the API server, which applies to everyone"
+    return "applies to everyone"
 
 
 # ---- from text to the document ---------------------------------------------------------------------------------------

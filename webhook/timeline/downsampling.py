@@ -56,6 +56,12 @@ class SpanRecord(Struct):
         if one and one.tenure and one.kind is not kind:
             self.begin(kind, at, one.tenure, one.manager)
 
+    def delay(self, at: int) -> None:
+        """Let the present span begin later, if the one before it is a time without a leader."""
+        if self.present and self.closed and self.closed[-1].kind in {SpanKind.OVERDUE, SpanKind.LEADERLESS}:
+            self.closed[-1] = replace(self.closed[-1], ends=at)
+            self.present.begins = at
+
     def end(self, at: int) -> int:
         """The present span is over, or the object is gone; gives the moment that counts."""
         current = self.present

@@ -241,6 +241,9 @@ class _LeaseLane(Struct):
             case EventKind.ACQUIRED if tenure:
                 self._acquired(tenure, at)
             case EventKind.RENEWED:
+                if tenure and tenure.is_chosen and self.spans.present and self.spans.present.begins == tenure.since:
+                    # The API server chose it; that it leads is known from its own first renewal.
+                    self.spans.delay(at)
                 self.spans.turn(SpanKind.HELD, at)
                 self.ticks.add(at, max_ticks)
                 if (
