@@ -12,6 +12,7 @@ from pathlib import Path
 from tests.lab.e2e.fence.cost import cost_on
 from tests.lab.e2e.fence.facts import Fact, facts
 from tests.lab.e2e.fence.plane import TwoServers
+from tests.lab.e2e.fence.restore import restored
 from tests.lab.e2e.fence.run import Outcome, outcomes
 from tests.lab.e2e.fence.stall import HONEST, STALLS, Found, stalls
 from tests.lab.e2e.fence.table import Section, render
@@ -22,8 +23,8 @@ from tests.lab.e2e.stamp_cases import FIRST_MINOR
 from tests.lab.e2e.toolchain import VERSIONS, Binaries, MissingToolchainError, all_binaries, fence_program
 
 DOCS = Path(__file__).parents[4] / "docs" / "fence-figures.md"
-LATE = "late-watch"
-"""The trials in which the watch of the second API server is held."""
+LATE, RESTORE = "late-watch", "restore"
+"""The trials in which watches are held, and that in which etcd goes back to a copy."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,14 +32,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.lab.e2e.fence", description=__doc__)
     parser.add_argument("--kubernetes", default="", help="versions that begin so; else the newest and the oldest")
     parser.add_argument("--trials", type=int, default=3, help="of each fault and library")
-    parser.add_argument("--only", action="append", default=[], help=f"only this fault, or `{LATE}`; nothing is written")
+    parser.add_argument(
+        "--only", action="append", default=[], help=f"only this fault, `{LATE}` or `{RESTORE}`; nothing is written"
+    )
     parser.add_argument("--dry-run", action="store_true", help="leave the page in the docs as it is")
     parser.add_argument("--keep", type=Path, help="keep logs in this directory")
     options = parser.parse_args(arguments)
     # Ended from outside, the run still stops what it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        program = fence_program() if options.only != [LATE] else Path()
+        needs_none = options.only in ([LATE], [RESTORE])
+        program = Path() if needs_none else fence_program()
         everything = _chosen(options.kubernetes)
     except MissingToolchainError as missing:
         print(f"FAILED, nothing was tested: {missing}", file=sys.stderr)
@@ -53,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             directory.mkdir(parents=True, exist_ok=True)
             found: tuple[Outcome, ...] = ()
             single: list[Fact] = []
-            if options.only != [LATE]:
+            if not needs_none:
                 with TwoServers(binaries, directory.absolute()) as plane:
                     allow_service_accounts(plane.client(plane.port))
                     plane.start_second()
@@ -64,6 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if binaries.minor >= FIRST_MINOR and options.only in ([], [LATE]):
                 late, more = _with_a_late_watch(binaries, directory.absolute() / "token", options.trials)
                 single += more
+            if binaries.minor >= FIRST_MINOR and options.only in ([], [RESTORE]):
+                single += _after_a_restore(binaries, directory.absolute() / "restore")
             sections.append(Section(binaries.version, found, tuple(single), late))
     minutes = (dt.datetime.now(dt.UTC) - begin).total_seconds() / 60
     text = render(sections, costs, options.trials, f"{dt.datetime.now(dt.UTC):%Y-%m-%d}", minutes, os.cpu_count() or 0)
@@ -82,6 +88,13 @@ def _with_a_late_watch(binaries: Binaries, directory: Path, trials: int) -> tupl
         allow_service_accounts(plane.client(plane.port))
         single = [*token_facts(plane, kubectl)]
         return stalls(plane, kubectl, len(STALLS) * trials, HONEST), single
+
+
+def _after_a_restore(binaries: Binaries, directory: Path) -> list[Fact]:
+    """On a control plane of its own, whose etcd goes back."""
+    directory.mkdir()
+    with TwoServers(binaries, directory) as plane:
+        return [*restored(plane, Kubectl(binaries.kubectl, plane.admin_kubeconfig))]
 
 
 def _chosen(beginning: str) -> list[Binaries]:

@@ -1,6 +1,9 @@
 """A control plane with a second API server on the same etcd, or with three."""
 
+import os
 import re
+import shutil
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,6 +17,14 @@ from tests.lab.e2e.processes import Process
 from tests.lab.e2e.waiting import wait_for
 
 
+def is_ready(admin: ApiClient) -> bool:
+    """Whether an API server says so."""
+    try:
+        return admin.send("GET", "/readyz").status == 200
+    except OSError:
+        return False
+
+
 class TwoServers(ControlPlane):
     """`start_second` starts it, also again on the same port after `crash_second`.
 
@@ -25,6 +36,8 @@ class TwoServers(ControlPlane):
         self.second_port, self.third_port = free_port(), free_port()
         self._watches: list[HeldStreams] = []
         self._apiserver: tuple[str, ...] = ()
+        self._etcd: tuple[str, ...] = ()
+        self._running: dict[str, Process] = {}
         self._second: Process | None = None
         self._changed: dict[str, str] = {}
         self._stack = ExitStack()
@@ -50,14 +63,7 @@ class TwoServers(ControlPlane):
         process = self._run(f"kube-apiserver-{name}", *command)
         admin = self.client(port)
         _ = self.admin_kubeconfig
-
-        def ready() -> bool:
-            try:
-                return admin.send("GET", "/readyz").status == 200
-            except OSError:
-                return False
-
-        wait_for(f"the {name} kube-apiserver ready", ready, 180, 0.2)
+        wait_for(f"the {name} kube-apiserver ready", lambda: is_ready(admin), 180, 0.2)
         return process
 
     def start_stalling(self) -> None:
@@ -108,4 +114,27 @@ class TwoServers(ControlPlane):
     def _run(self, name: str, *command: str) -> Process:
         if name == "kube-apiserver":
             self._apiserver = command
-        return super()._run(name, *command)
+        if name == "etcd":
+            self._etcd = command
+        self._running[name] = super()._run(name, *command)
+        return self._running[name]
+
+    def copy_etcd(self) -> None:
+        """Copy the data of etcd while it is paused."""
+        etcd = self._running["etcd"].pid
+        os.kill(etcd, signal.SIGSTOP)
+        shutil.copytree(self.directory / "etcd", self.directory / "etcd-copy")
+        os.kill(etcd, signal.SIGCONT)
+
+    def restore_etcd(self) -> None:
+        """Run etcd on the copy from now on; no API server is restarted."""
+        self._running["etcd"].stop()
+        shutil.rmtree(self.directory / "etcd")
+        shutil.copytree(self.directory / "etcd-copy", self.directory / "etcd")
+        self._run("etcd", *self._etcd)
+
+    def restart_first(self) -> None:
+        """Restart the first API server."""
+        self._running["kube-apiserver"].kill()
+        self._run("kube-apiserver", *self._apiserver)
+        wait_for("kube-apiserver ready", lambda: is_ready(self.client(self.port)), 180, 0.2)

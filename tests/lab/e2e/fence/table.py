@@ -66,7 +66,11 @@ class Section(Struct, frozen=True):
     def passed(self) -> bool:
         """Whether every bar holds."""
         as_promised = all(one.passed for one in self.outcomes) and all(one.passed for one in self.facts)
-        return bool(self.outcomes or self.stalls) and as_promised and (self.stalls is None or passed(self.stalls))
+        return (
+            bool(self.outcomes or self.stalls or self.facts)
+            and as_promised
+            and (self.stalls is None or passed(self.stalls))
+        )
 
 
 def render(
