@@ -5,6 +5,7 @@ import pytest
 from tests.page.conftest import Open
 from tests.page.opened import Drawn, Opened, spans_of
 from tests.timeline.election_samples import SECOND, sample_timeline
+from webhook.timeline.model import Lane, Span, SpanKind, Ticks, Timeline
 
 
 def counted(page: Opened, group: str) -> dict[str, int]:
@@ -58,7 +59,8 @@ def test_bars_lie_where_their_times_are(opened: Open) -> None:
     boxes = page.page.eval_on_selector_all(
         ".spans .item",
         """all => all.map(e => { const r = e.querySelector('.bar');
-            return [Number(e.dataset.begins), e.dataset.ends, Number(r.getAttribute('x')), Number(r.getAttribute('width'))]; })""",  # noqa: E501
+            return [Number(e.dataset.begins), e.dataset.ends, Number(r.getAttribute('x')),
+                Number(r.getAttribute('width')), e.dataset.kind]; })""",
     )
     axis = page.page.eval_on_selector_all(
         "#axis .tick", "all => all.map(e => [e.textContent, e.transform.baseVal[0].matrix.e])"
@@ -66,10 +68,11 @@ def test_bars_lie_where_their_times_are(opened: Open) -> None:
     (first, left), (last, right) = axis[0], axis[-1]
     seconds = {name: int(name[3:5]) * 60 + int(name[6:]) for name in (first, last)}
     pixels = (right - left) / (seconds[last] - seconds[first])
-    for begins, ends, x, width in boxes:
+    for begins, ends, x, width, kind in boxes:
         assert x == pytest.approx(left + (begins / SECOND - seconds[first]) * pixels, abs=1)
         if ends:
-            assert width == pytest.approx(max(1, (int(ends) - begins) / SECOND * pixels), abs=1)
+            least = 1 if kind == "held" else 4
+            assert width == pytest.approx(max(least, (int(ends) - begins) / SECOND * pixels), abs=1)
 
 
 def test_times_without_a_leader_differ_from_held_ones_by_more_than_color(opened: Open) -> None:
@@ -123,17 +126,28 @@ def test_dragging_moves_the_window(opened: Open) -> None:
     assert after[1] - after[0] == pytest.approx(before[1] - before[0])
 
 
-def test_the_strip_above_chooses_a_window(opened: Open) -> None:
-    page = opened(sample_timeline(3))
-    box = page.page.locator("#overview").bounding_box()
-    page.page.mouse.move(box["x"] + 500, box["y"] + 15)
-    page.page.keyboard.press("0")
-    page.page.evaluate("show(3e8, 4e8)")
-    page.settle()
-    page.page.mouse.move(box["x"] + 400, box["y"] + 15)
-    page.page.mouse.down()
-    page.page.mouse.move(box["x"] + 600, box["y"] + 15, steps=4)
-    page.page.mouse.up()
-    page.settle()
-    begins, ends = page.page.evaluate("chart.scale.domain().map(chart.whole)")
-    assert (begins, ends) == (pytest.approx(400, abs=2), pytest.approx(600, abs=2))
+def test_a_short_time_without_a_leader_is_seen_at_any_scale(opened: Open) -> None:
+    noon, day = 1_763_640_000_000_000, 86_400_000_000
+    gap = Span(SpanKind.LEADERLESS, noon + day, noon + day + 1_000_000)
+    spans = (Span(SpanKind.HELD, noon, noon + day, "a"), gap, Span(SpanKind.HELD, noon + day + 1_000_000, None, "b"))
+    page = opened(Timeline(noon, noon + 2 * day, (Lane("shop", "checkout", 15, spans),)))
+    box = page.page.locator(".spans .item[data-kind=leaderless] .bar").bounding_box()
+    assert box["width"] >= 4
+    assert page.page.eval_on_selector_all(".spans .item", "all => all.at(-1).dataset.kind") == "leaderless"
+
+
+def test_no_label_leaves_its_bar(opened: Open) -> None:
+    page = opened(sample_timeline(50))
+    assert page.page.eval_on_selector_all(".words text, .doubts text", "all => all.length") > 0
+    assert page.page.eval_on_selector_all(
+        ".words text, .doubts text", "all => all.every(e => getComputedStyle(e.parentNode).overflow === 'hidden')"
+    )
+
+
+def test_missing_renewals_are_dark(opened: Open) -> None:
+    noon = 1_763_640_000_000_000
+    moments = tuple(noon + second * 1_000_000 for second in (*range(0, 40, 2), *range(60, 100, 2)))
+    lane = Lane("shop", "checkout", 60, (Span(SpanKind.HELD, noon, None, "a"),), ticks=Ticks(moments))
+    page = opened(Timeline(noon, noon + 100_000_000, (lane,)))
+    assert page.page.evaluate("[...book.lanes.values()][0].late") == [[40e6, 60e6]]
+    assert page.page.get_attribute(".late", "d").count("M") == 1

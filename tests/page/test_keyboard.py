@@ -150,6 +150,3 @@ def test_the_window_follows_what_the_keyboard_is_on(opened: Open) -> None:
     assert first <= begins <= last
     page.press("Shift+ArrowLeft")
     assert page.page.evaluate("chart.scale.domain()")[0] < first
-    before = page.page.evaluate("view.cursor")
-    page.press(",")
-    assert page.page.evaluate("view.cursor") < before

@@ -1,16 +1,7 @@
-// The axis of time, the strip above it with the whole time and the window of the lanes, and the cursor: one instant.
+// The axis of time, and the cursor: one instant.
 "use strict";
 
-const STRIP = 30;
 const MAX_READ = 3; // lanes whose state the reading says in words
-
-const brush = d3.brushX().on("brush end", (event) => {
-  if (!event.sourceEvent) return;
-  view.follows = false;
-  const { selection } = event;
-  if (selection && selection[1] - selection[0] >= 2) show(...selection.map(chart.whole.invert));
-  else if (event.type === "end") show(...chart.whole.domain());
-});
 
 function paintAxis() {
   const [from, until] = chart.scale.domain();
@@ -25,48 +16,6 @@ function paintAxis() {
   put(svg, { width: chart.width, height: 24 });
   svg.replaceChildren(made("g", { transform: "translate(0,23)" }), day);
   d3.select(svg.firstChild).call(ticks);
-}
-
-function paintOverview() {
-  const svg = element("overview");
-  const x = chart.whole;
-  const [left, right] = x.range();
-  const key = [chart.width, view.version, book.ends].join();
-  if (svg.key !== key) {
-    svg.key = key;
-    put(svg, { width: chart.width, height: STRIP });
-    const pairs = (one) => [x(one.begins), x(Math.min(endOf(one), book.ends))];
-    const path = (name, items, y, height) => made("path", { class: name, d: columns(left, right, items.map(pairs), y, height) });
-    const doubts = (kind) => view.lanes.flatMap((lane) => lane.doubts.filter((one) => one.kind === kind));
-    const lost = view.lanes.flatMap((lane) => lane.gaps.map((gap) => ({ ...gap, begins: gap.span.begins })));
-    const marks = view.lanes.flatMap((lane) => lane.marks.filter(isShown).map(({ begins }) => ({ begins, ends: begins })));
-    svg.replaceChildren(
-      made("text", { class: "date", x: 12, y: 19 }, "All lanes"),
-      made("rect", { class: "ground", x: left, width: right - left, y: 4, height: STRIP - 8 }),
-      path("stripe silent", doubts("silent"), 4, STRIP - 14),
-      path("stripe lost", lost, 4, STRIP - 14),
-      path("stripe contested", doubts("contested"), 4, STRIP - 14),
-      path("happened", marks, STRIP - 9, 5),
-      made("g", { class: "brush" }),
-    );
-    d3.select(svg.lastChild).call(brush.extent([[left, 2], [right, STRIP - 2]]));
-  }
-  const [from, until] = chart.scale.domain().map(x);
-  d3.select(svg.lastChild).call(brush.move, [Math.max(left, from), Math.min(right, until)]);
-}
-
-/** One path with a column for each pixel in which something lies: the more, the higher. */
-function columns(left, right, pairs, top, height) {
-  const steps = new Int32Array(Math.ceil(right - left) + 2);
-  const column = (x) => Math.min(Math.max(0, Math.floor(x - left)), steps.length - 2);
-  for (const [begins, ends] of pairs) {
-    steps[column(begins)] += 1;
-    steps[column(ends) + 1] -= 1;
-  }
-  const counts = d3.cumsum(steps);
-  const most = Math.max(1, d3.max(counts));
-  const size = (number) => Math.max(2, height * Math.sqrt(number / most)).toFixed(1);
-  return Array.from(counts, (number, index) => (number ? `M${left + index},${top + height}h1v-${size(number)}h-1z` : "")).join("");
 }
 
 function paintCursor() {

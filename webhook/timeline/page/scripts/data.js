@@ -47,8 +47,16 @@ function newLane(raw, strings, shift) {
   // A color for each holder, in the order in which they come; the one before never has the same.
   lane.colors = new Map([...new Set(lane.spans.map((span) => span.holder))].map((holder, index) => [holder, index % 8]));
   lane.renewals = lane.ticks.length + d3.sum(lane.buckets, (one) => one.count);
+  lane.late = lateRenewals(lane);
   lane.isQuiet = !lane.marks.length && !lane.gaps.length && !lane.handovers;
   return lane;
+}
+
+/** Where renewals of one holder are longer apart than twice as long as usual, from when one was due. */
+function lateRenewals(lane) {
+  const usual = d3.median(d3.pairs(lane.ticks, (one, next) => next - one));
+  const late = d3.pairs(lane.ticks).filter(([one, next]) => next - one > 2 * usual && spanAt(lane, one) === spanAt(lane, next));
+  return late.map(([one, next]) => [one + usual, next]);
 }
 
 function laneOf(item) {

@@ -2,6 +2,7 @@
 "use strict";
 
 const CHARACTER = 7.4; // pixels of a letter in a bar, about
+const MIN_GAP = 4; // pixels of a time without a leader, at any scale
 const MARK_WIDTH = 14;
 const MARK_SPACE = 19; // with the number of several
 const MARK_SPREAD = 30; // between the first and the last of those that are drawn as one
@@ -61,6 +62,10 @@ function drawLane(svg, lane, left, right) {
     made("g", { class: "doubts", ...silent }, ...doubts.map((one) => doubtNode(one, x, bar, left, right))),
     made("g", { class: "words", ...silent }, ...spans.map((one) => wordsNode(one, x, bar))),
     made("path", { class: "ticks", d: view.hidden.has("renewals") ? "" : tickPath(lane, x, left, right, bar) }),
+    made("path", { class: "late", d: lane.late.filter(([one, next]) => !view.hidden.has("renewals") && x(next) > left && x(one) < right).map(([one, next]) => {
+      const begins = Math.max(left, x(one));
+      return `M${begins},${bar.y + bar.height + 2}h${Math.max(2, Math.min(right, x(next)) - begins)}v5H${begins}z`;
+    }).join("") }),
     made("g", { class: "marks" }, ...marks.map((one) => markNode(one, bar))),
     made("g", { class: "numbers", ...silent }, ...marks.filter((one) => one.number > 1).map((one) => {
       return made("text", { x: one.at + 6, y: bar.y - 12 }, one.number > 99 ? "99+" : String(one.number));
@@ -73,7 +78,7 @@ function placedSpans(spans, x, left, right) {
   const found = [];
   for (const span of spans) {
     const begins = Math.max(left, x(span.begins));
-    const ends = Math.min(right, Math.max(x(endOf(span)), begins + 1));
+    const ends = Math.min(right, Math.max(x(endOf(span)), begins + (UNLED.has(span.kind) ? MIN_GAP : 1)));
     const before = found.at(-1);
     const isNarrow = ends - begins < 1.5;
     if (isNarrow && before?.isNarrow && begins - before.ends < 1) {
@@ -82,7 +87,8 @@ function placedSpans(spans, x, left, right) {
     } else found.push({ begins, ends, isNarrow, items: [span], kind: span.kind });
     if (found.at(-1).items.length > 1) found.at(-1).kind = "several";
   }
-  return found;
+  // What has a least width lies above what follows it.
+  return d3.sort(found, (one) => UNLED.has(one.kind));
 }
 
 /** An element that can be pointed at and that the keyboard can be on; `number` is how many items it stands for. */
@@ -117,7 +123,12 @@ function wordsNode({ items, kind, begins, ends }, x, bar) {
   const width = Math.min(ends, span.quietFrom === undefined ? ends : x(span.quietFrom)) - begins - 10;
   const words = { held: span.holder, overdue: "overdue", leaderless: "no leader" }[kind] ?? "";
   const name = `in ${kind}${isDimmed(span) ? " dimmed" : ""}`;
-  return made("text", { class: name, x: begins + 6, y: bar.y + 15 }, fitting(words, width, kind === "held"));
+  return clipped(begins, width + 10, bar, made("text", { class: name, x: 6, y: 15 }, fitting(words, width, kind === "held")));
+}
+
+/** A text that ends where its bar does, whatever its letters are. */
+function clipped(x, width, { y, height }, text) {
+  return made("svg", { x, y, width: Math.max(0, width), height }, text);
 }
 
 function doubtNode(one, x, bar, left, right) {
@@ -126,7 +137,7 @@ function doubtNode(one, x, bar, left, right) {
   const height = one.kind === "silent" ? bar.height : 7;
   const box = { x: begins, width, y: bar.y + bar.height - height, height };
   const words = one.kind === "silent" ? fitting(one.title, width - 8, false) : "";
-  const text = made("text", { class: "in quiet", x: begins + 6, y: bar.y + 15 }, words);
+  const text = clipped(begins, width, bar, made("text", { class: "in quiet", x: 6, y: 15 }, words));
   const rects = ["ground", "pattern"].map((name) => made("rect", { ...box, class: name }));
   return made("g", { class: one.kind }, ...rects, text);
 }

@@ -25,10 +25,11 @@ function repaint() {
 function repaintCursor() {
   frame ||= requestAnimationFrame(() => {
     frame = 0;
-    if (isWhole) for (const paint of [paintLanes, paintAxis, paintOverview]) paint();
+    if (isWhole) for (const paint of [paintLanes, paintAxis]) paint();
     isWhole = false;
     paintCursor();
     paintTip();
+    keepState();
   });
 }
 

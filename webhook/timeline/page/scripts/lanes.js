@@ -1,8 +1,9 @@
 // The lanes in view as rows, and how time is moved and scaled. Lanes out of view have no elements.
 "use strict";
 
-const LANE = 88;
+const LANE = 80;
 const QUIET = 58; // a lane to which nothing happened
+const NARROW = 800; // pixels of a page on which less is shown
 const MIN_WINDOW = 1e5; // microseconds
 
 const chart = { left: 270, width: 1000, scale: d3.scaleLinear(), whole: null };
@@ -32,7 +33,7 @@ zoom.on("zoom", (event) => {
 function measure() {
   const shown = chart.whole && chart.scale.domain();
   chart.width = Math.max(list.clientWidth, 320);
-  chart.left = chart.width < 800 ? 150 : 270;
+  chart.left = chart.width < NARROW ? 150 : 270;
   const total = Math.max(book.ends - book.from, MIN_WINDOW);
   const [left, right] = [chart.left, chart.width - 26];
   chart.whole = d3.scaleLinear([book.from - total * 0.005, book.ends + total * 0.015], [left, right]);
@@ -117,6 +118,19 @@ function newRow(lane) {
   return made("div", { role: "group", id: `row-${id}`, "aria-label": lane.title }, drawing, label, sentence);
 }
 
+/** The facts of a lane, shortly: what was grave, how often it changed hands, the longest time without a leader. */
+function chipsOf(lane) {
+  const numbers = d3.rollups(lane.marks, (some) => d3.sum(some, (one) => one.count), (one) => one.kind);
+  const grave = numbers.filter(([kind]) => MARKS[kind][0].startsWith("grave"));
+  const gap = d3.greatest(lane.gaps, lengthOf);
+  const since = gap && (gap.ends === null ? "" : `, from ${instant(gap.begins)}`);
+  return [
+    ...grave.map(([kind, number]) => WORDS.get(kind) + (number > 1 ? ` ${number} times` : "")),
+    ...(gap ? [gap.span.title.split(", ").at(-1) + since] : []),
+    ...(lane.handovers ? [count(lane.handovers, "handover")] : []),
+  ];
+}
+
 function paintRow(row, lane) {
   const index = view.lanes.indexOf(lane);
   const [left, right] = chart.whole.range();
@@ -128,7 +142,10 @@ function paintRow(row, lane) {
   label.style.width = `${chart.left - 12}px`;
   put(label, { class: `label item${view.active === lane ? " active" : ""}`, "aria-selected": view.active === lane });
   put(label.lastChild, {}, lane.summary);
-  put(sentence, {}, lane.summary);
+  if (sentence.lane !== lane) {
+    sentence.lane = lane;
+    sentence.replaceChildren(...chipsOf(lane).map((text) => made("span", { class: "chip" }, text)));
+  }
   Object.assign(sentence.style, { left: `${left}px`, width: `${right - left}px` });
   put(drawing, { width: chart.width, height: heightOf(lane) });
   drawLane(drawing, lane, left, right);

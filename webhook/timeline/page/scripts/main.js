@@ -1,6 +1,8 @@
 // The keys of the lanes, which are one stop of the Tab key, what the live page receives, and the beginning of it all.
 "use strict";
 
+const FEW = 20; // lanes from which on the filters are not folded away
+
 /** Make an item the active one: in view, read by the cursor, with its note. */
 function goTo(item, at = item.begins) {
   const lane = laneOf(item);
@@ -50,14 +52,6 @@ function stepGap(step) {
   goTo(spans[(index + spans.length) % spans.length]);
 }
 
-function nudge(step) {
-  const [from, until] = chart.scale.domain();
-  const at = (view.cursor ?? (from + until) / 2) + (step * (until - from)) / 200;
-  view.pointer = null;
-  fixCursor(within(at));
-  reveal(view.cursor);
-}
-
 const showAll = () => show(...chart.whole.domain());
 const KEYS = {
   ArrowRight: (event) => (event.shiftKey ? moveBy(0.25) : stepInLane(1)),
@@ -76,10 +70,11 @@ const KEYS = {
   0: showAll,
   n: () => stepGap(1),
   p: () => stepGap(-1),
-  ",": () => nudge(-1),
-  ".": () => nudge(1),
   t: () => element("at").select(),
-  "/": () => element("search").focus(),
+  "/": () => {
+    element("choices").open = true;
+    element("search").focus();
+  },
   Escape: closeTip,
 };
 const BUTTONS = {
@@ -174,12 +169,40 @@ function take(message) {
   repaint();
 }
 
+let keeping = 0;
+
+/** Keep what is shown in the address, in microseconds since 1970, so that it can be sent to others. */
+function keepState() {
+  clearTimeout(keeping);
+  keeping = setTimeout(() => {
+    const times = [...chart.scale.domain(), ...(view.cursor === null ? [] : [view.cursor])];
+    const isPlain = times.length === 2 && times.every((at, index) => at === chart.whole.domain()[index]);
+    const shown = isPlain || events ? [] : [["times", times.map((at) => Math.round(book.base + at))]];
+    const search = element("search").value;
+    history.replaceState(null, "", `#${new URLSearchParams([...shown, ...(search ? [["search", search]] : [])])}`);
+  }, 300);
+}
+
+/** Show what the address says. */
+function takeState() {
+  const told = new URLSearchParams(location.hash.slice(1));
+  element("search").value = told.get("search");
+  element("choices").open = told.has("search") || (book.lanes.size >= FEW && innerWidth >= NARROW);
+  refilter();
+  const [from, until, at] = (told.get("times") ?? "").split(",").map((one) => Number(one || NaN) - book.base);
+  if (from < until) show(from, until);
+  if (at >= book.from) fixCursor(within(at));
+}
+
 function fillNotes() {
   const part = (title, texts) => {
     const items = texts.slice(0, 50).map((text) => made("li", {}, text));
     return texts.length ? [made("h3", {}, title), made("ul", {}, ...items)] : [];
   };
   const read = book.readAt === null ? "" : new Date(book.readAt / 1000).toISOString().slice(0, 19);
+  const named = book.sources.slice(0, 2).map((source) => source.split("/").at(-1)).join(", ");
+  document.title = `Leases: ${named}, ${dateOf(book.from)} ${instant(book.from).slice(-8)} to ${instant(book.ends)} UTC`;
+  put(document.querySelector("h1"), {}, document.title);
   const sources = [...book.sources, ...(read ? [`at ${read}Z, by the clock of the computer that read it`] : [])];
   const left = part("What was left out or drawn together", book.thinned);
   element("notes").replaceChildren(...left, ...part("Read from", sources));
@@ -189,7 +212,7 @@ fillChoices();
 fillNotes();
 d3.select(list).call(zoom).on("dblclick.zoom", null);
 measure();
-refilter();
+takeState();
 for (const listen of [listenForFilters, listenForCursor, listenForItems, listenForKeys]) listen();
 viewport.addEventListener("scroll", repaint, { passive: true });
 list.addEventListener("wheel", moveByWheel, { passive: false });

@@ -7,7 +7,8 @@ const MAX_RUN = 3; // events of one kind in a row that are told one by one
 const events = document.querySelector("meta[name=events]").content;
 const byNumber = new Intl.Collator("en", { numeric: true });
 const byName = (a, b) => byNumber.compare(a.title, b.title);
-const byGap = (a, b) => gapLength(b) - gapLength(a) || gravest(a) - gravest(b);
+const isStolen = (lane) => gravest(lane) === KINDS.indexOf("steal");
+const byWorst = (a, b) => isStolen(b) - isStolen(a) || gapLength(b) - gapLength(a) || gravest(a) - gravest(b);
 let sought = []; // the words that were typed
 
 /** The rank of the gravest thing that happened to a lane. */
@@ -34,41 +35,42 @@ function refilter() {
   sought = element("search").value.toLowerCase().split(/\s+/).filter(Boolean);
   view.lanes = [...book.lanes.values()].filter(isWanted);
   // On the live page no lane moves away from where a person looks.
-  view.lanes.sort((a, b) => (events ? 0 : byGap(a, b)) || byName(a, b));
+  view.lanes.sort((a, b) => (events ? 0 : byWorst(a, b)) || byName(a, b));
   view.tops = [0, ...d3.cumsum(view.lanes, heightOf)];
   view.version += 1;
   list.style.height = `${view.tops.at(-1)}px`;
-  element("overall").textContent = overall(view.lanes);
+  element("overall").replaceChildren(...overall(view.lanes));
   element("gap").disabled = !view.lanes.some((lane) => lane.gaps.length);
   repaint();
 }
 
-/** The whole page in a few sentences: the lease of which most is to be said, and numbers. */
+/** The whole page in a few sentences: the worst lease, as a button that goes to it, and numbers. */
 function overall(leases) {
   const all = count(book.lanes.size, "lease");
   const shown = leases.length === book.lanes.size ? all : `${leases.length} of ${all}`;
   const times = `${book.hasDates ? "" : `${dateOf(book.from)}, `}${instant(book.from)} to ${instant(book.ends)} UTC`;
   const handovers = count(d3.sum(leases, (lane) => lane.handovers), "handover");
   const whole = `${shown}, ${times} (${length(book.ends - book.from)}), ${handovers}.`;
-  const stolen = leases.filter((lane) => gravest(lane) === KINDS.indexOf("steal"));
-  const worst = d3.least(stolen.length ? stolen : leases.filter((lane) => lane.gaps.length), byGap);
-  return worst ? `${worst.title}: ${worst.summary} ${whole}` : `${whole} None was ever without a leader.`;
+  const worst = d3.least(leases.filter((lane) => isStolen(lane) || lane.gaps.length), byWorst);
+  if (!worst) return [`${whole} None was ever without a leader.`];
+  const place = worst.marks.find((mark) => mark.kind === "steal") ?? d3.greatest(worst.gaps, lengthOf).span;
+  return [button(worst.title, () => goTo(place)), `: ${worst.summary} ${whole}`];
 }
 
-/** Offer what can be searched for, and list the kinds that there are. */
+/** List the kinds that there are: as a legend, and as filters. */
 function fillChoices() {
   const lanes = [...book.lanes.values()];
   const items = lanes.flatMap((lane) => [...lane.items, ...lane.doubts]);
-  const texts = new Set([...lanes.map((lane) => lane.title), ...items.flatMap(({ holder, writer }) => [holder, writer])]);
-  texts.delete("");
-  element("texts").replaceChildren(...d3.sort(texts).slice(0, 500).map((text) => new Option("", text.slice(0, 300))));
   const counts = d3.rollup(items, (some) => d3.sum(some, (item) => item.count), (item) => item.kind);
   counts.set("renewals", d3.sum(lanes, (lane) => lane.renewals));
-  const labels = [...KINDS, "renewals"].filter((kind) => counts.get(kind)).map((kind) => {
+  const kinds = [...KINDS, "renewals"].filter((kind) => counts.get(kind));
+  const words = (kind) => [glyph(kind), made("span", {}, `${WORDS.get(kind) ?? kind} `)];
+  element("legend").replaceChildren(...kinds.map((kind) => made("span", { class: "kind" }, ...words(kind))));
+  const labels = kinds.map((kind) => {
     const box = made("input", { type: "checkbox", value: kind });
     box.checked = !view.hidden.has(kind);
     const number = made("span", { class: "count" }, counts.get(kind).toLocaleString("en"));
-    return made("label", { class: "kind" }, box, glyph(kind), made("span", {}, `${WORDS.get(kind) ?? kind} `), number);
+    return made("label", { class: "kind" }, box, ...words(kind), number);
   });
   element("kinds").replaceChildren(made("legend", {}, "Shown"), ...labels);
 }
@@ -81,12 +83,6 @@ function listenForFilters() {
   };
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("input", choose);
-  element("clear").addEventListener("click", () => {
-    form.reset();
-    view.hidden.clear();
-    fillChoices();
-    choose();
-  });
   element("kinds").addEventListener("change", ({ target }) => {
     view.hidden[target.checked ? "delete" : "add"](target.value);
     refilter();
