@@ -1,4 +1,4 @@
-"""Twenty-two defects, each a change of one text of the product, and what should notice it."""
+"""Twenty-one defects, each a change of one text of the product, and what should notice it."""
 
 from typing import Final
 
@@ -12,8 +12,8 @@ _FENCE: Final = "webhook/fence/__init__.py"
 _CONDITION: Final = "deploy/base/90-webhook.yaml"
 TESTS: Final = {
     "rule": ("tests/rules", "tests/policies"),
-    "condition": ("tests/test_match_condition.py", "tests/deploy", "tests/model/test_api_server.py"),
-    "stamp": ("tests/deploy", "tests/model/test_api_server.py"),
+    "condition": ("tests/test_match_condition.py", "tests/model/test_api_server.py"),
+    "stamp": ("tests/deploy/test_stamp_values.py", "tests/deploy/test_stamp.py", "tests/model/test_api_server.py"),
     "token": ("tests/fence",),
     "fence": ("tests/fence",),
 }
@@ -170,13 +170,5 @@ DEFECTS: Final = (
         '{_stamp(fence)} == {uid}[0] + " " + request.userInfo.username)',
         '{_stamp(fence)} != "")',
         "without a fence",
-    ),
-    Defect(
-        "fence",
-        "an unheld lease admits everyone",
-        _FENCE,
-        'if fence.when_unheld == "allow" else []',
-        'if fence.when_unheld != "allow" else []',
-        "",
     ),
 )

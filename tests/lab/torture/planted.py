@@ -120,11 +120,17 @@ def _caught(catcher: str, defect: Defect, options: argparse.Namespace) -> str | 
 
 
 def _refuted(clause: str) -> str | None:
-    found = [one for one in (*spec.defects(), *spec.limits()) if one.title == clause]
-    return spec.run(found[0], spec.packages_of_the_specification()).violated if found else None
+    """Return the law by which `make spec` refuted the clause, as it wrote it into the page."""
+    module, _, defect = clause.partition(": ")
+    found = re.search(
+        rf"^\| {re.escape(module)} \| {re.escape(defect)} \| (\w+) \|", PAGE.read_text("utf-8"), re.MULTILINE
+    )
+    if found:
+        return found[1]
+    return next((", ".join(one.laws) for one in spec.limits() if one.title == clause), None)
 
 
-def _plant(defect: Defect, tree: Path) -> None:
+def _copy(tree: Path) -> None:
     tree.mkdir()
     hidden = shutil.ignore_patterns("__pycache__", "*.key", ".hypothesis")
     for name in _COPIED:
@@ -132,6 +138,10 @@ def _plant(defect: Defect, tree: Path) -> None:
             shutil.copytree(ROOT / name, tree / name, ignore=hidden)
     for name in _FILES:
         shutil.copy(ROOT / name, tree)
+
+
+def _plant(defect: Defect, tree: Path) -> None:
+    _copy(tree)
     file = tree / defect.file
     text = file.read_text(encoding="utf-8")
     if text.count(defect.old) != 1:
@@ -180,11 +190,22 @@ def _short(problem: str) -> str:
 
 
 def _by_tests(tree: Path, tests: Sequence[str]) -> str:
+    """Return the first module that fails, and that does not without the defect."""
+    first = _first_failure(tree, tests)
+    if not first:
+        return ""
+    whole = tree.with_name("whole")
+    _copy(whole)
+    if _first_failure(whole, [first]):
+        raise RuntimeError(f"{first} fails in a copy without a defect")
+    return f"`{first}`"
+
+
+def _first_failure(tree: Path, tests: Sequence[str]) -> str:
     done = _run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", "--tb=no", "-x", *tests)
     if done.returncode not in (0, 1):
         raise RuntimeError(done.stdout[-2000:] + done.stderr[-2000:])
-    first = next(_failed(done.stdout), "")
-    return f"`{first}`" if first else ""
+    return next(_failed(done.stdout), "")
 
 
 def _failed(text: str) -> Iterator[str]:

@@ -1,0 +1,23 @@
+"""docs/proof.md shows what noticed each planted defect, and each can still be planted."""
+
+from typing import Any
+
+import pytest
+
+from tests.lab.torture import planted
+from tests.lab.torture.defects import DEFECTS
+
+
+def test_the_page_shows_what_noticed_each_defect() -> None:
+    assert planted.table(planted.stored()) in planted.PAGE.read_text(encoding="utf-8")
+
+
+def test_each_defect_is_noticed_twice() -> None:
+    found = {one.name: sum(map(bool, one.by.values())) for one in planted.stored()}
+    assert {one.name for one in DEFECTS} == set(found)
+    assert {name for name, number in found.items() if number < planted.ENOUGH} == set()
+
+
+@pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: f"{defect.kind}: {defect.name}")
+def test_what_is_planted_is_in_the_tree_once(defect: Any) -> None:
+    assert (planted.ROOT / defect.file).read_text(encoding="utf-8").count(defect.old) == 1
