@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.cli.test_stamps import StampingServer, listed, run
-from tests.factories import Document, drop, put
+from tests.factories import Document, drop, make_candidate, put
 from tests.history.fake_server import together
 from tests.rules.election.test_foreign_writer import ENTRY
 from webhook.cli.main import main
@@ -182,9 +182,20 @@ def test_what_is_not_known_is_said(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "fence db: 3 objects of kinds that it covers have no token (ConfigMap, Proxy), so in which term" in said
     _, said = audited(tmp_path, capsys, OBJECT, form="text")
     assert "fence db: no stamped lease shop/db is in the input, so the term" in said
-    planted = changed(LEASE, put("metadata.managedFields[0].manager", "x"))
-    _, said = audited(tmp_path, capsys, planted, OBJECT)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(put("metadata.managedFields[0].manager", "x"), id="annotations that no one stamped"),
+        pytest.param(put(f"metadata.annotations.lease-webhook/term-{SUFFIX}", "-5"), id="no number"),
+        pytest.param(put(f"metadata.annotations.lease-webhook/term-{SUFFIX}", "9" * 20), id="too large a number"),
+    ],
+)
+def test_a_term_that_is_not_known(change: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found, said = audited(tmp_path, capsys, changed(LEASE, change), OBJECT, make_candidate())
     assert "no stamped lease" in said
+    assert not found
 
 
 def test_the_latest_state_of_a_watch_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
