@@ -24,7 +24,7 @@ from webhook.fence.tokens import TokenCheck
 from webhook.findings import Finding, ObjectName, Severity
 from webhook.history.follow import Follower
 from webhook.inputs.cluster import Cluster
-from webhook.inputs.items import Fenced, Foreign, InputKind, Item, LogEnd, Observation, Unreadable
+from webhook.inputs.items import Fenced, Foreign, InputKind, Item, LogEnd, Observation, Unreadable, Unrecorded
 from webhook.policy_file import load
 
 _DESCRIPTION = """\
@@ -175,7 +175,7 @@ class _Audit(Struct):
                 self.inventory.pods.setdefault(item.namespace, set()).add(item.name)
             elif item.kind == "Node":
                 self.inventory.nodes.add(item.name)
-        elif isinstance(item, LogEnd) or item.input_kind is not InputKind.DUMP:
+        elif isinstance(item, LogEnd | Unrecorded) or item.input_kind is not InputKind.DUMP:
             self.history.feed(item)
         else:
             yield from self._stored(item)

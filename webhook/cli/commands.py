@@ -90,6 +90,7 @@ PROGRAM: Final = LazyGroup(
         "audit": Lazy("audit", "find what is wrong with stored leases"),
         "why": Lazy("why", "show who leads, and why the leader changed"),
         "timeline": Lazy("timeline", "draw who held which lease when"),
+        "record": Lazy("record", "keep the history of every election"),
         "doctor": Lazy("doctor", "check whether webhook configurations are safe for leases"),
         "status": Lazy("status", "say whether the webhook is in force in a cluster"),
         "completion": Lazy("commands", "print the shell completion of this program", "completion"),

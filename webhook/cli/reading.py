@@ -1,6 +1,7 @@
 """Reads the inputs of a command, merged in the order of time, and says as of when they are evaluated."""
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
 from pathlib import Path
@@ -16,13 +17,13 @@ from webhook.cli.terminal import print_message
 from webhook.history.merge import Merged
 from webhook.inputs.cluster import Cluster, listed, listed_inside
 from webhook.inputs.files import inputs
-from webhook.inputs.items import STANDARD_INPUT, Item, Unreadable
+from webhook.inputs.items import STANDARD_INPUT, Item, Unreadable, Unrecorded
 from webhook.inputs.stamps import StampReader
 from webhook.policy_file import load
 from webhook.rules.expiry import BOUND, MAX_TOLERANCE
 
 MAX_NAMED: Final = 5
-"""How many unreadable parts are named; the others are counted."""
+"""How many unreadable parts are named, and gaps of a record, the latest; other unreadable parts are counted."""
 HIDDEN_STAMPS: Final = (
     "the input has no managedFields, so only the holders' own clocks say when they renewed; "
     "kubectl shows them with --show-managed-fields"
@@ -82,18 +83,26 @@ def observed(
     else:
         items = listed(cluster, notes, with_pods=with_pods, resources=resources)
     unreadable = 0
+    gaps: deque[Unrecorded] = deque(maxlen=MAX_NAMED)
     for item in items:
         if isinstance(item, Unreadable):
             unreadable += 1
             if unreadable <= MAX_NAMED:
                 print_message(f"{item.place}: {item.error}")
+        if isinstance(item, Unrecorded):
+            gaps.append(item)
         yield reader.read(item)
     if unreadable > MAX_NAMED:
         print_message(f"{unreadable - MAX_NAMED} more could not be read")
+    notes += map(_gap, gaps)
     if merged is not None and merged.skew > MAX_TOLERANCE:
         notes.append(SKEWED.format(span(merged.skew)))
     for note in notes:
         print_message(note)
+
+
+def _gap(one: Unrecorded) -> str:
+    return f"not recorded from {one.start} to {one.end}: {one.reason}"
 
 
 class EvaluationTime(Struct, frozen=True):

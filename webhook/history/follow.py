@@ -49,6 +49,7 @@ from webhook.inputs.items import (
     Item,
     LogEnd,
     Observation,
+    Stretch,
     Writer,
     entries_of_object,
     has_managed_fields,
@@ -323,7 +324,7 @@ class LeaseHistory(Struct):
             self._handed_over(old, known, holder, at, writer)
         elif normalized(new.renew_time) != normalized(old.renew_time) and holder:
             is_complete = act is not Act.STORED and seen.input_kind is not InputKind.REVIEW
-            self._renewed(old, new, at, writer, is_complete=is_complete)
+            self._renewed(old, new, at, writer, is_complete=is_complete, stretch=seen.stretch)
         if self.holder and not is_old_state and seen.term is not None:
             self.holder.term = seen.term
         self._examine(seen, before, known, at, act, is_same_path=is_same_path)
@@ -430,12 +431,18 @@ class LeaseHistory(Struct):
             holder.is_own_release = holder.is_by(writer, manager, holder.manager)
         self._ended(at, Handover.RELEASED, writer)
 
-    def _renewed(self, old: LeaseSpec, new: LeaseSpec, at: int, writer: Writer | None, *, is_complete: bool) -> None:
+    def _renewed(
+        self, old: LeaseSpec, new: LeaseSpec, at: int, writer: Writer | None, *, is_complete: bool,
+        stretch: Stretch | None,
+    ) -> None:  # fmt: skip
         tenure = self.holder
         if tenure is None:
             # The holder that had released it takes it again under the same name.
             self._add(new.holder_identity or "", at, Handover.UNKNOWN, writer)
             return
+        if stretch is not None:
+            self.renewals.resume(stretch, at)
+            tenure.last_renewal = at - stretch.latest[-1]
         tenure.renewed_by(writer, at)
         if is_complete:
             self._expired(old, tenure.last_renewal, at)

@@ -16,6 +16,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from webhook.api.times import SECOND
+from webhook.inputs.items import MILLISECOND, Stretch
 
 _KEPT: Final = 200
 """Intervals and silences that are kept: a stream may be of any length."""
@@ -75,6 +76,25 @@ class Renewals(Struct):
         self.restart(at)
         self.count += 1
         return gap if is_silence else None
+
+    def resume(self, stretch: Stretch, at: int) -> None:
+        """Take in a stretch of renewals, but for the last one, which was made at `at`."""
+        latest, number = stretch.latest, sum(stretch.histogram.values())
+        since = at - sum(latest)
+        begins = since - sum(MILLISECOND * length * times for length, times in stretch.histogram.items())
+        if self.last is not None and begins < self.last - SECOND * (1 + number):
+            # Another record has shown a part of it.
+            self.restart(at - latest[-1])
+            return
+        for length, times in sorted(stretch.histogram.items()):
+            kept = -(-times * _KEPT // max(_KEPT, number))
+            self.intervals.extend([MILLISECOND * length] * kept)
+        self.count += number
+        self._usual = None
+        self.last = since
+        for length in latest[:-1]:
+            since += length
+            self.add(since)
 
     def restart(self, at: int) -> None:
         """A replica holds it from now on: the time since the last renewal is not an interval."""

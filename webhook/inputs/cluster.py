@@ -2,18 +2,19 @@
 
 import http.client
 import io
-import json
 import os
 import re
 import ssl
 import subprocess
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 from urllib.parse import quote
 
-from msgspec import Struct
+import msgspec
+from msgspec import Raw, Struct
 
 from webhook.api.request import GROUP, VERSIONS_OF
 from webhook.api.text import escape, truncate
@@ -25,6 +26,7 @@ from webhook.inputs.kinds import observations
 
 LEASES: Final = "leases.coordination.k8s.io"
 CANDIDATES: Final = "leasecandidates.coordination.k8s.io"
+EVENTS: Final = "events"
 ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 PAGE: Final = 500
 """Objects per response: a list of all leases of a large cluster at once would be expensive for the API server."""
@@ -35,6 +37,16 @@ _STAMPED: Final = ("--output=json", "--show-managed-fields")
 _MAX_FORWARD: Final = 10
 """Seconds that it may take to read the metrics of a pod."""
 _FORWARDED: Final = re.compile(rb"127\.0\.0\.1:(\d+) ->")
+_SELECTED: Final = {EVENTS: ("--field-selector=involvedObject.kind=Lease",)}
+_PATHS: Final = {
+    LEASES: f"/apis/{GROUP}/v1{{}}/leases?",
+    CANDIDATES: f"/apis/{GROUP}/v1beta1{{}}/leasecandidates?",
+    EVENTS: "/api/v1{}/events?fieldSelector=involvedObject.kind%3DLease&",
+}
+_QUIET: Final = 100
+"""Seconds without a line of a watch; an API server sends a bookmark every minute."""
+_PAUSE: Final = 1.0
+_PIECE: Final = 64 * 1024
 _MAX_REASON: Final = 200
 _MAX_RESPONSE: Final = 256 * 1024 * 1024
 _NO_SUCH_KIND: Final = "the server doesn't have a resource type"
@@ -82,10 +94,19 @@ def listed(
         notes.append(f"candidates were not read: {_first_line(result.stderr)}")
 
 
-def watching(cluster: Cluster) -> "subprocess.Popen[bytes]":
+def watching(cluster: Cluster, resource: str = LEASES) -> "subprocess.Popen[bytes]":
     """Return a kubectl that lists the leases, then prints each change; its caller reads stderr. Raises InputError."""
     # Without a timeout, since a watch has no end.
-    words = ("get", LEASES, *cluster.scope, *_STAMPED, "--watch", "--output-watch-events", *cluster.options)
+    words = (
+        "get",
+        resource,
+        *_SELECTED.get(resource, ()),
+        *cluster.scope,
+        *_STAMPED,
+        "--watch",
+        "--output-watch-events",
+        *cluster.options,
+    )
     return _started(words, stderr=subprocess.PIPE)
 
 
@@ -188,7 +209,7 @@ def listed_inside(notes: list[str], *, namespace: str = "", with_pods: bool = Fa
 
     Raises InputError if this is not a pod, or the API server does not list leases; `namespace` is "" for all.
     """
-    server = _Server()
+    server = PodServer()
     scope = f"/namespaces/{quote(namespace)}" if namespace else ""
     yield from server.list(f"/apis/{GROUP}/v1{scope}/leases")
     if with_pods:
@@ -210,42 +231,111 @@ class _RefusedError(InputError):
         self.status = status
 
 
-class _Server:
-    """The API server as a pod sees it."""
+def watched_inside(namespace: str, resource: str) -> Iterator[bytes]:
+    """Yield the same as a watch by kubectl, which goes on where it ended as long as the API server knows that place.
 
-    def __init__(self) -> None:
+    Raises InputError if it does not, or refuses, or if this is not a pod.
+    """
+    server = PodServer(_QUIET)
+    path = _PATHS[resource].format(f"/namespaces/{quote(namespace)}" if namespace else "")
+    version = ""
+    for body in server.pages(path):
+        page = _page.decode(body)
+        kind = b'"kind":"%s","apiVersion":"%s",' % (page.kind.removesuffix("List").encode(), page.api_version.encode())
+        yield from (b'{"type":"ADDED","object":{' + kind + bytes(item)[1:] + b"}\n" for item in page.items or ())
+        version = page.metadata.resource_version
+    event = _Event("")
+    while event.type != "ERROR":
+        try:
+            for line in server.lines(f"{path}watch=true&allowWatchBookmarks=true&resourceVersion={version}"):
+                event = _event.decode(line)
+                version = event.object.metadata.resource_version or version
+                yield line + b"\n"
+        except _RefusedError:
+            raise
+        except InputError:
+            pass  # nothing is lost if it can be continued
+        time.sleep(_PAUSE)
+    raise _RefusedError(event.object.code, path)
+
+
+class PodServer:
+    """The API server as a pod sees it; one request at a time."""
+
+    def __init__(self, timeout: int = _TIMEOUT) -> None:
         host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
         if not host:
             raise InputError("--in-cluster works in a pod only: KUBERNETES_SERVICE_HOST is not set")
         try:
             context = ssl.create_default_context(cafile=str(ACCOUNT / "ca.crt"))
-            self._token = (ACCOUNT / "token").read_text().strip()
-            self._connection = http.client.HTTPSConnection(host, int(port), timeout=_TIMEOUT, context=context)
+            self._connection = http.client.HTTPSConnection(host, int(port), timeout=timeout, context=context)
         except (OSError, ValueError) as error:
             raise InputError(f"the pod's service account cannot be used: {error}") from error
 
     def list(self, path: str) -> Iterator[Item]:
-        """Yield the objects of a list, page by page."""
+        """Yield the objects of a list."""
+        for body in self.pages(f"{path}?"):
+            yield from observations(documents(path, [body], is_json=True))
+
+    def pages(self, path: str) -> Iterator[bytes]:
+        """Yield a list, page by page; the path ends where further parameters follow."""
         following = ""
         while True:
-            body = self._get(f"{path}?limit={PAGE}{f'&continue={quote(following)}' if following else ''}", path)
-            yield from observations(documents(path, [body], is_json=True))
+            body = b"\n".join(self.lines(f"{path}limit={PAGE}{f'&continue={quote(following)}' if following else ''}"))
+            yield body
             try:
-                following = json.loads(body)["metadata"].get("continue", "")
-            except (ValueError, KeyError, AttributeError, RecursionError):
-                raise InputError(f"the API server did not return a list for {path}") from None
+                following = _page.decode(body).metadata.following
+            except (ValueError, RecursionError):
+                raise InputError(f"the API server did not return a list for {path[:-1]}") from None
             if not following:
                 return
 
-    def _get(self, target: str, path: str) -> bytes:
-        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
+    def lines(self, target: str) -> Iterator[bytes]:
+        """Yield the lines of an answer as they come; raises InputError."""
+        is_whole = False
         try:
+            # The kubelet replaces the token before it expires.
+            token = (ACCOUNT / "token").read_text().strip()
+            headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
             self._connection.request("GET", target, headers=headers)
             answer = self._connection.getresponse()
-            body = answer.read(_MAX_RESPONSE)
+            if answer.status != http.client.OK:
+                raise _RefusedError(answer.status, target.partition("?")[0])
+            rest = b""
+            while piece := answer.read1(_PIECE):
+                *lines, rest = (rest + piece).split(b"\n")
+                yield from filter(None, lines)
+            if rest:
+                yield rest
+            is_whole = True
         except (OSError, http.client.HTTPException) as error:
-            self._connection.close()
             raise InputError(f"the API server cannot be reached: {escape(truncate(str(error)))}") from error
-        if answer.status != http.client.OK:
-            raise _RefusedError(answer.status, path)
-        return body
+        finally:
+            if not is_whole:
+                self._connection.close()
+
+
+class _Metadata(Struct, frozen=True, gc=False, rename="camel"):
+    resource_version: str = ""
+    following: str = msgspec.field(default="", name="continue")
+
+
+class _Page(Struct, gc=False, rename="camel"):
+    metadata: _Metadata
+    kind: str = ""
+    api_version: str = ""
+    items: list[Raw] | None = None
+
+
+class _Shown(Struct, frozen=True, gc=False):
+    metadata: _Metadata = _Metadata()
+    code: int = 0
+
+
+class _Event(Struct, frozen=True, gc=False):
+    type: str
+    object: _Shown = _Shown()
+
+
+_page: Final = msgspec.json.Decoder(_Page)
+_event: Final = msgspec.json.Decoder(_Event)

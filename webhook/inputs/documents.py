@@ -62,13 +62,15 @@ _REVIEW_VERSION: Final = "admission.k8s.io/v1"
 class Document(Struct, frozen=True, gc=False, kw_only=True):
     """One object of an input. `kind` and `api_version` are "" if it has none; an item may take them from its List.
 
-    `change` is the type of the event of a watch that showed the object, "" for an object that stands alone.
+    `change` is the type of the event of a watch that showed the object, "" for an object that stands alone; `renewals`
+    is what a recorder added to it.
     """
 
     place: Place
     kind: str = ""
     api_version: str = ""
     change: str = ""
+    renewals: bytes = b""
     text: bytes = b""
     parsed: Value | None = None
 
@@ -101,6 +103,7 @@ class _Envelope(Struct, frozen=True, gc=False, rename="camel"):
     items: Raw = _NULL
     type: object = None
     object: Raw = _NULL
+    renewals: Raw = _NULL
 
 
 def documents(path: str, pieces: Iterable[bytes], *, is_json: bool = False) -> Iterator[_Found | LastLine]:
@@ -446,7 +449,10 @@ def _document(place: Place, text: bytes, kind: str = "", version: str = "", chan
         return Unreadable(place, problem_of(error))
     event = envelope.type
     if envelope.kind is None and not change and event and isinstance(event, str) and envelope.object is not _NULL:
-        return _document(place, bytes(envelope.object), change=event)
+        shown = _document(place, bytes(envelope.object), change=event)
+        if envelope.renewals is not _NULL and isinstance(shown, Document):
+            return replace(shown, renewals=bytes(envelope.renewals))
+        return shown
     version = envelope.api_version or ("" if envelope.kind else version)
     return Document(place=place, kind=envelope.kind or kind, api_version=version, text=text, change=change)
 

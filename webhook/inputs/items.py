@@ -3,9 +3,9 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from webhook.api.managed_fields import Entry, entries_of
 from webhook.api.objects import Lease, LeaseCandidate, ObjectMeta
@@ -15,6 +15,10 @@ NO_TEXTS: Final[Mapping[str, str]] = {}
 STANDARD_INPUT: Final = "-"
 MAX_DIGITS: Final = 20
 """More than a resourceVersion, or a term, can have."""
+MAX_LATEST: Final = 10
+"""Intervals that a recorder keeps in order: from as many it shows whether two processes renew in turns."""
+MAX_BINS: Final = 100
+MILLISECOND: Final = 1000
 _MODES: Final = re.compile(r"[a-z0-9-]{1,80}=[a-z]{1,10}(?:,[a-z0-9-]{1,80}=[a-z]{1,10})*+")
 """The annotation `rules` of lease-webhook."""
 
@@ -123,6 +127,20 @@ class Place(Struct, frozen=True, gc=False):
         return self.path if self.is_only else str(self)
 
 
+Length = Annotated[int, Meta(ge=0, lt=2**62)]
+
+
+class Stretch(Struct, frozen=True, gc=False):
+    """The renewals that a recorder did not keep one by one, up to the state that has it, which it counts.
+
+    `histogram` has intervals in milliseconds, each with its number; `latest` has those after them, in microseconds and
+    in order, the last one before the state itself.
+    """
+
+    latest: Annotated[Sequence[Length], Meta(min_length=1, max_length=MAX_LATEST)]
+    histogram: Annotated[Mapping[Length, Length], Meta(max_length=MAX_BINS)] = {}
+
+
 class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """One observation.
 
@@ -156,7 +174,9 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     uid: str = ""
     resource_version: str = ""
     text: bytes = b""
-    """The object in JSON, of a list only."""
+    """The object in JSON, of a list or a watch only."""
+    stretch: Stretch | None = None
+    """The renewals since the state before, if a recorder kept only their number."""
 
     @cached
     def entries(self) -> Sequence[Entry]:
@@ -238,7 +258,15 @@ class Fenced(Struct, frozen=True, gc=False, kw_only=True):
     is_refused: bool
 
 
-Item = Observation | Unreadable | Foreign | LogEnd | Fenced
+class Unrecorded(Struct, frozen=True):
+    """A time in which a recorder did not see what happened; both are RFC 3339, as it wrote them."""
+
+    start: str
+    end: str
+    reason: str
+
+
+Item = Unrecorded | Observation | Unreadable | Foreign | LogEnd | Fenced
 
 
 class Input(NamedTuple):

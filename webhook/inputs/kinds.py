@@ -33,7 +33,9 @@ from webhook.inputs.items import (
     LogEnd,
     Observation,
     Place,
+    Stretch,
     Unreadable,
+    Unrecorded,
     Writer,
 )
 from webhook.rules.change import change_made_by
@@ -72,6 +74,9 @@ _ACT_OF_VERB: Final[Mapping[str, Act]] = {
 _VERB_OF_OPTIONS: Final = {"CreateOptions": "create", "UpdateOptions": "update", "PatchOptions": "patch"}
 _SELECTOR: Final = "Selector="
 _UNAUTHENTICATED: Final = 401
+GAP: Final = "GAP"
+"""The type of an event by which a recorder says what it did not see; no API server sends it."""
+_stretches: Final = msgspec.json.Decoder(Stretch, strict=False)
 _WITHOUT_OBJECT: Final = frozenset({Act.READ, Act.COLLECTION})
 _EVENTS: Final = frozenset({"v1", "events.k8s.io/v1"})
 _EVENT_TIMES: Final = (
@@ -187,11 +192,14 @@ def _text_at(value: object, *path: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _observed_object(document: Document) -> Observation | Foreign | Unreadable | None:
-    """Return what an object or a change of a watch says; None for a BOOKMARK, and for an ERROR, which ends a watch."""
+def _observed_object(document: Document) -> Item | None:
+    """Return what an object or a change of a watch says; None for a BOOKMARK, and for an ERROR, which ends a watch.
+
+    ValueError is raised if what a recorder added cannot be read.
+    """
     act, place, kind, data = _ACT_OF_CHANGE.get(document.change), document.place, document.kind, document.data
     if act is None:
-        return None
+        return _unrecorded(document) if document.change == GAP else None
     group, slash, version = document.api_version.partition("/")
     if kind in _OURS and not slash:
         return _without_group(document)
@@ -218,8 +226,14 @@ def _observed_object(document: Document) -> Observation | Foreign | Unreadable |
         problem=found.problem,
         uid=found.uid,
         resource_version=found.resource_version,
-        text=b"" if document.change else data,
+        text=data,
+        stretch=_stretches.decode(document.renewals) if document.renewals else None,
     )
+
+
+def _unrecorded(document: Document) -> Unrecorded:
+    found = msgspec.json.decode(document.data)
+    return Unrecorded(*(truncate(_text_at(found, name), _MAX_NAME) for name in ("from", "to", "reason")))
 
 
 def _election_event(place: Place, data: bytes) -> Foreign:

@@ -3,33 +3,51 @@
 import threading
 import time
 from collections import deque
+from collections.abc import Iterable
 from subprocess import Popen
-from typing import BinaryIO, Final, cast
+from typing import BinaryIO, Final, Protocol, cast
 
 from webhook.inputs import InputError
 from webhook.inputs import cluster as clusters
 from webhook.inputs.cluster import LEASES, Cluster
+from webhook.inputs.documents import Document, LastLine, documents
 from webhook.inputs.files import read
+from webhook.inputs.items import Item, Unreadable
 from webhook.inputs.kinds import observations
-from webhook.live.feed import Feed
 
 FIRST_PAUSE: Final = 0.5
 MAX_PAUSE: Final = 15.0
 """Seconds before kubectl is run again; doubled each time, from the first again once it has shown something."""
 _END: Final = 5.0
+_AGAIN: Final = ("kubectl runs again", "it begins again")
+
+
+class Listener(Protocol):
+    """What is shown the watch."""
+
+    def began(self) -> None:
+        """Note that the watch begins, perhaps again, with a list of all there is."""
+
+    def observe(self, item: Item) -> None:
+        """Take in one thing."""
+
+    def show_status(self, status: str) -> None:
+        """Say how the watch is."""
 
 
 class LiveWatch:
-    """The watch; `start` begins a thread, `stop` ends it and kubectl."""
+    """The watch; `start` begins a thread, `stop` ends it and kubectl, which a watch from inside of a pod has not."""
 
-    def __init__(self, feed: Feed, cluster: Cluster) -> None:
+    def __init__(self, feed: Listener, cluster: Cluster, resource: str = LEASES, *, is_inside: bool = False) -> None:
         self._feed = feed
         self._cluster = cluster
+        self._resource = resource
+        self._is_inside = is_inside
         self._stopping = threading.Event()
         self._process: Popen[bytes] | None = None
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._keep_running, name="watch", daemon=True)
-        self._reason = ""
+        self._reason, self._has_shown = "", False
 
     def start(self) -> None:
         """Begin."""
@@ -52,43 +70,48 @@ class LiveWatch:
         while not self._stopping.is_set():
             self._feed.began()
             began = time.monotonic()
-            has_shown = self._run_once()
+            self._run_once()
             if self._stopping.is_set():
                 return
-            pause = FIRST_PAUSE if has_shown else min(pause * 2, MAX_PAUSE)
+            pause = FIRST_PAUSE if self._has_shown else min(pause * 2, MAX_PAUSE)
             lasted = time.monotonic() - began
             why = f": {self._reason}" if self._reason else f" after {lasted:.0f} s"
-            self._feed.show_status(f"The watch of {LEASES} ended{why}; kubectl runs again in {pause:g} s.")
+            self._feed.show_status(
+                f"The watch of {self._resource} ended{why}; {_AGAIN[self._is_inside]} in {pause:g} s."
+            )
             self._stopping.wait(pause)
 
-    def _run_once(self) -> bool:
-        """Run kubectl until it ends; return True if it showed anything."""
-        self._reason = ""
+    def _run_once(self) -> None:
+        """Watch until that ends."""
+        self._reason, self._has_shown = "", False
         try:
-            process = clusters.watching(self._cluster)
-        except InputError as error:
+            if self._is_inside:
+                lines = clusters.watched_inside(self._cluster.namespace, self._resource)
+                self._show(documents(self._resource, lines, is_json=True))
+            else:
+                self._run_kubectl()
+        except (InputError, ValueError) as error:
             self._reason = str(error)
-            return False
+
+    def _run_kubectl(self) -> None:
+        process = clusters.watching(self._cluster, self._resource)
         with self._lock:
             self._process = process
         if self._stopping.is_set():
             process.terminate()
         errors = threading.Thread(target=self._read_errors, args=(process,), daemon=True)
         errors.start()
-        has_shown = self._read(process)
+        assert process.stdout is not None
+        self._show(read(cast("BinaryIO", process.stdout), self._resource))
         process.wait()
         errors.join(_END)
-        return has_shown
 
-    def _read(self, process: "Popen[bytes]") -> bool:
-        has_shown = False
-        assert process.stdout is not None
-        for item in observations(read(cast("BinaryIO", process.stdout), LEASES)):
-            if not has_shown:
+    def _show(self, shown: Iterable[Document | Unreadable | LastLine]) -> None:
+        for item in observations(shown):
+            if not self._has_shown:
                 self._feed.show_status("")
-            has_shown = True
+            self._has_shown = True
             self._feed.observe(item)
-        return has_shown
 
     def _read_errors(self, process: "Popen[bytes]") -> None:
         """Remember the last line that kubectl says, which is why it ends."""

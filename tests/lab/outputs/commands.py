@@ -12,7 +12,7 @@ NOW: Final = "2026-11-22T12:00:00Z"
 PRESETS: Final = ("observe", "standard", "strict")
 COMMANDS: Final = (
     "serve", "check", "replay", "rules", "policy", "suggest", "export", "install",
-    "certs", "audit", "why", "timeline", "doctor", "completion",
+    "certs", "audit", "why", "timeline", "record", "doctor", "completion",
 )  # fmt: skip
 
 

@@ -1,0 +1,244 @@
+"""A recorder keeps its history through its own end, a full disk and a list that lacks what was there."""
+
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.factories import Document, make_candidate, make_lease, put
+from tests.inputs.reading import read
+from webhook.inputs import InputError
+from webhook.inputs.files import inputs
+from webhook.inputs.items import Item, Observation, Unreadable, Unrecorded
+from webhook.live import recorder as module
+from webhook.live.recorder import Beside, Recorder, Records
+
+MEBIBYTE = 1024 * 1024
+
+
+def shown(change: str, one: Document) -> Item:
+    (item,) = read("in", [json.dumps({"type": change, "object": one}).encode()])
+    return item
+
+
+def lease(name: str, version: int, *tweaks: Any) -> Document:
+    return make_lease(put("metadata.name", name), put("metadata.resourceVersion", str(version)), *tweaks)
+
+
+def held(name: str, version: int, holder: str) -> Item:
+    return shown("MODIFIED", lease(name, version, put("spec.holderIdentity", holder)))
+
+
+RUNS: list["Run"] = []
+
+
+@pytest.fixture(autouse=True)
+def end() -> Iterator[None]:
+    yield
+    while RUNS:
+        RUNS[-1].kill()
+
+
+class Run:
+    """One process of a recorder."""
+
+    def __init__(self, directory: Path, limit: int = MEBIBYTE) -> None:
+        self.said: list[str] = []
+        self.records = Records(directory, limit)
+        self.recorder = Recorder(self.records, self.said.append)
+        RUNS.append(self)
+
+    def see(self, *items: Item) -> None:
+        for item in items:
+            self.recorder.observe(item)
+
+    def kill(self) -> None:
+        """Its files are closed, and its lock goes with them."""
+        RUNS.remove(self)
+        os.close(self.records._lock)
+        if self.records._file is not None:
+            self.records._file.close()
+
+
+def recorded(directory: Path) -> list[Item]:
+    return [item for one in inputs([str(directory)]) for item in one.read()]
+
+
+def names(items: Iterable[Item]) -> list[tuple[str, str]]:
+    return [(one.act.value, one.name) for one in items if isinstance(one, Observation)]
+
+
+def gaps(directory: Path) -> list[str]:
+    return [one.reason for one in recorded(directory) if isinstance(one, Unrecorded)]
+
+
+def test_what_was_seen_is_read_again(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    run.recorder.began()
+    run.see(shown("ADDED", lease("a", 1)), held("a", 2, "b"))
+    assert names(recorded(tmp_path)) == [("stored", "a"), ("updated", "a")]
+    run.recorder.save()
+    assert (tmp_path / "latest.jsonl").read_bytes().count(b"\n") == 1
+    assert gaps(tmp_path) == []
+
+
+def test_two_recorders_never_write_into_one_directory(tmp_path: Path) -> None:
+    Run(tmp_path)
+    with pytest.raises(InputError, match="another recorder"):
+        Records(tmp_path, MEBIBYTE)
+
+
+def test_a_directory_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="not writable"):
+        Records(tmp_path / "file", MEBIBYTE)
+
+
+def test_a_process_that_was_killed_leaves_a_gap_and_no_half_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = Run(tmp_path)
+    first.recorder.began()
+    first.see(shown("ADDED", lease("a", 1)), shown("ADDED", lease("gone", 2)), shown("ADDED", make_candidate()))
+    first.recorder.save()
+    first.see(held("a", 3, "b"))
+    first.kill()
+    (path,) = tmp_path.glob("leases-*.jsonl")
+    with path.open("ab") as file:
+        file.write(b'{"type":"MODIFIED","obj')
+
+    monkeypatch.setattr(module, "LISTED_AFTER", -1.0)
+    second = Run(tmp_path)
+    second.recorder.began()
+    second.recorder.save()
+    assert gaps(tmp_path) == []
+    second.see(shown("ADDED", lease("a", 5, put("spec.holderIdentity", "c"))))
+    second.recorder.save()
+    assert gaps(tmp_path) == ["the recorder did not run"]
+    found = recorded(tmp_path)
+    assert not [one for one in found if isinstance(one, Unreadable)]
+    assert ("deleted", "gone") in names(found)
+    assert not [one for one in names(found) if one[0] == "deleted" and one[1] != "gone"]
+
+
+def test_a_watch_that_begins_again_leaves_a_gap_with_its_reason(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    run.recorder.began()
+    run.see(shown("ADDED", lease("a", 1)))
+    run.recorder.show_status("too old")
+    run.recorder.show_status("too old")
+    run.recorder.show_status("")
+    run.recorder.began()
+    run.see(shown("ADDED", lease("a", 1)))
+    assert gaps(tmp_path) == ["too old"]
+    assert run.said == ["too old"]
+
+
+def test_candidates_and_events_are_kept_beside(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    beside = Beside(run.recorder)
+    beside.began()
+    about = {"kind": "Lease", "namespace": "shop", "name": "checkout"}
+    event = {"kind": "Event", "apiVersion": "v1", "message": "a became leader", "involvedObject": about}
+    for item in (
+        shown("ADDED", make_candidate()),
+        shown("ADDED", {**event, "lastTimestamp": "2025-11-20T12:00:00Z"}),
+        shown("ADDED", {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a"}}),
+    ):
+        beside.observe(item)
+    candidate, said = recorded(tmp_path)
+    assert isinstance(candidate, Observation)
+    assert getattr(said, "text", "") == "a became leader"
+
+
+class FullDisk:
+    """A file that takes only a part of each write, or nothing."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def write(self, text: bytes) -> int:
+        written: int = self._file.write(text[: len(text) // 2])
+        return written
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+def test_what_a_full_disk_refuses_waits(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    run.recorder.began()
+    run.see(shown("ADDED", lease("a", 1)))
+    file = run.records._file
+    assert file is not None
+    run.records._file = FullDisk(file)  # type: ignore[assignment]
+    run.see(held("a", 2, "b"))
+    run.recorder.save()
+    assert run.said == ["the history cannot be written: [Errno 28] No space left on device"]
+    run.records._file = file
+    run.see(held("a", 3, "c"))
+    (path,) = run.records.files()
+    assert [json.loads(line)["type"] for line in path.read_bytes().splitlines()] == ["ADDED", "MODIFIED", "MODIFIED"]
+    assert gaps(tmp_path) == []
+
+
+def test_what_is_too_much_to_wait_is_lost_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MAX_WAITING", 100)
+    run = Run(tmp_path)
+    run.recorder.began()
+    run.see(shown("ADDED", lease("a", 1)))
+    file = run.records._file
+    run.records._file = FullDisk(file)  # type: ignore[assignment]
+    run.see(held("a", 2, "b"), held("a", 3, "c"))
+    run.records._file = file
+    run.see(held("a", 4, "d"))
+    assert gaps(tmp_path) == ["the history could not be written"]
+    last = [one for one in recorded(tmp_path) if isinstance(one, Observation)][-1]
+    assert last.object is not None
+    assert (last.act.value, last.resource_version) == ("stored", "4")
+
+
+def test_the_present_stays_while_it_cannot_be_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(tmp_path)
+    run.recorder.began()
+    run.see(shown("ADDED", lease("a", 1)))
+    run.recorder.save()
+    before = (tmp_path / "latest.jsonl").read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(Path, "rename", full)
+    run.see(held("a", 2, "b"))
+    run.recorder.save()
+    assert (tmp_path / "latest.jsonl").read_bytes() == before
+    assert "No space left" in run.said[0]
+    monkeypatch.undo()
+    run.recorder.save()
+    assert (tmp_path / "latest.jsonl").read_bytes() != before
+
+
+def test_the_oldest_file_goes_when_there_are_too_many(tmp_path: Path) -> None:
+    run = Run(tmp_path, limit=64_000)
+    run.recorder.began()
+    for number in range(200):
+        run.see(held("a", number + 1, f"holder-{number}"))
+    files = run.records.files()
+    assert 10 < len(files) <= module.FILES
+    assert sum(path.stat().st_size for path in files) <= 64_000 + module.FILES * 1000
+    assert files == sorted(files)
+
+
+def test_names_grow_also_if_the_clock_is_set_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = Run(tmp_path)
+    first.see(held("a", 1, "b"))
+    first.kill()
+    monkeypatch.setattr(time, "time_ns", lambda: 1_000_000)
+    second = Run(tmp_path)
+    second.see(held("a", 2, "c"))
+    assert [one.resource_version for one in recorded(tmp_path) if isinstance(one, Observation)] == ["1", "2"]
+    assert len(second.records.files()) == 2

@@ -1,0 +1,62 @@
+"""`lease-webhook record`: keep the history of every election in a directory."""
+
+import signal
+import threading
+from pathlib import Path
+from typing import Final
+
+import click
+
+from webhook.cli.options import Command, directories
+from webhook.cli.reading import cluster_options, everywhere
+from webhook.cli.terminal import print_message
+from webhook.inputs.cluster import CANDIDATES, EVENTS, LEASES, Cluster
+from webhook.live.recorder import Beside, Recorder, Records
+from webhook.live.watch import LiveWatch
+
+_DESCRIPTION = """\
+Watches leases, their candidates and their Events, and keeps the history of every election in a few files: each change
+of a holder, each gap between renewals, and how often and how regularly each holder renewed. why, timeline and audit
+read the directory as any other input, also while it is written.
+
+It runs until it is stopped. What it could not see is recorded as a gap.
+"""
+
+_EPILOG = """\
+Examples:
+  lease-webhook record history                             # with kubectl, for a while; meanwhile, or then:
+  lease-webhook why shop/checkout --input history
+  kubectl -n lease-webhook exec lease-recorder-0 -- \\
+    /usr/local/bin/python3 -m webhook why shop/checkout --input /history
+
+Exit codes: 0 it was stopped, 2 it cannot write.
+"""
+
+_MEBIBYTE: Final = 1024 * 1024
+
+
+@click.command("record", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path), shell_complete=directories)
+@click.option("--in-cluster", is_flag=True, help="watch with the service account of this pod, without kubectl")
+@click.option("--max-size", type=click.IntRange(1), default=256, metavar="MIB", help="of the history; 256 unless given")
+@click.option("--save-every", type=click.FloatRange(0.1), default=60, metavar="SECONDS", help="60 unless given")
+@cluster_options
+def command(*, directory: Path, in_cluster: bool, max_size: int, save_every: float, cluster: Cluster) -> int:
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+    recorder = Recorder(Records(directory, max_size * _MEBIBYTE), print_message)
+    cluster = everywhere(cluster)
+    watches = [
+        LiveWatch(recorder if resource == LEASES else Beside(recorder), cluster, resource, is_inside=in_cluster)
+        for resource in (LEASES, CANDIDATES, EVENTS)
+    ]
+    for watch in watches:
+        watch.start()
+    print_message(f"recording into {directory}")
+    while not stopping.wait(save_every):
+        recorder.save()
+    recorder.save()
+    for watch in watches:
+        watch.stop()
+    return 0
