@@ -55,7 +55,7 @@ class Records:
         return sorted(self.directory.glob("leases-*.jsonl"))
 
     def begin(self) -> float | None:
-        """Correct what the process before left, and say when it wrote last; its present becomes a part of the history."""
+        """Correct what the process before left, of which its present becomes history; return when it wrote last."""
         latest = self.directory / LATEST
         if latest.exists():
             latest.rename(self._new_name())
