@@ -13,7 +13,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test coverage outputs check static docs model spec torture planted fuzz page mutation evidence e2e fuzz-leases fence fleet outside cluster image record record-attacks record-incidents causes bench reading fast-paths hour faults pictures fmt certs manifests derived version package krew sbom audit dist lock clean
+.PHONY: help setup run test draw coverage outputs check static docs model spec torture planted fuzz page mutation evidence e2e fuzz-leases fence fleet outside cluster image record record-attacks record-incidents causes bench reading fast-paths hour faults pictures fmt certs manifests derived version package krew sbom audit dist lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -47,6 +47,9 @@ certs: $(READY) ## make or renew the certificates in certs/
 test: $(READY) ## the tests (three minutes on two cores, setup included)
 	@# One more than cores: tests of the server wait for most of their time.
 	$(BIN)/pytest --numprocesses=3 --dist=worksteal
+
+draw: $(READY) ## the property tests with new examples
+	DRAW=1 $(BIN)/pytest --numprocesses=3 --dist=worksteal -m hypothesis
 
 coverage: $(DEV) ## branch coverage of all but the server and the commands, which must be 100 % (two minutes)
 	$(BIN)/pytest --numprocesses=2 --dist=worksteal -m "not deep and not uncounted" --cov --cov-report=term

@@ -312,6 +312,9 @@ class _Cutter:
         while True:
             problem, size = _error_in(memoryview(self._text)[self._start :]), len(self._text) - self._start
             if not problem:
+                # A number may go on in the next piece.
+                if self._text[-1:].isdigit() and self._more():
+                    continue
                 return len(self._text), ""
             if after := TRAILING.search(problem):
                 return self._start + int(after[1]) - 1, ""

@@ -155,7 +155,7 @@ def _plant(defect: Defect, tree: Path) -> None:
 
 
 def _run(tree: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": f"{tree}:{tree / '.ci'}", "CI": "true"}
+    environment = {**os.environ, "PYTHONPATH": f"{tree}:{tree / '.ci'}"}
     return subprocess.run(
         [sys.executable, *command], cwd=tree, env=environment, capture_output=True, text=True, check=False
     )
