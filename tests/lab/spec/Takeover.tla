@@ -94,9 +94,9 @@ Spec == Init /\ [][Next]_<<vars, did>>
 
 Apart == CHOOSE n \in 0..10 : /\ \E x, y \in Offsets : x - y = n
                               /\ \A x, y \in Offsets : x - y <= n
-\* Nobody loses a lease by a write of someone else before it has expired, but for the tolerance, what the clocks differ by, and the
+\* No one loses a lease by a write of someone else before it has expired, but for the tolerance, what the clocks differ by, and the
 \* second to which a stamp is cut. (A duration that someone sets in a renewal counts from then on.)
-NoTheft == loss.by \notin {"", "limit"} => 5 * loss.age > 10 * loss.duration - 2 * Ten(loss.duration) - 5 * Apart - 10
+NoSteal == loss.by \notin {"", "limit"} => 5 * loss.age > 10 * loss.duration - 2 * Ten(loss.duration) - 5 * Apart - 10
 \* A takeover is never denied once the duration has passed since the stamp was moved last, if the clocks are within the bound.
 Within == Apart <= (IF lease.duration >= 10 THEN 4 ELSE IF lease.duration >= 5 THEN 2 ELSE 0)
 NoDenial == (Within /\ now - dated >= 2 * lease.duration) => \A o \in Offsets : Expired(o)

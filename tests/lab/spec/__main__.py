@@ -40,7 +40,7 @@ _STAMP: Final = {
 }
 _FENCE: Final = {"Servers": "{1, 2}", "MaxRev": "6", "MaxWrites": "3", "Fence": '"token"'}
 _LAWS: Final = {
-    "Takeover": ("NoTheft", "NoDenial"),
+    "Takeover": ("NoSteal", "NoDenial"),
     "Stamp": ("Kept", "Renews", "Takes", "Grows"),
     "Fence": ("Fenced", "Leads"),
 }

@@ -78,8 +78,8 @@ def corrupted_stamps(traces: Sequence[Tenures]) -> Iterator[Tenures]:
         ):
             yield Tenures(f"{trace.name}, {what}", (*before, other), allowed=False)
         if before[-1].writer == last.writer and before[-1].holder and last.written - before[-1].written < 3:
-            thief = replace(last, writer="thief", term=last.before)
-            yield Tenures(f"{trace.name}, another writer", (*before, thief), allowed=False)
+            other = replace(last, writer="other", term=last.before)
+            yield Tenures(f"{trace.name}, another writer", (*before, other), allowed=False)
 
 
 def stamped_constants(traces: Sequence[Tenures]) -> str:

@@ -55,7 +55,7 @@ def verdict(history: History, porcupine: Path, packages: Path | None) -> Verdict
         "versions of leases": sum(len(one) for one in history.leases.values()),
         "traces": len(reviewed) + len(stamped),
         "corrupted traces": len(copies[0]) + len(copies[1]),
-        "stolen": len(stolen) + (0 if history.protected else sum(thefts(history.leases[STAMPED]))),
+        "stolen": len(stolen) + (0 if history.protected else sum(steals(history.leases[STAMPED]))),
         "register operations": len(history.operations),
         "writes of leaders": sum(one.object is not None for one in history.logs),
         "interleaved writes": sum(not one.startswith(STRANGER) for one in interleaved),
@@ -178,7 +178,7 @@ def lost(history: History) -> Iterator[str]:
             yield f"reviewed: an owner was added at revision {after.revision}"
 
 
-def thefts(versions: Sequence[Stored]) -> Iterator[bool]:
+def steals(versions: Sequence[Stored]) -> Iterator[bool]:
     """Say of each change of the holder to the attacker whether someone else held the lease then."""
     for before, after in itertools.pairwise(versions):
         old, new = (_spec(one).get("holderIdentity") or "" for one in (before, after))
