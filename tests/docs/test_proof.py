@@ -31,6 +31,16 @@ def test_the_pages_have_a_trace_of_each_limit() -> None:
         assert re.search(f"<!-- spec: {check.title} -->\n\n1[.] ", PROOF + LIMITS), check.title
 
 
+def test_what_would_notice_the_end_of_an_assumption_exists() -> None:
+    rows = re.findall(r"^\| (.+) \| (.+) \|$", PROOF.partition("| assumed |")[2], re.MULTILINE)
+    targets = set(re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert {name for _, by in rows for name in re.findall(r"`make ([a-z-]+)`", by)} <= targets
+    findings = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "webhook" / "doctor").glob("*.py"))
+    named = {name for _, by in rows for name in re.findall(r"\(`([a-z-]+)`\)", by)}
+    assert named == {name for name in named if f'"{name}"' in findings}
+    assert len(rows) >= 10
+
+
 @pytest.mark.parametrize("module", ["Takeover", "Stamp", "Fence"])
 def test_a_module_is_short_enough_to_be_read(module: str) -> None:
     assert len((HERE / f"{module}.tla").read_text(encoding="utf-8").splitlines()) <= 150
