@@ -7,10 +7,9 @@ import pytest
 from tests.factories import NOW, Document, Tweak, drop, make_candidate, make_entry, make_lease, put, to_bytes
 from tests.inputs.reading import read
 from webhook.audit.inventory import Inventory
-from webhook.audit.subject import NOT_APPLICABLE, STORED_RULES, Subject
+from webhook.audit.subject import Subject
 from webhook.findings import Finding, Severity
 from webhook.inputs.items import Observation
-from webhook.rules.registry import RULES
 
 SECOND = 1_000_000
 LEASE_ENTRY = ("acquireTime", "holderIdentity", "leaseDurationSeconds", "leaseTransitions", "renewTime")
@@ -316,12 +315,3 @@ def test_every_finding_has_a_reason_a_repair_and_a_fingerprint() -> None:
     assert found.fix == 'kubectl -n shop patch lease checkout --type=merge -p \'{"spec":{"leaseTransitions":0}}\''
     assert (found.fingerprint, found.place) == ("Lease/shop/checkout/transitions-jump", "in#1")
     assert [found.severity.is_at_least(one) for one in (Severity.INFO, Severity.WARNING, Severity.ERROR)] == [True] * 3
-
-
-def test_every_rule_is_applied_or_named_as_not_applicable() -> None:
-    assert RULES.keys() - STORED_RULES.keys() - set(NOT_APPLICABLE) == {
-        "lease-without-stamps",
-        "renewal-stamp-tampered",
-    }
-    assert "takeover-before-expiry" in NOT_APPLICABLE
-    assert "lease-duration" in STORED_RULES

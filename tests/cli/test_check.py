@@ -107,6 +107,10 @@ def test_text_of_a_lease_with_a_warning(run: Run) -> None:
 warned     review.json  Lease shop/checkout, steal
            warning: lease webhook, takeover-before-expiry: lease "shop/checkout" was taken from
            "checkout-6d5f9c-x2x8p_1f0e" 11 s before expiry: there may be two leaders
+
+  rule                    standard
+  takeover-before-expiry  1 warn
+
 1 evaluated: 1 allowed with warnings
 """,
         "",
@@ -156,7 +160,13 @@ def test_a_mistyped_type_is_not_skipped(manifest: Document, error: str, run: Run
 
 def test_a_lease_of_another_group_is_skipped(run: Run) -> None:
     write("lease.yaml", {"apiVersion": "example.com/v1", "kind": "Lease"})
-    assert run("lease.yaml")[0] == 0
+    assert run("lease.yaml") == (
+        2,
+        "0 evaluated; 1 skipped (Lease 1): there is no Lease, LeaseCandidate or AdmissionReview here\n",
+        "lease-webhook: 0 evaluated, and at least 1 must be: --require 0 lets that pass\n",
+    )
+    assert run("lease.yaml", "--require", "0")[0] == 0
+    assert run("lease.yaml", "--skip-foreign")[0] == 0
 
 
 def test_nothing_is_evaluated_as_created_where_old_cannot_be_read(run: Run) -> None:
@@ -329,7 +339,7 @@ def test_too_little_is_an_error(run: Run) -> None:
     assert run("lease.yaml", "--require", "1")[0] == 1
     code, out, err = run("lease.yaml", "--require", "2")
     assert (code, out.splitlines()[-2]) == (2, "1 evaluated: 1 denied; 1 skipped (Pod 1)")
-    assert err == "lease-webhook: 1 evaluated, and --require asks for 2 at least\n"
+    assert err == "lease-webhook: 1 evaluated, and at least 2 must be: --require 1 lets that pass\n"
 
 
 def test_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -341,7 +351,8 @@ def test_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_nothing_to_judge_is_said(run: Run) -> None:
     Path("empty").mkdir()
-    assert run("empty") == (0, "0 evaluated: there is no Lease, LeaseCandidate or AdmissionReview here\n", "")
+    code, out, _ = run("empty")
+    assert (code, out) == (2, "0 evaluated: there is no Lease, LeaseCandidate or AdmissionReview here\n")
 
 
 @pytest.mark.parametrize(

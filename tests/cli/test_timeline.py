@@ -60,13 +60,15 @@ def test_without_a_file_the_page_goes_to_standard_output(watched: str, capsys: p
     assert out.startswith("<!DOCTYPE html>")
 
 
-def test_a_page_is_not_printed_to_a_terminal(
-    watched: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_on_a_terminal_the_page_goes_to_a_file_which_is_named(
+    watched: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    code, out, err = run(capsys, watched)
-    assert (code, out) == (2, "")
-    assert "-o page.html" in err
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, "--input", watched)
+    assert (code, out) == (0, "")
+    assert err.startswith("lease-timeline.html: 2 leases, ")
+    assert Path("lease-timeline.html").read_text().startswith("<!DOCTYPE html>")
 
 
 def test_json_has_spans_and_marks(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -106,9 +108,9 @@ def test_kubectl_is_run_if_nothing_is_named(fake: Install, capsys: pytest.Captur
 
 
 COMPLAINTS = [
-    pytest.param(["--lease", "db"], "must be NAMESPACE/NAME", id="a lease without a namespace"),
-    pytest.param(["--lease", "a/b/c"], "must be NAMESPACE/NAME", id="a lease with too many parts"),
-    pytest.param(["--lease", "shop/other"], "lease shop/other is not in the input; 2 others are", id="another lease"),
+    pytest.param(["db"], "db is neither a file nor NAMESPACE/NAME", id="a lease without a namespace"),
+    pytest.param(["a/b/c"], "neither a file nor NAMESPACE/NAME", id="a lease with too many parts"),
+    pytest.param(["shop/other"], "lease shop/other is not in the input; 2 others are", id="another lease"),
     pytest.param(["--from", "yesterday"], "is not an RFC 3339 time", id="a time that is none"),
     pytest.param(["--to", "2020-01-01T00:00:00Z"], "--from must lie before --to", id="a window before the input"),
     pytest.param(["--from", "2030-01-01T00:00:00Z"], "before the end of the input", id="a window after the input"),
@@ -136,7 +138,7 @@ def test_an_input_without_leases(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_a_file_that_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, err = run(capsys, "/nowhere/x.json")
+    code, _, err = run(capsys, "--input", "/nowhere/x.json")
     assert code == 2
     assert "/nowhere/x.json#1: No such file or directory" in err
 

@@ -254,3 +254,25 @@ def test_a_name_that_no_api_server_stores_is_shown_in_part(
     whole["metadata"]["name"] = "y" * 100_000
     assert main(["doctor", written(tmp_path / "x.yaml", whole)]) == int(timeout > 2)
     assert len(capsys.readouterr().out) < 2000
+
+
+def test_without_an_input_the_cluster_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kubectl, found = tmp_path / "kubectl", written(tmp_path / "found.yaml", document(timeoutSeconds=10))
+    kubectl.write_text(
+        "#!/bin/sh\n"
+        f'case "$2" in *webhook*) cat {found};; '
+        'mutating*) echo "error: the server doesn\'t have a resource type" >&2; exit 1;;\n'
+        'namespaces) echo "Error: forbidden" >&2; exit 1;; *) echo "{}";; esac\n'
+    )
+    kubectl.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    monkeypatch.setattr("webhook.cli.doctor._is_piped", lambda: False)
+    assert main(["doctor"]) == 1
+    out, err = capsys.readouterr()
+    assert "timeout" in out
+    assert err == "namespaces were not read: Error: forbidden\n"
+    kubectl.write_text('#!/bin/sh\necho "refused" >&2; exit 1\n')
+    assert main(["doctor"]) == 2
+    assert capsys.readouterr().err == "lease-webhook: the configurations cannot be read: refused\n"

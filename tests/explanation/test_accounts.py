@@ -5,7 +5,7 @@ import pytest
 from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.test_elections import cluster_of, of_log, of_metadata, of_watch
 from webhook.explanation.account import Account, account_of, as_json
-from webhook.explanation.text import events, facts, headline, timing
+from webhook.explanation.text import events, facts, headline
 from webhook.explanation.words import ago, clock, count, length, name
 from webhook.history.events import API_SERVER
 from webhook.history.follow import Follower
@@ -21,7 +21,7 @@ def account(cluster: Follower, now: int, *, has_pod: bool | None = None) -> Acco
 def text(one: Account) -> str:
     lines = [
         headline(one),
-        *(f"{line.label}: {line.text}" for part in (facts(one), events(one), timing(one)) for line in part),
+        *(f"{line.label}: {line.text}" for part in (facts(one), events(one)) for line in part),
     ]
     return "\n".join([*lines, *(f"{found.check}: {found.message}" for found in one.findings), f"ADVICE {one.advice}"])
 
@@ -38,7 +38,6 @@ def test_a_leader_at_work() -> None:
     assert said.startswith("db-0_1 leads\nHeld by: db-0_1, since 11:06:40Z (1 min 0 s ago)\n")
     assert "Last renewed: 11:07:40Z, 0 s ago, by shop/db from pod db-0, field manager operator" in said
     assert "Expires: 11:07:55Z (in 15 s) unless renewed" in said
-    assert "Survives: an API server that is unavailable for 8 s" in said
     assert said.endswith("ADVICE Nothing: the lease is held and renewed.")
 
 
@@ -326,22 +325,6 @@ def test_a_log_without_objects() -> None:
     assert str(one.advice).startswith("Only its writes were seen, not the lease")
     server.elector("db-1", "shop/db").lead(4)
     assert "db-1 wrote it from then on (shop/db from pod db-1)" in text(account(of_metadata(server), server.now))
-
-
-def test_timings_that_survive_much_need_no_proposal() -> None:
-    server = FakeServer()
-    server.elector("db-0", "shop/db", duration=137, retry=26).lead(260)
-    said = text(account(of_log(server), server.now))
-    assert "Duration: 137 s, renewed every 26 s: 138 writes an hour" in said
-    assert "To survive 30 s" not in said
-
-
-def test_a_node_and_a_released_lease_have_no_timings() -> None:
-    server = FakeServer()
-    server.elector("worker-1", "kube-node-lease/worker-1", duration=40, retry=10).lead(60)
-    cluster = cluster_of(server.dump())
-    node = account_of(cluster, cluster.leases["kube-node-lease", "worker-1"], server.now)
-    assert list(timing(node)) == []
 
 
 def test_a_holder_that_already_held_it_and_others_after() -> None:

@@ -22,7 +22,7 @@ def messages(one: FakeServer) -> dict[str, str]:
     ("message", "said", "command"),
     [
         (RIGHTS, "shop/db needs a Role and RoleBinding that allow update on the lease", "kubectl auth can-i update"),
-        (WEBHOOK, "See why the webhook refuses the writes of shop/db", "| lease-webhook doctor"),
+        (WEBHOOK, "See why the webhook refuses the writes of shop/db", "lease-webhook doctor"),
         (POLICY, "See why the policy refuses the writes of shop/db", "kubectl get validatingadmissionpolicies"),
     ],
     ids=["rights", "webhook", "policy"],

@@ -27,12 +27,6 @@ STORED_RULES: Final[dict[str, Rule]] = {
 }
 """Rules that a stored object alone can break."""
 
-OWN_CHECKS: Final = frozenset({"renewal-stamp-tampered", "lease-without-stamps"})
-"""Rules about two states, some violations of which are still visible in a stored object."""
-
-NOT_APPLICABLE: Final = tuple(sorted(RULES.keys() - STORED_RULES.keys() - OWN_CHECKS))
-"""Rules that compare two states, or are about the writer: no stored object can break them."""
-
 _BY_RESOURCE: Final = {
     resource.value: tuple(rule for rule in STORED_RULES.values() if resource in rule.resources) for resource in Resource
 }

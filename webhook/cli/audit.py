@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from webhook.api.text import escape, truncate
 from webhook.audit.inventory import Inventory
-from webhook.audit.subject import NOT_APPLICABLE, Subject
+from webhook.audit.subject import Subject
 from webhook.cli.options import Command, files, format_option, moment
-from webhook.cli.reading import cluster_options, evaluation_time, everywhere, observed, stamps_option
+from webhook.cli.reading import cluster_options, evaluation_time, everywhere, input_option, observed, stamps_option
 from webhook.cli.terminal import Failure, indent, json_line, needing_the_server, print_message, style
 from webhook.explanation.account import ongoing_cause
 from webhook.explanation.findings import beside, incidents
@@ -32,8 +32,8 @@ Examines Leases and LeaseCandidates as they are stored: values that an API serve
 forged or missing times of the API server, leaders that are gone, leases without an owner, leases that several programs
 share, timings that a short outage breaks.
 
-PATH is any input of `why`; without one, kubectl is run. Pods and Nodes in the same input show which holders are gone.
-A watch or an audit log shows more: lost leaders, steals, late renewals, shared identities.
+The input is any input of `why`; without one, kubectl is run. Pods and Nodes in it show which holders are gone. A watch
+or an audit log shows more: lost leaders, steals, late renewals, shared identities.
 """
 
 _EPILOG = """\
@@ -43,20 +43,18 @@ Exit codes:
   2  something could not be read, or wrong usage
 
 Examples:
-  kubectl get leases,leasecandidates -A -o json --show-managed-fields | lease-webhook audit -
-  kubectl lease audit -A
-  lease-webhook audit --format json dump.json > known.jsonl
-  lease-webhook audit --baseline known.jsonl dump.json      # fails for new findings only
+  kubectl get leases,leasecandidates -A -o json --show-managed-fields | lease-webhook audit --input -
+  kubectl lease audit --severity info
+  lease-webhook audit --format json --input dump.json > known.jsonl
+  lease-webhook audit --baseline known.jsonl --input dump.json      # fails for new findings only
 """
 
 _MAX_NAME: Final = 400
 """More than a kind, a namespace and a name that an API server stored."""
 
-_NOT_APPLICABLE: Final = (
-    f"not applicable to what is stored: {len(NOT_APPLICABLE)} rules about a change or its writer, which "
-    f"lease-webhook replay applies to recorded reviews: {', '.join(NOT_APPLICABLE)}"
-)
-_FAIL_ON: Final = "exit with 1 for findings of this severity or above; text only counts those below"
+_SEVERITIES: Final = click.Choice([*map(str, Severity)])
+_FAIL_ON: Final = "exit with 1 for findings of this severity or above"
+_SEVERITY: Final = "show findings of this severity or above as text, and count those below"
 _BASELINE: Final = "JSON of an earlier audit: findings in it are skipped"
 _FENCE: Final = (
     "also find objects with an old token of a fence; the input, or kubectl's list, has them too; needs --policy"
@@ -65,9 +63,11 @@ _METRICS: Final = "write a gauge of the findings for Prometheus, replacing the f
 
 
 @click.command("audit", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
-@click.argument("paths", metavar="[PATH]...", nargs=-1, shell_complete=files)
+@click.argument("paths", metavar="", nargs=-1, shell_complete=files)
+@input_option
 @click.option("--now", type=moment, metavar="RFC3339", help="evaluate the leases as of this time")
-@click.option("--fail-on", type=click.Choice([*map(str, Severity)]), default=Severity.WARNING.value, help=_FAIL_ON)
+@click.option("--severity", type=_SEVERITIES, default=Severity.WARNING.value, help=_SEVERITY)
+@click.option("--fail-on", type=_SEVERITIES, default=Severity.WARNING.value, help=_FAIL_ON)
 @click.option("--baseline", metavar="FILE", help=_BASELINE, shell_complete=files)
 @click.option("--with-pods", is_flag=True, help="let kubectl list pods and nodes too, to find holders that are gone")
 @click.option("--in-cluster", is_flag=True, help="list leases with the service account of this pod, without kubectl")
@@ -79,7 +79,9 @@ _METRICS: Final = "write a gauge of the findings for Prometheus, replacing the f
 def command(
     *,
     paths: tuple[str, ...],
+    inputs: tuple[str, ...],
     now: int | None,
+    severity: str,
     fail_on: str,
     baseline: str | None,
     with_pods: bool,
@@ -90,13 +92,14 @@ def command(
     cluster: Cluster,
     output: str,
 ) -> int:
+    paths = (*inputs, *paths)
     known = _known_findings(baseline) if baseline else frozenset()
     stamped = frozenset(load(policy).stamps if policy else ())
     inventory = Inventory(evaluation_time(now, paths, None).at, stamped=stamped)
     tokens = TokenCheck([one for one in load(policy).fences if one.token] if policy and with_tokens else [])
     audit = _Audit(inventory, tokens, Severity(fail_on), known, now, paths)
     if paths and in_cluster:
-        raise Failure("give either PATH or --in-cluster")
+        raise Failure("give either --input or --in-cluster")
     if with_tokens and (in_cluster or not tokens.fences):
         raise Failure("--fence needs a --policy with a fence that has a token, and works without --in-cluster")
     resources = sorted({replace(one, subresource="") for fence in tokens.fences for one in fence.resources})
@@ -107,14 +110,14 @@ def command(
         resources=[*map(str, resources)],
     )
     for finding in audit.run(items):
-        for line in _lines(finding, audit.fail_on) if output == "text" else [json_line(_as_json(finding))]:
-            print(line)
+        if output == "json":
+            print(json_line(_as_json(finding)))
+        elif finding.severity.is_at_least(Severity(severity)):
+            print("\n".join(_lines(finding)))
     for note in audit.complaints():
         print_message(note)
     if output == "text":
-        print("\n".join(_summary(audit)))
-    else:
-        print_message(_NOT_APPLICABLE)
+        print("\n".join(_summary(audit, Severity(severity))))
     if metrics:
         _write_gauges(Path(metrics), audit.by_check, audit.examined, audit.inventory.now)
     return audit.exit_code
@@ -209,14 +212,13 @@ class _Audit(Struct):
         yield from self.tokens.findings()
 
 
-def _lines(finding: Finding, fail_on: Severity) -> Iterator[str]:
-    if finding.severity.is_at_least(fail_on):
-        color = "red" if finding.severity is Severity.ERROR else "yellow"
-        who = escape(truncate(str(finding.subject), _MAX_NAME))
-        yield f"{style(f'{finding.severity.value:<8}', fg=color)} {style(who, bold=True)}  {finding.check}"
-        yield indent(escape(finding.message), 9)
-        # Not wrapped: it is there to be copied.
-        yield f"         -> {escape(finding.fix)}"
+def _lines(finding: Finding) -> Iterator[str]:
+    color = "red" if finding.severity is Severity.ERROR else "yellow"
+    who = escape(truncate(str(finding.subject), _MAX_NAME))
+    yield f"{style(f'{finding.severity.value:<8}', fg=color)} {style(who, bold=True)}  {finding.check}"
+    yield indent(escape(finding.message), 9)
+    # Not wrapped: it is there to be copied.
+    yield f"         -> {escape(finding.fix)}"
 
 
 def _as_json(finding: Finding) -> dict[str, Any]:
@@ -224,15 +226,14 @@ def _as_json(finding: Finding) -> dict[str, Any]:
     return {**fields.pop("subject"), **{"source" if key == "place" else key: text for key, text in fields.items()}}
 
 
-def _summary(audit: _Audit) -> Iterator[str]:
+def _summary(audit: _Audit, severity: Severity) -> Iterator[str]:
     found = [f"{number} {one.value}" for one in Severity if (number := audit.count(one))]
     known = f", {audit.passed_over} known from the baseline" if audit.passed_over else ""
     skipped = f"; {sum(audit.skipped.values())} other objects skipped" if audit.skipped else ""
     yield f"{audit.examined} examined: {', '.join(found) or 'nothing found'}{known}{skipped}"
-    hidden = sum(audit.count(one) for one in Severity if not one.is_at_least(audit.fail_on))
+    hidden = sum(audit.count(one) for one in Severity if not one.is_at_least(severity))
     if hidden:
-        yield f"{hidden} below {audit.fail_on.value} not shown: --fail-on info shows all"
-    yield indent(_NOT_APPLICABLE, 2).strip()
+        yield f"{hidden} below {severity.value} not shown: --severity info shows all"
 
 
 def _write_gauges(path: Path, counts: Mapping[tuple[str, Severity], int], examined: int, now: int) -> None:

@@ -1,63 +1,96 @@
-"""`lease-webhook check`: evaluates files as the webhook would, before they reach a cluster."""
+"""`lease-webhook check`: evaluates manifests, reviews and histories as the webhook would, by one policy or two."""
 
-from collections.abc import Iterator
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
 
 import click
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from webhook.api.review import ReviewError
-from webhook.cli.evaluation import evaluate_review
+from webhook.cli.evaluation import Evaluation, evaluate_request, evaluate_review
 from webhook.cli.manifests import Key, Writer, key_of, review_of
 from webhook.cli.options import Command, files, format_option, moment, policy_option
-from webhook.cli.report import Outcome, Tally, finish, show
-from webhook.cli.terminal import Failure
+from webhook.cli.reading import cluster_options, everywhere, observed
+from webhook.cli.report import DENIED, UNREADABLE, Outcome, Tally, as_json, finish, show
+from webhook.cli.terminal import Failure, json_line, print_message, table
+from webhook.explanation.words import count
+from webhook.history.merge import Merged
+from webhook.history.writes import Writes
+from webhook.inputs.cluster import Cluster
 from webhook.inputs.documents import Value
-from webhook.inputs.files import submitted
-from webhook.inputs.items import Foreign, Unreadable
+from webhook.inputs.files import Received, submitted
+from webhook.inputs.items import STANDARD_INPUT, Foreign, Item, Observation, Unreadable
 from webhook.inputs.kinds import Manifest, Review, Submitted
 from webhook.policy.model import Policy
 from webhook.policy_file import load
+from webhook.rules.expiry import BOUND
+from webhook.rules.rule import Mode
+
+Counts = Counter[tuple[str, Mode]]
+"""The number of documents with a finding of each rule, by mode."""
 
 _DESCRIPTION = """\
-Evaluates Leases and LeaseCandidates as the webhook would. A PATH is a file, a directory or - for standard input, and
-contains AdmissionReviews (.json, or .jsonl with one per line) or bare manifests (YAML or JSON, several documents,
-Lists). Other kinds are skipped and counted, and so is whatever else a directory contains: hidden folders, templates.
+Evaluates what it is given as the webhook would, before a webhook is installed or a policy changed. A PATH is a file, a
+directory or - for standard input, and contains manifests of Leases and LeaseCandidates, an audit log at level
+RequestResponse, a watch, or AdmissionReviews that were captured. Other kinds are skipped and counted. Without a PATH,
+kubectl lists the leases of the cluster, with your own credentials.
 
-A bare manifest is evaluated as a creation, or as an update of the object of its name in --old, which compares whole
+A manifest is evaluated as a creation, or as an update of the object of its name in --old, which compares whole
 objects: a field that the manifest leaves out counts as removed. Without a namespace it goes to "default". Rules
 about the writer are evaluated only with --user.
+
+Each write of a log, a watch or a recording is evaluated at its own moment, against what was stored before it. Of these,
+text shows what is denied or warned about; with --against, what the second policy would change.
 """
 
 _EPILOG = """\
 Exit codes:
-  0  everything is allowed, warnings included
-  1  something is denied
+  0  nothing is denied (with --against: nothing newly denied)
+  1  something is denied (with --against: newly denied)
   2  something could not be read, too little found (--require), or wrong usage
 
 Examples:
   lease-webhook check lease.yaml
-  lease-webhook check --ignore charts --require 1 deploy
-  lease-webhook check --policy strict --old live.yaml --user system:node:worker-1 lease.yaml
-  kubectl get leases -A -o json --show-managed-fields | lease-webhook check -
+  lease-webhook check --ignore charts deploy
+  lease-webhook check --old live.yaml --user system:node:worker-1 lease.yaml
+  lease-webhook check --policy strict /var/log/kubernetes/audit/*.log
+  lease-webhook check --policy standard --against strict captured
+  kubectl lease check --policy strict
 """
 
 _OLD = "what is stored now; bare manifests are evaluated as updates of it"
 _IGNORE = "leave out what matches, by name or by path below a directory; may be repeated"
 _SKIP = "skip files that are not Kubernetes objects even if they are named, for a list of changed files"
-_NOW = "evaluate at this time; else at the latest time in managedFields, else now"
+_NOW = "evaluate manifests at this time; else at the latest time in managedFields, else now"
+_REQUIRE = "fail if fewer than N are evaluated; 1 unless given, 0 with --skip-foreign"
+
+
+class Change(StrEnum):
+    """The change that another policy makes to the outcome of a write."""
+
+    NEWLY_DENIED = "newly denied"
+    NEWLY_WARNED = "newly warned"
+    NO_LONGER_DENIED = "no longer denied"
+    NO_LONGER_WARNED = "no longer warned"
+    OTHER_RULES = "other rules"
+    NONE = ""
 
 
 @click.command("check", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True, shell_complete=files)
+@click.argument("paths", metavar="[PATH]...", nargs=-1, shell_complete=files)
 @click.option("--old", metavar="PATH", help=_OLD, shell_complete=files)
 @click.option("--ignore", metavar="GLOB", multiple=True, help=_IGNORE)
 @click.option("--skip-foreign", is_flag=True, help=_SKIP)
-@click.option(
-    "--require", metavar="N", type=click.IntRange(1), help="fail if fewer than N documents are evaluated (exit code 2)"
-)
+@click.option("--require", metavar="N", type=click.IntRange(0), help=_REQUIRE)
 @policy_option("observe, standard (default), strict, or a policy file")
+@policy_option("the policy to compare with: show what it would change", "--against")
 @click.option("--user", metavar="NAME", help="who writes the bare manifests")
 @click.option("--group", "groups", metavar="G", multiple=True, help="a group of --user; may be repeated")
 @click.option("--now", type=moment, metavar="RFC3339", help=_NOW)
+@cluster_options
 @format_option("json prints one line per document")
 def command(
     *,
@@ -67,51 +100,156 @@ def command(
     skip_foreign: bool,
     require: int | None,
     policy: str | None,
+    against: str | None,
     user: str | None,
     groups: tuple[str, ...],
     now: int | None,
+    cluster: Cluster,
     output: str,
 ) -> int:
     if groups and not user:
         raise Failure("--group needs --user: a group alone writes nothing")
-    writer = Writer(user, groups) if user else None
-    rules = load(policy)
-    tally = Tally()
-    items = submitted(paths, ignore, skip_found=True, skip_named=skip_foreign)
-    for outcome in _outcomes(items, old, rules, now, writer):
-        tally.count(outcome)
-        show(outcome, output)
-    finish(output, tally.lines(), tally)
-    if tally.evaluated < (require or 0):
-        raise Failure(f"{tally.evaluated} evaluated, and --require asks for {require} at least")
-    return tally.exit_code
+    first = load(policy)
+    policies = [first] if against is None else [first, load(against)]
+    names = [policy or first.preset] if against is None else [policy or first.preset, against]
+    received = Received([path for path in paths if path != STANDARD_INPUT])
+    items: Iterator[Submitted | Item]
+    items = submitted(paths, ignore, skip_found=not received.is_used, skip_named=skip_foreign)
+    if not paths:
+        items = observed((), everywhere(cluster))
+    evaluator = _Evaluator(policies, received, now, Writer(user, groups) if user else None)
+    outcomes = evaluator.outcomes(items, old)
+    code, evaluated = (_show if against is None else _compare)(outcomes, names, output)
+    if unknown := evaluator.writes.unknown:
+        print_message(f"not evaluated, as the input does not show what they changed: {count(unknown, 'write')}")
+    least = require if require is not None else int(not skip_foreign)
+    if evaluated < least and code != UNREADABLE:
+        raise Failure(f"{evaluated} evaluated, and at least {least} must be: --require {evaluated} lets that pass")
+    return code
 
 
-def _outcomes(
-    items: Iterator[Submitted], old: str | None, policy: Policy, now: int | None, writer: Writer | None
-) -> Iterator[Outcome]:
-    stored: dict[Key, Value] = {}
-    unreadable = False
-    for item in submitted([old]) if old else ():
-        if isinstance(item, Manifest):
-            stored[key_of(item.document)] = item.document
-        elif isinstance(item, Unreadable):
-            unreadable = True
-            yield item
-    if unreadable:
-        # An update evaluated as if it were a creation could look harmless.
-        return
-    for item in items:
-        if isinstance(item, Unreadable | Foreign):
-            yield item
-            continue
+class _Evaluator(Struct):
+    """Evaluates documents by each policy; `now` is for manifests, and for reviews without a time of their own."""
+
+    policies: Sequence[Policy]
+    received: Received
+    now: int | None
+    writer: Writer | None
+    writes: Writes = field(default_factory=Writes)
+
+    def outcomes(self, items: Iterator[Submitted | Item], old: str | None) -> Iterator[list[Outcome]]:
+        """Yield what each policy says of each document, of a history in the order in which it was stored."""
+        stored: dict[Key, Value] = {}
+        unreadable: list[Outcome] = [*self.received.unreadable]
+        for one in submitted([old]) if old else ():
+            if isinstance(one, Manifest):
+                stored[key_of(one.document)] = one.document
+            elif isinstance(one, Unreadable):
+                unreadable.append(one)
+        yield from ([one] * len(self.policies) for one in unreadable)
+        if len(unreadable) > len(self.received.unreadable):
+            # An update evaluated as if it were a creation could look harmless.
+            return
+        history = Merged((), time.time_ns() // 1000 + BOUND)
+        for item in items:
+            if isinstance(item, Observation):
+                yield from self._written(history.feed(item))
+            elif isinstance(item, Review | Manifest):
+                yield [self._evaluated(item, stored, policy) for policy in self.policies]
+            elif isinstance(item, Unreadable | Foreign):
+                yield [item] * len(self.policies)
+        yield from self._written(history.rest())
+        self.writes.unknown += history.unplaced
+
+    def _written(self, items: Iterator[Item]) -> Iterator[list[Outcome]]:
+        for item in items:
+            if isinstance(item, Observation) and (request := self.writes.request(item)):
+                writer_known = item.user is not None
+                yield [
+                    evaluate_request(item.place, request, policy, item.at, writer_known=writer_known)
+                    for policy in self.policies
+                ]
+
+    def _evaluated(self, item: Review | Manifest, stored: Mapping[Key, Value], policy: Policy) -> Outcome:
         try:
             if isinstance(item, Review):
-                evaluation = evaluate_review(item.place, item.body, policy, now)
-            else:
-                body = review_of(item.document, stored.get(key_of(item.document)), writer)
-                evaluation = evaluate_review(item.place, body, policy, now, writer_known=writer is not None)
+                at = self.now if self.now is not None else self.received.of(item.place.path)
+                return evaluate_review(item.place, item.body, policy, at)
+            body = review_of(item.document, stored.get(key_of(item.document)), self.writer)
+            found = evaluate_review(item.place, body, policy, self.now, writer_known=self.writer is not None)
+            return replace(found, is_past=False)
         except (ReviewError, ValueError) as error:
-            yield Unreadable(item.place, str(error))
-        else:
-            yield evaluation
+            return Unreadable(item.place, str(error))
+
+
+def _show(outcomes: Iterator[list[Outcome]], names: Sequence[str], output: str) -> tuple[int, int]:
+    """Print what one policy says, and return the exit code and the number of documents that were evaluated."""
+    tally, rules = Tally(), Counts()
+    for (outcome,) in outcomes:
+        tally.count(outcome)
+        is_shown = True
+        if isinstance(outcome, Evaluation) and outcome.is_past:
+            rules.update(_rules_and_modes(outcome))
+            # As text, among thousands of writes, only those that are denied or warned about.
+            is_shown = output != "text" or outcome.level > Mode.AUDIT
+        if is_shown:
+            show(outcome, output)
+    finish(output, [*_counts([(names[0], rules)]), *tally.lines()], tally)
+    return tally.exit_code, tally.evaluated
+
+
+def _compare(outcomes: Iterator[list[Outcome]], names: Sequence[str], output: str) -> tuple[int, int]:
+    """Print what the second policy would change, and return the same."""
+    changes: Counter[Change] = Counter()
+    counts = (Counts(), Counts())
+    unreadable = 0
+    for before, after in outcomes:
+        if isinstance(before, Unreadable):
+            unreadable += 1
+            show(before, output)
+        if not isinstance(before, Evaluation) or not isinstance(after, Evaluation):
+            continue
+        change = _change(before, after)
+        changes[change] += 1
+        for counter, outcome in zip(counts, (before, after), strict=True):
+            counter.update(_rules_and_modes(outcome))
+        if output == "json":
+            print(json_line({**as_json(before), "against": as_json(after), "change": change.value}))
+        elif change is not Change.NONE:
+            show(after, output, change.value)
+    summary = ", ".join(f"{changes[change]} {change.value}" for change in Change if change and changes[change])
+    total = f"{count(changes.total(), 'write')}, {names[0]} against {names[1]}: {summary or 'no change'}"
+    finish(output, [*_counts(list(zip(names, counts, strict=True))), total])
+    code = UNREADABLE if unreadable else DENIED if changes[Change.NEWLY_DENIED] else 0
+    return code, changes.total()
+
+
+def _change(before: Evaluation, after: Evaluation) -> Change:
+    old, new = before.level, after.level
+    if new > old:
+        return Change.NEWLY_DENIED if new is Mode.DENY else Change.NEWLY_WARNED
+    if new < old:
+        return Change.NO_LONGER_DENIED if old is Mode.DENY else Change.NO_LONGER_WARNED
+    return Change.NONE if _seen_by_writer(before) == _seen_by_writer(after) else Change.OTHER_RULES
+
+
+def _rules_and_modes(evaluation: Evaluation) -> set[tuple[str, Mode]]:
+    return {(finding.rule, finding.mode) for finding in evaluation.verdict.findings}
+
+
+def _seen_by_writer(evaluation: Evaluation) -> set[tuple[str, Mode]]:
+    """Return what the writer is shown; audit findings are for the log only."""
+    return {(rule, mode) for rule, mode in _rules_and_modes(evaluation) if mode > Mode.AUDIT}
+
+
+def _counts(columns: list[tuple[str, Counts]]) -> list[str]:
+    """Return how many writes each rule denies, warns about or notes; of several columns, where they differ."""
+    rules = sorted({rule for _, counter in columns for rule, _ in counter})
+    rows = [(rule, *(_count(counter, rule) for _, counter in columns)) for rule in rules]
+    shown = [row for row in rows if len(columns) == 1 or len(set(row[1:])) > 1]
+    return ["", *table([("rule", *(name for name, _ in columns)), *shown]), ""] if shown else []
+
+
+def _count(counter: Counts, rule: str) -> str:
+    found = (f"{counter[rule, mode]} {mode.word}" for mode in (Mode.DENY, Mode.WARN, Mode.AUDIT) if counter[rule, mode])
+    return ", ".join(found) or "-"

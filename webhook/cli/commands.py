@@ -27,8 +27,8 @@ _SETTINGS: Final[dict[str, Any]] = {"max_content_width": 100, "help_option_names
 class Lazy(click.Command):
     """A command that is not imported yet: its line in the list, its module, and its name in the module."""
 
-    def __init__(self, module: str, summary: str, attribute: str = "command") -> None:
-        super().__init__(attribute, short_help=summary)
+    def __init__(self, module: str, summary: str, attribute: str = "command", *, hidden: bool = False) -> None:
+        super().__init__(attribute, short_help=summary, hidden=hidden)
         self.load: Callable[[], click.Command] = lambda: getattr(import_module(f"webhook.cli.{module}"), attribute)
 
 
@@ -75,26 +75,45 @@ _EXPORT: Final = LazyGroup(
     help="Prints objects for the API server. Nothing is applied: read them, then pipe them to kubectl.",
 )
 
-PROGRAM: Final = LazyGroup(
-    "lease-webhook",
-    {
-        "serve": Lazy("serve", "answer the API server over TLS"),
-        "check": Lazy("check", "evaluate files: reviews and manifests"),
-        "replay": Lazy("replay", "evaluate recorded reviews again; compare two policies"),
+_SECTIONS: Final[dict[str, dict[str, click.Command]]] = {
+    "Look at leases": {
+        "why": Lazy("why", "show who leads, and why the leader changed"),
+        "audit": Lazy("audit", "find what is wrong with stored leases"),
+        "timeline": Lazy("timeline", "draw who held which lease when"),
+        "record": Lazy("record", "keep the history of every election"),
+    },
+    "Decide what is denied": {
+        "check": Lazy("check", "evaluate manifests, logs and recordings by one policy or two"),
         "rules": Lazy("rules", "list the rules, or explain one"),
         "policy": _POLICY,
         "suggest": _SUGGEST,
         "export": _EXPORT,
-        "install": Lazy("export", "print the objects of an installation", "install"),
-        "certs": Lazy("certs", "make, renew or check certificates"),
-        "audit": Lazy("audit", "find what is wrong with stored leases"),
-        "why": Lazy("why", "show who leads, and why the leader changed"),
-        "timeline": Lazy("timeline", "draw who held which lease when"),
-        "record": Lazy("record", "keep the history of every election"),
+    },
+    "Run the webhook": {
         "doctor": Lazy("doctor", "check whether webhook configurations are safe for leases"),
         "status": Lazy("status", "say whether the webhook is in force in a cluster"),
+        "install": Lazy("export", "print the objects of an installation", "install"),
+        "certs": Lazy("certs", "make, renew or check certificates"),
+        "serve": Lazy("serve", "answer the API server over TLS"),
         "completion": Lazy("commands", "print the shell completion of this program", "completion"),
     },
+}
+
+
+class _Program(LazyGroup):
+    """The whole program, which lists its commands in sections."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+        """Write each section."""
+        for title, commands in _SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, command.short_help or "") for name, command in commands.items()])
+
+
+PROGRAM: Final = _Program(
+    "lease-webhook",
+    {name: command for section in _SECTIONS.values() for name, command in section.items()}
+    | {"replay": Lazy("check", "the name of `check` for recordings until 0.4", hidden=True)},
     context_settings=_SETTINGS,
     help="Validates Kubernetes Leases and LeaseCandidates, as an admission webhook and in files and pipelines, and "
     "shows what happened to them.",

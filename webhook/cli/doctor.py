@@ -1,7 +1,10 @@
 """`lease-webhook doctor`: says whether a webhook configuration is safe for the leases of a cluster."""
 
 import datetime as dt
-from collections.abc import Sequence
+import os
+import stat
+import sys
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import click
@@ -11,6 +14,7 @@ from webhook.api.field import located, reworded
 from webhook.api.formats import MAX_NAME
 from webhook.api.text import escape, truncate
 from webhook.cli.options import Command, files, format_option, policy_option
+from webhook.cli.reading import cluster_options
 from webhook.cli.terminal import Failure, indent, json_line, print_message, style
 from webhook.doctor import configuration
 from webhook.doctor.configuration import Configuration, danger
@@ -20,7 +24,10 @@ from webhook.doctor.fences import examine_fences
 from webhook.doctor.stamps import examine_stamps
 from webhook.explanation.words import count
 from webhook.findings import Finding
+from webhook.inputs.cluster import NO_SUCH_KIND, Cluster, objects_of
+from webhook.inputs.documents import Value
 from webhook.inputs.files import objects
+from webhook.inputs.items import STANDARD_INPUT
 from webhook.policy.model import Policy
 from webhook.policy.parse import parse
 from webhook.policy.schema import PolicyError
@@ -28,10 +35,16 @@ from webhook.policy_file import PolicyFileError, load
 
 SAFE: Final = 0
 FINDINGS: Final = 1
+_KINDS: Final = (
+    "validatingwebhookconfigurations,mutatingwebhookconfigurations",
+    "validatingadmissionpolicies,validatingadmissionpolicybindings",
+    "mutatingadmissionpolicies,mutatingadmissionpolicybindings",
+    "namespaces",
+)
 
 _DESCRIPTION: Final = """\
-Reads webhook configurations from a file or from the output of kubectl and says, for each webhook that may be called
-for leases, what could go wrong and what to change. It needs no cluster and changes nothing.
+Reads webhook configurations and says, for each webhook that may be called for leases, what could go wrong and what to
+change. Without --input, kubectl is run, with your own credentials. Nothing is changed.
 """
 _EPILOG: Final = """\
 Exit codes:
@@ -40,22 +53,22 @@ Exit codes:
   2  unreadable, or no webhook configuration in it
 
 Examples:
-  kubectl kustomize deploy/overlays/self-signed | lease-webhook doctor
-  kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml |
-    lease-webhook doctor
-  lease-webhook doctor rendered.yaml --policy policy.yaml
-  kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml |
-    lease-webhook doctor --policy policy.yaml     # and its fences; docs/fence.md says more
+  lease-webhook doctor
+  lease-webhook doctor --policy policy.yaml     # and its fences; docs/fence.md says more
+  kubectl kustomize deploy/overlays/self-signed | lease-webhook doctor --input -
 """
 
 
 @click.command("doctor", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
-@click.argument("file", default="-", metavar="[FILE]", shell_complete=files)
+@click.argument("file", required=False, metavar="", shell_complete=files)
+@click.option("--input", "given", metavar="FILE|-", help="instead of kubectl", shell_complete=files)
 @policy_option("the policy that should be in force, or a preset's name", metavar="FILE")
+@cluster_options
 @format_option()
-def command(*, file: str, policy: str | None, output: str) -> int:
+def command(*, file: str | None, given: str | None, policy: str | None, cluster: Cluster, output: str) -> int:
     now = dt.datetime.now(dt.UTC)
-    found = Documents(objects(file))
+    path = given or file or (STANDARD_INPUT if _is_piped() else None)
+    found = Documents(_of_cluster(cluster) if path is None else objects(path))
     has_fences = any(policy or one.is_of_a_fence for one in found.fence_objects)
     if not found.configurations and not has_fences:
         raise Failure("no ValidatingWebhookConfiguration in it; see `lease-webhook doctor --help` for where to get one")
@@ -71,6 +84,26 @@ def command(*, file: str, policy: str | None, output: str) -> int:
     choices = [choice for one in configurations for choice in one.choices]
     (_print_json if output == "json" else _print)(reports, choices)
     return FINDINGS if any(report.findings for report in reports) else SAFE
+
+
+def _is_piped() -> bool:
+    """Whether something is written to standard input: until 0.4 that is the input where none is named."""
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (OSError, ValueError, AttributeError):
+        return True
+    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
+
+
+def _of_cluster(cluster: Cluster) -> Iterator[Value]:
+    for kinds in _KINDS:
+        found = objects_of(cluster, kinds)
+        if not isinstance(found, str):
+            yield from found
+        elif kinds is _KINDS[0]:
+            raise Failure(f"the configurations cannot be read: {found}")
+        elif NO_SUCH_KIND not in found:
+            print_message(f"{kinds} were not read: {found}")
 
 
 def _configurations(found: Documents) -> tuple[list[Configuration], list[Report]]:

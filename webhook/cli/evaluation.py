@@ -18,12 +18,13 @@ from webhook.verdict import Cause, Verdict
 
 
 class Evaluation(Struct, frozen=True):
-    """A document with its verdict at `now` (microseconds since 1970)."""
+    """A document with its verdict at `now` (microseconds since 1970); `is_past`: it was sent to an API server once."""
 
     place: Place
     request: AdmissionRequest
     verdict: Verdict
     now: int
+    is_past: bool = True
 
     @property
     def level(self) -> Mode:
@@ -40,11 +41,17 @@ def evaluate_review(
     clock. Without `writer_known` the rules about the writer are left out.
     """
     try:
-        request = decode(body)
-        at = _received_at(request) if now is None else now
-        verdict = evaluate(request, policy, at, writer_known=writer_known)
+        return evaluate_request(place, decode(body), policy, now, writer_known=writer_known)
     except RecursionError:
         raise ReviewError(400, "nested too deeply") from None
+
+
+def evaluate_request(
+    place: Place, request: AdmissionRequest, policy: Policy, now: int | None, *, writer_known: bool
+) -> Evaluation:
+    """Evaluate one write in the same way."""
+    at = _received_at(request) if now is None else now
+    verdict = evaluate(request, policy, at, writer_known=writer_known)
     is_unknown_version = request.group == GROUP and request.resource in KIND_OF and not request.is_ours
     if policy.mode is Mode.DENY and is_unknown_version:
         verdict = _deny_version(request, verdict)

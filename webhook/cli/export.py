@@ -51,7 +51,7 @@ Examples:
   lease-webhook install --certificate cert-manager --component observe \\
     --image registry.example/lease-webhook:1 | kubectl apply --server-side -f -
   lease-webhook install --policies-only --policy policy.yaml --kubernetes 1.36 | kubectl apply --server-side -f -
-  lease-webhook certs certs && lease-webhook install --certificate self-signed | lease-webhook doctor
+  lease-webhook certs certs && lease-webhook install --certificate self-signed | lease-webhook doctor --input -
 """
 
 

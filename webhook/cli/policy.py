@@ -10,7 +10,7 @@ import click
 from msgspec import Struct, to_builtins
 
 from webhook.api.text import escape
-from webhook.cli.options import Command, files, format_option, policies
+from webhook.cli.options import Command, files, format_option, namespaced, policies
 from webhook.cli.terminal import Failure, json_line, style, table, width
 from webhook.policy.explain import BUILT_IN, PRESET, SettingSource, applying_to, explain, notes
 from webhook.policy.model import Policy
@@ -108,15 +108,18 @@ def schema() -> int:
     "show",
     cls=Command,
     help="Shows the mode and the numbers of every rule, and the layer that set each: the preset, `rules`, or one "
-    "of the `overrides`. Without --namespace and --lease: what applies everywhere.",
-    epilog="Example:\n  lease-webhook policy show policy.yaml --namespace shop --lease checkout",
+    "of the `overrides`. Without a lease and --namespace: what applies everywhere.",
+    epilog="Example:\n  lease-webhook policy show policy.yaml shop/checkout",
 )
 @click.argument("file", required=False, metavar="[NAME|FILE]", shell_complete=policies)
+@click.argument("named", default="", metavar="[NAMESPACE/NAME]")
 @click.option("--namespace", default="", metavar="N", help="for leases of this namespace")
-@click.option("--lease", default="", metavar="L", help="for the lease, or candidate, of this name")
+@click.option("--lease", default="", hidden=True)
 @format_option()
-def show(file: str | None, namespace: str, lease: str, output: str) -> int:
+def show(file: str | None, named: str, namespace: str, lease: str, output: str) -> int:
     policy = load(file)
+    if name := named or (lease if "/" in lease else ""):
+        namespace, lease = namespaced(name, f"{name} must be NAMESPACE/NAME")
     entries = _entries_for(policy, namespace, lease)
     if output == "json":
         print(json_line(_shown(policy, namespace, lease, entries)))

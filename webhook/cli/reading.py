@@ -1,5 +1,6 @@
 """Reads the inputs of a command, merged in the order of time, and says as of when they are evaluated."""
 
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -8,14 +9,15 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+from click.shell_completion import CompletionItem
 from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.api.times import canonical_seconds, span
 from webhook.cli.options import files, policy_option
-from webhook.cli.terminal import print_message
+from webhook.cli.terminal import Failure, print_message
 from webhook.history.merge import Merged
-from webhook.inputs.cluster import Cluster, listed, listed_inside
+from webhook.inputs.cluster import Cluster, lease_names, listed, listed_inside
 from webhook.inputs.files import inputs
 from webhook.inputs.items import STANDARD_INPUT, Item, Unreadable, Unrecorded
 from webhook.inputs.stamps import StampReader
@@ -47,6 +49,39 @@ def cluster_options(function: Callable[..., int]) -> Callable[..., int]:
         return function(cluster=Cluster(context, kubeconfig, namespace, all_namespaces), **given)
 
     return with_cluster
+
+
+input_option: Final = click.option(
+    "--input", "inputs", metavar="FILE|DIR|-", multiple=True, help="may be repeated", shell_complete=files
+)
+
+
+def leases_and_inputs(function: Callable[..., int]) -> Callable[..., int]:
+    """Add leases as arguments and inputs as options; until 0.4 a file may be an argument, and --lease a lease."""
+
+    @click.argument("words", metavar="[NAMESPACE/NAME]...", nargs=-1, shell_complete=_names)
+    @input_option
+    @click.option("--lease", "leases", multiple=True, hidden=True)
+    @wraps(function)
+    def with_leases(words: tuple[str, ...], inputs: tuple[str, ...], leases: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - what click passes
+        paths = [word for word in words if word == STANDARD_INPUT or os.path.exists(word)]  # noqa: PTH110 - never raises
+        names = (*leases, *(word for word in words if word not in paths))
+        return function(leases=names, inputs=(*inputs, *paths), **given)
+
+    return with_leases
+
+
+def _names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    context, kubeconfig, namespace = (ctx.params.get(name) or "" for name in ("context", "kubeconfig", "namespace"))
+    cluster = everywhere(Cluster(context, kubeconfig, namespace))
+    return [CompletionItem(one) for one in lease_names(cluster) if one.startswith(incomplete)]
+
+
+def only_lease(leases: Sequence[str]) -> str | None:
+    """Return the lease that was named, None without one; raises Failure for several."""
+    if len(leases) > 1:
+        raise Failure(f"one lease at a time: {', '.join(leases)}")
+    return leases[0] if leases else None
 
 
 stamps_option: Final = policy_option("a policy file, whose `stamps` say where stamps are believed", metavar="FILE")

@@ -40,7 +40,6 @@ _CLUSTER_WIDE: Final = (
     "mutatingadmissionpolicybindings",
     "namespaces",
 )
-_NO_SUCH_KIND: Final = "the server doesn't have a resource type"
 _PAUSE: Final = 2.0
 """Seconds between two looks."""
 _WORDS: Final = {True: ("in force", "green"), False: ("not in force", "red"), None: ("not known", "yellow")}
@@ -88,7 +87,7 @@ def _status(cluster: Cluster) -> _Status:
         found = clusters.objects_of(cluster, kinds, *words)
         if not isinstance(found, str):
             values.extend(found)
-        elif _NO_SUCH_KIND not in found:
+        elif clusters.NO_SUCH_KIND not in found:
             unknown.append(Fact(kinds, f"not known: {found}"))
 
     for kinds in _CLUSTER_WIDE:

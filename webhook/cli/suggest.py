@@ -7,8 +7,9 @@ import click
 
 from webhook.api.text import escape
 from webhook.cli.options import Command, files, namespaced
-from webhook.cli.reading import observed
+from webhook.cli.reading import cluster_options, everywhere, input_option, leases_and_inputs, observed, only_lease
 from webhook.cli.terminal import Failure
+from webhook.inputs.cluster import Cluster
 from webhook.inputs.files import readable
 from webhook.policy.parse import parse
 from webhook.policy.schema import PolicyError
@@ -21,9 +22,9 @@ Reads who wrote leases and prints a policy file with a binding for each of them:
 have allowed everything that was seen. Comments say what each entry rests on and what the input does not show. A writer
 whose first write looks like an attack is not listed; a comment names it.
 
-PATH is anything that shows leases: the audit log of the API server (at level Metadata it hides the holders; add
+The input is anything that shows leases: the audit log of the API server (at level Metadata it hides the holders; add
 a list of the leases), what the webhook captured, a watch or a list of leases with their pods, whose service accounts
-are taken for the writers.
+are taken for the writers. Without --input, kubectl lists leases and pods, with your own credentials.
 """
 _BINDINGS_EPILOG: Final = """\
 Exit codes:
@@ -31,8 +32,8 @@ Exit codes:
   2  something could not be read, or wrong usage
 
 Examples:
-  lease-webhook suggest bindings /var/log/kubernetes/audit --lease shop/checkout
-  kubectl get leases,pods -n shop -o json --show-managed-fields | lease-webhook suggest bindings -
+  lease-webhook suggest bindings shop/checkout --input /var/log/kubernetes/audit
+  kubectl lease suggest bindings -n shop
 """
 _FENCE: Final = """\
 Reads what a service account wrote in an audit log of the API server, and prints a fence for a policy file. Leases,
@@ -40,17 +41,18 @@ events and what followers wrote are left out, and it says why.
 """
 _FENCE_EPILOG: Final = """\
 Examples:
-  lease-webhook suggest fence audit.log --writer shop/operator
+  lease-webhook suggest fence --input audit.log --writer shop/operator
 """
 
 
 @click.command("bindings", cls=Command, help=_BINDINGS, epilog=_BINDINGS_EPILOG)
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=files)
-@click.option("--lease", metavar="NAMESPACE/NAME", help="this lease only")
-def bindings(*, paths: tuple[str, ...], lease: str | None) -> int:
-    key = None if lease is None else namespaced(lease, "--lease must be namespace/name")
+@leases_and_inputs
+@cluster_options
+def bindings(*, leases: tuple[str, ...], inputs: tuple[str, ...], cluster: Cluster) -> int:
+    lease = only_lease(leases)
+    key = None if lease is None else namespaced(lease, f"{lease} is neither a file nor NAMESPACE/NAME")
     seen = Writes(time.time_ns() // 1000)
-    for item in observed(paths):
+    for item in observed(inputs, everywhere(cluster), with_pods=True):
         seen.observe(item)
     if not seen.coverage.count:
         raise Failure("no lease and no candidate is in the input")
@@ -63,13 +65,16 @@ def bindings(*, paths: tuple[str, ...], lease: str | None) -> int:
 
 
 @click.command("fence", cls=Command, help=_FENCE, epilog=_FENCE_EPILOG)
-@click.argument("inputs", nargs=-1, required=True, metavar="FILE...", shell_complete=files)
+@click.argument("paths", nargs=-1, metavar="", shell_complete=files)
+@input_option
 @click.option("--writer", required=True, metavar="NAMESPACE/NAME", help="the service account")
 @click.option("--lease", metavar="NAMESPACE/NAME", help="its lease; default: the one that it wrote in the log")
 @click.option("--name", metavar="NAME", help="of the fence; default: from the lease")
-def fence(*, inputs: tuple[str, ...], writer: str, lease: str | None, name: str | None) -> int:
+def fence(*, paths: tuple[str, ...], inputs: tuple[str, ...], writer: str, lease: str | None, name: str | None) -> int:
     namespace, account = namespaced(writer, "--writer must be a service account as namespace/name")
-    documents = (one for path in inputs for one in readable(path))
+    if not (paths or inputs):
+        raise click.UsageError("Missing option '--input'.")
+    documents = (one for path in (*inputs, *paths) for one in readable(path))
     events = written_by(documents, f"system:serviceaccount:{namespace}:{account}")
     lease = lease or _only(leases_of(events))
     found = from_audit(events, lease)

@@ -10,7 +10,15 @@ import click
 import msgspec
 
 from webhook.cli.options import Command, files, moment, namespaced
-from webhook.cli.reading import HIDDEN_STAMPS, cluster_options, evaluation_time, everywhere, observed, stamps_option
+from webhook.cli.reading import (
+    HIDDEN_STAMPS,
+    cluster_options,
+    evaluation_time,
+    everywhere,
+    leases_and_inputs,
+    observed,
+    stamps_option,
+)
 from webhook.cli.terminal import Failure, print_message
 from webhook.explanation.words import count
 from webhook.inputs.cluster import Cluster
@@ -31,28 +39,28 @@ with your own credentials: a list shows the present, a watch shows a history.
 
 _EPILOG = """\
 Examples:
-  lease-webhook timeline --example -o page.html
+  lease-webhook timeline --example
   kubectl get leases -A -w -o json --output-watch-events --show-managed-fields > leases.json   # for a while, then:
-  lease-webhook timeline leases.json -o page.html
-  lease-webhook timeline leases.json /var/log/kubernetes/audit -o page.html
-  lease-webhook timeline leases.json --lease shop/checkout --format json
+  lease-webhook timeline --input leases.json -o page.html
+  lease-webhook timeline --input leases.json --input /var/log/kubernetes/audit
+  lease-webhook timeline shop/checkout --input leases.json --format json
   kubectl lease timeline --serve                                           # live, in a browser
 
 Exit codes: 0 it was drawn, 2 no lease was found, or nothing could be read.
 """
 
 FORMATS: Final = ("html", "json")
-_OUTPUT: Final = "where to write it; - is standard output"
+_PAGE: Final = "lease-timeline.html"
+_OUTPUT: Final = f"where to write it, {_PAGE} unless given; - is standard output"
 EXAMPLE: Final = Path(__file__).parent / "example"
 """A leader that was paused, replaced and fenced; recorded on a real API server."""
 EXAMPLE_FILES: Final = ("leases.json.gz", "audit.log.gz")
 
 
 @click.command("timeline", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
-@click.argument("inputs", metavar="[FILE|DIR|-]...", nargs=-1, shell_complete=files)
+@leases_and_inputs
 @click.option("-o", "--output", "place", metavar="FILE", default="", help=_OUTPUT, shell_complete=files)
 @click.option("--format", "output", type=click.Choice(FORMATS), default="html", help="html unless given")
-@click.option("--lease", "leases", metavar="NAMESPACE/NAME", multiple=True, help="only this one; may be repeated")
 @click.option("--from", "begins", metavar="RFC3339", help="draw from here")
 @click.option("--to", "ends", metavar="RFC3339", help="draw up to here")
 @click.option("--example", "is_example", is_flag=True, help="draw a recorded election instead of an input")
@@ -78,13 +86,13 @@ def command(
         if inputs:
             raise Failure("--example is an input of its own: it takes no file")
         inputs = tuple(str(EXAMPLE / name) for name in EXAMPLE_FILES)
-    wanted = [namespaced(lease, f"--lease: {lease} must be NAMESPACE/NAME") for lease in leases]
+    wanted = [namespaced(lease, f"{lease} is neither a file nor NAMESPACE/NAME") for lease in leases]
     window = (moment(begins) if begins else None, moment(ends) if ends else None)
     cluster = everywhere(cluster)
     if is_live:
         if place or leases or policy or window != (None, None) or output != "html":
             raise Failure(
-                "--serve shows everything in a browser: it takes no -o, --format, --lease, --policy, --from and --to"
+                "--serve shows everything in a browser: it takes no lease, -o, --format, --policy, --from and --to"
             )
         from webhook.cli.timeline_server import DEFAULT_ADDRESS, serve  # noqa: PLC0415
 
@@ -92,7 +100,7 @@ def command(
     if address is not None:
         raise Failure("--bind is for --serve")
     if not place and output == "html" and sys.stdout.isatty():
-        raise Failure("specify an output file: -o page.html, or -o - for standard output")
+        place = _PAGE
     timeline = _selected(_read(inputs, cluster, policy), wanted, window)
     text = drawn(timeline, output)
     if place in {"", "-"}:

@@ -8,21 +8,23 @@ from msgspec.structs import replace
 
 from webhook.api.text import escape, truncate
 from webhook.audit.leases import pod_of
-from webhook.cli.options import Command, files, format_option, moment
+from webhook.cli.options import Command, format_option, moment
 from webhook.cli.reading import (
     HIDDEN_STAMPS,
     EvaluationTime,
     cluster_options,
     evaluation_time,
     everywhere,
+    leases_and_inputs,
     observed,
+    only_lease,
     stamps_option,
 )
 from webhook.cli.terminal import Failure, indent, json_line, print_message, style, table, width
 from webhook.explanation.account import Account, account_of, account_of_state, as_json
 from webhook.explanation.causes import WATCH
 from webhook.explanation.findings import Explained
-from webhook.explanation.text import Line, events, facts, headline, quoted, timing
+from webhook.explanation.text import Line, events, facts, headline, quoted
 from webhook.explanation.words import ago, clock, count, name
 from webhook.findings import Finding, Severity
 from webhook.history.follow import Follower, LeaseHistory
@@ -60,26 +62,25 @@ _LABEL: Final = 16
 
 
 @click.command("why", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
-@click.argument("lease", metavar="[NAMESPACE/NAME]", required=False)
-@click.option("--input", "inputs", metavar="FILE|DIR|-", multiple=True, help="may be repeated", shell_complete=files)
+@leases_and_inputs
 @click.option("--now", type=moment, metavar="RFC3339", help="decide what has expired as of this time")
 @stamps_option
 @cluster_options
 @format_option("json prints one line per lease")
 def command(
     *,
-    lease: str | None,
+    leases: tuple[str, ...],
     inputs: tuple[str, ...],
     now: int | None,
     policy: str | None,
     cluster: Cluster,
     output: str,
 ) -> int:
-    selection = _selection(lease, cluster.namespace)
+    selection = _selection(only_lease(leases), cluster.namespace)
     if selection is None:
         cluster = everywhere(cluster)
     elif not cluster.all_namespaces:
-        cluster = replace(cluster, namespace=cluster.namespace or selection[0])
+        cluster = replace(cluster, namespace=selection[0] or cluster.namespace)
     history = _history(inputs, cluster, policy)
     as_of = evaluation_time(now, inputs, history.until)
     if selection is None:
@@ -107,6 +108,8 @@ def _selection(lease: str | None, namespace: str) -> tuple[str, str] | None:
         raise Failure(f"{lease} must be NAMESPACE/NAME")
     if any(one.startswith("-") for one in found):
         raise Failure(f"{lease} is not the name of a lease")
+    if slash and namespace not in {"", before}:
+        raise Failure(f"{lease} and --namespace {namespace} name two namespaces")
     return found
 
 
@@ -115,7 +118,9 @@ def _history(inputs: Sequence[str], cluster: Cluster, policy: str | None) -> Fol
     for item in observed(inputs, cluster, policy):
         history.take(item)
     if not (history.leases or history.stored.is_used):
-        raise Failure("no lease is in the input")
+        where = cluster.namespace or "the namespace of the context"
+        hint = f"there is no lease in {where}: write NAMESPACE/NAME, or -A for all namespaces"
+        raise Failure("no lease is in the input" if inputs or cluster.all_namespaces else hint)
     is_any_shown = history.stored.is_used or any(one.lease for one in history.leases.values())
     if is_any_shown and not history.has_managed_fields:
         print_message(HIDDEN_STAMPS)
@@ -199,7 +204,6 @@ def _lines(account: Account, as_of: EvaluationTime) -> Iterator[str]:
         yield style("What one moment does not show", bold=True)
         yield indent(_MOMENT, 2)
         yield f"    {WATCH}"
-    yield from _part("How much it survives", list(timing(account)))
 
 
 def _part(head: str, lines: Sequence[Line]) -> Iterator[str]:

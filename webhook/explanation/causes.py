@@ -22,9 +22,7 @@ from webhook.rules.change import NODE_LEASES
 MAX_OF_A_KIND: Final = 10
 """Findings of one kind: the latest ones."""
 _MIN_OTHER_WRITES: Final = 3
-_WEBHOOKS: Final = (
-    "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml | lease-webhook doctor"
-)
+_WEBHOOKS: Final = "lease-webhook doctor"
 WATCH: Final = "kubectl get leases -A -w -o json --output-watch-events --show-managed-fields > leases.json"
 _WITHOUT_EVIDENCE = "no other lease in the input shows whether the API server was unavailable"
 

@@ -12,10 +12,8 @@ from webhook.explanation.causes import Blame, sentence_of
 from webhook.explanation.words import ago, by_writer, clock, count, length, name, remover, writer
 from webhook.history.events import API_SERVER, Handover, Refusal, Tenure
 from webhook.history.follow import LeaseHistory
-from webhook.history.renewals import proposal_for
 from webhook.history.status import RELEASED_DURATION, LeaseStatus, State
 from webhook.inputs.items import Fenced, Writer
-from webhook.rules.change import NODE_LEASES
 from webhook.rules.stamps import NAMES, Stamp, is_constant
 
 MAX_WAITING: Final = 4
@@ -104,32 +102,6 @@ def _unverified(history: LeaseHistory) -> Iterator[Line]:
             at = name(written) if written else "an unknown time"
             said = f"{writer(Writer(stamp.user, uid=stamp.pod_uid))} wrote it at {at}"
             yield Line("Stamp says", f"{said} (not verified: --policy FILE says which stamps to believe)")
-
-
-def timing(account: Account) -> Iterator[Line]:
-    """Yield what the elector survives, and numbers that survive more."""
-    found = account.timing
-    if found is None or account.history.namespace == NODE_LEASES:
-        return
-    seen = "" if found.is_seen else ", assumed"
-    yield Line(
-        "Duration",
-        f"{found.duration:.0f} s, renewed every {round(found.retry, 1):g} s{seen}: "
-        f"{found.writes_per_hour:.0f} writes an hour",
-    )
-    yield Line(
-        "Survives",
-        f"an API server that is unavailable for {found.survives:.0f} s, if the client gives up {found.deadline:.0f} s "
-        "after its last renewal (its deadline, which is assumed)",
-    )
-    yield Line("After a crash", f"up to {found.longest_without_leader:.0f} s without a leader")
-    yield Line("Clocks", f"may run apart by up to {found.skew:.0f} s in that time (what is tolerated, not observed)")
-    if found.survives < 30:
-        for outage in (30, 78):
-            better = proposal_for(outage)
-            numbers = f"duration {better.duration:.0f} s, deadline {better.deadline:.0f} s, retry {better.retry:.0f} s"
-            took = f"after a crash up to {better.longest_without_leader:.0f} s without a leader"
-            yield Line(f"To survive {outage} s", f"{numbers}; {took}")
 
 
 def _waiting(account: Account) -> Iterator[str]:

@@ -74,7 +74,8 @@ class _Seen(Struct):
 
     def joined_with(self, shown: "_Seen") -> "_Seen":
         """Return the same write with the object that another input shows of it."""
-        item = replace(self.observation, object=shown.observation.object, place=shown.observation.place)
+        seen = shown.observation
+        item = replace(self.observation, object=seen.object, resource_version=seen.resource_version, place=seen.place)
         return _Seen(item, self.time, shown.revision, is_exact=True)
 
 

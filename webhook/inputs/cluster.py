@@ -49,7 +49,7 @@ _PAUSE: Final = 1.0
 _PIECE: Final = 64 * 1024
 _MAX_REASON: Final = 200
 _MAX_RESPONSE: Final = 256 * 1024 * 1024
-_NO_SUCH_KIND: Final = "the server doesn't have a resource type"
+NO_SUCH_KIND: Final = "the server doesn't have a resource type"
 
 
 class Cluster(Struct, frozen=True):
@@ -90,7 +90,7 @@ def listed(
     result = _run(cluster, "get", CANDIDATES, *cluster.scope, *_STAMPED, paged)
     if result.returncode == 0:
         yield from observations(read(io.BytesIO(result.stdout), "kubectl"))
-    elif _NO_SUCH_KIND not in result.stderr.decode(errors="replace"):
+    elif NO_SUCH_KIND not in result.stderr.decode(errors="replace"):
         notes.append(f"candidates were not read: {_first_line(result.stderr)}")
 
 
@@ -119,6 +119,16 @@ def has_pod(cluster: Cluster, namespace: str, name: str) -> bool | None:
     """Return whether a pod exists; None if the user may not read pods."""
     result = _run(cluster, "get", "pod", name, f"--namespace={namespace}", "--ignore-not-found", "--output=name")
     return bool(result.stdout.strip()) if result.returncode == 0 else None
+
+
+def lease_names(cluster: Cluster) -> list[str]:
+    """Return every lease as NAMESPACE/NAME, for a shell that completes it; none if that is not known at once."""
+    columns = "--output=custom-columns=:metadata.namespace,:metadata.name"
+    try:
+        result = _run(cluster, "get", LEASES, *cluster.scope, columns)
+    except InputError:
+        return []
+    return ["/".join(line.split()) for line in result.stdout.decode(errors="replace").splitlines() if line.strip()]
 
 
 def lease_events(cluster: Cluster, namespace: str, name: str) -> Iterator[Item]:

@@ -25,9 +25,9 @@ from webhook.inputs.kinds import Submitted
 
 INDEX: Final = "index.jsonl"
 """Beside recordings: one JSON object for each file, with `file` (a path from here) and `received` (RFC 3339)."""
-SUFFIXES: Final = (".json", ".jsonl", ".yaml", ".yml")
+SUFFIXES: Final = (".json", ".jsonl", ".yaml", ".yml", ".log")
 """Suffixes of the files below a directory that are evaluated."""
-LOG_SUFFIXES: Final = (*SUFFIXES, ".ndjson", ".log", ".gz", *(f".{number}" for number in range(1, 100)))
+LOG_SUFFIXES: Final = (*SUFFIXES, ".ndjson", ".gz", *(f".{number}" for number in range(1, 100)))
 """Suffixes of the files below a directory that are observed; logrotate numbers old logs."""
 
 _PIECE: Final = 1024 * 1024
@@ -133,7 +133,7 @@ def submitted(
 
 def _submitted(path: str, *, skip: bool) -> Iterator[Submitted]:
     """The items of one file; the first is given once it is known whether there is a second."""
-    found = (one for one in read_path(path) if not isinstance(one, LastLine))
+    found = (one for one in read_path(path, kinds.LEASE_MARKERS) if not isinstance(one, LastLine))
     first = next(found, None) or Unreadable(Place(path), "empty", is_foreign=True)
     second = next(found, None)
     if second is None:
@@ -208,6 +208,11 @@ class Received:
         """Return when a file was received, in microseconds since 1970; None without an entry."""
         return self._moments.get(Path(path).resolve()) if self._moments else None
 
+    @property
+    def is_used(self) -> bool:
+        """True if an index concerns what was named: it is a recording, of which every file counts."""
+        return bool(self._moments)
+
     def was_denied(self, path: str) -> bool:
         """True if the review of a file was answered with a denial."""
         return bool(self._denied) and Path(path).resolve() in self._denied
@@ -256,10 +261,11 @@ def _indexes(directories: Sequence[str]) -> Iterator[Path]:
     """The nearest index above each directory, and every one below it."""
     for directory in map(Path, directories):
         above = (parent / INDEX for parent in directory.resolve().parents)
-        nearest = next((index for index in above if index.is_file()), None)
+        # A path that is too long cannot be asked for.
+        nearest = next((index for index in above if is_directory(index.parent) and index.is_file()), None)
         if nearest:
             yield nearest
-        if directory.is_dir():
+        if is_directory(directory):
             yield from sorted(index for index in directory.rglob(INDEX) if index.is_file())
 
 

@@ -151,7 +151,7 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     `is_clearing`: it deleted every object of its kind in the namespace.
     `term` is that of a lease whose stamps are believed, None if it is not known.
     `uid` and `resource_version` are those of the object as stored: an audit event and a watch event of the same write
-    have the same; "" if the input does not say.
+    have the same; `replaces` is the resourceVersion that a request says it replaces; each "" if the input does not say.
     """
 
     place: Place
@@ -173,6 +173,9 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     term: int | None = None
     uid: str = ""
     resource_version: str = ""
+    replaces: str = ""
+    user: UserInfo | None = None
+    """The writer with its groups, of an audit log only."""
     text: bytes = b""
     """The object in JSON, of a list or a watch only."""
     stretch: Stretch | None = None

@@ -105,17 +105,21 @@ class Manifest(Struct, frozen=True):
     document: Value
 
 
-Submitted = Review | Manifest | Foreign | Unreadable
+Submitted = Review | Manifest | Observation | Foreign | Unreadable
 
 
 def submitted(document: Document | Unreadable) -> Submitted:
-    """Return a document as what can be evaluated; a key that appears twice makes a manifest unreadable."""
+    """Return a document as what can be evaluated, of a history as an observation.
+
+    A key that appears twice makes a manifest unreadable.
+    """
     if isinstance(document, Unreadable):
         return document
     place, kind = document.place, document.kind
     group, slash, _ = document.api_version.partition("/")
-    if document.change:
-        return Foreign(place, "no kind")
+    if document.change or document.api_version.startswith("audit.k8s.io/"):
+        seen = observed(document)
+        return seen if isinstance(seen, Observation | Unreadable) else Foreign(place, kind or "no kind")
     try:
         if kind == _REVIEW:
             return Review(place, document.data)
@@ -303,6 +307,7 @@ class ObjectReference(Struct, frozen=True, rename="camel"):
     uid: str = ""
     api_group: str = ""
     subresource: str = ""
+    resource_version: str = ""
 
 
 class Status(Struct, frozen=True):
@@ -340,8 +345,13 @@ class AuditEvent(Struct, frozen=True, rename="camel"):
 
     @property
     def writer(self) -> Writer:
+        """Who made the request, in short."""
+        return _writer_of(self.requester)
+
+    @property
+    def requester(self) -> UserInfo:
         """Who made the request; an impersonated user counts as the writer."""
-        return _writer_of(user_of(self.impersonated_user) or self.user)
+        return user_of(self.impersonated_user) or self.user
 
     @property
     def answered(self) -> int | None:
@@ -400,6 +410,8 @@ def _logged(document: Document) -> Observation | Fenced | None:
         uid=named.uid or reference.uid,
         # The object of a request has the version that it replaces.
         resource_version=named.resource_version if shown is event.response_object else "",
+        replaces=reference.resource_version if event.verb == "update" else "",
+        user=event.requester,
     )
 
 

@@ -110,7 +110,7 @@ class Texts(Struct, frozen=True):
     source: str = ""
     why: str = (
         "The API server refuses the same value itself, before it calls a webhook, so in a cluster that is where the "
-        "denial comes from. The rule is for `check` and `replay`, which involve no API server."
+        "denial comes from. The rule is for `check`, which involves no API server."
     )
     who: str = "Manifests written by hand, and templates with an empty value. No known elector."
     fix: str = ""

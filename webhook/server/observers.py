@@ -1,4 +1,4 @@
-"""Records of single verdicts: log lines, and reviews in a directory for `replay`."""
+"""Records of single verdicts: log lines, and reviews in a directory for `check`."""
 
 import datetime as dt
 import fcntl
@@ -129,7 +129,7 @@ _Captured = tuple[dt.datetime, ReviewRecord]
 class Capture:
     """One worker's share of a ring of the latest reviews on disk, byte for byte; call `start` after the fork.
 
-    A body file for each review, and `index.jsonl` with one line for each file, in the shape that `replay` and the
+    A body file for each review, and `index.jsonl` with one line for each file, in the shape that `check` and the
     project's own fixtures have. A thread writes; `dropped` counts what it cannot keep up with. All workers share one
     directory, behind a lock file.
     """

@@ -33,7 +33,7 @@ changes `renewTime`."""
 _PARITY: Final = """## What kube-apiserver checks too
 
 Field rules, at parity with kube-apiserver. In a current cluster the API server refuses such a write itself, before it
-calls the webhook; the rules serve `check`, `replay` and older API servers. `candidate-lease-name-format` is the
+calls the webhook; the rules serve `check` and older API servers. `candidate-lease-name-format` is the
 exception: it follows the API reference, and the API server stores what it denies.
 No exemption applies to them. A policy cannot set the mode of `object-types`; the cap `mode` lowers it like the
 others."""

@@ -49,7 +49,7 @@ def lease_transitions(change: LeaseChange) -> Iterable[Finding]:
 
     Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec
     Why: The API server refuses the same value itself, before it calls a webhook, so in a cluster that is where the
-        denial comes from. The rule is for `check` and `replay`, which involve no API server. A counter at 2147483647
+        denial comes from. The rule is for `check`, which involves no API server. A counter at 2147483647
         makes client-go write -2147483648, which is always refused.
     Who: Electors of a lease whose counter was raised to the maximum.
     Fix: Set `leaseTransitions` back to a small number, once, by hand: `kubectl edit lease`.
