@@ -87,7 +87,7 @@ def test_an_event_of_a_watch_in_yaml_is_not_a_manifest() -> None:
     assert (found.input_kind, found.act, found.name) == (InputKind.WATCH, Act.UPDATED, "checkout")
     (document,) = documents.documents("in", [text])
     assert isinstance(document, documents.Document)
-    assert kinds.submitted(document) == found
+    assert kinds.is_of_history(document)
 
 
 def test_a_bookmark_and_an_error_of_a_watch_say_nothing() -> None:

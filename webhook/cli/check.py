@@ -2,11 +2,11 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 
 import click
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.api.review import ReviewError
@@ -22,7 +22,7 @@ from webhook.history.writes import Writes
 from webhook.inputs.cluster import Cluster
 from webhook.inputs.documents import Value
 from webhook.inputs.files import Received, submitted
-from webhook.inputs.items import STANDARD_INPUT, Foreign, Item, Observation, Unreadable
+from webhook.inputs.items import STANDARD_INPUT, Foreign, Input, Item, Observation, Unreadable
 from webhook.inputs.kinds import Manifest, Review, Submitted
 from webhook.policy.model import Policy
 from webhook.policy_file import load
@@ -42,8 +42,9 @@ A manifest is evaluated as a creation, or as an update of the object of its name
 objects: a field that the manifest leaves out counts as removed. Without a namespace it goes to "default". Rules
 about the writer are evaluated only with --user.
 
-Each write of a log, a watch or a recording is evaluated at its own moment, against what was stored before it. Of these,
-text shows what is denied or warned about; with --against, what the second policy would change.
+Each write of a log, a watch or a recording is evaluated at its own moment, against what was stored before it; it is
+counted instead where the input does not show that. Of these, text shows what is denied or warned about; with --against,
+what the second policy would change.
 """
 
 _EPILOG = """\
@@ -56,7 +57,7 @@ Examples:
   lease-webhook check lease.yaml
   lease-webhook check --ignore charts deploy
   lease-webhook check --old live.yaml --user system:node:worker-1 lease.yaml
-  lease-webhook check --policy strict /var/log/kubernetes/audit/*.log
+  lease-webhook check --policy strict --all-logs /var/log/kubernetes/audit/*.log
   lease-webhook check --policy standard --against strict captured
   kubectl lease check --policy strict
 """
@@ -65,7 +66,9 @@ _OLD = "what is stored now; bare manifests are evaluated as updates of it"
 _IGNORE = "leave out what matches, by name or by path below a directory; may be repeated"
 _SKIP = "skip files that are not Kubernetes objects even if they are named, for a list of changed files"
 _NOW = "evaluate manifests at this time; else at the latest time in managedFields, else now"
+_ALL_LOGS = "the audit logs are those of all API servers, whole: evaluate patches and deletions in them too"
 _REQUIRE = "fail if fewer than N are evaluated; 1 unless given, 0 with --skip-foreign"
+_UNKNOWN = "not evaluated, as the input does not show what they changed: {}; docs/check.md says what does"
 
 
 class Change(StrEnum):
@@ -87,6 +90,7 @@ class Change(StrEnum):
 @click.option("--require", metavar="N", type=click.IntRange(0), help=_REQUIRE)
 @policy_option("observe, standard (default), strict, or a policy file")
 @policy_option("the policy to compare with: show what it would change", "--against")
+@click.option("--all-logs", is_flag=True, help=_ALL_LOGS)
 @click.option("--user", metavar="NAME", help="who writes the bare manifests")
 @click.option("--group", "groups", metavar="G", multiple=True, help="a group of --user; may be repeated")
 @click.option("--now", type=moment, metavar="RFC3339", help=_NOW)
@@ -101,6 +105,7 @@ def command(
     require: int | None,
     policy: str | None,
     against: str | None,
+    all_logs: bool,
     user: str | None,
     groups: tuple[str, ...],
     now: int | None,
@@ -113,15 +118,13 @@ def command(
     policies = [first] if against is None else [first, load(against)]
     names = [policy or first.preset] if against is None else [policy or first.preset, against]
     received = Received([path for path in paths if path != STANDARD_INPUT])
-    items: Iterator[Submitted | Item]
     items = submitted(paths, ignore, skip_found=not received.is_used, skip_named=skip_foreign)
-    if not paths:
-        items = observed((), everywhere(cluster))
-    evaluator = _Evaluator(policies, received, now, Writer(user, groups) if user else None)
-    outcomes = evaluator.outcomes(items, old)
+    history = None if paths else observed((), everywhere(cluster))
+    evaluator = _Evaluator(policies, received, now, Writer(user, groups) if user else None, Writes(all_logs))
+    outcomes = evaluator.outcomes(items, old, history)
     code, evaluated = (_show if against is None else _compare)(outcomes, names, output)
     if unknown := evaluator.writes.unknown:
-        print_message(f"not evaluated, as the input does not show what they changed: {count(unknown, 'write')}")
+        print_message(_UNKNOWN.format(count(unknown, "write")))
     least = require if require is not None else int(not skip_foreign)
     if evaluated < least and code != UNREADABLE:
         raise Failure(f"{evaluated} evaluated, and at least {least} must be: --require {evaluated} lets that pass")
@@ -135,38 +138,36 @@ class _Evaluator(Struct):
     received: Received
     now: int | None
     writer: Writer | None
-    writes: Writes = field(default_factory=Writes)
+    writes: Writes
 
-    def outcomes(self, items: Iterator[Submitted | Item], old: str | None) -> Iterator[list[Outcome]]:
-        """Yield what each policy says of each document, of a history in the order in which it was stored."""
-        stored: dict[Key, Value] = {}
-        unreadable: list[Outcome] = [*self.received.unreadable]
-        for one in submitted([old]) if old else ():
-            if isinstance(one, Manifest):
-                stored[key_of(one.document)] = one.document
-            elif isinstance(one, Unreadable):
-                unreadable.append(one)
-        yield from ([one] * len(self.policies) for one in unreadable)
-        if len(unreadable) > len(self.received.unreadable):
+    def outcomes(
+        self, items: Iterator[Submitted | Input], old: str | None, history: Iterable[Item] | None
+    ) -> Iterator[list[Outcome]]:
+        """Yield what each policy says of each document, and then of each write of a history, in order."""
+        replaced = [*submitted([old])] if old else []
+        if any(isinstance(one, Input) for one in replaced):
+            raise Failure("--old is what is stored at one moment: it takes no log and no watch")
+        stored = {key_of(one.document): one.document for one in replaced if isinstance(one, Manifest)}
+        broken = [one for one in replaced if isinstance(one, Unreadable)]
+        for unreadable in (*self.received.unreadable, *broken):
+            yield [unreadable] * len(self.policies)
+        if broken:
             # An update evaluated as if it were a creation could look harmless.
             return
-        history = Merged((), time.time_ns() // 1000 + BOUND)
-        for item in items:
-            if isinstance(item, Observation):
-                yield from self._written(history.feed(item))
-            elif isinstance(item, Review | Manifest):
-                yield [self._evaluated(item, stored, policy) for policy in self.policies]
-            elif isinstance(item, Unreadable | Foreign):
+        logs: list[Input] = []
+        for one in items:
+            if isinstance(one, Input):
+                logs.append(one)
+            elif isinstance(one, Review | Manifest):
+                yield [self._evaluated(one, stored, policy) for policy in self.policies]
+            else:
+                yield [one] * len(self.policies)
+        for item in Merged(logs, time.time_ns() // 1000 + BOUND) if history is None else history:
+            if isinstance(item, Unreadable | Foreign):
                 yield [item] * len(self.policies)
-        yield from self._written(history.rest())
-        self.writes.unknown += history.unplaced
-
-    def _written(self, items: Iterator[Item]) -> Iterator[list[Outcome]]:
-        for item in items:
-            if isinstance(item, Observation) and (request := self.writes.request(item)):
-                writer_known = item.user is not None
+            elif isinstance(item, Observation) and (request := self.writes.request(item)):
                 yield [
-                    evaluate_request(item.place, request, policy, item.at, writer_known=writer_known)
+                    evaluate_request(item.place, request, policy, item.at, writer_known=item.user is not None)
                     for policy in self.policies
                 ]
 

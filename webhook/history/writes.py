@@ -1,6 +1,5 @@
 """The writes of a history as requests that can be evaluated: each with the object that it changed."""
 
-from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct, field
@@ -9,56 +8,65 @@ from webhook.api.objects import Lease, LeaseCandidate
 from webhook.api.request import GROUP, AdmissionRequest, Operation
 from webhook.inputs.items import Act, InputKind, Observation
 
-_OPERATIONS: Final[Mapping[Act, Operation]] = {
-    Act.CREATED: Operation.CREATE,
-    Act.UPDATED: Operation.UPDATE,
-    Act.DELETED: Operation.DELETE,
-}
+_WRITTEN: Final = frozenset({Act.STORED, Act.CREATED, Act.UPDATED, Act.DELETED})
 _CREATED: Final = 201
 
 
 class Writes(Struct):
     """Follows objects from write to write, in the order in which they were stored.
 
-    `unknown` counts writes whose object, before or after, the input does not show: a log at level Metadata, the first
-    write of each lease, or a write after one that another API server logged.
+    `unknown` counts writes of which the input does not show what they changed, so that a verdict could be wrong: those
+    of a log below level RequestResponse or without managedFields, the first of each lease, and one after a write that
+    another API server logged. A patch and a deletion in a log do not say what they replaced: that is known only from a
+    watch beside the log, or if the log is whole (`is_whole`).
     """
 
+    is_whole: bool = False
     unknown: int = 0
     _stored: dict[tuple[str, str, str], Observation] = field(default_factory=dict)
+    _watches: set[str] = field(default_factory=set)
 
     def request(self, item: Observation) -> AdmissionRequest | None:
         """Return what was written; None for what was not stored, and for what cannot be known."""
-        operation, key = _OPERATIONS.get(item.act), (item.kind, item.namespace, item.name)
-        if not item.is_stored or (operation is None and item.act is not Act.STORED):
+        if not item.is_stored or item.act not in _WRITTEN:
             return None
+        if item.input_kind is InputKind.WATCH:
+            self._watches.add(item.place.path)
+        key = (item.kind, item.namespace, item.name)
         before = self._stored.pop(key, None)
-        if item.act is not Act.DELETED and item.object is not None:
+        # Without managedFields, which a log or kubectl may leave out, it is not what was stored.
+        is_shown = item.has_managed_fields
+        if is_shown and item.act is not Act.DELETED:
             self._stored[key] = item
-        if operation is None:
-            # What a list shows was written at some time, by whomever.
-            return _request(item, Operation.CREATE, None) if item.input_kind is InputKind.DUMP else None
-        if operation is Operation.CREATE or (item.answer and item.verb == "patch" and item.answer.code == _CREATED):
-            operation, before = Operation.CREATE, None
-        elif before is None or not _follows(item, before):
+        if item.act is Act.STORED or item.stretch:
+            # What a list shows was written at some time, by whomever; many renewals in one are no write.
+            return _request(item, None) if item.input_kind is InputKind.DUMP and item.object is not None else None
+        if item.act is Act.DELETED:
+            # A watch does not say when, and so not whether it was held.
+            is_shown = item.at is not None
+        if item.act is Act.CREATED or (item.answer is not None and item.answer.code == _CREATED):
+            before = None
+        elif before is None or not self._is_next(item, before):
+            is_shown = False
+        if not is_shown:
             self.unknown += 1
             return None
-        if item.object is None and operation is not Operation.DELETE:
-            self.unknown += 1
-            return None
-        return _request(item, operation, before.object if before else None)
+        return _request(item, before.object if before else None)
+
+    def _is_next(self, item: Observation, before: Observation) -> bool:
+        """Whether it is known that nothing was stored in between."""
+        if item.uid and before.uid and item.uid != before.uid:
+            return False
+        if item.replaces:
+            return item.replaces == before.resource_version
+        is_watched = item.place.path == before.place.path and item.place.path in self._watches
+        return is_watched or (self.is_whole and item.input_kind is before.input_kind is InputKind.AUDIT_LOG)
 
 
-def _follows(item: Observation, before: Observation) -> bool:
-    """Whether nothing was stored in between, as far as the request says which version it replaced."""
-    is_same = not item.uid or not before.uid or item.uid == before.uid
-    return is_same and item.replaces in {"", before.resource_version}
-
-
-def _request(item: Observation, operation: Operation, old: Lease | LeaseCandidate | None) -> AdmissionRequest:
+def _request(item: Observation, old: Lease | LeaseCandidate | None) -> AdmissionRequest:
     return AdmissionRequest(
         uid=str(item.place),
-        operation=operation,
+        operation=Operation.DELETE if item.act is Act.DELETED else Operation.UPDATE if old else Operation.CREATE,
         resource=f"{item.kind.lower()}s",
         kind=item.kind,
         version="v1" if item.kind == "Lease" else "v1beta1",
@@ -66,6 +74,6 @@ def _request(item: Observation, operation: Operation, old: Lease | LeaseCandidat
         namespace=item.namespace,
         name=item.name,
         user=item.user,
-        new=None if operation is Operation.DELETE else item.object,
+        new=None if item.act is Act.DELETED else item.object,
         old=old,
     )

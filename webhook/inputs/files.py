@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
@@ -110,12 +110,12 @@ def objects(path: str) -> Iterator[Value]:
 
 def submitted(
     paths: Sequence[str], ignore: Sequence[str] = (), *, skip_found: bool = False, skip_named: bool = False
-) -> Iterator[Submitted]:
+) -> Iterator[Submitted | Input]:
     """Yield every document under the paths as what can be evaluated, in order, each as soon as it is read.
 
-    In directories, files with SUFFIXES are read, except what matches the shell patterns of `ignore`. Text that is not a
-    Kubernetes object counts as foreign, not as unreadable, below a directory if `skip_found`, in a named file if
-    `skip_named`.
+    An audit log or a watch is given as an input, which is not read further. In directories, files with SUFFIXES are
+    read, except what matches the shell patterns of `ignore`. Text that is not a Kubernetes object counts as foreign,
+    not as unreadable, below a directory if `skip_found`, in a named file if `skip_named`.
     """
     for path in paths:
         if path == STANDARD_INPUT or not is_directory(Path(path)):
@@ -131,14 +131,20 @@ def submitted(
                 yield Foreign(place, found.skipped)
 
 
-def _submitted(path: str, *, skip: bool) -> Iterator[Submitted]:
+def _submitted(path: str, *, skip: bool) -> Iterator[Submitted | Input]:
     """The items of one file; the first is given once it is known whether there is a second."""
-    found = (one for one in read_path(path, kinds.LEASE_MARKERS) if not isinstance(one, LastLine))
-    first = next(found, None) or Unreadable(Place(path), "empty", is_foreign=True)
-    second = next(found, None)
-    if second is None:
-        first = replace(first, place=replace(first.place, is_only=True))
-    for document in chain([first], [second] if second else [], found):
+    found = read_path(path, kinds.LEASE_MARKERS)
+    read = list(islice(found, 2)) or [Unreadable(Place(path), "empty", is_foreign=True)]
+    if len(read) == 1 and not isinstance(read[0], LastLine):
+        read[0] = replace(read[0], place=replace(read[0].place, is_only=True))
+    rest = chain(read, found)
+    for document in rest:
+        if isinstance(document, LastLine) or kinds.is_of_history(document):
+            # Standard input cannot be read twice.
+            again = partial(_observed, path, Received(()))
+            whole = partial(kinds.observations, chain([document], rest))
+            yield Input(path, whole if path == STANDARD_INPUT else again)
+            return
         item = kinds.submitted(document)
         is_skipped = skip and isinstance(item, Unreadable) and item.is_foreign
         yield Foreign(item.place, "not a Kubernetes object") if is_skipped else item

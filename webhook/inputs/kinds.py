@@ -59,6 +59,7 @@ _MAX_NAME: Final = 253
 _NULL: Final = Raw(b"null")
 
 _ACT_OF_OPERATION: Final = {Operation.CREATE: Act.CREATED, Operation.UPDATE: Act.UPDATED, Operation.DELETE: Act.DELETED}
+_AUDIT: Final = "audit.k8s.io/"
 _ACT_OF_CHANGE: Final = {"": Act.STORED, "ADDED": Act.STORED, "MODIFIED": Act.UPDATED, "DELETED": Act.DELETED}
 """At the start of a watch every object is ADDED, so an addition only says that the object exists."""
 _ACT_OF_VERB: Final[Mapping[str, Act]] = {
@@ -105,21 +106,20 @@ class Manifest(Struct, frozen=True):
     document: Value
 
 
-Submitted = Review | Manifest | Observation | Foreign | Unreadable
+Submitted = Review | Manifest | Foreign | Unreadable
+
+
+def is_of_history(document: Document | Unreadable) -> bool:
+    """Whether it is of an audit log or a watch, of which nothing says by itself what it changed."""
+    return isinstance(document, Document) and (bool(document.change) or document.api_version.startswith(_AUDIT))
 
 
 def submitted(document: Document | Unreadable) -> Submitted:
-    """Return a document as what can be evaluated, of a history as an observation.
-
-    A key that appears twice makes a manifest unreadable.
-    """
+    """Return a document as what can be evaluated by itself; a key that appears twice makes a manifest unreadable."""
     if isinstance(document, Unreadable):
         return document
     place, kind = document.place, document.kind
     group, slash, _ = document.api_version.partition("/")
-    if document.change or document.api_version.startswith("audit.k8s.io/"):
-        seen = observed(document)
-        return seen if isinstance(seen, Observation | Unreadable) else Foreign(place, kind or "no kind")
     try:
         if kind == _REVIEW:
             return Review(place, document.data)
@@ -142,7 +142,7 @@ def observed(document: Document | Unreadable | LastLine, received: int | None = 
     if isinstance(document, LastLine):
         return _log_end(document)
     try:
-        if document.kind == "Event" and document.api_version.startswith("audit.k8s.io/"):
+        if document.kind == "Event" and document.api_version.startswith(_AUDIT):
             return _logged(document)
         return _reviewed(document, received) if document.kind == _REVIEW else _observed_object(document)
     except (ValueError, RecursionError) as error:
