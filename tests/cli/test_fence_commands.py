@@ -67,7 +67,7 @@ def test_a_proposal_from_an_audit_log(capsys: pytest.CaptureFixture[str], monkey
         pytest.param(b"{", [], "#1: line 1: not JSON", id="broken JSON"),
         pytest.param(b"a: [", [], "#1: line 2, column 1: did not", id="broken YAML"),
         pytest.param(b"\xff", [], "not UTF-8", id="bytes"),
-        pytest.param(b"", [], "give --lease", id="empty"),
+        pytest.param(b"", [], "name the lease", id="empty"),
         pytest.param(b"a: b", ["--lease", "shop/operator"], "nothing to fence", id="nothing of use"),
         pytest.param(b"[" * 3000, ["--lease", "shop/operator"], "nested too deeply", id="deep"),
     ],
@@ -95,3 +95,13 @@ def test_the_doctor_finds_what_was_changed_by_hand(capsys: pytest.CaptureFixture
     code, out, _ = run(capsys, "doctor", str(cluster), "--policy", POLICY)
     assert code == 1
     assert "fence-drift  ValidatingAdmissionPolicy spec.failurePolicy: Ignore" in out
+
+
+def test_a_fence_without_a_mode_warns_and_says_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(Path(POLICY).read_text().replace("  mode: deny\n", ""))
+    code, out, err = run(capsys, "export", "fence", str(policy), "--name", "ledger")
+    assert code == 0
+    assert err == "fence ledger refuses nothing: its mode is warn; --mode deny refuses\n"
+    assert list(yaml.safe_load_all(out))[1]["spec"]["validationActions"] == ["Warn", "Audit"]
+    assert run(capsys, "export", "fence", str(policy), "--mode", "deny")[2] == ""

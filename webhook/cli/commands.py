@@ -83,11 +83,13 @@ _SECTIONS: Final[dict[str, dict[str, click.Command]]] = {
         "record": Lazy("record", "keep the history of every election"),
     },
     "Decide what is denied": {
-        "check": Lazy("check", "evaluate manifests, logs and recordings by one policy or two"),
         "rules": Lazy("rules", "list the rules, or explain one"),
-        "policy": _POLICY,
         "suggest": _SUGGEST,
         "export": _EXPORT,
+    },
+    "Check before it is applied": {
+        "check": Lazy("check", "evaluate manifests, logs and recordings by one policy or two"),
+        "policy": _POLICY,
     },
     "Run the webhook": {
         "doctor": Lazy("doctor", "check whether webhook configurations are safe for leases"),

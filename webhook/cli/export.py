@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from webhook.api.text import quote
 from webhook.audit import command_words
 from webhook.cli.options import Command, directories, files
-from webhook.cli.terminal import Failure
+from webhook.cli.terminal import Failure, print_message
 from webhook.fence import yaml_text
 from webhook.install import CERTIFICATES, COMPONENTS, composed, fill
 from webhook.policies import manifests, notes, stamp_policies
@@ -62,8 +62,8 @@ Nothing is applied: read it, then pipe it to kubectl.
 """
 _FENCE_EPILOG: Final = """\
 Examples:
-  lease-webhook export fence policy.yaml | kubectl apply --server-side -f -
-  lease-webhook export fence policy.yaml --name shop-operator --mode warn     # refuse nothing yet
+  lease-webhook export fence policy.yaml | kubectl apply --server-side -f -         # warns first
+  lease-webhook export fence policy.yaml --mode deny | kubectl apply --server-side -f -
 """
 
 
@@ -160,6 +160,9 @@ def fence(*, policy: str, names: tuple[str, ...], mode: str | None) -> int:
         if name not in known:
             raise Failure(f"{policy}: no fence has the name {quote(name)}{nearest(name, known)}")
     chosen = [replace(one, mode=mode or one.mode) for one in fences if not names or one.name in names]
+    for one in chosen:
+        if one.mode != "deny":
+            print_message(f"fence {one.name} refuses nothing: its mode is {one.mode}; --mode deny refuses")
     print(_HEADER.format("export fence"))
     print(yaml_text(chosen), end="")
     return 0

@@ -6,8 +6,8 @@ from typing import Final
 import click
 
 from webhook.api.text import escape
-from webhook.cli.options import Command, files, namespaced
-from webhook.cli.reading import cluster_options, everywhere, input_option, leases_and_inputs, observed, only_lease
+from webhook.cli.options import Command, namespaced
+from webhook.cli.reading import cluster_options, everywhere, leases_and_inputs, observed, only_lease
 from webhook.cli.terminal import Failure
 from webhook.inputs.cluster import Cluster
 from webhook.inputs.files import readable
@@ -37,12 +37,13 @@ Examples:
 """
 _FENCE: Final = """\
 Reads what a service account wrote in an audit log of the API server, and prints a fence for a policy file. Leases,
-events and what followers wrote are left out, and it says why.
+events and what followers wrote are left out, and it says why. The lease is the one that it wrote, unless one is named.
 """
 _FENCE_EPILOG: Final = """\
 Examples:
   lease-webhook suggest fence --input audit.log --writer shop/operator
 """
+_NO_LEASE: Final = "{} is neither a file nor NAMESPACE/NAME"
 
 
 @click.command("bindings", cls=Command, help=_BINDINGS, epilog=_BINDINGS_EPILOG)
@@ -50,7 +51,7 @@ Examples:
 @cluster_options
 def bindings(*, leases: tuple[str, ...], inputs: tuple[str, ...], cluster: Cluster) -> int:
     lease = only_lease(leases)
-    key = None if lease is None else namespaced(lease, f"{lease} is neither a file nor NAMESPACE/NAME")
+    key = None if lease is None else namespaced(lease, _NO_LEASE.format(lease))
     seen = Writes(time.time_ns() // 1000)
     for item in observed(inputs, everywhere(cluster), with_pods=True):
         seen.observe(item)
@@ -65,18 +66,17 @@ def bindings(*, leases: tuple[str, ...], inputs: tuple[str, ...], cluster: Clust
 
 
 @click.command("fence", cls=Command, help=_FENCE, epilog=_FENCE_EPILOG)
-@click.argument("paths", nargs=-1, metavar="", shell_complete=files)
-@input_option
+@leases_and_inputs
 @click.option("--writer", required=True, metavar="NAMESPACE/NAME", help="the service account")
-@click.option("--lease", metavar="NAMESPACE/NAME", help="its lease; default: the one that it wrote in the log")
 @click.option("--name", metavar="NAME", help="of the fence; default: from the lease")
-def fence(*, paths: tuple[str, ...], inputs: tuple[str, ...], writer: str, lease: str | None, name: str | None) -> int:
+def fence(*, leases: tuple[str, ...], inputs: tuple[str, ...], writer: str, name: str | None) -> int:
     namespace, account = namespaced(writer, "--writer must be a service account as namespace/name")
-    if not (paths or inputs):
+    if not inputs:
         raise click.UsageError("Missing option '--input'.")
-    documents = (one for path in (*inputs, *paths) for one in readable(path))
+    documents = (one for path in inputs for one in readable(path))
     events = written_by(documents, f"system:serviceaccount:{namespace}:{account}")
-    lease = lease or _only(leases_of(events))
+    lease = only_lease(leases) or _only(leases_of(events))
+    namespaced(lease, _NO_LEASE.format(lease))
     found = from_audit(events, lease)
     name = name or lease.replace("/", "-").replace(".", "-")[:57].strip("-")
     if not found.evidence:
@@ -92,9 +92,9 @@ def fence(*, paths: tuple[str, ...], inputs: tuple[str, ...], writer: str, lease
 
 def _only(leases: list[str]) -> str:
     if not leases:
-        raise Failure("give --lease: no stored write of a lease by this service account is in the input")
+        raise Failure("name the lease: no stored write of a lease by this service account is in the input")
     if len(leases) > 1:
-        raise Failure(f"give --lease: the service account wrote {', '.join(leases[:5])}")
+        raise Failure(f"name the lease: the service account wrote {', '.join(leases[:5])}")
     return leases[0]
 
 

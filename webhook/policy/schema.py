@@ -215,7 +215,7 @@ class FenceSetting(Struct, frozen=True, forbid_unknown_fields=True):
     holder: Annotated[list[FenceHolder], _count(8)] | UnsetType = UNSET
     operations: Annotated[list[FencedOperation], _count(4)] = field(default_factory=lambda: [*FENCED_OPERATIONS])
     namespaces: Annotated[list[Namespace], Meta(max_length=128)] = []
-    mode: FenceMode = "deny"
+    mode: FenceMode = "warn"
     when_unheld: Choice = "allow"
     missing_lease: Choice | UnsetType = UNSET
     token: bool = False

@@ -16,14 +16,14 @@ FOLDER: Final = DOCS / "images" / "elections"
 _INCIDENTS: Final = ROOT / "tests" / "data" / "incidents"
 
 COMMANDS: Final = {
-    "election": ("leader-released", "--lease", "cart/cart", "--to", "2026-11-22T04:12:23Z"),
-    "crash": ("leader-killed", "--lease", "payments/payments"),
-    "release": ("leader-released", "--lease", "cart/cart"),
-    "coordinated": ("coordinated", "--lease", "scheduler/scheduler"),
-    "steal-warned": ("steal-warned", "--lease", "receipts/receipts"),
-    "steal-denied": ("steal-denied", "--lease", "vouchers/vouchers"),
-    "fenced": ("fenced", "--lease", "shipping/operator"),
-    "slow-api-server": ("etcd-stalled", "--lease", "orders/orders"),
+    "election": ("leader-released", "cart/cart", "--to", "2026-11-22T04:12:23Z"),
+    "crash": ("leader-killed", "payments/payments"),
+    "release": ("leader-released", "cart/cart"),
+    "coordinated": ("coordinated", "scheduler/scheduler"),
+    "steal-warned": ("steal-warned", "receipts/receipts"),
+    "steal-denied": ("steal-denied", "vouchers/vouchers"),
+    "fenced": ("fenced", "shipping/operator"),
+    "slow-api-server": ("etcd-stalled", "orders/orders"),
 }
 """By picture: the incident, and how the command is called on its watch and its audit log."""
 _STYLE: Final = """

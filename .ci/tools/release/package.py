@@ -34,11 +34,11 @@ COMMANDS = (
     ["certs", "certs"],
     ["install", "--certificate=self-signed"],
     ["install", "--certificate=openshift", "--component=monitoring"],
-    ["export", "fence", "--lease=a/b", "--writer=a/b", "--resource=configmaps"],
+    ["export", "fence", str(ROOT / "tests" / "data" / "fence" / "policy.yaml")],
     ["check", str(ROOT / "deploy" / "proof.yaml")],
     ["why", "--input", LEASES],
-    ["audit", LEASES],
-    ["timeline", LEASES, "-o", "page.html"],
+    ["audit", "--input", LEASES],
+    ["timeline", "--input", LEASES, "-o", "page.html"],
     ["timeline", "--example", "--format", "json"],
 )
 RUNNERS: Final = {"pipx": ("run", "--spec"), "uvx": ("--from",)}

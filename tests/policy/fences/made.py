@@ -14,6 +14,7 @@ FENCE: dict[str, Any] = {
     "lease": "shop/operator",
     "writers": ["shop/operator"],
     "resources": ["configmaps", "deployments.apps/scale"],
+    "mode": "deny",
 }
 
 

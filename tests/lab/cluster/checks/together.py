@@ -1,8 +1,6 @@
 """The webhook, a fence and the audit's CronJob in one cluster, with an operator of two pods that share a Lease."""
 
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -12,6 +10,7 @@ import yaml
 
 from tests.lab.cluster.load import Load
 from tests.lab.cluster.world import CLOSED, NAMESPACE, PYTHON, Object, World
+from tests.lab.e2e.fence.trial import exported
 from tests.lab.e2e.manifests import sample_lease
 from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.world import Row, leases
@@ -87,9 +86,7 @@ def together(world: World) -> Iterator[Row]:
 
 
 def _fenced(world: World) -> Iterator[Row]:
-    command = [sys.executable, "-m", "webhook", "export", "fence", f"--lease={SHOP}/operator"]
-    flags = [f"--writer={SHOP}/operator", "--resource=configmaps", "--mode=deny"]
-    fence = subprocess.run([*command, *flags], capture_output=True, text=True, check=True).stdout
+    fence = exported("operator", f"{SHOP}/operator", writers=[f"{SHOP}/operator"], resources=["configmaps"])
     pods = [_pod(world, name) for name in ("op-a", "op-b")]
     for thing in (*OPERATOR, *pods):
         world.kubectl.must("apply", "--server-side", "-f", "-", manifest=thing)

@@ -76,7 +76,7 @@ def _audited(bench: Bench, kubectl: Kubectl) -> list[dict[str, str]]:
     time.sleep(1)
     shown = ("-n", PLACE, "-o", "json", "--show-managed-fields")
     objects = kubectl.must("get", "leases,configmaps", *shown)
-    fence = {"name": PLACE, "lease": f"{PLACE}/operator", **bench.keys}
+    fence = {"name": PLACE, "lease": f"{PLACE}/operator", "mode": "deny", **bench.keys}
     stamps = [{"suffix": SUFFIX, "namespaces": [PLACE]}]
     with NamedTemporaryFile("w", suffix=".yaml") as policy:
         json.dump({"apiVersion": "lease-webhook/v1", "stamps": stamps, "fences": [fence]}, policy)

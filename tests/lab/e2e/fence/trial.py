@@ -47,11 +47,14 @@ def allow_service_accounts(admin: ApiClient, namespace: str = "") -> None:
 
 
 def exported(name: str, lease: str, *, suffix: str = "", **keys: Any) -> str:
-    """Return what `lease-webhook export fence` prints for one fence; `keys` are the rest of it in a policy file.
+    """Return what `lease-webhook export fence` prints for one fence, of mode deny unless `keys` say otherwise.
 
     `suffix` is that of the stamps of its lease, if there are any.
     """
-    document: dict[str, Any] = {"apiVersion": "lease-webhook/v1", "fences": [{"name": name, "lease": lease, **keys}]}
+    document: dict[str, Any] = {
+        "apiVersion": "lease-webhook/v1",
+        "fences": [{"name": name, "lease": lease, "mode": "deny", **keys}],
+    }
     if suffix:
         document["stamps"] = [{"suffix": suffix, "namespaces": [lease.partition("/")[0]]}]
     with NamedTemporaryFile("w", suffix=".yaml") as policy:
