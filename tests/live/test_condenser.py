@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -17,8 +18,11 @@ from tests.incidents import FOLDER, WATCH
 from tests.inputs.reading import read
 from webhook.explanation.account import account_of, as_json
 from webhook.history.follow import Follower
+from webhook.inputs.cluster import LEASES
+from webhook.inputs.files import inputs
 from webhook.inputs.items import Item, Observation, Unreadable
 from webhook.live.condenser import Condenser
+from webhook.live.recorder import Recorder, Records
 
 MEASURED: Final = FOLDER.parent / "measured-incidents"
 WATCHES: Final = [*sorted(FOLDER.glob(f"*/{WATCH}")), *sorted(MEASURED.glob("*/watch.jsonl.gz"))]
@@ -36,9 +40,21 @@ def condensed(seen: Iterable[Observation]) -> bytes:
     return history + b"".join(condenser.snapshot())
 
 
-def accounts(data: bytes) -> dict[tuple[str, str], Document]:
+def write_record(directory: Path, seen: Iterable[Observation], limit: int) -> None:
+    records = Records(directory, limit)
+    recorder = Recorder(records, print)
+    recorder.began(LEASES)
+    for one in seen:
+        recorder.observe(one)
+    recorder.save()
+    os.close(records._lock)
+    if records._file is not None:
+        records._file.close()
+
+
+def accounts(*inputs: Iterable[Item]) -> dict[tuple[str, str], Document]:
     cluster = Follower()
-    observe_all(cluster, list(read("in", [data])))
+    observe_all(cluster, *map(list, inputs))
     assert cluster.until is not None
     return {key: as_json(account_of(cluster, one, cluster.until)) for key, one in sorted(cluster.leases.items())}
 
@@ -68,12 +84,18 @@ REASONS: Final = {
 
 @pytest.mark.uncounted
 @pytest.mark.parametrize("path", WATCHES, ids=lambda path: path.parent.name)
-def test_why_says_the_same_of_every_recorded_incident(path: Path) -> None:
+def test_why_says_the_same_of_every_recorded_incident(path: Path, tmp_path: Path) -> None:
+    """Of the record as one text, and of the directory, whose files are small here."""
     data = gzip.decompress(path.read_bytes())
-    found, expected = accounts(condensed(observations(data))), accounts(data)
-    assert found.keys() == expected.keys()
-    different = [one for key in expected for one in differences(expected[key], found[key])]
-    assert [one for one in different if not one.startswith(REASONS.get(path.parent.name, ("-",)))] == []
+    expected = accounts(read("in", [data]))
+    record = condensed(observations(data))
+    write_record(tmp_path, observations(data), 2 * len(record))
+    assert len(list(tmp_path.glob("leases-*"))) > 1
+    directory = [one.read() for one in inputs([str(tmp_path)])]
+    for found in (accounts(read("in", [record])), accounts(*directory)):
+        assert found.keys() == expected.keys()
+        different = [one for key in expected for one in differences(expected[key], found[key])]
+        assert [one for one in different if not one.startswith(REASONS.get(path.parent.name, ("-",)))] == []
 
 
 def elected() -> FakeServer:
@@ -94,7 +116,7 @@ def test_an_hour_of_renewals_is_a_few_lines() -> None:
     record = condensed(seen)
     assert len(seen) > 2000
     assert len(record.splitlines()) < 12
-    (found,), (expected,) = accounts(record).values(), accounts(server.watch()).values()
+    (found,), (expected,) = accounts(read("in", [record])).values(), accounts(read("in", [server.watch()])).values()
     assert list(differences(expected, found)) == []
     assert found["renewals"]["seen"] == expected["renewals"]["seen"] > 2000
 
@@ -119,7 +141,10 @@ def test_why_says_the_same_of_any_rhythm(pauses: list[float], taken: int) -> Non
         else:
             holder.renew()
     seen = observations(server.watch())
-    (found,), (expected,) = accounts(condensed(seen)).values(), accounts(server.watch()).values()
+    (found,), (expected,) = (
+        accounts(read("in", [condensed(seen)])).values(),
+        accounts(read("in", [server.watch()])).values(),
+    )
     assert found["tenures"] == expected["tenures"]
     assert found["renewals"]["seen"] == expected["renewals"]["seen"]
     assert found["state"] == expected["state"]

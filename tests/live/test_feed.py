@@ -9,6 +9,7 @@ from tests.history.fake_server import SECOND, START, FakeServer, together
 from tests.inputs.reading import read
 from webhook.inputs.items import Item
 from webhook.live import feed as feed_module
+from webhook.live import watch as watch_module
 from webhook.live.feed import Feed
 from webhook.timeline.model import MarkKind, SpanKind
 from webhook.timeline.page import page_data
@@ -235,7 +236,7 @@ def test_waiting_ends_with_a_change_or_with_the_end(clock: Clock) -> None:
 
 
 def test_so_many_objects_of_a_watch_are_remembered(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feed_module, "MAX_OBJECTS", 2)
+    monkeypatch.setattr(watch_module, "MAX_OBJECTS", 2)
     feed = Feed("x")
 
     def show(name: str, kind: str = "ADDED") -> None:
@@ -253,8 +254,8 @@ def test_so_many_objects_of_a_watch_are_remembered(clock: Clock, monkeypatch: py
     feed.began()
     show("a")
     show("d")
-    assert deleted() == []
+    assert deleted() == ["b"]
     show("d", "DELETED")
     feed.began()
     show("c")
-    assert deleted() == ["a", "d"]
+    assert deleted() == ["a", "b", "d"]

@@ -12,10 +12,12 @@ import pytest
 from tests.factories import Document, make_candidate, make_lease, put
 from tests.inputs.reading import read
 from webhook.inputs import InputError
+from webhook.inputs.cluster import CANDIDATES, EVENTS, LEASES
 from webhook.inputs.files import inputs
 from webhook.inputs.items import Item, Observation, Unreadable, Unrecorded
 from webhook.live import recorder as module
-from webhook.live.recorder import Beside, Recorder, Records
+from webhook.live import watch as watch_module
+from webhook.live.recorder import Recorder, Records
 
 MEBIBYTE = 1024 * 1024
 
@@ -78,7 +80,7 @@ def gaps(directory: Path) -> list[str]:
 
 def test_what_was_seen_is_read_again(tmp_path: Path) -> None:
     run = Run(tmp_path)
-    run.recorder.began()
+    run.recorder.began(LEASES)
     run.see(shown("ADDED", lease("a", 1)), held("a", 2, "b"))
     assert names(recorded(tmp_path)) == [("stored", "a"), ("updated", "a")]
     run.recorder.save()
@@ -102,7 +104,7 @@ def test_a_process_that_was_killed_leaves_a_gap_and_no_half_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = Run(tmp_path)
-    first.recorder.began()
+    first.recorder.began(LEASES)
     first.see(shown("ADDED", lease("a", 1)), shown("ADDED", lease("gone", 2)), shown("ADDED", make_candidate()))
     first.recorder.save()
     first.see(held("a", 3, "b"))
@@ -111,14 +113,14 @@ def test_a_process_that_was_killed_leaves_a_gap_and_no_half_line(
     with path.open("ab") as file:
         file.write(b'{"type":"MODIFIED","obj')
 
-    monkeypatch.setattr(module, "LISTED_AFTER", -1.0)
+    monkeypatch.setattr(watch_module, "LISTED_AFTER", -1.0)
     second = Run(tmp_path)
-    second.recorder.began()
+    second.recorder.began(LEASES)
     second.recorder.save()
     assert gaps(tmp_path) == []
     second.see(shown("ADDED", lease("a", 5, put("spec.holderIdentity", "c"))))
     second.recorder.save()
-    assert gaps(tmp_path) == ["the recorder did not run"]
+    assert gaps(tmp_path) == ["the recorder did not run, or could not write"]
     found = recorded(tmp_path)
     assert not [one for one in found if isinstance(one, Unreadable)]
     assert ("deleted", "gone") in names(found)
@@ -126,22 +128,21 @@ def test_a_process_that_was_killed_leaves_a_gap_and_no_half_line(
 
 
 def test_a_watch_that_begins_again_leaves_a_gap_with_its_reason(tmp_path: Path) -> None:
-    run = Run(tmp_path)
-    run.recorder.began()
+    run, too_old = Run(tmp_path), f"The watch of {LEASES} ended: too old"
+    run.recorder.began(LEASES)
     run.see(shown("ADDED", lease("a", 1)))
-    run.recorder.show_status("too old")
-    run.recorder.show_status("too old")
-    run.recorder.show_status("")
-    run.recorder.began()
+    for status in (too_old, too_old, "", "The watch of events ended: 403"):
+        run.recorder.show_status(status)
+    run.recorder.began(LEASES)
     run.see(shown("ADDED", lease("a", 1)))
-    assert gaps(tmp_path) == ["too old"]
-    assert run.said == ["too old"]
+    assert gaps(tmp_path) == [too_old]
+    assert run.said == [too_old, "The watch of events ended: 403"]
 
 
 def test_candidates_and_events_are_kept_beside(tmp_path: Path) -> None:
     run = Run(tmp_path)
-    beside = Beside(run.recorder)
-    beside.began()
+    run.recorder.began(CANDIDATES)
+    run.recorder.began(EVENTS)
     about = {"kind": "Lease", "namespace": "shop", "name": "checkout"}
     event = {"kind": "Event", "apiVersion": "v1", "message": "a became leader", "involvedObject": about}
     for item in (
@@ -149,7 +150,7 @@ def test_candidates_and_events_are_kept_beside(tmp_path: Path) -> None:
         shown("ADDED", {**event, "lastTimestamp": "2025-11-20T12:00:00Z"}),
         shown("ADDED", {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a"}}),
     ):
-        beside.observe(item)
+        run.see(item)
     candidate, said = recorded(tmp_path)
     assert isinstance(candidate, Observation)
     assert getattr(said, "text", "") == "a became leader"
@@ -171,7 +172,7 @@ class FullDisk:
 
 def test_what_a_full_disk_refuses_waits(tmp_path: Path) -> None:
     run = Run(tmp_path)
-    run.recorder.began()
+    run.recorder.began(LEASES)
     run.see(shown("ADDED", lease("a", 1)))
     file = run.records._file
     assert file is not None
@@ -181,30 +182,37 @@ def test_what_a_full_disk_refuses_waits(tmp_path: Path) -> None:
     assert run.said == ["the history cannot be written: [Errno 28] No space left on device"]
     run.records._file = file
     run.see(held("a", 3, "c"))
+    run.recorder.save()
     (path,) = run.records.files()
     assert [json.loads(line)["type"] for line in path.read_bytes().splitlines()] == ["ADDED", "MODIFIED", "MODIFIED"]
     assert gaps(tmp_path) == []
 
 
-def test_what_is_too_much_to_wait_is_lost_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MAX_WAITING", 100)
+def test_what_is_too_much_to_wait_is_lost_and_the_next_process_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_WAITING", 100)
     run = Run(tmp_path)
-    run.recorder.began()
+    run.recorder.began(LEASES)
     run.see(shown("ADDED", lease("a", 1)))
-    file = run.records._file
-    run.records._file = FullDisk(file)  # type: ignore[assignment]
+    run.recorder.save()
+    before = (tmp_path / "latest.jsonl").read_bytes()
+    run.records._file = FullDisk(run.records._file)  # type: ignore[assignment]
     run.see(held("a", 2, "b"), held("a", 3, "c"))
-    run.records._file = file
-    run.see(held("a", 4, "d"))
-    assert gaps(tmp_path) == ["the history could not be written"]
-    last = [one for one in recorded(tmp_path) if isinstance(one, Observation)][-1]
-    assert last.object is not None
-    assert (last.act.value, last.resource_version) == ("stored", "4")
+    with pytest.raises(InputError, match=r"cannot be written: .*No space left"):
+        run.recorder.save()
+    assert (tmp_path / "latest.jsonl").read_bytes() == before
+    run.kill()
+    second = Run(tmp_path)
+    second.recorder.began(LEASES)
+    second.see(shown("ADDED", lease("a", 4, put("spec.holderIdentity", "d"))))
+    assert gaps(tmp_path) == ["the recorder did not run, or could not write"]
+    assert [one[0] for one in names(recorded(tmp_path))][-1] == "stored"
 
 
 def test_the_present_stays_while_it_cannot_be_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run(tmp_path)
-    run.recorder.began()
+    run.recorder.began(LEASES)
     run.see(shown("ADDED", lease("a", 1)))
     run.recorder.save()
     before = (tmp_path / "latest.jsonl").read_bytes()
@@ -224,7 +232,7 @@ def test_the_present_stays_while_it_cannot_be_replaced(tmp_path: Path, monkeypat
 
 def test_the_oldest_file_goes_when_there_are_too_many(tmp_path: Path) -> None:
     run = Run(tmp_path, limit=64_000)
-    run.recorder.began()
+    run.recorder.began(LEASES)
     for number in range(200):
         run.see(held("a", number + 1, f"holder-{number}"))
     files = run.records.files()
@@ -242,3 +250,74 @@ def test_names_grow_also_if_the_clock_is_set_back(tmp_path: Path, monkeypatch: p
     second.see(held("a", 2, "c"))
     assert [one.resource_version for one in recorded(tmp_path) if isinstance(one, Observation)] == ["1", "2"]
     assert len(second.records.files()) == 2
+
+
+def test_a_gap_begins_when_something_was_seen_last_whatever_was_saved_since(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = Run(tmp_path)
+    first.recorder.began(LEASES)
+    first.see(shown("ADDED", lease("a", 1)))
+    for path in tmp_path.glob("leases-*"):
+        path.write_bytes(path.read_bytes() + b"half a line")
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+    first.recorder._seen_until = 1_000_000_100.0
+    first.recorder.save()
+    first.kill()
+    second = Run(tmp_path)
+    second.recorder.began(LEASES)
+    second.see(shown("ADDED", lease("a", 2)))
+    (gap,) = [one for one in recorded(tmp_path) if isinstance(one, Unrecorded)]
+    assert gap.start == "2001-09-09T01:48:20Z"
+
+    monkeypatch.setattr(time, "time", lambda: 999_999_999.0)
+    second.recorder.began(LEASES)
+    second.see(shown("ADDED", lease("a", 3)))
+    assert [one.start for one in recorded(tmp_path) if isinstance(one, Unrecorded)][-1] == "2001-09-09T01:46:39Z"
+
+
+def test_many_restarts_do_not_make_the_history_larger(tmp_path: Path) -> None:
+    for number in range(40):
+        run = Run(tmp_path, limit=64_000)
+        run.recorder.began(LEASES)
+        run.see(*(shown("ADDED", lease(f"lease-{one}", 100 * number + one)) for one in range(10)))
+        run.recorder.save()
+        run.kill()
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 100_000
+    assert len([one for one in recorded(tmp_path) if isinstance(one, Observation)]) > 30
+
+
+def test_what_others_put_into_the_directory_is_left_alone(tmp_path: Path) -> None:
+    outside, directory = tmp_path / "outside.txt", tmp_path / "history"
+    outside.write_text("one\ntwo")
+    directory.mkdir()
+    for name in ("latest.jsonl", "latest.tmp", "leases-000000000000001.jsonl", "leases-999999999999999999.jsonl"):
+        (directory / name).symlink_to(outside)
+    os.mkfifo(directory / "leases-000000000000002.jsonl")
+    (directory / "leases-000000000000003.jsonl").mkdir()
+    (directory / "leases-x.jsonl").write_text("half")
+    (directory / "leases-000000000000004.jsonl").write_text('{"type":"MODIFIED","obj')
+    run = Run(directory)
+    run.recorder.began(LEASES)
+    run.see(shown("ADDED", lease("a", 1)))
+    run.recorder.save()
+    assert outside.read_text() == "one\ntwo"
+    assert (directory / "leases-x.jsonl").read_text() == "half"
+    assert (directory / "latest.jsonl").read_bytes().count(b"\n") == 1
+    assert names(recorded(directory))[0] == ("stored", "a")
+
+
+def test_a_lock_that_is_a_link_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / ".lock").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="not writable"):
+        Records(tmp_path, MEBIBYTE)
+
+
+def test_a_present_that_cannot_be_read_is_history_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "latest.jsonl").write_text('{"type":"ADDED","object":{"kind":"Lease"\n[5]\nnot json\n')
+    run = Run(tmp_path)
+    run.recorder.began(LEASES)
+    run.see(shown("ADDED", lease("a", 1)))
+    run.recorder.save()
+    assert ("stored", "a") in names(recorded(tmp_path))
+    assert len(gaps(tmp_path)) == 1

@@ -11,7 +11,7 @@ from webhook.cli.options import Command, directories
 from webhook.cli.reading import cluster_options, everywhere
 from webhook.cli.terminal import print_message
 from webhook.inputs.cluster import CANDIDATES, EVENTS, LEASES, Cluster
-from webhook.live.recorder import Beside, Recorder, Records
+from webhook.live.recorder import Recorder, Records
 from webhook.live.watch import LiveWatch
 
 _DESCRIPTION = """\
@@ -47,15 +47,14 @@ def command(*, directory: Path, in_cluster: bool, max_size: int, save_every: flo
         signal.signal(number, lambda *_: stopping.set())
     recorder = Recorder(Records(directory, max_size * _MEBIBYTE), print_message)
     cluster = everywhere(cluster)
-    watches = [
-        LiveWatch(recorder if resource == LEASES else Beside(recorder), cluster, resource, is_inside=in_cluster)
-        for resource in (LEASES, CANDIDATES, EVENTS)
-    ]
+    watches = [LiveWatch(recorder, cluster, one, is_inside=in_cluster) for one in (LEASES, CANDIDATES, EVENTS)]
     for watch in watches:
         watch.start()
     print_message(f"recording into {directory}")
     while not stopping.wait(save_every):
         recorder.save()
+        if not all(watch.is_running for watch in watches):
+            raise RuntimeError("a watch has ended")
     recorder.save()
     for watch in watches:
         watch.stop()

@@ -24,40 +24,11 @@ _HTTP_OF_RPC: Final[Mapping[int, int]] = {
 """What google.rpc.Code says of its own values."""
 
 
-class _Envelope(Struct, frozen=True, gc=False, rename="camel"):
-    """The keys under which something of an envelope may be; each service has a few of them."""
-
-    kind: object = None
-    api_version: object = None
-    log_events: Raw = _NOTHING
-    events: Raw = _NOTHING
-    results: Raw = _NOTHING
-    value: Raw = _NOTHING
-    records: Raw = _NOTHING
-    properties: Raw = _NOTHING
-    streams: Raw = _NOTHING
-    data: Raw = _NOTHING
-    result: Raw = _NOTHING
-    values: Raw = _NOTHING
-    hits: Raw = _NOTHING
-    source: Raw = field(default=_NOTHING, name="_source")
-    line: Raw = _NOTHING
-    log: Raw = _NOTHING
-    log_s: Raw = field(default=_NOTHING, name="log_s")
-    message: Raw = _NOTHING
-    at_message: Raw = field(default=_NOTHING, name="@message")
-    proto_payload: Raw = _NOTHING
-
-    @property
-    def parts(self) -> Iterator[bytes]:
-        """What may contain events."""
-        for name in _PARTS:
-            part = getattr(self, name)
-            if part is not _NOTHING:
-                yield bytes(part)
-
-
-_PARTS: Final = tuple(name for name in _Envelope.__struct_fields__ if name not in {"kind", "api_version"})
+_PARTS: Final = frozenset({
+    "logEvents", "events", "results", "value", "records", "properties", "streams", "data", "result", "values", "hits",
+    "_source", "line", "log", "log_s", "message", "@message",
+})  # fmt: skip
+"""The keys under which something of an envelope may be; each service has a few of them."""
 
 
 class _Principal(Struct, frozen=True, rename="camel"):
@@ -87,7 +58,7 @@ class _Entry(Struct, frozen=True, rename="camel"):
     labels: dict[str, str] = field(default_factory=dict)
 
 
-_envelope: Final = msgspec.json.Decoder(_Envelope)
+_envelope: Final = msgspec.json.Decoder(dict[str, Raw])
 _entry: Final = msgspec.json.Decoder(_Entry)
 _list: Final = msgspec.json.Decoder(list[Raw])
 _string: Final = msgspec.json.Decoder(str)
@@ -117,12 +88,12 @@ def _opened(text: bytes) -> Iterator[bytes] | None:
     if start != b"{":
         return iter(())
     envelope = _envelope.decode(text)
-    if envelope.proto_payload is not _NOTHING:
+    if "protoPayload" in envelope:
         return _from_google(text)
-    if envelope.kind is None:
-        return envelope.parts
-    is_event = envelope.kind == "Event" and str(envelope.api_version).startswith(AUDIT)
-    return None if is_event else iter(())
+    kind, version = (msgspec.json.decode(envelope.get(key, _NOTHING)) for key in ("kind", "apiVersion"))
+    if kind is None:
+        return (bytes(part) for key, part in envelope.items() if key in _PARTS)
+    return None if kind == "Event" and str(version).startswith(AUDIT) else iter(())
 
 
 def _from_google(text: bytes) -> Iterator[bytes]:

@@ -16,6 +16,7 @@ from webhook.api.times import SECOND
 from webhook.history.follow import dates_renewal_again
 from webhook.history.status import written_at
 from webhook.inputs.items import MAX_BINS, MAX_LATEST, MILLISECOND, Act, Observation, Stretch
+from webhook.live.watch import Name
 
 _FINE: Final = 200
 """Intervals that differ by a smaller part of their length are one in a histogram."""
@@ -24,7 +25,7 @@ _EVERY: Final = 16
 """Renewals after which the usual interval is computed again."""
 _CHANGES: Final = {Act.STORED: "ADDED", Act.UPDATED: "MODIFIED", Act.DELETED: "DELETED"}
 
-Key = tuple[str, str, str]
+_Key = tuple[str, str, str]
 
 
 class _State(Struct, gc=False):
@@ -59,14 +60,13 @@ class Condenser:
     """The leases and candidates of a cluster: the latest state of each, and what is not recorded yet."""
 
     def __init__(self) -> None:
-        self._states: dict[Key, _State] = {}
+        self._states: dict[_Key, _State] = {}
         self._latest = 0
-        self._renewed_last: Key = ("", "", "")
+        self._renewed_last: _Key = ("", "", "")
 
-    @property
-    def keys(self) -> set[Key]:
-        """The kind, namespace and name of every object."""
-        return set(self._states)
+    def names(self, kind: str) -> set[Name]:
+        """Return the namespace and name of every object of a kind."""
+        return {key[1:] for key in self._states if key[0] == kind}
 
     def take(self, seen: Observation) -> Iterator[bytes]:
         """Yield what is to be recorded of one event of a watch."""
@@ -77,6 +77,8 @@ class Condenser:
             yield from self._flushed(self._renewed_last)
             yield from self._flushed(key)
             self._states.pop(key, None)
+            # Of what a list lacks, the state before is what is known.
+            seen = seen if seen.text or before is None else replace(before.seen, act=Act.DELETED)
         elif before is not None and before.seen.resource_version == seen.resource_version:
             return
         else:
@@ -92,22 +94,12 @@ class Condenser:
             yield from _flushed(before)
         yield _record(_CHANGES[seen.act], seen)
 
-    def gone(self, keys: set[Key]) -> Iterator[bytes]:
-        """Yield that objects were deleted, which a list shows that lacks them."""
-        for key in sorted(keys & self.keys):
-            yield from self.take(replace(self._states[key].seen, act=Act.DELETED))
-
     def snapshot(self) -> Iterator[bytes]:
         """Yield the state of every object, with what was counted."""
         for state in self._states.values():
             yield from _flushed(state) if state.latest else [_record("ADDED", state.seen)]
 
-    def forget_counts(self) -> None:
-        """Begin to count again, after records were lost."""
-        for state in self._states.values():
-            state.latest, state.histogram = [], {}
-
-    def _is_counted(self, key: Key, before: _State, state: _State) -> bool:
+    def _is_counted(self, key: _Key, before: _State, state: _State) -> bool:
         """Count a renewal, unless it is to be recorded; then the state before it is, too."""
         if before.at is None or state.at is None:
             return False
@@ -121,7 +113,7 @@ class Condenser:
         state.renew(gap)
         return True
 
-    def _flushed(self, key: Key) -> Iterator[bytes]:
+    def _flushed(self, key: _Key) -> Iterator[bytes]:
         state = self._states.get(key)
         yield from _flushed(state)
         if state is not None:

@@ -6,19 +6,18 @@ from collections.abc import Iterable
 from statistics import median_low
 from typing import Final
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from webhook.api.objects import Lease
 from webhook.api.times import SECOND
 from webhook.history.status import written_at
 from webhook.history.stored import Key
-from webhook.inputs.items import Act, InputKind, Item, Observation, Place
+from webhook.inputs.cluster import LEASES
+from webhook.inputs.items import Act, Item, Observation
+from webhook.live.watch import Listing
 from webhook.rules.expiry import BOUND, MAX_TOLERANCE
 from webhook.timeline.lanes import TimelineBuilder
 from webhook.timeline.model import Timeline
-
-MAX_OBJECTS: Final = 50_000
-LISTED_AFTER: Final = 5 * SECOND
 
 MAX_TICKS: Final = 100_000
 """Renewals of all leases together that are drawn one by one."""
@@ -26,33 +25,6 @@ _MEASURED: Final = 64
 """Leases by whose writes the clocks are compared, each by its latest one: one with forged stamps is outvoted."""
 _MAX_SEARCH: Final = 0.2
 """Seconds in which causes are sought for one message."""
-
-
-class _Run(Struct):
-    """The watch that runs, perhaps again: what only the runs before have shown was deleted meanwhile."""
-
-    before: set[Key] = field(default_factory=set)
-    names: set[Key] = field(default_factory=set)
-    listed_at: int | None = None
-    """When its list of every object is taken to be over, after the first of them."""
-
-    def seen(self, item: Observation, now: int) -> None:
-        name = (item.namespace, item.name)
-        if item.act is Act.DELETED:
-            self.before.discard(name)
-            self.names.discard(name)
-        elif len(self.names) < MAX_OBJECTS:
-            self.names.add(name)
-        if self.listed_at is None:
-            self.listed_at = now + LISTED_AFTER
-
-    def gone(self, now: int) -> list[Key]:
-        """Return, once, what is not in its list any more."""
-        if self.listed_at is None or now < self.listed_at:
-            return []
-        gone = sorted(self.before - self.names) if len(self.names) < MAX_OBJECTS else []
-        self.before.clear()
-        return gone
 
 
 class Change(Struct, frozen=True):
@@ -71,7 +43,7 @@ class Feed:
         self._source = source
         self._changed = threading.Condition()
         self._builder = TimelineBuilder(_now() + BOUND, max_ticks=MAX_TICKS)
-        self._run = _Run()
+        self._listing = Listing()
         self._version = 1
         self._versions: dict[Key, int] = {}
         self._delays: dict[Key, int] = {}
@@ -92,15 +64,15 @@ class Feed:
             # The API server's clock may be ahead of this computer's.
             self._builder.clock = _now() + BOUND
             if isinstance(item, Observation) and item.kind == "Lease":
-                self._run.seen(item, _now())
+                self._listing.note(item, _now() / SECOND)
                 self._measure(item)
             self._builder.observe(item)
             self._note_changes()
 
-    def began(self) -> None:
+    def began(self, _: str = LEASES) -> None:
         """Note that the watch begins, perhaps again: at first it lists every lease that there is."""
         with self._changed:
-            self._run = _Run(self._run.before | self._run.names)
+            self._listing.begin()
 
     def show_status(self, status: str) -> None:
         """Set what the page says about the connection to the cluster."""
@@ -129,7 +101,9 @@ class Feed:
     def since(self, version: int) -> Change:
         """Return what has changed since a version; 0 is before everything."""
         with self._changed:
-            self._note_gone()
+            for gone in self._listing.gone(_now() / SECOND):
+                self._builder.observe(gone)
+            self._note_changes()
             ends = self._ends()
             self._note_overdue(ends)
             keys = sorted(key for key, changed in self._versions.items() if changed > version)
@@ -165,20 +139,6 @@ class Feed:
             return max(_now(), until)
         now = _now() - median_low(self._delays.values())
         return max(now, min(until, now + MAX_TOLERANCE))
-
-    def _note_gone(self) -> None:
-        """Take what a watch that began again no longer lists for deleted."""
-        for namespace, name in self._run.gone(_now()):
-            gone = Observation(
-                place=Place("kubectl", 0),
-                input_kind=InputKind.WATCH,
-                act=Act.DELETED,
-                kind="Lease",
-                namespace=namespace,
-                name=name,
-            )
-            self._builder.observe(gone)
-        self._note_changes()
 
     def _note_changes(self) -> None:
         changed, self._builder.changed = self._builder.changed, set()

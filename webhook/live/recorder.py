@@ -1,8 +1,8 @@
 """Records what happens to leases in a directory: files that grow, each up to a size, and the state of the present.
 
 `latest.jsonl` has the state of every object, written again each minute; the other files only grow, and the oldest is
-removed. A process that is killed leaves at most half a line, which the next one removes. What was not seen, or could
-not be written, is recorded as a gap.
+removed. A process that is killed leaves at most half a line, which the next one removes. What was not seen is recorded
+as a gap.
 """
 
 import errno
@@ -18,95 +18,114 @@ import msgspec
 
 from webhook.api.times import SECOND, canonical_seconds
 from webhook.inputs import InputError
+from webhook.inputs.cluster import CANDIDATES, LEASES
 from webhook.inputs.files import read_path
 from webhook.inputs.items import ElectionEvent, Item, Observation
 from webhook.inputs.kinds import GAP, observations
-from webhook.live.condenser import Condenser, Key
+from webhook.live.condenser import Condenser
+from webhook.live.watch import Listing
 
 LATEST: Final = "latest.jsonl"
 FILES: Final = 16
 """Files that the limit of the history is divided into."""
-LISTED_AFTER: Final = 30.0
-"""Seconds after which a list that a watch begins with is taken to be over."""
-_MAX_WAITING: Final = 16 * 1024 * 1024
+MAX_WAITING: Final = 16 * 1024 * 1024
 """Bytes of records that wait while the disk is full."""
+_MAX_LINE: Final = 4 * 1024 * 1024
+"""More than a record can have: etcd stores no object of more than 1.5 MiB."""
+_KINDS: Final = {LEASES: "Lease", CANDIDATES: "LeaseCandidate"}
 
 
 class Records:
-    """The files; `lost_since` is when records were first lost, in seconds since 1970, None if none were."""
+    """The files; `is_lost` says that more could not be written than can wait."""
 
     def __init__(self, directory: Path, limit: int) -> None:
         """Raise InputError if another recorder writes there; `limit` is of the history, in bytes."""
-        self.directory = directory
-        self.lost_since: float | None = None
         self.problem = ""
+        self.is_lost = False
+        self.latest = directory / LATEST
+        self._directory = directory
         self._limit = limit
         self._waiting: list[bytes] = []
+        self._size = 0
         self._file: BinaryIO | None = None
+        self._is_of_before = True
+        """Whether `latest` was written by the process before, so that it has what the history still lacks."""
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(directory / ".lock", os.O_CREAT | os.O_WRONLY)
+            self._lock = os.open(directory / ".lock", os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            written = [path.stat().st_mtime for path in [self.latest, *self.files()] if _is_file(path)]
+            # `latest` may have become one after the file that was written to.
+            for path in self.files()[-2:]:
+                _remove_half_line(path)
         except OSError as error:
             raise InputError(f"{directory} is not writable, or another recorder writes there: {error}") from error
+        self.seen_until = max(written, default=None)
+        """When the process before saw something last, in seconds since 1970."""
 
     def files(self) -> list[Path]:
         """Return the files of the history, oldest first."""
-        return sorted(self.directory.glob("leases-*.jsonl"))
-
-    def begin(self) -> float | None:
-        """Correct what the process before left, of which its present becomes history; return when it wrote last."""
-        latest = self.directory / LATEST
-        if latest.exists():
-            latest.rename(self._new_name())
-        for path in self.files()[-2:]:
-            text = path.read_bytes()
-            if not text.endswith(b"\n"):
-                os.truncate(path, text.rfind(b"\n") + 1)
-        return max((path.stat().st_mtime for path in self.files()), default=None)
+        found = (path for path in self._directory.glob("leases-*.jsonl") if _number(path).isdecimal())
+        return sorted(filter(_is_file, found), key=lambda path: int(_number(path)))
 
     def append(self, lines: Iterable[bytes]) -> None:
-        """Add to the history; what cannot be written waits, and is lost if that is too much."""
-        self._waiting += lines
-        if not self._waiting:
-            return
-        text = b"".join(self._waiting)
+        """Add to the history; what cannot be written waits for `write`, and is lost if that is too much."""
+        for line in lines:
+            self._waiting.append(line)
+            self._size += len(line)
+        if self._waiting and not self.problem:
+            self.write()
+        elif self._size > MAX_WAITING:
+            self.is_lost = True
+            self._waiting.clear()
+
+    def write(self) -> None:
+        """Write what waits."""
         try:
-            if self._file is None:
-                self._file = self._new_name().open("ab", buffering=0)
-            size = _write(self._file, text)
+            if self._waiting:
+                if self._file is None:
+                    self._file = self._new_file().open("xb", buffering=0)
+                _write(self._file, b"".join(self._waiting))
+                self._waiting.clear()
+                self._size = 0
+                if self._file.tell() * FILES > self._limit:
+                    self._file.close()
+                    self._file = None
+            self.problem = ""
         except OSError as error:
             self.problem = str(error)
-            if len(text) > _MAX_WAITING:
-                self._waiting, self.lost_since = [], self.lost_since or time.time()
-            return
-        self._waiting, self.problem = [], ""
-        if size * FILES > self._limit:
-            self._file.close()
-            self._file = None
-            for path in self.files()[: -FILES + 1]:
-                path.unlink()
 
-    def replace_latest(self, lines: Iterable[bytes]) -> None:
+    def replace_latest(self, lines: Iterable[bytes], seen_until: float | None) -> None:
         """Write the present; while that is not possible, the one before stays."""
-        new = self.directory / f"{LATEST}.tmp"
+        new = self.latest.with_suffix(".tmp")
         try:
-            with new.open("wb") as file:
+            # A link that someone has put there is not followed.
+            new.unlink(missing_ok=True)
+            with new.open("xb") as file:
                 file.writelines(lines)
-            new.rename(self.directory / LATEST)
-            self.problem = self.problem if self._waiting else ""
+            if seen_until is not None:
+                os.utime(new, (seen_until, seen_until))
+            if self._is_of_before and _is_file(self.latest):
+                self.latest.rename(self._new_file())
+            new.rename(self.latest)
+            self._is_of_before = False
         except OSError as error:
             self.problem = str(error)
 
-    def _new_name(self) -> Path:
-        """Return a name that is after all others in their order, also if the clock was set back."""
-        last = max((path.stem for path in self.files()), default="")
-        name = f"leases-{time.time_ns() // 1_000_000:015d}"
-        return self.directory / f"{name if name > last else last + '0'}.jsonl"
+    def _new_file(self) -> Path:
+        """Remove what is too much, and return a name that is after all others, also if the clock was set back."""
+        files = self.files()
+        size = sum(path.stat().st_size for path in files)
+        number = int(_number(files[-1])) if files else 0
+        while files and size > self._limit - self._limit // FILES:
+            oldest = files.pop(0)
+            size -= oldest.stat().st_size
+            oldest.unlink()
+        return self._directory / f"leases-{max(number + 1, time.time_ns() // 1_000_000):015d}.jsonl"
 
 
 class Recorder:
-    """What the watch of leases is shown to; `say` is called with what is wrong."""
+    """What the watches are shown to; `say` is called with what is wrong."""
 
     def __init__(self, records: Records, say: Callable[[str], None]) -> None:
         self._records = records
@@ -114,91 +133,85 @@ class Recorder:
         self._said = ""
         self._lock = threading.Lock()
         self._condenser = Condenser()
-        for item in observations(read_path(str(records.directory / LATEST))):
+        self._seen_until = records.seen_until
+        for item in observations(read_path(str(records.latest))) if _is_file(records.latest) else ():
             if isinstance(item, Observation):
+                # It is recorded already.
                 list(self._condenser.take(item))
-        self._seen_at = records.begin()
-        self._reason = "the recorder did not run"
-        self._shown: set[Key] | None = None
-        """What a watch that has begun has shown, until its list is over."""
-        self._listed_at = 0.0
+        self._listings = {kind: Listing(kind, self._condenser.names(kind)) for kind in _KINDS.values()}
+        self._reason = "the recorder did not run, or could not write"
+        self._is_gap = True
+        """Whether it is not known what happened since something was seen last."""
 
-    def began(self) -> None:
-        """Note that the watch begins, perhaps again: what happened since it was seen last is not known."""
+    def began(self, resource: str) -> None:
+        """Note that a watch begins, perhaps again."""
         with self._lock:
-            self._shown, self._listed_at = set(), 0.0
+            if resource in _KINDS:
+                self._listings[_KINDS[resource]].begin()
+            self._is_gap = self._is_gap or resource == LEASES
 
     def observe(self, item: Item) -> None:
         """Take in one thing, of whatever watch."""
         with self._lock:
             if isinstance(item, ElectionEvent):
-                self._append([_event(item)])
+                self._records.append([_event(item)])
             elif isinstance(item, Observation):
                 if item.kind == "Lease":
-                    self._note_listed(item)
-                self._append(self._condenser.take(item))
+                    self._note_gap()
+                self._listings[item.kind].note(item, time.monotonic())
+                self._records.append(self._condenser.take(item))
 
     def show_status(self, status: str) -> None:
-        """Remember why a watch ended, and say it."""
-        self._reason = status or self._reason
+        """Say why a watch ended, and remember it of that of leases."""
+        self._reason = status if LEASES in status else self._reason
         if status and status != self._said:
             self._said = status
             self._say(status)
 
     def save(self) -> None:
-        """Write the present, and what waits."""
+        """Write the present, and what waits; raises InputError if something was lost, which the next process names."""
         with self._lock:
-            if self._shown is not None and 0 < self._listed_at < time.monotonic() - LISTED_AFTER:
-                known = {key for key in self._condenser.keys if key[0] == "Lease"}
-                self._append(self._condenser.gone(known - self._shown))
-                self._shown = None
-            self._append(())
-            self._records.replace_latest(self._condenser.snapshot())
+            for gone in (one for listing in self._listings.values() for one in listing.gone(time.monotonic())):
+                self._records.append(self._condenser.take(gone))
+            if self._records.is_lost:
+                raise InputError(f"the history cannot be written: {self._records.problem}")
+            self._records.write()
+            self._records.replace_latest(self._condenser.snapshot(), self._seen_until)
             problem = self._records.problem
         self.show_status(f"the history cannot be written: {problem}" if problem else "")
 
-    def _note_listed(self, item: Observation) -> None:
-        """Record a gap before the first thing that a watch shows, and remember what its list has."""
-        if self._shown is not None:
-            if not self._listed_at:
-                self._listed_at = time.monotonic()
-                if self._seen_at is not None:
-                    self._append([_gap(self._seen_at, self._reason)])
-            self._shown.add((item.kind, item.namespace, item.name))
-        self._seen_at = time.time()
-
-    def _append(self, lines: Iterable[bytes]) -> None:
-        self._records.append(lines)
-        lost = self._records.lost_since
-        if lost is not None and not self._records.problem:
-            self._records.lost_since = None
-            self._condenser.forget_counts()
-            self._records.append([_gap(lost, "the history could not be written"), *self._condenser.snapshot()])
+    def _note_gap(self) -> None:
+        """Record a gap before the first lease that a watch shows."""
+        now = time.time()
+        if self._is_gap and self._seen_until is not None:
+            start, end = (canonical_seconds(int(at * SECOND)) for at in (min(self._seen_until, now), now))
+            self._records.append([_line(GAP, {"from": start, "to": end, "reason": self._reason})])
+        self._is_gap, self._seen_until = False, now
 
 
-class Beside:
-    """What the watches of candidates and of Events are shown to: they come on top of the leases."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        self.observe, self.show_status = recorder.observe, recorder.show_status
-
-    def began(self) -> None:
-        """Nothing is missed that matters."""
+def _number(path: Path) -> str:
+    return path.stem.removeprefix("leases-")
 
 
-def _write(file: BinaryIO, text: bytes) -> int:
-    """Write all of it or nothing, and return the size of the file."""
+def _is_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _remove_half_line(path: Path) -> None:
+    with path.open("r+b") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _MAX_LINE))
+        text = file.read()
+        file.truncate(size - len(text) + text.rfind(b"\n") + 1)
+
+
+def _write(file: BinaryIO, text: bytes) -> None:
+    """Write all of it or nothing."""
     size = file.tell()
     if file.write(text) != len(text):
         file.seek(size)
         file.truncate()
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    return size + len(text)
-
-
-def _gap(since: float, reason: str) -> bytes:
-    start, end = (canonical_seconds(int(at * SECOND)) for at in (since, time.time()))
-    return _line(GAP, {"from": start, "to": end, "reason": reason})
 
 
 def _event(item: ElectionEvent) -> bytes:

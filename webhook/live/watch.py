@@ -7,17 +7,22 @@ from collections.abc import Iterable
 from subprocess import Popen
 from typing import BinaryIO, Final, Protocol, cast
 
+from msgspec import Struct, field
+
 from webhook.inputs import InputError
 from webhook.inputs import cluster as clusters
 from webhook.inputs.cluster import LEASES, Cluster
 from webhook.inputs.documents import Document, LastLine, documents
 from webhook.inputs.files import read
-from webhook.inputs.items import Item, Unreadable
+from webhook.inputs.items import Act, InputKind, Item, Observation, Place, Unreadable
 from webhook.inputs.kinds import observations
 
 FIRST_PAUSE: Final = 0.5
 MAX_PAUSE: Final = 15.0
 """Seconds before kubectl is run again; doubled each time, from the first again once it has shown something."""
+MAX_OBJECTS: Final = 50_000
+LISTED_AFTER: Final = 5.0
+"""Seconds after which the list that a watch begins with is over, if it has shown nothing more that was known before."""
 _END: Final = 5.0
 _AGAIN: Final = ("kubectl runs again", "it begins again")
 
@@ -25,14 +30,53 @@ _AGAIN: Final = ("kubectl runs again", "it begins again")
 class Listener(Protocol):
     """What is shown the watch."""
 
-    def began(self) -> None:
-        """Note that the watch begins, perhaps again, with a list of all there is."""
+    def began(self, resource: str) -> None:
+        """Note that the watch of a resource begins, perhaps again, with a list of all there is."""
 
     def observe(self, item: Item) -> None:
         """Take in one thing."""
 
     def show_status(self, status: str) -> None:
         """Say how the watch is."""
+
+
+Name = tuple[str, str]
+
+
+class Listing(Struct):
+    """The names of one kind. A watch that begins again shows what was deleted meanwhile: its list lacks it."""
+
+    kind: str = "Lease"
+    known: set[Name] = field(default_factory=set)
+    missing: set[Name] = field(default_factory=set)
+    shown_at: float | None = None
+
+    def begin(self) -> None:
+        """Note that a list begins."""
+        self.missing, self.shown_at = set(self.known), None
+
+    def note(self, item: Observation, now: float) -> None:
+        """Note what the watch shows; `now` is in seconds, by whatever clock."""
+        name = (item.namespace, item.name)
+        if self.shown_at is None or name in self.missing:
+            self.shown_at = now
+        self.missing.discard(name)
+        if item.act is Act.DELETED:
+            self.known.discard(name)
+        elif len(self.known) < MAX_OBJECTS:
+            self.known.add(name)
+
+    def gone(self, now: float) -> list[Observation]:
+        """Return, once, that what the list lacks was deleted, when it is over."""
+        if self.shown_at is None or now < self.shown_at + LISTED_AFTER:
+            return []
+        gone, self.missing = sorted(self.missing), set()
+        self.known.difference_update(gone)
+        place, watch = Place("kubectl", 0), InputKind.WATCH
+        return [
+            Observation(place=place, input_kind=watch, act=Act.DELETED, kind=self.kind, namespace=namespace, name=name)
+            for namespace, name in gone
+        ]
 
 
 class LiveWatch:
@@ -60,15 +104,20 @@ class LiveWatch:
             process = self._process
         if process is not None:
             process.terminate()
-        if self._thread.ident is not None:
+        if self._thread.ident is not None and not self._is_inside:
             self._thread.join(_END)
         if process is not None and process.poll() is None:
             process.kill()
 
+    @property
+    def is_running(self) -> bool:
+        """False if the thread has ended, which only a bug does unless it is stopped."""
+        return self._thread.is_alive()
+
     def _keep_running(self) -> None:
         pause = FIRST_PAUSE
         while not self._stopping.is_set():
-            self._feed.began()
+            self._feed.began(self._resource)
             began = time.monotonic()
             self._run_once()
             if self._stopping.is_set():

@@ -84,7 +84,8 @@ class Spark(Engine):
         spark = made.config("spark.ui.enabled", "false").config("spark.log.level", "ERROR").getOrCreate()
         try:
             for statement in statements("spark", "views"):
-                spark.sql(statement)
+                # The JVM stays in the directory in which it was started first.
+                spark.sql(statement.replace("'audit/", f"'{self._folder}/audit/"))
             return [tuple(row) for row in spark.sql(query).collect()]
         finally:
             spark.stop()
