@@ -56,6 +56,13 @@ def test_the_same_verdict_at_any_depth(levels: int) -> None:
     assert stored == verdict(with_entry(steal(), deep_entry(33), "oldObject"))
 
 
+@pytest.mark.parametrize("where", ["object", "oldObject"])
+def test_no_depth_near_the_limit_of_python_is_without_a_verdict(where: str) -> None:
+    review = changed(steal(), put("request.object.spec.unknown", 1))
+    for levels in range(860, 1000):
+        assert verdict(with_entry(review, deep_entry(levels), where)), levels
+
+
 def test_a_deep_entry_is_tampering_if_this_write_brings_it_and_ignored_if_it_was_stored() -> None:
     label = make_review(old=make_lease(), new=make_lease(put("metadata.labels.a", "b")))
     allowed, rules = verdict(with_entry(label, deep_entry(9990)))

@@ -2,9 +2,6 @@
 
 There are two ways to refuse: a review without a readable uid is a `ReviewError` (an HTTP 4xx, so that failurePolicy
 decides); a review with a uid whose request contradicts itself is a request with `contradiction` set.
-One typed decoder reads every review that is sound: it has the JSON types of the API, no field of spec that is not known
-here, no null in spec, and objects that name what the request names. Only what it refuses is decoded piece by piece,
-with the same result for a sound review.
 
 No body costs more than a second or 256 MiB. An API server takes requests of 3 MiB and stores objects of 1.5 MiB. Its
 reviews grow beyond twice that only because Go writes `<`, `>`, `&` and control characters as six bytes. So a review may
@@ -13,7 +10,7 @@ be long, but it cannot have many values.
 
 import codecs
 import re
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta, Raw, Struct
@@ -25,7 +22,6 @@ from webhook.api.objects import (
     NO_METADATA,
     Lease,
     LeaseCandidate,
-    SoundCandidate,
     SoundLease,
     WrongTypesError,
     decode_object,
@@ -98,14 +94,14 @@ def decode(body: bytes) -> AdmissionRequest:
     if not body.isascii() and not is_utf8(body):
         raise ReviewError(400, "the body is not UTF-8")
     is_large = len(body) > MAX_REQUEST
-    # The decoder of sound reviews copies a wrong literal into an error however long it is, so no large body gets there.
-    if not is_large and (sound := _decode_sound(body)):
-        return sound
     if is_large and not may_be_a_review(len(body), body):
         raise ReviewError(413, "a body of this size must begin as an API server begins a review")
     if is_large and is_more_than(body, 2):
         return _contradicting(body, _TOO_MUCH)
-    request = _decode_pieces(body)
+    try:
+        request = _decode(body)
+    except RecursionError:
+        return decode(_truncated(body))
     objects = (one for one in (request.new, request.old) if one is not None) if is_large else ()
     if any(_has_too_many_fields(one.metadata.managed_fields) for one in objects):
         return _contradicting(body, "managedFields hold more than a stored object can have")
@@ -119,97 +115,43 @@ def _contradicting(body: bytes, contradiction: str) -> AdmissionRequest:
     return replace(identified(body), contradiction=contradiction)
 
 
-def _decode_sound(body: bytes) -> AdmissionRequest | None:
-    """The request if the review is sound."""
+def _unread(uid: str, api_version: str, contradiction: str = "") -> AdmissionRequest:
+    return AdmissionRequest(uid, api_version=api_version, contradiction=contradiction)
+
+
+def _decode(body: bytes) -> AdmissionRequest:
+    """Decode a review as it is, else as Go reads lone surrogates, or as far as it is one; raises RecursionError."""
     try:
-        review = (_candidate if body.find(b'"LeaseCandidate"', 0, _HEAD) >= 0 else _lease).decode(body)
-    except (msgspec.DecodeError, RecursionError):
-        return None
-    wire: Any = review.request
-    operation, kind, version = wire.operation, wire.kind.kind, wire.kind.version
-    new, old = None if operation is _DELETE else wire.object, None if operation is _CREATE else wire.old_object
-    subject = old if operation is _DELETE else new
-    if (
-        subject is None
-        or (old is None and operation is not _CREATE)
-        or operation is _CONNECT
-        or wire.sub_resource
-        or wire.resource.version != version
-    ):
-        return None
-    metadata, api_version = subject.metadata_or_none, f"{GROUP}/{version}"
-    if metadata.name != wire.name or metadata.namespace != wire.namespace:
-        return None
-    for one in (new, old):
-        if one is not None and (one.kind != kind or one.api_version != api_version):
-            return None
-    errors: list[FieldError] = []
-    options = NO_OPTIONS if bytes(wire.options) in _USUAL_OPTIONS else _read_options(wire.options, errors)
-    return AdmissionRequest(
-        wire.uid,
-        operation,
-        wire.resource.resource,
-        kind,
-        version,
-        GROUP,
-        "",
-        wire.namespace or "",
-        wire.name or "",
-        user_of(wire.user_info),
-        new,
-        old,
-        options,
-        tuple(errors),
-        "",
-        review.api_version,
-        body,
-    )
+        review = _review.decode(body)
+    except msgspec.DecodeError:
+        pass
+    else:
+        if review.kind == "AdmissionReview" and review.api_version in REVIEW_VERSIONS:
+            return _request(review.request, review.api_version, body)
+    envelope = _opened(body)
+    try:
+        wire = _wire.decode(envelope.request)
+    except msgspec.ValidationError as error:
+        field = located(error)[1].partition(".")[0]
+        contradiction = envelope.surrogates or f"request.{field} has a type that no API server sends"
+        return _unread(envelope.uid, envelope.api_version, contradiction)
+    return _request(wire, envelope.api_version, envelope.body, envelope.surrogates)
 
 
-def _decode_pieces(body: bytes) -> AdmissionRequest:
-    """Decode a review as it is, else without what nests too deeply, else with what Go reads for lone surrogates."""
-    surrogates = ""
-    while True:
-        try:
-            review = _review.decode(body)
-            break
-        except msgspec.ValidationError as error:
-            field = ".".join(located(error)[1].split(".")[:2])
-            contradiction = surrogates or f"{field} has a type that no API server sends"
-            return replace(_undecoded(body), contradiction=contradiction)
-        except msgspec.DecodeError:
-            # An API server never sends a lone surrogate, so it is a contradiction; the rest is read as Go reads it.
-            replaced = without_lone_surrogates(body) if len(body) <= MAX_REQUEST else None
-            if replaced is None:
-                raise ReviewError(400, "the body is not JSON") from None
-            body, surrogates = replaced, "the review contains an escaped lone surrogate, which no API server sends"
-        except RecursionError:
-            # Only managedFields nest freely in a Lease. Operators want to know who sends what nests elsewhere.
-            truncated = truncate_review(body)
-            if len(truncated) == len(body):
-                named = _USERNAME.search(body)
-                raise ReviewError(400, "the body is nested too deeply", named[1].decode() if named else "") from None
-            body = truncated
-    parts = review.request.object, review.request.old_object, review.request.options
-    if len(body) > MAX_REQUEST and any(is_more_than(bytes(part), 1) for part in parts):
-        return _contradicting(body, _TOO_MUCH)
-    request = _request(review, body)
-    return replace(request, contradiction=surrogates) if surrogates else request
+def _truncated(body: bytes) -> bytes:
+    """Return a body without what nests too deeply. Only managedFields nest freely in a Lease."""
+    truncated = truncate_review(body)
+    if len(truncated) == len(body):
+        # Operators want to know who sends what nests elsewhere.
+        named = _USERNAME.search(body)
+        raise ReviewError(400, "the body is nested too deeply", named[1].decode() if named else "")
+    return truncated
 
 
 _USERNAME: Final = re.compile(rb'"userInfo"\s*:\s*\{\s*"username"\s*:\s*"([^"\\]{1,256})"')
 
 
 _NOT_A_REVIEW: Final = 400, "the body is not an AdmissionReview of admission.k8s.io/v1 or v1beta1"
-
-
-def _checked(uid: object) -> str:
-    """The uid of a request, which the response must repeat."""
-    if not isinstance(uid, str) or not uid:
-        raise ReviewError(400, "the request has no uid")
-    if len(uid) > MAX_UID:
-        raise ReviewError(400, f"the uid of the request is longer than {MAX_UID} characters")
-    return uid
 
 
 # ---- what a body may cost -------------------------------------------------------------------------------------------
@@ -298,7 +240,7 @@ class _Resource(Struct, frozen=True, gc=False):
 
 
 class _Request(Struct, frozen=True, gc=False, rename="camel"):
-    uid: str
+    uid: Annotated[str, Meta(min_length=1, max_length=MAX_UID)]
     kind: _Kind | None = None
     resource: _Resource | None = None
     sub_resource: str | None = None
@@ -317,36 +259,10 @@ class _Review(Struct, frozen=True, gc=False, rename="camel"):
     kind: str | None = None
 
 
-def _sound_decoder(resource: str, form: type[Struct]) -> msgspec.json.Decoder[Any]:
-    def made(name: str, *fields: tuple[Any, ...]) -> Any:  # noqa: ANN401 - a class
-        return msgspec.defstruct(name, fields, frozen=True, gc=False, rename="camel", kw_only=True)
-
-    # The decoder looks for fields in this order, which is that of the wire.
-    group, version = ("group", Literal[GROUP]), ("version", Literal[VERSIONS_OF[resource]])
-    request = made(
-        "SoundRequest",
-        ("uid", Annotated[str, Meta(min_length=1, max_length=MAX_UID)]),
-        ("kind", made("SoundKind", group, version, ("kind", Literal[KIND_OF[resource]]))),
-        ("resource", made("SoundResource", group, version, ("resource", Literal[resource]))),
-        ("sub_resource", str | None, None),
-        ("name", str | None, None),
-        ("namespace", str | None, None),
-        ("operation", Operation),
-        ("user_info", Raw, NULL),
-        ("object", form | None, None),
-        ("old_object", form | None, None),
-        ("options", Raw, NULL),
-    )
-    kind, api_version = Literal["AdmissionReview"], Literal[tuple(REVIEW_VERSIONS)]
-    return msgspec.json.Decoder(made("SoundReview", ("kind", kind), ("api_version", api_version), ("request", request)))
-
-
-_lease: Final = _sound_decoder("leases", SoundLease)
-_candidate: Final = _sound_decoder("leasecandidates", SoundCandidate)
 _review: Final = msgspec.json.Decoder(_Review)
+_wire: Final = msgspec.json.Decoder(_Request)
+_sound_lease: Final[msgspec.json.Decoder[Lease]] = msgspec.json.Decoder(SoundLease)
 _options: Final = msgspec.json.Decoder(Options | None)
-_HEAD: Final = 256
-"""Bytes in which an API server names the kind."""
 
 _OPERATIONS: Final = {operation.value: operation for operation in Operation}
 _CREATE, _DELETE, _CONNECT = Operation.CREATE, Operation.DELETE, Operation.CONNECT
@@ -359,19 +275,16 @@ _VERSION_LEFT_OUT: Final = frozenset({None, "", "/", f"{GROUP}/"})
 """An apiVersion without a version, for which the API server takes that of the request."""
 
 
-def _request(review: _Review, body: bytes) -> AdmissionRequest:
-    """The request with typed objects, or with what contradicts itself."""
-    if review.kind != "AdmissionReview" or review.api_version not in REVIEW_VERSIONS:
-        raise ReviewError(*_NOT_A_REVIEW)
-    wire, api_version = review.request, review.api_version
-    uid, resource, kind = _checked(wire.uid), wire.resource, wire.kind
-    operation = _OPERATIONS.get(wire.operation or "")
+def _request(wire: _Request, api_version: str, body: bytes, surrogates: str = "") -> AdmissionRequest:
+    """The request with typed objects, or with what contradicts itself; `surrogates` contradict whatever it is."""
+    uid, operation, resource, kind = wire.uid, _OPERATIONS.get(wire.operation or ""), wire.resource, wire.kind
+    parts = wire.object, wire.old_object, wire.options
+    if len(body) > MAX_REQUEST and any(is_more_than(bytes(part), 1) for part in parts):
+        return _unread(uid, api_version, _TOO_MUCH)
     if operation is None:
-        contradiction = "request.operation must be CREATE, UPDATE, DELETE or CONNECT"
-        return AdmissionRequest(uid, api_version=api_version, contradiction=contradiction)
+        return _unread(uid, api_version, surrogates or "request.operation must be CREATE, UPDATE, DELETE or CONNECT")
     if resource is None or kind is None or not resource.resource or not kind.kind:
-        contradiction = "request.resource and request.kind must be set"
-        return AdmissionRequest(uid, api_version=api_version, contradiction=contradiction)
+        return _unread(uid, api_version, surrogates or "request.resource and request.kind must be set")
     new = old = None
     options, contradiction = NO_OPTIONS, ""
     errors: list[FieldError] = []
@@ -397,10 +310,10 @@ def _request(review: _Review, body: bytes) -> AdmissionRequest:
         old,
         options,
         tuple(errors),
-        contradiction or _objects_against_request(wire, kind.kind, f"{GROUP}/{resource.version}", new, old),
+        surrogates or contradiction or _objects_against_request(wire, kind.kind, resource.version, new, old),
         api_version,
         body,
-        is_sound=False,
+        is_sound=isinstance(new, SoundLease),
     )
 
 
@@ -435,8 +348,9 @@ def _resource_against_kind(resource: _Resource, kind: _Kind) -> str:
     return ""
 
 
-def _objects_against_request(wire: _Request, kind: str, api_version: str, new: Content, old: Content) -> str:
+def _objects_against_request(wire: _Request, kind: str, version: str | None, new: Content, old: Content) -> str:
     """Return how the objects contradict the request, or ""; what an object leaves out is taken from the request."""
+    api_version = f"{GROUP}/{version}"
     for role, document in (("object", new), ("oldObject", old)):
         if document is None:
             continue
@@ -456,6 +370,11 @@ def _objects_against_request(wire: _Request, kind: str, api_version: str, new: C
 
 def _object(value: Raw, kind: str, role: str, errors: list[FieldError]) -> Content:
     """The typed object, or None: without an error for null, with an error for each field of a wrong type."""
+    if kind == "Lease":
+        try:
+            return _sound_lease.decode(value)
+        except msgspec.ValidationError:
+            pass
     if bytes(memoryview(value)[:1]) != b"{":
         return None
     try:
@@ -480,10 +399,20 @@ def _read_options(raw: Raw, errors: list[FieldError]) -> Options:
     return NO_OPTIONS if options is None or options == NO_OPTIONS else options
 
 
-# ---- a review of which only the uid is read -------------------------------------------------------------------------
+# ---- what is around a request --------------------------------------------------------------------------------------
 
 
-class _OnlyUid(Struct, frozen=True, gc=False):
+class _Envelope(Struct, frozen=True, gc=False):
+    """A body and its request; `surrogates` is the contradiction if it is not the body that was sent."""
+
+    uid: str
+    api_version: str
+    body: bytes
+    request: Raw
+    surrogates: str
+
+
+class _LooseRequest(Struct, frozen=True, gc=False):
     uid: Raw = _ABSENT
 
 
@@ -494,7 +423,7 @@ class _LooseReview(Struct, frozen=True, gc=False, rename="camel"):
 
 
 _loose_review: Final = msgspec.json.Decoder(_LooseReview)
-_loose_request: Final = msgspec.json.Decoder(_OnlyUid)
+_loose_request: Final = msgspec.json.Decoder(_LooseRequest)
 _string: Final = msgspec.json.Decoder(str)
 _BEGINNING: Final = re.compile(
     rb'\{"kind":"AdmissionReview","apiVersion":"(?P<version>admission\.k8s\.io/v1(?:beta1)?)",'
@@ -510,22 +439,27 @@ def identified(body: bytes) -> AdmissionRequest:
     """
     found = _BEGINNING.match(body)
     if found:
-        return AdmissionRequest(_string.decode(found["uid"]), api_version=found["version"].decode())
-    return _undecoded(body)
+        return _unread(_string.decode(found["uid"]), found["version"].decode())
+    try:
+        envelope = _opened(body)
+    except RecursionError:
+        return identified(_truncated(body))
+    return _unread(envelope.uid, envelope.api_version)
 
 
-def _undecoded(body: bytes) -> AdmissionRequest:
+def _opened(body: bytes) -> _Envelope:
+    """Return what is around a request, which is not decoded; raises ReviewError, or RecursionError."""
     try:
         review = _loose_review.decode(body)
     except msgspec.ValidationError:
         raise ReviewError(*_NOT_A_REVIEW) from None
     except msgspec.DecodeError:
-        raise ReviewError(400, "the body is not JSON") from None
-    except RecursionError:
-        truncated = truncate_review(body)
-        if len(truncated) == len(body):
-            raise ReviewError(400, "the body is nested too deeply") from None
-        return _undecoded(truncated)
+        # An API server never sends a lone surrogate, so it is a contradiction; the rest is read as Go reads it.
+        replaced = without_lone_surrogates(body) if len(body) <= MAX_REQUEST else None
+        if replaced is None:
+            raise ReviewError(400, "the body is not JSON") from None
+        surrogates = "the review contains an escaped lone surrogate, which no API server sends"
+        return replace(_opened(replaced), surrogates=surrogates)
     api_version = _text(review.api_version)
     if _text(review.kind) != "AdmissionReview" or api_version not in REVIEW_VERSIONS:
         raise ReviewError(*_NOT_A_REVIEW)
@@ -533,7 +467,11 @@ def _undecoded(body: bytes) -> AdmissionRequest:
         uid = _text(_loose_request.decode(review.request).uid)
     except msgspec.DecodeError:
         raise ReviewError(400, "the review has no request") from None
-    return AdmissionRequest(_checked(uid), api_version=api_version)
+    if not uid:
+        raise ReviewError(400, "the request has no uid")
+    if len(uid) > MAX_UID:
+        raise ReviewError(400, f"the uid of the request is longer than {MAX_UID} characters")
+    return _Envelope(uid, api_version, body, review.request, "")
 
 
 def _text(raw: Raw) -> str:
