@@ -10,7 +10,7 @@ be long, but it cannot have many values.
 
 import codecs
 import re
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta, Raw, Struct
@@ -259,9 +259,14 @@ class _Review(Struct, frozen=True, gc=False, rename="camel"):
     kind: str | None = None
 
 
+class _Object(Struct, frozen=True, gc=False):
+    spec: dict[str, Any] | None = None
+
+
 _review: Final = msgspec.json.Decoder(_Review)
 _wire: Final = msgspec.json.Decoder(_Request)
 _sound_lease: Final[msgspec.json.Decoder[Lease]] = msgspec.json.Decoder(SoundLease)
+_any_object: Final = msgspec.json.Decoder(_Object)
 _options: Final = msgspec.json.Decoder(Options | None)
 
 _OPERATIONS: Final = {operation.value: operation for operation in Operation}
@@ -285,7 +290,7 @@ def _request(wire: _Request, api_version: str, body: bytes, surrogates: str = ""
         return _unread(uid, api_version, surrogates or "request.operation must be CREATE, UPDATE, DELETE or CONNECT")
     if resource is None or kind is None or not resource.resource or not kind.kind:
         return _unread(uid, api_version, surrogates or "request.resource and request.kind must be set")
-    new = old = None
+    new = old = specs = None
     options, contradiction = NO_OPTIONS, ""
     errors: list[FieldError] = []
     # Neither resource has subresources or CONNECT, so the rest of such a request is not evaluated.
@@ -293,6 +298,8 @@ def _request(wire: _Request, api_version: str, body: bytes, surrogates: str = ""
         contradiction = _resource_against_kind(resource, kind)
         if not contradiction and resource.group == GROUP and resource.version in VERSIONS_OF.get(resource.resource, ()):
             new, old, options, contradiction = _content(wire, kind.kind, operation, errors)
+            if not isinstance(new, SoundLease):
+                specs = _spec_of(wire.object), {} if old is None else _spec_of(wire.old_object)
     subject = old if new is None else new
     metadata = NO_METADATA if subject is None else subject.metadata
     return AdmissionRequest(
@@ -312,8 +319,8 @@ def _request(wire: _Request, api_version: str, body: bytes, surrogates: str = ""
         tuple(errors),
         surrogates or contradiction or _objects_against_request(wire, kind.kind, resource.version, new, old),
         api_version,
-        body,
-        is_sound=isinstance(new, SoundLease),
+        (len(memoryview(wire.object)), len(memoryview(wire.old_object))),
+        specs,
     )
 
 
@@ -382,6 +389,13 @@ def _object(value: Raw, kind: str, role: str, errors: list[FieldError]) -> Conte
     except WrongTypesError as error:
         errors.extend(_type_error(problem, path, role) for problem, path in error.problems)
         return None
+
+
+def _spec_of(document: Raw) -> dict[str, Any]:
+    try:
+        return _any_object.decode(document).spec or {}
+    except msgspec.ValidationError:
+        return {}
 
 
 def _type_error(problem: str, path: str, role: str) -> FieldError:
