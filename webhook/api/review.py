@@ -102,8 +102,9 @@ def decode(body: bytes) -> AdmissionRequest:
         request = _decode(body)
     except RecursionError:
         return decode(_truncated(body))
-    objects = (one for one in (request.new, request.old) if one is not None) if is_large else ()
-    if any(_has_too_many_fields(one.metadata.managed_fields) for one in objects):
+    if is_large and any(
+        one and _has_too_many_fields(one.metadata.managed_fields) for one in (request.new, request.old)
+    ):
         return _contradicting(body, "managedFields hold more than a stored object can have")
     return request
 

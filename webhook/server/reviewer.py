@@ -4,10 +4,13 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from webhook.api.request import AdmissionRequest
 from webhook.api.review import ReviewError, decode, identified
+from webhook.api.text import cached_if_short
 from webhook.evaluate import evaluate
 from webhook.policy.model import Policy
 from webhook.rules.rule import Mode
@@ -38,7 +41,7 @@ class ReviewResponse(HttpResponse, frozen=True, gc=False):
     incident: str = ""
 
 
-class ReviewRecord(NamedTuple):
+class ReviewRecord(Struct, frozen=True, gc=False):
     """A response with what it answers: the request's body and headers, and the seconds since its first byte."""
 
     response: ReviewResponse
@@ -112,6 +115,7 @@ def _incident(kind: str, message: str, size: int) -> ReviewResponse:
     return ReviewResponse(500, f"{message}; incident {incident}\n".encode(), incident=kind)
 
 
+@cached_if_short(256, 64)  # an API server always sends the same one
 def budget(query: bytes) -> float:
     """Return the seconds for an answer, from `timeout=Ns` in the query; an invalid timeout is ignored.
 

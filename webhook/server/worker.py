@@ -98,7 +98,7 @@ class WorkerServices:
         self._periodic = [
             _Periodic(_SECONDS_BETWEEN_COUNTS, self.show_counts),
             _Periodic(options.certificate_poll_seconds, self._poll_certificate),
-            _Periodic(options.policy_poll_seconds, self._poll_policy),
+            _Periodic(options.policy_poll_seconds, lambda: self._poll("policy", policy_file, self._use_policy)),
         ]
 
     def start(self) -> None:
@@ -109,7 +109,7 @@ class WorkerServices:
         self.certificates.start()
         if self.certificates.error:
             self._report("certificate", self.certificates.error)
-        self._show_certificate(logging.INFO, "serving a certificate")
+        self._show_certificate()
         self._use_policy()
 
     def run_due(self, now: float) -> None:
@@ -203,12 +203,13 @@ class WorkerServices:
 
     # The periodic tasks.
 
-    def _poll(self, what: str, files: CertificateReloader | PolicyFile) -> bool:
-        """Read files that may have changed; return whether they were loaded again."""
+    def _poll(self, what: str, files: CertificateReloader | PolicyFile, use: Callable[[], None]) -> None:
+        """Read files that may have changed, and use them if they were loaded again."""
         result = files.poll()
         if result is not None:
             self._report(what, files.error)
-        return result == "success"
+        if result == "success":
+            use()
 
     def _report(self, what: str, error: str) -> None:
         """Count and log that changed files were loaded, or refused with this error."""
@@ -219,19 +220,14 @@ class WorkerServices:
             LOG.info("%s reloaded", what)
 
     def _poll_certificate(self) -> None:
-        if self._poll("certificate", self.certificates):
-            self._show_certificate(logging.INFO, "serving a certificate")
+        self._poll("certificate", self.certificates, self._show_certificate)
         if self.certificates.expires_soon() and self._expiry_lines.admit(time.monotonic()) is not None:
             self._show_certificate(logging.ERROR, "certificate expires soon")
 
-    def _show_certificate(self, level: int, message: str) -> None:
+    def _show_certificate(self, level: int = logging.INFO, message: str = "serving a certificate") -> None:
         if certificate := self.certificates.current:
             self._metrics.show_certificate(certificate)
             LOG.log(level, message, extra={"fields": {"not_after": f"{certificate.not_after:%FT%TZ}"}})
-
-    def _poll_policy(self) -> None:
-        if self._poll("policy", self._policy_file):
-            self._use_policy()
 
     def _use_policy(self) -> None:
         policy = self._policy_file.current
