@@ -13,7 +13,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test draw coverage outputs check static docs model spec torture planted fuzz page mutation evidence e2e fuzz-leases fence fleet outside cluster image record record-attacks record-incidents causes bench reading fast-paths hour faults pictures fmt certs manifests derived version package krew sbom audit dist lock clean
+.PHONY: help setup run test draw coverage outputs check static docs model spec torture planted fuzz page mutation evidence e2e fuzz-leases fence fleet outside cluster kind image record record-attacks record-incidents causes bench reading fast-paths hour faults pictures fmt certs manifests derived version package krew workflows sbom audit dist lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -103,6 +103,9 @@ fence: $(READY) ## old leaders against a fence, on real API servers, into docs/f
 cluster: $(READY) ## real pods: on KUBECONFIG with IMAGE=, or as root on a node of its own (15 to 30 minutes); SHORT=1: 5 minutes
 	$(BIN)/python -m tests.lab.cluster $(if $(SHORT),--short) $(if $(IMAGE),--image=$(IMAGE)) $(CLUSTER)
 
+kind: $(READY) ## five minutes: a cluster of kind with the webhook, an election that breaks, a steal (kind, docker, kubectl)
+	deploy/kind $(STEPS)
+
 image: $(READY) ## build the image twice by buildah without a daemon and compare (root, Debian)
 	$(BIN)/python -m tests.lab.cluster.image
 
@@ -176,6 +179,10 @@ krew: package ## the kubectl plugin for Krew: archives and manifest in dist/; ne
 	$(if $(URL),,$(error make krew needs URL=, the address of the repository))
 	$(TOOL).release.krew --url=$(URL)
 
+workflows: $(DEV) ## examine the workflows (zizmor), without asking anybody
+	$(RELEASE)
+	$(BIN)/zizmor --offline --quiet .github action.yml
+
 sbom: $(READY) ## what the server and the image of `make image` consist of, as CycloneDX in dist/
 	$(RELEASE)
 	@mkdir -p dist
@@ -187,10 +194,10 @@ audit: $(READY) ## known vulnerabilities of every locked package that runs in pr
 	$(RELEASE)
 	$(TOOL).release.advisories $(if $(REQUIRED),--required)
 
-dist: package sbom $(if $(URL),krew) ## what a release consists of, in dist/, with checksums; IMAGE= names the image in the manifests
+dist: package sbom $(if $(URL),krew) ## what a release consists of, in dist/, with checksums; IMAGE= for manifests with that image
 	$(TOOL).rendered.chart dist
-	for certificate in cert-manager openshift; do $(BIN)/lease-webhook install --certificate $$certificate \
-		$(if $(IMAGE),--image $(IMAGE)) > dist/install-$$certificate.yaml || exit 1; done
+	$(if $(IMAGE),for certificate in cert-manager openshift; do $(BIN)/lease-webhook install \
+		--certificate $$certificate --image $(IMAGE) > dist/install-$$certificate.yaml || exit 1; done)
 	cd dist && rm -f SHA256SUMS && sha256sum * > SHA256SUMS
 
 lock: $(DEV) ## pin the packages again, by hash

@@ -27,7 +27,7 @@ LEAF_CERTIFICATE: Final = "tls.crt"
 LEAF_KEY: Final = "tls.key"
 
 CA_DAYS: Final = 3650
-LEAF_DAYS: Final = 90
+LEAF_DAYS: Final = 365
 CLOCK_SKEW: Final = dt.timedelta(hours=1)
 """Certificates are valid from this long before they are made: clocks of API servers differ."""
 

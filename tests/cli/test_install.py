@@ -13,7 +13,7 @@ FILES = {"ca.crt": b"the CA", "tls.crt": b"the leaf", "tls.key": b"the key"}
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, list[dict[str, Any]], str]:
-    code = main(["install", *arguments])
+    code = main(["install", "--image=registry.example/x:1", *arguments])
     printed = capsys.readouterr()
     return code, list(yaml.safe_load_all(printed.out)), printed.err
 
@@ -77,9 +77,10 @@ def test_the_suffix_of_the_stamps_is_that_of_the_policy(capsys: pytest.CaptureFi
         ),
         pytest.param(["--certificate=self-signed", "--certs=/nowhere"], "lease-webhook certs /nowhere", id="no files"),
         pytest.param(["--certificate=openshift", "--policy=/nowhere"], "/nowhere", id="no policy"),
-        pytest.param(
-            ["--certificate=openshift", "--image=a b"], "not the name of an image", id="an image with a space"
-        ),
+        pytest.param(["--certificate=openshift", "--image="], "name the image", id="no image"),
+        pytest.param(["--certificate=openshift", "--image=a :1"], "name the image", id="an image with a space"),
+        pytest.param(["--certificate=openshift", "--image=x:5000/a"], "name the image", id="an image without version"),
+        pytest.param(["--certificate=openshift", "--image=a:latest"], "name the image", id="an image that changes"),
         pytest.param(
             ["--certificate=openshift", "--component=stamp"], "needs a --policy", id="stamps without a suffix"
         ),
@@ -91,7 +92,7 @@ def test_the_suffix_of_the_stamps_is_that_of_the_policy(capsys: pytest.CaptureFi
 def test_wrong_usage_is_one_line_and_exit_2(
     flags: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["install", *flags]) == 2
+    assert main(["install", "--image=registry.example/x:1", *flags]) == 2
     printed = capsys.readouterr()
     assert not printed.out
     assert complaint in printed.err
@@ -101,7 +102,7 @@ def test_wrong_usage_is_one_line_and_exit_2(
 def test_a_policy_that_is_refused_is_not_printed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text("apiVersion: lease-webhook/v1\npreset: lax\n")
-    assert main(["install", "--certificate=openshift", f"--policy={policy}"]) == 2
+    assert main(["install", "--certificate=openshift", "--image=x:1", f"--policy={policy}"]) == 2
     assert not capsys.readouterr().out
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.deploy.sources import DEPLOY, base_object, documents
-from webhook.certificates import LEAF_DAYS, service_names
+from webhook.certificates import service_names
 from webhook.doctor.certificate import FILLED_IN_LATER, SOON
 from webhook.doctor.checks import CHOICES
 from webhook.server.metrics import Metrics
@@ -126,7 +126,7 @@ def test_cert_manager_issues_the_name_that_the_api_server_checks() -> None:
     volumes = base_object("Deployment")["spec"]["template"]["spec"]["volumes"]
     assert leaf["secretName"] in [one["secret"]["secretName"] for one in volumes if "secret" in one]
     assert "server auth" in leaf["usages"]
-    assert leaf["duration"] == f"{LEAF_DAYS * 24}h"
+    assert leaf["duration"] == f"{90 * 24}h"
     # A leaf that is its own CA has a window at each renewal.
     assert authority["isCA"] is True
     (inject,) = documents(DEPLOY / "overlays" / "cert-manager" / "inject.yaml")

@@ -4,6 +4,7 @@ import re
 
 from tests.deploy.sources import DEPLOY, base_object, documents
 from tests.factories import make_review, put, to_bytes
+from tools.docs import chart_values
 from tools.docs.pages import DOCS, README, ROOT, section, table
 from webhook.policy.parse import parse
 from webhook.policy_file import load
@@ -24,6 +25,10 @@ def test_every_overlay_is_explained() -> None:
 
 def test_every_component_that_one_may_choose_is_explained() -> None:
     assert first_cells("Components", "component") == {path.name for path in (DEPLOY / "components").iterdir()}
+
+
+def test_the_table_of_the_chart_is_that_of_its_values() -> None:
+    assert chart_values.PAGE.read_text() == chart_values.page(), "write it again: make docs"
 
 
 def test_only_overlays_use_the_parts() -> None:

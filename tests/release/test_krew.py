@@ -51,7 +51,7 @@ def test_each_platform_is_what_krew_accepts(made: dict[str, Any]) -> None:
         assert set(labels) == {"os", "arch"}
         name = f"{labels['os']}-{labels['arch']}"
         assert platform["sha256"] == CHECKSUMS[name]
-        assert platform["uri"] == f"{URL}/releases/download/v{project()['version']}/kubectl-lease-{name}.tar.gz"
+        assert platform["uri"] == f"{URL}/releases/download/v{project()['version']}/kubectl-lease_webhook-{name}.tar.gz"
         assert (SOURCE / platform["bin"]).stat().st_mode & 0o111
         seen.append(name)
     assert sorted(seen) == sorted(PLATFORMS)
@@ -60,7 +60,7 @@ def test_each_platform_is_what_krew_accepts(made: dict[str, Any]) -> None:
 def test_archives_of_the_same_contents_are_the_same_bytes(tmp_path: Path) -> None:
     for name, moment in (("first", 1), ("second", 2)):
         (tmp_path / name / "lib").mkdir(parents=True)
-        program = tmp_path / name / "kubectl-lease"
+        program = tmp_path / name / "kubectl-lease_webhook"
         program.write_text("#!/bin/sh\n")
         program.chmod(0o755 if name == "first" else 0o700)
         os.utime(program, (moment, moment))
@@ -69,7 +69,7 @@ def test_archives_of_the_same_contents_are_the_same_bytes(tmp_path: Path) -> Non
     assert packed == archive(tmp_path / "second", 1_700_000_000)
     with tarfile.open(fileobj=io.BytesIO(gzip.decompress(packed))) as tar:
         assert [(entry.name, entry.mode, entry.uid, entry.mtime) for entry in tar] == [
-            ("kubectl-lease", 0o755, 0, 1_700_000_000),
+            ("kubectl-lease_webhook", 0o755, 0, 1_700_000_000),
             ("lib", 0o755, 0, 1_700_000_000),
             ("lib/a.py", 0o644, 0, 1_700_000_000),
         ]
@@ -85,10 +85,10 @@ def installed(tmp_path: Path) -> Path:
     """The launcher as Krew installs it, behind a link, with a program that prints its arguments."""
     store = tmp_path / "store"
     (store / "lib").mkdir(parents=True)
-    shutil.copy(SOURCE / "kubectl-lease", store)
+    shutil.copy(SOURCE / "kubectl-lease_webhook", store)
     (store / "lib" / "__main__.py").write_text("import sys; print(sys.argv[1:])")
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "kubectl-lease").symlink_to("../store/kubectl-lease")
+    (tmp_path / "bin" / "kubectl-lease_webhook").symlink_to("../store/kubectl-lease_webhook")
     for tool in ("dirname", "readlink"):
         found = shutil.which(tool)
         assert found
@@ -101,7 +101,7 @@ def launched(installed: Path, *pythons: tuple[str, str]) -> "subprocess.Complete
     for name, script in pythons:
         (installed / name).write_text(f"#!/bin/sh\n{script}\n")
         (installed / name).chmod(0o755)
-    command = [str(installed / "kubectl-lease"), "why", "a b"]
+    command = [str(installed / "kubectl-lease_webhook"), "why", "a b"]
     return subprocess.run(
         command, env={"PATH": str(installed)}, capture_output=True, text=True, timeout=60, check=False
     )
@@ -115,4 +115,4 @@ def test_the_launcher_passes_over_a_python_that_is_too_old(installed: Path) -> N
 def test_the_launcher_says_what_is_missing(installed: Path) -> None:
     done = launched(installed, ("python3", "exit 1"))
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "kubectl lease: needs Python 3.11 or newer on the path\n"
+    assert done.stderr == "kubectl lease-webhook: needs Python 3.11 or newer on the path\n"

@@ -73,3 +73,10 @@ def test_the_upgrade_notes_of_each_version_answer_every_question() -> None:
         notes = section.partition("### Upgrade notes\n")[2].partition("\n### ")[0]
         answers = dict(re.findall(r"^\| (.+\?) \| (.+) \|$", notes, re.MULTILINE))
         assert list(answers) == QUESTIONS
+
+
+def test_every_action_is_pinned_by_its_digest() -> None:
+    files = [*(ROOT / ".github" / "workflows").glob("*.yml"), ROOT / "action.yml"]
+    used = [line for file in files for line in re.findall(r"uses: (.+)", file.read_text())]
+    assert used
+    assert [one for one in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", one)] == []

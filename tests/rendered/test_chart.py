@@ -21,6 +21,8 @@ NAMES = {
     "control-plane": "controlPlane",
     "high-availability": "highAvailability",
     "monitoring": "monitoring",
+    "audit": "audit",
+    "audit-alerts": "auditAlerts",
 }
 LABELS = ("app.kubernetes.io/managed-by", "helm.sh/chart", "app.kubernetes.io/name")
 """Labels of objects that Helm alone gives, or gives to objects that kustomize makes outside of the base too."""
@@ -28,7 +30,7 @@ LABELS = ("app.kubernetes.io/managed-by", "helm.sh/chart", "app.kubernetes.io/na
 
 def combinations() -> Iterator[tuple[str, ...]]:
     """Every set of the components that touch the webhook configuration; the other two come and go beside them."""
-    others = ((), ("high-availability",), ("monitoring",), ("high-availability", "monitoring"))
+    others = ((), ("high-availability", "audit"), ("monitoring", "audit-alerts"), ("high-availability", "monitoring"))
     inner = ("observe", "all-renewals", "strict", "bindings", "node-leases", "control-plane")
     sets = (chosen for size in range(len(inner) + 1) for chosen in itertools.combinations(inner, size))
     for number, chosen in enumerate(sets):
@@ -42,7 +44,7 @@ def comparable(found: list[Object], *, random: bool) -> dict[tuple[str, str], Ob
         thing = copy.deepcopy(original)
         labels = thing["metadata"].pop("labels", {})
         thing["labels"] = {name: value for name, value in labels.items() if name not in LABELS}
-        if thing["kind"] == "Namespace":
+        if thing["kind"] == "Namespace" or thing["metadata"]["name"] == "lease-webhook-ca":
             continue
         if thing["kind"] == "ValidatingWebhookConfiguration":
             thing["webhooks"].sort(key=lambda entry: str(entry["name"]))
@@ -51,6 +53,7 @@ def comparable(found: list[Object], *, random: bool) -> dict[tuple[str, str], Ob
                     assert entry["clientConfig"].pop("caBundle")
         if thing["kind"] == "Secret":
             thing["data"] = sorted(thing["data"])
+            thing["metadata"].pop("annotations", None)
         if thing["kind"] == "Deployment":
             thing["spec"]["template"]["spec"]["topologySpreadConstraints"].sort(key=str)
         if thing["kind"] == "ConfigMap" and "policy.yaml" in thing["data"]:
@@ -88,7 +91,7 @@ def test_the_policies_of_stamps_are_those_of_kustomize() -> None:
 
 
 def test_stamps_need_a_suffix() -> None:
-    done = helm("template", "--kube-version=1.37.0", "--set", "components.stamp=true")
+    done = helm("template", "--kube-version=1.37.0", "--set", "components.stamp=true,image.repository=x")
     assert done.returncode != 0
     assert "components.stamp needs stamp.suffix" in done.stderr
 
@@ -107,6 +110,10 @@ def test_the_charts_copies_are_those_of_the_repository() -> None:
         pytest.param({"components": {"strict": "yes"}}, "strict", id="a text for a boolean"),
         pytest.param({"certificate": {"source": "selfsigned"}}, "source", id="an unknown source"),
         pytest.param({"image": {"digest": "sha256:1"}}, "digest", id="a digest that is cut off"),
+        pytest.param({"image": {"tag": "latest"}}, "tag", id="a tag that changes"),
+        pytest.param({"image": {"repository": ""}}, "image.repository is required", id="no image"),
+        pytest.param({"extraArgs": ["verbose"]}, "extraArgs", id="an argument that is no flag"),
+        pytest.param({"hostNetwork": {"port": 443}}, "port", id="a port that needs a right"),
         pytest.param({"policy": {"inline": {"preset": "lax"}}}, "preset", id="an unknown preset"),
         pytest.param({"networkPolicy": {"from": [{"cidr": "192.0.2.0/24"}]}}, "cidr", id="a peer of no kind"),
         pytest.param({"certificate": {"source": "given"}}, "caBundle", id="a given certificate without its CA"),
@@ -117,7 +124,8 @@ def test_the_charts_copies_are_those_of_the_repository() -> None:
 )
 def test_a_value_that_nobody_meant_is_refused(values: dict[str, Any], complaint: str, tmp_path: Path) -> None:
     file = tmp_path / "values.yaml"
-    file.write_text(yaml.safe_dump(values))
+    image = {"repository": "registry.example/x"} | values.pop("image", {})
+    file.write_text(yaml.safe_dump({**values, "image": image}))
     done = helm("template", f"--values={file}", "--kube-version=1.37.0")
     assert done.returncode != 0
     assert complaint in done.stderr
@@ -127,7 +135,9 @@ def test_a_value_that_nobody_meant_is_refused(values: dict[str, Any], complaint:
     "file", [None, *sorted((CHART / "ci").iterdir())], ids=lambda file: file.stem if file else "no"
 )
 def test_lint_has_nothing_to_say(file: Path | None) -> None:
-    done = helm("lint", "--strict", *([f"--values={file}"] if file else []))
+    done = helm(
+        "lint", "--strict", "--set=image.repository=registry.example/x", *([f"--values={file}"] if file else [])
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "[ERROR]" not in done.stdout
     assert "[WARNING]" not in done.stdout
@@ -138,6 +148,7 @@ def test_another_namespace_is_named_wherever_ours_was(source: str) -> None:
     everything = dict.fromkeys(NAMES.values(), True) | {"observe": False}
     found = chart_objects({"certificate": {"source": source}, "components": everything}, namespace="guards")
     cluster_wide = {"ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
+    cluster_wide |= {"ClusterRole", "ClusterRoleBinding"}
     for thing in found:
         assert thing["metadata"].get("namespace") == (None if thing["kind"] in cluster_wide else "guards")
     configuration = one(found, "ValidatingWebhookConfiguration")
@@ -167,7 +178,13 @@ def test_values_reach_the_pods() -> None:
         "imagePullSecrets": [{"name": "registry"}],
         "replicas": 5,
         "resources": {"limits": {"memory": "1Gi"}},
-        "priorityClassName": "",
+        "priorityClassName": "system-cluster-critical",
+        "affinity": {"nodeAffinity": {}},
+        "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "ScheduleAnyway"}],
+        "extraArgs": ["--client-ca=/ca/ca.crt"],
+        "extraVolumes": [{"name": "ca", "configMap": {"name": "ca"}}],
+        "extraVolumeMounts": [{"name": "ca", "mountPath": "/ca"}],
+        "disruptionBudget": {"minAvailable": "50%"},
         "nodeSelector": {"kubernetes.io/os": "linux"},
         "tolerations": [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}],
         "podAnnotations": {"example/owner": "us"},
@@ -183,10 +200,17 @@ def test_values_reach_the_pods() -> None:
     assert pod["containers"][0]["resources"] == {"limits": {"memory": "1Gi"}}
     assert [pod[name] for name in ("imagePullSecrets", "priorityClassName", "nodeSelector")] == [
         [{"name": "registry"}],
-        "",
+        "system-cluster-critical",
         {"kubernetes.io/os": "linux"},
     ]
     assert len(pod["tolerations"]) == 3
+    assert pod["affinity"] == values["affinity"]
+    assert pod["topologySpreadConstraints"] == values["topologySpreadConstraints"]
+    assert pod["containers"][0]["args"][-2:] == ["--workers=2", "--client-ca=/ca/ca.crt"]
+    assert pod["containers"][0]["volumeMounts"][-1]["mountPath"] == "/ca"
+    assert pod["volumes"][-1]["name"] == "ca"
+    assert one(found, "PodDisruptionBudget")["spec"]["minAvailable"] == "50%"
+    assert one(found, "ResourceQuota")
     assert deployment["template"]["metadata"]["annotations"] == {"example/owner": "us"}
     annotations = one(found, "ValidatingWebhookConfiguration")["metadata"]["annotations"]
     assert annotations == {"argocd.argoproj.io/sync-wave": "1"}
@@ -201,3 +225,44 @@ def test_a_given_secret_and_policy_are_used_and_not_made() -> None:
     volumes = {volume["name"]: volume for volume in one(found, "Deployment")["spec"]["template"]["spec"]["volumes"]}
     assert volumes["tls"]["secret"]["secretName"] == "our-certificate"
     assert volumes["policy"]["configMap"]["name"] == "our-policy"
+
+
+@pytest.mark.parametrize("component", ["host-network", "critical"])
+def test_what_is_a_value_of_the_chart_is_a_component_of_kustomize(component: str, tmp_path: Path) -> None:
+    values: dict[str, Any] = {
+        "host-network": {"hostNetwork": {"enabled": True}},
+        "critical": {"priorityClassName": "system-cluster-critical"},
+    }[component]
+    kustomized = comparable(objects(render(composed(tmp_path, "cert-manager", component))), random=False)
+    charted = comparable(chart_objects({**values, "certificate": {"source": "cert-manager"}}), random=False)
+    assert charted == kustomized
+
+
+def test_the_host_network_has_ports_of_its_own() -> None:
+    ports = {"enabled": True, "port": 20443, "healthPort": 20081}
+    pod = one(chart_objects({"hostNetwork": ports}), "Deployment")["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert [port["containerPort"] for port in container["ports"]] == [20443, 20081]
+    assert container["args"][1:3] == ["--bind=0.0.0.0:20443", "--health-bind=0.0.0.0:20081"]
+
+
+def test_a_disruption_budget_can_be_left_out() -> None:
+    assert "PodDisruptionBudget" not in {one["kind"] for one in chart_objects({"disruptionBudget": {"enabled": False}})}
+
+
+def test_the_authority_that_the_chart_makes_is_kept_where_no_pod_mounts_it() -> None:
+    found = chart_objects({})
+    secrets = {thing["metadata"]["name"]: set(thing["data"]) for thing in found if thing["kind"] == "Secret"}
+    assert secrets == {"lease-webhook-tls": {"ca.crt", "tls.crt", "tls.key"}, "lease-webhook-ca": {"ca.crt", "ca.key"}}
+    volumes = one(found, "Deployment")["spec"]["template"]["spec"]["volumes"]
+    assert [volume["secret"]["secretName"] for volume in volumes if "secret" in volume] == ["lease-webhook-tls"]
+
+
+def test_what_deletes_the_configuration_at_the_end_needs_no_pod() -> None:
+    rendered = helm("template", "--set=image.repository=registry.example/x", "--kube-version=1.37.0")
+    hooks = [
+        thing
+        for thing in yaml.safe_load_all(rendered.stdout)
+        if thing and (thing["metadata"].get("annotations") or {}).get("helm.sh/hook") == "pre-delete"
+    ]
+    assert [(thing["kind"], thing.get("webhooks")) for thing in hooks] == [("ValidatingWebhookConfiguration", None)]

@@ -33,7 +33,7 @@ OPTIONAL_LABELS: tuple[dict[str, str], ...] = (
 )
 UNRELATED = "|".join(
     (
-        *("Namespace", "ServiceAccount", "ResourceQuota", "Deployment", "Service", "PodDisruptionBudget"),
+        *("Namespace", "ServiceAccount", "Deployment", "Service", "PodDisruptionBudget"),
         *("NetworkPolicy", "Secret", "Issuer", "Certificate", "ServiceMonitor", "PrometheusRule"),
     )
 )

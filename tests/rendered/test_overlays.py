@@ -15,7 +15,6 @@ INSTALLATION = {
     "Namespace",
     "ServiceAccount",
     "ConfigMap",
-    "ResourceQuota",
     "Deployment",
     "Service",
     "PodDisruptionBudget",
@@ -36,7 +35,7 @@ ENTRIES = {
     "control-plane": "control-plane.lease-webhook.svc",
     "bindings": "renewals.lease-webhook.svc",
 }
-COMPONENTS = (*ENTRIES, "observe", "all-renewals", "monitoring", "high-availability")
+COMPONENTS = (*ENTRIES, "observe", "all-renewals", "monitoring", "high-availability", "critical", "host-network")
 
 
 def assert_safe(text: str, directory: Path) -> None:

@@ -41,7 +41,7 @@ def test_every_set_is_that_of_kustomize(certificate: str, tmp_path: Path, capsys
     for number, components in enumerate(sets()):
         directory = tmp_path / str(number)
         directory.mkdir()
-        flags = [f"--component={name}" for name in components]
+        flags = ["--image=lease-webhook:name-your-image", *(f"--component={name}" for name in components)]
         assert main(["install", f"--certificate={certificate}", f"--certs={ROOT / 'certs'}", *flags]) == 0
         printed = by_name(objects(capsys.readouterr().out))
         kustomized = by_name(objects(render(composed(directory, certificate, *components))))

@@ -49,9 +49,10 @@ Components:
 
 Examples:
   lease-webhook install --certificate cert-manager --component observe \\
-    --image registry.example/lease-webhook:1 | kubectl apply --server-side -f -
+    --image registry.example/lease-webhook:0.2.0 | kubectl apply --server-side -f -
   lease-webhook install --policies-only --policy policy.yaml --kubernetes 1.36 | kubectl apply --server-side -f -
-  lease-webhook certs certs && lease-webhook install --certificate self-signed | lease-webhook doctor --input -
+  lease-webhook certs certs && lease-webhook install --certificate self-signed \\
+    --image registry.example/lease-webhook:0.2.0 | lease-webhook doctor --input -
 """
 
 
@@ -72,7 +73,7 @@ Examples:
 @click.option("--policies-only", is_flag=True, help="the rules as policies of the API server, and no webhook")
 @click.option("--kubernetes", default="1.30", show_default=True, metavar="VERSION", help="for --policies-only")
 @click.option("--component", multiple=True, type=click.Choice(COMPONENTS), help="may be repeated")
-@click.option("--image", default="lease-webhook:latest", show_default=True, metavar="IMAGE", help="image of the pods")
+@click.option("--image", default="", metavar="IMAGE", help="image of the pods, with its version or digest")
 @click.option("--policy", metavar="FILE", shell_complete=files, help="policy file, instead of the preset standard")
 @click.option(
     "--certs", default="certs", show_default=True, metavar="DIR", shell_complete=directories, help="for self-signed"
@@ -92,8 +93,8 @@ def install(
     if certificate is None:
         raise click.UsageError(f"Missing option '--certificate'. Choose from: {', '.join(CERTIFICATES)}")
     pieces = _pieces(certificate)
-    if not image or image != "".join(image.split()):
-        raise Failure("--image: is not the name of an image")
+    if not re.fullmatch(r"\S+[:@][^\s/]+", image) or image.endswith(":latest"):
+        raise Failure("--image: name the image of the pods by version or digest: registry.example/lease-webhook:0.2.0")
     text, suffixes = None, set[str]()
     if policy is not None:
         if "observe" in component:

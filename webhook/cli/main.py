@@ -7,9 +7,6 @@ import os
 import sys
 
 PROGRAM = "lease-webhook"
-PLUGIN = "kubectl lease"
-"""The name of the same program as a plugin of kubectl, which finds the executable `kubectl-lease` on the path."""
-
 BROKEN_PIPE = 141
 INTERRUPTED = 130
 """Exit codes that a shell reports for a program that SIGPIPE or SIGINT ended."""
@@ -31,7 +28,8 @@ def main(argv: "list[str] | None" = None) -> int:
     try:
         from webhook.cli import commands  # noqa: PLC0415 - see the module's docstring
 
-        name = PLUGIN if sys.argv[0].endswith("kubectl-lease") else PROGRAM
+        called = os.path.basename(sys.argv[0])  # noqa: PTH119 - pathlib is not imported yet
+        name = called.replace("-", " ", 1).replace("_", "-") if called.startswith("kubectl-lease") else PROGRAM
         return commands.run(sys.argv[1:] if argv is None else argv, name)
     except BrokenPipeError:
         _abandon_output()

@@ -1,4 +1,4 @@
-"""`make krew`: `kubectl lease` for Krew: an archive for each platform, and the manifest with their checksums, in dist/.
+"""`make krew`: `kubectl lease-webhook` for Krew: an archive for each platform, and the manifest with checksums.
 
 An archive holds the program with all that it imports, from the lock file; it needs only Python. One directory serves
 every supported version of it, because the names of compiled modules contain the version.
@@ -37,14 +37,14 @@ import sys
 
 from webhook.cli.main import script
 
-sys.argv[0] = "kubectl-lease"
+sys.argv[0] = "kubectl-lease_webhook"
 script()
 """
 
 
 def manifest(url: str, version: str, checksums: dict[str, str]) -> dict[str, Any]:
     """The manifest of a release; `url` is the repository's, `checksums` are SHA-256 by platform."""
-    made: dict[str, Any] = yaml.safe_load((SOURCE / "lease.yaml").read_text())
+    made: dict[str, Any] = yaml.safe_load((SOURCE / "lease-webhook.yaml").read_text())
     made["spec"] = {"version": f"v{version}", "homepage": url, **made["spec"]}
     for platform in made["spec"]["platforms"]:
         labels = platform["selector"]["matchLabels"]
@@ -72,7 +72,7 @@ def as_yaml(made: dict[str, Any]) -> str:
 
 def archive_name(platform: str) -> str:
     """The file name of an archive."""
-    return f"kubectl-lease-{platform}.tar.gz"
+    return f"kubectl-lease_webhook-{platform}.tar.gz"
 
 
 def archive(tree: Path, moment: int) -> bytes:
@@ -133,7 +133,7 @@ def _tree(directory: Path, wheel: Path, platforms: Sequence[str]) -> Path:
         for path in tree.rglob(f"*.dist-info/{name}"):
             path.unlink()
     (tree / "lib" / "__main__.py").write_text(START)
-    shutil.copy(SOURCE / "kubectl-lease", tree)
+    shutil.copy(SOURCE / "kubectl-lease_webhook", tree)
     shutil.copy(ROOT / "LICENSE", tree)
     return tree
 
@@ -161,7 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         (DIST / archive_name(platform)).write_bytes(packed)
         checksums[platform] = hashlib.sha256(packed).hexdigest()
         print(f"dist/{archive_name(platform)}: {len(packed) / 1e6:.1f} MB")
-    (DIST / "lease.yaml").write_text(as_yaml(manifest(options.url, project()["version"], checksums)))
+    (DIST / "lease-webhook.yaml").write_text(as_yaml(manifest(options.url, project()["version"], checksums)))
     return 0
 
 

@@ -32,8 +32,10 @@ COMMANDS = (
     ["policy", "show", "strict"],
     ["policy", "schema"],
     ["certs", "certs"],
-    ["install", "--certificate=self-signed"],
-    ["install", "--certificate=openshift", "--component=monitoring"],
+    ["install", "--certificate=self-signed", "--image=registry.example/lease-webhook:1"],
+    ["install", "--certificate=openshift", "--component=monitoring", "--image=registry.example/lease-webhook:1"],
+    ["install", "--policies-only"],
+    ["status", "--help"],
     ["export", "fence", str(ROOT / "tests" / "data" / "fence" / "policy.yaml")],
     ["check", str(ROOT / "deploy" / "proof.yaml")],
     ["why", "--input", LEASES],
@@ -64,6 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             add_urls(tree, options.url, project()["version"])
         build = [sys.executable, "-m", "build", "--no-isolation", f"--outdir={DIST}", str(tree)]
         subprocess.run(build, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *DIST.iterdir()], check=True)
         (wheel,) = DIST.glob("*.whl")
         for name in supported():
             work = directory / name

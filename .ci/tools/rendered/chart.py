@@ -16,7 +16,7 @@ CHART = DEPLOY / "chart"
 SOURCES = {
     "service-account.yaml": "base/10-service-account.yaml",
     "policy.yaml": "base/20-policy.yaml",
-    "quota.yaml": "base/30-quota.yaml",
+    "quota.yaml": "components/critical/quota.yaml",
     "deployment.yaml": "base/40-deployment.yaml",
     "service.yaml": "base/50-service.yaml",
     "disruption-budget.yaml": "base/60-disruption-budget.yaml",
@@ -38,6 +38,9 @@ SOURCES = {
     "service-monitor.yaml": "components/monitoring/service-monitor.yaml",
     "prometheus-rule.yaml": "components/monitoring/prometheus-rule.yaml",
     "monitoring-network-policy.yaml": "components/monitoring/network-policy.yaml",
+    "audit-rights.yaml": "components/audit/rights.yaml",
+    "audit-cron-job.yaml": "components/audit/cron-job.yaml",
+    "audit-prometheus-rule.yaml": "components/audit-alerts/prometheus-rule.yaml",
     "dashboard.json": "components/monitoring/dashboard.json",
 }
 """Name in the chart's `files`, and where it comes from in deploy/."""
@@ -59,7 +62,8 @@ def helm(*arguments: str, chart: Path = CHART) -> "subprocess.CompletedProcess[s
 
 
 def chart_objects(values: dict[str, Any], namespace: str = "lease-webhook") -> list[Object]:
-    """Return what the chart renders for some values; hooks are left out."""
+    """Return what the chart renders for some values, with the image of the base; hooks are left out."""
+    values = {"image": {"repository": "lease-webhook", "tag": "name-your-image"}, **values}
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
         yaml.safe_dump(values, file)
         file.flush()

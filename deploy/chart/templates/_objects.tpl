@@ -15,7 +15,7 @@
 {{- $labels := dict "app.kubernetes.io/name" "lease-webhook" "app.kubernetes.io/managed-by" $root.Release.Service -}}
 {{- $_ := set $labels "helm.sh/chart" (printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_") -}}
 {{- $_ := set $object.metadata "labels" (mustMerge (default dict $object.metadata.labels) $labels) -}}
-{{- if not (has $object.kind (list "ValidatingWebhookConfiguration" "ValidatingAdmissionPolicy" "ValidatingAdmissionPolicyBinding" "MutatingAdmissionPolicy" "MutatingAdmissionPolicyBinding")) -}}
+{{- if not (has $object.kind (list "ValidatingWebhookConfiguration" "ValidatingAdmissionPolicy" "ValidatingAdmissionPolicyBinding" "MutatingAdmissionPolicy" "MutatingAdmissionPolicyBinding" "ClusterRole" "ClusterRoleBinding")) -}}
 {{- $_ := set $object.metadata "namespace" $root.Release.Namespace -}}
 {{- end -}}
 {{- toYaml $object -}}
@@ -32,7 +32,8 @@
 
 {{- define "lease-webhook.image" -}}
 {{- with .Values.image -}}
-{{- if .digest -}}{{ .repository }}@{{ .digest }}{{- else -}}{{ .repository }}:{{ .tag }}{{- end -}}
+{{- $repository := required "image.repository is required: where your image is, built with deploy/Dockerfile" .repository -}}
+{{- if .digest -}}{{ $repository }}@{{ .digest }}{{- else -}}{{ $repository }}:{{ .tag | default $.Chart.AppVersion }}{{- end -}}
 {{- end -}}
 {{- end -}}
 

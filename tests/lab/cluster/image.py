@@ -20,7 +20,7 @@ from tests.lab.cluster.debian import unpacked, with_packages
 from tests.lab.e2e.toolchain import MissingToolchainError
 
 ROOT = Path(__file__).parents[3]
-NAME = "lease-webhook:latest"
+NAME = "lease-webhook:checkout"
 BASE = "localhost/python-build:1"
 BASE_PACKAGES = (
     *("base-files", "bash", "coreutils", "dash", "findutils", "grep", "libc-bin", "sed"),

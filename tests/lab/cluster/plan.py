@@ -15,6 +15,7 @@ from tests.lab.cluster.checks import (
     overlays,
     static,
     together,
+    tried,
     upgraded,
     whole,
 )
@@ -68,6 +69,7 @@ CHECKS: Final = {
     "upgraded": Check("Upgrade", run_beside=upgraded.upgrade, needs=(previous,)),
     "components": Check("Components", whole.components),
     "removed": Check("Removal", whole.removal, short=True),
+    "tried": Check("Five minutes", tried.tried, short=True),
     "static": Check("Static manifests", run_beside=static.static_pod),
     "cert-manager": Check("Overlays", run_beside=overlays.cert_manager, needs=(neighbors, definitions_of)),
     "openshift": Check("Overlays", overlays.openshift),

@@ -40,7 +40,7 @@ class World:
         self.ours = ours
         self.directory = directory
         self.certs = directory / "checkout" / "certs"
-        self._program = kubectl
+        self.program = kubectl
 
     def __enter__(self) -> Self:
         make_certificates(self.certs)
@@ -49,7 +49,7 @@ class World:
         log = self.directory / "proxy.log"
         log.unlink(missing_ok=True)
         flags = [f"--kubeconfig={self.kubeconfig}", "proxy", "--port=0"]
-        self._proxy = Process([str(self._program), *flags], log)
+        self._proxy = Process([str(self.program), *flags], log)
 
         def port() -> str | None:
             self._proxy.check_alive()
@@ -151,7 +151,7 @@ class World:
 
     def status(self, *words: str) -> tuple[int, str]:
         """Return the exit code of `lease-webhook status`, and what it printed."""
-        environment = {**os.environ, "PATH": f"{self._program.parent}:{os.environ['PATH']}", "COLUMNS": "100"}
+        environment = {**os.environ, "PATH": f"{self.program.parent}:{os.environ['PATH']}", "COLUMNS": "100"}
         command = [sys.executable, "-m", "webhook", "status", f"--kubeconfig={self.kubeconfig}", *words]
         done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout + done.stderr

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from functools import partial
 
@@ -33,7 +34,8 @@ def lifetime(world: World) -> Iterator[Row]:
     refused = "422" in printed and "rule time-unreadable" in printed
     yield Row("helm test", "shows a refusal" if refused else printed[-200:], passed=refused)
     with Load(world) as load:
-        _helm(world, "upgrade", "guard", str(CHART), f"--values={file}", "--set=podAnnotations.turn=two", "--wait")
+        changes = ["--set=podAnnotations.turn=two", "--set=components.audit=true"]
+        _helm(world, "upgrade", "guard", str(CHART), f"--values={file}", *changes, "--wait")
         world.rolled_out()
         kept = world.client.get(SECRET)["data"] == made
         report = load.report()
@@ -52,6 +54,19 @@ def lifetime(world: World) -> Iterator[Row]:
     ours = [one for one in left if one not in {"configmap/kube-root-ca.crt", "pod/lease-webhook-test"}]
     seen = f"{', '.join(ours) or 'nothing'} left; {report}"
     yield Row("helm uninstall under load, failing closed", seen, passed=not ours and report.passed)
+    yield _without_pods(world)
+
+
+def _without_pods(world: World) -> Row:
+    """An uninstallation where the image cannot be pulled, which is when people uninstall."""
+    image = ("--set=image.repository=registry.invalid/nothing", "--set=image.tag=v1")
+    _helm(world, "install", "guard", str(CHART), "--create-namespace", *image)
+    begin = time.monotonic()
+    _helm(world, "uninstall", "guard")
+    took = time.monotonic() - begin
+    left = "lease-webhook" in world.kubectl.must("get", "validatingwebhookconfiguration", "-o", "name")
+    wait_for("the pods have ended", partial(_has_no_webhook, world), 90, 0.5)
+    return Row("helm uninstall while no image can be pulled", f"{took:.0f} s", passed=took < 30 and not left)
 
 
 def _has_no_webhook(world: World) -> bool:

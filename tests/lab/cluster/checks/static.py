@@ -62,7 +62,7 @@ def _place(node: Node, world: World) -> None:
         text = world.kubectl.must("kustomize", str(shipped / folder))
         (node.static / folder / "lease-webhook.yaml").write_text(text)
     pod = (ROOT / "deploy" / "static-manifests" / "pod.yaml").read_text()
-    pod = pod.replace(ON_DISK, str(node.static)).replace("lease-webhook:latest", world.image)
+    pod = pod.replace(ON_DISK, str(node.static)).replace("lease-webhook:name-your-image", world.image)
     (node.static / "pods" / "lease-webhook.yaml").write_text(pod)
 
 

@@ -1,0 +1,31 @@
+"""The table of the chart's values: names and defaults from values.yaml, what they do from values.schema.json."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import yaml
+
+from tools.docs.pages import ROOT
+
+CHART: Final = ROOT / "deploy" / "chart"
+PAGE: Final = CHART / "README.md"
+_BEGIN: Final = "<!-- written by make docs from values.yaml and values.schema.json -->\n"
+
+
+def page() -> str:
+    """The page with the table that the files give."""
+    before, begin, _ = PAGE.read_text().partition(_BEGIN)
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    rows = [f"| `{name}` | `{json.dumps(default)}` | {text} |" for name, default, text in _rows(schema, values)]
+    return "\n".join([f"{before}{begin}| value | default | what it does |", "|---|---|---|", *rows]) + "\n"
+
+
+def _rows(schema: Mapping[str, Any], values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any, str]]:
+    for name, default in values.items():
+        entry = schema["properties"][name]
+        if "description" in entry:
+            yield f"{above}{name}", default, entry["description"]
+        else:
+            yield from _rows(entry, default, f"{above}{name}.")
