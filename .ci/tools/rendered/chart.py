@@ -41,6 +41,8 @@ SOURCES = {
     "audit-rights.yaml": "components/audit/rights.yaml",
     "audit-cron-job.yaml": "components/audit/cron-job.yaml",
     "audit-prometheus-rule.yaml": "components/audit-alerts/prometheus-rule.yaml",
+    "recorder-rights.yaml": "components/recorder/rights.yaml",
+    "recorder-stateful-set.yaml": "components/recorder/stateful-set.yaml",
     "dashboard.json": "components/monitoring/dashboard.json",
 }
 """Name in the chart's `files`, and where it comes from in deploy/."""
