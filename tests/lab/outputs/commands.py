@@ -152,7 +152,7 @@ def _about_configurations() -> Iterator[tuple[object, ...]]:
         yield ("doctor", file, "--format", "json")
         yield ("doctor", file, "--policy", "strict")
     for certificate in ("cert-manager", "openshift"):
-        yield ("install", "--certificate", certificate)
+        yield ("install", "--certificate", certificate, "--image", "registry.example/lease-webhook:0.2.0")
     yield ("install",)
     yield ("install", "--policies-only", "--policy", "strict")
     yield ("install", "--policies-only", "--kubernetes", "1.29")
