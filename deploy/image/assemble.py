@@ -66,7 +66,7 @@ def _libraries(binaries: Iterable[Path], packages: Path) -> set[Path]:
         if "not found" in listed.stdout:
             raise SystemExit(f"{binary} is linked to a library that is not here:\n{listed.stdout}")
         found.update(Path(path) for path in _LINKED.findall(listed.stdout))
-    # A library inside a package finds its neighbours by a path relative to itself.
+    # A library inside a package finds its neighbors by a path relative to itself.
     return {path for path in found if packages not in path.parents}
 
 

@@ -238,18 +238,18 @@ def test_a_given_secret_and_policy_are_used_and_not_made() -> None:
 
 @pytest.mark.parametrize("component", ["host-network", "critical"])
 def test_what_is_a_value_of_the_chart_is_a_component_of_kustomize(component: str, tmp_path: Path) -> None:
-    values: dict[str, Any] = {
+    values: dict[str, dict[str, Any]] = {
         "host-network": {"hostNetwork": {"enabled": True}},
         "critical": {"priorityClassName": "system-cluster-critical"},
-    }[component]
+    }
     kustomized = comparable(objects(render(composed(tmp_path, "cert-manager", component))), random=False)
-    charted = comparable(chart_objects({**values, "certificate": {"source": "cert-manager"}}), random=False)
+    charted = comparable(chart_objects({**values[component], "certificate": {"source": "cert-manager"}}), random=False)
     assert charted == kustomized
 
 
 @pytest.mark.parametrize("source", ["cert-manager", "openshift"])
 def test_the_recorder_runs_as_the_user_that_the_platform_wants(source: str) -> None:
-    values = {"certificate": {"source": source}, "components": {"recorder": True}}
+    values: dict[str, Any] = {"certificate": {"source": source}, "components": {"recorder": True}}
     pod = one(chart_objects(values), "StatefulSet")["spec"]["template"]["spec"]
     names = {"runAsNonRoot", "seccompProfile"}
     chosen = set() if source == "openshift" else {"runAsUser", "runAsGroup", "fsGroup"}
@@ -257,7 +257,7 @@ def test_the_recorder_runs_as_the_user_that_the_platform_wants(source: str) -> N
 
 
 def test_the_volume_of_the_recorder_is_the_users_choice() -> None:
-    values = {"components": {"recorder": True}, "recorder": {"size": "5Gi", "storageClassName": "slow"}}
+    values: dict[str, Any] = {"components": {"recorder": True}, "recorder": {"size": "5Gi", "storageClassName": "slow"}}
     (claim,) = one(chart_objects(values), "StatefulSet")["spec"]["volumeClaimTemplates"]
     assert claim["spec"]["storageClassName"] == "slow"
     assert claim["spec"]["resources"]["requests"] == {"storage": "5Gi"}

@@ -27,7 +27,7 @@ DOCUMENT = (Path(__file__).parents[2] / "docs" / "flask.md").read_text()
 JSON = {"Content-Type": "application/json"}
 STRICT = load("strict")
 BODY = REVIEW.partition(b"\r\n\r\n")[2]
-COMMAND = re.search(r"```sh\n(LEASE_WEBHOOK_POLICY=\S+) gunicorn (.*?)```", DOCUMENT, re.DOTALL)
+COMMAND = re.search(r"```sh [^\n]*\n(LEASE_WEBHOOK_POLICY=\S+) gunicorn (.*?)```", DOCUMENT, re.DOTALL)
 
 
 @pytest.fixture(scope="module")

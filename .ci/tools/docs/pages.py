@@ -13,6 +13,15 @@ README: Final = ROOT / "README.md"
 _FENCED: Final = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
+class Block(Struct, frozen=True):
+    """A fenced block: its language, what it needs that is not here (from `needs=`), and its text."""
+
+    page: Path
+    language: str
+    needs: tuple[str, ...]
+    text: str
+
+
 class Example(Struct, frozen=True):
     """A command of a console block and the output that the page shows; `text` is the whole as it stands there."""
 
@@ -46,6 +55,16 @@ def table(text: str, first_column: str) -> list[list[str]]:
     rows = re.search(rf"^\| {re.escape(first_column)} \|.*\n\|[-|]+\|\n((?:\|.*\n?)+)", text, re.MULTILINE)
     assert rows, f"no table with the column {first_column}"
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in rows[1].splitlines()]
+
+
+def blocks(page: Path) -> list[Block]:
+    """Every fenced block of a page: `sh` and `console` are commands, behind which `needs=WORD,...` may stand."""
+    found = []
+    for start, info, text in re.findall(r"^( *)```([^\n]*)\n(.*?)^ *```$", page.read_text(), re.DOTALL | re.MULTILINE):
+        language, _, needs = info.partition(" needs=")
+        lines = (line.removeprefix(start) for line in text.splitlines(keepends=True))
+        found.append(Block(page, language, tuple(needs.split(",")) if needs else (), "".join(lines)))
+    return found
 
 
 def examples(page: Path) -> list[Example]:

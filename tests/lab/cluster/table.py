@@ -92,7 +92,7 @@ def page(results: Results) -> str:
         f"{NEIGHBORS if results.ours else ''}"
         "What this page cannot show, and how to see it: several nodes, a network plugin that enforces policies, other "
         "container runtimes and processor architectures. On any cluster, kind for example:\n\n"
-        "```\nkind create cluster && kind load docker-image lease-webhook:checkout\n"
+        "```sh needs=kind\nkind create cluster && kind load docker-image lease-webhook:checkout\n"
         "KUBECONFIG=~/.kube/config make cluster IMAGE=lease-webhook:checkout\n```\n"
     )
 

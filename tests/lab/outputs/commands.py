@@ -154,6 +154,7 @@ def _about_configurations() -> Iterator[tuple[object, ...]]:
     for certificate in ("cert-manager", "openshift"):
         yield ("install", "--certificate", certificate, "--image", "registry.example/lease-webhook:0.2.0")
     yield ("install",)
+    yield ("install", "--certificate", "cert-manager")
     yield ("install", "--policies-only", "--policy", "strict")
     yield ("install", "--policies-only", "--kubernetes", "1.29")
     yield ("install", "--policies-only", "--component", "strict")
