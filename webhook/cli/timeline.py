@@ -134,7 +134,8 @@ def _read(paths: Sequence[str], cluster: Cluster, policy: str | None) -> Timelin
     if not builder.has_managed_fields:
         print_message(HIDDEN_STAMPS)
     ends = evaluation_time(None, paths, builder.bounds.until).at
-    return builder.timeline(ends, tuple(paths) or ("kubectl get leases",), clock)
+    listing = f"kubectl get leases --context={cluster.context}" if cluster.context else "kubectl get leases"
+    return builder.timeline(ends, tuple(paths) or (listing,), clock)
 
 
 def _selected(timeline: Timeline, wanted: Sequence[tuple[str, str]], window: tuple[int | None, int | None]) -> Timeline:

@@ -123,7 +123,7 @@ function wordsNode({ items, kind, begins, ends }, x, bar) {
   const width = Math.min(ends, span.quietFrom === undefined ? ends : x(span.quietFrom)) - begins - 10;
   const words = { held: span.holder, overdue: "overdue", leaderless: "no leader" }[kind] ?? "";
   const name = `in ${kind}${isDimmed(span) ? " dimmed" : ""}`;
-  return clipped(begins, width + 10, bar, made("text", { class: name, x: 6, y: 15 }, fitting(words, width, kind === "held")));
+  return clipped(begins, width + 10, bar, made("text", { class: name, x: 6, y: 14 }, fitting(words, width, kind === "held")));
 }
 
 /** A text that ends where its bar does, whatever its letters are. */
@@ -134,10 +134,10 @@ function clipped(x, width, { y, height }, text) {
 function doubtNode(one, x, bar, left, right) {
   const begins = Math.max(left, x(one.begins));
   const width = Math.max(1, Math.min(right, x(Math.min(one.ends, book.ends))) - begins);
-  const height = one.kind === "silent" ? bar.height : 7;
+  const height = one.kind === "silent" ? bar.height : 5;
   const box = { x: begins, width, y: bar.y + bar.height - height, height };
   const words = one.kind === "silent" ? fitting(one.title, width - 8, false) : "";
-  const text = clipped(begins, width, bar, made("text", { class: "in quiet", x: 6, y: 15 }, words));
+  const text = clipped(begins, width, bar, made("text", { class: "in quiet", x: 6, y: 14 }, words));
   const rects = ["ground", "pattern"].map((name) => made("rect", { ...box, class: name }));
   return made("g", { class: one.kind }, ...rects, text);
 }
