@@ -36,6 +36,7 @@ COLUMNS: Final = {
     "stolen": "stolen",
     "leaders' writes": "writes of leaders",
     "interleaved": "interleaved writes",
+    "stranger's writes": "writes of a stranger",
     "register operations": "register operations",
     "leaderless, reviewed": "leaderless reviewed",
     "leaderless, stamped": "leaderless stamped",
@@ -134,7 +135,7 @@ def table(results: Sequence[Result]) -> str:
     lines = ["| seed | lease-webhook |" + "".join(f" {name} |" for name in COLUMNS) + " broken laws |\n"]
     lines.append("|--:|---|" + "--:|" * (len(COLUMNS) + 1) + "\n")
     for one in results:
-        figures = "".join(f" {_number(one.verdict.figures.get(name, 0))} |" for name in COLUMNS.values())
+        figures = "".join(f" {_number(one.verdict.figures.get(name))} |" for name in COLUMNS.values())
         broken = len(one.verdict.problems) if one.protected else "-"
         lines.append(f"| {one.seed} | {'with' if one.protected else 'without'} |{figures} {broken} |\n")
     for lease in ("reviewed", "stamped"):
@@ -151,7 +152,9 @@ def table(results: Sequence[Result]) -> str:
     return "".join(lines)
 
 
-def _number(figure: float) -> str:
+def _number(figure: float | None) -> str:
+    if figure is None:
+        return "-"
     return f"{figure:,.0f}" if figure == int(figure) else f"{figure:,.1f}"
 
 

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube_leader_election::{LeaseLock, LeaseLockParams, LeaseLockResult};
+use tokio::signal::unix::{signal, SignalKind};
 
 fn say(event: &str, namespace: &str, identity: &str) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros();
@@ -31,9 +32,15 @@ async fn main() {
             lease_ttl: Duration::from_secs(duration.parse().expect("seconds")),
         },
     );
+    let retry = Duration::from_secs(retry.parse().expect("seconds"));
+    let mut ended = signal(SignalKind::terminate()).expect("a signal");
     let mut leads = false;
     loop {
-        let now = match lock.try_acquire_or_renew().await {
+        let result = tokio::select! {
+            result = lock.try_acquire_or_renew() => result,
+            _ = ended.recv() => break,
+        };
+        let now = match result {
             Ok(result) => matches!(result, LeaseLockResult::Acquired(_)),
             Err(_) => leads,
         };
@@ -41,6 +48,13 @@ async fn main() {
             say(if now { "started" } else { "stopped" }, namespace, identity);
         }
         leads = now;
-        tokio::time::sleep(Duration::from_secs(retry.parse().expect("seconds"))).await;
+        tokio::select! {
+            _ = tokio::time::sleep(retry) => {}
+            _ = ended.recv() => break,
+        }
+    }
+    if leads {
+        say("stopped", namespace, identity);
+        let _ = lock.step_down().await;
     }
 }

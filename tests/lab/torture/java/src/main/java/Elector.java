@@ -10,9 +10,13 @@ import java.time.Duration;
 import java.time.Instant;
 
 /**
- * An elector of client-java. Arguments: KUBECONFIG NAMESPACE LEASE IDENTITY DURATION DEADLINE RETRY (seconds).
+ * An elector of client-java, closed by SIGTERM. Arguments: KUBECONFIG NAMESPACE LEASE IDENTITY DURATION DEADLINE RETRY
+ * (seconds).
  */
 public final class Elector {
+    private static volatile LeaderElector current;
+    private static volatile boolean ending;
+
     public static void main(String[] arguments) throws Exception {
         KubeConfig file = KubeConfig.loadKubeConfig(new FileReader(arguments[0]));
         file.setFile(new File(arguments[0]));
@@ -23,10 +27,19 @@ public final class Elector {
         for (int number = 0; number < 3; number++) {
             times[number] = Duration.ofSeconds(Long.parseLong(arguments[4 + number]));
         }
-        while (true) {
+        Runtime.getRuntime().addShutdownHook(new Thread(Elector::end));
+        while (!ending) {
             try (LeaderElector elector = new LeaderElector(new LeaderElectionConfig(lock, times[0], times[1], times[2]))) {
+                current = elector;
                 elector.run(() -> say("started", arguments), () -> say("stopped", arguments));
             }
+        }
+    }
+
+    private static void end() {
+        ending = true;
+        if (current != null) {
+            current.close();
         }
     }
 
