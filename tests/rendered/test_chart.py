@@ -283,11 +283,19 @@ def test_the_authority_that_the_chart_makes_is_kept_where_no_pod_mounts_it() -> 
     assert [volume["secret"]["secretName"] for volume in volumes if "secret" in volume] == ["lease-webhook-tls"]
 
 
-def test_what_deletes_the_configuration_at_the_end_needs_no_pod() -> None:
-    rendered = helm("template", "--set=image.repository=registry.example/x", "--kube-version=1.37.0")
-    hooks = [
-        thing
+def hooks(*arguments: str) -> list[tuple[str, object]]:
+    rendered = helm("template", "--set=image.repository=registry.example/x", "--kube-version=1.37.0", *arguments)
+    assert rendered.returncode == 0, rendered.stderr
+    return [
+        (thing["kind"], thing.get("webhooks"))
         for thing in yaml.safe_load_all(rendered.stdout)
         if thing and (thing["metadata"].get("annotations") or {}).get("helm.sh/hook") == "pre-delete"
     ]
-    assert [(thing["kind"], thing.get("webhooks")) for thing in hooks] == [("ValidatingWebhookConfiguration", None)]
+
+
+def test_what_deletes_the_configuration_at_the_end_needs_no_pod() -> None:
+    assert hooks("--api-versions=apiregistration.k8s.io/v1") == [("ValidatingWebhookConfiguration", None)]
+
+
+def test_what_is_rendered_for_kubectl_has_one_configuration() -> None:
+    assert hooks() == []
