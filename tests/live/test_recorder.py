@@ -307,6 +307,65 @@ def test_what_others_put_into_the_directory_is_left_alone(tmp_path: Path) -> Non
     assert names(recorded(directory))[0] == ("stored", "a")
 
 
+ENTRY = {"manager": "x" * 100, "operation": "Update", "time": "2025-11-20T12:00:00Z", "fieldsV1": {"f:spec": {}}}
+HOSTILE = {
+    "an annotation of 1 MiB": put("metadata.annotations", {"a": "x" * MEBIBYTE}),
+    "a holder of 200 KiB": put("spec.holderIdentity", "x" * 200_000),
+    "5000 entries of managedFields": put("metadata.managedFields", [ENTRY] * 5000),
+    "no managedFields": put("metadata.managedFields", None),
+    "a time of another type": put("spec.renewTime", 5),
+    "a time that is none": put("spec.renewTime", "yesterday"),
+    "the year 9999": put("spec.renewTime", "9999-12-31T23:59:59.999999Z"),
+    "the year 0": put("spec.renewTime", "0000-01-01T00:00:00.000000Z"),
+    "line breaks": put("spec.holderIdentity", 'a\n{"type":"GAP"}\n'),
+    "no spec": put("spec", None),
+    "another type": put("metadata.labels", 5),
+    "a long name": put("metadata.name", "x" * 5000),
+}
+
+
+@pytest.mark.parametrize("tweak", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_hostile_lease_costs_itself_alone(tweak: Any, tmp_path: Path) -> None:
+    """It is written again and again, also as a renewal, beside one that is renewed and then taken."""
+    run = Run(tmp_path, limit=100 * MEBIBYTE)
+    run.recorder.began(LEASES)
+    moment = "2025-11-20T12:00:{:02d}"
+    for number in range(9):
+        renewed = put("spec.renewTime", moment.format(2 * number) + ".000000Z")
+        stamped = put("metadata.managedFields.0.time", moment.format(2 * number) + "Z")
+        run.see(shown("MODIFIED", lease("shop", 2 * number + 1, renewed, stamped)))
+        run.see(shown("MODIFIED", lease("hostile", 2 * number + 2, renewed, tweak)))
+    run.see(held("shop", 100, "b"), shown("DELETED", lease("hostile", 101, tweak)))
+    run.recorder.save()
+    run.kill()
+    Run(tmp_path)
+    found = [one for one in recorded(tmp_path) if isinstance(one, Observation) and one.name == "shop"]
+    assert not [one for one in recorded(tmp_path) if isinstance(one, Unreadable)]
+    assert len(found) <= 4
+    assert [one.stretch for one in found].count(None) < len(found)
+
+
+@pytest.mark.parametrize("jump", [-3600, 3600, 86_400 * 3650], ids=["an hour back", "an hour ahead", "ten years ahead"])
+def test_a_clock_that_jumps_ends_nothing(jump: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock of the recorder names files and gaps, and nothing else."""
+    first, now = Run(tmp_path), time.time()
+    first.recorder.began(LEASES)
+    first.see(shown("ADDED", lease("a", 1)), held("a", 2, "b"))
+    monkeypatch.setattr(time, "time", lambda: now + jump)
+    monkeypatch.setattr(time, "time_ns", lambda: int((now + jump) * 1e9))
+    first.see(held("a", 3, "c"))
+    first.recorder.save()
+    first.kill()
+    monkeypatch.undo()
+    second = Run(tmp_path)
+    second.recorder.began(LEASES)
+    second.see(held("a", 4, "d"))
+    second.recorder.save()
+    (gap,) = [one for one in recorded(tmp_path) if isinstance(one, Unrecorded)]
+    assert gap.start <= gap.end
+    assert {one.resource_version for one in recorded(tmp_path) if isinstance(one, Observation)} == {"1", "2", "3", "4"}
+
+
 def test_a_lock_that_is_a_link_is_an_error(tmp_path: Path) -> None:
     (tmp_path / ".lock").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(InputError, match="not writable"):

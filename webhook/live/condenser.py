@@ -39,6 +39,13 @@ class _State(Struct, gc=False):
     latest: list[int] = field(default_factory=list)
     histogram: dict[int, int] = field(default_factory=dict)
 
+    @property
+    def record(self) -> bytes:
+        """The state, with the renewals that led to it."""
+        if not self.latest:
+            return _record("ADDED", self.seen)
+        return _record("MODIFIED", self.seen, Stretch(self.latest, self.histogram))
+
     def is_silence(self, gap: int) -> bool:
         """True if a reader may call a time without a renewal a silence, so that it must see both ends of it."""
         return self.usual is not None and gap > self.usual * 7 // 5 + SECOND * 4 // 5
@@ -74,9 +81,8 @@ class Condenser:
         before, lease = self._states.get(key), seen.object
         if seen.act is Act.DELETED:
             # A watch does not date a deletion: it counts as made after whatever was renewed last.
-            yield from self._flushed(self._renewed_last)
-            yield from self._flushed(key)
-            self._states.pop(key, None)
+            yield from _counted(self._states.get(self._renewed_last))
+            yield from _counted(self._states.pop(key, None))
             # Of what a list lacks, the state before is what is known.
             seen = seen if seen.text or before is None else replace(before.seen, act=Act.DELETED)
         elif before is not None and before.seen.resource_version == seen.resource_version:
@@ -91,13 +97,12 @@ class Condenser:
                 state.is_new_holder = before.seen.object.spec.holder_identity != lease.spec.holder_identity
                 if seen.act is Act.UPDATED and _is_renewal(before.seen, seen) and self._is_counted(key, before, state):
                     return
-            yield from _flushed(before)
+            yield from _counted(before)
         yield _record(_CHANGES[seen.act], seen)
 
     def snapshot(self) -> Iterator[bytes]:
-        """Yield the state of every object, with what was counted."""
-        for state in self._states.values():
-            yield from _flushed(state) if state.latest else [_record("ADDED", state.seen)]
+        """Return the state of every object, with what was counted."""
+        return (state.record for state in self._states.values())
 
     def _is_counted(self, key: _Key, before: _State, state: _State) -> bool:
         """Count a renewal, unless it is to be recorded; then the state before it is, too."""
@@ -113,16 +118,12 @@ class Condenser:
         state.renew(gap)
         return True
 
-    def _flushed(self, key: _Key) -> Iterator[bytes]:
-        state = self._states.get(key)
-        yield from _flushed(state)
-        if state is not None:
-            state.latest, state.histogram = [], {}
 
-
-def _flushed(state: _State | None) -> Iterator[bytes]:
+def _counted(state: _State | None) -> Iterator[bytes]:
+    """Yield a state with the renewals that were counted, if there were some, and begin to count again."""
     if state is not None and state.latest:
-        yield _record("MODIFIED", state.seen, Stretch(state.latest, state.histogram))
+        yield state.record
+        state.latest, state.histogram = [], {}
 
 
 def _record(change: str, seen: Observation, stretch: Stretch | None = None) -> bytes:

@@ -174,7 +174,7 @@ def _records_an_election(world: World, recording: Recording, stack: ExitStack, w
 
     def essence(account: dict[str, Any]) -> list[Any]:
         tenures = [
-            (one["holder"], one["since"], one.get("how"), one.get("leaderless_seconds")) for one in account["tenures"]
+            (one["holder"], one["since"], one["began"], one.get("leaderless_seconds")) for one in account["tenures"]
         ]
         return [
             tenures,
