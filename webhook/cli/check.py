@@ -3,7 +3,6 @@
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
 
 import click
 from msgspec import Struct
@@ -14,7 +13,7 @@ from webhook.cli.evaluation import Evaluation, evaluate_request, evaluate_review
 from webhook.cli.manifests import Key, Writer, key_of, review_of
 from webhook.cli.options import Command, files, format_option, moment, policy_option
 from webhook.cli.reading import cluster_options, everywhere, observed
-from webhook.cli.report import DENIED, UNREADABLE, Outcome, Tally, as_json, finish, show
+from webhook.cli.report import DENIED, UNREADABLE, WORDS, Outcome, Tally, as_json, finish, show
 from webhook.cli.terminal import Failure, json_line, print_message, table
 from webhook.explanation.words import count
 from webhook.history.merge import Merged
@@ -71,15 +70,8 @@ _REQUIRE = "fail if fewer than N are evaluated; 1 unless given, 0 with --skip-fo
 _UNKNOWN = "not evaluated, as the input does not show what they changed: {}; docs/check.md says what does"
 
 
-class Change(StrEnum):
-    """The change that another policy makes to the outcome of a write."""
-
-    NEWLY_DENIED = "newly denied"
-    NEWLY_WARNED = "newly warned"
-    NO_LONGER_DENIED = "no longer denied"
-    NO_LONGER_WARNED = "no longer warned"
-    OTHER_RULES = "other rules"
-    NONE = ""
+_CHANGES = ("newly denied", "newly warned", "no longer denied", "no longer warned", "other rules")
+"""The changes that another policy makes to the outcome of a write, the worst first."""
 
 
 @click.command("check", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
@@ -201,7 +193,7 @@ def _show(outcomes: Iterator[list[Outcome]], names: Sequence[str], output: str) 
 
 def _compare(outcomes: Iterator[list[Outcome]], names: Sequence[str], output: str) -> tuple[int, int]:
     """Print what the second policy would change, and return the same."""
-    changes: Counter[Change] = Counter()
+    changes = Counter[str]()
     counts = (Counts(), Counts())
     unreadable = 0
     for before, after in outcomes:
@@ -215,23 +207,22 @@ def _compare(outcomes: Iterator[list[Outcome]], names: Sequence[str], output: st
         for counter, outcome in zip(counts, (before, after), strict=True):
             counter.update(_rules_and_modes(outcome))
         if output == "json":
-            print(json_line({**as_json(before), "against": as_json(after), "change": change.value}))
-        elif change is not Change.NONE:
-            show(after, output, change.value)
-    summary = ", ".join(f"{changes[change]} {change.value}" for change in Change if change and changes[change])
+            print(json_line({**as_json(before), "against": as_json(after), "change": change}))
+        elif change:
+            show(after, output, change)
+    summary = ", ".join(f"{changes[change]} {change}" for change in _CHANGES if changes[change])
     total = f"{count(changes.total(), 'write')}, {names[0]} against {names[1]}: {summary or 'no change'}"
     finish(output, [*_counts(list(zip(names, counts, strict=True))), total])
-    code = UNREADABLE if unreadable else DENIED if changes[Change.NEWLY_DENIED] else 0
+    code = UNREADABLE if unreadable else DENIED if changes[_CHANGES[0]] else 0
     return code, changes.total()
 
 
-def _change(before: Evaluation, after: Evaluation) -> Change:
+def _change(before: Evaluation, after: Evaluation) -> str:
+    """Return the change in words, "" for none."""
     old, new = before.level, after.level
-    if new > old:
-        return Change.NEWLY_DENIED if new is Mode.DENY else Change.NEWLY_WARNED
-    if new < old:
-        return Change.NO_LONGER_DENIED if old is Mode.DENY else Change.NO_LONGER_WARNED
-    return Change.NONE if _seen_by_writer(before) == _seen_by_writer(after) else Change.OTHER_RULES
+    if new != old:
+        return f"newly {WORDS[new][0]}" if new > old else f"no longer {WORDS[old][0]}"
+    return "" if _seen_by_writer(before) == _seen_by_writer(after) else "other rules"
 
 
 def _rules_and_modes(evaluation: Evaluation) -> set[tuple[str, Mode]]:

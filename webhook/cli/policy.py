@@ -2,9 +2,9 @@
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable
 from importlib.resources import files as package_files
-from typing import Any, Final
+from typing import Any
 
 import click
 from msgspec import Struct, to_builtins
@@ -12,23 +12,11 @@ from msgspec import Struct, to_builtins
 from webhook.api.text import escape
 from webhook.cli.options import Command, files, format_option, namespaced, policies
 from webhook.cli.terminal import Failure, json_line, style, table, width
-from webhook.policy.explain import BUILT_IN, PRESET, SettingSource, applying_to, explain, notes
+from webhook.policy.explain import SettingSource, applying_to, explain, notes
 from webhook.policy.model import Policy
-from webhook.policy.parse import EXEMPT_GROUPS, EXEMPT_USERS
-from webhook.policy.schema import ANYWHERE, MODE, Exemption, until_of
+from webhook.policy.schema import ANYWHERE, MODE
 from webhook.policy_file import DEFAULT_PRESET, PolicyFileError, load
-from webhook.rules.registry import RULES
 from webhook.rules.rule import Mode
-
-_Entries = Sequence[tuple[int, Struct]]
-"""Entries of a policy file, with their positions in it."""
-_TITLES: Final = {
-    "overrides": "Overrides",
-    "bindings": "Identity bindings",
-    "exempt": "Exempt from what the API server lets through",
-}
-_NONE: Final = {"overrides": "  none", "bindings": "  none: whoever has the rights may write as any holder"}
-_ALWAYS_EXEMPT: Final = [("always", ", ".join([*EXEMPT_USERS, *(f"group {group}" for group in EXEMPT_GROUPS)]))]
 
 
 @click.command(
@@ -120,82 +108,37 @@ def show(file: str | None, named: str, namespace: str, lease: str, output: str) 
     policy = load(file)
     if name := named or (lease if "/" in lease else ""):
         namespace, lease = namespaced(name, f"{name} must be NAMESPACE/NAME")
-    entries = _entries_for(policy, namespace, lease)
+    settings = list(explain(policy, namespace, lease))
+    document = policy.document
+    bindings = enumerate(document.bindings)
+    applying: dict[str, Iterable[tuple[int, Struct]]] = {
+        "overrides": applying_to(document.overrides, namespace, lease),
+        "bindings": (one for one in bindings if namespace in ("", one[1].namespace) and lease in ("", one[1].lease)),
+        "exempt": applying_to(document.exempt, namespace, lease),
+    }
+    entries = {name: [(position, to_builtins(one)) for position, one in found] for name, found in applying.items()}
     if output == "json":
-        print(json_line(_shown(policy, namespace, lease, entries)))
+        spelled = {name: [{"position": position, **one} for position, one in found] for name, found in entries.items()}
+        values = [_as_json(one) for one in settings]
+        print(json_line(_head(policy) | {"namespace": namespace, "lease": lease, "settings": values} | spelled))
         return 0
-    print(style(escape(file or DEFAULT_PRESET), bold=True), _summary(policy), _scope(namespace, lease), sep="\n")
-    explained = list(explain(policy, namespace, lease))
-    for title, parity in (("What the API server checks too", True), ("What the API server lets through", False)):
-        settings = [one for one in explained if RULES[one.rule].parity is parity]
-        _print(title, _settings(settings, policy.mode))
-    for name, title in _TITLES.items():
-        always = _ALWAYS_EXEMPT if name == "exempt" else []
-        _print(title, [*table([*always, *_rows(name, entries[name])], columns=width())] or [_NONE[name]])
+    scope = f"for lease {escape(namespace or ANYWHERE)}/{escape(lease or ANYWHERE)}"
+    print(style(escape(file or DEFAULT_PRESET), bold=True), _summary(policy), scope, "", sep="\n")
+    print("\n".join(table([_row(one, policy.mode) for one in settings], by=0)))
+    # ASCII, so that no text controls a terminal.
+    rows = [(f"{name}[{position}]", _spelled(one)) for name, found in entries.items() for position, one in found]
+    if rows:
+        print("\nWhat the file says of it", *table(rows, columns=width()), sep="\n")
     return 0
 
 
-def _entries_for(policy: Policy, namespace: str, lease: str) -> dict[str, _Entries]:
-    """Return the entries of a file that apply to a lease, by their key in the file; "" matches any."""
-    document = policy.document
-    bindings = enumerate(document.bindings)
-    return {
-        "overrides": list(applying_to(document.overrides, namespace, lease)),
-        "bindings": [
-            (position, one)
-            for position, one in bindings
-            if namespace in ("", one.namespace) and lease in ("", one.lease)
-        ],
-        "exempt": list(applying_to(document.exempt, namespace, lease)),
-    }
+def _as_json(one: SettingSource) -> dict[str, Any]:
+    value = Mode(one.value).word if one.name == MODE else one.value
+    return {**to_builtins(one), "value": value}
 
 
-def _shown(policy: Policy, namespace: str, lease: str, entries: Mapping[str, _Entries]) -> dict[str, Any]:
-    """Return all that `show` prints, with the entries of the file as the file spells them."""
-    settings = [
-        {
-            "rule": one.rule,
-            "name": one.name,
-            "value": Mode(one.value).word if one.name == MODE else one.value,
-            "layer": one.layer,
-            "operations": list(one.operations),
-        }
-        for one in explain(policy, namespace, lease)
-    ]
-    spelled = {
-        name: [{"position": position, **to_builtins(entry)} for position, entry in found]
-        for name, found in entries.items()
-    }
-    return _head(policy) | {"namespace": namespace, "lease": lease, "settings": settings} | spelled
-
-
-def _rows(name: str, entries: _Entries) -> Iterator[tuple[str, str]]:
-    """Yield each entry as the file spells it, a key on each line. ASCII, so that no text controls a terminal."""
-    now = time.time_ns() // 1000
-    for position, entry in entries:
-        head = f"{name}[{position}]"
-        for key, value in to_builtins(entry).items():
-            if value:
-                has_ended = key == "until" and isinstance(entry, Exemption) and until_of(entry) <= now
-                yield head, f"{key}: {json.dumps(value)}{' (ended)' if has_ended else ''}"
-                head = ""
-
-
-def _scope(namespace: str, lease: str) -> str:
-    if namespace or lease:
-        return f"for lease {escape(namespace or ANYWHERE)}/{escape(lease or ANYWHERE)}"
-    return "for every lease that no override names"
-
-
-def _settings(explained: Iterable[SettingSource], cap: Mode) -> Iterator[str]:
-    shown = list(explained)
-    for one, line in zip(shown, table([_row(one, cap) for one in shown]), strict=True):
-        if one.layer not in (PRESET, BUILT_IN):
-            yield style(line, bold=True)
-        elif one.name != MODE or one.value == Mode.OFF:
-            yield style(line, dim=True)
-        else:
-            yield line
+def _spelled(entry: dict[str, Any]) -> str:
+    return ", ".join(f"{key}: {json.dumps(value)}" for key, value in entry.items() if value)
 
 
 def _row(one: SettingSource, cap: Mode) -> tuple[str, str, str]:
@@ -205,9 +148,3 @@ def _row(one: SettingSource, cap: Mode) -> tuple[str, str, str]:
     mode = Mode(one.value)
     capped = min(mode, cap)
     return one.rule, f"{capped.word} (would deny)" if Mode.OFF < capped < mode is Mode.DENY else capped.word, layer
-
-
-def _print(title: str, lines: Iterable[str]) -> None:
-    print(f"\n{style(title, bold=True)}")
-    for line in lines:
-        print(line)

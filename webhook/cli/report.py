@@ -18,7 +18,7 @@ Outcome = Evaluation | Unreadable | Foreign
 UNREADABLE: Final = 2
 DENIED: Final = 1
 
-_WORDS: Final = {Mode.DENY: ("denied", "red"), Mode.WARN: ("warned", "yellow"), Mode.OFF: ("allowed", "green")}
+WORDS: Final = {Mode.DENY: ("denied", "red"), Mode.WARN: ("warned", "yellow"), Mode.OFF: ("allowed", "green")}
 """For a verdict and its color."""
 _MARGIN: Final = 11
 
@@ -29,7 +29,7 @@ class Tally(Struct):
     levels: Counter[Mode] = field(default_factory=Counter)
     unreadable: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
-    denying_rules: dict[str, None] = {}
+    denying_rule: str = ""
 
     def count(self, outcome: Outcome) -> None:
         """Add one document."""
@@ -39,8 +39,7 @@ class Tally(Struct):
             self.skipped[outcome.kind] += 1
         else:
             self.levels[outcome.level] += 1
-            if outcome.level is Mode.DENY:
-                self.denying_rules |= dict.fromkeys(finding.rule for finding in _denying(outcome))
+            self.denying_rule = self.denying_rule or next((one.rule for one in _denying(outcome)), "")
 
     @property
     def exit_code(self) -> int:
@@ -62,8 +61,8 @@ class Tally(Struct):
         if not self.evaluated and not self.unreadable:
             text += ": there is no Lease, LeaseCandidate or AdmissionReview here"
         yield text
-        if self.denying_rules:
-            yield f"Why a rule exists: lease-webhook rules {next(iter(self.denying_rules))}"
+        if self.denying_rule:
+            yield f"Why a rule exists: lease-webhook rules {self.denying_rule}"
 
     def skipped_text(self) -> str:
         """`3 skipped (Pod 2, Service 1)`."""
@@ -96,7 +95,7 @@ def _lines(outcome: Evaluation | Unreadable, label: str) -> list[str]:
     where = escape(outcome.place.short)
     if isinstance(outcome, Unreadable):
         return [f"{style('unreadable', fg='red')} {where}", *_wrapped([escape(outcome.error)], _MARGIN)]
-    word, color = _WORDS[outcome.level]
+    word, color = WORDS[outcome.level]
     margin = max(_MARGIN, len(label) + 2)
     head = style((label or word).ljust(margin), fg=color) + style(where, bold=True)
     subject = _subject(outcome)
