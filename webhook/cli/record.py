@@ -51,11 +51,13 @@ def command(*, directory: Path, in_cluster: bool, max_size: int, save_every: flo
     for watch in watches:
         watch.start()
     print_message(f"recording into {directory}")
-    while not stopping.wait(save_every):
+    try:
+        while not stopping.wait(save_every):
+            recorder.save()
+            if not all(watch.is_running for watch in watches):
+                raise RuntimeError("a watch has ended")
         recorder.save()
-        if not all(watch.is_running for watch in watches):
-            raise RuntimeError("a watch has ended")
-    recorder.save()
-    for watch in watches:
-        watch.stop()
+    finally:
+        for watch in watches:
+            watch.stop()
     return 0
