@@ -227,3 +227,9 @@ print(len([name for name in sys.modules if name.partition(".")[0] == "webhook"])
     number = found.stdout.split()[-1]
     assert int(number) <= 70
     assert f"loads {number} modules of `webhook`" in Path("docs/architecture.md").read_text()
+
+
+def test_a_lease_of_another_namespace_is_looked_for_in_all(fake: Install, capsys: pytest.CaptureFixture[str]) -> None:
+    fake()
+    assert "lease gone is not in the input; -A looks in all namespaces" in run(capsys, "gone")[2]
+    assert "lease gone is not in the input; 1 others are" in run(capsys, "gone", "-A")[2]

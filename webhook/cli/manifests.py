@@ -40,28 +40,24 @@ def key_of(document: Value) -> Key:
     return (str(document["kind"]), str(metadata.get("namespace") or DEFAULT_NAMESPACE), str(metadata.get("name", "")))
 
 
-def review_of(new: Value | None, old: Value | None, writer: Writer | None) -> bytes:
-    """Return the review of creating `new`, updating `old` to it, or deleting `old`; no writer, no userInfo.
+def review_of(new: Value, old: Value | None, writer: Writer | None) -> bytes:
+    """Return the review of creating `new`, or of updating `old` to it; no writer, no userInfo.
 
     Raises ValueError if the manifest is larger than any API server would take.
     """
-    document = new or old
-    assert document is not None
-    version = str(document["apiVersion"]).partition("/")[2]
-    kind = str(document["kind"])
-    _, namespace, name = key_of(document)
-    if new is not None:
-        new = _placed(new)
+    version, kind = str(new["apiVersion"]).partition("/")[2], str(new["kind"])
+    _, namespace, name = key_of(new)
+    new = _placed(new)
     if old is not None:
-        old = _with_version(_placed(old), new or old) | {"apiVersion": document["apiVersion"]}
+        old = _with_version(_placed(old), new) | {"apiVersion": new["apiVersion"]}
     request: Value = {
         "uid": "manifest",
         "kind": {"group": GROUP, "version": version, "kind": kind},
         "resource": {"group": GROUP, "version": version, "resource": f"{kind.lower()}s"},
-        "operation": "CREATE" if old is None else "DELETE" if new is None else "UPDATE",
+        "operation": "CREATE" if old is None else "UPDATE",
         "namespace": namespace,
         "name": name,
-        "object": new if new is None or old is None else _stored(new, old),
+        "object": new if old is None else _stored(new, old),
         "oldObject": old,
     }
     if writer:

@@ -61,8 +61,8 @@ EXAMPLE_FILES: Final = ("leases.json.gz", "audit.log.gz")
 @leases_and_inputs
 @click.option("-o", "--output", "place", metavar="FILE", default="", help=_OUTPUT, shell_complete=files)
 @click.option("--format", "output", type=click.Choice(FORMATS), default="html", help="html unless given")
-@click.option("--from", "begins", metavar="RFC3339", help="draw from here")
-@click.option("--to", "ends", metavar="RFC3339", help="draw up to here")
+@click.option("--from", "begins", type=moment, metavar="RFC3339", help="draw from here")
+@click.option("--to", "ends", type=moment, metavar="RFC3339", help="draw up to here")
 @click.option("--example", "is_example", is_flag=True, help="draw a recorded election instead of an input")
 @click.option("--serve", "is_live", is_flag=True, help="serve the page, and follow what happens")
 @click.option("--bind", "address", metavar="HOST:PORT", default=None, help="with --serve; 127.0.0.1 unless given")
@@ -74,8 +74,8 @@ def command(
     place: str,
     output: str,
     leases: tuple[str, ...],
-    begins: str | None,
-    ends: str | None,
+    begins: int | None,
+    ends: int | None,
     is_example: bool,
     is_live: bool,
     address: str | None,
@@ -87,10 +87,9 @@ def command(
             raise Failure("--example is an input of its own: it takes no file")
         inputs = tuple(str(EXAMPLE / name) for name in EXAMPLE_FILES)
     wanted = [namespaced(lease, f"{lease} is neither a file nor NAMESPACE/NAME") for lease in leases]
-    window = (moment(begins) if begins else None, moment(ends) if ends else None)
     cluster = everywhere(cluster)
     if is_live:
-        if place or leases or policy or window != (None, None) or output != "html":
+        if place or leases or policy or begins is not None or ends is not None or output != "html":
             raise Failure(
                 "--serve shows everything in a browser: it takes no lease, -o, --format, --policy, --from and --to"
             )
@@ -101,7 +100,7 @@ def command(
         raise Failure("--bind is for --serve")
     if not place and output == "html" and sys.stdout.isatty():
         place = _PAGE
-    timeline = _selected(_read(inputs, cluster, policy), wanted, window)
+    timeline = _selected(_read(inputs, cluster, policy), wanted, (begins, ends))
     text = drawn(timeline, output)
     if place in {"", "-"}:
         if buffer := getattr(sys.stdout, "buffer", None):

@@ -86,7 +86,7 @@ def command(
     if selection is None:
         _print_all(history, as_of, output)
         return 0
-    one = _found(history, *selection)
+    one = _found(history, *selection, is_whole=bool(inputs) or cluster.all_namespaces)
     for item in () if inputs else clusters.lease_events(cluster, one.namespace, one.name):
         history.feed(item)
     has_pod = None if inputs else _has_pod(one, as_of, cluster)
@@ -127,7 +127,7 @@ def _history(inputs: Sequence[str], cluster: Cluster, policy: str | None) -> Fol
     return history
 
 
-def _found(history: Follower, namespace: str, name: str) -> LeaseHistory:
+def _found(history: Follower, namespace: str, name: str, *, is_whole: bool) -> LeaseHistory:
     known = history.names()
     found = [key for key in known if key[1] == name and namespace in ("", key[0])]
     if len(found) == 1 and (one := history.history_of(found[0])):
@@ -136,7 +136,8 @@ def _found(history: Follower, namespace: str, name: str) -> LeaseHistory:
     if found:
         raise Failure(f"{shown} is in several namespaces: {', '.join(space for space, _ in found[:5])}")
     near = [f"{space}/{lease}" for space, lease in known if name in lease or space == namespace]
-    hint = f"; there are {', '.join(near[:5])}" if near else f"; {len(known)} others are"
+    others = f"{len(known)} others are" if is_whole or namespace else "-A looks in all namespaces"
+    hint = f"; there are {', '.join(near[:5])}" if near else f"; {others}"
     raise Failure(f"lease {shown} is not in the input{hint}")
 
 
