@@ -60,9 +60,12 @@ def savings() -> list[Saving]:
         other.written = b""
         forgetful.data_received(data)
 
-    none_sound = mock.patch.object(review, "_sound_lease", msgspec.json.Decoder(int))
+    def never_sound(_body: bytes) -> None:
+        """Let the pieces be decoded."""
+
+    in_pieces = mock.patch.object(review, "_decode_sound", never_sound)
     return [
-        _measured("`SoundLease`", send, send, none_sound),
+        _measured("one typed decode", send, send, in_pieces),
         _measured(
             "without Flask", lambda: served._respond(head, body, time.monotonic()), lambda: call(app, head, body)
         ),

@@ -10,6 +10,7 @@ from msgspec import Raw, Struct
 
 from webhook.api.field import FieldError
 from webhook.api.formats import MAX_NAME
+from webhook.api.managed_fields import truncate_review
 from webhook.api.objects import Lease, LeaseCandidate
 from webhook.api.text import cached_if_short
 
@@ -151,11 +152,8 @@ class AdmissionRequest(Struct, frozen=True, dict=True):
     `user` is None if userInfo is absent or unreadable.
     `contradiction` is set for a request that contradicts itself (a verdict with code 400).
     `object_errors` are wrong JSON types inside object or oldObject; rules then do not run.
-    `api_version` is that of the review, repeated in the response.
-    `sizes` are the bytes of object and of oldObject in the review; at least as many as etcd stores. Containers that
-    nest too deeply do not count.
-    `specs` are `spec` of object and of oldObject as JSON values, of whatever type; None if the typed specs say all that
-    stood there: no field of them is unknown, and none was null.
+    `api_version` is that of the review, repeated in the response. `body` is the review, for what only some rules read.
+    `is_sound` is true if the typed specs say all that stood there: no field of them is unknown, and none was null.
     """
 
     uid: str
@@ -174,8 +172,8 @@ class AdmissionRequest(Struct, frozen=True, dict=True):
     object_errors: tuple[FieldError, ...] = ()
     contradiction: str = ""
     api_version: str = "admission.k8s.io/v1"
-    sizes: tuple[int, int] = (0, 0)
-    specs: tuple[dict[str, Any], dict[str, Any]] | None = None
+    body: bytes = b""
+    is_sound: bool = True
 
     @property
     def lease_name(self) -> str:
@@ -189,11 +187,61 @@ class AdmissionRequest(Struct, frozen=True, dict=True):
         """True if the request is about a resource, in a version, that this webhook decodes."""
         return self.group == GROUP and self.version in VERSIONS_OF.get(self.resource, ())
 
+    @cached
+    def _raw(self) -> tuple[Raw, Raw]:
+        try:
+            request = _review.decode(self.body or b'{"request":{}}').request
+        except RecursionError:
+            request = _review.decode(truncate_review(self.body)).request
+        return request.object, request.old_object
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The bytes of object and of oldObject as the review carries them; at least as many as etcd stores.
+
+        Containers that nest too deeply were removed from the body of a review before.
+        """
+        new, old = self._raw
+        return len(memoryview(new)), len(memoryview(old))
+
+    @property
+    def specs(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """`spec` of object and of oldObject as JSON values; empty if there is none, or it is not an object.
+
+        Of an object that its operation does not use, the type was not checked.
+        """
+        new, old = self._raw
+        return _spec_of(new), {} if self.old is None else _spec_of(old)
+
     @property
     def set_in_body(self) -> frozenset[str]:
         """The fields of spec that the write added or changed, as managedFields spells them.
 
         A null is set: it is the zero time, which is owned. So is a field that is not known here.
         """
-        spec, known = self.specs or ({}, {})
+        spec, known = self.specs
         return frozenset([f"f:{name}" for name, value in spec.items() if name not in known or known[name] != value])
+
+
+class _Request(Struct, frozen=True, gc=False, rename="camel"):
+    object: Raw = NULL
+    old_object: Raw = NULL
+
+
+class _Review(Struct, frozen=True, gc=False):
+    request: _Request
+
+
+class _Object(Struct, frozen=True, gc=False):
+    spec: dict[str, Any] | None = None
+
+
+_review: Final = msgspec.json.Decoder(_Review)
+_object: Final = msgspec.json.Decoder(_Object)
+
+
+def _spec_of(document: Raw) -> dict[str, Any]:
+    try:
+        return _object.decode(document).spec or {}
+    except msgspec.ValidationError:
+        return {}

@@ -267,7 +267,8 @@ class LeaseChange(Change, frozen=True, dict=True):
 
     @property
     def _set_in_spec(self) -> frozenset[str]:
-        if self.request.specs is not None or self.request.new is None:
+        # Of a request without a body only fields that are known count.
+        if not self.request.is_sound or self.request.new is None:
             return self.request.set_in_body
         # A loop over names and values takes three times as long, and nearly every review comes here.
         new, old, names = self.new_spec, self.old_spec, []

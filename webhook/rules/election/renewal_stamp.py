@@ -128,7 +128,7 @@ class _Names(Struct, frozen=True):
         """Every field of a Lease counts as there: an apply of null owns a field that the object does not have."""
         metadata = change.new_metadata
         return cls(
-            spec=_SPEC | {f"f:{name}" for name in (change.request.specs or ({},))[0]},
+            spec=_SPEC | {f"f:{name}" for name in change.request.specs[0]},
             labels=metadata.labels or {},
             annotations=metadata.annotations or {},
             finalizers=frozenset(one or "" for one in metadata.finalizers or ()),
@@ -202,9 +202,9 @@ def lease_too_large(change: LeaseChange) -> Iterable[Finding]:
         KiB already can be renewed, taken over and made smaller.
     Attack: filled a lease so that etcd would refuse its next write
     """
-    after, before = change.request.sizes
-    if after <= MAX_BYTES:
+    if len(change.request.body) <= MAX_BYTES:
         return NO_FINDINGS
+    after, before = change.request.sizes
     allowed = before
     if change.renews:
         longer = len(change.new_holder.encode()) - len(change.old_holder.encode())
