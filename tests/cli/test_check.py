@@ -162,7 +162,7 @@ def test_a_lease_of_another_group_is_skipped(run: Run) -> None:
     write("lease.yaml", {"apiVersion": "example.com/v1", "kind": "Lease"})
     assert run("lease.yaml") == (
         2,
-        "0 evaluated; 1 skipped (Lease 1): there is no Lease, LeaseCandidate or AdmissionReview here\n",
+        "0 evaluated; 1 skipped (Lease 1): no Lease, LeaseCandidate or AdmissionReview here can be\n",
         "lease-webhook: 0 evaluated, and at least 1 must be: --require 0 lets that pass\n",
     )
     assert run("lease.yaml", "--require", "0")[0] == 0
@@ -352,7 +352,7 @@ def test_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_to_judge_is_said(run: Run) -> None:
     Path("empty").mkdir()
     code, out, _ = run("empty")
-    assert (code, out) == (2, "0 evaluated: there is no Lease, LeaseCandidate or AdmissionReview here\n")
+    assert (code, out) == (2, "0 evaluated: no Lease, LeaseCandidate or AdmissionReview here can be\n")
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ class Tally(Struct):
         text += f"; {self.unreadable} unreadable" if self.unreadable else ""
         text += f"; {self.skipped_text()}" if self.skipped else ""
         if not self.evaluated and not self.unreadable:
-            text += ": there is no Lease, LeaseCandidate or AdmissionReview here"
+            text += ": no Lease, LeaseCandidate or AdmissionReview here can be"
         yield text
         if self.denying_rule:
             yield f"Why a rule exists: lease-webhook rules {self.denying_rule}"
