@@ -63,7 +63,7 @@ def cluster(pod: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Instal
             "validatingadmissionpolicybindings": listing(),
             "mutatingadmissionpolicybindings": (1, "", "error: the server doesn't have a resource type"),
             "namespaces": listing(),
-            "deployments,pods,configmaps": listing(*others, running),
+            "deployments,statefulsets,pods,configmaps": listing(*others, running),
             "port-forward": (0, f"Forwarding from 127.0.0.1:{pod} -> 8081\n", ""),
         }
         file = tmp_path / "answers.json"
@@ -97,6 +97,18 @@ def test_a_whole_installation_is_in_force(cluster: Install, capsys: pytest.Captu
     assert "\n   pods           2 of 2 ready\n" in out
     assert "in lease-webhook-1, as in the ConfigMap" in out
     assert "verdicts       1,204 allowed, 0 warned, 3 denied" in out
+    assert "not known" not in out
+
+
+def test_a_recorder_is_not_asked_for_metrics(cluster: Install, capsys: pytest.CaptureFixture[str]) -> None:
+    recorder = named("StatefulSet", "lease-recorder", spec={"replicas": 1}, status={"readyReplicas": 1})
+    its_pod = named("Pod", "lease-recorder-0")
+    its_pod["metadata"]["labels"] = {"app.kubernetes.io/name": "lease-recorder"}
+    answers = {"deployments,statefulsets,pods,configmaps": listing(*deployed()[1:], recorder, its_pod)}
+    cluster(port_forward=(1, "", "no port is exposed"), **answers)
+    assert main(["status"]) == 0
+    out = capsys.readouterr().out
+    assert "\n   recorder       1 of 1 ready\n" in out
     assert "not known" not in out
 
 

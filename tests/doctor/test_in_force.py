@@ -57,6 +57,11 @@ def deployed(ready: int = 2) -> list[dict[str, Any]]:
     ]
 
 
+def test_the_recorder_is_a_stateful_set() -> None:
+    recorder = named("StatefulSet", "lease-recorder", spec={"replicas": 1}, status={})
+    assert Fact("recorder", "0 of 1 ready", is_wrong=True) in seen([*deployed(), recorder], metrics())
+
+
 def metrics(digest: str = DIGEST, mode: str = "", ends: dt.datetime = NOW + dt.timedelta(days=80)) -> str:
     return (
         "# HELP lease_webhook_policy_info 1 for the policy in force.\n"

@@ -12,7 +12,7 @@ from webhook.cli.options import Command, files, format_option
 from webhook.cli.terminal import json_line, style, table, width
 from webhook.doctor.configuration import readable
 from webhook.doctor.documents import Documents
-from webhook.doctor.in_force import DEPLOYMENTS, PROOF, Fact, Sample, facts, in_force, samples
+from webhook.doctor.in_force import NAME, PROOF, Fact, Sample, facts, in_force, samples
 from webhook.inputs import cluster as clusters
 from webhook.inputs.cluster import Cluster
 from webhook.inputs.documents import Value
@@ -97,10 +97,10 @@ def _status(cluster: Cluster) -> _Status:
     entries = (entry for one in configurations for entry in one.webhooks or () if entry.is_dedicated)
     namespace = next((entry.client_config.service.namespace for entry in entries if entry.client_config.service), "")
     if namespace:
-        read("deployments,pods,configmaps", f"--namespace={namespace}")
+        read("deployments,statefulsets,pods,configmaps", f"--namespace={namespace}")
     found, metrics = Documents(values), list[Sample]()
     for pod in found.of("Pod"):
-        if (pod.metadata.labels or {}).get("app.kubernetes.io/name") in DEPLOYMENTS:
+        if (pod.metadata.labels or {}).get("app.kubernetes.io/name") == NAME:
             text, problem = clusters.exposed(cluster, namespace, pod.metadata.name)
             metrics += samples(pod.metadata.name, text.decode(errors="replace"))
             if problem:

@@ -13,7 +13,7 @@ from webhook import fence
 from webhook.doctor.certificate import ServingCertificate
 from webhook.doctor.configuration import MUTATING, VALIDATING, Webhook
 
-KINDS: Final = (*fence.KINDS, "Secret", "ConfigMap", "Namespace", "Lease", "Pod", "Deployment")
+KINDS: Final = (*fence.KINDS, "Secret", "ConfigMap", "Namespace", "Lease", "Pod", "Deployment", "StatefulSet")
 
 _SHOWN: Final = 100
 """Characters of a text that are shown whole; of a longer one where it differs."""

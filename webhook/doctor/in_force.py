@@ -32,8 +32,8 @@ PROOF: Final = json.dumps(
     }
 ).encode()
 """A lease that only we refuse, whoever sends it."""
-DEPLOYMENTS: Final = {"lease-webhook": "pods", "lease-recorder": "recorder"}
-"""By name, what they are called in the facts; the first is the webhook's, and the start of the names of policies."""
+NAME: Final = "lease-webhook"
+"""Of the Deployment and of the label of its pods, and how the names of policies begin."""
 
 _RULE: Final = "time-unreadable"
 _RULES: Final = "lease-webhook-rules-"
@@ -93,8 +93,8 @@ def facts(
     has_rules = any(one.metadata.name.startswith(_RULES) for one in bindings)
     if configurations is not None and not (has_rules and not any(map(_dedicated, configurations))):
         yield from _configured(found, configurations, policy, now)
-    for one in found.of("Deployment"):
-        if subject := DEPLOYMENTS.get(one.metadata.name):
+    for one in (*found.of("Deployment"), *found.of("StatefulSet")):
+        if subject := {NAME: "pods", "lease-recorder": "recorder"}.get(one.metadata.name):
             ready, wanted = (one.status or {}).get("readyReplicas", 0), one.spec.get("replicas", 1)
             yield Fact(subject, f"{ready} of {wanted} ready", is_wrong=ready != wanted)
     if ends := [one.value for one in metrics if one.name == "certificate_not_after_seconds"]:
@@ -102,7 +102,7 @@ def facts(
         yield Fact("certificate", f"until {end:%Y-%m-%d %H:%M}Z", is_wrong=end < now + SOON)
     yield from (_in_pod(one, policy) for one in metrics if one.name == "policy_info")
     for one in bindings:
-        if one.is_of_a_fence or one.metadata.name.startswith(next(iter(DEPLOYMENTS))):
+        if one.is_of_a_fence or one.metadata.name.startswith(NAME):
             actions = ", ".join(map(str, one.spec.get("validationActions", ["mutates"])))
             yield Fact("fence" if one.is_of_a_fence else "API server's policy", f"{one.metadata.name}: {actions}")
     if metrics:
