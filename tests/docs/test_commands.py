@@ -4,6 +4,7 @@ Those that are run see what a reader would have: files of the names in the text,
 others the shell's grammar, our own options, targets of make and paths are examined.
 """
 
+import contextlib
 import gzip
 import os
 import re
@@ -18,7 +19,7 @@ import click
 import pytest
 
 from tools.docs.commands import runs_here
-from tools.docs.pages import ROOT, Block, blocks, examples, pages
+from tools.docs.pages import ROOT, Block, blocks, examples, pages, prose
 from webhook.cli.commands import PROGRAM
 
 NEEDS = {
@@ -36,6 +37,7 @@ COMMAND = re.compile(
     r"^(?:\$ )?(?:(?:\.venv/bin/)?lease-webhook|kubectl|helm|make|docker|kind|git|curl|jq|sudo|\./deploy)\b",
     re.MULTILINE,
 )
+INLINE = re.compile(r"`((?:(?:\.venv/bin/)?lease-webhook|kubectl lease) [^`]+)`")
 KUBECTL = """\
 #!/bin/sh
 # A kubectl with the plugin, which lists what was recorded; every other verb needs a cluster.
@@ -125,6 +127,16 @@ def test_commands_that_need_more_are_well_formed(block: Block) -> None:
         for word in words:
             if re.match(r"(\./)?(deploy|docs|tests)/(?!lease-webhook$)", word):
                 assert (ROOT / word).exists(), word
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_command_in_a_sentence_is_one_of_ours(page: Path) -> None:
+    for text in INLINE.findall(prose(page)):
+        (words, *_) = commands(text)
+        if not re.search(r" [A-Z]{4,}\b|\.\.\.", text):
+            # A sentence may name a command without what it needs.
+            with contextlib.suppress(click.MissingParameter, click.exceptions.Exit, click.exceptions.NoArgsIsHelpError):
+                parsed(words[2:] if words[0] == "kubectl" else words[1:])
 
 
 def commands(text: str) -> Iterator[list[str]]:
