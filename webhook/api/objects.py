@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, get_args
 
 import msgspec
 from msgspec import Meta, Raw, Struct, UnsetType, field
+from msgspec.inspect import is_struct_type
 
 from webhook.api.field import located
 from webhook.api.managed_fields import NO_ENTRIES
@@ -146,12 +147,6 @@ class WrongTypesError(ValueError):
         self.problems = problems
 
 
-_INNER: Final[dict[tuple[type[Struct], str], type[Struct]]] = {
-    (Lease, "metadata"): ObjectMeta,
-    (Lease, "spec"): LeaseSpec,
-    (LeaseCandidate, "metadata"): ObjectMeta,
-    (LeaseCandidate, "spec"): LeaseCandidateSpec,
-}
 _decoders: Final = {kind: msgspec.json.Decoder(form) for kind, form in FORMS.items()}
 
 
@@ -169,11 +164,11 @@ def _problems(form: type[Struct], document: bytes, path: str) -> Iterator[tuple[
     """Decode each field by itself, because a decoder stops at the first wrong type."""
     pieces, decoders = _plan(form)
     known = pieces.decode(document)
-    for field_, (name, decoder) in decoders.items():
+    for field_, (name, decoder, inner) in decoders.items():
         piece = getattr(known, field_)
         if not isinstance(piece, Raw):
             continue
-        text, inner = bytes(piece), _INNER.get((form, name))
+        text = bytes(piece)
         if inner and text.startswith(b"{"):
             yield from _problems(inner, text, f"{path}{name}.")
             continue
@@ -186,9 +181,12 @@ def _problems(form: type[Struct], document: bytes, path: str) -> Iterator[tuple[
 
 
 @cache
-def _plan(form: type[Struct]) -> tuple[msgspec.json.Decoder[Any], dict[str, tuple[str, msgspec.json.Decoder[Any]]]]:
-    """Return what decodes a form into its fields as bytes, and by field its name in JSON and its decoder."""
+def _plan(
+    form: type[Struct],
+) -> tuple[msgspec.json.Decoder[Any], dict[str, tuple[str, msgspec.json.Decoder[Any], Any]]]:
+    """Return what decodes a form into its fields as bytes, and by field its name in JSON, its decoder and its form."""
     fields = msgspec.structs.fields(form)
     pieces = [(one.name, Raw | UnsetType, field(default=msgspec.UNSET, name=one.encode_name)) for one in fields]
-    made = msgspec.defstruct(f"{form.__name__}Pieces", pieces)
-    return msgspec.json.Decoder(made), {one.name: (one.encode_name, msgspec.json.Decoder(one.type)) for one in fields}
+    made = msgspec.json.Decoder(msgspec.defstruct(f"{form.__name__}Pieces", pieces))
+    inner = {one.name: next(filter(is_struct_type, get_args(one.type)), None) for one in fields}
+    return made, {one.name: (one.encode_name, msgspec.json.Decoder(one.type), inner[one.name]) for one in fields}

@@ -51,25 +51,21 @@ class CertificateReloader:
         """Read the directory once; "success" if a better pair serves now, "failure" if an error is new, else None."""
         before = self.error
         try:
-            tried = (read_pair(self._directory), self._client_ca_pem())
+            tried = pair, client_ca = read_pair(self._directory), self._client_ca_pem()
             # What was refused may have become valid, or the memory may have room again.
             if tried == self._tried and not before:
                 return None
             self._tried = None
-            self._take(*tried)
+            certificate = inspect(pair, _now(), self.current.service_names if self.current else frozenset())
+            self._tried = tried
+            if not certificate.problems:
+                self._serve(pair, client_ca, certificate)
+            self.error = "; ".join(certificate.problems)
         except (Unusable, ssl.SSLError, OSError) as error:
             self.error = str(error)
-            return "failure" if self.error != before else None
-        self.error = ""
-        return "success"
-
-    def _take(self, pair: Pair, client_ca: bytes) -> None:
-        required = self.current.service_names if self.current else frozenset()
-        certificate = inspect(pair, _now(), required)
-        self._tried = (pair, client_ca)
-        if certificate.problems:
-            raise Unusable("; ".join(certificate.problems))
-        self._serve(pair, client_ca, certificate)
+        if not self.error:
+            return "success"
+        return "failure" if self.error != before else None
 
     def reasons(self) -> list[str]:
         """Return why this server should get no traffic because of its certificate; empty when it may."""

@@ -142,8 +142,7 @@ class Capture:
         self._waiting: queue.Queue[_Captured | None] = queue.Queue(_MAX_WAITING)
         self._bytes_waiting = 0
         self._bytes_lock = threading.Lock()
-        self._reviews_since_look = max_reviews
-        self._bytes_since_look = 0
+        self._written = 1.0  # share of the ring since the last look at its size
         self._numbers = itertools.count(1)
         self._throttle = LogThrottle(SECONDS_BETWEEN_LINES)
         self._thread = threading.Thread(target=self._write_all, name="capture", daemon=True)
@@ -203,10 +202,9 @@ class Capture:
             # A file that the index does not name would never be removed.
             path.unlink(missing_ok=True)
             raise
-        self._reviews_since_look += 1
-        self._bytes_since_look += len(review.body)
-        if self._reviews_since_look > self._max_reviews * _STEP or self._bytes_since_look > self._max_bytes * _STEP:
-            self._reviews_since_look = self._bytes_since_look = 0
+        self._written += max(1 / self._max_reviews, len(review.body) / self._max_bytes)
+        if self._written > _STEP:
+            self._written = 0.0
             self._drop_oldest()
 
     def _drop_oldest(self) -> None:
