@@ -13,7 +13,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test draw coverage outputs check static docs model spec torture planted fuzz page mutation evidence e2e fuzz-leases fence fleet outside cluster kind image record record-attacks record-incidents causes bench reading fast-paths hour faults pictures fmt certs manifests derived version package krew workflows sbom audit dist lock clean
+.PHONY: help setup run test draw coverage outputs check static docs model spec torture planted elector-kit fuzz page mutation evidence e2e fuzz-leases fence fleet outside cluster kind image record record-attacks record-incidents causes bench reading fast-paths hour faults pictures fmt certs manifests derived version package krew workflows sbom audit dist lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -65,6 +65,9 @@ torture: $(READY) ## electors of four languages while everything fails (Go, Java
 
 planted: $(READY) ## plant defects in a copy of the tree, and write into docs/proof.md what notices them (an hour)
 	$(BIN)/python -m tests.lab.torture.planted $(PLANTED)
+
+elector-kit: $(READY) ## what recorded electors do wrong on a real API server, into docs/electors.md by KIT=--results (five minutes)
+	$(BIN)/python -m tests.lab.elector_kit $(KIT)
 
 fuzz: $(READY) ## 200,000 streams of bytes against the HTTP of the server (four minutes); SHORT=1: 20,000
 	$(BIN)/python -m tests.lab.fuzz --count $(if $(SHORT),20000,200000) $(if $(SEED),--seed $(SEED))

@@ -29,6 +29,11 @@ class Process:
         """Its process id."""
         return self._child.pid
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it runs no more."""
+        return self._child.poll() is not None
+
     def stop(self, seconds: float = 20) -> int:
         """SIGTERM, then SIGKILL after `seconds`. Returns the exit status."""
         if self._child.poll() is None:
@@ -45,7 +50,6 @@ class Process:
 
     def check_alive(self) -> None:
         """Raise RuntimeError with the end of the log when it has ended."""
-        status = self._child.poll()
-        if status is not None:
+        if self.has_ended:
             end = self.log.read_text(errors="replace")[-2000:]
-            raise RuntimeError(f"{self.log.stem} ended with status {status}:\n{end}")
+            raise RuntimeError(f"{self.log.stem} ended with status {self._child.returncode}:\n{end}")

@@ -1,0 +1,27 @@
+"""docs/electors.md shows what `make elector-kit` found, and says what each check is."""
+
+from tests.lab.elector_kit import __main__ as kit
+from tests.lab.elector_kit.checks import CHECKS
+
+PAGE = kit.PAGE.read_text(encoding="utf-8")
+
+
+def test_the_page_shows_what_was_found() -> None:
+    assert kit.table(kit.stored()) in PAGE
+
+
+def test_every_elector_was_tried() -> None:
+    assert [one.elector for one in kit.stored() if set(one.found) != set(CHECKS)] == []
+
+
+def test_each_check_finds_something_in_the_elector_that_is_wrong_on_purpose() -> None:
+    found = next(one.found for one in kit.stored() if one.elector == kit.WRONG)
+    assert [name for name in CHECKS if not found[name]] == []
+
+
+def test_each_check_finds_nothing_in_some_elector() -> None:
+    assert [name for name in CHECKS if all(one.found[name] for one in kit.stored())] == []
+
+
+def test_the_page_says_what_each_check_is() -> None:
+    assert [name for name in CHECKS if f"\n| {name} | " not in PAGE] == []
