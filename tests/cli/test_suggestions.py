@@ -9,9 +9,12 @@ import yaml
 
 from tests.factories import put
 from tests.inputs.events import make_event
+from tests.inputs.test_files import Install, fake
 from tests.recordings import FOLDER
 from webhook.cli import reading
 from webhook.cli.main import main
+
+__all__ = ["fake"]
 
 CLIENT = str(FOLDER / "1.36.3" / "client-go")
 
@@ -82,3 +85,15 @@ def test_hostile_names_give_no_control_characters(log: Path, capsys: pytest.Capt
     hostile.write_text(json.dumps(evil))
     _, out, err = run(capsys, "bindings", str(hostile), str(log))
     assert (out + err).replace("\n", "").isprintable()
+
+
+def test_bindings_of_one_namespace_need_no_right_beyond_it(fake: Install, capsys: pytest.CaptureFixture[str]) -> None:
+    log = fake()
+    assert run(capsys, "bindings", "-n", "shop")[0] == 0
+    asked = [line.split()[1:4] for line in log.read_text().splitlines()]
+    assert [words[0] for words in asked] == [
+        "leases.coordination.k8s.io",
+        "pods",
+        "leasecandidates.coordination.k8s.io",
+    ]
+    assert all("shop" in " ".join(words) for words in asked)

@@ -193,14 +193,12 @@ def _show(outcomes: Iterator[list[Outcome]], names: Sequence[str], output: str) 
 
 def _compare(outcomes: Iterator[list[Outcome]], names: Sequence[str], output: str) -> tuple[int, int]:
     """Print what the second policy would change, and return the same."""
-    changes = Counter[str]()
+    tally, changes = Tally(), Counter[str]()
     counts = (Counts(), Counts())
-    unreadable = 0
     for before, after in outcomes:
-        if isinstance(before, Unreadable):
-            unreadable += 1
-            show(before, output)
+        tally.count(before)
         if not isinstance(before, Evaluation) or not isinstance(after, Evaluation):
+            show(before, output)
             continue
         change = _change(before, after)
         changes[change] += 1
@@ -213,7 +211,7 @@ def _compare(outcomes: Iterator[list[Outcome]], names: Sequence[str], output: st
     summary = ", ".join(f"{changes[change]} {change}" for change in _CHANGES if changes[change])
     total = f"{count(changes.total(), 'write')}, {names[0]} against {names[1]}: {summary or 'no change'}"
     finish(output, [*_counts(list(zip(names, counts, strict=True))), total])
-    code = UNREADABLE if unreadable else DENIED if changes[_CHANGES[0]] else 0
+    code = UNREADABLE if tally.unreadable else DENIED if changes[_CHANGES[0]] else 0
     return code, changes.total()
 
 

@@ -53,7 +53,7 @@ def bindings(*, leases: tuple[str, ...], inputs: tuple[str, ...], cluster: Clust
     lease = only_lease(leases)
     key = None if lease is None else namespaced(lease, _NO_LEASE.format(lease))
     seen = Writes(time.time_ns() // 1000)
-    for item in observed(inputs, everywhere(cluster), with_pods=True):
+    for item in observed(inputs, everywhere(cluster), resources=("pods",)):
         seen.observe(item)
     if not seen.coverage.count:
         raise Failure("no lease and no candidate is in the input")
