@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.factories import Tweak, changed, drop, make_lease, make_review, put, to_bytes
+from tests.factories import Tweak, changed, drop, make_candidate, make_lease, make_review, put, to_bytes
 from tests.recordings import recordings
 from webhook.api import review
 from webhook.api.review import ReviewError, decode
@@ -59,6 +59,10 @@ def test_every_recorded_review_reads_the_same() -> None:
         pytest.param(put("request.object.metadata.name", "other"), id="another name in the object"),
         pytest.param(put("request.object.metadata.namespace", "other"), id="another namespace in the object"),
         pytest.param(put("request.object", None), id="no object"),
+        pytest.param(put("request.object.metadata", None), id="no metadata in the object"),
+        pytest.param(put("request.oldObject.metadata", None), id="no metadata in the old object"),
+        pytest.param(put("request.object.spec", None), id="no spec in the object"),
+        pytest.param(put("request.oldObject.spec", None), id="no spec in the old object"),
         pytest.param(put("request.object.spec.leaseTransitions", "6"), id="a wrong type"),
         pytest.param(put("request.subResource", None), id="a null that is not usual"),
         pytest.param(put("request.subResource", "status"), id="a subresource"),
@@ -67,3 +71,10 @@ def test_every_recorded_review_reads_the_same() -> None:
 def test_what_is_odd_reads_the_same(tweak: Tweak) -> None:
     body = to_bytes(changed(UPDATE, tweak))
     assert read(body) == read(body, review._decode_parts)
+
+
+@pytest.mark.parametrize("path", ["metadata", "spec", "spec.leaseName", "metadata.name"])
+def test_a_candidate_with_a_null_reads_the_same(path: str) -> None:
+    for tweaks in ((), (put("request.name", None), put("request.namespace", None))):
+        body = to_bytes(make_review(put(f"request.object.{path}", None), *tweaks, new=make_candidate()))
+        assert read(body) == read(body, review._decode_parts)

@@ -144,7 +144,7 @@ def _decode_sound(body: bytes) -> AdmissionRequest | None:
         or wire.resource.version != version
     ):
         return None
-    metadata, api_version = subject.metadata_or_none, f"{GROUP}/{version}"
+    metadata, api_version = subject.metadata, f"{GROUP}/{version}"
     if metadata.name != wire.name or metadata.namespace != wire.namespace:
         return None
     for one in (new, old):
