@@ -16,7 +16,6 @@ from webhook.inputs.cluster import CANDIDATES, EVENTS, LEASES
 from webhook.inputs.files import inputs
 from webhook.inputs.items import Item, Observation, Unreadable, Unrecorded
 from webhook.live import recorder as module
-from webhook.live import watch as watch_module
 from webhook.live.recorder import Recorder, Records
 
 MEBIBYTE = 1024 * 1024
@@ -113,7 +112,7 @@ def test_a_process_that_was_killed_leaves_a_gap_and_no_half_line(
     with path.open("ab") as file:
         file.write(b'{"type":"MODIFIED","obj')
 
-    monkeypatch.setattr(watch_module, "LISTED_AFTER", -1.0)
+    monkeypatch.setattr(module, "PATIENCE", -1.0)
     second = Run(tmp_path)
     second.recorder.began(LEASES)
     second.recorder.save()

@@ -32,6 +32,8 @@ MAX_WAITING: Final = 16 * 1024 * 1024
 """Bytes of records that wait while the disk is full."""
 _MAX_LINE: Final = 4 * 1024 * 1024
 """More than a record can have: etcd stores no object of more than 1.5 MiB."""
+PATIENCE: Final = 120.0
+"""Longer than an API server may take for a page of a list: what is not listed yet was not deleted."""
 _KINDS: Final = {LEASES: "Lease", CANDIDATES: "LeaseCandidate"}
 
 
@@ -138,7 +140,7 @@ class Recorder:
             if isinstance(item, Observation):
                 # It is recorded already.
                 list(self._condenser.take(item))
-        self._listings = {kind: Listing(kind, self._condenser.names(kind)) for kind in _KINDS.values()}
+        self._listings = {one: Listing(one, self._condenser.names(one), PATIENCE) for one in _KINDS.values()}
         self._reason = "the recorder did not run, or could not write"
         self._is_gap = True
         """Whether it is not known what happened since something was seen last."""

@@ -21,8 +21,6 @@ FIRST_PAUSE: Final = 0.5
 MAX_PAUSE: Final = 15.0
 """Seconds before kubectl is run again; doubled each time, from the first again once it has shown something."""
 MAX_OBJECTS: Final = 50_000
-LISTED_AFTER: Final = 5.0
-"""Seconds after which the list that a watch begins with is over, if it has shown nothing more that was known before."""
 _END: Final = 5.0
 _AGAIN: Final = ("kubectl runs again", "it begins again")
 
@@ -48,6 +46,8 @@ class Listing(Struct):
 
     kind: str = "Lease"
     known: set[Name] = field(default_factory=set)
+    patience: float = 5.0
+    """Seconds after which the list is over, if it has shown nothing more that was known before."""
     missing: set[Name] = field(default_factory=set)
     shown_at: float | None = None
 
@@ -68,7 +68,7 @@ class Listing(Struct):
 
     def gone(self, now: float) -> list[Observation]:
         """Return, once, that what the list lacks was deleted, when it is over."""
-        if self.shown_at is None or now < self.shown_at + LISTED_AFTER:
+        if self.shown_at is None or now < self.shown_at + self.patience:
             return []
         gone, self.missing = sorted(self.missing), set()
         self.known.difference_update(gone)
