@@ -127,7 +127,7 @@ def items_of_list(path: str, opened: Callable[[], Iterator[bytes]]) -> Iterator[
         return None
     kind, version = first.kind.removesuffix("List"), first.version
     items = enumerate(_ListItems(opened()), 1)
-    return (_document(Place(path, number), item, kind, version) for number, item in items)
+    return (document(Place(path, number), item, kind, version) for number, item in items)
 
 
 def is_audit_log(start: bytes) -> bool:
@@ -155,7 +155,7 @@ def audit_log(
             if _AUDIT_EVENT.match(line):
                 yield Document(place=place, kind="Event", api_version="audit.k8s.io/v1", text=line)
             else:
-                yield _document(place, line)
+                yield document(place, line)
     yield LastLine(last)
 
 
@@ -286,7 +286,7 @@ class _Cutter:
                 # A review as an API server sent it: the decoder of reviews reads it at any depth.
                 yield Document(place=self._place(), kind="AdmissionReview", api_version=_REVIEW_VERSION, text=text)
             elif problem and (replaced := without_lone_surrogates(text)) and not _error_in(memoryview(replaced)):
-                yield _document(self._place(), replaced)
+                yield document(self._place(), replaced)
             else:
                 yield from self._from_text(text, line, problem)
         if self._last_event:
@@ -370,7 +370,7 @@ class _Cutter:
     def _from_value(self, text: bytes, kind: str, version: str) -> Iterator[_Found]:
         """The document that a value is, or the audit events in it."""
         place = self._place()
-        found = _document(place, text, kind, version)
+        found = document(place, text, kind, version)
         if isinstance(found, Document) and (found.kind or found.change):
             if found.api_version.startswith(envelopes.AUDIT):
                 self._last_event = text
@@ -378,7 +378,7 @@ class _Cutter:
             return
         is_envelope = False
         for event in envelopes.events(text):
-            inner = _document(self._place() if is_envelope else place, event)
+            inner = document(self._place() if is_envelope else place, event)
             if isinstance(inner, Document) and inner.api_version.startswith(envelopes.AUDIT):
                 self._last_event = event
             is_envelope = True
@@ -441,7 +441,8 @@ def _is_list(kind: object) -> bool:
     return isinstance(kind, str) and kind.endswith("List")
 
 
-def _document(place: Place, text: bytes, kind: str = "", version: str = "", change: str = "") -> _Found:
+def document(place: Place, text: bytes, kind: str = "", version: str = "", change: str = "") -> _Found:
+    """Return the document that one JSON value is."""
     if len(text) > MAX_DOCUMENT:
         return Unreadable(place, "more than 20 MiB")
     try:
@@ -452,7 +453,7 @@ def _document(place: Place, text: bytes, kind: str = "", version: str = "", chan
         return Unreadable(place, problem_of(error))
     event = envelope.type
     if envelope.kind is None and not change and event and isinstance(event, str) and envelope.object is not _NULL:
-        shown = _document(place, bytes(envelope.object), change=event)
+        shown = document(place, bytes(envelope.object), change=event)
         if envelope.renewals is not _NULL and isinstance(shown, Document):
             return replace(shown, renewals=bytes(envelope.renewals))
         return shown

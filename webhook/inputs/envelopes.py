@@ -128,12 +128,5 @@ def _reference(name: str) -> dict[str, str]:
     namespace = ""
     if rest[0] == "namespaces" and rest[2:3] not in ([], [""]):
         namespace, rest = rest[1], rest[2:]
-    resource, name, subresource = (*rest, "", "", "")[:3]
-    return {
-        "apiGroup": "" if group == "core" else group,
-        "apiVersion": version,
-        "namespace": namespace,
-        "resource": resource,
-        "name": name,
-        "subresource": subresource,
-    }
+    shown = dict(zip(("resource", "name", "subresource"), (*rest, "", ""), strict=False))
+    return {"apiGroup": "" if group == "core" else group, "apiVersion": version, "namespace": namespace} | shown

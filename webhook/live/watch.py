@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from webhook.inputs import InputError
 from webhook.inputs import cluster as clusters
 from webhook.inputs.cluster import LEASES, Cluster
-from webhook.inputs.documents import Document, LastLine, documents
+from webhook.inputs.documents import Document, LastLine, document
 from webhook.inputs.files import read
 from webhook.inputs.items import Act, InputKind, Item, Observation, Place, Unreadable
 from webhook.inputs.kinds import observations
@@ -136,7 +136,7 @@ class LiveWatch:
         try:
             if self._is_inside:
                 lines = clusters.watched_inside(self._cluster.namespace, self._resource)
-                self._show(documents(self._resource, lines, is_json=True))
+                self._show(document(Place(self._resource), line) for line in lines)
             else:
                 self._run_kubectl()
         except (InputError, ValueError) as error:
