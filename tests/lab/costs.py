@@ -96,7 +96,7 @@ def main() -> int:
     rows: list[tuple[str, str, str, bool]] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for command in ("check", "replay", "doctor"):
+        for command in ("check", "doctor"):
             start = min(measure(folder, command, separate, 1).seconds for _ in range(3))
             few = min(measure(folder, command, separate, FEW).seconds for _ in range(3)) - start
             many = measure(folder, command, separate, MANY)
