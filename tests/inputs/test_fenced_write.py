@@ -59,6 +59,7 @@ def test_a_noted_write_was_not_refused() -> None:
     [
         pytest.param((put("stage", "RequestReceived"),), id="a request that is not answered yet"),
         pytest.param((put("responseStatus", {"code": 403, "message": "no (fence of wood)"}),), id="other words"),
+        pytest.param((put("responseStatus", {"code": 403, "message": "no (fence db)"}),), id="no lease"),
         pytest.param((put("stageTimestamp", "yesterday"),), id="a time that is none"),
         pytest.param(noted("(fence db)"), id="an annotation that is not JSON"),
         pytest.param(noted([{"message": 7, "policy": "(fence db)"}]), id="an annotation of another type"),

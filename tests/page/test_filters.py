@@ -1,4 +1,4 @@
-"""Filters choose lanes and events."""
+"""The search chooses lanes and events; the worst come first."""
 
 from tests.page.conftest import Open
 from tests.page.opened import Opened
@@ -37,24 +37,17 @@ def test_search_finds_leases_and_texts(opened: Open) -> None:
     assert set(page.lanes) <= {"controller-3", *(f"controller-3{n}" for n in range(10))}
     filled(page, "#search", "which had renewed")
     assert page.shown("kind") == {"steal", "contested"}
+    filled(page, "#search", "takeover after release")
+    assert page.shown("kind") == {"takeover-by-release"}
     filled(page, "#search", "nothing has this name")
     assert page.lanes == []
     assert page.page.is_visible("#none")
 
 
-def test_a_kind_that_is_not_shown_is_not_drawn(opened: Open) -> None:
-    timeline = sample_timeline(3)
-    page = opened(timeline)
-    assert page.page.is_hidden("#kinds"), "filters are folded away for few leases"
-    assert "steal" in page.text("#legend")
-    page.page.click("summary")
-    for kind in ("steal", "held", "renewals"):
-        page.page.uncheck(f"#kinds input[value={kind}]")
-        page.settle()
-    assert "held" not in {one.kind for one in page.drawn()}
-    kinds = page.page.eval_on_selector_all(".marks .item", "all => all.flatMap(e => e.dataset.kinds.split(' '))")
-    assert set(kinds) == {mark.kind.value for lane in timeline.lanes for mark in lane.marks} - {MarkKind.STEAL}
-    assert set(page.page.eval_on_selector_all(".lane .ticks", "all => all.map(e => e.getAttribute('d'))")) <= {"", None}
+def test_the_legend_has_what_is_drawn(opened: Open) -> None:
+    legend = opened(sample_timeline(3)).text("#legend")
+    assert all(words in legend for words in ("held", "no leader", "steal", "renewals"))
+    assert "forged" not in legend
 
 
 def test_stolen_leases_come_first_then_the_longest_time_without_a_leader(opened: Open) -> None:

@@ -350,19 +350,6 @@ def test_a_fence_that_only_notes_is_marked_by_its_annotation() -> None:
     assert mark_of(lane, MarkKind.FENCED).text.startswith("fence db noted, and did not refuse, patch deployments.apps")
 
 
-def test_a_fenced_write_without_a_lease_is_placed_by_its_fence_or_counted() -> None:
-    server = FakeServer()
-    server.elector("a", "shop/db").lead(10)
-    missing = f"{DENIED}failed to configure binding: no params found (fence db)"
-    for message in (missing, DENIED + HELD, missing):
-        server.wait(1)
-        fence_event(server, message)
-    timeline = of_log(server)
-    (lane,) = timeline.lanes
-    assert [mark.kind for mark in lane.marks].count(MarkKind.FENCED) == 2
-    assert timeline.thinned == ("1 write that fence db refused are left out: the log does not name its lease",)
-
-
 @pytest.mark.parametrize("order", [1, -1], ids=["in order", "last file first"])
 def test_rotated_logs_are_read_in_the_order_of_time(order: int) -> None:
     server = FakeServer()

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from webhook.api.objects import LeaseCandidateSpec, LeaseSpec
+from webhook.api.objects import LeaseSpec
 from webhook.api.text import quote, truncate
 from webhook.api.times import SECOND, normalized
 from webhook.inputs.items import Observation, Writer
@@ -35,8 +35,8 @@ _POLICY: Final = re.compile(r"ValidatingAdmissionPolicy '([^']{1,253})'")
 _RIGHTS: Final = re.compile(r' is forbidden: User "[^"]*" cannot ')
 
 _MAX_FIELD: Final = 60
-_LEASE_FIELDS: Final = ("lease_duration_seconds", "lease_transitions", "strategy", "preferred_holder")
-_CANDIDATE_FIELDS: Final = ("lease_name", "binary_version", "emulation_version", "strategy")
+_OTHER_FIELDS: Final = ("lease_duration_seconds", "lease_transitions", "strategy", "preferred_holder")
+"""Of a Lease, beside the times and the holder."""
 _NOTHING: Final[tuple[object, ...]] = (None, "", [])
 """An API server stores all of them as nothing."""
 
@@ -291,7 +291,7 @@ class LeaseEvent(Struct, frozen=True, gc=False):
 
 
 def edit_of(old: LeaseSpec, new: LeaseSpec) -> str:
-    """Return what was edited, also by a renewal (its duration), as a clause; "" if nothing, or the holder changed."""
+    """`leaseTransitions 3 -> 2147483647`: what was edited, also by a renewal; "" if nothing, or the holder changed."""
     if (old.holder_identity or "") != (new.holder_identity or ""):
         return ""
     before, after = normalized(old.renew_time), normalized(new.renew_time)
@@ -300,19 +300,13 @@ def edit_of(old: LeaseSpec, new: LeaseSpec) -> str:
     is_kept = after is not None or before is None
     if is_kept and is_renewal(old, new) and old.lease_duration_seconds == new.lease_duration_seconds:
         return "" if before != after else "acquireTime was changed"
-    parts = [changed_fields(old, new), "" if is_kept else "renewTime was removed"]
-    return ", ".join(part for part in parts if part)
-
-
-def changed_fields(old: LeaseSpec | LeaseCandidateSpec, new: LeaseSpec | LeaseCandidateSpec) -> str:
-    """`leaseTransitions 3 -> 2147483647`: the fields that are changed beside the times and the holder; or ""."""
-    fields = _LEASE_FIELDS if isinstance(new, LeaseSpec) else _CANDIDATE_FIELDS
-    pairs = ((field, getattr(old, field, None), getattr(new, field, None)) for field in fields)
-    return ", ".join(
+    pairs = ((field, getattr(old, field), getattr(new, field)) for field in _OTHER_FIELDS)
+    parts = [
         f"{_camel(field)} {_value(before)} -> {_value(after)}"
         for field, before, after in pairs
         if before != after and not (before in _NOTHING and after in _NOTHING)
-    )
+    ]
+    return ", ".join(parts if is_kept else [*parts, "renewTime was removed"])
 
 
 def _value(value: object) -> str:

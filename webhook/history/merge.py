@@ -117,8 +117,7 @@ class Merged:
                 self.unplaced += 1
                 return
         elif isinstance(item, Fenced):
-            key = ("Lease", item.namespace, item.name) if item.name else ("", "", item.fence)
-            seen = _Seen(item, item.at, is_exact=True)
+            key, seen = ("Lease", item.namespace, item.name), _Seen(item, item.at, is_exact=True)
         elif isinstance(item, LogEnd):
             self._end = item if self._end is None else LogEnd(max(self._end.at, item.at))
             return

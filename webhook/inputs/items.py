@@ -246,8 +246,8 @@ class LogEnd(Struct, frozen=True):
 class Fenced(Struct, frozen=True, gc=False, kw_only=True):
     """A write of any object that a fence refused, or only noted if `is_refused` is false.
 
-    `namespace` and `name` are those of the lease, "" if the message does not name it; `target` says what was to be
-    written; `at` is in microseconds since 1970.
+    `namespace` and `name` are those of the lease; `target` says what was to be written; `at` is in microseconds since
+    1970.
     """
 
     place: Place

@@ -439,20 +439,17 @@ def _fenced(event: AuditEvent, document: Document) -> Fenced | None:
     """Return what an event says of a fence; None if it says nothing of one."""
     is_refused = event.response_status.code >= 400
     message = event.response_status.message if is_refused else ""
-    fence = _FENCE.search(message)
-    if fence is None:
-        message = next((text for text in _annotated(event) if _FENCE.search(text)), "")
-        fence, is_refused = _FENCE.search(message), False
-    at = event.answered
-    if fence is None or at is None:
+    if not _FENCE.search(message):
+        message, is_refused = next((text for text in _annotated(event) if _FENCE.search(text)), ""), False
+    fence, lease, at = _FENCE.search(message), _LEASE.search(message), event.answered
+    if fence is None or lease is None or at is None:
         return None
-    lease = _LEASE.search(message)
     return Fenced(
         place=document.place,
         at=at,
         fence=fence[1],
-        namespace=lease[1] if lease else "",
-        name=lease[2] if lease else "",
+        namespace=lease[1],
+        name=lease[2],
         writer=event.writer,
         target=_target(event),
         message=message,

@@ -1,6 +1,6 @@
 """Builds a timeline from observations, one after another, in memory that does not grow with their number."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from msgspec import Struct, field
@@ -25,7 +25,6 @@ MAX_LANES: Final = 20_000
 MAX_TICKS: Final = 4_000_000
 """Renewals that are kept one by one, of all lanes together; but of each lane at least MIN_TICKS."""
 MIN_TICKS: Final = 64
-MAX_FENCES: Final = 10_000
 SETTLED_AFTER: Final = 10 * SECOND
 """By then other leases that were renewed on time have been: what they did says what the cause of a silence was."""
 KIND_OF_HANDOVER: Final = {
@@ -53,9 +52,6 @@ class TimelineBuilder(Struct):
     changed: set[Key] = field(default_factory=set)
     _follower: Follower = field(default_factory=Follower)
     _leases: dict[Key, "_LeaseLane"] = field(default_factory=dict)
-    _lease_of_fence: dict[str, Key] = field(default_factory=dict)
-    _unplaced: dict[str, int] = field(default_factory=dict)
-    """By fence, writes for which the log does not show the lease of the fence."""
     _left_out: int = 0
 
     @property
@@ -112,7 +108,10 @@ class TimelineBuilder(Struct):
             for key in chosen:
                 self.explain(key, ends)
         lanes = tuple(lane_within(self._lane(key, ends), begins, ends) for key in chosen)
-        thinned = (*self._not_shown(), *what_was_merged(lanes))
+        thinned = what_was_merged(lanes)
+        if self._left_out:
+            seen = count(self._left_out, "observation")
+            thinned = (f"{seen} of leases beyond the first {self.max_lanes} are left out", *thinned)
         return Timeline(begins, ends, lanes, thinned, sources, read_at)
 
     def overdue_between(self, begins: int, ends: int) -> list[Key]:
@@ -137,33 +136,17 @@ class TimelineBuilder(Struct):
             self.changed.add(key)
 
     def _observe_fenced(self, seen: Fenced) -> None:
-        """Mark a write that a fence refused or noted, if a message of that fence has named its lease so far."""
-        key = (seen.namespace, seen.name) if seen.name else self._lease_of_fence.get(seen.fence)
-        if key is None:
-            if seen.fence in self._unplaced or len(self._unplaced) < MAX_FENCES:
-                self._unplaced[seen.fence] = self._unplaced.get(seen.fence, 0) + 1
-            return
-        lane = self._lease(key)
+        lane = self._lease((seen.namespace, seen.name))
         if lane is None:
             return
-        if len(self._lease_of_fence) < MAX_FENCES:
-            self._lease_of_fence[seen.fence] = key
         what = "refused" if seen.is_refused else "noted, and did not refuse,"
         text = f"fence {seen.fence} {what} {seen.target}{by_writer(seen.writer)}: {seen.message}"
         lane.mark(MarkKind.FENCED, seen.at, text, seen.writer, lane.holder)
-        self.changed.add(key)
+        self.changed.add((seen.namespace, seen.name))
         self.bounds.event(min(seen.at, self.clock))
 
     def _kept(self) -> int:
         return max(MIN_TICKS, self.max_ticks // max(1, len(self._leases)))
-
-    def _not_shown(self) -> Iterator[str]:
-        if self._left_out:
-            seen = count(self._left_out, "observation")
-            yield f"{seen} of leases beyond the first {self.max_lanes} are left out"
-        for fence, number in sorted(self._unplaced.items()):
-            writes = count(number, "write")
-            yield f"{writes} that fence {shown(fence)} refused are left out: the log does not name its lease"
 
 
 class _LeaseLane(Struct):

@@ -27,7 +27,7 @@ COMMANDS: Final = {
 }
 """By picture: the incident, and how the command is called on its watch and its audit log."""
 _STYLE: Final = """
-h1, #choices, .buttons, .sentence, #instant, #legend, #about, #details > :not(.story) {
+h1, .buttons, .sentence, #instant, #legend, #about, #details > :not(.story) {
   display: none !important;
 }
 body { padding: 8px; }

@@ -30,7 +30,7 @@ function newLane(raw, strings, shift) {
     const [text, holder = "", writer = "", manager = ""] = texts.map((place) => strings[place]);
     const times = number > 1 ? `, ${number} times` : "";
     const title = type === "span" ? text : WORDS.get(KINDS[kind]) + times;
-    const sought = [lane.title, text, holder, writer].join("\n").toLowerCase();
+    const sought = [lane.title, title, text, holder, writer].join("\n").toLowerCase();
     const item = { type, lane, key: type + index, kind: KINDS[kind], begins: moved(begins), ends: moved(ends) };
     return Object.assign(item, { count: number, title, text, holder, writer, manager, sought });
   });

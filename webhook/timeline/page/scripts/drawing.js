@@ -52,17 +52,17 @@ function drawLane(svg, lane, left, right) {
   if (svg.key === key) return;
   svg.key = key;
   const bar = { y: lane.isQuiet ? 8 : 22, height: 22 };
-  const isDrawn = (one) => !view.hidden.has(one.kind) && x(endOf(one)) > left && x(one.begins) < right;
+  const isDrawn = (one) => x(endOf(one)) > left && x(one.begins) < right;
   const spans = placedSpans(lane.spans.filter(isDrawn), x, left, right);
-  const doubts = view.hidden.has("held") ? [] : lane.doubts.filter(isDrawn);
+  const doubts = lane.doubts.filter(isDrawn);
   const marks = placedMarks(lane.marks.filter(isShown), x).filter((one) => one.at > left - 1 && one.at < right + 1);
   const silent = { "aria-hidden": true };
   svg.replaceChildren(
     made("g", { class: "spans" }, ...spans.map((one) => spanNode(one, bar))),
     made("g", { class: "doubts", ...silent }, ...doubts.map((one) => doubtNode(one, x, bar, left, right))),
     made("g", { class: "words", ...silent }, ...spans.map((one) => wordsNode(one, x, bar))),
-    made("path", { class: "ticks", d: view.hidden.has("renewals") ? "" : tickPath(lane, x, left, right, bar) }),
-    made("path", { class: "late", d: lane.late.filter(([one, next]) => !view.hidden.has("renewals") && x(next) > left && x(one) < right).map(([one, next]) => {
+    made("path", { class: "ticks", d: tickPath(lane, x, left, right, bar) }),
+    made("path", { class: "late", d: lane.late.filter(([one, next]) => x(next) > left && x(one) < right).map(([one, next]) => {
       const begins = Math.max(left, x(one));
       return `M${begins},${bar.y + bar.height + 2}h${Math.max(2, Math.min(right, x(next)) - begins)}v5H${begins}z`;
     }).join("") }),
@@ -99,7 +99,7 @@ function itemNode(items, kind, number, label, attributes, ...content) {
   const facts = { "data-kind": kind, "data-begins": begins, "data-count": number };
   const node = made("g", { ...state, ...facts, class: `item${isActive ? " active" : ""}`, ...attributes }, ...content);
   node.items = items;
-  if (items.every(isDimmed)) node.classList.add("dimmed");
+  if (!items.some(isShown)) node.classList.add("dimmed");
   return node;
 }
 
@@ -122,7 +122,7 @@ function wordsNode({ items, kind, begins, ends }, x, bar) {
   const [span] = items;
   const width = Math.min(ends, span.quietFrom === undefined ? ends : x(span.quietFrom)) - begins - 10;
   const words = { held: span.holder, overdue: "overdue", leaderless: "no leader" }[kind] ?? "";
-  const name = `in ${kind}${isDimmed(span) ? " dimmed" : ""}`;
+  const name = `in ${kind}${isShown(span) ? "" : " dimmed"}`;
   return clipped(begins, width + 10, bar, made("text", { class: name, x: 6, y: 14 }, fitting(words, width, kind === "held")));
 }
 

@@ -7,7 +7,6 @@ const view = {
   hovered: null, // the element beneath the pointer
   cursor: null, // a fixed instant
   pointer: null, // the instant beneath the pointer
-  hidden: new Set(), // kinds that are not shown
   follows: true, // of the live page: the window moves with the time
   version: 0, // of what is shown
 };

@@ -1,8 +1,6 @@
 // The keys of the lanes, which are one stop of the Tab key, what the live page receives, and the beginning of it all.
 "use strict";
 
-const FEW = 20; // lanes from which on the filters are not folded away
-
 /** Make an item the active one: in view, read by the cursor, with its note. */
 function goTo(item, at = item.begins) {
   const lane = laneOf(item);
@@ -20,7 +18,7 @@ function goTo(item, at = item.begins) {
 }
 
 function itemsOf(lane) {
-  return [lane, ...lane.items.filter((item) => (item.type === "span" ? !view.hidden.has(item.kind) : isShown(item)))];
+  return [lane, ...lane.items.filter((item) => item.type === "span" || isShown(item))];
 }
 
 /** The one of some things that is so many steps from another, the first or last at their ends. */
@@ -71,10 +69,7 @@ const KEYS = {
   n: () => stepGap(1),
   p: () => stepGap(-1),
   t: () => element("at").select(),
-  "/": () => {
-    element("choices").open = true;
-    element("search").focus();
-  },
+  "/": () => element("search").focus(),
   Escape: closeTip,
 };
 const BUTTONS = {
@@ -153,11 +148,11 @@ function take(message) {
   if (message.lanes.length) {
     Object.assign(view, { active: sameItem(view.active), hovered: null });
     refilter();
-    // The choices change seldom and cost more than the drawing.
+    // They change seldom and cost more than the drawing.
     filling ||= setTimeout(() => {
       filling = 0;
       fillNotes();
-      if (!["filters", "kinds"].some((id) => element(id).contains(document.activeElement))) fillChoices();
+      fillLegend();
     }, 2000);
   }
   if (isFirst && view.lanes.length) select([view.lanes[0]]);
@@ -187,7 +182,6 @@ function keepState() {
 function takeState() {
   const told = new URLSearchParams(location.hash.slice(1));
   element("search").value = told.get("search");
-  element("choices").open = told.has("search") || (book.lanes.size >= FEW && innerWidth >= NARROW);
   refilter();
   const [from, until, at] = (told.get("times") ?? "").split(",").map((one) => Number(one || NaN) - book.base);
   if (from < until) show(from, until);
@@ -208,12 +202,12 @@ function fillNotes() {
   element("notes").replaceChildren(...left, ...part("Read from", sources));
 }
 
-fillChoices();
+fillLegend();
 fillNotes();
 d3.select(list).call(zoom).on("dblclick.zoom", null);
 measure();
 takeState();
-for (const listen of [listenForFilters, listenForCursor, listenForItems, listenForKeys]) listen();
+for (const listen of [listenForSearch, listenForCursor, listenForItems, listenForKeys]) listen();
 viewport.addEventListener("scroll", repaint, { passive: true });
 list.addEventListener("wheel", moveByWheel, { passive: false });
 new ResizeObserver(measure).observe(viewport);

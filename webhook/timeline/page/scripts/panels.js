@@ -16,24 +16,15 @@ function gravest(lane) {
   return d3.min(lane.marks, (mark) => KINDS.indexOf(mark.kind)) ?? KINDS.length;
 }
 
-/** Whether an item is of a kind that is shown and has every word that was typed. */
+/** Whether an item has every word that was typed. */
 function isShown(item) {
-  return !view.hidden.has(item.kind) && !isDimmed(item);
-}
-
-/** Whether a span is drawn in the background, as the search is about others. */
-function isDimmed(item) {
-  return !sought.every((word) => item.sought.includes(word));
-}
-
-function isWanted(lane) {
-  return !sought.length || lane.items.some(isShown);
+  return sought.every((word) => item.sought.includes(word));
 }
 
 /** Choose the lanes again, after a change of what is wanted or of the data. */
 function refilter() {
   sought = element("search").value.toLowerCase().split(/\s+/).filter(Boolean);
-  view.lanes = [...book.lanes.values()].filter(isWanted);
+  view.lanes = [...book.lanes.values()].filter((lane) => !sought.length || lane.items.some(isShown));
   // On the live page no lane moves away from where a person looks.
   view.lanes.sort((a, b) => (events ? 0 : byWorst(a, b)) || byName(a, b));
   view.tops = [0, ...d3.cumsum(view.lanes, heightOf)];
@@ -57,34 +48,18 @@ function overall(leases) {
   return [button(worst.title, () => goTo(place)), `: ${worst.summary} ${whole}`];
 }
 
-/** List the kinds that there are: as a legend, and as filters. */
-function fillChoices() {
+/** List the kinds that there are. */
+function fillLegend() {
   const lanes = [...book.lanes.values()];
-  const items = lanes.flatMap((lane) => [...lane.items, ...lane.doubts]);
-  const counts = d3.rollup(items, (some) => d3.sum(some, (item) => item.count), (item) => item.kind);
-  counts.set("renewals", d3.sum(lanes, (lane) => lane.renewals));
-  const kinds = [...KINDS, "renewals"].filter((kind) => counts.get(kind));
-  const words = (kind) => [glyph(kind), made("span", {}, `${WORDS.get(kind) ?? kind} `)];
-  element("legend").replaceChildren(...kinds.map((kind) => made("span", { class: "kind" }, ...words(kind))));
-  const labels = kinds.map((kind) => {
-    const box = made("input", { type: "checkbox", value: kind });
-    box.checked = !view.hidden.has(kind);
-    const number = made("span", { class: "count" }, counts.get(kind).toLocaleString("en"));
-    return made("label", { class: "kind" }, box, ...words(kind), number);
-  });
-  element("kinds").replaceChildren(made("legend", {}, "Shown"), ...labels);
+  const found = new Set(lanes.flatMap((lane) => [...lane.items, ...lane.doubts].map((item) => item.kind)));
+  if (lanes.some((lane) => lane.renewals)) found.add("renewals");
+  const entry = (kind) => made("span", { class: "kind" }, glyph(kind), WORDS.get(kind) ?? kind);
+  element("legend").replaceChildren(...[...KINDS, "renewals"].filter((kind) => found.has(kind)).map(entry));
 }
 
-function listenForFilters() {
-  const form = element("filters");
-  const choose = () => {
+function listenForSearch() {
+  element("search").addEventListener("input", () => {
     viewport.scrollTop = 0;
-    refilter();
-  };
-  form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("input", choose);
-  element("kinds").addEventListener("change", ({ target }) => {
-    view.hidden[target.checked ? "delete" : "add"](target.value);
     refilter();
   });
 }
