@@ -106,10 +106,6 @@ class Account(Struct, frozen=True):
             return Advice(f"The lease is held and renewed, but: {warnings[0].message}.", warnings[0].fix)
         if self.history.is_moment:
             return Advice("Nothing now: the lease is held.")
-        tenures = self.history.tenures
-        if len(tenures) > 1 and tenures[-1].began is Handover.RELEASED and tenures[-2].is_own_release:
-            orderly = "the last change of leader was an orderly handover, and the lease is held and renewed"
-            return Advice(f"Nothing: {orderly}.")
         return Advice("Nothing: the lease is held and renewed.")
 
     def _after_expiry(self, standing: LeaseStatus) -> Advice:

@@ -78,16 +78,11 @@ def facts(account: Account) -> Iterator[Line]:
             yield Line("Evidence", "the holder's own clock: the input has no time of the API server for this lease")
     yield from _unverified(account.history)
     if account.cause is not None and account.cause.blame is not Blame.UNKNOWN:
-        yield Line("Why", _why(account))
+        yield Line("Why", sentence_of(account.cause, name(account.holder)))
     usual = account.history.interval
     if usual is not None:
-        longest = length(account.history.renewals.longest)
-        gaps = [one.leaderless or 0 for one in account.history.tenures if one.began is Handover.EXPIRED]
-        expired = f"; longest gap before another replica took it: {length(max(gaps))}" if gaps else ""
-        usually = length(int(usual * SECOND))
-        yield Line(
-            "Renewals", f"typically every {usually}; longest gap between two by the same holder: {longest}{expired}"
-        )
+        longest, usually = length(account.history.renewals.longest), length(int(usual * SECOND))
+        yield Line("Renewals", f"typically every {usually}; longest gap between two by the same holder: {longest}")
     waiting = list(_waiting(account))
     if waiting:
         yield Line("Waiting", f"{', '.join(waiting[:MAX_WAITING])} (asked for the lease since the holder took it)")
@@ -152,16 +147,6 @@ def _takeable(standing: LeaseStatus, now: int) -> Iterator[Line]:
             "Can be taken",
             f"now, since {clock(at, now)} ({ago(at, now)}), {standing.duration} s after the last renewal",
         )
-
-
-def _why(account: Account) -> str:
-    assert account.cause is not None
-    evidence = account.cause.evidence
-    if account.cause.blame is Blame.SERVER:
-        return f"{evidence}: look at the API server"
-    if account.cause.blame is not Blame.CLIENT:
-        return sentence_of(account.cause, name(account.holder))
-    return f"{evidence}: the API server was available, so look at {name(account.holder)}"
 
 
 def handover(tenure: Tenure, before: Tenure | None) -> str:

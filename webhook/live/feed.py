@@ -78,20 +78,17 @@ class Feed:
         """Set what the page says about the connection to the cluster."""
         with self._changed:
             self._status = status
-            self._next_version()
+            self._note(())
 
     def stand_still(self, status: str) -> None:
         """End the input: what it says goes no further than its last moment."""
-        with self._changed:
-            self._stands_still = True
+        self._stands_still = True
         self.show_status(status)
 
     def end(self, why: str) -> None:
         """End the timeline: no more changes follow."""
-        with self._changed:
-            self._has_ended = True
-            self._status = why
-            self._next_version()
+        self._has_ended = True
+        self.show_status(why)
 
     def wait(self, version: int, seconds: float) -> None:
         """Return when there is something newer than a version, at the latest after so many seconds."""
@@ -143,19 +140,17 @@ class Feed:
     def _note_changes(self) -> None:
         changed, self._builder.changed = self._builder.changed, set()
         if changed:
-            self._next_version()
-            self._versions.update(dict.fromkeys(changed, self._version))
+            self._note(changed)
 
     def _note_overdue(self, ends: int) -> None:
         """Count a lease that is not renewed as changed, without an observation."""
-        overdue = self._builder.overdue_between(self._shown_until, ends)
+        if overdue := self._builder.overdue_between(self._shown_until, ends):
+            self._note(overdue)
         self._shown_until = ends
-        if overdue:
-            self._next_version()
-            self._versions.update(dict.fromkeys(overdue, self._version))
 
-    def _next_version(self) -> None:
+    def _note(self, changed: Iterable[Key]) -> None:
         self._version += 1
+        self._versions.update(dict.fromkeys(changed, self._version))
         self._changed.notify_all()
 
 
