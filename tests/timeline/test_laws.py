@@ -15,8 +15,8 @@ from webhook.timeline.downsampling import (
     MarkRecord,
     SpanRecord,
     TickRecord,
-    clipped,
     fitted,
+    lane_within,
     merged,
 )
 from webhook.timeline.lanes import TimelineBuilder
@@ -218,7 +218,7 @@ def test_if_nothing_else_helps_the_leases_with_the_fewest_changes_are_left_out()
 def test_a_window_has_only_what_lies_within(steps: list[tuple[str, str, int]], since: int, length: int) -> None:
     timeline = timeline_of(played(steps).audit_log())
     begins, ends = START + since * SECOND, START + (since + length) * SECOND
-    for lane in clipped(timeline, begins, ends).lanes:
+    for lane in (lane_within(one, begins, ends) for one in timeline.lanes):
         assert_lawful(lane.spans)
         assert all(span.begins <= ends and (span.ends is None or begins < span.ends <= ends) for span in lane.spans)
         assert all(begins <= mark.at <= ends for mark in lane.marks)

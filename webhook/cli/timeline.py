@@ -9,7 +9,7 @@ from typing import Final
 import click
 import msgspec
 
-from webhook.cli.options import Command, files, moment, namespaced
+from webhook.cli.options import Command, files, namespaced
 from webhook.cli.reading import (
     HIDDEN_STAMPS,
     cluster_options,
@@ -23,7 +23,7 @@ from webhook.cli.terminal import Failure, print_message
 from webhook.explanation.words import count
 from webhook.inputs.cluster import Cluster
 from webhook.rules.expiry import BOUND
-from webhook.timeline.downsampling import clipped, fitted
+from webhook.timeline.downsampling import fitted
 from webhook.timeline.lanes import TimelineBuilder
 from webhook.timeline.model import Timeline, as_json
 from webhook.timeline.page import render
@@ -61,8 +61,6 @@ EXAMPLE_FILES: Final = ("leases.json.gz", "audit.log.gz")
 @leases_and_inputs
 @click.option("-o", "--output", "place", metavar="FILE", default="", help=_OUTPUT, shell_complete=files)
 @click.option("--format", "output", type=click.Choice(FORMATS), default="html", help="html unless given")
-@click.option("--from", "begins", type=moment, metavar="RFC3339", help="draw from here")
-@click.option("--to", "ends", type=moment, metavar="RFC3339", help="draw up to here")
 @click.option("--example", "is_example", is_flag=True, help="draw a recorded election instead of an input")
 @click.option("--serve", "is_live", is_flag=True, help="serve the page, and follow what happens")
 @click.option("--bind", "address", metavar="HOST:PORT", default=None, help="with --serve; 127.0.0.1 unless given")
@@ -74,8 +72,6 @@ def command(
     place: str,
     output: str,
     leases: tuple[str, ...],
-    begins: int | None,
-    ends: int | None,
     is_example: bool,
     is_live: bool,
     address: str | None,
@@ -89,10 +85,8 @@ def command(
     wanted = [namespaced(lease, f"{lease} is neither a file nor NAMESPACE/NAME") for lease in leases]
     cluster = everywhere(cluster)
     if is_live:
-        if place or leases or policy or begins is not None or ends is not None or output != "html":
-            raise Failure(
-                "--serve shows everything in a browser: it takes no lease, -o, --format, --policy, --from and --to"
-            )
+        if place or leases or policy or output != "html":
+            raise Failure("--serve shows everything in a browser: it takes no lease, -o, --format and --policy")
         from webhook.cli.timeline_server import DEFAULT_ADDRESS, serve  # noqa: PLC0415
 
         return serve(inputs, cluster, DEFAULT_ADDRESS if address is None else address)
@@ -100,7 +94,7 @@ def command(
         raise Failure("--bind is for --serve")
     if not place and output == "html" and sys.stdout.isatty():
         place = _PAGE
-    timeline = _selected(_read(inputs, cluster, policy), wanted, (begins, ends))
+    timeline = _selected(_read(inputs, cluster, policy), wanted)
     text = drawn(timeline, output)
     if place in {"", "-"}:
         if buffer := getattr(sys.stdout, "buffer", None):
@@ -137,23 +131,15 @@ def _read(paths: Sequence[str], cluster: Cluster, policy: str | None) -> Timelin
     return builder.timeline(ends, tuple(paths) or (listing,), clock)
 
 
-def _selected(timeline: Timeline, wanted: Sequence[tuple[str, str]], window: tuple[int | None, int | None]) -> Timeline:
-    begins, ends = (timeline.begins if window[0] is None else window[0]), (window[1] or timeline.ends)
-    if begins >= ends and window != (None, None):
-        raise Failure("--from must lie before --to, and before the end of the input")
-    if wanted:
-        there = {(lane.namespace, lane.name) for lane in timeline.lanes}
-        for namespace, name in wanted:
-            if (namespace, name) not in there:
-                raise Failure(f"lease {namespace}/{name} is not in the input; {len(there)} others are")
-        lanes = tuple(lane for lane in timeline.lanes if (lane.namespace, lane.name) in wanted)
-        timeline = msgspec.structs.replace(timeline, lanes=lanes)
-    if window == (None, None):
+def _selected(timeline: Timeline, wanted: Sequence[tuple[str, str]]) -> Timeline:
+    if not wanted:
         return timeline
-    found = clipped(timeline, begins, ends)
-    if not found.lanes:
-        raise Failure("nothing happened to a lease between --from and --to")
-    return found
+    there = {(lane.namespace, lane.name) for lane in timeline.lanes}
+    for namespace, name in wanted:
+        if (namespace, name) not in there:
+            raise Failure(f"lease {namespace}/{name} is not in the input; {len(there)} others are")
+    lanes = tuple(lane for lane in timeline.lanes if (lane.namespace, lane.name) in wanted)
+    return msgspec.structs.replace(timeline, lanes=lanes)
 
 
 def _summary(timeline: Timeline) -> str:

@@ -15,7 +15,6 @@ from webhook.explanation.words import name
 from webhook.findings import ORDER, Finding, Severity
 from webhook.history.events import Handover, Tenure
 from webhook.history.follow import Follower, LeaseHistory
-from webhook.history.renewals import Timing, timing_of
 from webhook.history.status import LeaseStatus, State, renewed_at
 from webhook.inputs.items import InputKind, Observation, Writer
 
@@ -62,16 +61,6 @@ class Account(Struct, frozen=True):
         """The present holder's time, if it was seen."""
         tenure = self.history.tenure
         return tenure if tenure and tenure.holder == self.holder else None
-
-    @property
-    def timing(self) -> Timing | None:
-        """What the elector survives; None if it is not an election, not held, or renewed by several processes."""
-        standing = self.standing
-        if standing is None or standing.state is not State.LIVE or not standing.duration or standing.duration <= 1:
-            return None
-        if self.history.renewals.is_doubled or (self.tenure and self.tenure.has_several_writers):
-            return None  # the intervals are those of several processes
-        return timing_of(standing.duration, self.history.interval)
 
     @property
     def advice(self) -> Advice:
@@ -180,8 +169,7 @@ def ongoing_cause(cluster: Follower, history: LeaseHistory, now: int) -> Cause |
 
 def as_json(account: Account) -> dict[str, Any]:
     """The account as a JSON object; times are RFC 3339, lengths of time are seconds."""
-    history, standing, timing = account.history, account.standing, account.timing
-    tenure = account.tenure
+    history, standing, tenure = account.history, account.standing, account.tenure
     return {
         "namespace": history.namespace,
         "name": history.name,
@@ -204,7 +192,6 @@ def as_json(account: Account) -> dict[str, Any]:
             "usual_interval_seconds": history.interval,
             "longest_silence_seconds": _seconds(history.renewals.longest),
         },
-        "timing": None if timing is None else _timing(timing),
         "waiting": {who: number for who, (number, _) in history.readers.items()},
         "refused": sum(1 for one in history.refusals if one.code >= 400),
         "events": [{"time": _time(at), "says": text} for at, text in account.election_events],
@@ -232,18 +219,6 @@ def _tenure(tenure: Tenure) -> dict[str, Any]:
         "leaderless_seconds": _seconds(tenure.leaderless),
         "writers": [_writer(one) for one in tenure.writers],
         **({} if tenure.term is None else {"term": tenure.term}),
-    }
-
-
-def _timing(timing: Timing) -> dict[str, Any]:
-    return {
-        "retry_seconds": timing.retry,
-        "is_retry_seen": timing.is_seen,
-        "assumed_deadline_seconds": timing.deadline,
-        "survives_outage_seconds": timing.survives,
-        "tolerates_skew_seconds": timing.skew,
-        "longest_without_leader_seconds": timing.longest_without_leader,
-        "writes_per_hour": timing.writes_per_hour,
     }
 
 

@@ -196,16 +196,6 @@ class Timing(Struct, frozen=True, gc=False):
         return max(0.0, last_try - self.retry)
 
     @property
-    def skew(self) -> float:
-        """How far clocks may drift apart within one duration."""
-        return max(0.0, self.duration - self.deadline)
-
-    @property
-    def longest_without_leader(self) -> float:
-        """How long no one leads after a crash, at worst."""
-        return self.duration + self.retry
-
-    @property
     def writes_per_hour(self) -> float:
         """What the lease costs the API server."""
         return 3600 / self.retry

@@ -176,9 +176,7 @@ def fitted(timeline: Timeline, largest: int = MAX_BYTES) -> Timeline:
     most = max(max(_ticks(lane), len(lane.marks), len(lane.spans)) for lane in lanes)
     dropped = 0
     while True:
-        left_out = (
-            f"{count(dropped, 'lease')} with the fewest changes are left out: narrow the input, or use --from and --to"
-        )
+        left_out = f"{count(dropped, 'lease')} with the fewest changes are left out: narrow the input"
         thinned = (*others, *([left_out] if dropped else []), *what_was_merged(lanes))
         thin = replace(timeline, lanes=tuple(lanes), thinned=thinned)
         size = len(page_data(thin))
@@ -232,18 +230,7 @@ def _limited(lane: Lane, most: int) -> Lane:
     if len(spans) > most:
         # The last one may go on.
         spans = (*merged(spans[:-1], most // 2), spans[-1])
-    return replace(
-        lane,
-        ticks=ticks,
-        marks=tuple(merged(lane.marks, most)),
-        spans=spans,
-    )
-
-
-def clipped(timeline: Timeline, begins: int, ends: int) -> Timeline:
-    """Return what happened from `begins` to `ends`; leases without anything in that time are left out."""
-    lanes = (lane_within(lane, begins, ends) for lane in timeline.lanes)
-    return replace(timeline, begins=begins, ends=ends, lanes=tuple(lane for lane in lanes if not _is_empty(lane)))
+    return replace(lane, ticks=ticks, marks=tuple(merged(lane.marks, most)), spans=spans)
 
 
 def lane_within(lane: Lane, begins: int, ends: int) -> Lane:
@@ -264,7 +251,3 @@ def lane_within(lane: Lane, begins: int, ends: int) -> Lane:
 
 def _cut(span: Span, ends: int) -> Span:
     return replace(span, ends=None) if span.ends is not None and span.ends > ends else span
-
-
-def _is_empty(lane: Lane) -> bool:
-    return not (lane.spans or lane.marks or lane.ticks.count)
