@@ -30,7 +30,7 @@ def cut(data: bytes, size: int) -> Iterator[bytes]:
 
 def decoded(chunks: Iterable[bytes]) -> list[object]:
     found = documents.documents("in", chunks, is_json=True)
-    return [json.loads(one.data) if isinstance(one, Document) else one for one in found]
+    return [json.loads(one.text) if isinstance(one, Document) else one for one in found]
 
 
 @given(
@@ -75,7 +75,7 @@ def test_any_bytes_end_and_give_the_same_in_any_pieces(data: bytes, size: int, i
     assert [type(one) for one in found] == [type(one) for one in documents.documents("in", [data], is_json=is_json)]
     for one in found:
         if isinstance(one, Document):
-            msgspec.json.decode(one.data, type=msgspec.Raw)
+            msgspec.json.decode(one.text, type=msgspec.Raw)
 
 
 def test_the_items_of_a_list_without_a_kind_have_that_of_the_list() -> None:
@@ -187,7 +187,7 @@ def test_a_captured_review_of_any_depth_is_kept_as_it_is(size: int, is_json: boo
     plain = to_bytes(make_review(old=make_lease(), new=make_lease())).strip()
     deep = plain.replace(b'"managedFields":[', b'"managedFields":[' + b'{"a":' * 5000 + b"1" + b"}" * 5000 + b",", 1)
     found = documents.documents("in", cut(plain + b"\n" + deep + b"\n" + plain, size), is_json=is_json)
-    reviews = [one.data.strip() for one in found if isinstance(one, Document) and one.kind == "AdmissionReview"]
+    reviews = [one.text.strip() for one in found if isinstance(one, Document) and one.kind == "AdmissionReview"]
     assert reviews == [plain, deep, plain]
     assert decode(reviews[1]).uid == decode(plain).uid
 

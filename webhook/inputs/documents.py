@@ -63,7 +63,7 @@ class Document(Struct, frozen=True, gc=False, kw_only=True):
     """One object of an input. `kind` and `api_version` are "" if it has none; an item may take them from its List.
 
     `change` is the type of the event of a watch that showed the object, "" for an object that stands alone; `renewals`
-    is what a recorder added to it.
+    is what a recorder added to it. `text` is the object in JSON, byte for byte as it was if it was JSON.
     """
 
     place: Place
@@ -72,17 +72,11 @@ class Document(Struct, frozen=True, gc=False, kw_only=True):
     change: str = ""
     renewals: bytes = b""
     text: bytes = b""
-    parsed: Value | None = None
-
-    @property
-    def data(self) -> bytes:
-        """The object in JSON, byte for byte as it was if it was JSON; raises ValueError if YAML makes it too large."""
-        return self.text if self.parsed is None else encoded(self.parsed)
 
     @property
     def value(self) -> Value:
         """The object as a value; raises ValueError for a key that appears twice, as kubectl refuses it."""
-        found: Value = _strict.decode(self.text.decode()) if self.parsed is None else self.parsed
+        found: Value = _strict.decode(self.text.decode())
         if self.kind and "kind" not in found:
             return {"apiVersion": self.api_version, "kind": self.kind} | found
         return found
@@ -168,24 +162,6 @@ def encoded(value: object) -> bytes:
     if len(text) > MAX_DOCUMENT:
         raise ValueError("more than 20 MiB as JSON")
     return text
-
-
-def parsed(place: Place, value: object, kind: object = "", version: object = "", *, is_foreign: bool = True) -> _Found:
-    """Return a value that was read from YAML as a document; `kind` and `version` are those of the items of its List."""
-    if not isinstance(value, dict):
-        return Unreadable(place, _NO_OBJECT, is_foreign=is_foreign)
-    change, own = value.get("type"), value.get("kind")
-    if own is None and isinstance(change, str) and change and value.get("object") is not None:
-        shown = parsed(place, value["object"], is_foreign=is_foreign)
-        return replace(shown, change=change) if isinstance(shown, Document) else shown
-    version = value.get("apiVersion", version if own is None else "")
-    kind = kind if own is None else own
-    return Document(
-        place=place,
-        kind=kind if isinstance(kind, str) else "",
-        api_version=version if isinstance(version, str) else "",
-        parsed=value,
-    )
 
 
 class _ListItems:
@@ -413,7 +389,12 @@ class _Cutter:
         if isinstance(value, dict) and isinstance(value.get("items"), list) and _is_list(value.get("kind")):
             items, kind, version = value["items"], value["kind"].removesuffix("List"), value.get("apiVersion", "")
         for item in items:
-            yield parsed(self._place(), item, kind, version, is_foreign=is_foreign)
+            place = self._place()
+            try:
+                found = document(place, encoded(item), kind, str(version))
+            except ValueError as large:
+                found = Unreadable(place, str(large))
+            yield replace(found, is_foreign=is_foreign) if isinstance(found, Unreadable) else found
 
     def _place(self) -> Place:
         self._number += 1

@@ -122,7 +122,7 @@ def submitted(document: Document | Unreadable) -> Submitted:
     group, slash, _ = document.api_version.partition("/")
     try:
         if kind == _REVIEW:
-            return Review(place, document.data)
+            return Review(place, document.text)
         if kind in _OURS and not slash:
             return _without_group(document)
         if group == GROUP and kind not in _OURS:
@@ -201,7 +201,7 @@ def _observed_object(document: Document) -> Item | None:
 
     ValueError is raised if what a recorder added cannot be read.
     """
-    act, place, kind, data = _ACT_OF_CHANGE.get(document.change), document.place, document.kind, document.data
+    act, place, kind, data = _ACT_OF_CHANGE.get(document.change), document.place, document.kind, document.text
     if act is None:
         return _unrecorded(document) if document.change == GAP else None
     group, slash, version = document.api_version.partition("/")
@@ -236,7 +236,7 @@ def _observed_object(document: Document) -> Item | None:
 
 
 def _unrecorded(document: Document) -> Unrecorded:
-    found = msgspec.json.decode(document.data)
+    found = msgspec.json.decode(document.text)
     return Unrecorded(*(truncate(_text_at(found, name), _MAX_NAME) for name in ("from", "to", "reason")))
 
 
@@ -261,7 +261,7 @@ def _without_group(document: Document) -> Unreadable:
 
 def _reviewed(document: Document, received: int | None) -> Observation | Foreign | Unreadable:
     """Return what a review says; `received` is when it came, None if nothing but its own stamps can say."""
-    data = document.data
+    data = document.text
     try:
         request = decode(data)
     except ReviewError as error:
@@ -374,7 +374,7 @@ def decoded(data: bytes) -> AuditEvent:
 
 def _logged(document: Document) -> Observation | Fenced | None:
     """Return what one event says of leases, candidates or a fence; None if it is about something else."""
-    data = document.data
+    data = document.text
     event = decoded(data)
     # Who is not authenticated is answered, and logged, before the request is handled (`filters/authn_audit.go`).
     is_refused_at_once = event.stage == "ResponseStarted" and event.response_status.code == _UNAUTHENTICATED

@@ -44,7 +44,7 @@ def written_by(documents: Iterable[Document], username: str) -> list[AuditEvent]
         if one.kind != "Event" or not one.api_version.startswith("audit.k8s.io/"):
             continue
         try:
-            event = decoded(one.data)
+            event = decoded(one.text)
         except (ValueError, RecursionError):
             continue
         is_stored = event.stage == "ResponseComplete" and 200 <= event.response_status.code < 300
