@@ -1,4 +1,4 @@
-"""What a lane shows, in words: who led, how often that changed, and how long no one did, at most."""
+"""What a lane shows: who led, how often that changed, and how long no one did, at most."""
 
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -13,8 +13,6 @@ from webhook.history.renewals import deadline_of
 from webhook.timeline.model import Lane, Mark, MarkKind, Span, SpanKind
 
 UNLED: Final = frozenset({SpanKind.OVERDUE, SpanKind.LEADERLESS})
-MAX_HOLDERS: Final = 3
-"""Holders that are named one by one."""
 
 
 class Gap(Struct, frozen=True, gc=False):
@@ -22,29 +20,22 @@ class Gap(Struct, frozen=True, gc=False):
 
     It begins with the last renewal before the lease expired, as its holder may have died right after, or with the
     release or deletion; `expires` is then the same. A holder that was cut off went on as the leader for a while, so
-    after an expiry its length is a bound. `why` is a clause without the time. `holder` led before, "" if that is
-    unknown. `next_holder` is "" and `ends` the end of the timeline if it lasts until then.
+    after an expiry its length is a bound. `holder` led before, "" if that is unknown. `ends` is the end of the timeline
+    if it lasts until then.
     """
 
     begins: int
     expires: int
     ends: int
     length: int
-    is_bound: bool
-    why: str
     holder: str = ""
-    next_holder: str = ""
     is_open: bool = False
-
-    @property
-    def in_words(self) -> str:
-        """How long no one led."""
-        return f"up to {length(self.length)}" if self.is_bound else length(self.length)
 
     def text(self, until: int) -> str:
         """Return what stands beside it; it says the same as time goes on."""
-        since = f"no leader since {_moment(self.begins, until)}"
-        return since if self.is_open else f"no leader for {self.in_words}"
+        if self.is_open:
+            return f"no leader since {_moment(self.begins, until)}"
+        return f"no leader for {'up to ' if self.begins < self.expires else ''}{length(self.length)}"
 
 
 def gaps(lane: Lane, until: int) -> tuple[Gap, ...]:
@@ -67,20 +58,11 @@ def _gap(lane: Lane, before: Span | None, spans: list[Span], following: Span | N
         begins = _last_renewal(lane, expires, before.begins if before else expires)
     ends = following.begins if following else max(begins, until if last.ends is None else last.ends)
     holder = first.holder or (before.holder if before else "")
-    next_holder = following.holder if following else ""
-    who = name(holder) if holder else "its holder"
-    if first.kind is SpanKind.OVERDUE:
-        why = f"{who} renewed it last at" if begins < expires else f"the lease of {who} expired at"
-    elif any(mark.kind is MarkKind.DELETED and mark.at == begins for mark in lane.marks):
-        why = "it was deleted at"
-    else:
-        why = f"{who} released it at" if holder else "no one held it at"
     unled = ends - begins
-    if begins < expires and holder and next_holder == holder:
+    if begins < expires and holder and following and following.holder == holder:
         # It lived, so it led until its deadline.
         unled = max(0, unled - deadline_of(lane.duration_seconds))
-    is_open = following is None and last.ends is None
-    return Gap(begins, expires, ends, unled, begins < expires, why, holder, next_holder, is_open)
+    return Gap(begins, expires, ends, unled, holder, following is None and last.ends is None)
 
 
 def _last_renewal(lane: Lane, at: int, since: int) -> int:
@@ -121,9 +103,10 @@ def doubts(lane: Lane, found: tuple[Gap, ...], until: int) -> list[tuple[Span, s
         for gap in found
         if gap.begins < gap.expires
     ]
-    stolen = _steals(lane)
     contested = [
-        (Span(SpanKind.CONTESTED, one.at, _contested_until(lane, one), one.holder), one.text) for one in stolen
+        (Span(SpanKind.CONTESTED, one.at, _contested_until(lane, one), one.holder), one.text)
+        for one in lane.marks
+        if one.kind is MarkKind.STEAL
     ]
     return sorted([*silent, *contested], key=lambda one: one[0].begins)
 
@@ -134,62 +117,11 @@ def _contested_until(lane: Lane, steal: Mark) -> int:
     return max(steal.at, (steal.ends or renewed) + (lane.duration_seconds or 0) * SECOND)
 
 
-def _steals(lane: Lane) -> list[Mark]:
-    return [mark for mark in lane.marks if mark.kind is MarkKind.STEAL]
-
-
 def handovers(lane: Lane) -> int:
     """Return how often the lease changed hands, several short spans counted as one change each."""
     held = [span for span in lane.spans if span.kind not in UNLED]
     several = sum(span.count for span in held if span.kind is SpanKind.SEVERAL)
     return several + sum(one.holder != after.holder for one, after in pairwise(held))
-
-
-def longest(found: tuple[Gap, ...]) -> Gap | None:
-    """The longest time without a leader, the first of equally long ones; None if there was none."""
-    return max(found, key=lambda gap: gap.ends - gap.begins, default=None)
-
-
-def summary(lane: Lane, until: int) -> str:
-    """The most important facts about this lane; `until` is the end of the timeline."""
-    led = [span for span in lane.spans if span.kind not in UNLED]
-    if not led:
-        return "No one held it." if lane.spans else "It was not seen."
-    stolen = _steals(lane)
-    sentences = []
-    if stolen:
-        once = f"{name(stolen[0].holder)} took it at {_moment(stolen[0].at, until)}"
-        taken = once if len(stolen) == 1 else f"It was taken {len(stolen)} times"
-        sentences = [f"{taken} while it was held: two replicas may have acted as leader."]
-    sentences.append(_who(lane, led, until))
-    gap = longest(gaps(lane, until))
-    if gap:
-        sentences.append(_in_words(gap, until))
-    elif not stolen:
-        is_moment = "The input shows one moment only, not what happened before."
-        sentences.append(is_moment if lane.is_moment else "It always had a leader.")
-    return " ".join(sentences)
-
-
-def _who(lane: Lane, led: list[Span], until: int) -> str:
-    """The holders in their order, each change of hands once."""
-    if any(span.kind is SpanKind.SEVERAL for span in led):
-        return f"It changed hands about {handovers(lane)} times; {name(led[-1].holder)} was the last leader."
-    turns = [span for before, span in pairwise(led) if span.holder != before.holder]
-    first = f"{name(led[0].holder)} led"
-    holders = [f"{name(span.holder)} from {_moment(span.begins, until)}" for span in turns]
-    if len(turns) < MAX_HOLDERS:
-        return f"{', then '.join([first, *holders])}."
-    distinct = len({span.holder for span in led})
-    return f"{first} first; {count(len(turns), 'handover')} among {distinct} holders, the last to {holders[-1]}."
-
-
-def _in_words(gap: Gap, until: int) -> str:
-    why = f"{gap.why} {_moment(gap.begins, until)}"
-    if gap.is_open:
-        return f"No one leads: {why}, and no one has taken it since."
-    taken = f"{name(gap.next_holder)} took it" if gap.next_holder not in {"", gap.holder} else "again"
-    return f"Longest time without a leader: {gap.in_words}; {why}, and {taken} at {_moment(gap.ends, until)}."
 
 
 def _moment(at: int, until: int) -> str:

@@ -19,7 +19,7 @@ from msgspec import Struct, field
 
 from webhook.api.text import escape
 from webhook.timeline.model import Kind, Lane, MarkKind, SpanKind, Timeline
-from webhook.timeline.summary import doubts, gaps, handovers, span_texts, summary
+from webhook.timeline.summary import doubts, gaps, handovers, span_texts
 
 SCRIPTS: Final = ("data.js", "elements.js", "drawing.js", "lanes.js", "axis.js", "panels.js", "main.js")
 """In the order in which they run; each may call what is above it, and everything once the page has loaded."""
@@ -80,7 +80,7 @@ def page_data(timeline: Timeline, **more: str | bool) -> bytes:
     {"begins": µs, "ends": µs, "readAt": µs or null, "sources": [text], "thinned": [text], "strings": ["", text, ...],
     "kinds": [["held", words], ...], "lanes": [lane]}, and what a live page needs as `more`
 
-    A lane has `id` (`NAMESPACE/NAME`), `duration` in seconds or null, a `summary`, the number of `handovers`, and
+    A lane has `id` (`NAMESPACE/NAME`), `duration` in seconds or null, the number of `handovers`, `isMoment`, and
 
     - `spans`, `doubts` and `marks`: lists of kind, begins, ends or null, count, text, and holder, writer, manager
       as far as there are any;
@@ -127,7 +127,7 @@ class _Encoder(Struct):
             "namespace": escape(lane.namespace),
             "name": escape(lane.name),
             "duration": lane.duration_seconds,
-            "summary": escape(summary(lane, self.ends)),
+            "isMoment": lane.is_moment,
             "handovers": handovers(lane),
             "spans": [
                 self._item(one.kind, one.begins, one.ends, one.count, text, one.holder, one.writer, one.manager)

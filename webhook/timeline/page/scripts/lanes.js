@@ -118,16 +118,20 @@ function newRow(lane) {
   return made("div", { role: "group", id: `row-${id}`, "aria-label": lane.title }, drawing, label, sentence);
 }
 
+function gapWords(gap) {
+  return gap.span.title.split(", ").at(-1) + (gap.ends === null ? "" : `, from ${instant(gap.begins)}`);
+}
+
 /** The facts of a lane, shortly: what was grave, how often it changed hands, the longest time without a leader. */
 function chipsOf(lane) {
   const numbers = d3.rollups(lane.marks, (some) => d3.sum(some, (one) => one.count), (one) => one.kind);
   const grave = numbers.filter(([kind]) => MARKS[kind][0].startsWith("grave"));
   const gap = d3.greatest(lane.gaps, lengthOf);
-  const since = gap && (gap.ends === null ? "" : `, from ${instant(gap.begins)}`);
   return [
     ...grave.map(([kind, number]) => WORDS.get(kind) + (number > 1 ? ` ${number} times` : "")),
-    ...(gap ? [gap.span.title.split(", ").at(-1) + since] : []),
+    ...(gap ? [gapWords(gap)] : []),
     ...(lane.handovers ? [count(lane.handovers, "handover")] : []),
+    ...(lane.isMoment ? ["one moment only, not what happened before"] : []),
   ];
 }
 
@@ -141,7 +145,7 @@ function paintRow(row, lane) {
   label.items = [lane];
   label.style.width = `${chart.left - 12}px`;
   put(label, { class: `label item${view.active === lane ? " active" : ""}`, "aria-selected": view.active === lane });
-  put(label.lastChild, {}, lane.summary);
+  put(label.lastChild, {}, chipsOf(lane).join(", "));
   if (sentence.lane !== lane) {
     sentence.lane = lane;
     sentence.replaceChildren(...chipsOf(lane).map((text) => made("span", { class: "chip" }, text)));

@@ -44,8 +44,10 @@ function overall(leases) {
   const whole = `${shown}, ${times} (${length(book.ends - book.from)}), ${handovers}.`;
   const worst = d3.least(leases.filter((lane) => isStolen(lane) || lane.gaps.length), byWorst);
   if (!worst) return [`${whole} None was ever without a leader.`];
-  const place = worst.marks.find((mark) => mark.kind === "steal") ?? d3.greatest(worst.gaps, lengthOf).span;
-  return [button(worst.title, () => goTo(place)), `: ${worst.summary} ${whole}`];
+  const steal = worst.marks.find((mark) => mark.kind === "steal");
+  const gap = d3.greatest(worst.gaps, lengthOf);
+  const what = steal ? `at ${instant(steal.begins)} ${steal.text}` : gapWords(gap);
+  return [button(worst.title, () => goTo(steal ?? gap.span)), `: ${what}. ${whole}`];
 }
 
 /** List the kinds that there are. */
@@ -87,7 +89,7 @@ function factsOf(item) {
 
 /** The text of an item, if it has one, and what is known of it. */
 function described(item) {
-  const text = item.type === "span" ? "" : item.text ?? item.summary;
+  const text = item.type === "span" ? "" : item.text ?? chipsOf(item).join(", ");
   const facts = factsOf(item).filter(([, value]) => value);
   const pairs = facts.flatMap(([word, value]) => [made("dt", {}, word), made("dd", {}, value)]);
   return [...(text ? [made("p", { class: "whole" }, text)] : []), made("dl", {}, ...pairs)];
