@@ -195,17 +195,12 @@ def test_a_note_about_what_kubectl_said_is_one_plain_line(said: str, note: str, 
     assert notes == [f"candidates were not read: {note}"]
 
 
-def test_whether_a_pod_exists(fake: Install) -> None:
-    fake()
-    assert [cluster.has_pod(Cluster(), "shop", name) for name in ("there", "gone", "forbidden")] == [True, False, None]
-
-
 def test_a_missing_kubectl_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match="kubectl cannot be run"):
         list(cluster.listed(Cluster(), []))
     with pytest.raises(InputError, match="kubectl cannot be run"):
-        cluster.has_pod(Cluster(), "shop", "a")
+        list(cluster.lease_events(Cluster(), "shop", "a"))
 
 
 def test_a_reader_that_stops_early_ends_kubectl(fake: Install) -> None:

@@ -22,7 +22,7 @@ def in_order(lane: Lane, timeline: Timeline) -> list[tuple[str, str]]:
 def test_the_lanes_are_one_stop_of_tab(opened: Open) -> None:
     page = opened(sample_timeline(50))
     stops = []
-    for _ in range(40):
+    for _ in range(20):
         page.press("Tab")
         stops.append(page.page.evaluate("document.activeElement.id"))
     assert stops.count("lanes") == 1

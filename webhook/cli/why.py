@@ -7,7 +7,6 @@ import click
 from msgspec.structs import replace
 
 from webhook.api.text import escape, truncate
-from webhook.audit.leases import pod_of
 from webhook.cli.options import Command, format_option, moment
 from webhook.cli.reading import (
     HIDDEN_STAMPS,
@@ -89,8 +88,7 @@ def command(
     one = _found(history, *selection, is_whole=bool(inputs) or cluster.all_namespaces)
     for item in () if inputs else clusters.lease_events(cluster, one.namespace, one.name):
         history.feed(item)
-    has_pod = None if inputs else _has_pod(one, as_of, cluster)
-    account = account_of(history, one, as_of.at, has_pod=has_pod)
+    account = account_of(history, one, as_of.at)
     if output == "json":
         print(json_line(as_json(account)))
     else:
@@ -139,14 +137,6 @@ def _found(history: Follower, namespace: str, name: str, *, is_whole: bool) -> L
     others = f"{len(known)} others are" if is_whole or namespace else "-A looks in all namespaces"
     hint = f"; there are {', '.join(near[:5])}" if near else f"; {others}"
     raise Failure(f"lease {shown} is not in the input{hint}")
-
-
-def _has_pod(one: LeaseHistory, as_of: EvaluationTime, cluster: Cluster) -> bool | None:
-    standing = one.status(as_of.at)
-    if standing is None or "_" not in standing.holder:
-        return None
-    pod = pod_of(standing.holder)
-    return clusters.has_pod(cluster, one.namespace, pod) if pod else None
 
 
 def _print_all(history: Follower, as_of: EvaluationTime, output: str) -> None:

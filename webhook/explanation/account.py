@@ -29,7 +29,6 @@ class Account(Struct, frozen=True):
     standing: LeaseStatus | None
     findings: tuple[Finding, ...]
     cause: Cause | None
-    has_pod: bool | None
     election_events: tuple[tuple[int, str], ...] = ()
     """Time and text of the Events by which a replica said that it began or stopped to lead."""
 
@@ -102,8 +101,6 @@ class Account(Struct, frozen=True):
         if cause is not None and cause.blame in {Blame.SERVER, Blame.NETWORK, Blame.REFUSED}:
             return next_step(cause, history, history.tenure or Tenure(standing.holder, 0, Handover.SEEN))
         pods = f"{kubectl(history.namespace)} get pods"
-        if self.has_pod is False:
-            return Advice(f"The pod of {holder} is gone, and no other replica took the lease:", f"{pods},deployments")
         sentence = f"Find out whether {holder} still runs, and why no other replica takes over:"
         pod = pod_of_holder(history.namespace, standing.holder)
         return Advice(sentence, pods if pod == pods else f"{pods}; {pod}")
@@ -119,11 +116,10 @@ def _of(finding: Finding) -> Advice:
     return Advice(text[:1].upper() + text[1:] + ("" if text.endswith(".") else "."), finding.fix)
 
 
-def account_of(cluster: Follower, history: LeaseHistory, now: int, *, has_pod: bool | None = None) -> Account:
+def account_of(cluster: Follower, history: LeaseHistory, now: int) -> Account:
     """Everything that is known of one lease at `now`, in microseconds since 1970.
 
-    The other leases of `cluster` show whether only one was late or all were. `has_pod` is whether the pod that the
-    holder names exists, None if that was not checked.
+    The other leases of `cluster` show whether only one was late or all were.
     """
     standing = history.status(now)
     cause = ongoing_cause(cluster, history, now)
@@ -136,7 +132,7 @@ def account_of(cluster: Follower, history: LeaseHistory, now: int, *, has_pod: b
     quoted = tuple(
         sorted(one for one in cluster.election_events.get((history.namespace, history.name), ()) if one[0] <= now)
     )
-    return Account(history, now, standing, tuple(findings), cause, has_pod, quoted)
+    return Account(history, now, standing, tuple(findings), cause, quoted)
 
 
 def account_of_state(seen: Observation, now: int) -> Account:
@@ -147,7 +143,7 @@ def account_of_state(seen: Observation, now: int) -> Account:
     at = renewed_at(subject.lease, subject.entries)
     if at is not None and subject.status.holder:
         history.renewals.restart(at)
-    return Account(history, now, subject.status, tuple(sorted(of_state(subject), key=_rank)), None, None)
+    return Account(history, now, subject.status, tuple(sorted(of_state(subject), key=_rank)), None)
 
 
 def _rank(one: Finding) -> int:
@@ -182,7 +178,6 @@ def as_json(account: Account) -> dict[str, Any]:
         "takeable_at": _time(standing.takeable_at if standing else None),
         "duration_seconds": standing.duration if standing else None,
         "holder_clock_ahead_seconds": _seconds(standing.ahead if standing else None),
-        "holder_pod_exists": account.has_pod,
         "now": _time(account.now),
         "handovers": {how.value: number for how, number in history.handovers.items()},
         "leaderless_seconds": _seconds(history.leaderless),

@@ -64,7 +64,7 @@ def facts(account: Account) -> Iterator[Line]:
     # A log without objects shows who writes: a holder that renews, or one that releases the lease.
     held, renewed = ("Held by", "Last renewed") if standing else ("Written by", "Last written")
     if account.holder:
-        yield Line(held, f"{name(account.holder)}{_held_since(account)}{_pod(account)}")
+        yield Line(held, f"{name(account.holder)}{_held_since(account)}")
     if account.last_renewal is not None:
         yield Line(renewed, f"{clock(account.last_renewal, now)}, {ago(account.last_renewal, now)}{_by(account)}")
     if account.tenure is not None and account.tenure.term is not None:
@@ -117,12 +117,6 @@ def _held_since(account: Account) -> str:
     tenure, now = account.tenure, account.now
     by_own_clock = ", as it wrote itself" if tenure and tenure.began is Handover.SEEN and not tenure.is_writer else ""
     return f", since {clock(tenure.since, now)} ({ago(tenure.since, now)}{by_own_clock})" if tenure else ""
-
-
-def _pod(account: Account) -> str:
-    if account.has_pod is None:
-        return ""
-    return "; its pod exists" if account.has_pod else "; no pod has its name, which need not be that of a pod"
 
 
 def _by(account: Account) -> str:

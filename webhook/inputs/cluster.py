@@ -97,28 +97,13 @@ def listed(
 def watching(cluster: Cluster, resource: str = LEASES) -> "subprocess.Popen[bytes]":
     """Return a kubectl that lists the leases, then prints each change; its caller reads stderr. Raises InputError."""
     # Without a timeout, since a watch has no end.
-    words = (
-        "get",
-        resource,
-        *_SELECTED.get(resource, ()),
-        *cluster.scope,
-        *_STAMPED,
-        "--watch",
-        "--output-watch-events",
-        *cluster.options,
-    )
-    return _started(words, stderr=subprocess.PIPE)
+    what = [resource, *_SELECTED.get(resource, ()), *cluster.scope, *cluster.options]
+    return _started(["get", *what, *_STAMPED, "--watch", "--output-watch-events"], stderr=subprocess.PIPE)
 
 
 def reason(line: bytes) -> str:
     """Return a line that kubectl said, which may repeat whatever an API server sent."""
     return escape(truncate(line.decode(errors="replace").strip(), _MAX_REASON))
-
-
-def has_pod(cluster: Cluster, namespace: str, name: str) -> bool | None:
-    """Return whether a pod exists; None if the user may not read pods."""
-    result = _run(cluster, "get", "pod", name, f"--namespace={namespace}", "--ignore-not-found", "--output=name")
-    return bool(result.stdout.strip()) if result.returncode == 0 else None
 
 
 def lease_names(cluster: Cluster) -> list[str]:
