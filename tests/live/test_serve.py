@@ -18,8 +18,8 @@ import pytest
 
 from tests.history.fake_server import FakeServer
 from tests.live.kubectl_script import install, is_running, process_ids
-from webhook.cli import timeline_server
 from webhook.cli.main import main
+from webhook.cli.reading import observed
 from webhook.live.feed import Feed
 
 ROOT = Path(__file__).parents[2]
@@ -166,7 +166,7 @@ def test_an_address_beyond_this_computer_must_be_given_and_is_warned_about(
 def test_a_broken_part_of_an_input_is_named_on_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "a\x1b[2J.json"
     file.write_text("{]")
-    timeline_server._read(Feed("a file"), [str(file)])
+    Feed("a file").read(observed([str(file)]))
     assert capsys.readouterr().err.startswith(f"{tmp_path}/a\\x1b[2J.json#1: line 1, column 2: not JSON")
 
 

@@ -9,7 +9,7 @@ from webhook.api.text import quote, truncate
 from webhook.api.times import DAY, HOUR, SECOND, canonical_seconds, span
 from webhook.audit.subject import Subject
 from webhook.findings import Finding, Severity
-from webhook.history.renewals import DEFAULT_DURATION, proposal_for, timing_of
+from webhook.history.renewals import DEFAULT_DURATION, timing_of
 from webhook.history.status import State
 from webhook.inputs.stamps import is_dated
 from webhook.rules.change import NODE_LEASES
@@ -23,11 +23,8 @@ COSTLY: Final = 3600
 TIGHTEST: Final = 10
 """Seconds of duration: no default of a known client is shorter."""
 _OUTAGE: Final = 30
-_PROPOSED: Final = proposal_for(_OUTAGE)
-_FIX_TIMING: Final = (
-    f"for an outage of {_OUTAGE} s set duration/deadline/retry to "
-    f"{_PROPOSED.duration:.0f}/{_PROPOSED.deadline:.0f}/{_PROPOSED.retry:.0f} s"
-)
+_FIX_TIMING: Final = f"for an outage of {_OUTAGE} s set duration/deadline/retry to 73/43/10 s"
+"""Derived as OpenShift's: three retries in the outage, a fourth within the deadline, 30 s more for skewed clocks."""
 _POD_OF_DEPLOYMENT: Final = re.compile(
     r"[a-z0-9.-]+-[bcdfghjklmnpqrstvwxz2456789]{6,10}-[bcdfghjklmnpqrstvwxz2456789]{5}"
 )

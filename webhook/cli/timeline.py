@@ -1,15 +1,21 @@
-"""`lease-webhook timeline`: what leases did over time, as a page or JSON."""
+"""`lease-webhook timeline`: what leases did over time, as a page or JSON, or as a page that goes on."""
 
+import os
+import secrets
+import signal
+import socket
 import sys
+import threading
 import time
 from collections.abc import Sequence
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
 import click
 import msgspec
 
-from webhook.cli.options import Command, files, namespaced
+from webhook.cli.options import Command, endpoint, files, namespaced
 from webhook.cli.reading import (
     HIDDEN_STAMPS,
     cluster_options,
@@ -56,6 +62,13 @@ EXAMPLE: Final = Path(__file__).parent / "example"
 """A leader that was paused, replaced and fenced; recorded on a real API server."""
 EXAMPLE_FILES: Final = ("leases.json.gz", "audit.log.gz")
 
+_ADDRESS: Final = "127.0.0.1:0"
+"""A free port."""
+_TOKEN_BYTES: Final = 24
+_ENDING: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_AWAKE_EVERY: Final = 1.0
+"""Seconds. A signal that comes just before a sleep begins does not end it: Python acts on it when the sleep is over."""
+
 
 @click.command("timeline", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @leases_and_inputs
@@ -87,9 +100,7 @@ def command(
     if is_live:
         if place or leases or policy or output != "html":
             raise Failure("--serve shows everything in a browser: it takes no lease, -o, --format and --policy")
-        from webhook.cli.timeline_server import DEFAULT_ADDRESS, serve  # noqa: PLC0415
-
-        return serve(inputs, cluster, DEFAULT_ADDRESS if address is None else address)
+        return _serve(inputs, cluster, _ADDRESS if address is None else address)
     if address is not None:
         raise Failure("--bind is for --serve")
     if not place and output == "html" and sys.stdout.isatty():
@@ -146,3 +157,57 @@ def _summary(timeline: Timeline) -> str:
     marks = sum(mark.count for lane in timeline.lanes for mark in lane.marks)
     renewals = sum(lane.ticks.count for lane in timeline.lanes)
     return ", ".join([count(len(timeline.lanes), "lease"), count(renewals, "renewal"), count(marks, "mark")])
+
+
+def _serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
+    """Serve what the paths, or kubectl, show at HOST:PORT until Ctrl-C or a signal that ends programs."""
+    # The server of Python's library is for this alone.
+    from webhook.live.feed import Feed  # noqa: PLC0415
+    from webhook.live.server import LiveServer  # noqa: PLC0415
+    from webhook.live.watch import LiveWatch  # noqa: PLC0415
+
+    host, _ = endpoint(address)
+    token = secrets.token_urlsafe(_TOKEN_BYTES)
+    feed = Feed(", ".join(paths) or "kubectl get leases --watch")
+    with _listening(address) as listener:
+        port = listener.getsockname()[1]
+        server = LiveServer(listener, feed, token, [host, "localhost"])
+        watch = None if paths else LiveWatch(feed, cluster)
+        shown = f"[{host}]" if ":" in host else host
+        threading.Thread(target=server.serve_forever, name="page", daemon=True).start()
+        try:
+            for number in _ENDING:
+                signal.signal(number, signal.default_int_handler)
+            if watch:
+                watch.start()
+            else:
+                threading.Thread(target=feed.read, args=(observed(paths),), name="input", daemon=True).start()
+            print(f"http://{shown}:{port}/{token}/", flush=True)
+            print_message("Ctrl-C ends it")
+            while True:
+                time.sleep(_AWAKE_EVERY)
+        except KeyboardInterrupt:
+            feed.end("lease-webhook has ended.")
+        finally:
+            # The end takes some seconds at most; a second signal in it would leave a kubectl behind.
+            for number in _ENDING:
+                signal.signal(number, signal.SIG_IGN)
+            if watch:
+                watch.stop()
+            server.shutdown()
+    return 0
+
+
+def _listening(address: str) -> socket.socket:
+    host, port = endpoint(address)
+    try:
+        if not ip_address(socket.gethostbyname(host) if ":" not in host else host).is_loopback:
+            shown = "is not this computer alone: whoever knows the address can read the leases, unencrypted"
+            print_message(f"{host} {shown}")
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family)
+    except socket.gaierror as error:
+        raise Failure(f"{address} cannot be bound: {error.strerror}") from error
+    except OSError as error:
+        # create_server puts the address into the text once more.
+        raise Failure(f"{address} cannot be bound: {os.strerror(error.errno or 0)}") from error

@@ -99,11 +99,6 @@ class Gap(Struct, frozen=True):
         """Microseconds."""
         return self.end - self.start
 
-    @property
-    def sentence(self) -> str:
-        """The cause as one sentence."""
-        return sentence_of(self.cause, name(self.tenure.holder))
-
 
 def late_renewals(cluster: Follower, history: LeaseHistory) -> Iterator[Gap]:
     """The latest renewals that came beyond the deadline of most clients, oldest first."""

@@ -30,9 +30,6 @@ _DEFAULT_RETRY: Final = 2.0
 DEFAULT_DURATION: Final = 15
 _KNOWN_DEADLINES: Final = {15: 10.0, 60: 40.0, 137: 107.0, 270: 240.0}
 """By duration: client-go and controller-runtime; cert-manager; OpenShift, and OpenShift on a single node."""
-_SKEW: Final = 30
-"""Seconds of skew that OpenShift allows for."""
-_SLACK: Final = 3
 
 
 class Silence(Struct, frozen=True):
@@ -217,16 +214,6 @@ def _as_set(interval: float) -> float:
     """The retry period that makes such intervals: each has the time of a request in it as well."""
     half_seconds = round(interval * 2) / 2
     return half_seconds if half_seconds >= 1 and abs(interval - half_seconds) <= 0.15 else interval
-
-
-def proposal_for(outage: int) -> Timing:
-    """Whole seconds that survive an outage of so many seconds, derived as OpenShift's are.
-
-    Three retries fit into the outage, a fourth before the deadline; what is left to the duration is for skewed clocks.
-    """
-    retry = -(-outage // 3)
-    deadline = 4 * retry + _SLACK
-    return Timing(deadline + _SKEW, retry, deadline, is_seen=True)
 
 
 def deadline_of(duration: int | None) -> int:

@@ -69,6 +69,12 @@ class Feed:
             self._builder.observe(item)
             self._note_changes()
 
+    def read(self, items: Iterable[Item]) -> None:
+        """Take in all that an input has."""
+        for item in items:
+            self.observe(item)
+        self.stand_still("The input has ended.")
+
     def began(self, _: str = LEASES) -> None:
         """Note that the watch begins, perhaps again: at first it lists every lease that there is."""
         with self._changed:

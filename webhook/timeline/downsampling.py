@@ -240,14 +240,10 @@ def lane_within(lane: Lane, begins: int, ends: int) -> Lane:
     return replace(
         lane,
         spans=tuple(
-            _cut(span, ends)
+            replace(span, ends=None) if span.ends is not None and span.ends > ends else span
             for span in takewhile(lambda span: span.begins <= ends, lane.spans)
             if span.ends is None or span.ends > begins
         ),
         ticks=Ticks(moments, buckets),
         marks=tuple(mark for mark in lane.marks if (mark.ends or mark.at) >= begins and mark.at <= ends),
     )
-
-
-def _cut(span: Span, ends: int) -> Span:
-    return replace(span, ends=None) if span.ends is not None and span.ends > ends else span

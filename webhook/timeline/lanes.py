@@ -7,10 +7,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from webhook.api.times import SECOND
-from webhook.explanation.causes import late_renewals, lost_leaders
+from webhook.explanation.causes import late_renewals, lost_leaders, sentence_of
 from webhook.explanation.findings import late_sentence
 from webhook.explanation.text import ending, handover
-from webhook.explanation.words import by_writer, count, length
+from webhook.explanation.words import by_writer, count, length, name
 from webhook.history.events import EventKind, Handover, LeaseEvent, Tenure
 from webhook.history.follow import Bounds, Follower, LeaseHistory
 from webhook.history.renewals import deadline_of
@@ -184,7 +184,8 @@ class _LeaseLane(Struct):
         signature = (sum(history.handovers.values()), silences[-1].end if silences else 0)
         if self._explained == signature:
             return True
-        self.lost = {one.end: one.sentence for one in lost_leaders(follower, history)}
+        lost = lost_leaders(follower, history)
+        self.lost = {one.end: sentence_of(one.cause, name(one.tenure.holder)) for one in lost}
         self.late = {one.end: late_sentence(history, one) for one in late_renewals(follower, history)}
         latest = max([signature[1], *(tenure.since for tenure in history.tenures)])
         is_settled = until - latest >= SETTLED_AFTER
