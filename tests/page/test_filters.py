@@ -3,8 +3,7 @@
 from tests.page.conftest import Open
 from tests.page.opened import Opened
 from tests.timeline.election_samples import sample_timeline
-from webhook.timeline.model import MarkKind
-from webhook.timeline.summary import gaps
+from webhook.timeline.model import MarkKind, gaps
 
 
 def filled(page: Opened, field: str, text: str) -> None:

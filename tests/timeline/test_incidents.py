@@ -12,9 +12,8 @@ from webhook.api.times import SECOND, parse
 from webhook.history.merge import Merged
 from webhook.inputs.files import inputs
 from webhook.timeline.lanes import TimelineBuilder
-from webhook.timeline.model import Lane, MarkKind, SpanKind, Timeline
+from webhook.timeline.model import Lane, MarkKind, SpanKind, Timeline, gaps
 from webhook.timeline.page import page_data
-from webhook.timeline.summary import gaps
 
 FOLDER = Path("tests/data/incidents")
 LATEST = parse("2100-01-01T00:00:00.000000Z")

@@ -18,8 +18,18 @@ import msgspec
 from msgspec import Struct, field
 
 from webhook.api.text import escape
-from webhook.timeline.model import Kind, Lane, MarkKind, SpanKind, Timeline
-from webhook.timeline.summary import doubts, gaps, handovers, span_texts
+from webhook.timeline.model import (
+    Lane,
+    Mark,
+    MarkKind,
+    Span,
+    SpanKind,
+    Timeline,
+    doubts,
+    gaps,
+    handovers,
+    span_text,
+)
 
 SCRIPTS: Final = ("data.js", "elements.js", "drawing.js", "lanes.js", "axis.js", "panels.js", "main.js")
 """In the order in which they run; each may call what is above it, and everything once the page has loaded."""
@@ -121,7 +131,6 @@ class _Encoder(Struct):
 
     def lane(self, lane: Lane) -> dict[str, Any]:
         found = gaps(lane, self.ends)
-        texts = span_texts(lane, found, self.ends)
         return {
             "id": escape(f"{lane.namespace}/{lane.name}"),
             "namespace": escape(lane.namespace),
@@ -129,18 +138,9 @@ class _Encoder(Struct):
             "duration": lane.duration_seconds,
             "isMoment": lane.is_moment,
             "handovers": handovers(lane),
-            "spans": [
-                self._item(one.kind, one.begins, one.ends, one.count, text, one.holder, one.writer, one.manager)
-                for one, text in zip(lane.spans, texts, strict=True)
-            ],
-            "doubts": [
-                self._item(one.kind, one.begins, one.ends, 1, text, one.holder)
-                for one, text in doubts(lane, found, self.ends)
-            ],
-            "marks": [
-                self._item(one.kind, one.at, one.ends, one.count, one.text, one.holder, one.writer)
-                for one in lane.marks
-            ],
+            "spans": [self._item(one, span_text(one, found, self.ends), one.manager) for one in lane.spans],
+            "doubts": [self._item(one, text) for one, text in doubts(lane, found, self.ends)],
+            "marks": [self._item(one, one.text) for one in lane.marks],
             "gaps": [
                 [self._at(one.begins), self._at(one.expires), None if one.is_open else self._at(one.ends)]
                 for one in found
@@ -149,9 +149,10 @@ class _Encoder(Struct):
             "buckets": [[self._at(one.begins), self._at(one.ends), one.count] for one in lane.ticks.buckets],
         }
 
-    def _item(self, kind: Kind, begins: int, ends: int | None, count: int, *texts: str) -> list[int | None]:
-        until = None if ends is None else self._at(ends)
-        return [_NUMBERS[kind], self._at(begins), until, count, *map(self._text, texts)]
+    def _item(self, one: Span | Mark, text: str, *more: str) -> list[int | None]:
+        until = None if one.ends is None else self._at(one.ends)
+        texts = map(self._text, (text, one.holder, one.writer, *more))
+        return [_NUMBERS[one.kind], self._at(one.begins), until, one.count, *texts]
 
     def _at(self, at: int) -> int:
         return at - self.begins

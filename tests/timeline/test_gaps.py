@@ -3,8 +3,20 @@
 from msgspec.structs import replace
 
 from tests.timeline.election_samples import NOON, SECOND
-from webhook.timeline.model import Bucket, Lane, Mark, MarkKind, Span, SpanKind, Ticks
-from webhook.timeline.summary import Gap, doubts, gaps, handovers, span_texts
+from webhook.timeline.model import (
+    Bucket,
+    Gap,
+    Lane,
+    Mark,
+    MarkKind,
+    Span,
+    SpanKind,
+    Ticks,
+    doubts,
+    gaps,
+    handovers,
+    span_text,
+)
 
 END = NOON + 600 * SECOND
 FIRST = Span(SpanKind.HELD, NOON, NOON + 75 * SECOND, "a")
@@ -67,7 +79,7 @@ def test_a_holder_that_renews_late_keeps_it() -> None:
 def test_spans_say_what_they_are() -> None:
     several = Span(SpanKind.SEVERAL, NOON - SECOND, NOON, count=4)
     one = lane(several, FIRST, OVERDUE, SECOND_HOLDER)
-    assert list(span_texts(one, gaps(one, END), END)) == [
+    assert [span_text(span, gaps(one, END), END) for span in one.spans] == [
         "4 short spans, too many changes to draw",
         "held by a",
         "overdue: held by a, no leader for up to 17 s",
@@ -75,7 +87,7 @@ def test_spans_say_what_they_are() -> None:
     ]
     assert handovers(one) == 6
     unnamed = lane(Span(SpanKind.HELD, NOON))
-    assert list(span_texts(unnamed, (), END)) == ["held by a holder that the input does not name"]
+    assert [span_text(span, (), END) for span in unnamed.spans] == ["held by a holder that the input does not name"]
 
 
 def test_until_the_lease_before_would_have_expired_a_steal_leaves_two_that_may_lead() -> None:
