@@ -161,33 +161,20 @@ class _WithMetadata(Struct, frozen=True, gc=False):
 _with_metadata: Final = msgspec.json.Decoder(_WithMetadata)
 
 
-class _Stored(Struct, frozen=True, gc=False):
-    """An object of one of our kinds; `object` is None if it could not be decoded: see `problem`."""
+def typed(kind: str, data: bytes | Raw) -> tuple[Lease | LeaseCandidate | None, ObjectMeta, str]:
+    """Return the object of one of our kinds, its metadata, and why it cannot be decoded, if it cannot: then it is None.
 
-    namespace: str = ""
-    name: str = ""
-    object: Lease | LeaseCandidate | None = None
-    problem: str = ""
-
-    @property
-    def uid(self) -> str:
-        return (self.object and self.object.metadata.uid) or ""
-
-    @property
-    def resource_version(self) -> str:
-        return (self.object and self.object.metadata.resource_version) or ""
-
-
-def typed(kind: str, data: bytes | Raw) -> _Stored:
-    """Return the object of one of our kinds; raises ValueError if it is not JSON, RecursionError if nested deeply."""
+    Raises ValueError if it is not JSON, RecursionError if nested deeply.
+    """
     try:
         one = decode_object(kind, data)
     except WrongTypesError as error:
         problem, path = error.problems[0]
         said = f"{path or 'the object'} {reworded(problem) or problem}"
         found = msgspec.json.decode(data)
-        return _Stored(_text_at(found, "metadata", "namespace"), _text_at(found, "metadata", "name"), None, said)
-    return _Stored(one.metadata.namespace or "", one.metadata.name or "", one)
+        namespace, name = _text_at(found, "metadata", "namespace"), _text_at(found, "metadata", "name")
+        return None, ObjectMeta(namespace=namespace, name=name), said
+    return one, one.metadata, ""
 
 
 def _text_at(value: object, *path: str) -> str:
@@ -218,18 +205,18 @@ def _observed_object(document: Document) -> Item | None:
         namespace, name = _text_at(one, "metadata", "namespace"), _text_at(one, "metadata", "name")
         account = _text_at(one, "spec", "serviceAccountName") if name and is_holder and kind == "Pod" else ""
         return Foreign(place, kind or "no kind", namespace, name, account, metadata)
-    found = typed(kind, data)
+    shown, named, problem = typed(kind, data)
     return Observation(
         place=place,
         input_kind=InputKind.WATCH if document.change else InputKind.DUMP,
         act=act,
         kind=kind,
-        namespace=found.namespace,
-        name=found.name,
-        object=found.object,
-        problem=found.problem,
-        uid=found.uid,
-        resource_version=found.resource_version,
+        namespace=named.namespace or "",
+        name=named.name or "",
+        object=shown,
+        problem=problem,
+        uid=named.uid or "",
+        resource_version=named.resource_version or "",
         text=data,
         stretch=_stretches.decode(document.renewals) if document.renewals else None,
     )
@@ -386,16 +373,16 @@ def _logged(document: Document) -> Observation | Fenced | None:
         return _fenced(event, document) if _FENCE_MARKER in data else None
     answered, asked = event.answered, _moment(event.request_received_timestamp)
     shown = _object(event, act)
-    named = typed(kind, shown) if shown is not None else _Stored()
+    stored, named, problem = typed(kind, shown) if shown is not None else (None, ObjectMeta(), "")
     return Observation(
         place=document.place,
         input_kind=InputKind.AUDIT_LOG,
         act=act,
         kind=kind,
-        namespace=reference.namespace or named.namespace,
-        name=reference.name or named.name,
-        object=named.object,
-        problem=named.problem,
+        namespace=reference.namespace or named.namespace or "",
+        name=reference.name or named.name or "",
+        object=stored,
+        problem=problem,
         at=answered if answered is not None else asked,
         verb=event.verb,
         writer=event.writer,
@@ -409,7 +396,7 @@ def _logged(document: Document) -> Observation | Fenced | None:
         is_clearing=event.verb == "deletecollection" and _SELECTOR not in event.request_uri,
         uid=named.uid or reference.uid,
         # The object of a request has the version that it replaces.
-        resource_version=named.resource_version if shown is event.response_object else "",
+        resource_version=(named.resource_version or "") if shown is event.response_object else "",
         replaces=reference.resource_version if event.verb == "update" else "",
         user=event.requester,
     )

@@ -82,12 +82,11 @@ class TimelineBuilder(Struct):
 
     def explain(self, key: Key, until: int) -> bool:
         """Find out why leaders of a lease were lost or late; True if that is settled, or there is nothing to find."""
-        lane = self._leases.get(key)
-        return lane is None or lane.explain(self._follower, until)
+        return self._leases[key].explain(self._follower, until)
 
     def _lane(self, key: Key, ends: int) -> Lane:
         """Return the lane of one lease as it stands at `ends`, with the causes that were found out."""
-        one = self._leases.get(key) or _LeaseLane(history=LeaseHistory(*key))
+        one = self._leases[key]
         return Lane(
             shown(key[0]),
             shown(key[1]),
@@ -150,15 +149,14 @@ class TimelineBuilder(Struct):
 
 
 class _LeaseLane(Struct):
-    """What its history does not keep; `lost` and `late` are known causes of takeovers and late renewals, by moment."""
+    """What its history does not keep; `causes` of takeovers and late renewals are those known, by moment."""
 
     history: LeaseHistory
     spans: SpanRecord = field(default_factory=SpanRecord)
     ticks: TickRecord = field(default_factory=TickRecord)
     marks: MarkRecord = field(default_factory=MarkRecord)
     duration_held: int | None = None
-    lost: dict[int, str] = field(default_factory=dict)
-    late: dict[int, str] = field(default_factory=dict)
+    causes: dict[tuple[MarkKind, int], str] = field(default_factory=dict)
     _explained: tuple[int, int] | None = None
     """What changes with every takeover and every late renewal, when their causes were settled."""
 
@@ -184,26 +182,25 @@ class _LeaseLane(Struct):
         signature = (sum(history.handovers.values()), silences[-1].end if silences else 0)
         if self._explained == signature:
             return True
-        lost = lost_leaders(follower, history)
-        self.lost = {one.end: sentence_of(one.cause, name(one.tenure.holder)) for one in lost}
-        self.late = {one.end: late_sentence(history, one) for one in late_renewals(follower, history)}
+        self.causes = {}
+        for one in lost_leaders(follower, history):
+            self.causes[MarkKind.TAKEOVER_BY_EXPIRY, one.end] = sentence_of(one.cause, name(one.tenure.holder))
+        for one in late_renewals(follower, history):
+            self.causes[MarkKind.LATE, one.end] = late_sentence(history, one)
         latest = max([signature[1], *(tenure.since for tenure in history.tenures)])
         is_settled = until - latest >= SETTLED_AFTER
         self._explained = signature if is_settled else None
-        return is_settled or not (self.lost or self.late)
+        return is_settled or not self.causes
 
     def explained_marks(self) -> tuple[Mark, ...]:
         """Return the marks, with the cause of each lost leader and each late renewal that is known."""
         return tuple(map(self._with_cause, self.marks.marks))
 
     def _with_cause(self, mark: Mark) -> Mark:
-        if mark.count > 1:
+        cause = self.causes.get((mark.kind, mark.at)) if mark.count == 1 else None
+        if cause is None:
             return mark
-        if mark.kind is MarkKind.TAKEOVER_BY_EXPIRY and mark.at in self.lost:
-            return replace(mark, text=sentence(f"{mark.text}. {self.lost[mark.at]}"))
-        if mark.kind is MarkKind.LATE and mark.at in self.late:
-            return replace(mark, text=sentence(self.late[mark.at]))
-        return mark
+        return replace(mark, text=sentence(cause if mark.kind is MarkKind.LATE else f"{mark.text}. {cause}"))
 
     def observe(self, seen: Observation, events: Sequence[LeaseEvent], latest: int, max_ticks: int) -> None:
         """Add an observation that the history has taken in, with what happened."""
