@@ -3,7 +3,7 @@
 from tests.page.conftest import Open
 from tests.page.opened import Opened
 from tests.timeline.election_samples import sample_timeline
-from webhook.timeline.model import MarkKind, gaps
+from webhook.timeline.model import MarkKind
 
 
 def filled(page: Opened, field: str, text: str) -> None:
@@ -53,6 +53,6 @@ def test_stolen_leases_come_first_then_the_longest_time_without_a_leader(opened:
     timeline = sample_timeline(50)
     page = opened(timeline)
     stolen = [lane for lane in timeline.lanes if any(mark.kind is MarkKind.STEAL for mark in lane.marks)]
-    found = {lane.name: gaps(lane, timeline.ends) for lane in stolen}
+    found = {lane.name: lane.gaps(timeline.ends) for lane in stolen}
     worst = max(found, key=lambda name: max((gap.ends - gap.begins for gap in found[name]), default=0))
     assert page.lanes[0] == worst

@@ -12,10 +12,6 @@ from webhook.timeline.model import (
     Span,
     SpanKind,
     Ticks,
-    doubts,
-    gaps,
-    handovers,
-    span_text,
 )
 
 END = NOON + 600 * SECOND
@@ -31,7 +27,7 @@ def lane(*spans: Span, ticks: Ticks = RENEWALS, marks: tuple[Mark, ...] = (TAKEN
 
 
 def test_an_expired_lease_had_no_leader_since_its_last_renewal_at_most() -> None:
-    found = gaps(lane(FIRST, OVERDUE, SECOND_HOLDER), END)
+    found = lane(FIRST, OVERDUE, SECOND_HOLDER).gaps(END)
     begins, expires, ends = NOON + 60 * SECOND, NOON + 75 * SECOND, NOON + 77 * SECOND
     gap = Gap(begins, expires, ends, 17 * SECOND, "a")
     assert found == (gap,)
@@ -40,60 +36,60 @@ def test_an_expired_lease_had_no_leader_since_its_last_renewal_at_most() -> None
 
 def test_a_last_renewal_within_a_bucket_counts() -> None:
     ticks = Ticks((), (Bucket(NOON, NOON + 58 * SECOND, 30), Bucket(NOON + 77 * SECOND, NOON + 99 * SECOND, 9)))
-    assert gaps(lane(FIRST, OVERDUE, SECOND_HOLDER, ticks=ticks), END)[0].begins == NOON + 58 * SECOND
+    assert lane(FIRST, OVERDUE, SECOND_HOLDER, ticks=ticks).gaps(END)[0].begins == NOON + 58 * SECOND
 
 
 def test_without_a_renewal_it_counts_from_the_beginning_of_the_holder() -> None:
-    assert gaps(lane(FIRST, OVERDUE, ticks=Ticks()), END)[0].begins == NOON
-    assert gaps(lane(OVERDUE, ticks=Ticks()), END)[0].begins == OVERDUE.begins
+    assert lane(FIRST, OVERDUE, ticks=Ticks()).gaps(END)[0].begins == NOON
+    assert lane(OVERDUE, ticks=Ticks()).gaps(END)[0].begins == OVERDUE.begins
 
 
 def test_a_released_lease_had_no_leader_since_the_release() -> None:
     held = Span(SpanKind.HELD, NOON, NOON + 60_250_000, "a")
     free = Span(SpanKind.LEADERLESS, NOON + 60_250_000, NOON + 61_750_000)
     taken = Span(SpanKind.HELD, NOON + 61_750_000, None, "b")
-    (gap,) = gaps(lane(held, free, taken), END)
+    (gap,) = lane(held, free, taken).gaps(END)
     assert (gap.holder, gap.text(END)) == ("a", "no leader for 1.5 s")
-    (still,) = gaps(lane(held, replace(free, ends=None)), END)
+    (still,) = lane(held, replace(free, ends=None)).gaps(END)
     assert still.text(END) == "no leader since 12:01:00.2Z"
 
 
 def test_without_a_last_renewal_the_time_is_exact() -> None:
-    (gap,) = gaps(lane(OVERDUE, SECOND_HOLDER, ticks=Ticks()), END)
+    (gap,) = lane(OVERDUE, SECOND_HOLDER, ticks=Ticks()).gaps(END)
     assert gap.text(END) == "no leader for 2 s"
 
 
 def test_overdue_and_then_deleted_is_one_time_without_a_leader() -> None:
     deleted = Span(SpanKind.LEADERLESS, NOON + 77 * SECOND, None)
-    (gap,) = gaps(lane(FIRST, OVERDUE, deleted), END)
+    (gap,) = lane(FIRST, OVERDUE, deleted).gaps(END)
     assert (gap.begins, gap.ends, gap.is_open) == (NOON + 60 * SECOND, END, True)
     assert gap.text(END) == "no leader since 12:01:00Z"
 
 
 def test_a_holder_that_renews_late_keeps_it() -> None:
     again = Span(SpanKind.HELD, NOON + 77 * SECOND, None, "a")
-    (gap,) = gaps(lane(FIRST, OVERDUE, again), END)
+    (gap,) = lane(FIRST, OVERDUE, again).gaps(END)
     assert gap.text(END) == "no leader for up to 7 s"
 
 
 def test_spans_say_what_they_are() -> None:
     several = Span(SpanKind.SEVERAL, NOON - SECOND, NOON, count=4)
     one = lane(several, FIRST, OVERDUE, SECOND_HOLDER)
-    assert [span_text(span, gaps(one, END), END) for span in one.spans] == [
+    assert [span.text(one.gaps(END), END) for span in one.spans] == [
         "4 short spans, too many changes to draw",
         "held by a",
         "overdue: held by a, no leader for up to 17 s",
         "held by b",
     ]
-    assert handovers(one) == 6
+    assert one.handovers == 6
     unnamed = lane(Span(SpanKind.HELD, NOON))
-    assert [span_text(span, (), END) for span in unnamed.spans] == ["held by a holder that the input does not name"]
+    assert [span.text((), END) for span in unnamed.spans] == ["held by a holder that the input does not name"]
 
 
 def test_until_the_lease_before_would_have_expired_a_steal_leaves_two_that_may_lead() -> None:
     stolen = Mark(MarkKind.STEAL, NOON + 61 * SECOND, "b took it from a", "b")
     spans = (Span(SpanKind.HELD, NOON, stolen.at, "a"), Span(SpanKind.HELD, stolen.at, None, "b"))
-    ((doubt, text),) = doubts(lane(*spans, marks=(stolen,)), (), END)
+    ((doubt, text),) = lane(*spans, marks=(stolen,)).doubts((), END)
     assert (doubt.begins, doubt.ends, text) == (stolen.at, NOON + 75 * SECOND, stolen.text)
-    ((unknown, _),) = doubts(lane(marks=(stolen,), ticks=Ticks()), (), END)
+    ((unknown, _),) = lane(marks=(stolen,), ticks=Ticks()).doubts((), END)
     assert unknown.ends == stolen.at + 15 * SECOND

@@ -73,9 +73,6 @@ NEVER: Final = 2**62
 _TOGETHER: Final = MINUTE
 """Leases that were last renewed within this time before one stopped with it."""
 
-# Members of an enumeration are looked up at each use.
-_COLLECTION: Final = Act.COLLECTION
-
 
 class Bounds(Struct):
     """From when to when an input shows what happened, in microseconds since 1970.
@@ -678,7 +675,7 @@ class Follower(Struct):
             said.add((seen.at, seen.text))
             if len(said) > MAX_READERS:
                 said.remove(min(said))
-        elif isinstance(seen, Observation) and seen.act is not _COLLECTION:
+        elif isinstance(seen, Observation) and seen.act is not Act.COLLECTION:
             key = (seen.namespace, seen.name)
             if seen.kind == "Lease":
                 return self._feed_lease(key, seen)

@@ -71,6 +71,15 @@ class Span(Struct, frozen=True, gc=False):
         """Return what stands for several spans, without their holders."""
         return Span(SpanKind.SEVERAL, self.begins, other.ends, count=self.count + other.count)
 
+    def text(self, found: Sequence["Gap"], until: int) -> str:
+        """Return it in words, without its times; `found` are the gaps of its lane."""
+        if self.kind is SpanKind.HELD:
+            return f"held by {name(self.holder) if self.holder else 'a holder that the input does not name'}"
+        if self.kind is SpanKind.SEVERAL:
+            return f"{count(self.count, 'short span')}, too many changes to draw"
+        unled = found[bisect_right(found, self.begins, key=lambda gap: gap.expires) - 1].text(until)
+        return unled if self.kind is SpanKind.LEADERLESS else f"overdue: held by {name(self.holder)}, {unled}"
+
 
 class MarkKind(Kind):
     """What happened at one moment, the gravest first."""
@@ -160,33 +169,6 @@ class Ticks(Struct, frozen=True, gc=False):
         return len(self.moments) + sum(one.count for one in self.buckets)
 
 
-class Lane(Struct, frozen=True, gc=False):
-    """One Lease; `duration_seconds` is that of the last holder."""
-
-    namespace: str
-    name: str
-    duration_seconds: int | None = None
-    spans: tuple[Span, ...] = ()
-    ticks: Ticks = Ticks()
-    marks: tuple[Mark, ...] = ()
-    is_moment: bool = False
-    """Only lists have shown it: nothing is known of what happened before."""
-
-
-class Timeline(Struct, frozen=True):
-    """Everything that an input shows, from its first moment to its last.
-
-    `thinned` says what was left out or aggregated; `sources` names what was read, and `read_at` when (None: no matter).
-    """
-
-    begins: int
-    ends: int
-    lanes: tuple[Lane, ...] = ()
-    thinned: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
-    read_at: int | None = None
-
-
 UNLED: Final = frozenset({SpanKind.OVERDUE, SpanKind.LEADERLESS})
 
 
@@ -213,85 +195,88 @@ class Gap(Struct, frozen=True, gc=False):
         return f"no leader for {'up to ' if self.begins < self.expires else ''}{length(self.length)}"
 
 
-def gaps(lane: Lane, until: int) -> tuple[Gap, ...]:
-    """Each time without a leader, in order; `until` is the end of the timeline."""
-    found: list[Gap] = []
-    number = 0
-    for is_unled, group in groupby(lane.spans, key=lambda span: span.kind in UNLED):
-        spans = list(group)
-        number += len(spans)
-        if is_unled:
-            before = lane.spans[number - len(spans) - 1] if number > len(spans) else None
-            found.append(_gap(lane, before, spans, lane.spans[number] if number < len(lane.spans) else None, until))
-    return tuple(found)
+class Lane(Struct, frozen=True, gc=False):
+    """One Lease; `duration_seconds` is that of the last holder."""
+
+    namespace: str
+    name: str
+    duration_seconds: int | None = None
+    spans: tuple[Span, ...] = ()
+    ticks: Ticks = Ticks()
+    marks: tuple[Mark, ...] = ()
+    is_moment: bool = False
+    """Only lists have shown it: nothing is known of what happened before."""
+
+    def gaps(self, until: int) -> tuple[Gap, ...]:
+        """Each time without a leader, in order; `until` is the end of the timeline."""
+        found: list[Gap] = []
+        before: Span | None = None
+        groups = [list(group) for _, group in groupby(self.spans, key=lambda span: span.kind in UNLED)]
+        for spans, following in zip(groups, [*groups[1:], []], strict=True):
+            if spans[0].kind in UNLED:
+                found.append(self._gap(before, spans, following[0] if following else None, until))
+            before = spans[-1]
+        return tuple(found)
+
+    def _gap(self, before: Span | None, spans: list[Span], following: Span | None, until: int) -> Gap:
+        first, last = spans[0], spans[-1]
+        begins = expires = first.begins
+        if first.kind is SpanKind.OVERDUE:
+            begins = self._last_renewal(expires, before.begins if before else expires)
+        ends = following.begins if following else max(begins, until if last.ends is None else last.ends)
+        holder = first.holder or (before.holder if before else "")
+        unled = ends - begins
+        if begins < expires and holder and following and following.holder == holder:
+            # It lived, so it led until its deadline.
+            unled = max(0, unled - deadline_of(self.duration_seconds))
+        return Gap(begins, expires, ends, unled, holder, following is None and last.ends is None)
+
+    def _last_renewal(self, at: int, since: int) -> int:
+        """The last renewal until `at`, or `since` if none was seen after that."""
+        number = bisect_right(self.ticks.moments, at)
+        if number:
+            return max(since, self.ticks.moments[number - 1])
+        return max([since, *(bucket.ends for bucket in self.ticks.buckets if bucket.ends <= at)])
+
+    def doubts(self, found: Sequence[Gap], until: int) -> list[tuple[Span, str]]:
+        """Each time at which the holder may not have led, or not alone, with its text; `found` are the gaps."""
+        silent = [
+            (Span(SpanKind.SILENT, gap.begins, gap.expires, gap.holder), gap.text(until))
+            for gap in found
+            if gap.begins < gap.expires
+        ]
+        contested = [
+            (Span(SpanKind.CONTESTED, one.at, self._contested_until(one), one.holder), one.text)
+            for one in self.marks
+            if one.kind is MarkKind.STEAL
+        ]
+        return sorted([*silent, *contested], key=lambda one: one[0].begins)
+
+    def _contested_until(self, steal: Mark) -> int:
+        before = [span.begins for span in self.spans if span.begins < steal.at]
+        renewed = self._last_renewal(steal.at - 1, before[-1] if before else steal.at)
+        return max(steal.at, (steal.ends or renewed) + (self.duration_seconds or 0) * SECOND)
+
+    @property
+    def handovers(self) -> int:
+        """How often the lease changed hands, several short spans counted as one change each."""
+        held = [span for span in self.spans if span.kind not in UNLED]
+        several = sum(span.count for span in held if span.kind is SpanKind.SEVERAL)
+        return several + sum(one.holder != after.holder for one, after in pairwise(held))
 
 
-def _gap(lane: Lane, before: Span | None, spans: list[Span], following: Span | None, until: int) -> Gap:
-    first, last = spans[0], spans[-1]
-    begins = expires = first.begins
-    if first.kind is SpanKind.OVERDUE:
-        begins = _last_renewal(lane, expires, before.begins if before else expires)
-    ends = following.begins if following else max(begins, until if last.ends is None else last.ends)
-    holder = first.holder or (before.holder if before else "")
-    unled = ends - begins
-    if begins < expires and holder and following and following.holder == holder:
-        # It lived, so it led until its deadline.
-        unled = max(0, unled - deadline_of(lane.duration_seconds))
-    return Gap(begins, expires, ends, unled, holder, following is None and last.ends is None)
+class Timeline(Struct, frozen=True):
+    """Everything that an input shows, from its first moment to its last.
 
+    `thinned` says what was left out or aggregated; `sources` names what was read, and `read_at` when (None: no matter).
+    """
 
-def _last_renewal(lane: Lane, at: int, since: int) -> int:
-    """The last renewal until `at`, or `since` if none was seen after that."""
-    moments = lane.ticks.moments
-    number = bisect_right(moments, at)
-    if number:
-        return max(since, moments[number - 1])
-    return max([since, *(bucket.ends for bucket in lane.ticks.buckets if bucket.ends <= at)])
-
-
-def span_text(span: Span, found: Sequence[Gap], until: int) -> str:
-    """Return a span in words, without its times; `found` are the gaps of its lane."""
-    if span.kind is SpanKind.HELD:
-        return f"held by {name(span.holder) if span.holder else 'a holder that the input does not name'}"
-    if span.kind is SpanKind.SEVERAL:
-        return f"{count(span.count, 'short span')}, too many changes to draw"
-    unled = found[bisect_right(found, span.begins, key=lambda gap: gap.expires) - 1].text(until)
-    return unled if span.kind is SpanKind.LEADERLESS else f"overdue: held by {name(span.holder)}, {unled}"
-
-
-def doubts(lane: Lane, found: tuple[Gap, ...], until: int) -> list[tuple[Span, str]]:
-    """Each time at which the holder may not have led, or not alone, in order, with its text; `found` are the gaps."""
-    silent = [
-        (Span(SpanKind.SILENT, gap.begins, gap.expires, gap.holder), gap.text(until))
-        for gap in found
-        if gap.begins < gap.expires
-    ]
-    contested = [
-        (Span(SpanKind.CONTESTED, one.at, _contested_until(lane, one), one.holder), one.text)
-        for one in lane.marks
-        if one.kind is MarkKind.STEAL
-    ]
-    return sorted([*silent, *contested], key=lambda one: one[0].begins)
-
-
-def _contested_until(lane: Lane, steal: Mark) -> int:
-    before = [span.begins for span in lane.spans if span.begins < steal.at]
-    renewed = _last_renewal(lane, steal.at - 1, before[-1] if before else steal.at)
-    return max(steal.at, (steal.ends or renewed) + (lane.duration_seconds or 0) * SECOND)
-
-
-def handovers(lane: Lane) -> int:
-    """Return how often the lease changed hands, several short spans counted as one change each."""
-    held = [span for span in lane.spans if span.kind not in UNLED]
-    several = sum(span.count for span in held if span.kind is SpanKind.SEVERAL)
-    return several + sum(one.holder != after.holder for one, after in pairwise(held))
-
-
-def _moment(at: int, until: int) -> str:
-    """An instant within a sentence: like a length, to a tenth of a second."""
-    tenth = at % SECOND // (SECOND // 10)
-    text = clock(at, until)
-    return f"{text.removesuffix('Z')}.{tenth}Z" if tenth else text
+    begins: int
+    ends: int
+    lanes: tuple[Lane, ...] = ()
+    thinned: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    read_at: int | None = None
 
 
 def as_json(timeline: Timeline) -> dict[str, Any]:
@@ -323,3 +308,10 @@ def _lane(lane: Lane) -> dict[str, Any]:
 def _in_words(one: Span | Mark | Bucket) -> dict[str, Any]:
     fields = asdict(one)
     return fields | {key: canonical(fields[key]) for key in ("begins", "at", "ends") if fields.get(key) is not None}
+
+
+def _moment(at: int, until: int) -> str:
+    """An instant within a sentence: like a length, to a tenth of a second."""
+    tenth = at % SECOND // (SECOND // 10)
+    text = clock(at, until)
+    return f"{text.removesuffix('Z')}.{tenth}Z" if tenth else text

@@ -18,18 +18,7 @@ import msgspec
 from msgspec import Struct, field
 
 from webhook.api.text import escape
-from webhook.timeline.model import (
-    Lane,
-    Mark,
-    MarkKind,
-    Span,
-    SpanKind,
-    Timeline,
-    doubts,
-    gaps,
-    handovers,
-    span_text,
-)
+from webhook.timeline.model import Lane, Mark, MarkKind, Span, SpanKind, Timeline
 
 SCRIPTS: Final = ("data.js", "elements.js", "drawing.js", "lanes.js", "axis.js", "panels.js", "main.js")
 """In the order in which they run; each may call what is above it, and everything once the page has loaded."""
@@ -130,16 +119,16 @@ class _Encoder(Struct):
     strings: dict[str, int] = field(default_factory=lambda: {"": 0})
 
     def lane(self, lane: Lane) -> dict[str, Any]:
-        found = gaps(lane, self.ends)
+        found = lane.gaps(self.ends)
         return {
             "id": escape(f"{lane.namespace}/{lane.name}"),
             "namespace": escape(lane.namespace),
             "name": escape(lane.name),
             "duration": lane.duration_seconds,
             "isMoment": lane.is_moment,
-            "handovers": handovers(lane),
-            "spans": [self._item(one, span_text(one, found, self.ends), one.manager) for one in lane.spans],
-            "doubts": [self._item(one, text) for one, text in doubts(lane, found, self.ends)],
+            "handovers": lane.handovers,
+            "spans": [self._item(one, one.text(found, self.ends), one.manager) for one in lane.spans],
+            "doubts": [self._item(one, text) for one, text in lane.doubts(found, self.ends)],
             "marks": [self._item(one, one.text) for one in lane.marks],
             "gaps": [
                 [self._at(one.begins), self._at(one.expires), None if one.is_open else self._at(one.ends)]
