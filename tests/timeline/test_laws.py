@@ -62,8 +62,8 @@ def played(steps: list[tuple[str, str, int]]) -> FakeServer:
 def timeline_of(text: bytes) -> Timeline:
     builder = TimelineBuilder(LATEST)
     observe_all(builder, read("in", [text]))
-    assert builder.bounds.until is not None
-    return builder.timeline(builder.bounds.until)
+    assert builder.follower.until is not None
+    return builder.timeline(builder.follower.until)
 
 
 def assert_lawful(spans: tuple[Span, ...]) -> None:

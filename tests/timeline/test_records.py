@@ -31,7 +31,7 @@ def built(*values: dict[str, Any]) -> Timeline:
     builder = TimelineBuilder(LATEST)
     text = b"".join(json.dumps(value, separators=(",", ":")).encode() + b"\n" for value in values)
     observe_all(builder, read("in", [text]))
-    return builder.timeline(builder.bounds.until or LATEST)
+    return builder.timeline(builder.follower.until or LATEST)
 
 
 def kinds(lane: Lane) -> list[MarkKind]:
@@ -75,7 +75,7 @@ def test_a_log_without_leases_that_ends_reaches_its_end() -> None:
     builder = TimelineBuilder(LATEST)
     builder.observe(LogEnd(at(5)))
     builder.observe(LogEnd(LATEST + SECOND))
-    assert builder.bounds.until == LATEST
+    assert builder.follower.until == LATEST
     assert builder.is_empty
 
 

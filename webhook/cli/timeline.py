@@ -135,9 +135,9 @@ def _read(paths: Sequence[str], cluster: Cluster, policy: str | None) -> Timelin
         builder.observe(item)
     if builder.is_empty:
         raise Failure("no lease is in the input")
-    if not builder.has_managed_fields:
+    if builder.follower.hides_stamps:
         print_message(HIDDEN_STAMPS)
-    ends = evaluation_time(None, paths, builder.bounds.until).at
+    ends = evaluation_time(None, paths, builder.follower.until).at
     listing = f"kubectl get leases --context={cluster.context}" if cluster.context else "kubectl get leases"
     return builder.timeline(ends, tuple(paths) or (listing,), clock)
 

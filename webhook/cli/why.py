@@ -119,8 +119,7 @@ def _history(inputs: Sequence[str], cluster: Cluster, policy: str | None) -> Fol
         where = cluster.namespace or "the namespace of the context"
         hint = f"there is no lease in {where}: write NAMESPACE/NAME, or -A for all namespaces"
         raise Failure("no lease is in the input" if inputs or cluster.all_namespaces else hint)
-    is_any_shown = history.stored.is_used or any(one.lease for one in history.leases.values())
-    if is_any_shown and not history.has_managed_fields:
+    if history.hides_stamps:
         print_message(HIDDEN_STAMPS)
     return history
 

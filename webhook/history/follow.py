@@ -640,6 +640,12 @@ class Follower(Struct):
         """The latest moment that the input reaches."""
         return self.bounds.until
 
+    @property
+    def hides_stamps(self) -> bool:
+        """True if leases were shown, and all of them without managedFields."""
+        is_any_shown = self.stored.is_used or any(one.lease for one in self.leases.values())
+        return is_any_shown and not self.has_managed_fields
+
     def names(self) -> list[Key]:
         """Return the names of all leases, in order."""
         return sorted({*self.leases, *self.stored.keys()})

@@ -12,7 +12,7 @@ from webhook.explanation.findings import late_sentence
 from webhook.explanation.text import ending, handover
 from webhook.explanation.words import by_writer, count, length, name
 from webhook.history.events import EventKind, Handover, LeaseEvent, Tenure
-from webhook.history.follow import Bounds, Follower, LeaseHistory
+from webhook.history.follow import Follower, LeaseHistory
 from webhook.history.renewals import deadline_of
 from webhook.history.stored import Key
 from webhook.inputs.items import Act, Fenced, InputKind, Item, LogEnd, Observation, Writer
@@ -50,31 +50,20 @@ class TimelineBuilder(Struct):
     max_ticks: int = MAX_TICKS
     max_lanes: int = MAX_LANES
     changed: set[Key] = field(default_factory=set)
-    _follower: Follower = field(default_factory=Follower)
+    follower: Follower = field(default_factory=Follower)
     _leases: dict[Key, "_LeaseLane"] = field(default_factory=dict)
     _left_out: int = 0
-
-    @property
-    def bounds(self) -> Bounds:
-        """From when to when the input shows what happened."""
-        return self._follower.bounds
 
     @property
     def is_empty(self) -> bool:
         """True if no lease was seen."""
         return not self._leases
 
-    @property
-    def has_managed_fields(self) -> bool:
-        """True if any object showed managedFields, or none was shown at all."""
-        follower = self._follower
-        return follower.has_managed_fields or not any(one.lease for one in follower.leases.values())
-
     def observe(self, seen: Item) -> None:
         """Take in one observation, and pass over what is none; those of one lease come in order."""
-        self._follower.bounds.latest = self.clock
+        self.follower.bounds.latest = self.clock
         if isinstance(seen, LogEnd):
-            self._follower.feed(seen)
+            self.follower.feed(seen)
         elif isinstance(seen, Fenced):
             self._observe_fenced(seen)
         elif isinstance(seen, Observation) and seen.kind == "Lease" and seen.act is not Act.COLLECTION:
@@ -82,7 +71,7 @@ class TimelineBuilder(Struct):
 
     def explain(self, key: Key, until: int) -> bool:
         """Find out why leaders of a lease were lost or late; True if that is settled, or there is nothing to find."""
-        return self._leases[key].explain(self._follower, until)
+        return self._leases[key].explain(self.follower, until)
 
     def _lane(self, key: Key, ends: int) -> Lane:
         """Return the lane of one lease as it stands at `ends`, with the causes that were found out."""
@@ -101,7 +90,7 @@ class TimelineBuilder(Struct):
         self, ends: int, sources: tuple[str, ...] = (), read_at: int | None = None, *, keys: Iterable[Key] | None = None
     ) -> Timeline:
         """Return all up to `ends`, in microseconds since 1970; with `keys` only some leases, and no new causes."""
-        begins = self.bounds.begins(ends)
+        begins = self.follower.bounds.begins(ends)
         chosen = sorted(self._leases) if keys is None else keys
         if keys is None:
             for key in chosen:
@@ -122,7 +111,7 @@ class TimelineBuilder(Struct):
         """Return what is drawn of a lease, None if there are too many; what was seen of it is then counted."""
         lane = self._leases.get(key)
         if lane is None and len(self._leases) < self.max_lanes:
-            lane = self._leases[key] = _LeaseLane(history=self._follower.leases.setdefault(key, LeaseHistory(*key)))
+            lane = self._leases[key] = _LeaseLane(history=self.follower.leases.setdefault(key, LeaseHistory(*key)))
         self._left_out += lane is None
         return lane
 
@@ -131,7 +120,7 @@ class TimelineBuilder(Struct):
             return  # anyone may ask for any name, and be refused
         lane = self._lease(key)
         if lane:
-            lane.observe(seen, self._follower.feed(seen), self.clock, self._kept())
+            lane.observe(seen, self.follower.feed(seen), self.clock, self._kept())
             self.changed.add(key)
 
     def _observe_fenced(self, seen: Fenced) -> None:
@@ -142,7 +131,7 @@ class TimelineBuilder(Struct):
         text = f"fence {seen.fence} {what} {seen.target}{by_writer(seen.writer)}: {seen.message}"
         lane.mark(MarkKind.FENCED, seen.at, text, seen.writer, lane.holder)
         self.changed.add((seen.namespace, seen.name))
-        self.bounds.event(min(seen.at, self.clock))
+        self.follower.bounds.event(min(seen.at, self.clock))
 
     def _kept(self) -> int:
         return max(MIN_TICKS, self.max_ticks // max(1, len(self._leases)))
