@@ -1,31 +1,34 @@
 -- What the log says of leases, one row for each answered request: ClickHouse.
 -- One folder for each cluster: audit/CLUSTER/*.jsonl.gz; for a bucket, s3('https://BUCKET/*/*.jsonl.gz', 'JSONAsString').
 CREATE TEMPORARY VIEW requests AS
+WITH JSONExtract(json, 'Tuple(
+  stage String, stageTimestamp String, verb String, requestURI String,
+  objectRef Tuple(apiGroup String, resource String, namespace String, name String),
+  responseStatus Tuple(code Int32, message String),
+  user Tuple(username String, extra Tuple("authentication.kubernetes.io/pod-name" Array(String))),
+  impersonatedUser Tuple(username String),
+  responseObject Tuple(metadata Tuple(name String, resourceVersion String), spec Tuple(
+    holderIdentity String, leaseDurationSeconds Int32, renewTime String, preferredHolder String)))') AS event
 SELECT
   extract(_path, '([^/]+)/[^/]+$') AS cluster,
-  toUnixTimestamp64Micro(parseDateTime64BestEffort(JSONExtractString(json, 'stageTimestamp'), 6, 'UTC')) AS answered,
-  JSONExtractString(json, 'objectRef', 'namespace') AS namespace,
-  if(JSONExtractString(json, 'objectRef', 'name') != '', JSONExtractString(json, 'objectRef', 'name'),
-    JSONExtractString(json, 'responseObject', 'metadata', 'name')) AS name,
-  JSONExtractString(json, 'verb') AS verb,
-  JSONExtractInt(json, 'responseStatus', 'code') AS code,
-  JSONExtractString(json, 'responseStatus', 'message') AS message,
-  if(JSONHas(json, 'impersonatedUser'), JSONExtractString(json, 'impersonatedUser', 'username'),
-    JSONExtractString(json, 'user', 'username')) AS writer,
-  JSONExtractString(json, 'user', 'extra', 'authentication.kubernetes.io/pod-name', 1) AS pod,
-  toInt64OrZero(JSONExtractString(json, 'responseObject', 'metadata', 'resourceVersion')) AS revision,
-  JSONHas(json, 'responseObject', 'spec') = 1 AS is_shown,
-  JSONExtractString(json, 'responseObject', 'spec', 'holderIdentity') AS holder,
-  JSONExtractInt(json, 'responseObject', 'spec', 'leaseDurationSeconds') AS duration,
-  JSONExtractString(json, 'responseObject', 'spec', 'renewTime') AS renew_time,
-  JSONExtractString(json, 'responseObject', 'spec', 'preferredHolder') AS preferred
+  toUnixTimestamp64Micro(parseDateTime64BestEffort(event.stageTimestamp, 6, 'UTC')) AS answered,
+  event.objectRef.namespace AS namespace,
+  if(event.objectRef.name != '', event.objectRef.name, event.responseObject.metadata.name) AS name,
+  event.verb AS verb,
+  event.responseStatus.code AS code,
+  event.responseStatus.message AS message,
+  if(event.impersonatedUser.username != '', event.impersonatedUser.username, event.user.username) AS writer,
+  event.user.extra.1[1] AS pod,
+  toInt64OrZero(event.responseObject.metadata.resourceVersion) AS revision,
+  event.responseObject.spec != defaultValueOfArgumentType(event.responseObject.spec) AS is_shown,
+  event.responseObject.spec.holderIdentity AS holder,
+  event.responseObject.spec.leaseDurationSeconds AS duration,
+  event.responseObject.spec.renewTime AS renew_time,
+  event.responseObject.spec.preferredHolder AS preferred
 FROM file('audit/*/*.jsonl*', 'JSONAsString')
 WHERE position(json, '"coordination.k8s.io"') > 0
-  AND JSONExtractString(json, 'objectRef', 'apiGroup') = 'coordination.k8s.io'
-  AND JSONExtractString(json, 'objectRef', 'resource') = 'leases'
-  AND (JSONExtractString(json, 'stage') = 'ResponseComplete'
-    OR JSONExtractString(json, 'stage') = 'ResponseStarted' AND JSONExtractInt(json, 'responseStatus', 'code') = 401)
-  AND JSONExtractString(json, 'verb') IN ('create', 'update', 'patch', 'delete')
-  AND JSONExtractString(json, 'requestURI') NOT LIKE '%dryRun=All%'
-  AND NOT (JSONExtractString(json, 'verb') = 'delete'
-    AND JSONExtractRaw(json, 'requestObject', 'dryRun') LIKE '%"All"%');
+  AND event.objectRef.apiGroup = 'coordination.k8s.io' AND event.objectRef.resource = 'leases'
+  AND (event.stage = 'ResponseComplete' OR event.stage = 'ResponseStarted' AND event.responseStatus.code = 401)
+  AND event.verb IN ('create', 'update', 'patch', 'delete')
+  AND event.requestURI NOT LIKE '%dryRun=All%'
+  AND NOT (event.verb = 'delete' AND JSONExtractRaw(json, 'requestObject', 'dryRun') LIKE '%"All"%');
