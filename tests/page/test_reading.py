@@ -112,7 +112,7 @@ def test_after_a_steal_two_may_lead_until_the_lease_before_would_have_expired(op
     page = opened(
         of_lane(first, Span(SpanKind.HELD, NOON + 61 * SECOND, None, "b"), ticks=(0, 60, 61), marks=(stolen,))
     )
-    assert page.text("#overall").startswith("shop/checkout: b took it at 12:01:01Z while it was held: two replicas")
+    assert page.text("#overall").startswith("shop/checkout: at 12:01:01 b took it. ")
     assert page.page.is_disabled("#gap")
     read(page, "12:01:04")
     assert page.text(".state .remark") == "two may lead"
