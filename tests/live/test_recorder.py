@@ -87,6 +87,15 @@ def test_what_was_seen_is_read_again(tmp_path: Path) -> None:
     assert gaps(tmp_path) == []
 
 
+def test_before_anything_is_seen_there_is_no_gap(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    run.recorder.save()
+    assert (tmp_path / "latest.jsonl").read_bytes() == b""
+    run.recorder.began(LEASES)
+    run.see(shown("ADDED", lease("a", 1)))
+    assert gaps(tmp_path) == []
+
+
 def test_two_recorders_never_write_into_one_directory(tmp_path: Path) -> None:
     Run(tmp_path)
     with pytest.raises(InputError, match="another recorder"):
