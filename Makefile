@@ -13,7 +13,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test draw coverage outputs check static docs model spec torture planted elector-kit fuzz page mutation evidence e2e fuzz-leases fence fleet outside cluster kind image record record-attacks record-incidents causes bench reading fast-paths hour faults pictures fmt certs manifests derived version package krew workflows sbom audit dist lock clean
+.PHONY: help setup run test draw coverage outputs check static docs model spec torture planted elector-kit fuzz page mutation evidence e2e fuzz-leases fence fleet outside cluster kind image record record-attacks record-incidents causes bench reading fast-paths hour faults pictures fmt certs manifests derived version package krew pex workflows sbom audit dist lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -182,6 +182,9 @@ krew: package ## the kubectl plugin for Krew: archives and manifest in dist/; ne
 	$(if $(URL),,$(error make krew needs URL=, the address of the repository))
 	$(TOOL).release.krew --url=$(URL)
 
+pex: package ## the commands as one executable file, dist/lease-webhook.pex, which needs only Python
+	$(TOOL).release.pex
+
 workflows: $(DEV) ## examine the workflows (zizmor), without asking anybody
 	$(RELEASE)
 	$(BIN)/zizmor --offline --quiet .github action.yml
@@ -197,7 +200,7 @@ audit: $(READY) ## known vulnerabilities of every locked package that runs in pr
 	$(RELEASE)
 	$(TOOL).release.advisories $(if $(REQUIRED),--required)
 
-dist: package sbom $(if $(URL),krew) ## what a release consists of, in dist/, with checksums; IMAGE= for manifests with that image
+dist: package sbom pex $(if $(URL),krew) ## what a release consists of, in dist/, with checksums; IMAGE= for manifests with that image
 	$(TOOL).rendered.chart dist
 	$(if $(IMAGE),for certificate in cert-manager openshift; do $(BIN)/lease-webhook install \
 		--certificate $$certificate --image $(IMAGE) > dist/install-$$certificate.yaml || exit 1; done)
