@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.factories import HOLDER, KEEPER, NOW, Document, Tweak, drop, make_entry, make_lease, make_user, put
+from tests.factories import KEEPER, NOW, Document, Tweak, drop, make_entry, make_lease, make_user, put
 from tests.inputs.events import make_event, watched
 from tests.suggestions.seen import annotated, audited, item, reviewed
 from webhook.evaluate import evaluate
@@ -20,6 +20,7 @@ from webhook.suggestions.evidence import Writes
 LONG_AGO = "2025-11-20T10:00:00Z"
 INTRUDER = "system:serviceaccount:other:intruder"
 POD = "authentication.kubernetes.io/pod-name"
+NO_WRITER = "no binding for shop/checkout: no writer was seen; add the pods to a list, or add an audit log"
 
 
 def suggested(*items: Item, only: tuple[str, str] | None = None) -> str:
@@ -71,7 +72,7 @@ def denied(policy: Policy, seen: Observation) -> bool:
 def test_an_elector_is_bound_by_its_pod() -> None:
     text = suggested(reviewed(), written(KEEPER, "checkout-b", "checkout-b_2"))
     assert bound(text) == {("shop", "checkout"): Binding(frozenset({("shop", "checkout")}), frozenset(), ("${pod}_*",))}
-    assert "  - shop/checkout  # 2 writes at 2025-11-20T12:00:00Z, in reviews\n" in text
+    assert "  - shop/checkout  # 2 writes at 2025-11-20T12:00:00Z\n" in text
     assert '  holder: ["${pod}_*"]  # 2 seen: checkout-6d5f9c-x2x8p_1f0e, checkout-b_2\n' in text
     assert "not seen of shop/checkout: who deletes it" in comments(text)
 
@@ -92,6 +93,9 @@ def test_a_person_and_a_deletion_are_bound_as_well() -> None:
         pytest.param(LogEnd(NOW), id="the end of a log"),
         pytest.param(audited("update", put("objectRef.resource", "leasecandidates")), id="a candidate"),
         pytest.param(audited("update", name="other"), id="another lease than the chosen one"),
+        pytest.param(audited("update", code=403), id="a write that was refused"),
+        pytest.param(audited("update", put("objectRef.name", "a b")), id="a name that no lease can have"),
+        pytest.param(audited("update", put("objectRef.namespace", "a.b")), id="a namespace that cannot exist"),
     ],
 )
 def test_what_says_nothing_of_a_binding(seen: Item) -> None:
@@ -116,7 +120,7 @@ def test_what_says_nothing_of_a_binding(seen: Item) -> None:
 def test_what_a_binding_allows_to_anyone_makes_no_writer(seen: Item) -> None:
     text = suggested(seen)
     assert bound(text) == {}
-    assert "no binding for shop/checkout: no holder and no writer was seen" in comments(text)
+    assert NO_WRITER in comments(text)
 
 
 def test_an_edit_of_labels_is_known_by_the_state_before_in_a_log() -> None:
@@ -128,18 +132,17 @@ def test_an_edit_of_labels_is_known_by_the_state_before_in_a_log() -> None:
 
 
 @pytest.mark.parametrize("writer", [("system:apiserver", []), ("admin", ["system:masters"])], ids=str)
-def test_writers_to_whom_no_binding_applies_are_named(writer: tuple[str, list[str]]) -> None:
+def test_writers_to_whom_no_binding_applies_are_left_out(writer: tuple[str, list[str]]) -> None:
     who = [put("user.username", writer[0]), put("user.groups", writer[1])]
     text = suggested(item(make_event(*who)))
     assert bound(text) == {}
-    assert "no binding for shop/checkout: only writers to whom bindings do not apply wrote it" in comments(text)
-    assert f"shop/checkout: {writer[0]} wrote it, too; bindings do not apply to it" in comments(text)
+    assert NO_WRITER in comments(text)
 
 
 def test_a_log_without_holders_binds_the_writer_only() -> None:
     text = suggested(audited("update"))
     assert only(text) == Binding(frozenset({("shop", "checkout")}), frozenset(), ("*",))
-    assert "# no holder was seen; hidden by the log in 1 write at 2025-11-20T12:00:00Z, in an audit log" in text
+    assert "# no holder was seen\n" in text
 
 
 def test_a_list_beside_a_log_shows_the_holder() -> None:
@@ -156,10 +159,7 @@ def test_of_an_unknown_writer_the_pod_names_the_service_account(seen: Item) -> N
     assert "  - shop/checkout  # of pod checkout-6d5f9c-x2x8p, which the holder names; no write of it was seen" in text
     alone = suggested(seen)
     assert bound(alone) == {}
-    assert (
-        f"no binding for shop/checkout: who writes is not in the input, only the holder {HOLDER}; add pods to it, "
-        in alone
-    )
+    assert NO_WRITER in comments(alone)
     assert bound(suggested(pod("checkout-6d5f9c-x2x8p", "a b"), seen)) == {}
 
 
@@ -209,36 +209,10 @@ def test_a_watch_shows_who_took_the_lease() -> None:
     assert only(text).holders == ("${pod}_*",)
 
 
-@pytest.mark.parametrize(
-    ("code", "said"),
-    [
-        (403, "left out: kim on shop/checkout: refused (1 time at 2025-11-20T12:00:00Z, in an audit log)"),
-        (409, ""),
-    ],
-)
-def test_what_was_refused_is_said_but_for_conflicts(code: int, said: str) -> None:
-    text = suggested(audited("update"), audited("update", user="kim", code=code))
-    assert only(text).users == frozenset()
-    assert [one for one in comments(text) if one.startswith("left out")] == ([said] if said else [])
-
-
-def test_a_refused_steal_is_called_an_attack() -> None:
-    stolen = audited("update", annotated(event="steal", rules="takeover-before-expiry=deny"), code=403)
-    assert any("refused: looks like an attack: took a lease" in one for one in comments(suggested(stolen)))
-
-
-@pytest.mark.parametrize(
-    ("tweak", "said"),
-    [
-        (put("user.username", "k*m"), "left out: k*m on shop/checkout: this user name cannot be expressed in a policy"),
-        (put("objectRef.name", "a b"), "no binding for shop/a b: no lease can have this name"),
-        (put("objectRef.namespace", "a.b"), "no binding for a.b/checkout: no lease can have this name"),
-    ],
-)
-def test_a_name_that_a_policy_cannot_say_is_left_out(tweak: Tweak, said: str) -> None:
-    text = suggested(audited("update", tweak))
+def test_a_user_that_a_policy_cannot_say_is_left_out() -> None:
+    text = suggested(audited("update", put("user.username", "k*m")))
     assert bound(text) == {}
-    assert said in comments(text)
+    assert "left out: k*m on shop/checkout: this user name cannot be expressed in a policy" in comments(text)
 
 
 def test_a_holder_that_a_policy_cannot_say_is_left_out() -> None:
@@ -247,11 +221,19 @@ def test_a_holder_that_a_policy_cannot_say_is_left_out() -> None:
     assert "left out: holder a* of shop/checkout: it cannot be expressed in a policy" in comments(text)
 
 
+def test_many_holders_without_their_pods_are_every_holder() -> None:
+    text = suggested(*(written("kim", "", f"node-{number}") for number in range(9)))
+    assert only(text).holders == ("*",)
+    assert any(
+        "more than 8 holders do not begin with their pods: * checks the writer only" in one for one in comments(text)
+    )
+
+
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evidence, "MAX_WRITES", 2)
     text = suggested(*(audited("update", name=name) for name in "abca"))
     assert [name for _, name in bound(text)] == ["a", "b"]
-    assert "not seen: 1 writes beyond 2 different ones" in comments(text)
+    assert "not seen: 1 write beyond 2 different ones" in comments(text)
 
 
 WRITERS = st.tuples(

@@ -15,7 +15,7 @@ from webhook.policy.parse import parse
 from webhook.policy.schema import PolicyError
 from webhook.suggestions.bindings import binding_policy
 from webhook.suggestions.evidence import Writes
-from webhook.suggestions.fence import Suggestion, from_audit, leases_of, policy_text, written_by
+from webhook.suggestions.fence import from_audit, leases_of, policy_text, written_by
 
 _BINDINGS: Final = """\
 Reads who wrote leases and prints a policy file with a binding for each of them: the writers and holder names that would
@@ -80,7 +80,9 @@ def fence(*, leases: tuple[str, ...], inputs: tuple[str, ...], writer: str, name
     found = from_audit(events, lease)
     name = name or lease.replace("/", "-").replace(".", "-")[:57].strip("-")
     if not found.evidence:
-        raise Failure(f"nothing to fence for {writer}{_why(found)}")
+        reasons = [f"{resource}: {reason}" for resource, reason in sorted(found.left_out.items())]
+        why = "; ".join(reasons[:5]) or "no write of it is in the input after one of the lease"
+        raise Failure(f"nothing to fence for {writer}: {why}")
     text = policy_text(name, lease, writer, found)
     try:
         parse(f"apiVersion: lease-webhook/v1\n{text}")
@@ -96,10 +98,3 @@ def _only(leases: list[str]) -> str:
     if len(leases) > 1:
         raise Failure(f"name the lease: the service account wrote {', '.join(leases[:5])}")
     return leases[0]
-
-
-def _why(found: Suggestion) -> str:
-    reasons = [f"{name}: {reason}" for name, reason in sorted(found.left_out.items())] + found.unseen
-    if not reasons:
-        return ": no write of it is in the input"
-    return f"; {'; '.join(reasons[:5])}"

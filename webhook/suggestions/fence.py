@@ -30,11 +30,10 @@ _OWN_STATE: Final = {
 
 
 class Suggestion(Struct):
-    """The result: evidence for each resource, why others are left out, and what was not seen."""
+    """The result: evidence for each resource, and why others are left out."""
 
     evidence: dict[FencedResource, str] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
-    unseen: list[str] = field(default_factory=list)
 
 
 def written_by(documents: Iterable[Document], username: str) -> list[AuditEvent]:
@@ -60,35 +59,33 @@ def leases_of(events: Iterable[AuditEvent]) -> list[str]:
 
 
 def from_audit(events: Iterable[AuditEvent], lease: str) -> Suggestion:
-    """Return what only the leader wrote. The leader is the pod whose write of the lease was stored last."""
+    """Return what only the leader wrote. The leader is the pod whose write of the lease was stored last.
+
+    Who led before the first write of the lease is not known, so writes before it are left out.
+    """
     leader = ""
-    verbs: dict[FencedResource, set[str]] = {}
+    operations: dict[FencedResource, set[str]] = {}
     leading: dict[FencedResource, Counter[str]] = {}
     following: dict[FencedResource, Counter[str]] = {}
-    before = 0
     for event in events:
         reference = event.object_ref
         if _is_lease(event) and f"{reference.namespace}/{reference.name}" == lease:
             leader = event.pod
-        resource = FencedResource(reference.api_group, reference.resource, reference.subresource)
-        verbs.setdefault(resource, set()).add(event.verb)
-        if not leader:
-            before += 1
-        counts = leading if event.pod == leader else following
         if leader:
+            resource = FencedResource(reference.api_group, reference.resource, reference.subresource)
+            operations.setdefault(resource, set()).add(_OPERATION_OF_VERB[event.verb])
+            counts = leading if event.pod == leader else following
             counts.setdefault(resource, Counter())[event.pod] += 1
     found = Suggestion()
-    for resource, written in verbs.items():
-        others = following.get(resource)
+    for resource, used in operations.items():
         if reason := _reason_to_leave_out(resource):
             found.left_out[str(resource)] = reason
-        elif others:
+        elif others := following.get(resource):
             text = f"written without the lease: {tally(others)}; add it if those writes were mistakes"
             found.left_out[str(resource)] = text
-        elif resource in leading:
-            found.evidence[resource] = f"{_operations_text(written)}; {tally(leading[resource])} as the leader"
-    if before:
-        found.unseen.append(f"who led during the first {before} writes, before the first write of the lease")
+        else:
+            listed = ", ".join(one for one in FENCED_OPERATIONS if one in used)
+            found.evidence[resource] = f"{listed}; {tally(leading[resource])} as the leader"
     return found
 
 
@@ -100,7 +97,6 @@ def policy_text(name: str, lease: str, writer: str, found: Suggestion) -> str:
     width = max(len(str(one)) for one in found.evidence)
     lines += [f"  - {one!s:<{width}}  # {found.evidence[one]}" for one in sorted(found.evidence)]
     lines += [f"# left out: {name}: {reason}" for name, reason in sorted(found.left_out.items())]
-    lines += [f"# not seen: {text}" for text in found.unseen]
     return "".join(f"{escape(line.rstrip())}\n" for line in lines)
 
 
@@ -118,11 +114,6 @@ def _reason_to_leave_out(resource: FencedResource) -> str:
 def _is_lease(event: AuditEvent) -> bool:
     reference = event.object_ref
     return reference.api_group == GROUP and reference.resource == "leases" and bool(reference.name)
-
-
-def _operations_text(verbs: Iterable[str]) -> str:
-    found = {_OPERATION_OF_VERB[verb] for verb in verbs}
-    return ", ".join(one for one in FENCED_OPERATIONS if one in found)
 
 
 def tally(counts: Mapping[str, int]) -> str:
