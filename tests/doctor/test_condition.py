@@ -90,7 +90,7 @@ def test_a_text_that_differs_is_reported_with_the_difference(old: str, new: str,
 @pytest.mark.parametrize("text", TEXTS[:-1], ids=range(1, len(TEXTS)))
 def test_an_earlier_text_is_recognized(text: str) -> None:
     (finding,) = found(text)
-    assert finding.check == "condition-outdated"
+    assert finding.check == "condition-changed"
     assert "without " in finding.message
     assert drops_renewals(entry(matchConditions=condition(text)).webhook)
 

@@ -104,7 +104,7 @@ def cases(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def test_doctor_calls_each_safe(cases: list[Case]) -> None:
     for case in cases:
         rules = parse(case.policy) if case.policy else None
-        reports = examine([read(case.configuration)], lambda _: None, rules, NOW, {})
+        reports = examine([read(case.configuration)], rules, NOW, {})
         assert [one.check for report in reports for one in report.findings] == [], case.components
 
 

@@ -33,8 +33,6 @@ from webhook.policy.parse import parse
 from webhook.policy.schema import PolicyError
 from webhook.policy_file import PolicyFileError, load
 
-SAFE: Final = 0
-FINDINGS: Final = 1
 _KINDS: Final = (
     "validatingwebhookconfigurations,mutatingwebhookconfigurations",
     "validatingadmissionpolicies,validatingadmissionpolicybindings",
@@ -80,10 +78,9 @@ def command(*, file: str | None, given: str | None, policy: str | None, cluster:
         if in_force.stamps and not found.fence_objects:
             print_message("no admission policies are in the input, so it is not known whether stamps are in force")
     if configurations:
-        reports += examine(configurations, found.served_to, in_force, now, found.named("Namespace"))
-    choices = [choice for one in configurations for choice in one.choices]
-    (_print_json if output == "json" else _print)(reports, choices)
-    return FINDINGS if any(report.findings for report in reports) else SAFE
+        reports += examine(configurations, in_force, now, found.named("Namespace"))
+    (_print_json if output == "json" else _print)(reports)
+    return int(any(report.findings for report in reports))
 
 
 def _is_piped() -> bool:
@@ -141,7 +138,7 @@ def _policy(name_or_path: str | None, found: Documents, configurations: Sequence
         raise Failure(f"policy: {error}") from error
 
 
-def _print(reports: Sequence[Report], choices: Sequence[str]) -> None:
+def _print(reports: Sequence[Report]) -> None:
     for report in reports:
         if not report.findings:
             continue
@@ -162,11 +159,9 @@ def _print(reports: Sequence[Report], choices: Sequence[str]) -> None:
         return
     names = ", ".join(_name(report.webhook) for report in entries)
     print(f"{style('safe', fg='green')}: {examined}{f' ({names})' if names else ''}")
-    for choice in choices:
-        print(f"chosen: {escape(choice)} reviewed")
 
 
-def _print_json(reports: Sequence[Report], choices: Sequence[str]) -> None:
+def _print_json(reports: Sequence[Report]) -> None:
     is_safe = not any(report.findings for report in reports)
     entries = [
         {
@@ -178,7 +173,7 @@ def _print_json(reports: Sequence[Report], choices: Sequence[str]) -> None:
         }
         for report in reports
     ]
-    print(json_line({"safe": is_safe, "entries": entries, "chosen": choices}))
+    print(json_line({"safe": is_safe, "entries": entries}))
 
 
 def _title(report: Report) -> str:

@@ -11,7 +11,6 @@ from msgspec.structs import asdict
 from webhook.api.request import KIND_OF, Operation, Resource
 from webhook.cli.options import Command, format_option
 from webhook.cli.terminal import Failure, indent, json_line, style, table, width
-from webhook.doctor import checks
 from webhook.policy.model import LeasePolicy
 from webhook.policy.schema import RULE_IDS
 from webhook.policy_file import load
@@ -24,8 +23,8 @@ PRESETS: Final = ("standard", "strict")
 
 _NOT_SENT: Final = "; the shipped match condition keeps plain ones from the webhook, so {} has no effect on those"
 _WITHOUT_EFFECT: Final = {
-    checks.AHEAD: _NOT_SENT.format(f"a deny_above_seconds below {checks.SECONDS_NOT_SENT}"),
-    checks.BACKWARDS: _NOT_SENT.format("mode deny"),
+    "renew-time-in-future": _NOT_SENT.format("a deny_above_seconds below 86400"),
+    "renew-time-backwards": _NOT_SENT.format("mode deny"),
 }
 
 

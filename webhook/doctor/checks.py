@@ -23,11 +23,6 @@ LISTED_VERSIONS: Final = {Resource.LEASES: ("v1",), Resource.LEASECANDIDATES: ("
 CHOICES: Final = {KUBE_SYSTEM: "control-plane", NODE_LEASES: "node-leases"}
 """Namespaces that may be reviewed if that is intended, and the annotation that declares it."""
 
-AHEAD: Final = "renew-time-in-future"
-BACKWARDS: Final = "renew-time-backwards"
-SECONDS_NOT_SENT: Final = 86_400
-"""The match condition sends a renewal that moves renewTime ahead by more than this, and no other for its renewTime."""
-
 _RISKS: Final = {
     KUBE_SYSTEM: "kube-controller-manager and kube-scheduler elect here. While the webhook does not answer they may"
     " not get their lease, and without them the webhook's pods are not restored (kubernetes/kubernetes#90217).",
@@ -85,7 +80,7 @@ def check_mutation(entry: configuration.Entry) -> Iterable[Finding]:
 
 
 def check_namespaces(entry: configuration.Entry) -> Iterable[Finding]:
-    """The control plane, the nodes and the webhook itself do not depend on the webhook."""
+    """The control plane and the nodes do not depend on the webhook."""
     webhook = entry.webhook
     is_careful = not webhook.fails_closed and webhook.timeout <= 2 and drops_renewals(webhook)
     for namespace, choice in CHOICES.items():
@@ -97,46 +92,24 @@ def check_namespaces(entry: configuration.Entry) -> Iterable[Finding]:
                 "namespaceSelector",
                 f"selects {namespace}",
                 _RISKS[namespace],
-                f"{_exclude(namespace)} If it is intended (the `{choice}` component): failurePolicy Ignore,"
+                f"add {namespace} to a namespaceSelector expression with key {configuration.NAMESPACE_NAME} and"
+                f" operator NotIn. If it is intended (the `{choice}` component): failurePolicy Ignore,"
                 f" timeoutSeconds of at most 2, the renewal condition, and the annotation lease-webhook/{choice}:"
                 " reviewed.",
             )
-    service = webhook.client_config.service
-    if (
-        service
-        and service.namespace not in CHOICES
-        and configuration.may_select(webhook.namespace_selector, service.namespace)
-    ):
-        yield entry.finding(
-            "own-namespace-in-scope",
-            "namespaceSelector",
-            f"selects {service.namespace}",
-            "writes of leases in the webhook's own namespace wait for the webhook, so an operator or a sidecar that"
-            " elects a leader there, and is needed to restore the webhook, can wait for itself.",
-            _exclude(service.namespace),
-        )
 
 
 def check_resources(entry: configuration.Entry) -> Iterable[Finding]:
     """Both kinds, every served version, every operation."""
     for resource, versions in LISTED_VERSIONS.items():
         listed = entry.webhook.versions(resource)
-        missing = [version for version in versions if version not in listed]
-        if "*" in listed:
+        if "*" in listed or (listed and not listed.issuperset(versions)):
             yield entry.finding(
-                "version-wildcard",
+                "versions",
                 "rules",
-                f"{resource} in any version",
-                "a version that is added later is sent in a form that the webhook does not decode and is admitted with"
-                " a warning; with the versions listed, the API server converts it to one that is known.",
-                f"list the versions: {', '.join(versions)}.",
-            )
-        elif listed and missing:
-            yield entry.finding(
-                "version-missing",
-                "rules",
-                f"{resource} without {', '.join(missing)}",
-                "an API server that serves none of the listed versions never sends this resource for review.",
+                f"{resource} in {', '.join(sorted(listed))}",
+                "a version that is added later is sent in a form that the webhook does not decode, unless the versions"
+                " are listed; and an API server that serves none of those never sends this resource for review.",
                 f"list the versions: {', '.join(versions)}. One that is not served does no harm.",
             )
 
@@ -167,12 +140,6 @@ def check_coverage(entries: Iterable[configuration.Entry]) -> Iterable[Finding]:
                 f"the rules for {' and '.join(missing)} of {resource} are never in force.",
                 f"operations: [{', '.join(OPERATIONS)}] for both resources.",
             )
-
-
-def _exclude(namespace: str) -> str:
-    return (
-        f"add {namespace} to a namespaceSelector expression with key {configuration.NAMESPACE_NAME} and operator NotIn."
-    )
 
 
 def _list(values: Iterable[str] | None) -> str:
@@ -249,21 +216,5 @@ _CONVERSION: Final = _of_field(
     "a write in a version that is served but not listed is not reviewed: using another version evades every rule.",
     "set matchPolicy: Equivalent.",
 )
-_SIDE_EFFECTS: Final = _of_field(
-    "side-effects",
-    "sideEffects",
-    lambda webhook, _: webhook.side_effects != "None" and (webhook.side_effects or "absent"),
-    "reviews have no side effects; with Some or Unknown the API server rejects every dry run of a lease, and"
-    " without the field it rejects the configuration.",
-    "set sideEffects: None (in quotes if a tool reads it as null).",
-)
-_REVIEW_VERSIONS: Final = _of_field(
-    "review-versions",
-    "admissionReviewVersions",
-    lambda webhook, _: webhook.admission_review_versions != ("v1",) and _list(webhook.admission_review_versions),
-    "the API server uses the first version it knows; in v1beta1 it does not check whether a response belongs to"
-    " its request.",
-    "set admissionReviewVersions: [v1].",
-)
-FORM: Final[tuple[Check, ...]] = (_LABELS, check_resources, _CONVERSION, _SIDE_EFFECTS, _REVIEW_VERSIONS, check_path)
+FORM: Final[tuple[Check, ...]] = (_LABELS, check_resources, _CONVERSION, check_path)
 """For entries that are about leases."""

@@ -5,7 +5,7 @@ each kind of write, so it is verified as a whole: a text that differs is reporte
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from typing import Final
 
@@ -29,9 +29,6 @@ _SHIPPED: Final = [
     path.read_text(encoding="utf-8")
     for path in sorted(files("webhook.doctor").joinpath("conditions").iterdir(), key=lambda path: path.name)
 ]
-
-_Terms = Mapping[str, str]
-"""The parts between `||`: their tokens, by which they are compared, and their text."""
 
 
 def renewal_condition(webhook: Webhook) -> MatchCondition | None:
@@ -63,30 +60,20 @@ def check_condition(entry: Entry) -> Iterable[Finding]:
 
 
 def _compared(place: str, expression: str) -> Iterator[Finding]:
-    tokens = _tokens(expression)
-    if tokens == _tokens(_SHIPPED[-1]):
+    if _tokens(expression) == _tokens(_SHIPPED[-1]):
         return
     found, shipped = _terms(expression), _terms(_SHIPPED[-1])
     missing = [text for term, text in shipped.items() if term not in found]
     added = [text for term, text in found.items() if term not in shipped]
     difference = "; ".join([*_listed("without", missing), *_listed("with", added)]) or "in another order"
-    if any(tokens == _tokens(text) for text in _SHIPPED):
-        yield danger(
-            "condition-outdated",
-            place,
-            "this is the text of an earlier version, which admits writes without review that the current one has"
-            f" reviewed: it is {difference}.",
-            f"replace it with {_SOURCE}; apply the overlay again.",
-        )
-    else:
-        yield danger(
-            "condition-changed",
-            place,
-            "each term of the verified text has one kind of write reviewed, or keeps the expression from failing, which"
-            " admits the write without review under Ignore and rejects it under Fail. This text is"
-            f" {difference}.",
-            f"copy {_SOURCE} again, as a whole; docs/renewals.md says what each term is for.",
-        )
+    yield danger(
+        "condition-changed",
+        place,
+        "each term of the verified text has one kind of write reviewed, or keeps the expression from failing, which"
+        f" admits the write without review under Ignore and rejects it under Fail. This text is {difference}.",
+        f"copy {_SOURCE} again, as a whole, or apply the overlay again, if the text is that of an earlier version;"
+        " docs/renewals.md says what each term is for.",
+    )
 
 
 def _listed(word: str, terms: Sequence[str], most: int = 4) -> list[str]:
@@ -95,7 +82,8 @@ def _listed(word: str, terms: Sequence[str], most: int = 4) -> list[str]:
     return [f"{word} {', '.join(shown)}"] if terms else []
 
 
-def _terms(expression: str) -> _Terms:
+def _terms(expression: str) -> dict[str, str]:
+    """Return the parts between `||`: their tokens, by which they are compared, and their text."""
     if len(expression) > MAX_CHARACTERS:
         return {}
     text = " ".join(_COMMENT.sub("", expression).split())

@@ -6,7 +6,7 @@ Source of the defaults: kubernetes `pkg/apis/admissionregistration/v1/defaults.g
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Annotated, Final, Literal
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta, Struct
@@ -19,8 +19,6 @@ MUTATING: Final = "MutatingWebhookConfiguration"
 
 NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 """The API server sets this label on every namespace, and it cannot be changed."""
-
-_CHOICE: Final = "lease-webhook/"
 
 
 class SelectorRequirement(Struct, frozen=True):
@@ -75,23 +73,14 @@ class ClientConfig(Struct, frozen=True, rename="camel"):
     ca_bundle: str | None = None
 
     @property
-    def server_name(self) -> str:
-        """The name that the API server sends and checks; "" if the document contains none."""
-        if self.service:
-            return f"{self.service.name}.{self.service.namespace}.svc"
-        return self._parts.hostname or ""
-
-    @property
     def path(self) -> str:
         """The path that the API server calls."""
-        return (self.service.path if self.service else self._parts.path) or "/"
-
-    @property
-    def _parts(self) -> SplitResult:
+        if self.service:
+            return self.service.path or "/"
         try:
-            return urlsplit(self.url or "")
+            return urlsplit(self.url or "").path or "/"
         except ValueError:
-            return SplitResult("", "", self.url or "", "", "")
+            return self.url or "/"
 
 
 class MatchCondition(Struct, frozen=True):
@@ -117,8 +106,7 @@ class Webhook(Struct, frozen=True, rename="camel"):
     failure_policy: Literal["Fail", "Ignore"] | None = None
     timeout_seconds: Annotated[int, Meta(ge=1, le=30)] | None = None
     match_policy: Literal["Equivalent", "Exact"] | None = None
-    side_effects: Literal["None", "NoneOnDryRun", "Some", "Unknown"] | None = None
-    admission_review_versions: tuple[str, ...] | None = None
+    side_effects: Literal["None", "NoneOnDryRun"] | None = None
     namespace_selector: Selector | None = None
     object_selector: Selector | None = None
     match_conditions: tuple[MatchCondition, ...] | None = None
@@ -162,16 +150,6 @@ class Configuration(Struct, frozen=True, rename="camel"):
     metadata: Metadata = Metadata()
     webhooks: tuple[Webhook, ...] | None = None
 
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """The reviews that are declared as intended: CHOICE of each annotation `lease-webhook/CHOICE: reviewed`."""
-        annotations = self.metadata.annotations or {}
-        return tuple(
-            key.removeprefix(_CHOICE)
-            for key, value in annotations.items()
-            if key.startswith(_CHOICE) and value == "reviewed"
-        )
-
 
 class Entry(Struct, frozen=True):
     """One webhook and its place in a configuration."""
@@ -191,7 +169,7 @@ class Entry(Struct, frozen=True):
 
     def has_chosen(self, choice: str) -> bool:
         """True if the configuration declares that this is intended."""
-        return choice in self.configuration.choices
+        return (self.configuration.metadata.annotations or {}).get(f"lease-webhook/{choice}") == "reviewed"
 
 
 def read(document: Mapping[str, object]) -> Configuration:

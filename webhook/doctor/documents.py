@@ -1,7 +1,5 @@
 """The objects in the examined documents: webhook configurations, and what shows how they and fences work."""
 
-import base64
-import binascii
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final
@@ -10,8 +8,7 @@ import msgspec
 from msgspec import Struct, field
 
 from webhook import fence
-from webhook.doctor.certificate import ServingCertificate
-from webhook.doctor.configuration import MUTATING, VALIDATING, Webhook
+from webhook.doctor.configuration import MUTATING, VALIDATING
 
 KINDS: Final = (*fence.KINDS, "Secret", "ConfigMap", "Namespace", "Lease", "Pod", "Deployment", "StatefulSet")
 
@@ -85,28 +82,12 @@ class Documents:
         """Every admission policy, and every binding of one."""
         return [one for kind in fence.KINDS for one in self.of(kind)]
 
-    def served_to(self, webhook: Webhook) -> ServingCertificate | None:
-        """Return the certificate in the TLS Secret of the Service's namespace; None if there is not just one."""
-        service = webhook.client_config.service
-        if service is None:
-            return None
-        secrets = [one for one in self.of("Secret") if one.metadata.namespace == service.namespace]
-        chains = [(one, chain) for one in secrets if (chain := _decoded((one.data or {}).get("tls.crt"))) is not None]
-        return ServingCertificate(chains[0][1], f"Secret {chains[0][0].place}") if len(chains) == 1 else None
-
     def policy_text(self, namespaces: Iterable[str]) -> str | None:
         """Return the policy in the one ConfigMap of the webhooks' namespaces that has a policy.yaml."""
         own = frozenset(namespaces)
         maps = [one.data or {} for one in self.of("ConfigMap") if one.metadata.namespace in own]
         texts = [data["policy.yaml"] for data in maps if "policy.yaml" in data]
         return texts[0] if len(texts) == 1 else None
-
-
-def _decoded(text: str | None) -> bytes | None:
-    try:
-        return None if text is None else base64.b64decode("".join(text.split()), validate=True)
-    except (binascii.Error, ValueError):
-        return None
 
 
 def difference(wanted: object, found: object, path: str = "spec") -> str:

@@ -1,7 +1,7 @@
 """The whole examination: every check, in the order in which its findings should be fixed; and who is called at all."""
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -9,26 +9,15 @@ from msgspec.structs import replace
 
 from webhook.audit.command_words import word
 from webhook.doctor import certificate, checks, condition, configuration
-from webhook.doctor.certificate import ServingCertificate
 from webhook.doctor.documents import ClusterObject
 from webhook.findings import Finding
 from webhook.policy.model import Policy
 from webhook.rules.rule import Mode
 
-_GENERAL_FIX: Final = "leave the group coordination.k8s.io out of its rules, so that no write of a lease waits for it."
-_FIXES: Final = {
-    "kyverno": " Kyverno: in the Helm value config.matchConditions (ConfigMap kyverno, key matchConditions) the"
-    " expression request.resource.group != 'coordination.k8s.io'.",
-    "gatekeeper": " Gatekeeper: the Helm values validatingWebhookCustomRules and mutatingWebhookCustomRules, with the"
-    " groups that its constraints are about.",
-}
-"""By a word in the name of a configuration; from the charts of kyverno/kyverno and open-policy-agent/gatekeeper."""
-_FIXED_IN_THE_SAME_WAY: Final = frozenset({"timeout-too-long", "own-namespace-in-scope"})
-
-Labels = Mapping[str, Mapping[str, str]]
-"""Those of the known namespaces, by name."""
-ServedTo = Callable[[configuration.Webhook], ServingCertificate | None]
-"""The certificate that is served to an entry, None if it is not known."""
+_FIX_OF_OTHERS: Final = (
+    "leave the group coordination.k8s.io out of its rules, so that no write of a lease waits for it; docs/install.md"
+    " says how in Kyverno and Gatekeeper."
+)
 
 
 class Report(Struct, frozen=True):
@@ -42,7 +31,6 @@ class Report(Struct, frozen=True):
 
 def examine(
     configurations: Sequence[configuration.Configuration],
-    served_to: ServedTo,
     policy: Policy | None,
     now: dt.datetime,
     namespaces: Mapping[str, ClusterObject],
@@ -63,10 +51,10 @@ def examine(
             findings = [found for check in checks.DANGERS for found in check(entry)]
             if webhook.is_dedicated:
                 ours.append(entry)
-                findings += _dedicated(entry, served_to, now)
+                findings += _dedicated(entry, now)
             else:
                 others.append(webhook.name)
-                findings = [_of_others(entry, found) for found in findings]
+                findings = [_of_others(found) for found in findings]
             yield Report(one.metadata.name, webhook.name, tuple(findings))
         if ours:
             yield Report(one.metadata.name, "", tuple(checks.check_coverage(ours)))
@@ -78,23 +66,16 @@ def examine(
         yield Report("policy", "", tuple(_policy(policy, dedicated, labels)))
 
 
-def _dedicated(entry: configuration.Entry, served_to: ServedTo, now: dt.datetime) -> Iterator[Finding]:
+def _dedicated(entry: configuration.Entry, now: dt.datetime) -> Iterator[Finding]:
     yield from condition.check_condition(entry)
     for check in checks.FORM:
         yield from check(entry)
     yield from certificate.check_bundle(entry, now)
-    served = served_to(entry.webhook)
-    if served:
-        yield from certificate.check_served(entry, served, now)
 
 
-def _of_others(entry: configuration.Entry, finding: Finding) -> Finding:
+def _of_others(finding: Finding) -> Finding:
     """Return the finding with a fix for another webhook, to which the components of lease-webhook do not apply."""
-    if finding.check in _FIXED_IN_THE_SAME_WAY:
-        return finding
-    name = entry.configuration.metadata.name.lower()
-    settings = "".join(text for word, text in _FIXES.items() if word in name)
-    return replace(finding, fix=f"{_GENERAL_FIX}{settings}")
+    return finding if finding.check == "timeout-too-long" else replace(finding, fix=_FIX_OF_OTHERS)
 
 
 def _not_registered(others: Sequence[str]) -> Finding:
@@ -108,8 +89,13 @@ def _not_registered(others: Sequence[str]) -> Finding:
     )
 
 
-def _policy(policy: Policy, entries: Sequence[configuration.Entry], labels: Labels) -> Iterator[Finding]:
-    """Check that the kill switch is off, and that the renewals of every bound lease are reviewed."""
+def _policy(
+    policy: Policy, entries: Sequence[configuration.Entry], labels: Mapping[str, Mapping[str, str]]
+) -> Iterator[Finding]:
+    """Check that the kill switch is off, and that the renewals of every bound lease are reviewed.
+
+    `labels` are those of the known namespaces, by name.
+    """
     if policy.mode == Mode.OFF:
         yield configuration.danger(
             "kill-switch-on",

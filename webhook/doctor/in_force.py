@@ -123,7 +123,7 @@ def _configured(
         text = f"failurePolicy {failure}, {entry.timeout} s, {f'CA until {end:%Y-%m-%d}' if end else 'no CA'}"
         yield Fact("configuration", f"{one.metadata.name}: {entry.name}, {text}")
     names = {"", *(entry.name for _, entry in ours)}
-    for report in examine(configurations, lambda _: None, policy, now, found.named("Namespace")):
+    for report in examine(configurations, policy, now, found.named("Namespace")):
         for finding in report.findings if report.webhook in names else ():
             yield Fact("configuration", f"{finding.check}: {finding.place}", is_wrong=True)
 

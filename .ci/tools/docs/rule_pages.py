@@ -10,7 +10,6 @@ from msgspec.structs import asdict
 from tests.recordings import recordings
 from tools.docs.pages import DOCS
 from webhook.cli.rules import PRESETS, described, file_of, kinds_of, operations_of, renewals_of
-from webhook.doctor import checks
 from webhook.policy.schema import EXEMPTIBLE, RULE_IDS
 from webhook.policy_file import load
 from webhook.rules.registry import RULES
@@ -77,7 +76,7 @@ def page(rule: Rule) -> Iterator[str]:
     if numbers(rule.id):
         yield f"| numbers | {', '.join(f'`{name}: {value}`' for name, value in numbers(rule.id).items())} |"
     if renewals_of(rule):
-        plain = ", [plain ones](../renewals.md)" if rule.id in {checks.AHEAD, checks.BACKWARDS} else ""
+        plain = ", [plain ones](../renewals.md)" if "plain ones" in renewals_of(rule) else ""
         yield f"| renewals | {renewals_of(rule)} ([`Event.RENEWAL`](../glossary.md#the-three-renewals){plain}) |"
     yield f"| source | {rule.texts.source} |"
     yield f"| code | `{file_of(rule)}` |"
