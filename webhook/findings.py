@@ -45,8 +45,3 @@ class Finding(Struct, frozen=True, gc=False):
     fix: str = ""
     place: str = ""
     subject: ObjectName = ObjectName()
-
-    @property
-    def fingerprint(self) -> str:
-        """An id of the finding that is the same in another run: it contains no times and no counts."""
-        return "/".join((self.subject.kind, self.subject.namespace, self.subject.name, self.check))

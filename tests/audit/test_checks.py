@@ -177,12 +177,6 @@ def test_managed_fields_that_nest_too_deeply_are_forged() -> None:
         pytest.param(make_lease(), 90_000, {"abandoned": "warning"}, id="for a day"),
         pytest.param(node_lease(), 60, {"expired": "warning"}, id="a node that does not report"),
         pytest.param(
-            node_lease(drop("metadata.ownerReferences")),
-            4,
-            {"node-lease-without-owner": "warning"},
-            id="a node lease without owner",
-        ),
-        pytest.param(
             make_lease(
                 put("metadata.namespace", "kube-system"),
                 put("metadata.name", "apiserver-x"),
@@ -216,7 +210,7 @@ def test_what_time_does(document: Document, after: int, expected: dict[str, str]
         pytest.param(12, None, {"timing-tight": "info"}, id="shorter than any default"),
         pytest.param(5, None, {"timing-tight": "warning"}, id="far too short"),
         pytest.param(15, 10.0, {"timing-tight": "warning"}, id="one missed renewal ends it"),
-        pytest.param(137, 0.5, {"renewals-costly": "info"}, id="many writes"),
+        pytest.param(137, 0.5, {}, id="many writes"),
         pytest.param(1, None, {}, id="one second"),
     ],
 )
@@ -309,9 +303,9 @@ def test_orphans(pods: set[str], nodes: set[str], document: Document, after: int
     assert orphans(inventory, document) == expected
 
 
-def test_every_finding_has_a_reason_a_repair_and_a_fingerprint() -> None:
+def test_every_finding_has_a_reason_a_fix_and_a_place() -> None:
     (found,) = audited(make_lease(put("spec.leaseTransitions", 2**31 - 1), SLOW))
     assert found.message.startswith("no one else can take this lease until it is fixed: leaseTransitions is 2147483647")
     assert found.fix == 'kubectl -n shop patch lease checkout --type=merge -p \'{"spec":{"leaseTransitions":0}}\''
-    assert (found.fingerprint, found.place) == ("Lease/shop/checkout/transitions-jump", "in#1")
+    assert (found.check, found.place) == ("transitions-jump", "in#1")
     assert [found.severity.is_at_least(one) for one in (Severity.INFO, Severity.WARNING, Severity.ERROR)] == [True] * 3

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.factories import Document, drop, make_candidate, make_entry, make_lease, put
-from tests.history.fake_server import FakeServer, together
 from tools.docs.pages import DOCS, section, table
 from webhook.audit.subject import STORED_RULES
 from webhook.cli.main import main
@@ -45,7 +44,6 @@ SEEDS: dict[str, list[Document]] = {
     "lease-transitions": [make_lease(put("spec.leaseTransitions", -1))],
     "lease-without-stamps": [make_lease(OTHER), make_lease(drop("metadata.managedFields"))],
     "node-gone": [NODE, make_lease(*NODE_LEASE)],
-    "node-lease-without-owner": [make_lease(*NODE_LEASE)],
     "object-metadata": [make_lease(put("metadata.labels", {"a b": "c"}))],
     "object-name": [make_lease(put("metadata.name", "A"))],
     "object-types": [make_lease(put("spec.leaseDurationSeconds", "15"))],
@@ -73,7 +71,6 @@ HISTORIES: dict[str, str] = {
 }
 """Audit logs of real incidents, by the check."""
 
-OF_A_WATCH = "renewals-costly"
 WITH_A_POLICY = {"stamp-missing", "token-ahead", "token-old"}
 """Found by tests/cli/test_stamps.py and tests/cli/test_tokens.py."""
 
@@ -90,7 +87,7 @@ def found(capsys: pytest.CaptureFixture[str], *arguments: str) -> set[str]:
 
 
 def test_every_check_has_a_seed() -> None:
-    assert documented() | STORED_RULES.keys() == SEEDS.keys() | HISTORIES.keys() | {OF_A_WATCH, *WITH_A_POLICY}
+    assert documented() | STORED_RULES.keys() == SEEDS.keys() | HISTORIES.keys() | WITH_A_POLICY
 
 
 def test_every_check_has_a_row() -> None:
@@ -136,11 +133,3 @@ def test_names_are_words_of_the_commands(check: str, tmp_path: Path, capsys: pyt
 @pytest.mark.parametrize("check", HISTORIES)
 def test_an_incident_is_found_in_its_log(check: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert check in found(capsys, str(DATA / HISTORIES[check]))
-
-
-def test_costly_renewals_are_found_in_a_watch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    server = FakeServer()
-    together(60, server.elector("db-0", "shop/db", duration=15, retry=0.5))
-    path = tmp_path / "leases.json"
-    path.write_bytes(server.watch())
-    assert OF_A_WATCH in found(capsys, str(path))

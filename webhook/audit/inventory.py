@@ -21,7 +21,6 @@ _LEASE_CHECKS: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
     leases.wrong_clock,
     leases.expired,
     leases.timing,
-    leases.node_without_owner,
     leases.several_applications,
 )
 

@@ -9,17 +9,14 @@ from webhook.api.text import quote, truncate
 from webhook.api.times import DAY, HOUR, SECOND, canonical_seconds, span
 from webhook.audit.subject import Subject
 from webhook.findings import Finding, Severity
-from webhook.history.renewals import DEFAULT_DURATION, timing_of
+from webhook.history.renewals import timing_of
 from webhook.history.status import State
 from webhook.inputs.stamps import is_dated
-from webhook.rules.change import NODE_LEASES
 from webhook.rules.election.times import is_time_zone
 from webhook.rules.expiry import BOUND
 from webhook.rules.stamps import is_constant
 
 _POD: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
-COSTLY: Final = 3600
-"""Writes an hour from which on a lease is reported; client-go's default causes 1800."""
 TIGHTEST: Final = 10
 """Seconds of duration: no default of a known client is shorter."""
 _OUTAGE: Final = 30
@@ -87,42 +84,23 @@ def names_a_pod(holder: str) -> bool:
 
 
 def timing(subject: Subject) -> Iterator[Finding]:
-    """An elector that a short outage of the API server, or one missed renewal, ends; or that writes too often."""
+    """An elector that a short outage of the API server, or one missed renewal, ends."""
     standing, interval = subject.status, subject.interval
     is_election = not subject.is_heartbeat and not subject.lease.strategy
     if standing.state is not State.LIVE or not standing.duration or standing.duration <= 1:
         return
     found = timing_of(standing.duration, interval)
-    survives = found.survives
     if interval is not None and found.missed_renewals < 1:
         message = f"it is renewed every {interval:.1f} s and lasts {standing.duration} s: one missed renewal ends it"
         yield subject.finding("timing-tight", Severity.WARNING, message, _FIX_TIMING)
-    elif is_election and standing.duration < DEFAULT_DURATION:
+    elif is_election and found.survives < _OUTAGE:
         severity = Severity.WARNING if standing.duration < TIGHTEST else Severity.INFO
+        assumed = "" if found.is_seen else f", if it is renewed every {found.retry:.0f} s"
         message = (
-            f"it lasts {standing.duration} s: an API server that is away for more than {survives:.0f} s costs "
-            "the leader its lease"
+            f"it lasts {standing.duration} s: an API server that is away for more than {found.survives:.0f} s costs "
+            f"the leader its lease{assumed}"
         )
         yield subject.finding("timing-tight", severity, message, _FIX_TIMING)
-    elif is_election and survives < _OUTAGE:
-        assumed = "" if found.is_seen else f", if it is renewed every {found.retry:.0f} s"
-        message = f"an API server that is away for more than {survives:.0f} s costs the leader its lease{assumed}"
-        yield subject.finding("timing-tight", Severity.INFO, message, _FIX_TIMING)
-    if interval is not None and found.writes_per_hour >= COSTLY:
-        message = f"it is written {found.writes_per_hour:.0f} times an hour"
-        fix = f"raise the retry period; {standing.duration / 4:.0f} s still renews four times within a duration"
-        yield subject.finding("renewals-costly", Severity.INFO, message, fix)
-
-
-def node_without_owner(subject: Subject) -> Iterator[Finding]:
-    """A node's lease that no node owns stays when the node goes."""
-    if subject.namespace != NODE_LEASES:
-        return
-    owners = subject.object.metadata.owner_references or []
-    if not any(owner is not None and owner.kind == "Node" for owner in owners):
-        message = "no Node owns this lease, so nothing removes it when the node goes"
-        fix = "kubectl get node {name} || {kubectl} delete lease {name}"
-        yield subject.finding("node-lease-without-owner", Severity.WARNING, message, fix)
 
 
 def several_applications(subject: Subject) -> Iterator[Finding]:

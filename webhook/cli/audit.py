@@ -1,6 +1,5 @@
 """`lease-webhook audit`: what is wrong with the leases that are stored, and how to fix it."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -29,8 +28,8 @@ from webhook.policy_file import load
 
 _DESCRIPTION = """\
 Examines Leases and LeaseCandidates as they are stored: values that an API server refuses or that freeze a lease,
-forged or missing times of the API server, leaders that are gone, leases without an owner, leases that several programs
-share, timings that a short outage breaks.
+forged or missing times of the API server, leaders that are gone, leases that several programs share, timings that a
+short outage breaks.
 
 The input is any input of `why`; without one, kubectl is run. Pods and Nodes in it show which holders are gone. A watch
 or an audit log shows more: lost leaders, steals, late renewals, shared identities.
@@ -45,8 +44,6 @@ Exit codes:
 Examples:
   kubectl get leases,leasecandidates -A -o json --show-managed-fields | lease-webhook audit --input -
   kubectl lease audit --severity info
-  lease-webhook audit --format json --input dump.json > known.jsonl
-  lease-webhook audit --baseline known.jsonl --input dump.json      # fails for new findings only
 """
 
 _MAX_NAME: Final = 400
@@ -55,7 +52,6 @@ _MAX_NAME: Final = 400
 _SEVERITIES: Final = click.Choice([*map(str, Severity)])
 _FAIL_ON: Final = "exit with 1 for findings of this severity or above"
 _SEVERITY: Final = "show findings of this severity or above as text, and count those below"
-_BASELINE: Final = "JSON of an earlier audit: findings in it are skipped"
 _FENCE: Final = (
     "also find objects with an old token of a fence; the input, or kubectl's list, has them too; needs --policy"
 )
@@ -68,7 +64,6 @@ _METRICS: Final = "write a gauge of the findings for Prometheus, replacing the f
 @click.option("--now", type=moment, metavar="RFC3339", help="evaluate the leases as of this time")
 @click.option("--severity", type=_SEVERITIES, default=Severity.WARNING.value, help=_SEVERITY)
 @click.option("--fail-on", type=_SEVERITIES, default=Severity.WARNING.value, help=_FAIL_ON)
-@click.option("--baseline", metavar="FILE", help=_BASELINE, shell_complete=files)
 @click.option("--with-pods", is_flag=True, help="let kubectl list pods and nodes too, to find holders that are gone")
 @click.option("--in-cluster", is_flag=True, help="list leases with the service account of this pod, without kubectl")
 @click.option("--fence", "with_tokens", is_flag=True, help=_FENCE)
@@ -83,7 +78,6 @@ def command(
     now: int | None,
     severity: str,
     fail_on: str,
-    baseline: str | None,
     with_pods: bool,
     in_cluster: bool,
     with_tokens: bool,
@@ -93,11 +87,10 @@ def command(
     output: str,
 ) -> int:
     paths = (*inputs, *paths)
-    known = _known_findings(baseline) if baseline else frozenset()
     stamped = frozenset(load(policy).stamps if policy else ())
     inventory = Inventory(evaluation_time(now, paths, None).at, stamped=stamped)
     tokens = TokenCheck([one for one in load(policy).fences if one.token] if policy and with_tokens else [])
-    audit = _Audit(inventory, tokens, Severity(fail_on), known, now, paths)
+    audit = _Audit(inventory, tokens, Severity(fail_on), now, paths)
     if paths and in_cluster:
         raise Failure("give either --input or --in-cluster")
     if with_tokens and (in_cluster or not tokens.fences):
@@ -129,7 +122,6 @@ class _Audit(Struct):
     inventory: Inventory
     tokens: TokenCheck
     fail_on: Severity
-    known: frozenset[str]
     now: int | None
     paths: Sequence[str]
     history: Follower = field(default_factory=Follower)
@@ -137,16 +129,12 @@ class _Audit(Struct):
     by_check: Counter[tuple[str, Severity]] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     unreadable: int = 0
-    passed_over: int = 0
 
     def run(self, items: Iterable[Item]) -> Iterator[Finding]:
-        """Yield every finding that is not in the baseline, each as soon as it is certain."""
+        """Yield every finding as soon as it is certain."""
         for finding in chain(chain.from_iterable(map(self._take, items)), self._rest()):
-            if finding.fingerprint in self.known:
-                self.passed_over += 1
-            else:
-                self.by_check[finding.check, finding.severity] += 1
-                yield finding
+            self.by_check[finding.check, finding.severity] += 1
+            yield finding
 
     def count(self, severity: Severity) -> int:
         return sum(number for (_, found), number in self.by_check.items() if found is severity)
@@ -228,9 +216,8 @@ def _as_json(finding: Finding) -> dict[str, Any]:
 
 def _summary(audit: _Audit, severity: Severity) -> Iterator[str]:
     found = [f"{number} {one.value}" for one in Severity if (number := audit.count(one))]
-    known = f", {audit.passed_over} known from the baseline" if audit.passed_over else ""
     skipped = f"; {sum(audit.skipped.values())} other objects skipped" if audit.skipped else ""
-    yield f"{audit.examined} examined: {', '.join(found) or 'nothing found'}{known}{skipped}"
+    yield f"{audit.examined} examined: {', '.join(found) or 'nothing found'}{skipped}"
     hidden = sum(audit.count(one) for one in Severity if not one.is_at_least(severity))
     if hidden:
         yield f"{hidden} below {severity.value} not shown: --severity info shows all"
@@ -249,21 +236,3 @@ def _write_gauges(path: Path, counts: Mapping[tuple[str, Severity], int], examin
     time = Gauge("lease_audit_timestamp_seconds", "Timestamp of the last audit.", registry=registry)
     time.set(now / 1_000_000)
     write_to_textfile(str(path), registry)
-
-
-def _known_findings(path: str) -> frozenset[str]:
-    """Return the fingerprints in the JSON lines that an earlier `audit --format json` printed; raises Failure."""
-    try:
-        lines = Path(path).read_bytes().splitlines()
-    except OSError as error:
-        raise Failure(f"{path}: {error.strerror}") from error
-    return frozenset(_fingerprint(path, number, line) for number, line in enumerate(lines, 1) if line.strip())
-
-
-def _fingerprint(path: str, number: int, line: bytes) -> str:
-    try:
-        one = json.loads(line)
-        parts = [one[key] for key in ("kind", "namespace", "name", "check")]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise Failure(f"{path}, line {number}: not a finding; write it with `audit --format json`") from None
-    return "/".join(map(str, parts))
