@@ -37,10 +37,8 @@ _RESOURCES: Final = {_LEASES: "leases", _BINDINGS: "leases", _CANDIDATES: "lease
 _STAMP_RULE: Final = "foreign-writer"
 _BOUND_RULE: Final = "identity-binding"
 _GUARD: Final = "lease-webhook-stamp-guard"
-_MAX_EXPRESSION: Final = 60_000
-"""Characters of bindings in one expression; CEL takes 100,000."""
-_MAX_BINDINGS: Final = 400_000
-"""Characters of all bindings: an API server stores objects of 1.5 MiB."""
+_MAX_EXPRESSION: Final = 90_000
+"""Characters of bindings, which are one expression; CEL takes 100,000."""
 _MAX_LAYERS: Final = 100
 """Overrides of one setting: each nests one level deeper, and CEL takes 250."""
 _PLACE: Final = re.compile(r"([^{]*)\{(!?)((?:[^{}']|'(?:[^'\\]|\\.)*'|\{[^{}]*\})*)\}")
@@ -88,7 +86,7 @@ def manifests(policy: Policy, now: int, condition: str, excluded: Sequence[str])
     """
     file = _PolicyFile(policy, now)
     found = []
-    for kind, conditions in {_LEASES: [condition], _BINDINGS: file.bound_leases(), _CANDIDATES: []}.items():
+    for kind, conditions in {_LEASES: [condition], _BINDINGS: [file.bound_leases()], _CANDIDATES: []}.items():
         for mode in (Mode.DENY, Mode.WARN, Mode.AUDIT):
             validations = [one for rule in _rules_of(kind) for one in file.validations(rule, mode)]
             if validations and (kind != _BINDINGS or policy.bindings):
@@ -180,13 +178,13 @@ class _PolicyFile:
         self._policy = policy
         self._exemptions = {n: one for n, one in enumerate(policy.document.exempt) if now < schema.until_of(one)}
         self._rules: dict[str, str] = {}
-        chunks = _chunks(map(_entry, policy.bindings.items()))
-        self._bindings = {f"bindings{number}": f"{{{', '.join(chunk)}}}" for number, chunk in enumerate(chunks)}
+        self._bindings = ", ".join(map(_entry, policy.bindings.items()))
+        if len(self._bindings) > _MAX_EXPRESSION:
+            raise PolicyError("are too many for a policy of the API server; the webhook has no such limit", "bindings")
 
-    def bound_leases(self) -> list[str]:
-        """The condition that a lease has a binding; none if there are too many for one expression."""
-        listed = _in('request.namespace + "/" + request.name', map("/".join, self._policy.bindings))
-        return [listed] if len(listed) <= _MAX_EXPRESSION else []
+    def bound_leases(self) -> str:
+        """The condition that a lease has a binding."""
+        return _in('request.namespace + "/" + request.name', map("/".join, self._policy.bindings))
 
     def exempt(self, rule: str) -> dict[int, str]:
         """Return who is exempt from a rule, besides administrators, by the position in the file."""
@@ -199,13 +197,12 @@ class _PolicyFile:
     def variables(self, kind: str, validations: Iterable[Manifest]) -> dict[str, str]:
         """The variables that validations use, each after those that it uses."""
         data, overrides = _data("webhook", "variables"), self._policy.document.overrides
-        key = '[?request.namespace + "/" + variables.lease]'
-        lookup = ", ".join(f"variables.{name}{key}" for name in self._bindings)
+        lookup = 'variables.bindings[?request.namespace + "/" + variables.lease]'
         found: dict[str, str] = data["writer"] | data["objects"]
         found |= {f"exempt{number}": text for rule in RULES for number, text in self.exempt(rule).items()}
         found |= {f"override{number}": _and(*_where(one)) for number, one in enumerate(overrides)}
-        found |= self._bindings | data[_CANDIDATES if kind == _CANDIDATES else _LEASES]
-        found["bound"] = f"[{lookup}].filter(b, b.hasValue()).map(b, b.value())" if lookup else "[]"
+        found |= {"bindings": f"{{{self._bindings}}}"} | data[_CANDIDATES if kind == _CANDIDATES else _LEASES]
+        found["bound"] = f"[{lookup}].filter(b, b.hasValue()).map(b, b.value())" if self._bindings else "[]"
         found |= data["binding"] | {name: _message(text) for name, text in data["texts"].items()} | self._rules
         wanted = set(_USED.findall(str(validations)))
         for name in reversed([*found]):
@@ -338,19 +335,3 @@ def _entry(item: tuple[tuple[str, str], Binding]) -> str:
     }
     parts = (f'"{name}": [{", ".join(map(literal, texts))}]' for name, texts in lists.items())
     return f"{literal('/'.join(lease))}: {{{', '.join(parts)}}}"
-
-
-def _chunks(entries: Iterable[str]) -> Iterator[list[str]]:
-    """Entries that fit into one expression. Raises PolicyError if an API server would not store all of them."""
-    chunk: list[str] = []
-    size = total = 0
-    for entry in entries:
-        size, total = size + len(entry), total + len(entry)
-        if len(entry) > _MAX_EXPRESSION or total > _MAX_BINDINGS:
-            raise PolicyError("are too many for a policy of the API server; the webhook has no such limit", "bindings")
-        if size > _MAX_EXPRESSION:
-            yield chunk
-            chunk, size = [], len(entry)
-        chunk.append(entry)
-    if chunk:
-        yield chunk

@@ -36,7 +36,8 @@ def test_every_literal_stays_within_its_quotes(text: str) -> None:
 
 def test_hostile_names_are_quoted_even_where_the_policy_would_refuse_them() -> None:
     hostile = replace(fence(), name='x" || true || "', lease="a\nb", writers=(("shop", '"] || true //'),))
-    assert expressions._writer_condition(hostile) == (
+    (condition,) = expressions._matched(hostile, [])["matchConditions"]
+    assert condition["expression"].startswith(
         r'request.userInfo.username in ["system:serviceaccount:shop:\"] || true //"]'
     )
     assert r"shop/a\u000ab" in expressions._message_expression(hostile) + dict(expressions._variables(hostile))["lease"]

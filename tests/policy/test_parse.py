@@ -209,12 +209,12 @@ def refusal(text: str) -> str:
         ),
         pytest.param(
             EXEMPT + "users: [a], rules: [lease-duration]}",
-            'line 3: exempt[0].rules[0]: "lease-duration" repeats a check of the API server, which applies to everyone',
+            'line 3: exempt[0].rules[0]: "lease-duration" applies to everyone, so no exemption may name it',
             id="an exemption from a field rule",
         ),
         pytest.param(
             EXEMPT + "users: [a], rules: [time-unreadable]}",
-            'line 3: exempt[0].rules[0]: "time-unreadable" applies to everyone',
+            'line 3: exempt[0].rules[0]: "time-unreadable" applies to everyone, so no exemption may name it',
             id="an exemption from a rule that nobody is exempt from",
         ),
         pytest.param(

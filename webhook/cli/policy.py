@@ -23,7 +23,7 @@ from webhook.rules.rule import Mode
     "check",
     cls=Command,
     help="Checks policy files as `serve` does when it starts, and notes what is valid but odd: exemptions that have "
-    "ended or soon will, modes that change nothing.",
+    "ended or soon will, bindings that deny nothing.",
     epilog="""\
 Exit codes:
   0  good          2  refused
@@ -51,16 +51,7 @@ def _print_check(path: str, policy: Policy, output: str) -> None:
     if output == "json":
         print(json_line(_head(policy) | {"file": path, "good": True, "notes": odd}))
         return
-    document = policy.document
-    numbers = {
-        "exemptions": len(document.exempt),
-        "overrides": len(document.overrides),
-        "bindings": len(document.bindings),
-        "fences": len(policy.fences),
-        "namespaces with stamps": len(policy.stamps),
-    }
-    counts = [f"{name}: {number}" for name, number in numbers.items() if number]
-    print(f"{escape(path)}: {style('good', fg='green')}, {', '.join([_summary(policy), *counts])}")
+    print(f"{escape(path)}: {style('good', fg='green')}, {_summary(policy)}")
     for note in odd:
         print(f"  {style('note', fg='yellow')}: {escape(note)}")
 

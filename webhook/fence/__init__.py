@@ -150,6 +150,7 @@ def _matched(fence: Fence, rules: Sequence[Manifest], condition: str = "true") -
 
     It is one expression, because an API server evaluates all conditions, also after one that is false.
     """
+    is_writer = f"request.userInfo.username in {_list(fence.usernames)}"
     return {
         "failurePolicy": "Fail" if fence.mode == "deny" else "Ignore",
         "paramKind": {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"},
@@ -159,7 +160,7 @@ def _matched(fence: Fence, rules: Sequence[Manifest], condition: str = "true") -
             "objectSelector": {},
             "resourceRules": rules,
         },
-        "matchConditions": [{"name": "writer", "expression": f"{_writer_condition(fence)}\n&& {condition}"}],
+        "matchConditions": [{"name": "writer", "expression": f"{is_writer}\n&& {condition}"}],
     }
 
 
@@ -218,10 +219,6 @@ def _rules(fence: Fence, below: Sequence[str] = (), operations: Sequence[str] = 
 def literal(text: str) -> str:
     """Return the text as a CEL string literal, in printable ASCII."""
     return f'"{"".join(map(_escaped, text))}"'
-
-
-def _writer_condition(fence: Fence) -> str:
-    return f"request.userInfo.username in {_list(fence.usernames)}"
 
 
 def _list(texts: Iterable[str]) -> str:

@@ -1,6 +1,6 @@
-"""What a policy says: which layer decided a setting, entries in words, and what its author may not have meant."""
+"""What a policy says of a lease, and by which layer or entry; and what the author of a file may not have meant."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, TypeVar
 
 from msgspec import Struct
@@ -8,11 +8,9 @@ from msgspec.structs import asdict, replace
 
 from webhook.api.request import Operation
 from webhook.policy import schema
-from webhook.policy.fences import overlaps
 from webhook.policy.model import Policy
 from webhook.policy.parse import BOUND
 from webhook.rules import holders
-from webhook.rules.holders import POD
 from webhook.rules.registry import RULES
 from webhook.rules.rule import Mode
 
@@ -61,7 +59,7 @@ def _explain(policy: Policy, namespace: str, lease: str, operation: Operation) -
 
     def layer(rule: str, name: str, otherwise: str) -> str:
         if (rule, name) in overridden:
-            return f"overrides[{overridden[rule, name].override}]"
+            return f"overrides[{overridden[rule, name][0]}]"
         if (rule, name) in in_file:
             return "rules"
         return "bindings" if (namespace, lease) in policy.bindings and (rule, name) in BOUND else otherwise
@@ -83,47 +81,10 @@ SOON: Final = 14 * 86_400 * 1_000_000  # two weeks before its end, in microsecon
 
 def notes(policy: Policy, now: int) -> list[str]:
     """Sentences that begin with the path they are about; `now` is in microseconds since 1970."""
-    return [
-        *_about_the_cap(policy),
-        *_about_rules(policy),
-        *_about_exemptions(policy, now),
-        *_about_bindings(policy),
-        *_about_fences(policy),
-    ]
-
-
-def _about_the_cap(policy: Policy) -> Iterator[str]:
-    document = policy.document
-    if policy.mode is Mode.OFF:
-        yield "mode: off is the kill switch: every write is allowed and nothing is evaluated"
-    elif document.preset == "observe":
-        yield "preset: observe denies nothing; would-deny in the audit log lists what standard or strict would deny"
-    elif policy.mode < Mode.DENY:
-        yield f"mode: {document.mode} denies nothing; would-deny in the audit log lists what this file would deny"
-    if document.without_stamps == "enforce":
-        yield "without_stamps: enforce lets a dead holder whose clock was ahead block takeovers for that long"
-
-
-def _about_rules(policy: Policy) -> Iterator[str]:
-    layers: list[tuple[str, schema.Rules]] = [("rules", policy.document.rules)]
-    layers += [(f"overrides[{i}].rules", override.rules) for i, override in enumerate(policy.document.overrides)]
-    for path, rules in layers:
-        settings = schema.settings_of(rules)
-        if not settings and path != "rules":
-            yield f"{path} sets nothing"
-        for (rule, name), value in settings.items():
-            if name == schema.MODE and value > policy.mode > Mode.OFF:
-                yield f"{path}.{rule}: {Mode(value).word} is lowered to {policy.mode.word}, the cap of this policy"
-    for i, override in enumerate(policy.document.overrides):
-        rules = dict.fromkeys(rule for rule, _ in schema.settings_of(override.rules))
-        yield from _about_operations(f"overrides[{i}]", override, rules)
-
-
-def _about_operations(path: str, entry: schema.Exemption | schema.Override, rules: Iterable[str]) -> Iterator[str]:
-    for rule in rules:
-        if RULES[rule].operations.isdisjoint(schema.operations_of(entry)):
-            where = ", ".join(schema.operations_of(entry))
-            yield f"{path}: rule {rule} is never evaluated on {where}, so naming it has no effect"
+    found = [*_about_exemptions(policy, now), *_about_bindings(policy), *_about_fences(policy)]
+    if policy.document.without_stamps == "enforce":
+        found.append("without_stamps: enforce lets a dead holder whose clock was ahead block takeovers for that long")
+    return found
 
 
 def _about_exemptions(policy: Policy, now: int) -> Iterator[str]:
@@ -131,7 +92,6 @@ def _about_exemptions(policy: Policy, now: int) -> Iterator[str]:
         path = f"exempt[{position}] ({exemption.owner})"
         until = schema.until_of(exemption)
         rules = schema.rules_of(exemption)
-        yield from _about_operations(path, exemption, rules)
         if until <= now:
             yield f"{path} expired after {exemption.until}; remove it, or extend it with a new reason"
             continue
@@ -146,18 +106,12 @@ def _about_exemptions(policy: Policy, now: int) -> Iterator[str]:
 def _about_bindings(policy: Policy) -> Iterator[str]:
     for position, binding in enumerate(policy.document.bindings):
         path = f"bindings[{position}]"
-        operations_by_mode: dict[Mode, list[Operation]] = {}
-        for operation in schema.OPERATIONS:
-            mode = policy.for_lease(binding.namespace, binding.lease, operation).modes["identity-binding"]
-            operations_by_mode.setdefault(mode, []).append(operation)
-        for mode, operations in operations_by_mode.items():
-            if mode < Mode.DENY:
-                some = "" if len(operations_by_mode) == 1 else f" on {', '.join(operations)}"
-                yield f"{path} denies nothing{some}: rule identity-binding is {mode.word} on this lease"
+        policies = {one: policy.for_lease(binding.namespace, binding.lease, one) for one in schema.OPERATIONS}
+        admitted = [operation for operation, one in policies.items() if one.modes["identity-binding"] < Mode.DENY]
+        if admitted:
+            yield f"{path} denies no {', '.join(admitted)}: the mode of identity-binding is below deny on this lease"
         if schema.ANYWHERE in binding.holder:
             yield f"{path}.holder: `*` matches every holder, so only the writer is checked"
-        elif binding.require_pod and not any(POD in template for template in binding.holder):
-            yield f"{path}.require_pod: no holder has ${{pod}}, so it has no effect"
 
 
 def _about_fences(policy: Policy) -> Iterator[str]:
@@ -177,8 +131,3 @@ def _about_fences(policy: Policy) -> Iterator[str]:
             yield f"{path}.token: a Scale has no annotations: there the writer is compared, but no term"
         if any(template.claim == "node" for template in fence.holders):
             yield f"{path}.holder: ${{node}} cannot distinguish two pods on the same node"
-    for earlier, later in overlaps(policy.fences):
-        yield (
-            f"fences[{earlier}] and fences[{later}] cover the same writes for two leases: "
-            "a pod must hold both leases to write"
-        )

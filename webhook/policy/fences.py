@@ -1,7 +1,7 @@
 """Fences: only the holder of a lease may make some writes; what of a policy file can be enforced, and what cannot."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec import UNSET, Struct
@@ -173,21 +173,6 @@ def why_not_fenced(found: FencedResource) -> str:
     if found.group == "admissionregistration.k8s.io" and found.path in _POLICIES:
         return "the API server admits it without evaluating any policy; leave it out"
     return ""
-
-
-def overlaps(fences: Sequence[Fence]) -> Iterator[tuple[int, int]]:
-    """Yield the positions of two fences that cover one write for two leases."""
-    for later, second in enumerate(fences):
-        for earlier, one in enumerate(fences[:later]):
-            apart = one.namespaces and second.namespaces and not {*one.namespaces} & {*second.namespaces}
-            if (
-                (one.namespace, one.lease) != (second.namespace, second.lease)
-                and {*one.writers} & {*second.writers}
-                and {*one.resources} & {*second.resources}
-                and {*one.operations} & {*second.operations}
-                and not apart
-            ):
-                yield earlier, later
 
 
 def _fence(setting: FenceSetting, path: str, stamps: Mapping[str, Stamps]) -> Fence:

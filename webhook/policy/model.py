@@ -36,13 +36,6 @@ class LeasePolicy(Struct, frozen=True):
     limits: Limits = DEFAULT_LIMITS
 
 
-class ModeDecision(Struct, frozen=True):
-    """One setting, and the override that decided it, as its position in the file (counted from 0)."""
-
-    override: int
-    value: Value
-
-
 class ExemptRules(Struct, frozen=True):
     """The rules and operations of one exemption; `until` is exclusive, in microseconds since 1970."""
 
@@ -126,14 +119,15 @@ class Policy(Struct, frozen=True, dict=True):
         settings = self.overridden(namespace, name, operation)
         if not settings:
             return base
-        return with_settings(base, {setting: decision.value for setting, decision in settings.items()})
+        return with_settings(base, {setting: value for setting, (_, value) in settings.items()})
 
-    def overridden(self, namespace: str, name: str, operation: Operation) -> dict[Setting, ModeDecision]:
-        """Return the settings that overrides decide for a write to one lease; of several, the last in the file."""
+    def overridden(self, namespace: str, name: str, operation: Operation) -> dict[Setting, tuple[int, Value]]:
+        """Return the settings that overrides decide for a write to one lease, with the position of the override.
+
+        Of several overrides the last in the file decides.
+        """
         found = sorted(self.overrides[operation].find(namespace, name), key=itemgetter(0))
-        return {
-            setting: ModeDecision(override, value) for override, values in found for setting, value in values.items()
-        }
+        return {setting: (override, value) for override, values in found for setting, value in values.items()}
 
     def exempt_rules(self, user: UserInfo, namespace: str, name: str, operation: Operation, now: int) -> frozenset[str]:
         """Return the ids of the rules that this writer is exempt from for such a write; `now` in microseconds."""

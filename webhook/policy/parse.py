@@ -78,15 +78,6 @@ def denied_by(name: str) -> frozenset[str]:
     return frozenset(rule.id for rule in RULES.values() if getattr(rule, name) is Mode.DENY)
 
 
-def why_never_exempt(name: str) -> str:
-    """Return why no exemption applies to a rule, as a verb phrase; "" for other rules and for an unknown name."""
-    if name not in RULES or name in schema.EXEMPTIBLE:
-        return ""
-    if RULES[name].parity:
-        return "repeats a check of the API server, which applies to everyone"
-    return "applies to everyone"
-
-
 # ---- from text to the document ---------------------------------------------------------------------------------------
 
 
@@ -179,8 +170,9 @@ def _unknown_key(key: str, here: inspect.Type, path: str) -> str:
 def _unknown_value(value: Any, here: inspect.Type) -> str:  # noqa: ANN401 - any JSON value
     assert isinstance(here, inspect.LiteralType)
     known = [str(one) for one in here.values]
-    why = why_never_exempt(value) if set(known) == set(schema.EXEMPTIBLE) else ""
-    return f"{quote(value)} {why}" if why else f"{quote(value)} is not known{schema.nearest(value, known)}"
+    if value in RULES and "identity-binding" in known:
+        return f"{quote(value)} applies to everyone, so no exemption may name it"
+    return f"{quote(value)} is not known{schema.nearest(value, known)}"
 
 
 def _description(here: inspect.Type) -> str:

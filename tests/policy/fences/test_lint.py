@@ -1,33 +1,11 @@
 """What is valid in a fence and may still not be what its author meant."""
 
-from typing import Any
-
-import pytest
-
-from tests.policy.fences.made import FENCE, STAMPS, fence
+from tests.policy.fences.made import FENCE, STAMPS
 from tests.policy.files import policy
 from webhook.policy.explain import notes
-from webhook.policy.fences import overlaps
 
 NODE = {"lease": "shop/other", "holder": ["${node}_*"], "mode": "warn", "name": "other"}
 BOUND = {"namespace": "shop", "lease": "operator", "writers": ["shop/operator"], "holder": ["${pod}_*"]}
-
-
-@pytest.mark.parametrize(
-    ("keys", "found"),
-    [
-        pytest.param({}, [], id="the same lease"),
-        pytest.param({"lease": "shop/other"}, [(0, 1)], id="another lease"),
-        pytest.param({"lease": "shop/other", "writers": ["shop/b"]}, [], id="other writers"),
-        pytest.param({"lease": "shop/other", "resources": ["pods"]}, [], id="other resources"),
-        pytest.param({"lease": "shop/other", "operations": ["CONNECT"]}, [], id="other operations"),
-        pytest.param({"lease": "shop/other", "namespaces": ["b"]}, [], id="other namespaces"),
-    ],
-)
-def test_fences_that_cover_one_write_for_two_leases(keys: dict[str, Any], found: list[tuple[int, int]]) -> None:
-    one = fence(namespaces=["a"])
-    other = fence(**{"namespaces": ["a"], **keys})
-    assert list(overlaps([one, other])) == found
 
 
 def test_notes_on_stamps() -> None:
@@ -50,5 +28,4 @@ def test_notes() -> None:
             "add it to bindings"
         ),
         "fences[1] (other).holder: ${node} cannot distinguish two pods on the same node",
-        "fences[0] and fences[1] cover the same writes for two leases: a pod must hold both leases to write",
     ]
