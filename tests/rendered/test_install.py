@@ -16,9 +16,9 @@ from tools.rendered.rendering import DEPLOY, ROOT, composed, objects, one, rende
 INSTALL = DOCS / "install.md"
 
 
-def block(text: str, language: str = "") -> str:
+def block(text: str, language: str = "sh") -> str:
     """The first fenced block of this language."""
-    return text.partition(f"```{language}\n")[2].partition("```")[0]
+    return re.split(rf"```{language}(?: needs=.*)?\n", text, maxsplit=1)[1].partition("```")[0]
 
 
 BLOCKS = [
