@@ -94,8 +94,8 @@ def test_while_observe_is_listed_its_policy_wins(tmp_path: Path) -> None:
 @pytest.mark.parametrize("overlay", ["self-signed", "cert-manager", "openshift"])
 def test_uninstalling_needs_no_overlay(overlay: str, tmp_path: Path) -> None:
     """What lies in the namespace is deleted with it; everything else is named."""
-    commands = re.findall(r"^kubectl delete (\S+) (\S+)", UNINSTALL, re.MULTILINE)
-    deleted = {(kind, name) for kinds, name in commands for kind in kinds.split(",")}
+    commands = re.findall(r"^kubectl delete (\S+)((?: (?!-)\S+)+)", UNINSTALL, re.MULTILINE)
+    deleted = {(kind, name) for kinds, names in commands for kind in kinds.split(",") for name in names.split()}
     components = [path.name for path in (DEPLOY / "components").iterdir()]
     for each in objects(render(composed(tmp_path, overlay, *components))):
         name, namespace = each["metadata"]["name"], each["metadata"].get("namespace")
