@@ -20,7 +20,9 @@ _HEAD: Final = """<!-- Written by `make docs` from tests/data/incidents. Do not 
 # Incidents, and what `why` says about them
 
 Each incident was played on a real API server, with the default times of client-go: 15 s, 10 s and 2 s.
-The electors are client-go's; the one whose clock is wrong is that of kubernetes_asyncio.
+The electors are client-go's, with two exceptions: in clock-behind the leader, whose clock is wrong, is that of
+kubernetes_asyncio, and the follower that takes its lease is a few lines of the test that compare renewTime with their
+own clock, under the same field manager (`OpenAPI-Generator`). The jobs that steal a lease are requests of the test too.
 The column "truth" has how long no one led, or two led, by what each elector reported. The other columns have what
 `lease-webhook why` says: from a [watch and from an audit log](why.md) recorded meanwhile, from both together, from the
 log as three API servers write it ("the same" as the audit log), and from the log at level Metadata. That level has no
@@ -30,8 +32,8 @@ Each input also contains three other leases, which were renewed all the time unl
 the truth.
 
 A time without a leader is given as "up to", because it is counted from the last renewal: a leader that lost only its
-connection to the API server leads until its deadline, ten seconds by default. In a coordinated election the API server
-names the holder, which starts to lead at its next attempt.
+connection to the API server leads until its attempts have failed for its deadline, 12 s after its last renewal by
+default. In a coordinated election the API server names the holder, which starts to lead at its next attempt.
 """
 _NOTHING: Final = "nothing is wrong"
 _MEASURED: Final = Path("tests/data/measured-incidents")
