@@ -1,0 +1,161 @@
+"""deploy/protect with a kubectl that answers from files; `make e2e E2E="--only stamp"` shows what the policies do."""
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.sources import DEPLOY
+from webhook.policy.parse import parse
+
+SUFFIX = "1a2b3c4d5e6f7a8b"
+KUBECTL = """\
+#!/bin/sh
+echo "$1 $2 $3" >> calls
+case "$*" in
+"get --raw "*) cat served ;;
+"get namespace shop "*) cat label ;;
+"get namespace "*) echo NotFound >&2 && exit 1 ;;
+"get mutatingadmissionpolicies "*) cat suffix ;;
+"get mutatingadmissionpolicybindings "*) cat binding ;;
+*" get leases "*"[*]"*) cat unlabeled ;;
+*" get leases "*) cat held ;;
+"get namespaces "*"--output name") cat labeled ;;
+"get namespaces "*) cat namespaces ;;
+kustomize*) echo "  expression: SUFFIX" ;;
+apply*) cat > applied ;;
+"label namespace shoop "*) echo NotFound >&2 && exit 1 ;;
+esac
+"""
+CLOCK = """\
+#!/bin/sh
+echo . >> minutes
+echo $(($(wc -l < minutes) * 10))
+"""
+NEW = '"mutatingadmissionpolicies" "mutatingadmissionpolicybindings" '
+OLD = '"validatingadmissionpolicies" "validatingadmissionpolicybindings"'
+STAMPED = f'db {{"lease-webhook/writer-{SUFFIX}":"- jane"}}\n'
+EXEMPT = f'db {{"lease-webhook/writer-{SUFFIX}":""}}\n'
+FOUND = {
+    "served": NEW + OLD,
+    "label": "",
+    "suffix": f"'{SUFFIX}'",
+    "binding": "lease-webhook-stamp\n",
+    "unlabeled": "",
+    "held": STAMPED,
+    "labeled": "namespace/shop\n",
+    "namespaces": "".join(
+        f'- suffix: "{SUFFIX}"\n  namespaces: ["{name}"]\n  writer: {writer}\n'
+        for name, writer in (("shop", ""), ("on", "user"))
+    ),
+}
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Run it in a cluster where the policies are applied, but for what is given."""
+
+    def protect(*words: str, **answers: str) -> "subprocess.CompletedProcess[str]":
+        for name, text in {"calls": "", "applied": "", **FOUND, **answers}.items():
+            (tmp_path / name).write_text(text)
+        for name, text in (("kubectl", KUBECTL), ("date", CLOCK), ("sleep", "#!/bin/sh\n")):
+            (tmp_path / name).write_text(text)
+            (tmp_path / name).chmod(0o755)
+        environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+        return subprocess.run(
+            ["sh", str(DEPLOY / "protect"), *words],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return protect
+
+
+def changes(directory: Path) -> list[str]:
+    """The first word of each call that changes the cluster."""
+    verbs = [line.split()[0] for line in (directory / "calls").read_text().splitlines()]
+    return [verb for verb in verbs if verb not in {"get", "kustomize", "--namespace"}]
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["-n"], [""], ["shop", "--delete"], ["shop", "--remove", "other"]])
+def test_wrong_usage_asks_no_cluster(words: list[str], run: Run, tmp_path: Path) -> None:
+    done = run(*words)
+    assert (done.returncode, (tmp_path / "calls").read_text()) == (2, "")
+    assert done.stderr.startswith("usage: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "answers", "said"),
+    [
+        pytest.param("shoop", {}, "NotFound", id="there is no such namespace"),
+        pytest.param("shop", {"served": OLD}, "needs Kubernetes 1.36", id="an older API server"),
+    ],
+)
+def test_what_cannot_be_protected_changes_nothing(
+    name: str, answers: dict[str, str], said: str, run: Run, tmp_path: Path
+) -> None:
+    done = run(name, **answers)
+    assert (done.returncode, changes(tmp_path)) == (1, [])
+    assert said in done.stderr
+
+
+def test_it_prints_a_policy_file_and_nothing_else(run: Run) -> None:
+    done = run("shop")
+    assert done.returncode == 0, done.stderr
+    assert "1 of 1 held leases have a stamp." in done.stderr
+    stamps = parse(done.stdout).stamps
+    assert {name: (one.suffix, one.by_user) for name, one in stamps.items()} == {
+        "shop": (SUFFIX, False),
+        "on": (SUFFIX, True),
+    }
+
+
+def test_a_namespace_that_is_labeled_gets_what_is_missing(run: Run, tmp_path: Path) -> None:
+    assert run("shop", label="required", unlabeled=STAMPED).returncode == 0
+    assert changes(tmp_path) == ["apply", "label"]
+    assert (tmp_path / "applied").read_text() == f"  expression: \"'{SUFFIX}'\"\n"
+
+
+@pytest.mark.parametrize("missing", [{"suffix": ""}, {"binding": ""}], ids=["policy", "binding"])
+def test_the_suffix_is_new_if_nothing_stamped_meanwhile(missing: dict[str, str], run: Run, tmp_path: Path) -> None:
+    run("shop", label="required", **missing)
+    applied = (tmp_path / "applied").read_text()
+    assert applied.startswith("  expression: \"'")
+    assert SUFFIX not in applied
+
+
+def test_a_planted_stamp_is_named_with_the_command_that_removes_it(run: Run, tmp_path: Path) -> None:
+    done = run("shop", unlabeled=f'good {{"a":"\\"lease-webhook/term-{SUFFIX}\\":"}}\n' + EXEMPT)
+    assert (done.returncode, changes(tmp_path)) == (1, [])
+    assert "kubectl --namespace shop annotate lease db \\\n" in done.stderr
+
+
+@pytest.mark.parametrize("held", [EXEMPT, "db \n"], ids=["written by an administrator", "not renewed"])
+def test_it_waits_for_stamps_and_not_for_ever(held: str, run: Run) -> None:
+    done = run("shop", held=STAMPED.replace("db", "a") + held)
+    assert done.returncode == 0
+    assert "1 of 2 held leases have a stamp." in done.stderr
+    assert "can take these: db \n" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "answers", "code", "deleted"),
+    [
+        pytest.param("shop", {}, 0, 0, id="another namespace is labeled"),
+        pytest.param("shoop", {}, 1, 0, id="a mistake, while one is labeled"),
+        pytest.param("shop", {"labeled": ""}, 0, 2, id="no other is labeled"),
+        pytest.param("shoop", {"labeled": ""}, 0, 2, id="a namespace that is gone"),
+        pytest.param("shop", {"labeled": "", "served": OLD}, 0, 1, id="an older API server"),
+    ],
+)
+def test_the_policies_are_removed_if_no_namespace_is_labeled(
+    words: str, answers: dict[str, str], code: int, deleted: int, run: Run, tmp_path: Path
+) -> None:
+    assert run(words, "--remove", **answers).returncode == code
+    assert changes(tmp_path) == ["label", *["delete"] * deleted]
