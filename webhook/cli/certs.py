@@ -119,27 +119,22 @@ def _authority(directory: Path, now: dt.datetime, *, replace: bool) -> tuple[cer
 
 def _check(directory: Path, names: Collection[str]) -> int:
     now = dt.datetime.now(dt.UTC)
-    certificate: certificates.Certificate | None = None
     try:
         certificate = certificates.inspect(certificates.read_pair(directory), now, frozenset(names))
         problems = certificate.problems
     except certificates.Unusable as problem:
         problems = (str(problem),)
-    state = GOOD
-    if problems or certificate is None:
-        state = UNUSABLE
-    elif certificate.due(now):
-        state = RENEW_SOON
     for text in problems:
         print(f"{style('unusable', fg='red')}: {escape(text)}")
-    if certificate and not problems:
-        left = round((certificate.not_after - now) / dt.timedelta(days=1))
-        life = f"valid until {certificate.not_after:%Y-%m-%d} ({count(left, 'day')})"
-        if state == GOOD:
-            print(f"{style('good', fg='green')}: {life}, for {escape(', '.join(sorted(certificate.names)))}")
-        else:
-            print(f"{style('renew soon', fg='yellow')}: {life}; run `{command_words.certs(directory)}`")
-    return state
+    if problems:
+        return UNUSABLE
+    left = round((certificate.not_after - now) / dt.timedelta(days=1))
+    life = f"valid until {certificate.not_after:%Y-%m-%d} ({count(left, 'day')})"
+    if certificate.due(now):
+        print(f"{style('renew soon', fg='yellow')}: {life}; run `{command_words.certs(directory)}`")
+        return RENEW_SOON
+    print(f"{style('good', fg='green')}: {life}, for {escape(', '.join(sorted(certificate.names)))}")
+    return GOOD
 
 
 def _print_bundle(directory: Path) -> int:

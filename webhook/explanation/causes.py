@@ -14,7 +14,7 @@ from webhook.audit.leases import pod_of
 from webhook.explanation.words import count, length, name
 from webhook.history.events import By, Handover, Refusal, Tenure
 from webhook.history.follow import Follower, LeaseHistory
-from webhook.history.renewals import OtherLeases
+from webhook.history.renewals import OtherLeases, Silence
 from webhook.history.status import LeaseStatus
 from webhook.inputs.items import InputKind, Writer
 from webhook.rules.change import NODE_LEASES
@@ -85,19 +85,11 @@ class Cause(Struct, frozen=True):
     """Who else wrote the lease often."""
 
 
-class Gap(Struct, frozen=True):
-    """From `start` to `end` (microseconds since 1970) `tenure` did not renew; then it did, or `after` took over."""
+class Gap(Silence, frozen=True):
+    """A time for which `tenure` did not renew; then it did, or another one took over."""
 
-    start: int
-    end: int
     tenure: Tenure
     cause: Cause
-    after: Tenure | None = None
-
-    @property
-    def length(self) -> int:
-        """Microseconds."""
-        return self.end - self.start
 
 
 def late_renewals(cluster: Follower, history: LeaseHistory) -> Iterator[Gap]:
@@ -114,7 +106,7 @@ def lost_leaders(cluster: Follower, history: LeaseHistory) -> Iterator[Gap]:
     for before, after in pairwise(history.tenures):
         if after.began is Handover.EXPIRED:
             start = before.since if before.last_renewal is None else before.last_renewal
-            yield Gap(start, after.since, before, cause_of(cluster, history, before, start, after.since), after)
+            yield Gap(start, after.since, before, cause_of(cluster, history, before, start, after.since))
 
 
 def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, start: int, end: int) -> Cause:

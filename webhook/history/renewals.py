@@ -193,11 +193,6 @@ class Timing(Struct, frozen=True, gc=False):
         return max(0.0, last_try - self.retry)
 
     @property
-    def writes_per_hour(self) -> float:
-        """What the lease costs the API server."""
-        return 3600 / self.retry
-
-    @property
     def missed_renewals(self) -> int:
         """How many renewals in a row may fail before the lease has expired."""
         return max(0, int(self.duration / self.retry) - 1)

@@ -52,7 +52,7 @@ _MAX_NEXT: Final = 24
 _CONTENT: Final = re.compile(r"^[^\S\n]*+(?!\.\.\.[^\S\n]*$)[^\s#%]", re.MULTILINE)
 _OURS: Final = re.compile(r"""\bkind["']?\s{0,9}:\s{0,9}["']?(?:Lease|LeaseCandidate|AdmissionReview)(?:List)?\b""")
 """How a broken document is recognized as one of a kind that is evaluated."""
-_AUDIT_EVENT: Final = re.compile(rb'\s*+\{"kind":"Event","apiVersion":"audit\.k8s\.io/')
+AUDIT_EVENT: Final = re.compile(rb'\s*+\{"kind":"Event","apiVersion":"audit\.k8s\.io/')
 """How an API server begins every line of its log: Go writes the fields of a struct in their order."""
 _NULL: Final = Raw(b"null")
 _NESTED: Final = "nested too deeply"
@@ -124,11 +124,6 @@ def items_of_list(path: str, opened: Callable[[], Iterator[bytes]]) -> Iterator[
     return (document(Place(path, number), item, kind, version) for number, item in items)
 
 
-def is_audit_log(start: bytes) -> bool:
-    """True if an input that begins so is an audit log."""
-    return _AUDIT_EVENT.match(start) is not None
-
-
 def audit_log(
     path: str, lines: Iterable[bytes], markers: Sequence[bytes]
 ) -> Iterator[Document | Unreadable | LastLine]:
@@ -146,7 +141,7 @@ def audit_log(
         if is_long:
             yield Unreadable(place, "a line of more than 20 MiB")
         elif any(marker in line for marker in markers):
-            if _AUDIT_EVENT.match(line):
+            if AUDIT_EVENT.match(line):
                 yield Document(place=place, kind="Event", api_version="audit.k8s.io/v1", text=line)
             else:
                 yield document(place, line)

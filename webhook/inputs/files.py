@@ -62,7 +62,7 @@ def read(file: BinaryIO, path: str, markers: Sequence[bytes] = (b"",)) -> Iterat
                 if line.strip():
                     break
             start = b"".join(first)
-        if documents.is_audit_log(start):
+        if documents.AUDIT_EVENT.match(start):
             lines = iter(partial(plain.readline, MAX_DOCUMENT + 1), b"")
             yield from documents.audit_log(path, chain(first, lines), markers)
         elif not first and (items := _items_of_list(plain, path, start)):

@@ -56,7 +56,6 @@ _HOLDERS: Final = frozenset({"Pod", "Node"})
 """Kinds whose objects may hold a lease: if the object is gone, the lease is left over."""
 _ADMINISTRATORS: Final = "system:masters"
 _MAX_NAME: Final = 253
-_NULL: Final = Raw(b"null")
 
 _ACT_OF_OPERATION: Final = {Operation.CREATE: Act.CREATED, Operation.UPDATE: Act.UPDATED, Operation.DELETE: Act.DELETED}
 _AUDIT: Final = "audit.k8s.io/"
@@ -317,8 +316,8 @@ class AuditEvent(Struct, frozen=True, rename="camel"):
     stage_timestamp: str = ""
     annotations: Mapping[str, str] | None = None
     request_uri: str = msgspec.field(default="", name="requestURI")
-    request_object: Raw = _NULL
-    response_object: Raw = _NULL
+    request_object: Raw = NULL
+    response_object: Raw = NULL
 
     @property
     def user(self) -> UserInfo:

@@ -35,7 +35,9 @@ def composed(pieces: Pieces, components: Collection[str]) -> list[Object]:
             continue
         for key, thing in _by_name(pieces[name]).items():
             if thing["kind"] == CONFIGURATION:
-                _extend(found[key], thing)
+                found[key]["webhooks"] += thing["webhooks"]
+                if annotations := thing["metadata"].get("annotations"):
+                    found[key]["metadata"].setdefault("annotations", {}).update(annotations)
             else:
                 found[key] = thing
     return sorted(found.values(), key=lambda thing: bool(thing["kind"] == CONFIGURATION))
@@ -67,10 +69,3 @@ def fill(objects: Sequence[Object], image: str, policy: str | None, files: Mappi
 
 def _by_name(objects: Sequence[Object]) -> dict[tuple[str, str], Object]:
     return {(thing["kind"], thing["metadata"]["name"]): deepcopy(thing) for thing in objects}
-
-
-def _extend(configuration: Object, added: Object) -> None:
-    configuration["webhooks"] += added["webhooks"]
-    annotations = configuration["metadata"].get("annotations", {}) | added["metadata"].get("annotations", {})
-    if annotations:
-        configuration["metadata"]["annotations"] = annotations
