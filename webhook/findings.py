@@ -1,9 +1,19 @@
-"""What a command found, as plain data from which every format is written."""
+"""What a command found, as plain data from which every format is written; and names in the commands that it advises.
 
+Anyone may have chosen a name, so each is one word for a shell.
+"""
+
+import re
+import shlex
 from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
+
+from webhook.api.text import escape, truncate
+
+_MAX_WORD: Final = 253
+_PLACES: Final = re.compile(r"\{(kubectl|name)\}")
 
 
 class Severity(StrEnum):
@@ -45,3 +55,30 @@ class Finding(Struct, frozen=True, gc=False):
     fix: str = ""
     place: str = ""
     subject: ObjectName = ObjectName()
+
+
+def quoted(text: str) -> str:
+    """A text within a word that begins otherwise, such as `--as=TEXT`, whatever is in it."""
+    return shlex.quote(escape(truncate(text, _MAX_WORD)))
+
+
+def word(text: str) -> str:
+    """A name as one word of a command, whatever is in it; `NAME` if kubectl would take it for an option."""
+    return "NAME" if text.startswith("-") else quoted(text)
+
+
+def certs_command(directory: object) -> str:
+    """`lease-webhook certs DIRECTORY`; the path is not cut, because a part of it would be another path."""
+    return f"lease-webhook certs {shlex.quote(escape(str(directory)))}"
+
+
+def kubectl(namespace: str) -> str:
+    """`kubectl -n shop`."""
+    return f"kubectl -n {word(namespace)}"
+
+
+def filled(fix: str, namespace: str, name: str) -> str:
+    """Return a command with `{kubectl}` (and its namespace) and `{name}` filled in."""
+    names = {"kubectl": kubectl(namespace), "name": word(name)}
+    # In one pass: a name may contain what stands for another one.
+    return _PLACES.sub(lambda place: names[place[1]], fix)

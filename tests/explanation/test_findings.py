@@ -8,9 +8,9 @@ from tests.explanation.test_accounts import account, shop, text
 from tests.history.fake_server import FakeServer, together
 from tests.history.test_elections import cluster_of, of_log, of_watch
 from tests.history.test_refusal import POLICY, RIGHTS, WEBHOOK
-from webhook.audit.command_words import word
 from webhook.explanation.account import account_of
 from webhook.explanation.causes import pod_of_holder, rights
+from webhook.findings import word
 from webhook.inputs.items import Writer
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.factories import NOW, Tweak, drop, make_entry, make_lease, put, to_bytes
 from webhook.api.objects import Lease
-from webhook.audit.command_words import filled
+from webhook.findings import filled
 from webhook.history.status import LeaseStatus, State, status_of, was_live, written_at
 from webhook.inputs.items import entries_of_object
 from webhook.inputs.kinds import typed

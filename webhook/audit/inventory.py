@@ -7,9 +7,8 @@ from msgspec import Struct, field
 
 from webhook.api.objects import LeaseCandidate
 from webhook.audit import leases
-from webhook.audit.command_words import kubectl, word
 from webhook.audit.subject import Subject, broken_rules
-from webhook.findings import Finding, ObjectName, Severity
+from webhook.findings import Finding, ObjectName, Severity, kubectl, word
 from webhook.history.status import State
 from webhook.rules.change import NODE_LEASES
 from webhook.rules.holders import MAX_HOSTNAME, host_name

@@ -8,8 +8,7 @@ from msgspec import Struct
 from webhook.api.managed_fields import Entry
 from webhook.api.objects import Lease, LeaseCandidate, LeaseSpec
 from webhook.api.request import GROUP, AdmissionRequest, Operation, Resource, cached
-from webhook.audit.command_words import filled
-from webhook.findings import Finding, ObjectName, Severity
+from webhook.findings import Finding, ObjectName, Severity, filled
 from webhook.history.status import LeaseStatus, status_of
 from webhook.rules.change import (
     IDENTITY_LABEL,

@@ -10,10 +10,10 @@ import click
 
 from webhook import certificates
 from webhook.api.text import escape
-from webhook.audit import command_words
 from webhook.cli.options import Command, directories
 from webhook.cli.terminal import Failure, style
 from webhook.explanation.words import count
+from webhook.findings import certs_command
 
 DEFAULT_NAME: Final = "lease-webhook"
 """Of the Service, and of its namespace."""
@@ -131,7 +131,7 @@ def _check(directory: Path, names: Collection[str]) -> int:
     left = round((certificate.not_after - now) / dt.timedelta(days=1))
     life = f"valid until {certificate.not_after:%Y-%m-%d} ({count(left, 'day')})"
     if certificate.due(now):
-        print(f"{style('renew soon', fg='yellow')}: {life}; run `{command_words.certs(directory)}`")
+        print(f"{style('renew soon', fg='yellow')}: {life}; run `{certs_command(directory)}`")
         return RENEW_SOON
     print(f"{style('good', fg='green')}: {life}, for {escape(', '.join(sorted(certificate.names)))}")
     return GOOD
@@ -142,7 +142,7 @@ def _print_bundle(directory: Path) -> int:
     try:
         pem = path.read_bytes()
     except OSError as error:
-        raise Failure(f"{path}: {error.strerror}; make it with `{command_words.certs(directory)}`") from error
+        raise Failure(f"{path}: {error.strerror}; make it with `{certs_command(directory)}`") from error
     if b"-----BEGIN CERTIFICATE-----" not in pem:
         raise Failure(f"{path} contains no PEM certificate")
     print(base64.b64encode(pem).decode("ascii"))

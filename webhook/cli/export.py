@@ -11,10 +11,10 @@ import click
 from msgspec.structs import replace
 
 from webhook.api.text import quote
-from webhook.audit import command_words
 from webhook.cli.options import Command, directories, files
 from webhook.cli.terminal import Failure, print_message
 from webhook.fence import yaml_text
+from webhook.findings import certs_command
 from webhook.install import CERTIFICATES, COMPONENTS, composed, fill
 from webhook.policies import manifests, notes, stamp_policies
 from webhook.policy.schema import PolicyError, nearest
@@ -144,7 +144,7 @@ def _pair(directory: Path) -> dict[str, bytes]:
     try:
         return {name: (directory / name).read_bytes() for name in _PAIR}
     except OSError as error:
-        command = command_words.certs(directory)
+        command = certs_command(directory)
         raise Failure(f"{error.filename}: {error.strerror}; `{command}` makes the certificate") from error
 
 

@@ -7,10 +7,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.audit.command_words import word
 from webhook.doctor import certificate, checks, condition, configuration
 from webhook.doctor.documents import ClusterObject
-from webhook.findings import Finding
+from webhook.findings import Finding, word
 from webhook.policy.model import Policy
 from webhook.rules.rule import Mode
 

@@ -4,12 +4,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from webhook.audit.command_words import word
 from webhook.doctor.configuration import danger
 from webhook.doctor.documents import ClusterObject, Documents, difference
 from webhook.doctor.examine import Report
 from webhook.fence import BINDING, CLOCK, MUTATING_BINDING, MUTATING_POLICY, POLICY, manifests, object_name
-from webhook.findings import Finding
+from webhook.findings import Finding, word
 from webhook.policy.fences import Fence
 
 _EXPORT: Final = "lease-webhook export fence POLICY --name {name} | kubectl apply --server-side --force-conflicts -f -"

@@ -10,12 +10,11 @@ import msgspec
 from webhook.api.managed_fields import entries_of
 from webhook.api.text import quote
 from webhook.api.times import stamp_of
-from webhook.audit.command_words import word
 from webhook.doctor.configuration import MatchRule, danger
 from webhook.doctor.documents import ClusterObject, Documents, difference
 from webhook.doctor.examine import Report
 from webhook.fence import MUTATING_BINDING, MUTATING_POLICY
-from webhook.findings import Finding
+from webhook.findings import Finding, word
 from webhook.install import fill
 from webhook.rules.change import NODE_LEASES
 from webhook.rules.stamps import NAMES, Stamps, stamp_in

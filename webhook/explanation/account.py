@@ -6,13 +6,12 @@ from msgspec import Struct
 
 from webhook.api.objects import Lease
 from webhook.api.times import SECOND, canonical
-from webhook.audit.command_words import filled, kubectl, word
 from webhook.audit.inventory import of_state
 from webhook.audit.subject import Subject
 from webhook.explanation.causes import Advice, Blame, Cause, cause_of, next_step, pod_of_holder, snapshot_cause
 from webhook.explanation.findings import Explained, beside, incidents
 from webhook.explanation.words import name
-from webhook.findings import ORDER, Finding, Severity
+from webhook.findings import ORDER, Finding, Severity, filled, kubectl, word
 from webhook.history.events import Handover, Tenure
 from webhook.history.follow import Follower, LeaseHistory
 from webhook.history.status import LeaseStatus, State, renewed_at

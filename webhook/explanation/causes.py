@@ -9,9 +9,9 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.api.times import SECOND
-from webhook.audit.command_words import kubectl, quoted, word
 from webhook.audit.leases import pod_of
 from webhook.explanation.words import count, length, name
+from webhook.findings import kubectl, quoted, word
 from webhook.history.events import By, Handover, Refusal, Tenure
 from webhook.history.follow import Follower, LeaseHistory
 from webhook.history.renewals import OtherLeases, Silence

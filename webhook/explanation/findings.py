@@ -5,10 +5,9 @@ from itertools import pairwise
 from typing import Final
 
 from webhook.api.times import SECOND
-from webhook.audit.command_words import kubectl, word
 from webhook.explanation import causes
 from webhook.explanation.words import clock, count, length, name, remover, writer
-from webhook.findings import Finding, ObjectName, Severity
+from webhook.findings import Finding, ObjectName, Severity, kubectl, word
 from webhook.history.events import By, Handover, Refusal, Tenure
 from webhook.history.follow import Follower, LeaseHistory
 from webhook.history.renewals import deadline_of, goes_on_for, timing_of

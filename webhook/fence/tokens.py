@@ -16,8 +16,7 @@ from webhook.api.managed_fields import entries_of
 from webhook.api.objects import Lease, ObjectMeta
 from webhook.api.text import quote, truncate
 from webhook.api.times import SECOND, canonical_seconds, normalized, readable
-from webhook.audit.command_words import kubectl, word
-from webhook.findings import Finding, ObjectName, Severity
+from webhook.findings import Finding, ObjectName, Severity, kubectl, word
 from webhook.inputs.items import MAX_DIGITS, Act, Foreign, Item, Observation
 from webhook.policy.fences import Fence
 from webhook.rules.expiry import seen_at
