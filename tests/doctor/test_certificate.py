@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from tests.doctor.shipped import NOW, entry
 from webhook.certificates import CA_DAYS, MAX_FILE, create_authority
-from webhook.doctor.certificate import check_bundle
+from webhook.doctor.checks import check_bundle
 from webhook.doctor.configuration import Entry
 
 AUTHORITY = create_authority(NOW)

@@ -5,8 +5,7 @@ from importlib.resources import files
 import pytest
 
 from tests.doctor.shipped import condition, entry, verified_expression
-from webhook.doctor.checks import drops_renewals
-from webhook.doctor.condition import MAX_CHARACTERS, check_condition
+from webhook.doctor.checks import MAX_CHARACTERS, check_condition, drops_renewals
 from webhook.findings import Finding
 
 TEXTS = [

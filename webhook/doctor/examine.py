@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.doctor import certificate, checks, condition, configuration
+from webhook.doctor import checks, configuration
 from webhook.doctor.documents import ClusterObject
 from webhook.findings import Finding, word
 from webhook.policy.model import Policy
@@ -66,10 +66,10 @@ def examine(
 
 
 def _dedicated(entry: configuration.Entry, now: dt.datetime) -> Iterator[Finding]:
-    yield from condition.check_condition(entry)
+    yield from checks.check_condition(entry)
     for check in checks.FORM:
         yield from check(entry)
-    yield from certificate.check_bundle(entry, now)
+    yield from checks.check_bundle(entry, now)
 
 
 def _of_others(finding: Finding) -> Finding:

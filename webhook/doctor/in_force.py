@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.doctor.certificate import SOON, bundle_end
+from webhook.doctor.checks import SOON, bundle_end
 from webhook.doctor.configuration import Configuration, Webhook
 from webhook.doctor.documents import Documents
 from webhook.doctor.examine import examine
