@@ -6,8 +6,19 @@ import re
 import pytest
 
 from tests.history.fake_server import SECOND, START
-from webhook.timeline.model import Bucket, Lane, Mark, MarkKind, Span, SpanKind, Ticks, Timeline, as_json
-from webhook.timeline.texts import sentence, shown
+from webhook.timeline.model import (
+    Bucket,
+    Lane,
+    Mark,
+    MarkKind,
+    Span,
+    SpanKind,
+    Ticks,
+    Timeline,
+    as_json,
+    sentence,
+    shown,
+)
 
 ENDS = START + 60 * SECOND
 

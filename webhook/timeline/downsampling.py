@@ -11,9 +11,8 @@ from msgspec.structs import replace
 
 from webhook.explanation.words import count
 from webhook.history.events import Tenure
-from webhook.timeline.model import Bucket, Kind, Lane, Mark, Span, SpanKind, Ticks, Timeline
+from webhook.timeline.model import Bucket, Kind, Lane, Mark, Span, SpanKind, Ticks, Timeline, shown, writers_of
 from webhook.timeline.page import page_data
-from webhook.timeline.texts import shown, writers_of
 
 MAX_SPANS: Final = 2000
 MAX_MARKS: Final = 2000

@@ -11,14 +11,14 @@ from webhook.explanation.causes import late_renewals, lost_leaders, sentence_of
 from webhook.explanation.findings import late_sentence
 from webhook.explanation.text import ending, handover
 from webhook.explanation.words import by_writer, count, length, name
-from webhook.history.events import EventKind, Handover, LeaseEvent, Tenure
+from webhook.history.events import SLOW, EventKind, Handover, LeaseEvent, Tenure
 from webhook.history.follow import Follower, LeaseHistory
 from webhook.history.renewals import deadline_of
 from webhook.history.stored import Key
-from webhook.inputs.items import Act, Fenced, InputKind, Item, LogEnd, Observation, Writer
+from webhook.inputs.items import Act, Answer, Fenced, InputKind, Item, LogEnd, Observation, Writer
+from webhook.rules.registry import RULES
 from webhook.timeline.downsampling import MarkRecord, SpanRecord, TickRecord, lane_within, what_was_merged
-from webhook.timeline.model import Lane, Mark, MarkKind, SpanKind, Timeline
-from webhook.timeline.texts import marks_of_answer, sentence, shown, writer_name, writers_of
+from webhook.timeline.model import Lane, Mark, MarkKind, SpanKind, Timeline, sentence, shown, writer_name, writers_of
 
 MAX_LANES: Final = 20_000
 """Leases; what is seen of others is counted."""
@@ -38,6 +38,8 @@ KIND_OF_HANDOVER: Final = {
     Handover.UNKNOWN: MarkKind.TAKEOVER,
 }
 """Without Handover.SEEN: a lease that is held when the input begins is not an event."""
+_NOT_COUNTED: Final = frozenset({404, 409, 410})
+"""Conflicts and absent objects are how electors race."""
 
 
 class TimelineBuilder(Struct):
@@ -195,8 +197,8 @@ class _LeaseLane(Struct):
         """Add an observation that the history has taken in, with what happened."""
         if seen.act is Act.READ:
             return
-        for mark in marks_of_answer(seen, self.history.moment, self.holder):
-            self.marks.add(mark)
+        if seen.answer:
+            self._answered(seen, seen.answer)
         for event in events:
             self._add(event, latest, max_ticks)
         if self.history.lease is not None and seen.is_stored and not seen.problem and seen.act is not Act.DELETED:
@@ -204,6 +206,32 @@ class _LeaseLane(Struct):
                 self.duration_held = self.history.duration
             if self.spans.present is None and not self.spans.closed:
                 self.spans.begin(SpanKind.LEADERLESS, self.history.moment)
+
+    def _answered(self, seen: Observation, answer: Answer) -> None:
+        """Mark what the API server made of one write."""
+        at, who, holder, by = self.history.moment, seen.writer, self.holder, by_writer(seen.writer)
+        dry = " (dry run)" if seen.is_dry_run else ""
+        if not answer.is_stored:
+            if answer.code not in _NOT_COUNTED:
+                kind = MarkKind.FAILED if answer.code == 429 or answer.code >= 500 else MarkKind.DENIED
+                code = f" with {answer.code}" if answer.code >= 400 else ""
+                took = f" after {length(answer.took)}" if answer.took >= SECOND else ""
+                said = f": {answer.message}" if answer.message else ""
+                text = sentence(f"a write{by} was answered{code}{took}{said}")
+                self.marks.add(Mark(kind, at, text + dry, holder, writer_name(who)))
+            return
+        if answer.took > SLOW:
+            text = f"the API server took {length(answer.took)} to answer a write{by}{dry}"
+            self.mark(MarkKind.SLOW, at, text, who, holder)
+        noted = answer.noted
+        warned = [rule for rule, mode in noted.modes.items() if mode == "warn"]
+        event = noted.event or "write"
+        if noted.would_deny:
+            text = f"lease-webhook admitted this {event}{by}, and would deny it by {_said(noted.would_deny)}{dry}"
+            self.mark(MarkKind.WOULD_DENY, at, text, who, holder)
+        elif warned:
+            text = f"lease-webhook warned about this {event}{by}: {_said(warned)}{dry}"
+            self.mark(MarkKind.WARNED, at, text, who, holder)
 
     def _add(self, event: LeaseEvent, latest: int, max_ticks: int) -> None:
         tenure, at = event.tenure, min(event.at, latest)
@@ -261,3 +289,8 @@ class _LeaseLane(Struct):
             tenures = self.history.tenures
             text = handover(tenure, tenures[-2] if len(tenures) > 1 else None)
             self.marks.add(Mark(kind, since, sentence(text), shown(tenure.holder), writers_of(tenure)))
+
+
+def _said(rules: Iterable[str]) -> str:
+    """The names of rules with what they say, as far as they are known."""
+    return "; ".join(f"{name} ({RULES[name].texts.summary.rstrip('.')})" if name in RULES else name for name in rules)

@@ -12,9 +12,17 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from webhook.api.text import escape, truncate
 from webhook.api.times import SECOND, canonical
-from webhook.explanation.words import clock, count, length, name
+from webhook.explanation.words import clock, count, length, name, writer
+from webhook.history.events import Tenure
 from webhook.history.renewals import deadline_of
+from webhook.inputs.items import Writer
+
+_MAX_NAME: Final = 256
+_MAX_TEXT: Final = 4000
+"""Characters of a mark; a denial may have 12 KB."""
+_MAX_WRITERS: Final = 3
 
 
 class Kind(StrEnum):
@@ -308,6 +316,26 @@ def _lane(lane: Lane) -> dict[str, Any]:
 def _in_words(one: Span | Mark | Bucket) -> dict[str, Any]:
     fields = asdict(one)
     return fields | {key: canonical(fields[key]) for key in ("begins", "at", "ends") if fields.get(key) is not None}
+
+
+def shown(text: str) -> str:
+    """A name as it is drawn and searched for."""
+    return escape(truncate(text, _MAX_NAME))
+
+
+def sentence(text: str) -> str:
+    """The text of a mark."""
+    return escape(truncate(text, _MAX_TEXT))
+
+
+def writer_name(one: Writer | None) -> str:
+    """Return who wrote, for a column of its own."""
+    return shown(writer(one)) if one and one.user else ""
+
+
+def writers_of(tenure: Tenure) -> str:
+    """Return who wrote as the holder; several only if several did."""
+    return shown(" and ".join(writer(one) for one in tenure.writers[-_MAX_WRITERS:]))
 
 
 def _moment(at: int, until: int) -> str:
