@@ -1,19 +1,24 @@
-"""Checks of one lease: who can take it, who renews it, its timings, its place, and the API server's stamps."""
+"""Checks of one lease: who can take it, who renews it, its timings, its place, its stamps; and of all of them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
+from msgspec import Struct, field
+
 from webhook.api.managed_fields import ANCIENT_CHANGES, APPLY, BEFORE_FIRST_APPLY, Entry, nest_too_deeply
+from webhook.api.objects import LeaseCandidate
 from webhook.api.text import quote, truncate
 from webhook.api.times import DAY, HOUR, SECOND, canonical_seconds, span
-from webhook.audit.subject import Subject
-from webhook.findings import Finding, Severity
+from webhook.audit.subject import Subject, broken_rules
+from webhook.findings import Finding, ObjectName, Severity, kubectl, word
 from webhook.history.renewals import timing_of
 from webhook.history.status import State
 from webhook.inputs.stamps import is_dated
+from webhook.rules.change import NODE_LEASES
 from webhook.rules.election.times import is_time_zone
 from webhook.rules.expiry import BOUND
+from webhook.rules.holders import MAX_HOSTNAME, host_name
 from webhook.rules.stamps import is_constant
 
 _POD: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
@@ -38,7 +43,7 @@ _STAMP_FIX: Final = (
 _EMPTY_STAMPS: Final = '{kubectl} patch lease {name} --type=merge -p \'{"metadata":{"managedFields":[{}]}}\' && '
 
 
-def frozen(subject: Subject) -> Iterator[Finding]:
+def _frozen(subject: Subject) -> Iterator[Finding]:
     """A lease that no one else can take, for a year or more."""
     why = subject.status.block
     if why is None:
@@ -48,7 +53,7 @@ def frozen(subject: Subject) -> Iterator[Finding]:
     yield subject.finding(why.rule, Severity.ERROR, message, why.repair)
 
 
-def expired(subject: Subject) -> Iterator[Finding]:
+def _expired(subject: Subject) -> Iterator[Finding]:
     """A lease whose holder no longer renews it."""
     standing = subject.status
     if standing.state is not State.EXPIRED or standing.last_renewal is None:
@@ -78,12 +83,7 @@ def pod_of(holder: str) -> str:
     return name if _POD.fullmatch(name) else ""
 
 
-def names_a_pod(holder: str) -> bool:
-    """True if a holder has the name of an elector in a pod: a host name and an underscore, or a Deployment's pod."""
-    return "_" in holder or _POD_OF_DEPLOYMENT.fullmatch(holder) is not None
-
-
-def timing(subject: Subject) -> Iterator[Finding]:
+def _timing(subject: Subject) -> Iterator[Finding]:
     """An elector that a short outage of the API server, or one missed renewal, ends."""
     standing, interval = subject.status, subject.interval
     is_election = not subject.is_heartbeat and not subject.lease.strategy
@@ -103,7 +103,7 @@ def timing(subject: Subject) -> Iterator[Finding]:
         yield subject.finding("timing-tight", severity, message, _FIX_TIMING)
 
 
-def several_applications(subject: Subject) -> Iterator[Finding]:
+def _several_applications(subject: Subject) -> Iterator[Finding]:
     """A lease whose spec several programs have written, as far as managedFields still show."""
     if len(subject.entries) < 2 or subject.is_heartbeat or subject.lease.strategy:
         return
@@ -130,7 +130,7 @@ def _is_application(entry: Entry) -> bool:
     return bool(entry.owned.spec)
 
 
-def forged_stamps(subject: Subject) -> Iterator[Finding]:
+def _forged_stamps(subject: Subject) -> Iterator[Finding]:
     """Entries of managedFields that no API server writes: dated ahead, below a scalar, or nested too deeply."""
     for entry in subject.entries:
         problem = _forgery(entry, subject.now)
@@ -151,7 +151,7 @@ def _forgery(entry: Entry, now: int) -> str:
     return f"owns something below {quote(truncate(planted, 40))} of spec, where nothing can be" if planted else ""
 
 
-def missing_stamp(subject: Subject) -> Finding | None:
+def _missing_stamp(subject: Subject) -> Finding | None:
     """Return the finding about a lease without managedFields, or about a held one without a stamp of its last renewal.
 
     The first also before it is held: an API server keeps none for a lease that was created empty.
@@ -173,7 +173,7 @@ def missing_stamp(subject: Subject) -> Finding | None:
     return subject.finding("lease-without-stamps", Severity.WARNING, message, _STAMP_FIX)
 
 
-def not_stamped(subject: Subject) -> Iterator[Finding]:
+def _not_stamped(subject: Subject) -> Iterator[Finding]:
     """A held lease without a dated stamp, where the API server stamps writers."""
     if subject.entries and subject.lease.holder_identity and not is_dated(subject.entries):
         message = "the API server stamps writers in its namespace, and it has no stamp with a time: it was not renewed"
@@ -182,7 +182,7 @@ def not_stamped(subject: Subject) -> Iterator[Finding]:
         yield subject.finding("stamp-missing", Severity.WARNING, message, fix)
 
 
-def wrong_clock(subject: Subject) -> Iterator[Finding]:
+def _wrong_clock(subject: Subject) -> Iterator[Finding]:
     """A holder whose clock is not the API server's."""
     standing = subject.status
     off = standing.ahead
@@ -198,3 +198,85 @@ def wrong_clock(subject: Subject) -> Iterator[Finding]:
         message += "; whole hours: its client writes local time as UTC"
     fix = "update the client, which writes local time" if zone else "set the clock of the holder's node (NTP)"
     yield subject.finding("holder-clock", severity, message, fix)
+
+
+_LEASE_CHECKS: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
+    _frozen,
+    broken_rules,
+    _forged_stamps,
+    _wrong_clock,
+    _expired,
+    _timing,
+    _several_applications,
+)
+
+
+class Inventory(Struct):
+    """Gives findings as soon as they are certain, the rest at the end; `now` in microseconds since 1970."""
+
+    now: int
+    stamped: frozenset[str] = frozenset()
+    """Namespaces in which the API server stamps writers, as the policy file says."""
+    leases: dict[tuple[str, str], tuple[State, str]] = field(default_factory=dict)
+    without_stamps: list[Finding] = field(default_factory=list)
+    has_managed_fields: bool = False
+    pods: dict[str, set[str]] = field(default_factory=dict)  # by namespace
+    nodes: set[str] = field(default_factory=set)
+
+    def add(self, subject: Subject) -> Iterator[Finding]:
+        """Take in one object; yield what is certain about it without the others."""
+        if isinstance(subject.object, LeaseCandidate):
+            yield from broken_rules(subject)
+            return
+        standing = subject.status
+        self.leases[subject.namespace, subject.name] = (standing.state, standing.holder)
+        self.has_managed_fields = self.has_managed_fields or bool(subject.entries)
+        if subject.namespace in self.stamped:
+            yield from _not_stamped(subject)
+        elif missing := _missing_stamp(subject):
+            self.without_stamps.append(missing)
+        yield from of_state(subject)
+
+    def rest(self) -> Iterator[Finding]:
+        """Findings that need all objects."""
+        if self.has_managed_fields:
+            yield from self.without_stamps
+        known = {pod for pods in self.pods.values() for pod in pods}
+        for (namespace, name), (state, holder) in self.leases.items():
+            yield from self._orphans(namespace, name, state, holder, known)
+
+    def _orphans(
+        self, namespace: str, name: str, state: State, holder: str, known: Collection[str]
+    ) -> Iterator[Finding]:
+        subject = ObjectName("Lease", namespace, name)
+        if namespace == NODE_LEASES:
+            if self.nodes and name not in self.nodes:
+                message = f"node {name} does not exist"
+                fix = f"{kubectl(namespace)} delete lease {word(name)}"
+                yield Finding("node-gone", Severity.WARNING, message, fix, subject=subject)
+            return
+        pod = pod_of(holder)
+        # An elector may keep its lease in another namespace; the host name of some pods is that of a node.
+        if not pod or not known or pod in known or pod in self.nodes or _is_cut(pod, known):
+            return
+        # An elector in a pod is named by a host name and an underscore, or like a Deployment's pod; another name shows
+        # nothing about a pod. If the input has no pod of the namespace, it may not cover it: then only a lease that no
+        # one renews shows that its pod is gone.
+        is_pod, is_live = "_" in holder or _POD_OF_DEPLOYMENT.fullmatch(holder), state is State.LIVE
+        if not is_pod or (namespace not in self.pods and is_live):
+            return
+        message = f"the holder names pod {pod}, which does not exist"
+        fix = "wait until the lease has expired" if is_live else f"{kubectl(namespace)} get pods"
+        severity = Severity.INFO if is_live else Severity.WARNING
+        yield Finding("holder-gone", severity, message, fix, subject=subject)
+
+
+def of_state(subject: Subject) -> Iterator[Finding]:
+    """Yield what is certain about a lease without the others."""
+    for check in _LEASE_CHECKS:
+        yield from check(subject)
+
+
+def _is_cut(pod: str, pods: Collection[str]) -> bool:
+    """True if this is the host name of a pod whose name is longer."""
+    return any(len(one) > MAX_HOSTNAME and host_name(one) == pod for one in pods)

@@ -12,7 +12,7 @@ from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from webhook.api.text import escape, truncate
-from webhook.audit.inventory import Inventory
+from webhook.audit.leases import Inventory
 from webhook.audit.subject import Subject
 from webhook.cli.options import Command, files, format_option, moment
 from webhook.cli.reading import cluster_options, evaluation_time, everywhere, input_option, observed, stamps_option

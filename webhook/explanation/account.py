@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from webhook.api.objects import Lease
 from webhook.api.times import SECOND, canonical
-from webhook.audit.inventory import of_state
+from webhook.audit.leases import of_state
 from webhook.audit.subject import Subject
 from webhook.explanation.causes import Advice, Blame, Cause, cause_of, next_step, pod_of_holder, snapshot_cause
 from webhook.explanation.findings import Explained, beside, incidents
