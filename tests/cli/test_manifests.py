@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.cli.manifests import Writer
+from webhook.cli.evaluation import Writer
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.api.review import ReviewError
-from webhook.cli.evaluation import Evaluation, evaluate_request, evaluate_review
-from webhook.cli.manifests import Key, Writer, key_of, review_of
+from webhook.cli.evaluation import Evaluation, Key, Writer, evaluate_request, evaluate_review, key_of, review_of
 from webhook.cli.options import Command, files, format_option, moment, policy_option
 from webhook.cli.reading import cluster_options, everywhere, observed
 from webhook.cli.report import DENIED, UNREADABLE, WORDS, Outcome, Tally, as_json, finish, show

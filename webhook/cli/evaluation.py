@@ -1,6 +1,10 @@
-"""Evaluates documents as `serve` would: the same decoder, the same rules, the same verdict."""
+"""Evaluates documents as `serve` would: the same decoder, the same rules, the same verdict.
+
+A bare manifest is evaluated as the AdmissionReview that an API server would send for it.
+"""
 
 import time
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -9,6 +13,7 @@ from webhook.api.field import not_supported
 from webhook.api.request import GROUP, KIND_OF, VERSIONS_OF, AdmissionRequest
 from webhook.api.review import ReviewError, decode
 from webhook.evaluate import evaluate
+from webhook.inputs.documents import Value, encoded
 from webhook.inputs.items import Place
 from webhook.policy.model import Policy
 from webhook.rules.change import change_made_by
@@ -16,14 +21,21 @@ from webhook.rules.election.renewal_stamp import stamp_of_writer
 from webhook.rules.rule import Mode
 from webhook.verdict import Cause, Verdict
 
+_DEFAULT_NAMESPACE: Final = "default"
+"""The namespace of a manifest that names no namespace."""
+_SERVICE_ACCOUNT: Final = "system:serviceaccount:"
+_STORED: Final = ("uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields")
+"""Fields that a manifest leaves out and the API server fills in from the stored object."""
+
+Key = tuple[str, str, str]
+
 
 class Evaluation(Struct, frozen=True):
-    """A document with its verdict at `now` (microseconds since 1970); `is_past`: it was sent to an API server once."""
+    """A document with its verdict; `is_past`: it was sent to an API server once."""
 
     place: Place
     request: AdmissionRequest
     verdict: Verdict
-    now: int
     is_past: bool = True
 
     @property
@@ -55,7 +67,7 @@ def evaluate_request(
     is_unknown_version = request.group == GROUP and request.resource in KIND_OF and not request.is_ours
     if policy.mode is Mode.DENY and is_unknown_version:
         verdict = _deny_version(request, verdict)
-    return Evaluation(place, request, verdict, at)
+    return Evaluation(place, request, verdict)
 
 
 def _received_at(request: AdmissionRequest) -> int:
@@ -83,3 +95,93 @@ def _deny_version(request: AdmissionRequest, verdict: Verdict) -> Verdict:
     cause = Cause(error.type.value, text, error.field)
     message = f"{error.field}: {text}"
     return replace(verdict, allowed=False, code=422, reason="Invalid", message=message, causes=(cause,), warnings=())
+
+
+class Writer(Struct, frozen=True):
+    """The writer of a manifest; groups that every authenticator adds are added here."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+
+    def user_info(self) -> Value:
+        """`request.userInfo`."""
+        groups = [*self.groups]
+        if self.name.startswith(_SERVICE_ACCOUNT):
+            namespace = self.name.removeprefix(_SERVICE_ACCOUNT).partition(":")[0]
+            groups += ["system:serviceaccounts", f"system:serviceaccounts:{namespace}"]
+        if self.name.startswith("system:node:"):
+            groups.append("system:nodes")
+        return {"username": self.name, "groups": list(dict.fromkeys([*groups, "system:authenticated"]))}
+
+
+def key_of(document: Value) -> Key:
+    """(kind, namespace, name): which stored object a manifest is about."""
+    metadata = _metadata(document)
+    return (str(document["kind"]), str(metadata.get("namespace") or _DEFAULT_NAMESPACE), str(metadata.get("name", "")))
+
+
+def review_of(new: Value, old: Value | None, writer: Writer | None) -> bytes:
+    """Return the review of creating `new`, or of updating `old` to it; no writer, no userInfo.
+
+    Raises ValueError if the manifest is larger than any API server would take.
+    """
+    version, kind = str(new["apiVersion"]).partition("/")[2], str(new["kind"])
+    _, namespace, name = key_of(new)
+    new = _with(new, "namespace", _DEFAULT_NAMESPACE)
+    if old is not None:
+        # What is stored has a resourceVersion; a manifest that was written by hand may have none, and is as good.
+        revision = _metadata(new).get("resourceVersion") or "1"
+        old = _with(_with(old, "namespace", _DEFAULT_NAMESPACE), "resourceVersion", revision)
+        old = old | {"apiVersion": new["apiVersion"]}
+    request: Value = {
+        "uid": "manifest",
+        "kind": {"group": GROUP, "version": version, "kind": kind},
+        "resource": {"group": GROUP, "version": version, "resource": f"{kind.lower()}s"},
+        "operation": "CREATE" if old is None else "UPDATE",
+        "namespace": namespace,
+        "name": name,
+        "object": new if old is None else _stored(new, old),
+        "oldObject": old,
+    }
+    if writer:
+        request["userInfo"] = writer.user_info()
+    return encoded({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+
+
+def _metadata(document: Value) -> Value:
+    metadata = document.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _with(document: Value, field: str, value: object) -> Value:
+    """Return the document with a field of metadata that it lacks, if its metadata can hold one."""
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict) or metadata.get(field):
+        return document
+    return {**document, "metadata": {**metadata, field: value}}
+
+
+def _stored(new: Value, old: Value) -> Value:
+    """`new` as the API server would store it over `old`: what it leaves out of the server's own fields stays."""
+    if not isinstance(new.get("metadata"), dict):
+        return new
+    kept = {field: value for field, value in _metadata(old).items() if field in _STORED}
+    entries = kept.get("managedFields")
+    if _holder(new) != _holder(old) and isinstance(entries, list):
+        # The write moves holderIdentity to its writer's entry; the old owners' stamps say nothing about this write.
+        kept["managedFields"] = [_entry_without_holder(entry) for entry in entries]
+    return {**new, "metadata": kept | _metadata(new)}
+
+
+def _holder(document: Value) -> object:
+    spec = document.get("spec")
+    return (spec.get("holderIdentity") if isinstance(spec, dict) else None) or ""
+
+
+def _entry_without_holder(entry: object) -> object:
+    fields = entry.get("fieldsV1") if isinstance(entry, dict) else None
+    spec = fields.get("f:spec") if isinstance(fields, dict) else None
+    if not isinstance(entry, dict) or not isinstance(fields, dict) or not isinstance(spec, dict):
+        return entry
+    rest = {field: value for field, value in spec.items() if field != "f:holderIdentity"}
+    return {**entry, "fieldsV1": {**fields, "f:spec": rest}}
