@@ -191,7 +191,7 @@ class _PolicyFile:
         return {
             number: _and(_who(one), *_where(one))
             for number, one in self._exemptions.items()
-            if rule in (schema.rules_of(one) or schema.EXEMPTIBLE)
+            if rule in (one.rules or schema.EXEMPTIBLE)
         }
 
     def variables(self, kind: str, validations: Iterable[Manifest]) -> dict[str, str]:

@@ -132,23 +132,21 @@ def _is_application(entry: Entry) -> bool:
 
 def _forged_stamps(subject: Subject) -> Iterator[Finding]:
     """Entries of managedFields that no API server writes: dated ahead, below a scalar, or nested too deeply."""
-    for entry in subject.entries:
-        problem = _forgery(entry, subject.now)
-        if problem:
-            who = quote(truncate(entry.manager or "", 40))
-            message = f"managedFields were written by hand: the entry of manager {who} {problem}"
-            yield subject.finding("renewal-stamp-tampered", Severity.ERROR, message, _EMPTY_STAMPS + _STAMP_FIX)
-            return
-    if nest_too_deeply(subject.entries):
-        message = "managedFields were written by hand: they nest deeper than any API server makes them"
+    deep = "they nest deeper than any API server makes them" if nest_too_deeply(subject.entries) else ""
+    forgeries = (forgery for entry in subject.entries if (forgery := _forgery(entry, subject.now)))
+    if problem := next(forgeries, deep):
+        message = f"managedFields were written by hand: {problem}"
         yield subject.finding("renewal-stamp-tampered", Severity.ERROR, message, _EMPTY_STAMPS + _STAMP_FIX)
 
 
 def _forgery(entry: Entry, now: int) -> str:
     if entry.stamp is not None and entry.stamp > now + BOUND:
-        return f"is dated {canonical_seconds(entry.stamp)}, {span(entry.stamp - now)} ahead"
-    planted = next(iter(entry.owned.below), None)
-    return f"owns something below {quote(truncate(planted, 40))} of spec, where nothing can be" if planted else ""
+        what = f"is dated {canonical_seconds(entry.stamp)}, {span(entry.stamp - now)} ahead"
+    elif planted := next(iter(entry.owned.below), ""):
+        what = f"owns something below {quote(truncate(planted, 40))} of spec, where nothing can be"
+    else:
+        return ""
+    return f"the entry of manager {quote(truncate(entry.manager or '', 40))} {what}"
 
 
 def _missing_stamp(subject: Subject) -> Finding | None:

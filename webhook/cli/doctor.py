@@ -142,7 +142,8 @@ def _print(reports: Sequence[Report]) -> None:
     for report in reports:
         if not report.findings:
             continue
-        print(style(_title(report), bold=True))
+        title = ", ".join(_name(one) for one in (report.subject, report.webhook) if one)
+        print(style(title, bold=True))
         for finding in report.findings:
             print(f"  {style(finding.check, fg='red')}  {escape(truncate(finding.place, 200))}")
             print(indent(f"risk: {escape(finding.message)}", 6))
@@ -174,10 +175,6 @@ def _print_json(reports: Sequence[Report]) -> None:
         for report in reports
     ]
     print(json_line({"safe": is_safe, "entries": entries}))
-
-
-def _title(report: Report) -> str:
-    return ", ".join(_name(one) for one in (report.subject, report.webhook) if one)
 
 
 def _name(name: str) -> str:

@@ -684,19 +684,16 @@ class Follower(Struct):
         elif isinstance(seen, Observation) and seen.act is not Act.COLLECTION:
             key = (seen.namespace, seen.name)
             if seen.kind == "Lease":
-                return self._feed_lease(key, seen)
+                history = self._followed(key) or self.leases.setdefault(key, LeaseHistory(*key))
+                events = history.feed(seen, self.bounds)
+                self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields
+                self.bounds.seen(seen, history.at if seen.at is None else min(seen.at, self.bounds.latest))
+                return events
             if isinstance(seen.object, LeaseCandidate) and seen.is_stored:
                 self.candidates[key] = seen.object
             if seen.act is Act.DELETED:
                 self.candidates.pop(key, None)
         return []
-
-    def _feed_lease(self, key: Key, seen: Observation) -> list[LeaseEvent]:
-        history = self._followed(key) or self.leases.setdefault(key, LeaseHistory(*key))
-        events = history.feed(seen, self.bounds)
-        self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields
-        self.bounds.seen(seen, history.at if seen.at is None else min(seen.at, self.bounds.latest))
-        return events
 
     def _followed(self, key: Key) -> LeaseHistory | None:
         history = self.leases.get(key) or self.history_of(key)

@@ -225,17 +225,13 @@ def _first_time(one: Input, latest: int) -> int:
 
 
 def _time_of(item: Item, latest: int) -> int | None:
-    at = None
-    if isinstance(item, LogEnd | Fenced):
-        at = item.at
-    elif isinstance(item, Observation):
-        at = item.at
-        if at is None:
-            stamps = [item.latest_stamp]
-            if isinstance(item.object, Lease):
-                stamps.append(written_at(item.object.spec, item.entries))
-            seen = max((stamp for stamp in stamps if stamp is not None), default=None)
-            at = None if seen is None else seen + AFTER_LOG
+    at = item.at if isinstance(item, LogEnd | Fenced | Observation) else None
+    if at is None and isinstance(item, Observation):
+        stamps = [item.latest_stamp]
+        if isinstance(item.object, Lease):
+            stamps.append(written_at(item.object.spec, item.entries))
+        seen = max((stamp for stamp in stamps if stamp is not None), default=None)
+        at = None if seen is None else seen + AFTER_LOG
     return None if at is None or at > latest else at
 
 

@@ -108,7 +108,10 @@ class Feed:
                 self._builder.observe(gone)
             self._note_changes()
             ends = self._ends()
-            self._note_overdue(ends)
+            # A lease that is not renewed has changed, without an observation.
+            if overdue := self._builder.overdue_between(self._shown_until, ends):
+                self._note(overdue)
+            self._shown_until = ends
             keys = sorted(key for key, changed in self._versions.items() if changed > version)
             self._version = max([self._version, *(self._versions[key] for key in keys)])
             self._explain(keys, ends)
@@ -147,12 +150,6 @@ class Feed:
         changed, self._builder.changed = self._builder.changed, set()
         if changed:
             self._note(changed)
-
-    def _note_overdue(self, ends: int) -> None:
-        """Count a lease that is not renewed as changed, without an observation."""
-        if overdue := self._builder.overdue_between(self._shown_until, ends):
-            self._note(overdue)
-        self._shown_until = ends
 
     def _note(self, changed: Iterable[Key]) -> None:
         self._version += 1

@@ -91,7 +91,6 @@ def _about_exemptions(policy: Policy, now: int) -> Iterator[str]:
     for position, exemption in enumerate(policy.document.exempt):
         path = f"exempt[{position}] ({exemption.owner})"
         until = schema.until_of(exemption)
-        rules = schema.rules_of(exemption)
         if until <= now:
             yield f"{path} expired after {exemption.until}; remove it, or extend it with a new reason"
             continue
@@ -99,7 +98,7 @@ def _about_exemptions(policy: Policy, now: int) -> Iterator[str]:
             yield f"{path} expires after {exemption.until}, within two weeks"
         who = (*schema.users_of(exemption), *exemption.groups)
         if not who and {*exemption.namespaces, *exemption.leases} <= {schema.ANYWHERE}:
-            instead = "set the modes of these rules under `rules`" if rules else "set `mode: warn`"
+            instead = "set the modes of these rules under `rules`" if exemption.rules else "set `mode: warn`"
             yield f"{path} exempts everyone everywhere; {instead} instead"
 
 

@@ -262,7 +262,7 @@ def _exemptions(exemptions: list[schema.Exemption]) -> dict[str, LeaseIndex[Exem
             raise schema.PolicyError("must have users, groups, service_accounts, namespaces or leases", path)
         combinations += _product(names, exemption.namespaces, exemption.leases)
         _check_combinations(combinations, path)
-        rules = frozenset(schema.rules_of(exemption) or schema.EXEMPTIBLE)
+        rules = frozenset(exemption.rules or schema.EXEMPTIBLE)
         exempt = ExemptRules(rules, schema.operations_of(exemption), schema.until_of(exemption))
         for requester in names or [ANYONE]:
             found.setdefault(requester, LeaseIndex()).put(exemption.namespaces, exemption.leases, exempt, path)

@@ -277,11 +277,6 @@ def operations_of(entry: Exemption | Override) -> tuple[Operation, ...]:
     return tuple(map(Operation, entry.operations)) if entry.operations else OPERATIONS
 
 
-def rules_of(exemption: Exemption) -> list[str]:
-    """Return the rules that an exemption names; empty if it applies to all."""
-    return exemption.rules or []
-
-
 def users_of(exemption: Exemption) -> list[str]:
     """Return the user names of an exemption; a service account is the user that its token authenticates as."""
     accounts = (account.replace("/", ":") for account in exemption.service_accounts)

@@ -84,7 +84,7 @@ class TimelineBuilder(Struct):
             one.duration_held,
             one.spans.spans(one.overdue_at, ends, is_gone=one.history.is_deleted),
             one.ticks.ticks,
-            one.explained_marks(),
+            tuple(map(one.with_cause, one.marks.marks)),
             one.history.is_moment,
         )
 
@@ -183,11 +183,8 @@ class _LeaseLane(Struct):
         self._explained = signature if is_settled else None
         return is_settled or not self.causes
 
-    def explained_marks(self) -> tuple[Mark, ...]:
-        """Return the marks, with the cause of each lost leader and each late renewal that is known."""
-        return tuple(map(self._with_cause, self.marks.marks))
-
-    def _with_cause(self, mark: Mark) -> Mark:
+    def with_cause(self, mark: Mark) -> Mark:
+        """Return a mark with the cause, if it is that of a lost leader or a late renewal that is known."""
         cause = self.causes.get((mark.kind, mark.at)) if mark.count == 1 else None
         if cause is None:
             return mark
