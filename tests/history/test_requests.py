@@ -8,6 +8,7 @@ from tests.history.fake_server import SECOND, FakeServer
 from tests.history.test_elections import LEASE, of_log, of_watch
 from webhook.history.events import MAX_HEARD_AGAIN, Handover, Tenure
 from webhook.history.renewals import Renewals
+from webhook.inputs.items import Stretch
 
 
 def lost() -> FakeServer:
@@ -107,3 +108,11 @@ def test_an_identity_is_not_joined_by_writers_at_no_time() -> None:
     tenure = Tenure("a", 0, Handover.SEEN)
     assert tenure.pods == []
     assert tenure.joined == []
+
+
+def test_what_another_record_has_shown_is_not_counted_twice() -> None:
+    renewals = renewed(*[2] * 10)
+    renewals.resume(Stretch([2 * SECOND] * 3), 12 * SECOND)
+    assert (renewals.count, renewals.last) == (10, 20 * SECOND)
+    renewals.resume(Stretch([2 * SECOND] * 3), 28 * SECOND)
+    assert (renewals.count, renewals.last) == (12, 26 * SECOND)

@@ -203,6 +203,20 @@ def test_a_value_that_no_api_server_accepts_is_not_encoded(monkeypatch: pytest.M
         documents.encoded({"a": "x" * 20})
 
 
+def test_a_number_goes_on_in_the_next_piece() -> None:
+    (one,) = documents.documents("in", [b"1", b"2"], is_json=True)
+    assert isinstance(one, Unreadable)
+    assert one.error == "not a Kubernetes object"
+
+
+def test_yaml_that_is_too_large_as_json_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "MAX_DOCUMENT", 1000)
+    aliases = "kind: Lease\napiVersion: coordination.k8s.io/v1\na: &a " + "x" * 400 + "\nb: [*a, *a, *a]\n"
+    (one,) = documents.documents("in", [aliases.encode()])
+    assert isinstance(one, Unreadable)
+    assert one.error == "more than 20 MiB as JSON"
+
+
 def test_blanks_without_a_line_break_are_not_kept() -> None:
     (one,) = documents.documents("in", cut(b" " * 5000 + b'{"a":1}', 100))
     assert isinstance(one, Document)

@@ -230,3 +230,16 @@ def test_absurd_numbers_cost_no_time(latest: list[int], histogram: dict[int, int
     cluster = Follower()
     observe_all(cluster, found)
     assert len(cluster.leases) == 1
+
+
+def test_a_renewal_at_a_time_that_cannot_be_read_is_recorded() -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(2)
+    seen = observations(server.watch())
+    lease = dict(server.leases["shop/db"], metadata={"name": "db", "namespace": "shop", "resourceVersion": "200"})
+    lease["spec"] = dict(lease["spec"], renewTime="2026-13-01T00:00:00.000000Z")
+    before = dict(lease, spec=server.leases["shop/db"]["spec"])
+    before["metadata"] = dict(lease["metadata"], resourceVersion="199")
+    changes = (json.dumps({"type": "MODIFIED", "object": one}).encode() for one in (before, lease))
+    record = condensed([*seen, *observations(b"\n".join(changes))])
+    assert b'"renewTime": "2026-13-01' in record

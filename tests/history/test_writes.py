@@ -1,0 +1,23 @@
+"""What a write changed is known only if nothing was stored in between."""
+
+from msgspec import Raw
+
+from webhook.api.objects import Lease, ObjectMeta
+from webhook.history.writes import Writes
+from webhook.inputs.items import Act, InputKind, Observation, Place
+
+
+def write(uid: str, act: Act = Act.UPDATED) -> Observation:
+    lease = Lease(metadata_or_none=ObjectMeta(managed_fields=Raw(b"[]")))
+    return Observation(
+        place=Place("in"), input_kind=InputKind.WATCH, act=act, kind="Lease", namespace="shop", name="db",
+        object=lease, uid=uid,
+    )  # fmt: skip
+
+
+def test_an_update_of_another_object_of_that_name_does_not_say_what_it_changed() -> None:
+    writes = Writes()
+    assert writes.request(write("a", Act.STORED)) is None
+    assert writes.request(write("a")) is not None
+    assert writes.request(write("b")) is None
+    assert writes.unknown == 1
