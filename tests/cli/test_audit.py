@@ -131,6 +131,9 @@ def test_kubectl_is_run(fake: Install, capsys: pytest.CaptureFixture[str]) -> No
     log = fake()
     assert run(capsys, "--fail-on", "error")[0] == 0
     assert "--all-namespaces" in log.read_text()
+    code, out, err = run(capsys, "-n", "empty")
+    assert (code, out) == (2, "")
+    assert "namespace empty has no leases, or does not exist" in err
     run(capsys, "-n", "shop", "--with-pods")
     assert any(line.startswith("get pods --namespace=shop") for line in log.read_text().splitlines())
 

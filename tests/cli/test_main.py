@@ -69,6 +69,16 @@ def test_no_command_is_wrong_usage_and_shows_the_help(group: list[str], capsys: 
     ("args", "error"),
     [
         (["chek", "x"], "lease-webhook: No such command 'chek'. Did you mean check? (see lease-webhook --help)\n"),
+        (["explain"], "lease-webhook: No such command 'explain'. (see lease-webhook --help)\n"),
+        (
+            ["why", "--output", "json"],
+            "lease-webhook why: No such option '--output'. Did you mean --format? (see lease-webhook why --help)\n",
+        ),
+        (
+            ["audit", "-o", "json"],
+            "lease-webhook audit: No such option '-o'. Did you mean --format? (see lease-webhook audit --help)\n",
+        ),
+        (["serve", "-o", "x"], "lease-webhook serve: No such option '-o'. (see lease-webhook serve --help)\n"),
         (["zzz"], "lease-webhook: No such command 'zzz'. (see lease-webhook --help)\n"),
         (
             ["policy", "shwo"],
@@ -121,6 +131,8 @@ def test_as_a_plugin_of_kubectl_its_help_says_kubectl(
     shown = capsys.readouterr().out
     assert shown.startswith("Usage: kubectl lease rules [OPTIONS] [ID]")
     assert "  kubectl lease rules takeover-before-expiry" in shown
+    assert program.main(["record", "--help"]) == 0
+    assert "kubectl -n lease-webhook exec lease-recorder-0" in capsys.readouterr().out
     assert program.main(["rules", "zzz"]) == 2
     assert capsys.readouterr().err.startswith("kubectl lease: there is no rule")
 

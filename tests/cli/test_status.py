@@ -142,11 +142,15 @@ def test_what_may_not_be_read_is_not_known(cluster: Install, capsys: pytest.Capt
 def test_without_an_api_server_nothing_is_wrong_and_nothing_is_known(
     cluster: Install, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    refused = (1, "", "The connection to the server 127.0.0.1:6443 was refused")
+    refused = (1, "", "E1123 15:17:10 memcache.go] refused\nThe connection to the server 127.0.0.1:6443 was refused")
     names = json.loads(cluster().read_text())
     cluster(**dict.fromkeys(names, refused))
     assert main(["status"]) == 2
-    assert "not-registered" not in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert out.startswith("not known: The connection to the server 127.0.0.1:6443 was refused\n")
+    assert out.count("The connection") == 2
+    assert "not-registered" not in out
+    assert "memcache" not in out
 
 
 def test_it_waits_until_it_is_in_force(

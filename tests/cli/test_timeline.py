@@ -99,8 +99,9 @@ def test_standard_input(watched: str, capsys: pytest.CaptureFixture[str], monkey
 
 def test_kubectl_is_run_if_nothing_is_named(fake: Install, capsys: pytest.CaptureFixture[str]) -> None:
     log = fake()
-    code, out, _ = run(capsys, "--format", "json", "--context", "prod", "-n", "shop")
+    code, out, err = run(capsys, "--format", "json", "--context", "prod", "-n", "shop")
     assert code == 0
+    assert err.startswith("a list shows one moment; to draw a history, keep one, and give it as --input: kubectl get")
     assert [one["name"] for one in json.loads(out)["leases"]] == ["checkout"]
     assert "--namespace=shop" in log.read_text().splitlines()[0]
 

@@ -264,6 +264,9 @@ def test_without_an_input_the_cluster_is_asked(
     out, err = capsys.readouterr()
     assert "timeout" in out
     assert err == "namespaces were not read: Error: forbidden\n"
-    kubectl.write_text('#!/bin/sh\necho "refused" >&2; exit 1\n')
+    kubectl.write_text("#!/bin/sh\necho '{}'\n")
+    assert main(["doctor"]) == 0
+    assert capsys.readouterr().out == "safe: 0 webhook entries that leases can reach\n"
+    kubectl.write_text('#!/bin/sh\necho "E1123 15:17 memcache" >&2; echo "refused" >&2; exit 1\n')
     assert main(["doctor"]) == 2
     assert capsys.readouterr().err == "lease-webhook: the configurations cannot be read: refused\n"

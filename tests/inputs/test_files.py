@@ -116,9 +116,11 @@ if "events" in words:
     print({events!r})
     sys.exit(0 if {events!r} else 1)
 if {fails}:
-    print("no rights", file=sys.stderr)
-    sys.exit(1)
-print(json.dumps({{"kind": "List", "apiVersion": "v1", "items": [{lease}]}}))
+    print("open a browser", file=sys.stderr)
+    print('E1123 15:17:10.5 1 memcache.go:265] "Unhandled Error" err="connection refused"', file=sys.stderr)
+    sys.exit("Error from server (Forbidden): no rights")
+items = [] if "--namespace=empty" in words else [{lease}]
+print(json.dumps({{"kind": "List", "apiVersion": "v1", "items": items}}))
 """
 
 
@@ -162,11 +164,33 @@ def test_kubectl_is_run_with_the_options_of_the_user(fake: Install) -> None:
     )
 
 
-def test_what_kubectl_says_is_passed_on(fake: Install, capfd: pytest.CaptureFixture[str]) -> None:
+def test_prompts_of_kubectl_are_passed_on_and_its_last_line_is_the_error(
+    fake: Install, capsys: pytest.CaptureFixture[str]
+) -> None:
     fake(fails=True)
-    with pytest.raises(InputError, match="ended with exit code 1"):
+    with pytest.raises(InputError, match="no rights") as raised:
         list(cluster.listed(Cluster(namespace="shop"), []))
-    assert "no rights" in capfd.readouterr().err
+    assert str(raised.value) == "Error from server (Forbidden): no rights"
+    assert capsys.readouterr().err == "open a browser\n"
+
+
+@pytest.mark.parametrize(
+    ("scope", "problem"),
+    [
+        (Cluster(namespace="empty"), "namespace empty has no leases, or does not exist; -A looks in all namespaces"),
+        (Cluster(), "the namespace of the context has no leases, or does not exist; -A looks in all namespaces"),
+    ],
+    ids=["named", "of the context"],
+)
+def test_a_namespace_without_leases_is_named(
+    scope: Cluster, problem: str, fake: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not scope.namespace:
+        monkeypatch.setattr(cluster, "_STAMPED", ("--namespace=empty",))
+    fake(candidates='error: the server doesn\'t have a resource type "leasecandidates"')
+    with pytest.raises(InputError) as raised:
+        list(cluster.listed(scope, []))
+    assert str(raised.value) == problem
 
 
 def test_candidates_that_may_not_be_read_are_a_note(fake: Install) -> None:
@@ -182,7 +206,7 @@ def test_candidates_that_may_not_be_read_are_a_note(fake: Install) -> None:
 @pytest.mark.parametrize(
     ("said", "note"),
     [
-        ("\n Error \x1b[31mfrom \u202eserver\x07\nmore", "Error \\x1b[31mfrom \\u202eserver\\x07"),
+        ("E1123 15:17:10 memcache\n Error \x1b[31mfrom \u202eserver\x07\n", "Error \\x1b[31mfrom \\u202eserver\\x07"),
         ("x" * 10_000, "x" * 200 + "..."),
         ("\n", "no reason given"),
     ],

@@ -233,6 +233,5 @@ def _write_gauges(path: Path, counts: Mapping[tuple[str, Severity], int], examin
     for (check, severity), number in counts.items():
         findings.labels(check, severity.value).set(number)
     Gauge("lease_audit_examined", "Objects that the last audit examined.", registry=registry).set(examined)
-    time = Gauge("lease_audit_timestamp_seconds", "Timestamp of the last audit.", registry=registry)
-    time.set(now / 1_000_000)
+    Gauge("lease_audit_timestamp_seconds", "Timestamp of the last audit.", registry=registry).set(now / 1_000_000)
     write_to_textfile(str(path), registry)

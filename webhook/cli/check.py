@@ -67,8 +67,6 @@ _NOW = "evaluate manifests at this time; else at the latest time in managedField
 _ALL_LOGS = "the audit logs are those of all API servers, whole: evaluate patches and deletions in them too"
 _REQUIRE = "fail if fewer than N are evaluated; 1 unless given, 0 with --skip-foreign"
 _UNKNOWN = "not evaluated, as the input does not show what they changed: {}; docs/check.md says what does"
-
-
 _CHANGES = ("newly denied", "newly warned", "no longer denied", "no longer warned", "other rules")
 """The changes that another policy makes to the outcome of a write, the worst first."""
 

@@ -48,7 +48,7 @@ _EPILOG: Final = """\
 Exit codes:
   0  safe
   1  something to change
-  2  unreadable, or no webhook configuration in it
+  2  unreadable, or an input without a webhook configuration
 
 Examples:
   lease-webhook doctor
@@ -68,7 +68,7 @@ def command(*, file: str | None, given: str | None, policy: str | None, cluster:
     path = given or file or (STANDARD_INPUT if _is_piped() else None)
     found = Documents(_of_cluster(cluster) if path is None else objects(path))
     has_fences = any(policy or one.is_of_a_fence for one in found.fence_objects)
-    if not found.configurations and not has_fences:
+    if path is not None and not found.configurations and not has_fences:
         raise Failure("no ValidatingWebhookConfiguration in it; see `lease-webhook doctor --help` for where to get one")
     configurations, reports = _configurations(found)
     in_force = _policy(policy, found, configurations)

@@ -26,7 +26,9 @@ class Command(click.Command):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the epilog."""
         if self.epilog:
-            formatter.write(f"\n{self.epilog.strip()}\n".replace("lease-webhook ", f"{ctx.find_root().info_name} "))
+            # `-n lease-webhook` is a namespace.
+            text = re.sub("(?<!-n )lease-webhook ", f"{ctx.find_root().info_name} ", self.epilog.strip())
+            formatter.write(f"\n{text}\n")
 
 
 def files(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -54,7 +54,7 @@ def command(*, directory: Path, in_cluster: bool, max_size: int, save_every: flo
     try:
         while not stopping.wait(save_every):
             recorder.save()
-            if not all(watch.is_running for watch in watches):
+            if not all(watch.is_alive() for watch in watches):
                 raise RuntimeError("a watch has ended")
         recorder.save()
     finally:

@@ -87,7 +87,7 @@ def _status(cluster: Cluster) -> _Status:
         found = clusters.objects_of(cluster, kinds, *words)
         if not isinstance(found, str):
             values.extend(found)
-        elif clusters.NO_SUCH_KIND not in found:
+        elif clusters.NO_SUCH_KIND not in found and all(found not in one.text for one in unknown):
             unknown.append(Fact(kinds, f"not known: {found}"))
 
     for kinds in _CLUSTER_WIDE:

@@ -15,17 +15,10 @@ from typing import Final
 import click
 import msgspec
 
+from webhook.cli import reading
 from webhook.cli.options import Command, endpoint, files, namespaced
-from webhook.cli.reading import (
-    HIDDEN_STAMPS,
-    cluster_options,
-    evaluation_time,
-    everywhere,
-    leases_and_inputs,
-    observed,
-    stamps_option,
-)
 from webhook.cli.terminal import Failure, print_message
+from webhook.explanation.causes import WATCH
 from webhook.explanation.words import count
 from webhook.inputs.cluster import Cluster
 from webhook.rules.expiry import BOUND
@@ -55,9 +48,8 @@ Examples:
 Exit codes: 0 it was drawn, 2 no lease was found, or nothing could be read.
 """
 
-FORMATS: Final = ("html", "json")
 _PAGE: Final = "lease-timeline.html"
-_OUTPUT: Final = f"where to write it, {_PAGE} unless given; - is standard output"
+_OUTPUT: Final = f"where to write it; unless given, {_PAGE} on a terminal, else standard output, as with -"
 EXAMPLE: Final = Path(__file__).parent / "example"
 """A leader that was paused, replaced and fenced; recorded on a real API server."""
 EXAMPLE_FILES: Final = ("leases.json.gz", "audit.log.gz")
@@ -71,14 +63,14 @@ _AWAKE_EVERY: Final = 1.0
 
 
 @click.command("timeline", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
-@leases_and_inputs
+@reading.leases_and_inputs
 @click.option("-o", "--output", "place", metavar="FILE", default="", help=_OUTPUT, shell_complete=files)
-@click.option("--format", "output", type=click.Choice(FORMATS), default="html", help="html unless given")
+@click.option("--format", "output", type=click.Choice(("html", "json")), default="html", help="html unless given")
 @click.option("--example", "is_example", is_flag=True, help="draw a recorded election instead of an input")
 @click.option("--serve", "is_live", is_flag=True, help="serve the page, and follow what happens")
 @click.option("--bind", "address", metavar="HOST:PORT", default=None, help="with --serve; 127.0.0.1 unless given")
-@stamps_option
-@cluster_options
+@reading.stamps_option
+@reading.cluster_options
 def command(
     *,
     inputs: tuple[str, ...],
@@ -96,7 +88,7 @@ def command(
             raise Failure("--example is an input of its own: it takes no file")
         inputs = tuple(str(EXAMPLE / name) for name in EXAMPLE_FILES)
     wanted = [namespaced(lease, f"{lease} is neither a file nor NAMESPACE/NAME") for lease in leases]
-    cluster = everywhere(cluster)
+    cluster = reading.everywhere(cluster)
     if is_live:
         if place or leases or policy or output != "html":
             raise Failure("--serve shows everything in a browser: it takes no lease, -o, --format and --policy")
@@ -131,25 +123,25 @@ def _read(paths: Sequence[str], cluster: Cluster, policy: str | None) -> Timelin
     clock = time.time_ns() // 1000
     # The API server's clock may be ahead of this computer's.
     builder = TimelineBuilder(clock + BOUND)
-    for item in observed(paths, cluster, policy):
+    for item in reading.observed(paths, cluster, policy):
         builder.observe(item)
     if builder.is_empty:
         raise Failure("no lease is in the input")
     if builder.follower.hides_stamps:
-        print_message(HIDDEN_STAMPS)
-    ends = evaluation_time(None, paths, builder.follower.until).at
+        print_message(reading.HIDDEN_STAMPS)
+    ends = reading.evaluation_time(None, paths, builder.follower.until).at
+    if not paths:
+        print_message(f"a list shows one moment; to draw a history, keep one, and give it as --input: {WATCH}")
     listing = f"kubectl get leases --context={cluster.context}" if cluster.context else "kubectl get leases"
     return builder.timeline(ends, tuple(paths) or (listing,), clock)
 
 
 def _selected(timeline: Timeline, wanted: Sequence[tuple[str, str]]) -> Timeline:
-    if not wanted:
-        return timeline
     there = {(lane.namespace, lane.name) for lane in timeline.lanes}
     for namespace, name in wanted:
         if (namespace, name) not in there:
             raise Failure(f"lease {namespace}/{name} is not in the input; {len(there)} others are")
-    lanes = tuple(lane for lane in timeline.lanes if (lane.namespace, lane.name) in wanted)
+    lanes = tuple(lane for lane in timeline.lanes if not wanted or (lane.namespace, lane.name) in wanted)
     return msgspec.structs.replace(timeline, lanes=lanes)
 
 
@@ -181,7 +173,7 @@ def _serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
             if watch:
                 watch.start()
             else:
-                threading.Thread(target=feed.read, args=(observed(paths),), name="input", daemon=True).start()
+                threading.Thread(target=feed.read, args=(reading.observed(paths),), name="input", daemon=True).start()
             print(f"http://{shown}:{port}/{token}/", flush=True)
             print_message("Ctrl-C ends it")
             while True:

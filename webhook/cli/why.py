@@ -7,18 +7,8 @@ import click
 from msgspec.structs import replace
 
 from webhook.api.text import escape, truncate
+from webhook.cli import reading
 from webhook.cli.options import Command, format_option, moment
-from webhook.cli.reading import (
-    HIDDEN_STAMPS,
-    EvaluationTime,
-    cluster_options,
-    evaluation_time,
-    everywhere,
-    leases_and_inputs,
-    observed,
-    only_lease,
-    stamps_option,
-)
 from webhook.cli.terminal import Failure, indent, json_line, print_message, style, table, width
 from webhook.explanation.account import Account, account_of, account_of_state, as_json
 from webhook.explanation.causes import WATCH
@@ -61,10 +51,10 @@ _LABEL: Final = 16
 
 
 @click.command("why", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
-@leases_and_inputs
+@reading.leases_and_inputs
 @click.option("--now", type=moment, metavar="RFC3339", help="decide what has expired as of this time")
-@stamps_option
-@cluster_options
+@reading.stamps_option
+@reading.cluster_options
 @format_option("json prints one line per lease")
 def command(
     *,
@@ -75,13 +65,13 @@ def command(
     cluster: Cluster,
     output: str,
 ) -> int:
-    selection = _selection(only_lease(leases), cluster.namespace)
+    selection = _selection(reading.only_lease(leases), cluster.namespace)
     if selection is None:
-        cluster = everywhere(cluster)
+        cluster = reading.everywhere(cluster)
     elif not cluster.all_namespaces:
         cluster = replace(cluster, namespace=selection[0] or cluster.namespace)
     history = _history(inputs, cluster, policy)
-    as_of = evaluation_time(now, inputs, history.until)
+    as_of = reading.evaluation_time(now, inputs, history.until)
     if selection is None:
         _print_all(history, as_of, output)
         return 0
@@ -113,14 +103,12 @@ def _selection(lease: str | None, namespace: str) -> tuple[str, str] | None:
 
 def _history(inputs: Sequence[str], cluster: Cluster, policy: str | None) -> Follower:
     history = Follower()
-    for item in observed(inputs, cluster, policy):
+    for item in reading.observed(inputs, cluster, policy):
         history.take(item)
     if not (history.leases or history.stored.is_used):
-        where = cluster.namespace or "the namespace of the context"
-        hint = f"there is no lease in {where}: write NAMESPACE/NAME, or -A for all namespaces"
-        raise Failure("no lease is in the input" if inputs or cluster.all_namespaces else hint)
+        raise Failure("no lease is in the input")
     if history.hides_stamps:
-        print_message(HIDDEN_STAMPS)
+        print_message(reading.HIDDEN_STAMPS)
     return history
 
 
@@ -138,7 +126,7 @@ def _found(history: Follower, namespace: str, name: str, *, is_whole: bool) -> L
     raise Failure(f"lease {shown} is not in the input{hint}")
 
 
-def _print_all(history: Follower, as_of: EvaluationTime, output: str) -> None:
+def _print_all(history: Follower, as_of: reading.EvaluationTime, output: str) -> None:
     if output == "json":
         for key in history.names():
             if one := history.history_of(key):
@@ -172,7 +160,7 @@ def _row(account: Account) -> tuple[str, ...]:
     )
 
 
-def _lines(account: Account, as_of: EvaluationTime) -> Iterator[str]:
+def _lines(account: Account, as_of: reading.EvaluationTime) -> Iterator[str]:
     """Yield the state, the facts, what happened, what is wrong, what to do."""
     history = account.history
     title = escape(f"{history.namespace}/{history.name}")

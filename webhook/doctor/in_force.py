@@ -73,7 +73,7 @@ def in_force(*, is_created: bool, said: str) -> tuple[bool | None, str]:
         return True, f"{by} {how} a lease that nothing else refuses (a dry run)"
     if is_created:
         return False, "the API server would store a lease that the webhook refuses (a dry run)"
-    return (False if "failed calling webhook" in said else None), said.partition("\n")[0]
+    return (False if "failed calling webhook" in said else None), said.rpartition("\n")[2]
 
 
 def facts(

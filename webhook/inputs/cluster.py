@@ -6,6 +6,7 @@ import os
 import re
 import ssl
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -46,6 +47,10 @@ _PATHS: Final = {
 _QUIET: Final = 100
 """Seconds without a line of a watch; an API server sends a bookmark every minute."""
 _PAUSE: Final = 1.0
+END: Final = 5.0
+"""Seconds. What a plugin leaves running may keep kubectl's standard error open."""
+_ERROR: Final = re.compile(rb"[EWIF]\d{4} |[Ee]rror|The connection to the server|Unable to connect")
+"""How lines of kubectl itself begin that are no prompt: those that its libraries log, and why it fails."""
 _PIECE: Final = 64 * 1024
 _MAX_REASON: Final = 200
 _MAX_RESPONSE: Final = 256 * 1024 * 1024
@@ -83,15 +88,21 @@ def listed(
     `resources` are listed after the leases.
     """
     paged = f"--chunk-size={PAGE}"
+    item = None
     for resource in (LEASES, *resources):
-        yield from _listed(cluster, resource, *_STAMPED, paged)
+        for item in _listed(cluster, resource, *_STAMPED, paged):
+            yield item
     for resource in ("pods", "nodes") if with_pods else ():
         yield from _listed(cluster, resource, "--output=json", paged)
     result = _run(cluster, "get", CANDIDATES, *cluster.scope, *_STAMPED, paged)
     if result.returncode == 0:
-        yield from observations(read(io.BytesIO(result.stdout), "kubectl"))
+        for item in observations(read(io.BytesIO(result.stdout), "kubectl")):
+            yield item
     elif NO_SUCH_KIND not in result.stderr.decode(errors="replace"):
-        notes.append(f"candidates were not read: {_first_line(result.stderr)}")
+        notes.append(f"candidates were not read: {_last_line(result.stderr)}")
+    if item is None and not cluster.all_namespaces:
+        where = f"namespace {cluster.namespace}" if cluster.namespace else "the namespace of the context"
+        raise InputError(f"{where} has no leases, or does not exist; -A looks in all namespaces")
 
 
 def watching(cluster: Cluster, resource: str = LEASES) -> "subprocess.Popen[bytes]":
@@ -99,11 +110,6 @@ def watching(cluster: Cluster, resource: str = LEASES) -> "subprocess.Popen[byte
     # Without a timeout, since a watch has no end.
     what = [resource, *_SELECTED.get(resource, ()), *cluster.scope, *cluster.options]
     return _started(["get", *what, *_STAMPED, "--watch", "--output-watch-events"], stderr=subprocess.PIPE)
-
-
-def reason(line: bytes) -> str:
-    """Return a line that kubectl said, which may repeat whatever an API server sent."""
-    return escape(truncate(line.decode(errors="replace").strip(), _MAX_REASON))
 
 
 def lease_names(cluster: Cluster) -> list[str]:
@@ -128,7 +134,7 @@ def objects_of(cluster: Cluster, kinds: str, *words: str) -> list[Value] | str:
     """Return the objects of some kinds in the cluster, or why they could not be read."""
     result = _run(cluster, "get", kinds, *words, "--output=json")
     if result.returncode:
-        return _first_line(result.stderr)
+        return _last_line(result.stderr)
     try:
         return [one.value for one in checked(read(io.BytesIO(result.stdout), "kubectl"))]
     except (InputError, ValueError, RecursionError) as error:
@@ -136,10 +142,11 @@ def objects_of(cluster: Cluster, kinds: str, *words: str) -> list[Value] | str:
 
 
 def tried(cluster: Cluster, manifest: bytes) -> tuple[bool, str]:
-    """Return whether the API server would create an object, of which nothing is stored, and what it said."""
-    words = ("create", "--dry-run=server", "--filename=-", f"--namespace={cluster.namespace}")
+    """Return whether the API server itself would create an object, of which nothing is stored, and what it said."""
+    words = ("create", "--dry-run=server", "--validate=false", "--filename=-", f"--namespace={cluster.namespace}")
     result = _run(cluster, *words, given=manifest)
-    return result.returncode == 0, escape(result.stderr.decode(errors="replace").strip())
+    lines = result.stderr.decode(errors="replace").strip().splitlines()
+    return result.returncode == 0, "\n".join(map(escape, lines))
 
 
 def exposed(cluster: Cluster, namespace: str, pod: str) -> tuple[bytes, str]:
@@ -155,7 +162,7 @@ def exposed(cluster: Cluster, namespace: str, pod: str) -> tuple[bytes, str]:
         try:
             said = cast("BinaryIO", process.stdout).readline()
             if (port := _FORWARDED.search(said)) is None:
-                return b"", _first_line(cast("BinaryIO", process.stderr).read())
+                return b"", _last_line(cast("BinaryIO", process.stderr).read())
             connection = http.client.HTTPConnection("127.0.0.1", int(port[1]), timeout=_MAX_FORWARD)
             connection.request("GET", "/metrics")
             return connection.getresponse().read(_MAX_RESPONSE), ""
@@ -166,21 +173,49 @@ def exposed(cluster: Cluster, namespace: str, pod: str) -> tuple[bytes, str]:
             process.terminate()
 
 
-def _first_line(said: bytes) -> str:
-    return next((reason(line) for line in said.splitlines() if line.strip()), "no reason given")
+def _last_line(said: bytes) -> str:
+    """Return why kubectl failed, after what its libraries log; it may repeat whatever an API server sent."""
+    last = next((line for line in reversed(said.splitlines()) if line.strip()), b"no reason given")
+    return escape(truncate(last.decode(errors="replace").strip(), _MAX_REASON))
+
+
+class Complaints(threading.Thread):
+    """What kubectl says beside its output: prompts of a plugin for credentials are passed on at once, errors not."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        super().__init__(daemon=True)
+        self._said = cast("io.BufferedReader", process.stderr)
+        self._last = b""
+        self.start()
+
+    def run(self) -> None:
+        """Read until kubectl has ended."""
+        while piece := self._said.read1(_PIECE):
+            for line in piece.splitlines(keepends=True):
+                self._last = line if line.strip() else self._last
+                if not _ERROR.match(line):
+                    sys.stderr.write(line.decode(errors="replace"))
+                    sys.stderr.flush()
+
+    def reason(self) -> str:
+        """Return the last line, which is why kubectl has ended; "" if there is none."""
+        self.join(END)
+        return _last_line(self._last) if self._last else ""
 
 
 def _listed(cluster: Cluster, resource: str, *shown: str) -> Iterator[Item]:
     words = ("get", resource, *cluster.scope, *shown, f"--request-timeout={_TIMEOUT}s", *cluster.options)
-    # kubectl shares our standard error, because a plugin for credentials may prompt on the terminal.
-    with _started(words, stderr=None) as process:
+    with _started(words, stderr=subprocess.PIPE) as process:
+        complaints = Complaints(process)
         try:
             yield from observations(read(cast("BinaryIO", process.stdout), "kubectl"))
         except BaseException:
             process.terminate()
             raise
+        finally:
+            reason = complaints.reason()
     if process.returncode:
-        raise InputError(f"kubectl get {resource} ended with exit code {process.returncode}")
+        raise InputError(reason or f"kubectl get {resource} ended with exit code {process.returncode}")
 
 
 def _run(cluster: Cluster, *words: str, given: bytes | None = None) -> "subprocess.CompletedProcess[bytes]":

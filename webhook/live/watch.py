@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections import deque
 from collections.abc import Iterable
 from subprocess import Popen
 from typing import BinaryIO, Final, Protocol, cast
@@ -21,7 +20,6 @@ FIRST_PAUSE: Final = 0.5
 MAX_PAUSE: Final = 15.0
 """Seconds before kubectl is run again; doubled each time, from the first again once it has shown something."""
 MAX_OBJECTS: Final = 50_000
-_END: Final = 5.0
 _AGAIN: Final = ("kubectl runs again", "it begins again")
 
 
@@ -79,10 +77,11 @@ class Listing(Struct):
         ]
 
 
-class LiveWatch:
-    """The watch; `start` begins a thread, `stop` ends it and kubectl, which a watch from inside of a pod has not."""
+class LiveWatch(threading.Thread):
+    """The watch; `stop` ends it and kubectl, which a watch from inside of a pod has not."""
 
     def __init__(self, feed: Listener, cluster: Cluster, resource: str = LEASES, *, is_inside: bool = False) -> None:
+        super().__init__(name="watch", daemon=True)
         self._feed = feed
         self._cluster = cluster
         self._resource = resource
@@ -90,12 +89,7 @@ class LiveWatch:
         self._stopping = threading.Event()
         self._process: Popen[bytes] | None = None
         self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self._keep_running, name="watch", daemon=True)
         self._reason, self._has_shown = "", False
-
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
 
     def stop(self) -> None:
         """End kubectl, and wait for it."""
@@ -104,18 +98,14 @@ class LiveWatch:
             process = self._process
         if process is not None:
             process.terminate()
-        if self._thread.ident is not None and not self._is_inside:
-            self._thread.join(_END)
+        if self.ident is not None and not self._is_inside:
+            self.join(clusters.END)
         if process is not None and process.poll() is None:
             process.kill()
 
-    @property
-    def is_running(self) -> bool:
-        """False if the thread has ended, which only a bug does unless it is stopped."""
-        return self._thread.is_alive()
-
-    def _keep_running(self) -> None:
-        pause = FIRST_PAUSE
+    def run(self) -> None:
+        """Watch again and again; unless it is stopped, only a bug ends the thread."""
+        pause, said = FIRST_PAUSE, ""
         while not self._stopping.is_set():
             self._feed.began(self._resource)
             began = time.monotonic()
@@ -125,9 +115,11 @@ class LiveWatch:
             pause = FIRST_PAUSE if self._has_shown else min(pause * 2, MAX_PAUSE)
             lasted = time.monotonic() - began
             why = f": {self._reason}" if self._reason else f" after {lasted:.0f} s"
-            self._feed.show_status(
-                f"The watch of {self._resource} ended{why}; {_AGAIN[self._is_inside]} in {pause:g} s."
-            )
+            status = f"The watch of {self._resource} ended{why}; {_AGAIN[self._is_inside]}."
+            # A kind that is not served ends every watch for the same reason.
+            if self._has_shown or status != said:
+                self._feed.show_status(status)
+            said = status
             self._stopping.wait(pause)
 
     def _run_once(self) -> None:
@@ -148,12 +140,10 @@ class LiveWatch:
             self._process = process
         if self._stopping.is_set():
             process.terminate()
-        errors = threading.Thread(target=self._read_errors, args=(process,), daemon=True)
-        errors.start()
-        assert process.stdout is not None
+        complaints = clusters.Complaints(process)
         self._show(read(cast("BinaryIO", process.stdout), self._resource))
         process.wait()
-        errors.join(_END)
+        self._reason = complaints.reason()
 
     def _show(self, shown: Iterable[Document | Unreadable | LastLine]) -> None:
         for item in observations(shown):
@@ -161,12 +151,3 @@ class LiveWatch:
                 self._feed.show_status("")
             self._has_shown = True
             self._feed.observe(item)
-
-    def _read_errors(self, process: "Popen[bytes]") -> None:
-        """Remember the last line that kubectl says, which is why it ends."""
-        assert process.stderr is not None
-        last: deque[str] = deque(maxlen=1)
-        for line in process.stderr:
-            if line.strip():
-                last.append(clusters.reason(line))
-        self._reason = last[0] if last else ""

@@ -1,0 +1,60 @@
+"""A watch that ends again and again for one reason says so once."""
+
+import threading
+
+import pytest
+
+from webhook.inputs import InputError
+from webhook.inputs.cluster import CANDIDATES, Cluster
+from webhook.inputs.items import Item
+from webhook.live import watch
+from webhook.live.watch import LiveWatch
+
+UNSERVED = 'error: the server doesn\'t have a resource type "leasecandidates"'
+OTHER = "Error from server (Forbidden): no"
+
+
+class Listener:
+    """Remembers what it is told, until `runs` watches have begun."""
+
+    def __init__(self, runs: int) -> None:
+        self.statuses: list[str] = []
+        self.began_often = threading.Event()
+        self._left = runs
+
+    def began(self, resource: str) -> None:
+        assert resource == CANDIDATES
+        self._left -= 1
+        if self._left == 0:
+            self.began_often.set()
+
+    def observe(self, item: Item) -> None:
+        raise AssertionError(item)
+
+    def show_status(self, status: str) -> None:
+        self.statuses.append(status)
+
+
+@pytest.mark.parametrize(
+    ("reasons", "said"),
+    [
+        ([UNSERVED] * 5, [UNSERVED]),
+        ([UNSERVED, OTHER, OTHER, UNSERVED], [UNSERVED, OTHER, UNSERVED]),
+    ],
+    ids=["a kind that is not served", "another reason"],
+)
+def test_a_reason_is_said_once(reasons: list[str], said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    left = iter(reasons)
+
+    def watching(cluster: Cluster, resource: str) -> None:
+        raise InputError(next(left, reasons[-1]))
+
+    monkeypatch.setattr(watch, "MAX_PAUSE", 0.01)
+    monkeypatch.setattr("webhook.inputs.cluster.watching", watching)
+    listener = Listener(len(reasons) + 2)
+    live = LiveWatch(listener, Cluster(), CANDIDATES)
+    live.start()
+    assert listener.began_often.wait(30)
+    live.stop()
+    assert not live.is_alive()
+    assert listener.statuses == [f"The watch of {CANDIDATES} ended: {one}; kubectl runs again." for one in said]
