@@ -60,8 +60,12 @@ def cluster(pod: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Instal
         known = {
             "create": REFUSED,
             "validatingwebhookconfigurations": listing(configuration),
-            "validatingadmissionpolicybindings": listing(),
-            "mutatingadmissionpolicybindings": (1, "", "error: the server doesn't have a resource type"),
+            "validatingadmissionpolicies,validatingadmissionpolicybindings": listing(),
+            "mutatingadmissionpolicies,mutatingadmissionpolicybindings": (
+                1,
+                "",
+                "error: the server doesn't have a resource type",
+            ),
             "namespaces": listing(),
             "deployments,statefulsets,pods,configmaps": listing(*others, running),
             "port-forward": (0, f"Forwarding from 127.0.0.1:{pod} -> 8081\n", ""),
@@ -137,6 +141,21 @@ def test_what_may_not_be_read_is_not_known(cluster: Install, capsys: pytest.Capt
     assert out.startswith("not known: Error: leases is forbidden\n")
     assert "namespaces     not known: Error: namespaces is forbidden\n" in out
     assert "lease-webhook-1: not known: error: pods is forbidden\n" in out
+
+
+def test_policies_that_may_not_be_read_are_not_called_missing(
+    cluster: Install, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stamped = named("Namespace", "shop")
+    stamped["metadata"]["labels"] = {"lease-webhook/stamp": "required"}
+    kinds = "validatingadmissionpolicies,validatingadmissionpolicybindings"
+    cluster(**{"namespaces": listing(stamped), kinds: (1, "", "Error: Forbidden")})
+    assert main(["status"]) == 0
+    assert "stamps" not in capsys.readouterr().out
+    cluster(namespaces=listing(stamped))
+    assert main(["status", "--format", "json"]) == 1
+    text = "shop: not in force: lease-webhook-stamp, lease-webhook-stamp-bounds, lease-webhook-stamp-guard"
+    assert {"subject": "stamps", "text": text, "isWrong": True} in json.loads(capsys.readouterr().out)["facts"]
 
 
 def test_without_an_api_server_nothing_is_wrong_and_nothing_is_known(

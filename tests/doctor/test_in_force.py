@@ -141,11 +141,47 @@ def test_without_a_configuration_nothing_is_registered() -> None:
     assert text.startswith("not-registered")
 
 
+def bound(kind: str, name: str, **spec: Any) -> list[dict[str, Any]]:
+    """A policy and its binding."""
+    return [named(kind, name, spec={}), named(f"{kind}Binding", name, spec={"policyName": name, **spec})]
+
+
 def test_policies_of_the_api_server_need_no_webhook() -> None:
-    rules = named(
-        "ValidatingAdmissionPolicyBinding", "lease-webhook-rules-leases-deny", spec={"validationActions": ["Deny"]}
-    )
-    assert seen([rules]) == [Fact("API server's policy", "lease-webhook-rules-leases-deny: Deny")]
+    rules = bound("ValidatingAdmissionPolicy", "lease-webhook-rules-leases-deny", validationActions=["Deny"])
+    assert seen(rules) == [Fact("API server's policy", "lease-webhook-rules-leases-deny: Deny")]
+
+
+def stamping(action: str = "Deny") -> list[dict[str, Any]]:
+    shop = named("Namespace", "shop") | {"metadata": {"name": "shop", "labels": {"lease-webhook/stamp": "required"}}}
+    return [
+        shop,
+        named("Namespace", "other"),
+        *bound("MutatingAdmissionPolicy", "lease-webhook-stamp"),
+        *bound("ValidatingAdmissionPolicy", "lease-webhook-stamp-guard", validationActions=[action]),
+        *bound("ValidatingAdmissionPolicy", "lease-webhook-stamp-bounds", validationActions=["Deny"]),
+    ]
+
+
+def test_stamps_are_in_force_without_a_webhook() -> None:
+    assert seen(stamping())[-1] == Fact("stamps", "shop: in force; they need no webhook")
+
+
+def test_a_namespace_that_is_not_labeled_has_no_stamps() -> None:
+    assert "stamps" not in {one.subject for one in seen(stamping()[1:])}
+
+
+def test_a_binding_without_its_policy_is_wrong() -> None:
+    objects = stamping()
+    del objects[2]
+    assert wrong(objects)[1:] == [
+        "lease-webhook-stamp: its policy does not exist",
+        "shop: not in force: lease-webhook-stamp",
+    ]
+
+
+@pytest.mark.parametrize("objects", [stamping("Audit"), stamping()[:4] + stamping()[6:]], ids=["audit", "deleted"])
+def test_a_guard_that_refuses_nothing_is_wrong(objects: list[dict[str, Any]]) -> None:
+    assert wrong(objects)[1:] == ["shop: not in force: lease-webhook-stamp-guard"]
 
 
 def test_a_configuration_that_could_not_be_read_is_not_called_missing() -> None:
@@ -159,14 +195,14 @@ def test_a_configuration_without_a_ca_says_so() -> None:
 
 
 def test_bindings_of_fences_stamps_and_policies_are_shown() -> None:
-    fence = named("ValidatingAdmissionPolicyBinding", "fence-shop", spec={"validationActions": ["Warn", "Audit"]})
+    policy, fence = bound("ValidatingAdmissionPolicy", "fence-shop", validationActions=["Warn", "Audit"])
     fence["metadata"]["labels"] = {
         "app.kubernetes.io/component": "fence",
         "app.kubernetes.io/managed-by": "lease-webhook",
     }
-    stamp = named("MutatingAdmissionPolicyBinding", "lease-webhook-stamp", spec={})
+    stamp = bound("MutatingAdmissionPolicy", "lease-webhook-stamp")
     others = named("ValidatingAdmissionPolicyBinding", "somebody-elses", spec={})
-    found = seen([fence, stamp, others])[1:]
+    found = seen([policy, fence, *stamp, others])[1:]
     assert [(one.subject, one.text) for one in found] == [
         ("fence", "fence-shop: Warn, Audit"),
         ("API server's policy", "lease-webhook-stamp: mutates"),

@@ -36,8 +36,8 @@ Examples:
 """
 _CLUSTER_WIDE: Final = (
     "validatingwebhookconfigurations",
-    "validatingadmissionpolicybindings",
-    "mutatingadmissionpolicybindings",
+    "validatingadmissionpolicies,validatingadmissionpolicybindings",
+    "mutatingadmissionpolicies,mutatingadmissionpolicybindings",
     "namespaces",
 )
 _PAUSE: Final = 2.0
@@ -92,7 +92,7 @@ def _status(cluster: Cluster) -> _Status:
 
     for kinds in _CLUSTER_WIDE:
         read(kinds)
-    is_readable = not any(one.subject == _CLUSTER_WIDE[0] for one in unknown)
+    unread = {one.subject for one in unknown}
     configurations = [*readable(Documents(values).configurations)]
     entries = (entry for one in configurations for entry in one.webhooks or () if entry.is_dedicated)
     namespace = next((entry.client_config.service.namespace for entry in entries if entry.client_config.service), "")
@@ -105,5 +105,6 @@ def _status(cluster: Cluster) -> _Status:
             metrics += samples(pod.metadata.name, text.decode(errors="replace"))
             if problem:
                 unknown.append(Fact("pod", f"{pod.metadata.name}: not known: {problem}"))
-    known = facts(found, configurations if is_readable else None, metrics, dt.datetime.now(dt.UTC))
+    seen = None if _CLUSTER_WIDE[0] in unread else configurations
+    known = facts(found, seen, metrics, dt.datetime.now(dt.UTC), has_policies=unread.isdisjoint(_CLUSTER_WIDE[1:3]))
     return _Status(*in_force(is_created=is_created, said=said), [*known, *unknown])

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from webhook.doctor.checks import SOON, bundle_end
 from webhook.doctor.configuration import Configuration, Webhook
-from webhook.doctor.documents import Documents
+from webhook.doctor.documents import ClusterObject, Documents
 from webhook.doctor.examine import examine
 from webhook.fence import BINDING, MUTATING_BINDING
 from webhook.policy.model import Policy
@@ -77,11 +77,16 @@ def in_force(*, is_created: bool, said: str) -> tuple[bool | None, str]:
 
 
 def facts(
-    found: Documents, configurations: Sequence[Configuration] | None, metrics: Sequence[Sample], now: dt.datetime
+    found: Documents,
+    configurations: Sequence[Configuration] | None,
+    metrics: Sequence[Sample],
+    now: dt.datetime,
+    *,
+    has_policies: bool = True,
 ) -> Iterator[Fact]:
     """Yield what the objects of a cluster and the metrics of the pods show, in the order of a write's path.
 
-    `configurations` is None if they could not be read.
+    `configurations` is None if they could not be read, `has_policies` false if admission policies could not.
     """
     policy: Policy | None = None
     try:
@@ -101,12 +106,26 @@ def facts(
         end = dt.datetime.fromtimestamp(min(ends), dt.UTC)
         yield Fact("certificate", f"until {end:%Y-%m-%d %H:%M}Z", is_wrong=end < now + SOON)
     yield from (_in_pod(one, policy) for one in metrics if one.name == "policy_info")
+    yield from _of_policies(found, bindings, has_all=has_policies)
+    if metrics:
+        yield _counted(metrics)
+
+
+def _of_policies(found: Documents, bindings: Sequence[ClusterObject], *, has_all: bool) -> Iterator[Fact]:
+    inactive = {f"{NAME}-stamp{end}" for end in ("", "-bounds", "-guard")}
     for one in bindings:
         if one.is_of_a_fence or one.metadata.name.startswith(NAME):
             actions = ", ".join(map(str, one.spec.get("validationActions", ["mutates"])))
-            yield Fact("fence" if one.is_of_a_fence else "API server's policy", f"{one.metadata.name}: {actions}")
-    if metrics:
-        yield _counted(metrics)
+            is_alone = one.spec.get("policyName") not in found.named(one.kind.removesuffix("Binding"))
+            text = f"{one.metadata.name}: {'its policy does not exist' if is_alone else actions}"
+            yield Fact("fence" if one.is_of_a_fence else "API server's policy", text, is_wrong=is_alone)
+            if not is_alone and actions.startswith(("Deny", "mutates")):
+                inactive.discard(one.metadata.name)
+    namespaces = sorted(found.named("Namespace").items())
+    stamped = [name for name, one in namespaces if (one.metadata.labels or {}).get(f"{NAME}/stamp") == "required"]
+    if stamped and has_all:
+        text = f"not in force: {', '.join(sorted(inactive))}" if inactive else "in force; they need no webhook"
+        yield Fact("stamps", f"{', '.join(stamped)}: {text}", is_wrong=bool(inactive))
 
 
 def _dedicated(one: Configuration) -> list[Webhook]:
