@@ -26,7 +26,8 @@ own clock, under the same field manager (`OpenAPI-Generator`). The jobs that ste
 The column "truth" has how long no one led, or two led, by what each elector reported. The other columns have what
 `lease-webhook why` says: from a [watch and from an audit log](why.md) recorded meanwhile, from both together, from the
 log as three API servers write it ("the same" as the audit log), and from the log at level Metadata. That level has no
-objects, so `why` cannot know who holds a lease; it says who wrote it, and for how long neither of two writers did.
+objects, so `why` cannot know who holds a lease; it says who wrote it, and for how long neither of two writers did:
+[log leases at RequestResponse](why.md#the-audit-policy).
 Each input also contains three other leases, which were renewed all the time unless the API server was unavailable.
 `make record-incidents` plays and records all of them again in three minutes; the tests compare what `why` says with
 the truth.
