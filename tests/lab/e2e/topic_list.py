@@ -70,6 +70,6 @@ TOPICS: Final = (
     Topic("cost", "Cost per write", cost.run, phase=5),
 )
 """The outage and the rotations take three minutes, so they share a phase. The policy against depth would refuse what
-the standing attacks plant, and policies what other topics write: they come after them. The cost is measured alone."""
+the standing attacks plant, and policies what other topics write, so they come later. The cost is measured alone."""
 
 BY_NAME: Final = {topic.name: topic for topic in TOPICS}
