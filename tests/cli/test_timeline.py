@@ -101,7 +101,7 @@ def test_kubectl_is_run_if_nothing_is_named(fake: Install, capsys: pytest.Captur
     log = fake()
     code, out, err = run(capsys, "--format", "json", "--context", "prod", "-n", "shop")
     assert code == 0
-    assert err.startswith("a list shows one moment; to draw a history, keep one, and give it as --input: kubectl get")
+    assert err.startswith("a list shows one moment; `lease-webhook record history` keeps a history")
     assert [one["name"] for one in json.loads(out)["leases"]] == ["checkout"]
     assert "--namespace=shop" in log.read_text().splitlines()[0]
 

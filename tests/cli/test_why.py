@@ -125,6 +125,14 @@ def test_a_name_without_a_namespace(watched: str, tmp_path: Path, capsys: pytest
     assert run(capsys, "db", "-n", "mall", "--input", watched, "--input", str(other))[1].startswith("mall/db ")
 
 
+def test_a_namespace_selects_the_leases_of_an_input(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
+    whole, selected = (run(capsys, "--input", watched, *words)[1] for words in ((), ("-n", "shop")))
+    assert selected == whole
+    code, out, err = run(capsys, "--input", watched, "-n", "mall")
+    assert (code, out) == (2, "")
+    assert "no lease of namespace mall is in the input" in err
+
+
 def test_what_cannot_be_read_is_said_and_the_rest_is_used(
     watched: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -182,7 +190,7 @@ def test_one_moment_ends_with_what_it_does_not_show(fake: Install, capsys: pytes
     assert "an Event says: a_1 stopped leading" in out
     assert "\u202e" not in out
     assert "What one moment does not show" in out
-    assert "leases -A -w -o json --output-watch-events --show-managed-fields > leases.json" in out
+    assert out.endswith("\n    lease-webhook record history\n")
     assert "always had" not in out
 
 

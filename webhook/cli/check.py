@@ -67,6 +67,7 @@ _NOW = "evaluate manifests at this time; else at the latest time in managedField
 _ALL_LOGS = "the audit logs are those of all API servers, whole: evaluate patches and deletions in them too"
 _REQUIRE = "fail if fewer than N are evaluated; 1 unless given, 0 with --skip-foreign"
 _UNKNOWN = "not evaluated, as the input does not show what they changed: {}; docs/check.md says what does"
+_NOT_WHOLE = "; if these are the whole audit logs of all API servers, --all-logs evaluates more"
 _CHANGES = ("newly denied", "newly warned", "no longer denied", "no longer warned", "other rules")
 """The changes that another policy makes to the outcome of a write, the worst first."""
 
@@ -111,9 +112,9 @@ def command(
     history = None if paths else observed((), everywhere(cluster))
     evaluator = _Evaluator(policies, received, now, Writer(user, groups) if user else None, Writes(all_logs))
     outcomes = evaluator.outcomes(items, old, history)
-    code, evaluated = (_show if against is None else _compare)(outcomes, names, output)
+    code, evaluated = (_show if against is None else _compare)(outcomes, names, output, evaluator.writes)
     if unknown := evaluator.writes.unknown:
-        print_message(_UNKNOWN.format(count(unknown, "write")))
+        print_message(_UNKNOWN.format(count(unknown, "write")) + ("" if all_logs else _NOT_WHOLE))
     least = require if require is not None else int(not skip_foreign)
     if evaluated < least and code != UNREADABLE:
         raise Failure(f"{evaluated} evaluated, and at least {least} must be: --require {evaluated} lets that pass")
@@ -172,7 +173,7 @@ class _Evaluator(Struct):
             return Unreadable(item.place, str(error))
 
 
-def _show(outcomes: Iterator[list[Outcome]], names: Sequence[str], output: str) -> tuple[int, int]:
+def _show(outcomes: Iterator[list[Outcome]], names: Sequence[str], output: str, writes: Writes) -> tuple[int, int]:
     """Print what one policy says, and return the exit code and the number of documents that were evaluated."""
     tally, rules = Tally(), Counts()
     for (outcome,) in outcomes:
@@ -184,11 +185,12 @@ def _show(outcomes: Iterator[list[Outcome]], names: Sequence[str], output: str) 
             is_shown = output != "text" or outcome.level > Mode.AUDIT
         if is_shown:
             show(outcome, output)
+    tally.unknown = writes.unknown
     finish(output, [*_counts([(names[0], rules)]), *tally.lines()], tally)
     return tally.exit_code, tally.evaluated
 
 
-def _compare(outcomes: Iterator[list[Outcome]], names: Sequence[str], output: str) -> tuple[int, int]:
+def _compare(outcomes: Iterator[list[Outcome]], names: Sequence[str], output: str, writes: Writes) -> tuple[int, int]:
     """Print what the second policy would change, and return the same."""
     tally, changes = Tally(), Counter[str]()
     counts = (Counts(), Counts())
@@ -207,6 +209,7 @@ def _compare(outcomes: Iterator[list[Outcome]], names: Sequence[str], output: st
             show(after, output, change)
     summary = ", ".join(f"{changes[change]} {change}" for change in _CHANGES if changes[change])
     total = f"{count(changes.total(), 'write')}, {names[0]} against {names[1]}: {summary or 'no change'}"
+    total += f"; {writes.unknown} not evaluated" if writes.unknown else ""
     finish(output, [*_counts(list(zip(names, counts, strict=True))), total])
     code = UNREADABLE if tally.unreadable else DENIED if changes[_CHANGES[0]] else 0
     return code, changes.total()

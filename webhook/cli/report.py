@@ -24,11 +24,12 @@ _MARGIN: Final = 11
 
 
 class Tally(Struct):
-    """The counts of a run; `skipped` counts objects of other kinds."""
+    """The counts of a run; `skipped` counts objects of other kinds, `unknown` writes that were not evaluated."""
 
     levels: Counter[Mode] = field(default_factory=Counter)
     unreadable: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
+    unknown: int = 0
     denying_rule: str = ""
 
     def count(self, outcome: Outcome) -> None:
@@ -57,6 +58,7 @@ class Tally(Struct):
         found = ", ".join(f"{self.levels[level]} {word}" for level, word in counts if self.levels[level])
         text = f"{self.evaluated} evaluated{f': {found}' if found else ''}"
         text += f"; {self.unreadable} unreadable" if self.unreadable else ""
+        text += f"; {self.unknown} not evaluated" if self.unknown else ""
         text += f"; {self.skipped_text()}" if self.skipped else ""
         if not self.evaluated and not self.unreadable:
             text += ": no Lease, LeaseCandidate or AdmissionReview here can be"

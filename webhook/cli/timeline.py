@@ -18,7 +18,6 @@ import msgspec
 from webhook.cli import reading
 from webhook.cli.options import Command, endpoint, files, namespaced
 from webhook.cli.terminal import Failure, print_message
-from webhook.explanation.causes import WATCH
 from webhook.explanation.words import count
 from webhook.inputs.cluster import Cluster
 from webhook.rules.expiry import BOUND
@@ -131,7 +130,7 @@ def _read(paths: Sequence[str], cluster: Cluster, policy: str | None) -> Timelin
         print_message(reading.HIDDEN_STAMPS)
     ends = reading.evaluation_time(None, paths, builder.follower.until).at
     if not paths:
-        print_message(f"a list shows one moment; to draw a history, keep one, and give it as --input: {WATCH}")
+        print_message("a list shows one moment; `lease-webhook record history` keeps a history, for --input history")
     listing = f"kubectl get leases --context={cluster.context}" if cluster.context else "kubectl get leases"
     return builder.timeline(ends, tuple(paths) or (listing,), clock)
 

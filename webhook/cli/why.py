@@ -11,7 +11,6 @@ from webhook.cli import reading
 from webhook.cli.options import Command, format_option, moment
 from webhook.cli.terminal import Failure, indent, json_line, print_message, style, table, width
 from webhook.explanation.account import Account, account_of, account_of_state, as_json
-from webhook.explanation.causes import WATCH
 from webhook.explanation.findings import Explained
 from webhook.explanation.text import Line, events, facts, headline, quoted
 from webhook.explanation.words import ago, clock, count, name
@@ -73,7 +72,7 @@ def command(
     history = _history(inputs, cluster, policy)
     as_of = reading.evaluation_time(now, inputs, history.until)
     if selection is None:
-        _print_all(history, as_of, output)
+        _print_all(history, "" if cluster.all_namespaces else cluster.namespace, as_of, output)
         return 0
     one = _found(history, *selection, is_whole=bool(inputs) or cluster.all_namespaces)
     for item in () if inputs else clusters.lease_events(cluster, one.namespace, one.name):
@@ -126,14 +125,17 @@ def _found(history: Follower, namespace: str, name: str, *, is_whole: bool) -> L
     raise Failure(f"lease {shown} is not in the input{hint}")
 
 
-def _print_all(history: Follower, as_of: reading.EvaluationTime, output: str) -> None:
+def _print_all(history: Follower, namespace: str, as_of: reading.EvaluationTime, output: str) -> None:
+    names = [key for key in history.names() if namespace in ("", key[0])]
+    if not names:
+        raise Failure(f"no lease of namespace {namespace} is in the input")
     if output == "json":
-        for key in history.names():
+        for key in names:
             if one := history.history_of(key):
                 print(json_line(as_json(account_of(history, one, as_of.at))))
         return
     rows: list[tuple[str, ...]] = [("LEASE", "STATE", "HOLDER", "LAST RENEWED", "CAN BE TAKEN", "CHANGES", "WRONG")]
-    for key in history.names():
+    for key in names:
         # A row shows no more of what only a list shows, which has no history.
         if state := history.stored.get(key):
             rows.append(_row(account_of_state(state, as_of.at)))
@@ -181,7 +183,7 @@ def _lines(account: Account, as_of: reading.EvaluationTime) -> Iterator[str]:
         yield ""
         yield style("What one moment does not show", bold=True)
         yield indent(_MOMENT, 2)
-        yield f"    {WATCH}"
+        yield "    lease-webhook record history"
 
 
 def _part(head: str, lines: Sequence[Line]) -> Iterator[str]:
