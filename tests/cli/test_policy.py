@@ -23,7 +23,7 @@ def test_check_tells_what_a_file_comes_to_and_what_is_odd(capsys: pytest.Capture
     assert main(["policy", "check", SHOP]) == 0
     first, *notes = capsys.readouterr().out.splitlines()
     assert first.startswith(f"{SHOP}: good, preset strict, hash ")
-    assert first.endswith("mode warn, without_stamps weaken")
+    assert first.endswith("rules in mode warn at most, without_stamps weaken")
     assert any(note.startswith("  note: exempt[1] (on-call) expired after 2026-01-31") for note in notes)
 
 
@@ -33,7 +33,7 @@ def test_check_of_a_plain_file_says_one_line(tmp_path: Path, capsys: pytest.Capt
     assert main(["policy", "check", str(path)]) == 0
     out = capsys.readouterr().out
     assert out.startswith(f"{path}: good, preset standard, hash ")
-    assert out.endswith("mode deny, without_stamps weaken\n")
+    assert out.endswith("rules in mode deny at most, without_stamps weaken\n")
 
 
 def test_check_refuses_with_the_path_and_the_nearest_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

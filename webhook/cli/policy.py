@@ -57,7 +57,7 @@ def _print_check(path: str, policy: Policy, output: str) -> None:
 
 
 def _summary(policy: Policy) -> str:
-    cap = "everything allowed (mode: off)" if policy.mode is Mode.OFF else f"mode {policy.mode.word}"
+    cap = "everything allowed (mode: off)" if policy.mode is Mode.OFF else f"rules in mode {policy.mode.word} at most"
     docs = f", docs_url {escape(policy.docs_url)}" if policy.docs_url else ""
     return f"preset {policy.preset}, hash {policy.digest}, {cap}, without_stamps {policy.document.without_stamps}{docs}"
 
