@@ -149,14 +149,15 @@ def load_authority(directory: Path) -> Issued:
     return Issued(certificate, key)
 
 
-def save_authority(directory: Path, authority: Issued) -> None:
-    """Write `ca.key`, then `ca.crt`, which marks the CA as complete."""
-    _save(directory, authority, CA_KEY, CA_CERTIFICATE)
+def save(directory: Path, issued: Issued, key_file: str = LEAF_KEY, certificate_file: str = LEAF_CERTIFICATE) -> None:
+    """Write a key, then its certificate, which marks the pair as complete, each atomically.
 
-
-def save_leaf(directory: Path, leaf: Issued) -> None:
-    """Write `tls.key` and `tls.crt`, each atomically; a server that reads in between keeps the pair it has."""
-    _save(directory, leaf, LEAF_KEY, LEAF_CERTIFICATE)
+    A server that reads in between keeps the pair it has.
+    """
+    pem = serialization.Encoding.PEM
+    key = issued.key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    _write(directory / key_file, key, 0o600)
+    _write(directory / certificate_file, issued.certificate.public_bytes(pem), 0o644)
 
 
 def read_pair(directory: Path) -> Pair:
@@ -287,13 +288,6 @@ def _general_name(name: str) -> x509.GeneralName:
         return x509.IPAddress(ipaddress.ip_address(name))
     except ValueError:
         return x509.DNSName(name)
-
-
-def _save(directory: Path, issued: Issued, key_file: str, certificate_file: str) -> None:
-    pem = serialization.Encoding.PEM
-    key = issued.key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    _write(directory / key_file, key, 0o600)
-    _write(directory / certificate_file, issued.certificate.public_bytes(pem), 0o644)
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:

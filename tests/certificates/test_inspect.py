@@ -13,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from webhook.certificates import (
+    CA_CERTIFICATE,
+    CA_KEY,
     MAX_FILE,
     Certificate,
     Issued,
@@ -23,8 +25,7 @@ from webhook.certificates import (
     issue_leaf,
     load_authority,
     read_pair,
-    save_authority,
-    save_leaf,
+    save,
 )
 
 NOW = dt.datetime(2026, 1, 31, 12, 0, tzinfo=dt.UTC)
@@ -35,8 +36,8 @@ NAMES = ("hook.guard.svc", "localhost", "127.0.0.1")
 @pytest.fixture(name="directory")
 def good_directory(tmp_path: Path) -> Path:
     authority = create_authority(NOW)
-    save_authority(tmp_path, authority)
-    save_leaf(tmp_path, issue_leaf(authority, NAMES, 90, NOW))
+    save(tmp_path, authority, CA_KEY, CA_CERTIFICATE)
+    save(tmp_path, issue_leaf(authority, NAMES, 90, NOW))
     return tmp_path
 
 
@@ -117,10 +118,12 @@ def for_clients_only(directory: Path) -> None:
         pytest.param(lambda at: replace_leaf(at, None), "no subject alternative name", id="no names"),
         pytest.param(for_clients_only, "extended key usage lacks serverAuth", id="for clients only"),
         pytest.param(
-            lambda at: save_authority(at, create_authority(NOW)), "not signed by any certificate", id="another CA"
+            lambda at: save(at, create_authority(NOW), CA_KEY, CA_CERTIFICATE),
+            "not signed by any certificate",
+            id="another CA",
         ),
         pytest.param(
-            lambda at: save_leaf(at, issue_leaf(load_authority(at), NAMES, -0.01, NOW)), "expired at", id="expired"
+            lambda at: save(at, issue_leaf(load_authority(at), NAMES, -0.01, NOW)), "expired at", id="expired"
         ),
         pytest.param(lambda at: (at / "tls.key").chmod(0o620), "writable by others (mode 0620)", id="key writable"),
         pytest.param(append_another_ca, "certificate 1 is not signed by the one after it", id="broken chain"),

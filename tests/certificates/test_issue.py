@@ -12,13 +12,14 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from webhook.certificates import (
+    CA_CERTIFICATE,
+    CA_KEY,
     CLOCK_SKEW,
     Issued,
     create_authority,
     issue_leaf,
     load_authority,
-    save_authority,
-    save_leaf,
+    save,
     service_names,
 )
 
@@ -93,8 +94,8 @@ def test_a_leaf_never_outlives_its_ca(authority: Issued) -> None:
 
 
 def test_what_is_saved_is_loaded(tmp_path: Path, authority: Issued, leaf: Issued) -> None:
-    save_authority(tmp_path, authority)
-    save_leaf(tmp_path, leaf)
+    save(tmp_path, authority, CA_KEY, CA_CERTIFICATE)
+    save(tmp_path, leaf)
     loaded = load_authority(tmp_path)
     assert loaded.certificate == authority.certificate
     assert loaded.key.private_numbers() == authority.key.private_numbers()
@@ -103,13 +104,13 @@ def test_what_is_saved_is_loaded(tmp_path: Path, authority: Issued, leaf: Issued
 
 
 def test_a_ca_with_the_key_of_another_is_refused(tmp_path: Path, authority: Issued) -> None:
-    save_authority(tmp_path, Issued(authority.certificate, create_authority(NOW).key))
+    save(tmp_path, Issued(authority.certificate, create_authority(NOW).key), CA_KEY, CA_CERTIFICATE)
     with pytest.raises(ValueError, match=r"ca\.key does not belong to ca\.crt"):
         load_authority(tmp_path)
 
 
 def test_a_ca_with_an_rsa_key_is_refused(tmp_path: Path, authority: Issued) -> None:
-    save_authority(tmp_path, authority)
+    save(tmp_path, authority, CA_KEY, CA_CERTIFICATE)
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     (tmp_path / "ca.key").write_bytes(pem)
@@ -125,6 +126,6 @@ def test_a_failed_write_changes_nothing(tmp_path: Path, leaf: Issued, monkeypatc
 
     monkeypatch.setattr(os, "fsync", no_space)
     with pytest.raises(OSError, match="No space left"):
-        save_leaf(tmp_path, leaf)
+        save(tmp_path, leaf)
     assert [path.name for path in tmp_path.iterdir()] == ["tls.key"]
     assert (tmp_path / "tls.key").read_text() == "before"

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from webhook.certificates import (
+    CA_CERTIFICATE,
+    CA_KEY,
     Issued,
     create_authority,
     issue_leaf,
-    save_authority,
-    save_leaf,
+    save,
     service_names,
 )
 
@@ -36,8 +37,8 @@ def make_certificates(directory: Path, days: float = 90) -> Issued:
     directory.mkdir(parents=True, exist_ok=True)
     now = dt.datetime.now(dt.UTC)
     authority = create_authority(now)
-    save_authority(directory, authority)
-    save_leaf(directory, issue_leaf(authority, NAMES, days, now))
+    save(directory, authority, CA_KEY, CA_CERTIFICATE)
+    save(directory, issue_leaf(authority, NAMES, days, now))
     return authority
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from webhook.certificates import create_authority, issue_leaf, save_authority, save_leaf
+from webhook.certificates import CA_CERTIFICATE, CA_KEY, create_authority, issue_leaf, save
 from webhook.server import certificate_reload
 from webhook.server.certificate_reload import CertificateReloader
 
@@ -19,9 +19,9 @@ def save_pair(directory: Path, valid_from: dt.datetime = NOW) -> dt.datetime:
     """A pair whose leaf is valid from an hour before that moment; gives the end of the leaf."""
     directory.mkdir(exist_ok=True)
     authority = create_authority(valid_from)
-    save_authority(directory, authority)
+    save(directory, authority, CA_KEY, CA_CERTIFICATE)
     leaf = issue_leaf(authority, ["localhost"], 90, valid_from)
-    save_leaf(directory, leaf)
+    save(directory, leaf)
     return leaf.certificate.not_valid_after_utc
 
 

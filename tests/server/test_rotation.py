@@ -12,7 +12,7 @@ from cryptography import x509
 
 from tests.server.harness import NAMES, Server, client_context, make_certificates, running, wait_until
 from tests.server.traffic import REVIEW, Traffic
-from webhook.certificates import Issued, issue_leaf, save_leaf
+from webhook.certificates import Issued, issue_leaf, save
 
 POLL = 0.1
 QUICK = {"certificate_poll_seconds": POLL, "policy_poll_seconds": 0.1}
@@ -40,7 +40,7 @@ class Secret:
         self._versions += 1
         new = self.directory / f"version-{self._versions}"
         shutil.copytree(old, new)
-        save_leaf(new, type(leaf)(leaf.certificate, other.key) if mismatched else leaf)
+        save(new, type(leaf)(leaf.certificate, other.key) if mismatched else leaf)
         link = self.directory / "..data_new"
         link.symlink_to(new.name)
         link.replace(self.directory / "..data")
@@ -145,7 +145,7 @@ def test_a_certificate_that_has_expired_at_the_start_is_served_and_not_ready(tmp
         status, why = server.probe("/readyz")
         assert status == 503
         assert "expired" in why
-        save_leaf(tmp_path, issue_leaf(authority, NAMES, 90, dt.datetime.now(dt.UTC)))
+        save(tmp_path, issue_leaf(authority, NAMES, 90, dt.datetime.now(dt.UTC)))
         wait_until(lambda: server.probe("/readyz")[0] == 200, "the new certificate")
         assert server.post(REVIEW)[0] == 200
 

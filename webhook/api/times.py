@@ -152,9 +152,8 @@ def readable(time: int | str | None) -> int | None:
 
 def unknown_as_latest(time: int | str | None) -> int | None:
     """Return the instant of a normalized time; one that no client can read is unknown, so it is after all others."""
-    if isinstance(time, int) and FIRST_READABLE <= time < AFTER_LAST_READABLE:
-        return time
-    return None if time is None else AFTER_LAST_READABLE
+    at = readable(time)
+    return AFTER_LAST_READABLE if at is None and time is not None else at
 
 
 def span(micros: int) -> str:

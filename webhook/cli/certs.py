@@ -83,7 +83,7 @@ def _make(directory: Path, names: Sequence[str], days: float, *, new_ca: bool) -
         directory.mkdir(mode=0o755, parents=True, exist_ok=True)
         authority, done = _authority(directory, now, replace=new_ca)
         leaf = certificates.issue_leaf(authority, names, days, now)
-        certificates.save_leaf(directory, leaf)
+        certificates.save(directory, leaf)
     except OSError as error:
         raise Failure(f"{directory}: {error.strerror}") from error
     except ValueError as error:
@@ -113,7 +113,7 @@ def _authority(directory: Path, now: dt.datetime, *, replace: bool) -> tuple[cer
             )
         return authority, "kept"
     authority = certificates.create_authority(now)
-    certificates.save_authority(directory, authority)
+    certificates.save(directory, authority, certificates.CA_KEY, certificates.CA_CERTIFICATE)
     return authority, "replaced; update caBundle" if there else "made"
 
 

@@ -6,18 +6,11 @@ A field is named as its rule, with underscores; `deny_*` belongs to the rule's m
 from msgspec import Struct
 
 
-class SecondsAhead(Struct, frozen=True, forbid_unknown_fields=True):
-    """How far a time may lie ahead of the API server's clock, in seconds."""
+class Seconds(Struct, frozen=True, forbid_unknown_fields=True):
+    """How far a time may lie ahead of the API server's clock, or how long a lease may last, in seconds."""
 
     warn_above_seconds: int = 60
     deny_above_seconds: int = 86_400
-
-
-class Duration(Struct, frozen=True, forbid_unknown_fields=True):
-    """How long a lease may last, in seconds; a year is beyond every client's default (the longest is 3600)."""
-
-    warn_above_seconds: int = 86_400
-    deny_above_seconds: int = 31_536_000
 
 
 class Transitions(Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,9 +39,10 @@ class IdentityShape(Struct, frozen=True, forbid_unknown_fields=True):
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     """All numbers of all rules."""
 
-    renew_time_in_future: SecondsAhead = SecondsAhead()
-    candidate_renew_time_in_future: SecondsAhead = SecondsAhead(warn_above_seconds=10)
-    duration_too_long: Duration = Duration()
+    renew_time_in_future: Seconds = Seconds()
+    candidate_renew_time_in_future: Seconds = Seconds(warn_above_seconds=10)
+    # A year is beyond every client's default; the longest is 3600.
+    duration_too_long: Seconds = Seconds(86_400, 31_536_000)
     transitions_jump: Transitions = Transitions()
     renew_time_backwards: SecondsMoved = SecondsMoved()
     candidate_renew_time_backwards: SecondsMoved = SecondsMoved()

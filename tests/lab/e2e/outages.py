@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from webhook.certificates import Issued, create_authority, issue_leaf, load_authority, save_leaf
+from webhook.certificates import Issued, create_authority, issue_leaf, load_authority, save
 
 TOO_SLOW_SECONDS = 30.0
 NAME = "lease-webhook.lease-webhook.svc"
@@ -71,7 +71,7 @@ def outages(certs: Path, directory: Path) -> Iterator[dict[str, int]]:
 
 def _leaf(authority: Issued, directory: Path, now: dt.datetime) -> Path:
     directory.mkdir(parents=True, exist_ok=True)
-    save_leaf(directory, issue_leaf(authority, [NAME], 1, now))
+    save(directory, issue_leaf(authority, [NAME], 1, now))
     return directory
 
 

@@ -12,7 +12,7 @@ from tests.lab.bench.servers import Running, ours_with, running
 from tests.lab.bench.table import Table
 from tests.lab.faults.watched import fault_table, holds, never_wrong, none_lost, row, under_load
 from tests.server.harness import NAMES, make_certificates
-from webhook.certificates import Issued, issue_leaf, save_leaf
+from webhook.certificates import Issued, issue_leaf, save
 
 POLL_SECONDS = 0.2
 """In production it is 10 s; the swaps would take all day."""
@@ -37,10 +37,10 @@ class Volume:
         fresh = self.path / f"..{self._number}"
         fresh.mkdir()
         shutil.copy(self.path.parent / "authority" / "ca.crt", fresh)
-        save_leaf(fresh, self._leaf())
+        save(fresh, self._leaf())
         if mismatched:
             key = (fresh / "tls.key").read_bytes()
-            save_leaf(fresh, self._leaf())
+            save(fresh, self._leaf())
             (fresh / "tls.key").write_bytes(key)
         elif not (without or half):
             self.leaves.append(ssl.PEM_cert_to_DER_cert(_first(fresh / "tls.crt")))

@@ -7,7 +7,7 @@ from typing import Final
 from webhook.api.field import invalid
 from webhook.api.times import HOUR, MINUTE, SECOND, canonical_seconds, is_readable, normalized, readable, span
 from webhook.rules.change import NODE_LEASES, CandidateChange, Event, LeaseChange
-from webhook.rules.limits import SecondsAhead
+from webhook.rules.limits import Seconds
 from webhook.rules.rule import MAX_FINDINGS, NO_FINDINGS, Finding, Mode, Statement
 
 MAX_HOURS_EAST: Final = 14
@@ -100,7 +100,7 @@ def candidate_renew_time_in_future(change: CandidateChange) -> Iterable[Finding]
     return _ahead(change, change.limits.candidate_renew_time_in_future, _DENY)
 
 
-def _ahead(change: LeaseChange | CandidateChange, limits: SecondsAhead, strongest: Mode) -> Iterable[Finding]:
+def _ahead(change: LeaseChange | CandidateChange, limits: Seconds, strongest: Mode) -> Iterable[Finding]:
     """The finding about a renewTime ahead of the API server's clock and of its old value; a renewal is never warned."""
     new = change.new_renew_time
     # Only what is far ahead of our own clock is compared with the stamps; what is not ahead of it is not at all.

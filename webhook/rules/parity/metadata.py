@@ -66,8 +66,6 @@ def object_name(change: Change) -> Iterable[Finding]:
     name, base = metadata.name or "", metadata.generate_name or ""
     form, form_of_base = _FORMS[change.request.resource]
     namespace = metadata.namespace or change.request.namespace
-    if name and not base and namespace and not form(name) and not formats.dns_label(namespace):
-        return NO_FINDINGS
     return tuple(
         Finding(error)
         for error in (*wrong_names(name or generated_name(base), base, form, form_of_base), *wrong_namespace(namespace))
@@ -165,9 +163,7 @@ def object_metadata(change: Change) -> Iterable[Finding]:
     is_update = change.request.operation is Operation.UPDATE
     found: list[FieldError] = []
     if is_update:
-        namespace = new.namespace or change.request.namespace
-        if _needs_full_check(new, namespace):
-            found += _wrong_on_update(new, old, namespace)
+        found += _wrong_on_update(new, old, new.namespace or change.request.namespace)
     generation = old.generation if is_update else new.generation
     if generation is not None and generation < 0:
         found.append(invalid(GENERATION, generation, "must be greater than or equal to 0"))
@@ -182,19 +178,6 @@ def object_metadata(change: Change) -> Iterable[Finding]:
     if new.finalizers:
         found += islice(_wrong_finalizers(new.finalizers, old), MAX_FINDINGS)
     return first_findings(found) if found else NO_FINDINGS
-
-
-def _needs_full_check(metadata: ObjectMeta, namespace: str) -> bool:
-    """True if `_wrong_on_update` may find something; a renewal is hardly ever odd."""
-    name = metadata.name
-    return not (
-        name
-        and metadata.resource_version
-        and metadata.generate_name is None
-        and metadata.deletion_grace_period_seconds is None
-        and not formats.path_segment(name)
-        and not formats.dns_label(namespace)
-    )
 
 
 def _wrong_on_update(new: ObjectMeta, old: ObjectMeta, namespace: str) -> Iterator[FieldError]:
@@ -314,12 +297,10 @@ def request_options(change: Change) -> Iterable[Finding]:
     options = change.request.options
     if options is NO_OPTIONS:
         return NO_FINDINGS
-    wrong: list[FieldError] = []
-    if options.dry_run or options.field_manager or options.field_validation:
-        wrong += _wrong_write_options(options)
+    wrong = [*_wrong_write_options(options)]
     if change.request.operation is Operation.DELETE:
         wrong += _wrong_delete_options(options)
-    return tuple(Finding(error) for error in wrong) if wrong else NO_FINDINGS
+    return tuple(Finding(error) for error in wrong)
 
 
 def _wrong_write_options(options: Options) -> Iterator[FieldError]:
