@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import pytest
 import yaml
 
-from tests.factories import Document, make_lease, put
+from tests.factories import Document, make_candidate, make_lease, put
 from tests.inputs.events import make_event
 from tests.recordings import FOLDER
 from webhook.cli.reading import observed
@@ -108,6 +108,8 @@ words = sys.argv[1:]
 with open({log!r}, "a") as file:
     print(" ".join(words), file=file)
 if "leasecandidates.coordination.k8s.io" in words:
+    if "--namespace=waiting" in words:
+        print(json.dumps({waiting}))
     sys.exit({candidates!r})
 if "pod" in words:
     print("pod/" + words[2] if words[2] == "there" else "", end="")
@@ -119,7 +121,7 @@ if {fails}:
     print("open a browser", file=sys.stderr)
     print('E1123 15:17:10.5 1 memcache.go:265] "Unhandled Error" err="connection refused"', file=sys.stderr)
     sys.exit("Error from server (Forbidden): no rights")
-items = [] if "--namespace=empty" in words else [{lease}]
+items = [] if {{"--namespace=empty", "--namespace=waiting"}} & {{*words}} else [{lease}]
 print(json.dumps({{"kind": "List", "apiVersion": "v1", "items": items}}))
 """
 
@@ -142,6 +144,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
                 candidates=candidates,
                 fails=fails,
                 lease=make_lease(),
+                waiting=make_candidate(),
                 events=events,
             )
         )
@@ -217,6 +220,13 @@ def test_a_note_about_what_kubectl_said_is_one_plain_line(said: str, note: str, 
     fake(candidates=said)
     list(cluster.listed(Cluster(), notes))
     assert notes == [f"candidates were not read: {note}"]
+
+
+def test_a_namespace_with_candidates_alone_is_not_without(fake: Install) -> None:
+    fake()
+    (one,) = cluster.listed(Cluster(namespace="waiting"), [])
+    assert isinstance(one, Observation)
+    assert one.kind == "LeaseCandidate"
 
 
 def test_a_missing_kubectl_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
