@@ -217,7 +217,7 @@ def test_the_writers_are_named() -> None:
                 "coupons-7d4b9c-x2x8p_1f0e created it",
                 "admin deleted the lease while coupons-7d4b9c-x2x8p_1f0e held it",
                 "coupons-7d4b9c-q9hkz_2f0e created it again after it was deleted",
-                "the API server is again receiving requests from pod coupons-7d4b9c-x2x8p, the former holder",
+                "the API server still receives requests from pod coupons-7d4b9c-x2x8p, the former holder",
             ],
         ),
     ],

@@ -582,7 +582,10 @@ def test_what_a_watch_missed_is_not_known(is_followed: bool) -> None:
         server.events.append((server.now, "ADDED", server.leases["shop/db"]))
     (a if is_followed else b).lead(20)
     holder = "a_1" if is_followed else "b_1"
-    assert steps(of_watch(server).leases[LEASE]) == [("a_1", Handover.SEEN, None), (holder, Handover.UNKNOWN, None)]
+    history = of_watch(server).leases[LEASE]
+    bound = 22.0 if is_followed else 20.0
+    assert steps(history) == [("a_1", Handover.SEEN, None), (holder, Handover.UNKNOWN, bound)]
+    assert (history.is_partial, history.leaderless) == (True, bound * SECOND)
 
 
 @pytest.mark.parametrize("is_free_before", [True, False])
@@ -597,5 +600,18 @@ def test_a_lease_that_was_free_before_or_after_what_a_watch_missed(is_free_befor
     if not is_free_before:
         b.release()
     server.events[seen:] = [(server.now, "ADDED", server.leases["shop/db"])]
-    after = [("b_1", Handover.UNKNOWN, None)] if is_free_before else []
+    after = [("b_1", Handover.UNKNOWN, 20.0)] if is_free_before else []
     assert steps(of_watch(server).leases[LEASE]) == [("a_1", Handover.SEEN, None), *after]
+
+
+def test_who_takes_a_lease_that_was_free_when_a_watch_went_on_is_not_the_first_holder() -> None:
+    server = FakeServer()
+    a, b = server.elector("a", "shop/db"), server.elector("b", "shop/db")
+    a.lead(20)
+    seen = len(server.events)
+    b.lead(20)
+    b.release()
+    server.events[seen:] = [(server.now, "ADDED", server.leases["shop/db"])]
+    server.wait(3)
+    a.lead(20)
+    assert steps(of_watch(server).leases[LEASE])[1:] == [("a_1", Handover.UNKNOWN, 23.0)]

@@ -129,15 +129,11 @@ def observed(
         yield reader.read(item)
     if unreadable > MAX_NAMED:
         print_message(f"{unreadable - MAX_NAMED} more could not be read")
-    notes += map(_gap, gaps)
+    notes += map(str, gaps)
     if merged is not None and merged.skew > MAX_TOLERANCE:
         notes.append(SKEWED.format(span(merged.skew)))
     for note in notes:
         print_message(note)
-
-
-def _gap(one: Unrecorded) -> str:
-    return f"not recorded from {one.start} to {one.end}: {one.reason}"
 
 
 class EvaluationTime(Struct, frozen=True):

@@ -15,7 +15,7 @@ from webhook.findings import ORDER, Finding, Severity, filled, kubectl, word
 from webhook.history.events import Handover, Tenure
 from webhook.history.follow import Follower, LeaseHistory
 from webhook.history.status import LeaseStatus, State, renewed_at
-from webhook.inputs.items import InputKind, Observation, Writer
+from webhook.inputs.items import InputKind, Observation, Unrecorded, Writer
 
 MAX_TENURES: Final = 20
 
@@ -30,6 +30,7 @@ class Account(Struct, frozen=True):
     cause: Cause | None
     election_events: tuple[tuple[int, str], ...] = ()
     """Time and text of the Events by which a replica said that it began or stopped to lead."""
+    unrecorded: tuple[Unrecorded, ...] = ()
 
     @property
     def state(self) -> State:
@@ -131,7 +132,7 @@ def account_of(cluster: Follower, history: LeaseHistory, now: int) -> Account:
     quoted = tuple(
         sorted(one for one in cluster.election_events.get((history.namespace, history.name), ()) if one[0] <= now)
     )
-    return Account(history, now, standing, tuple(findings), cause, quoted)
+    return Account(history, now, standing, tuple(findings), cause, quoted, tuple(cluster.bounds.unrecorded))
 
 
 def account_of_state(seen: Observation, now: int) -> Account:
@@ -186,6 +187,9 @@ def as_json(account: Account) -> dict[str, Any]:
             "usual_interval_seconds": history.interval,
             "longest_silence_seconds": _seconds(history.renewals.longest),
         },
+        "unrecorded": [
+            {"from": _time(one.start), "to": _time(one.end), "reason": one.reason} for one in account.unrecorded
+        ],
         "waiting": {who: number for who, (number, _) in history.readers.items()},
         "refused": sum(1 for one in history.refusals if one.code >= 400),
         "events": [{"time": _time(at), "says": text} for at, text in account.election_events],

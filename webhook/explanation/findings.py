@@ -124,7 +124,7 @@ def _ongoing(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Exp
         holds = f"; no other replica can take the lease before {clock(status.takeable_at, now)}"
     message = (
         f"{name(tenure.holder)} has not renewed since {clock(tenure.last_renewal, now)}, for {length(silence)}, "
-        f"although it renewed every {length(usual)} before{holds}. {causes.sentence_of(cause, 'the holder')}"
+        f"although the lease was renewed every {length(usual)} before{holds}. {causes.sentence_of(cause, 'the holder')}"
     )
     step = causes.next_step(cause, history, tenure)
     advice = causes.Advice(f"Find out whether {name(tenure.holder)} still runs. {step.sentence}", step.command)
@@ -236,7 +236,8 @@ def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: i
         return
     who = before.deleted_by
     by = f"{writer(who)} deleted the lease" if who and who.name else "the lease was deleted"
-    at = "" if before.until is None else f" at {clock(before.until, now)}"
+    later = " or later" if history.kind is InputKind.WATCH and not who else ""
+    at = "" if before.until is None else f" at {clock(before.until, now)}{later}"
     held = "wrote it regularly" if before.is_writer else "held it"
     message = f"{by}{at} while {name(before.holder)} {held}"
     has_expired = history.duration is not None and silence > history.duration * SECOND

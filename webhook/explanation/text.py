@@ -82,6 +82,7 @@ def facts(account: Account) -> Iterator[Line]:
     usual = account.history.interval
     if usual is not None:
         longest, usually = length(account.history.renewals.longest), length(int(usual * SECOND))
+        longest += ", as far as was recorded" if account.history.is_partial else ""
         yield Line("Renewals", f"typically every {usually}; longest gap between two by the same holder: {longest}")
     waiting = list(_waiting(account))
     if waiting:
@@ -116,6 +117,7 @@ def _since(at: int | None, now: int) -> str:
 def _held_since(account: Account) -> str:
     tenure, now = account.tenure, account.now
     by_own_clock = ", as it wrote itself" if tenure and tenure.began is Handover.SEEN and not tenure.is_writer else ""
+    by_own_clock = "; it was not recorded when" if tenure and tenure.is_unseen else by_own_clock
     return f", since {clock(tenure.since, now)} ({ago(tenure.since, now)}{by_own_clock})" if tenure else ""
 
 
@@ -171,7 +173,7 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
             return f"{took} from {previous}, which still held it{who}: two may have led"
         case Handover.DELETED:
             return f"{again} after it was deleted{who}{unheld}"
-        case Handover.UNKNOWN:
+        case Handover.UNKNOWN if not tenure.is_unseen:
             return f"{holder} held it{who}{gap}"
         case Handover.RELEASED if before is not None and before.is_own_release is not None:
             if before.is_own_release:
@@ -212,6 +214,7 @@ _AFTER: Final = {
     Handover.RELEASED: " after {} released it",
     Handover.EXPIRED: " after {} let it expire",
     Handover.PREFERRED: " after {} had been asked to step down (preferredHolder)",
+    Handover.UNKNOWN: " after {}, at a time that was not recorded",
 }
 _CHOSEN: Final = {
     Handover.RELEASED: _AFTER[Handover.RELEASED],
@@ -228,7 +231,8 @@ MAX_EVENTS: Final = 16
 def events(account: Account) -> Iterator[Line]:
     """The latest events, oldest first."""
     history, now = account.history, account.now
-    found = sorted(_events(history), key=lambda one: one[0])
+    gaps = [(one.start, str(one)) for one in account.unrecorded[-MAX_WAITING:]]
+    found = sorted([*_events(history), *gaps], key=lambda one: one[0])
     if len(found) == 1 and history.tenure and history.tenure.began is Handover.SEEN:
         return  # the headline says as much
     for at, text in found[-MAX_EVENTS:]:
@@ -236,8 +240,9 @@ def events(account: Account) -> Iterator[Line]:
     if history.changes > 1:
         changes, spent = count(history.changes, "change"), length(history.leaderless)
         is_shown = history.lease is not None
+        whole = ", as far as was recorded" if history.is_partial else " in all"
         yield Line(
-            "", f"{changes} of holder; no one led for up to {spent} in all" if is_shown else f"{changes} of writer"
+            "", f"{changes} of holder; no one led for up to {spent}{whole}" if is_shown else f"{changes} of writer"
         )
 
 
@@ -262,10 +267,10 @@ def _events(history: LeaseHistory) -> Iterator[tuple[int, str]]:
 def _end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterator[tuple[int, str]]:
     holder, duration = name(tenure.holder), history.duration or 0
     if tenure.heard_again:
-        yield (
-            tenure.heard_again[0],
-            (f"the API server is again receiving requests from pod {name(tenure.pods[-1])}, the former holder"),
-        )
+        silence = tenure.heard_again[0] - max([*tenure.requests, tenure.last_renewal or tenure.since])
+        receives = "is again receiving" if silence > (history.renewals.longest_usual or 0) else "still receives"
+        text = f"the API server {receives} requests from pod {name(tenure.pods[-1])}, the former holder"
+        yield tenure.heard_again[0], text
     if tenure.has_several_writers:
         for at, other in tenure.joined:
             yield at, f"{writer(other)} renews it too, under the same identity"

@@ -91,6 +91,8 @@ class Tenure(Struct):
     """When another pod or user first wrote under this name."""
     term: int | None = None
     """The latest one that the API server stamped, where stamps are believed."""
+    is_unseen: bool = False
+    """The input began again after another one had held the lease, and does not show when this one took it, or how."""
     taken_by: Writer | None = None
     """Who wrote the holder into the lease."""
     taken_manager: str = ""

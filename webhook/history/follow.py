@@ -50,6 +50,7 @@ from webhook.inputs.items import (
     LogEnd,
     Observation,
     Stretch,
+    Unrecorded,
     Writer,
     entries_of_object,
     has_managed_fields,
@@ -83,6 +84,8 @@ class Bounds(Struct):
 
     latest: int = NEVER
     until: int | None = None
+    unrecorded: deque[Unrecorded] = field(default_factory=partial(deque, (), MAX_READERS))
+    """What a recorder did not see, the latest."""
     _first_event: int | None = None
     _states: list[int] = field(default_factory=list)
 
@@ -133,6 +136,8 @@ class LeaseHistory(Struct):
     moment: int = 0
     """When the latest observation was made."""
     is_deleted: bool = False
+    is_partial: bool = False
+    """Renewals, or how the holder changed, were missed, as far as that can be told from what was seen."""
     tenures: deque[Tenure] = field(default_factory=partial(deque, (), MAX_TENURES))
     handovers: dict[Handover, int] = field(default_factory=dict)
     leaderless: int = 0
@@ -209,6 +214,7 @@ class LeaseHistory(Struct):
         self._kind_before = self.kind
         self._events, self.kind, self.moment = [], seen.input_kind, self._moment(seen, bounds)
         self._status = None
+        self.is_partial = self.is_partial or bool(bounds.unrecorded)
         self.is_moment = self.is_moment and seen.input_kind is InputKind.DUMP
         if seen.input_kind is InputKind.AUDIT_LOG:
             self._hear(seen)
@@ -236,6 +242,10 @@ class LeaseHistory(Struct):
         if at is None and seen.act is Act.DELETED:
             deleted = stamp_of(seen.object.metadata.deletion_timestamp) if seen.object else None
             at = bounds.until if deleted is None else deleted
+            if deleted is None and any(
+                (self.at or 0) <= one.end and one.start <= (at or 0) for one in bounds.unrecorded
+            ):
+                at = self.at  # or later, as of every deletion in a watch
         elif at is None and isinstance(seen.object, Lease):
             at = seen.latest_stamp if self._shows_same(seen.object) else written_at(seen.object.spec, seen.entries)
         if at is None or at > bounds.latest:
@@ -316,7 +326,7 @@ class LeaseHistory(Struct):
                 self._begun(holder, moment, writer, new, is_new=was_deleted or act is Act.CREATED)
             self._first_state(lease, at, writer, act)
         elif self._is_gap(seen, act, old, new):
-            self._resumed(old, new, at, writer)
+            self._resumed(before, lease, at, writer)
         elif holder != (old.holder_identity or ""):
             self._handed_over(old, known, holder, at, writer)
         elif normalized(new.renew_time) != normalized(old.renew_time) and holder:
@@ -333,18 +343,20 @@ class LeaseHistory(Struct):
             return False
         return _is_retaken(old, new) or (act is Act.STORED and normalized(new.renew_time) != normalized(old.renew_time))
 
-    def _resumed(self, old: LeaseSpec, new: LeaseSpec, at: int, writer: Writer | None) -> None:
+    def _resumed(self, before: Lease, lease: Lease, at: int, writer: Writer | None) -> None:
         """Go on after what was not seen: neither a silence nor how the holder changed is known."""
-        tenure, holder = self.holder, new.holder_identity or ""
-        if tenure and tenure.holder == holder and not _is_retaken(old, new):
+        tenure, old, new = self.holder, before.spec, lease.spec
+        holder, is_same = new.holder_identity or "", before.metadata.uid == lease.metadata.uid
+        self.is_partial = True
+        if tenure and tenure.holder == holder and is_same and not _is_retaken(old, new):
             tenure.last_renewal = at
             self.renewals.restart(at)
             return
         if tenure:
-            self._ended(at if tenure.last_renewal is None else tenure.last_renewal, Handover.UNKNOWN)
-        self._released_at = None
+            self._ended(min(at, tenure.last_renewal or at), Handover.UNKNOWN)
         if holder:
-            self._add(holder, at, Handover.UNKNOWN, writer)
+            following = self._add(holder, at, Handover.UNKNOWN, writer)
+            following.is_unseen, following.previous = True, "" if following.previous == holder else following.previous
 
     def _examine(
         self, seen: Observation, before: Lease | None, known: Sequence[Entry], at: int, act: Act, *, is_same_path: bool
@@ -409,7 +421,7 @@ class LeaseHistory(Struct):
         if self._ended_how is Handover.RELEASED:
             how = Handover.RELEASED
         elif not old.holder_identity:
-            how = Handover.CLAIMED
+            how = Handover.UNKNOWN if self._ended_how is Handover.UNKNOWN else Handover.CLAIMED
         else:
             last = self.tenure.last_renewal if self.tenure else None
             last = renewed_at(old, known) if last is None else last
@@ -665,6 +677,8 @@ class Follower(Struct):
             if key not in self.leases and self.stored.add(key, seen):
                 self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields
                 return
+        if isinstance(seen, Unrecorded):
+            self.bounds.unrecorded.append(seen)
         self.feed(seen)
 
     def feed(self, seen: Item) -> list[LeaseEvent]:

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 from webhook.api.managed_fields import Entry, entries_of
 from webhook.api.objects import Lease, LeaseCandidate, ObjectMeta
 from webhook.api.request import AdmissionRequest, UserInfo, cached
+from webhook.api.times import canonical_seconds
 
 NO_TEXTS: Final[Mapping[str, str]] = {}
 STANDARD_INPUT: Final = "-"
@@ -262,11 +263,14 @@ class Fenced(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Unrecorded(Struct, frozen=True):
-    """A time in which a recorder did not see what happened; both are RFC 3339, as it wrote them."""
+    """A time in which a recorder did not see what happened, in microseconds since 1970 by its computer's clock."""
 
-    start: str
-    end: str
+    start: int
+    end: int
     reason: str
+
+    def __str__(self) -> str:
+        return f"not recorded from {canonical_seconds(self.start)} to {canonical_seconds(self.end)}: {self.reason}"
 
 
 Item = Unrecorded | Observation | Unreadable | Foreign | LogEnd | Fenced

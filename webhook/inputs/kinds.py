@@ -223,7 +223,8 @@ def _observed_object(document: Document) -> Item | None:
 
 def _unrecorded(document: Document) -> Unrecorded:
     found = msgspec.json.decode(document.text)
-    return Unrecorded(*(truncate(_text_at(found, name), _MAX_NAME) for name in ("from", "to", "reason")))
+    start, end = (times.parse_seconds(_text_at(found, name)) for name in ("from", "to"))
+    return Unrecorded(start, end, truncate(_text_at(found, "reason"), _MAX_NAME))
 
 
 def _election_event(place: Place, data: bytes) -> Foreign:

@@ -15,7 +15,7 @@ from webhook.history.events import SLOW, EventKind, Handover, LeaseEvent, Tenure
 from webhook.history.follow import Follower, LeaseHistory
 from webhook.history.renewals import deadline_of
 from webhook.history.stored import Key
-from webhook.inputs.items import Act, Answer, Fenced, InputKind, Item, LogEnd, Observation, Writer
+from webhook.inputs.items import Act, Answer, Fenced, InputKind, Item, LogEnd, Observation, Unrecorded, Writer
 from webhook.rules.registry import RULES
 from webhook.timeline.downsampling import MarkRecord, SpanRecord, TickRecord, lane_within, what_was_merged
 from webhook.timeline.model import Lane, Mark, MarkKind, SpanKind, Timeline, sentence, shown, writer_name, writers_of
@@ -64,8 +64,8 @@ class TimelineBuilder(Struct):
     def observe(self, seen: Item) -> None:
         """Take in one observation, and pass over what is none; those of one lease come in order."""
         self.follower.bounds.latest = self.clock
-        if isinstance(seen, LogEnd):
-            self.follower.feed(seen)
+        if isinstance(seen, LogEnd | Unrecorded):
+            self.follower.take(seen)
         elif isinstance(seen, Fenced):
             self._observe_fenced(seen)
         elif isinstance(seen, Observation) and seen.kind == "Lease" and seen.act is not Act.COLLECTION:
@@ -98,7 +98,7 @@ class TimelineBuilder(Struct):
             for key in chosen:
                 self.explain(key, ends)
         lanes = tuple(lane_within(self._lane(key, ends), begins, ends) for key in chosen)
-        thinned = what_was_merged(lanes)
+        thinned = (*map(str, self.follower.bounds.unrecorded), *what_was_merged(lanes))
         if self._left_out:
             seen = count(self._left_out, "observation")
             thinned = (f"{seen} of leases beyond the first {self.max_lanes} are left out", *thinned)

@@ -1,0 +1,171 @@
+"""What a recorder did not see: no sum, no length of time and no picture claims anything of it."""
+
+import json
+
+import pytest
+
+from tests.factories import Document
+from tests.history.fake_server import SECOND, FakeServer
+from tests.inputs.reading import read
+from webhook.api.times import canonical_seconds
+from webhook.explanation.account import Account, account_of, as_json
+from webhook.explanation.text import events, facts
+from webhook.history.events import Handover
+from webhook.history.follow import Follower
+from webhook.inputs.items import Item, Unreadable
+from webhook.timeline.lanes import TimelineBuilder
+
+KEY = ("shop", "db")
+REASON = "connection refused"
+
+
+class Record:
+    """A record of one lease; while it is not `seen`, nothing of what the server stores is in it."""
+
+    def __init__(self) -> None:
+        self.server = FakeServer()
+        self.a, self.b = (self.server.elector(name, "shop/db") for name in "ab")
+        self.lines: list[Document] = []
+        self._taken = 0
+        self.a.lead(20)
+
+    def see(self) -> None:
+        events = self.server.events[self._taken :]
+        self.lines += [{"type": kind, "object": one} for _, kind, one in events]
+        self._taken = len(self.server.events)
+
+    def miss(self, since: int) -> None:
+        """What was stored since is not recorded; a list shows the present."""
+        self._taken = len(self.server.events)
+        times = {key: canonical_seconds(at) for key, at in (("from", since), ("to", self.server.now))}
+        self.lines.append({"type": "GAP", "object": {**times, "reason": REASON}})
+        self.lines += [{"type": "ADDED", "object": one} for one in self.server.leases.values()]
+
+    @property
+    def items(self) -> list[Item]:
+        return list(read("record", [json.dumps(line).encode() for line in self.lines]))
+
+    @property
+    def account(self) -> Account:
+        cluster = Follower()
+        for item in self.items:
+            cluster.take(item)
+        return account_of(cluster, cluster.leases[KEY], self.server.now)
+
+    @property
+    def thinned(self) -> list[str]:
+        builder = TimelineBuilder(self.server.now)
+        for item in self.items:
+            builder.observe(item)
+        return list(builder.timeline(self.server.now).thinned)
+
+
+def said(one: Account) -> str:
+    return "\n".join(f"{line.label} {line.text}" for part in (facts(one), events(one)) for line in part)
+
+
+def gap(record: Record, holder: str, seconds: float = 20) -> None:
+    """Nothing is recorded while a replica takes the lease, if it has not got it, and leads."""
+    record.see()
+    since = record.server.now
+    record.server.wait(16)
+    getattr(record, holder).lead(seconds)
+    record.miss(since)
+    getattr(record, holder).lead(20)
+    record.see()
+
+
+def test_a_change_of_holder_has_a_bound_that_counts_in_the_sum() -> None:
+    record = Record()
+    gap(record, "b")
+    gap(record, "a")
+    account = record.account
+    text, shown = said(account), as_json(account)
+    assert "11:07:36Z b_1 took it after a_1, at a time that was not recorded; no one led for up to 36 s" in text
+    assert "11:07:00Z not recorded from 2026-11-18T11:07:00Z to 2026-11-18T11:07:36Z: connection refused" in text
+    assert "2 changes of holder; no one led for up to 1 min 12 s, as far as was recorded" in text
+    assert "in all" not in text
+    assert [one["reason"] for one in shown["unrecorded"]] == [REASON] * 2
+    assert shown["unrecorded"][0]["from"].startswith("2026-11-18T11:07:00")
+    assert record.thinned == [
+        f"not recorded from {one}: {REASON}"
+        for one in ("2026-11-18T11:07:00Z to 2026-11-18T11:07:36Z", "2026-11-18T11:07:56Z to 2026-11-18T11:08:32Z")
+    ]
+
+
+def test_the_longest_gap_is_only_that_of_what_was_recorded_if_the_holder_goes_on() -> None:
+    record = Record()
+    gap(record, "a")
+    account = record.account
+    assert [one.began for one in account.history.tenures] == [Handover.SEEN]
+    assert "longest gap between two by the same holder: 2 s, as far as was recorded" in said(account)
+
+
+def test_a_holder_that_lost_the_lease_and_has_it_again() -> None:
+    record = Record()
+    record.see()
+    since = record.server.now
+    record.server.wait(16)
+    record.b.lead(20)
+    record.server.wait(16)
+    record.a.lead(20)
+    record.miss(since)
+    assert (
+        "a_1 took it after the holder before, at a time that was not recorded; no one led for up to 1 min 12 s"
+        in said(record.account)
+    )
+
+
+@pytest.mark.parametrize("acquired", ["2020-01-01T00:00:00.000000Z", "2030-01-01T00:00:00.000000Z", None])
+def test_a_bound_does_not_follow_what_the_holder_writes(acquired: str | None) -> None:
+    record = Record()
+    record.see()
+    since = record.server.now
+    record.server.wait(16)
+    record.b.lead(20)
+    record.server.leases["shop/db"]["spec"]["acquireTime"] = acquired
+    record.miss(since)
+    before, after = record.account.history.tenures
+    assert (before.until, after.since, after.leaderless) == (since, record.server.now, 36 * SECOND)
+
+
+def test_a_lease_that_was_created_again() -> None:
+    record = Record()
+    record.see()
+    since = record.server.now
+    record.server.delete("shop/db")
+    record.server.wait(3)
+    record.a.lead(20)
+    record.server.leases["shop/db"]["metadata"]["uid"] = "another"
+    record.miss(since)
+    text = said(record.account)
+    assert "a_1 took it after the holder before, at a time that was not recorded; no one led for up to 23 s" in text
+
+
+def test_a_deletion_that_no_one_saw_says_nothing_of_a_silence() -> None:
+    record = Record()
+    mail = record.server.elector("m", "shop/mail")
+    mail.lead(4)
+    record.see()
+    since, one = record.server.now, record.server.leases["shop/db"]
+    record.server.delete("shop/db")
+    mail.lead(300)
+    record.miss(since)
+    record.lines.append({"type": "DELETED", "object": one})
+    account = record.account
+    assert account.history.tenures[0].until == since - 4 * SECOND
+    assert not [one for one in account.findings if "had not renewed it" in one.message]
+
+
+def test_a_gap_before_anything_else_is_named() -> None:
+    record = Record()
+    record.miss(record.server.now - 5 * SECOND)
+    record.a.lead(20)
+    record.see()
+    assert "not recorded from" in said(record.account)
+
+
+@pytest.mark.parametrize("times", [{}, {"from": "yesterday", "to": "2026-11-18T11:07:00Z"}])
+def test_a_gap_whose_times_cannot_be_read_is_unreadable(times: Document) -> None:
+    (item,) = read("record", [json.dumps({"type": "GAP", "object": times}).encode()])
+    assert isinstance(item, Unreadable)
