@@ -129,9 +129,8 @@ def account_of(cluster: Follower, history: LeaseHistory, now: int) -> Account:
         subject = Subject(history.lease, history.namespace, history.name, now, interval=interval, standing=standing)
         findings += beside(findings, of_state(subject))
     findings.sort(key=_rank)
-    quoted = tuple(
-        sorted(one for one in cluster.election_events.get((history.namespace, history.name), ()) if one[0] <= now)
-    )
+    said = cluster.election_events.get((history.namespace, history.name), ())
+    quoted = tuple(sorted(one for one in said if one[0] <= now))
     return Account(history, now, standing, tuple(findings), cause, quoted, tuple(cluster.bounds.unrecorded))
 
 

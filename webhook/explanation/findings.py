@@ -174,9 +174,8 @@ def _afterwards(cause: causes.Cause, before: Tenure, usual: int | None, now: int
     gaps = sorted(after - one for one, after in pairwise(heard))
     again = f" From {clock(heard[0], now)} on, the API server received requests from its pod again"
     if gaps and usual is not None and gaps[len(gaps) // 2] > _RARE * usual:
-        return (
-            f"{again}, but only every {length(gaps[len(gaps) // 2])}: its own rate limit, or overload, holds them back."
-        )
+        rate = length(gaps[len(gaps) // 2])
+        return f"{again}, but only every {rate}: its own rate limit, or overload, holds them back."
     what = _WERE_SILENT[cause.is_node_silent] if len(gaps) >= _ENOUGH else _WAS_SILENT
     return f"{again}: {what}. Unless it restarted, it may have acted as leader beside the new holder until it noticed."
 
@@ -355,9 +354,8 @@ def _refused(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Expla
         sentence = f"The webhook kept the lease for {name(holder.holder)}. To see what the other writer is:"
         advice = causes.Advice(sentence, causes.pod_of_writer(history.namespace, last.writer))
         return explained(history, "write-refused", Severity.WARNING, message, advice, "denied")
-    return explained(
-        history, "write-refused", Severity.WARNING, message, causes.after_refusal(history, last), "refused"
-    )
+    advice = causes.after_refusal(history, last)
+    return explained(history, "write-refused", Severity.WARNING, message, advice, "refused")
 
 
 def _fenced(history: LeaseHistory, now: int) -> Iterator[Explained]:

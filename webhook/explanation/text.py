@@ -133,16 +133,13 @@ def _takeable(standing: LeaseStatus, now: int) -> Iterator[Line]:
     if standing.state in {State.RELEASED, State.NEVER_HELD}:
         yield Line("Can be taken", "now")
     elif standing.block is not None:
-        yield Line(
-            "Can be taken", "never, unless it is repaired" if at is None else f"{clock(at, now)}, {ago(at, now)}"
-        )
+        when = "never, unless it is repaired" if at is None else f"{clock(at, now)}, {ago(at, now)}"
+        yield Line("Can be taken", when)
     elif at is not None and at > now:
         yield Line("Expires", f"{clock(at, now)} ({ago(at, now)}) unless renewed")
     elif at is not None:
-        yield Line(
-            "Can be taken",
-            f"now, since {clock(at, now)} ({ago(at, now)}), {standing.duration} s after the last renewal",
-        )
+        when = f"now, since {clock(at, now)} ({ago(at, now)}), {standing.duration} s after the last renewal"
+        yield Line("Can be taken", when)
 
 
 def handover(tenure: Tenure, before: Tenure | None) -> str:
@@ -198,11 +195,9 @@ def ending(tenure: Tenure) -> str:
     if tenure.is_deleted:
         deleted = f"{writer(tenure.deleted_by)} deleted the lease" if tenure.deleted_by else "the lease was deleted"
         return f"{deleted}, which {holder} wrote last" if tenure.is_writer else f"{deleted} while {holder} held it"
-    return (
-        f"{remover(tenure)} removed {holder} as the holder"
-        if tenure.is_own_release is False
-        else f"{holder} released it"
-    )
+    if tenure.is_own_release is False:
+        return f"{remover(tenure)} removed {holder} as the holder"
+    return f"{holder} released it"
 
 
 _FOREIGN: Final = frozenset({Handover.STOLEN, Handover.DELETED})
@@ -238,12 +233,10 @@ def events(account: Account) -> Iterator[Line]:
     for at, text in found[-MAX_EVENTS:]:
         yield Line(clock(at, now), text)
     if history.changes > 1:
-        changes, spent = count(history.changes, "change"), length(history.leaderless)
-        is_shown = history.lease is not None
+        changes = count(history.changes, "change")
         whole = ", as far as was recorded" if history.is_partial else " in all"
-        yield Line(
-            "", f"{changes} of holder; no one led for up to {spent}{whole}" if is_shown else f"{changes} of writer"
-        )
+        text = f"{changes} of holder; no one led for up to {length(history.leaderless)}{whole}"
+        yield Line("", f"{changes} of writer" if history.lease is None else text)
 
 
 def quoted(account: Account) -> Iterator[Line]:
@@ -279,12 +272,7 @@ def _end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterato
     if tenure.is_deleted or tenure is history.tenure or (after is not None and after.began is Handover.RELEASED):
         # A watch does not say when a lease was deleted; it was before the lease was created again.
         yield min(tenure.until, after.since if after is not None else tenure.until), ending(tenure)
-    elif (
-        after is not None
-        and after.began is Handover.EXPIRED
-        and tenure.last_renewal is not None
-        and duration > RELEASED_DURATION
-    ):
+    elif after and after.began is Handover.EXPIRED and tenure.last_renewal is not None and duration > RELEASED_DURATION:
         expired = tenure.last_renewal + duration * SECOND
         if expired <= after.since:
             yield expired, f"the lease expired, {duration} s after the last renewal by {holder}"

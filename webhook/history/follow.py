@@ -241,11 +241,8 @@ class LeaseHistory(Struct):
         at = seen.at
         if at is None and seen.act is Act.DELETED:
             deleted = stamp_of(seen.object.metadata.deletion_timestamp) if seen.object else None
-            at = bounds.until if deleted is None else deleted
-            if deleted is None and any(
-                (self.at or 0) <= one.end and one.start <= (at or 0) for one in bounds.unrecorded
-            ):
-                at = self.at  # or later, as of every deletion in a watch
+            # A watch does not date it; it may have been made in what a recorder did not see.
+            at = deleted if deleted is not None else self.at if bounds.unrecorded else bounds.until
         elif at is None and isinstance(seen.object, Lease):
             at = seen.latest_stamp if self._shows_same(seen.object) else written_at(seen.object.spec, seen.entries)
         if at is None or at > bounds.latest:

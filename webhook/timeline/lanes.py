@@ -241,11 +241,8 @@ class _LeaseLane(Struct):
                     self.spans.delay(at)
                 self.spans.turn(SpanKind.HELD, at)
                 self.ticks.add(at, max_ticks)
-                if (
-                    event.silence
-                    and (self.history.duration or 0) > 1
-                    and event.silence >= deadline_of(self.history.duration)
-                ):
+                duration = self.history.duration or 0
+                if event.silence and duration > 1 and event.silence >= deadline_of(duration):
                     text = f"{self.holder} did not renew for {length(event.silence)}, and kept the lease"
                     self.mark(MarkKind.LATE, at, text, holder=self.holder)
             case EventKind.EXPIRED:
