@@ -148,7 +148,10 @@ def test_a_holder_that_stops_is_late_however_long_its_lease_lasts() -> None:
     for _ in server.elector("other", "shop/mail").ticks(60):
         server.elector("other", "shop/mail").take()
     (late,) = (one for one in account(watch(server)).findings if one.check == "renewal-late")
-    assert "for 1 min 0 s, although the lease was renewed every 2 s before; no other replica can take the lease" in late.message
+    assert (
+        "for 1 min 0 s, although the lease was renewed every 2 s before; no other replica can take the lease"
+        in late.message
+    )
 
 
 @pytest.mark.parametrize(("manager", "is_holder"), [("operator", True), ("kubectl", False), ("", None)])

@@ -164,7 +164,7 @@ def ongoing_cause(cluster: Follower, history: LeaseHistory, now: int) -> Cause |
 
 def as_json(account: Account) -> dict[str, Any]:
     """The account as a JSON object; times are RFC 3339, lengths of time are seconds."""
-    history, standing, tenure = account.history, account.standing, account.tenure
+    history, standing, tenure, gaps = account.history, account.standing, account.tenure, account.unrecorded
     return {
         "namespace": history.namespace,
         "name": history.name,
@@ -186,9 +186,7 @@ def as_json(account: Account) -> dict[str, Any]:
             "usual_interval_seconds": history.interval,
             "longest_silence_seconds": _seconds(history.renewals.longest),
         },
-        "unrecorded": [
-            {"from": _time(one.start), "to": _time(one.end), "reason": one.reason} for one in account.unrecorded
-        ],
+        "unrecorded": [{"from": _time(one.start), "to": _time(one.end), "reason": one.reason} for one in gaps],
         "waiting": {who: number for who, (number, _) in history.readers.items()},
         "refused": sum(1 for one in history.refusals if one.code >= 400),
         "events": [{"time": _time(at), "says": text} for at, text in account.election_events],

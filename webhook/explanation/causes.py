@@ -125,9 +125,8 @@ def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, st
     nameless = [one for one in answers if one.is_nameless]
     if nameless and not requests:
         # Only who believes to lead writes before it has read, and the holder was not heard under its name.
-        text = (
-            f"{count(len(nameless), 'write')} answered with 401 (Unauthorized), so the log cannot say whose, and none"
-        )
+        writes = count(len(nameless), "write")
+        text = f"{writes} answered with 401 (Unauthorized), so the log cannot say whose, and none"
         return Cause(Blame.REFUSED, f"{text} from it by name", nameless[-1])
     compared = cluster.others_of(history, start, end)
     if failed := [one for one in answers if one.has_failed]:

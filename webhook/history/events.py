@@ -161,9 +161,8 @@ class Tenure(Struct):
     @property
     def is_chosen(self) -> bool:
         """True if the API server wrote the holder, as it does in a coordinated election."""
-        return self.taken_manager == "kube-apiserver" or (
-            self.taken_by is not None and self.taken_by.user == API_SERVER
-        )
+        by = self.taken_by
+        return self.taken_manager == "kube-apiserver" or (by is not None and by.user == API_SERVER)
 
     @property
     def foreign_taker(self) -> str:

@@ -198,14 +198,12 @@ def what_was_merged(lanes: Sequence[Lane]) -> tuple[str, ...]:
     buckets = [one for lane in lanes for one in lane.ticks.buckets]
     if buckets:
         renewals, groups = sum(lane.ticks.count for lane in lanes), count(len(buckets), "group")
-        said.append(
-            f"{_counted(buckets)} of {count(renewals, 'renewal')} are counted in {groups}, not drawn one by one"
-        )
+        text = f"{_counted(buckets)} of {count(renewals, 'renewal')} are counted in {groups}, not drawn one by one"
+        said.append(text)
     several = [mark for lane in lanes for mark in lane.marks if mark.count > 1]
     if several:
-        said.append(
-            f"{_counted(several)} marks are drawn as {len(several)}, each with the text of the first and a count"
-        )
+        text = f"{_counted(several)} marks are drawn as {len(several)}, each with the text of the first and a count"
+        said.append(text)
     short = [span for lane in lanes for span in lane.spans if span.kind is SpanKind.SEVERAL]
     if short:
         said.append(f"{_counted(short)} short spans are drawn as {len(short)}, without their holders")
