@@ -137,7 +137,7 @@ class LeaseHistory(Struct):
     """When the latest observation was made."""
     is_deleted: bool = False
     is_partial: bool = False
-    """Renewals, or how the holder changed, were missed, as far as that can be told from what was seen."""
+    """Writes may have been missed: a record has gaps, or a watch began again after renewals that it did not see."""
     tenures: deque[Tenure] = field(default_factory=partial(deque, (), MAX_TENURES))
     handovers: dict[Handover, int] = field(default_factory=dict)
     leaderless: int = 0
