@@ -11,7 +11,7 @@ from tests.factories import UID, make_lease, make_review, put
 from tests.server.harness import make_certificates, running, wait_until
 from webhook.cli.main import main
 from webhook.policy_file import load
-from webhook.server.observers import INDEX, Capture
+from webhook.server.observers import INDEX, MAX_BODY, Capture
 from webhook.server.reviewer import ReviewRecord, ReviewResponse, respond
 
 REVIEW = json.dumps(make_review(new=make_lease())).encode()
@@ -115,6 +115,15 @@ def test_no_line_of_the_index_ends_the_writing(index: bytes, tmp_path: Path) -> 
     lines = (kept / INDEX).read_bytes().splitlines()
     assert (len(names), capture.dropped, precious.exists()) == (5, 0, True)
     assert {json.loads(line)["file"] for line in lines[-5:]} == set(names)
+
+
+def test_a_review_that_is_too_large_is_counted(tmp_path: Path) -> None:
+    capture = Capture(tmp_path)
+    capture.start()
+    for body in (REVIEW.ljust(MAX_BODY), REVIEW.ljust(MAX_BODY + 1)):
+        capture.record(ReviewRecord(reply(REVIEW), body, HEAD, 0.0))
+    capture.stop()
+    assert (len(entries(tmp_path)), capture.dropped) == (1, 1)
 
 
 def test_what_is_captured_is_private(tmp_path: Path) -> None:

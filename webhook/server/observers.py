@@ -9,6 +9,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -27,16 +28,16 @@ MAX_KEYS: Final = 1000
 
 INDEX: Final = "index.jsonl"
 MAX_REVIEWS: Final = 1000
-MAX_BYTES: Final = 256 * 1024 * 1024
+MAX_BODY: Final = 256 * 1024
+"""Bytes of a review that is captured, so that the ring has 256 MiB at most; larger ones are dropped."""
 _LOCK: Final = ".lock"
 _FILES: Final = "????????T??????.??????-*.json"
 """The names that `_entry` makes; in the order of names the oldest comes first."""
 _FILE: Final = b'{"file":"'
 """The begin of a line of the index."""
-_STEP: Final = 0.05
-"""Share of the ring that a worker writes between two looks at its size; with many workers it is larger by as much."""
-_MAX_WAITING: Final = 200
-_MAX_BYTES_WAITING: Final = 32 * 1024 * 1024
+_STEPS: Final = 20
+"""A worker looks at the size of the ring as often while it fills it; with many workers it is larger by as much."""
+_MAX_WAITING: Final = 128
 _FLUSH_TIMEOUT_SECONDS: Final = 2.0
 _SECRET: Final = frozenset({b"authorization", b"cookie", b"proxy-authorization"})
 _encode = msgspec.json.Encoder().encode
@@ -134,16 +135,13 @@ class Capture:
     directory, behind a lock file.
     """
 
-    def __init__(self, directory: Path, max_reviews: int = MAX_REVIEWS, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, directory: Path, max_reviews: int = MAX_REVIEWS) -> None:
         self.dropped = 0
         self._directory = directory
         self._max_reviews = max_reviews
-        self._max_bytes = max_bytes
         self._waiting: queue.Queue[_Captured | None] = queue.Queue(_MAX_WAITING)
-        self._bytes_waiting = 0
-        self._bytes_lock = threading.Lock()
-        self._written = 1.0  # share of the ring since the last look at its size
-        self._numbers = itertools.count(1)
+        self._step = max(1, max_reviews // _STEPS)
+        self._numbers = itertools.count()
         self._throttle = LogThrottle(SECONDS_BETWEEN_LINES)
         self._thread = threading.Thread(target=self._write_all, name="capture", daemon=True)
 
@@ -154,33 +152,22 @@ class Capture:
 
     def stop(self) -> None:
         """Write what waits, for a moment."""
-        try:
+        with suppress(queue.Full):
             self._waiting.put(None, timeout=_FLUSH_TIMEOUT_SECONDS)
-        except queue.Full:
-            return
-        self._thread.join(_FLUSH_TIMEOUT_SECONDS)
+            self._thread.join(_FLUSH_TIMEOUT_SECONDS)
 
     def record(self, review: ReviewRecord) -> None:
         """Take one review that got a verdict; never waits."""
         if review.response.request is None:
             return
-        if self._bytes_waiting + len(review.body) > _MAX_BYTES_WAITING:
-            self.dropped += 1
-            return
-        try:
-            self._waiting.put_nowait((dt.datetime.now(dt.UTC), review))
-        except queue.Full:
-            self.dropped += 1
-        else:
-            self._count_waiting(len(review.body))
-
-    def _count_waiting(self, change: int) -> None:
-        with self._bytes_lock:
-            self._bytes_waiting += change
+        if len(review.body) <= MAX_BODY:
+            with suppress(queue.Full):
+                self._waiting.put_nowait((dt.datetime.now(dt.UTC), review))
+                return
+        self.dropped += 1
 
     def _write_all(self) -> None:
         while (captured := self._waiting.get()) is not None:
-            self._count_waiting(-len(captured[1].body))
             try:
                 with _private(self._directory / _LOCK, "ab") as lock:
                     fcntl.flock(lock, fcntl.LOCK_EX)
@@ -191,7 +178,8 @@ class Capture:
                     LOG.error("a review could not be captured", extra={"fields": {"problem": str(error)}})
 
     def _write(self, received: dt.datetime, review: ReviewRecord) -> None:
-        entry = _entry(received, review, f"{os.getpid()}-{next(self._numbers)}")
+        number = next(self._numbers)
+        entry = _entry(received, review, f"{os.getpid()}-{number}")
         path = self._directory / entry["file"]
         try:
             with _private(path, "xb") as file:
@@ -202,20 +190,16 @@ class Capture:
             # A file that the index does not name would never be removed.
             path.unlink(missing_ok=True)
             raise
-        self._written += max(1 / self._max_reviews, len(review.body) / self._max_bytes)
-        if self._written > _STEP:
-            self._written = 0.0
+        if number % self._step == 0:
             self._drop_oldest()
 
     def _drop_oldest(self) -> None:
         """Drop the oldest reviews of a full ring, and a tenth of it more, and the lines of what is not there."""
         kept = sorted(self._directory.glob(_FILES))
-        sizes = [file.stat().st_size for file in kept]
-        if len(kept) <= self._max_reviews and sum(sizes) <= self._max_bytes:
+        if len(kept) <= self._max_reviews:
             return
-        while len(kept) > self._max_reviews * 0.9 or sum(sizes) > self._max_bytes * 0.9:
+        while len(kept) > self._max_reviews * 0.9:
             kept.pop(0).unlink()
-            sizes.pop(0)
         names = {file.name.encode() for file in kept}
         lines = (self._directory / INDEX).read_bytes().splitlines()
         fresh = self._directory / f".{INDEX}"
