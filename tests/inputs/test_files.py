@@ -103,7 +103,7 @@ def test_other_kinds_are_passed_over(tmp_path: Path) -> None:
 
 
 FAKE = """#!{python}
-import json, sys
+import json, os, sys, time
 words = sys.argv[1:]
 with open({log!r}, "a") as file:
     print(" ".join(words), file=file)
@@ -119,6 +119,10 @@ if "events" in words:
     sys.exit(0 if {events!r} else 1)
 if {fails}:
     print("open a browser", file=sys.stderr)
+    sys.stderr.flush()
+    os.write(2, b"E1123 in two")
+    time.sleep(0.1)
+    os.write(2, b" parts\\n")
     print('E1123 15:17:10.5 1 memcache.go:265] "Unhandled Error" err="connection refused"', file=sys.stderr)
     sys.exit("Error from server (Forbidden): no rights")
 items = [] if {{"--namespace=empty", "--namespace=waiting"}} & {{*words}} else [{lease}]

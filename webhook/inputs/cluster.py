@@ -190,11 +190,14 @@ class Complaints(threading.Thread):
 
     def run(self) -> None:
         """Read until kubectl has ended."""
+        line = b"\n"
         while piece := self._said.read1(_PIECE):
-            for line in piece.splitlines(keepends=True):
+            for part in piece.splitlines(keepends=True):
+                # A prompt has no end of line; an error may come in parts.
+                line = part if line.endswith(b"\n") else line[:_PIECE] + part
                 self._last = line if line.strip() else self._last
                 if not _ERROR.match(line):
-                    sys.stderr.write(line.decode(errors="replace"))
+                    sys.stderr.write(part.decode(errors="replace"))
                     sys.stderr.flush()
 
     def reason(self) -> str:
