@@ -228,9 +228,6 @@ _CONVERSION: Final = _of_field(
     "a write in a version that is served but not listed is not reviewed: using another version evades every rule.",
     "set matchPolicy: Equivalent.",
 )
-FORM: Final[tuple[Check, ...]] = (_LABELS, check_resources, _CONVERSION, check_path)
-"""For entries that are about leases."""
-
 MAX_CHARACTERS: Final = 16 * 1024
 """Characters of an expression that are compared; the shipped one has about 2,000."""
 
@@ -275,6 +272,10 @@ def check_condition(entry: configuration.Entry) -> Iterable[Finding]:
                 f"remove it, or compare it with {_SOURCE}; exclude namespaces by namespaceSelector, and writers by an"
                 " exemption in the policy.",
             )
+
+
+FORM: Final[tuple[Check, ...]] = (check_condition, _LABELS, check_resources, _CONVERSION, check_path)
+"""For entries that are about leases."""
 
 
 def _compared(place: str, expression: str) -> Iterator[Finding]:

@@ -189,15 +189,11 @@ def danger(check: str, place: str, risk: str, fix: str) -> Finding:
     return Finding(check, Severity.ERROR, risk, fix, place)
 
 
-def may_select(selector: Selector | None, namespace: str) -> bool:
-    """True if a namespace of this name can be selected, whatever other labels it has: those can be changed."""
-    return all(_matches(one, namespace) for one in requirements(selector) if one.key == NAMESPACE_NAME)
-
-
-def selects(selector: Selector | None, namespace: str, labels: Mapping[str, str]) -> bool:
-    """True if a namespace with just these labels is selected."""
-    known = {**labels, NAMESPACE_NAME: namespace}
-    return all(_matches(one, known.get(one.key)) for one in requirements(selector))
+def may_select(selector: Selector | None, namespace: str, labels: Mapping[str, str] | None = None) -> bool:
+    """True if a namespace with just these labels is selected; if they are not known, or can be changed, by its name."""
+    known = {**(labels or {}), NAMESPACE_NAME: namespace}
+    asked = (one for one in requirements(selector) if labels is not None or one.key == NAMESPACE_NAME)
+    return all(_matches(one, known.get(one.key)) for one in asked)
 
 
 def is_opt_in(selector: Selector | None) -> bool:

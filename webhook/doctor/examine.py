@@ -50,7 +50,8 @@ def examine(
             findings = [found for check in checks.DANGERS for found in check(entry)]
             if webhook.is_dedicated:
                 ours.append(entry)
-                findings += _dedicated(entry, now)
+                findings += [found for check in checks.FORM for found in check(entry)]
+                findings += checks.check_bundle(entry, now)
             else:
                 others.append(webhook.name)
                 findings = [_of_others(found) for found in findings]
@@ -63,13 +64,6 @@ def examine(
     elif policy:
         labels = {name: one.metadata.labels or {} for name, one in namespaces.items()}
         yield Report("policy", "", tuple(_policy(policy, dedicated, labels)))
-
-
-def _dedicated(entry: configuration.Entry, now: dt.datetime) -> Iterator[Finding]:
-    yield from checks.check_condition(entry)
-    for check in checks.FORM:
-        yield from check(entry)
-    yield from checks.check_bundle(entry, now)
 
 
 def _of_others(finding: Finding) -> Finding:
@@ -116,10 +110,9 @@ def _policy(
 
 def _sees_renewals(entries: Sequence[configuration.Entry], namespace: str, labels: Mapping[str, str] | None) -> bool:
     """True if plain renewals may be reviewed in a namespace, whose `labels` are None if they are not known."""
-    for webhook in (entry.webhook for entry in entries):
-        if webhook.reviews("leases", "UPDATE") and not checks.drops_renewals(webhook):
-            selector = webhook.namespace_selector
-            is_selected = configuration.may_select(selector, namespace)
-            if is_selected if labels is None else configuration.selects(selector, namespace, labels):
-                return True
-    return False
+    return any(
+        webhook.reviews("leases", "UPDATE")
+        and not checks.drops_renewals(webhook)
+        and configuration.may_select(webhook.namespace_selector, namespace, labels)
+        for webhook in (entry.webhook for entry in entries)
+    )

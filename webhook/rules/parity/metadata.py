@@ -15,7 +15,7 @@ from webhook.api import formats, times
 from webhook.api.field import FieldError, each_invalid, forbidden, immutable, invalid, not_supported, required, too_long
 from webhook.api.formats import Format, byte_length
 from webhook.api.objects import ObjectMeta, OwnerReference
-from webhook.api.request import NO_OPTIONS, AdmissionRequest, Operation, Options, Resource
+from webhook.api.request import AdmissionRequest, Operation, Options, Resource
 from webhook.api.text import quote
 from webhook.rules.change import Change
 from webhook.rules.rule import MAX_FINDINGS, NO_FINDINGS, Finding, first_findings
@@ -295,8 +295,6 @@ def request_options(change: Change) -> Iterable[Finding]:
     Fix: Send the options that the message names.
     """
     options = change.request.options
-    if options is NO_OPTIONS:
-        return NO_FINDINGS
     wrong = [*_wrong_write_options(options)]
     if change.request.operation is Operation.DELETE:
         wrong += _wrong_delete_options(options)

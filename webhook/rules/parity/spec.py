@@ -25,10 +25,10 @@ def wrong_strategy(field: str, strategy: str) -> Iterator[FieldError]:
     """
     if strategy == OLDEST_EMULATION_VERSION:
         return
-    if "/" not in strategy:
+    if "/" in strategy:
+        yield from each_invalid(field, strategy, formats.qualified_name(strategy))
+    else:
         yield not_supported(field, strategy, (OLDEST_EMULATION_VERSION,))
-    for message in formats.qualified_name(strategy) if "/" in strategy else ():
-        yield invalid(field, strategy, message)
 
 
 def lease_duration(change: LeaseChange) -> Iterable[Finding]:
