@@ -166,7 +166,7 @@ def test_what_is_gone_when_a_watch_begins_again_was_deleted(clock: Clock) -> Non
     assert [span.kind for span in mail.spans] == [SpanKind.HELD]
 
 
-def test_a_renewal_that_was_missed_between_two_watches_is_not_overdue(clock: Clock) -> None:
+def test_what_was_missed_between_two_watches_is_drawn_as_not_recorded(clock: Clock) -> None:
     server, feed = FakeServer(), Feed("x")
     a = server.elector("a", "shop/db")
     together(4, a)
@@ -177,7 +177,11 @@ def test_a_renewal_that_was_missed_between_two_watches_is_not_overdue(clock: Clo
     seen(feed, server, clock)
     clock.now += 6 * SECOND
     (lane,) = feed.since(0).timeline.lanes
-    assert [span.kind for span in lane.spans] == [SpanKind.HELD]
+    assert [span.kind for span in lane.spans] == [SpanKind.HELD, SpanKind.UNRECORDED, SpanKind.HELD]
+    missed = lane.spans[1]
+    assert (missed.holder, missed.text((), 0)) == ("", "not recorded: the input does not show who held it")
+    assert (missed.begins, missed.ends) == (START + 4 * SECOND, server.now)
+    assert lane.handovers == 0
 
 
 def test_a_lease_that_says_no_time_says_nothing_of_the_clock(clock: Clock) -> None:

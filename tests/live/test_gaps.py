@@ -14,6 +14,7 @@ from webhook.history.events import Handover
 from webhook.history.follow import Follower
 from webhook.inputs.items import Item, Unreadable
 from webhook.timeline.lanes import TimelineBuilder
+from webhook.timeline.model import SpanKind
 
 KEY = ("shop", "db")
 REASON = "connection refused"
@@ -52,6 +53,12 @@ class Record:
             cluster.take(item)
         return account_of(cluster, cluster.leases[KEY], self.server.now)
 
+    def spans(self) -> list[tuple[SpanKind, str]]:
+        builder = TimelineBuilder(self.server.now)
+        for item in self.items:
+            builder.observe(item)
+        return [(one.kind, one.holder) for one in builder.timeline(self.server.now).lanes[0].spans]
+
     @property
     def thinned(self) -> list[str]:
         builder = TimelineBuilder(self.server.now)
@@ -87,6 +94,8 @@ def test_a_change_of_holder_has_a_bound_that_counts_in_the_sum() -> None:
     assert "in all" not in text
     assert [one["reason"] for one in shown["unrecorded"]] == [REASON] * 2
     assert shown["unrecorded"][0]["from"].startswith("2026-11-18T11:07:00")
+    held, missed = SpanKind.HELD, SpanKind.UNRECORDED
+    assert record.spans() == [(held, "a_1"), (missed, ""), (held, "b_1"), (missed, ""), (held, "a_1")]
     assert record.thinned == [
         f"not recorded from {one}: {REASON}"
         for one in ("2026-11-18T11:07:00Z to 2026-11-18T11:07:36Z", "2026-11-18T11:07:56Z to 2026-11-18T11:08:32Z")
@@ -140,6 +149,22 @@ def test_a_lease_that_was_created_again() -> None:
     record.miss(since)
     text = said(record.account)
     assert "a_1 took it after the holder before, at a time that was not recorded; no one led for up to 23 s" in text
+
+
+def test_a_holder_that_goes_on_is_not_drawn_where_nothing_was_recorded() -> None:
+    record = Record()
+    gap(record, "a")
+    assert record.spans() == [(SpanKind.HELD, "a_1"), (SpanKind.UNRECORDED, ""), (SpanKind.HELD, "a_1")]
+
+
+def test_a_lease_that_was_given_up_is_drawn_as_free_once_that_is_seen() -> None:
+    record = Record()
+    record.see()
+    since = record.server.now
+    record.server.wait(4)
+    record.a.release()
+    record.miss(since)
+    assert record.spans() == [(SpanKind.HELD, "a_1"), (SpanKind.UNRECORDED, ""), (SpanKind.LEADERLESS, "")]
 
 
 def test_a_deletion_that_no_one_saw_says_nothing_of_a_silence() -> None:

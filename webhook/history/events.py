@@ -264,6 +264,8 @@ class EventKind(StrEnum):
     ACQUIRED = "acquired"
     """A holder began, as its tenure says: it created the lease, took a released or expired one, or stole it."""
     RENEWED = "renewed"
+    MISSED = "missed"
+    """What was written from then on was not seen, up to what follows."""
     EXPIRED = "expired"
     RELEASED = "released"
     DELETED = "deleted"

@@ -345,12 +345,18 @@ class LeaseHistory(Struct):
         tenure, old, new = self.holder, before.spec, lease.spec
         holder, is_same = new.holder_identity or "", before.metadata.uid == lease.metadata.uid
         self.is_partial = True
-        if tenure and tenure.holder == holder and is_same and not _is_retaken(old, new):
+        last = min(at, (tenure.last_renewal if tenure else self.at) or at)
+        is_kept = tenure is not None and tenure.holder == holder and is_same and not _is_retaken(old, new)
+        # Within the time to the next renewal, or the expiry, a holder that goes on has missed nothing to speak of.
+        if not is_kept or at - last > (self.renewals.longest_usual or (new.lease_duration_seconds or 0) * SECOND):
+            self._happened(EventKind.MISSED, last, tenure)
+        if tenure and is_kept:
             tenure.last_renewal = at
             self.renewals.restart(at)
+            self._happened(EventKind.RENEWED, at, writer=writer)
             return
         if tenure:
-            self._ended(min(at, tenure.last_renewal or at), Handover.UNKNOWN)
+            self._ended(last, Handover.UNKNOWN)
         if holder:
             following = self._add(holder, at, Handover.UNKNOWN, writer)
             following.is_unseen, following.previous = True, "" if following.previous == holder else following.previous

@@ -33,7 +33,7 @@ class _Open(Struct):
 
     def span(self, ends: int | None) -> Span:
         tenure = self.tenure
-        if tenure is None:
+        if tenure is None or self.kind is SpanKind.UNRECORDED:
             return Span(self.kind, self.begins, ends)
         return Span(self.kind, self.begins, ends, shown(tenure.holder), writers_of(tenure), shown(self.manager))
 
@@ -50,9 +50,9 @@ class SpanRecord(Struct):
         self.present = _Open(kind, self.end(at), tenure, manager)
 
     def turn(self, kind: SpanKind, at: int) -> None:
-        """Begin another one if the holder let the lease expire, or holds it again after that."""
+        """Begin another one if the holder let the lease expire, or what happened was not seen, or holds it again."""
         one = self.present
-        if one and one.tenure and one.kind is not kind:
+        if one and (one.tenure or kind is SpanKind.UNRECORDED) and one.kind is not kind:
             self.begin(kind, at, one.tenure, one.manager)
 
     def delay(self, at: int) -> None:

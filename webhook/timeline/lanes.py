@@ -245,6 +245,10 @@ class _LeaseLane(Struct):
                 if event.silence and duration > 1 and event.silence >= deadline_of(duration):
                     text = f"{self.holder} did not renew for {length(event.silence)}, and kept the lease"
                     self.mark(MarkKind.LATE, at, text, holder=self.holder)
+            case EventKind.MISSED:
+                self.spans.turn(SpanKind.UNRECORDED, at)
+                if self.history.holder is None:
+                    self.spans.begin(SpanKind.LEADERLESS, self.history.moment)
             case EventKind.EXPIRED:
                 self.spans.turn(SpanKind.OVERDUE, at)
             case EventKind.RELEASED | EventKind.DELETED:

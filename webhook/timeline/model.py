@@ -37,6 +37,7 @@ class Kind(StrEnum):
 _WORDS: Final = {
     "leaderless": "no leader",
     "several": "many changes",
+    "unrecorded": "not recorded",
     "silent": "possibly no leader",
     "contested": "two may lead",
 }
@@ -50,6 +51,8 @@ class SpanKind(Kind):
     """Held in name: the last renewal was longer ago than the duration, so anyone could have taken it."""
     LEADERLESS = "leaderless"
     """No one held it: it was released, not taken yet, or deleted and created again later."""
+    UNRECORDED = "unrecorded"
+    """The input does not show who held it, from the last renewal before it has nothing to the first one after that."""
     SEVERAL = "several"
     """Changes too many to be kept one by one; `count` says how many spans it stands for."""
     SILENT = "silent"
@@ -83,6 +86,8 @@ class Span(Struct, frozen=True, gc=False):
         """Return it in words, without its times; `found` are the gaps of its lane."""
         if self.kind is SpanKind.HELD:
             return f"held by {name(self.holder) if self.holder else 'a holder that the input does not name'}"
+        if self.kind is SpanKind.UNRECORDED:
+            return "not recorded: the input does not show who held it"
         if self.kind is SpanKind.SEVERAL:
             return f"{count(self.count, 'short span')}, too many changes to draw"
         unled = found[bisect_right(found, self.begins, key=lambda gap: gap.expires) - 1].text(until)
@@ -268,7 +273,7 @@ class Lane(Struct, frozen=True, gc=False):
     @property
     def handovers(self) -> int:
         """How often the lease changed hands, several short spans counted as one change each."""
-        held = [span for span in self.spans if span.kind not in UNLED]
+        held = [span for span in self.spans if span.kind not in {*UNLED, SpanKind.UNRECORDED}]
         several = sum(span.count for span in held if span.kind is SpanKind.SEVERAL)
         return several + sum(one.holder != after.holder for one, after in pairwise(held))
 

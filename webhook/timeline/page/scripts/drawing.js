@@ -121,7 +121,7 @@ function spanNode({ items, kind, begins, ends }, bar) {
 function wordsNode({ items, kind, begins, ends }, x, bar) {
   const [span] = items;
   const width = Math.min(ends, span.quietFrom === undefined ? ends : x(span.quietFrom)) - begins - 10;
-  const words = { held: span.holder, overdue: "overdue", leaderless: "no leader" }[kind] ?? "";
+  const words = { held: span.holder, overdue: "overdue", leaderless: "no leader", unrecorded: "not recorded" }[kind] ?? "";
   const name = `in ${kind}${isShown(span) ? "" : " dimmed"}`;
   return clipped(begins, width + 10, bar, made("text", { class: name, x: 6, y: 14 }, fitting(words, width, kind === "held")));
 }
