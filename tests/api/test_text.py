@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.api.text import MAX_VALUE, escape, escape_lines, quote
+from webhook.api.text import MAX_VALUE, escape, quote
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,3 @@ def test_a_visible_text_stands_as_it_is(text: str) -> None:
 
 def test_a_value_is_cut() -> None:
     assert quote("a" * (MAX_VALUE + 1)) == f'"{"a" * MAX_VALUE}..."'
-
-
-def test_lines_stay_lines() -> None:
-    assert escape_lines("a\x1b\nb\r\n") == "a\\x1b\nb\\r\n"

@@ -8,6 +8,7 @@ import pytest
 
 from tests.factories import Document
 from tests.history.fake_server import START, FakeServer, together
+from tests.live.test_condenser import condensed, observations
 from tests.rules.election.test_foreign_writer import ENTRY
 from webhook.api.times import SECOND, canonical, canonical_seconds
 from webhook.cli.main import main
@@ -161,7 +162,7 @@ def test_a_held_lease_without_a_stamp_is_found(
 
 def test_audit_says_that_a_stamp_is_not_verified(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
     said = run(capsys, "audit", dump, "--now", AT)
-    assert "no policy file says that they can be believed" in said
+    assert "its stamps count only with a policy file that lists its namespace" in said
     assert "stamp-missing" not in said
 
 
@@ -183,3 +184,84 @@ def test_pods_of_a_user_are_one_writer_where_the_policy_says_so(
 def test_a_live_timeline_takes_no_policy(policy: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["timeline", "--serve", "--policy", policy]) == 2
     assert "--policy" in capsys.readouterr().err
+
+
+def robbed() -> StampingServer:
+    """A lease of which an administrator changes the holder alone, 5 s after the last renewal."""
+    server = StampingServer()
+    server.elector("db-0", "shop/db").lead(40)
+    server.wait(5)
+    spec = server.leases["shop/db"]["spec"] | {"holderIdentity": "mallory"}
+    server.write("shop/db", spec, "kubectl-patch", "admin", "")
+    server.leases["shop/db"]["metadata"]["annotations"][f"lease-webhook/writer-{SUFFIX}"] = ""
+    return server
+
+
+COMMANDS = {
+    "why": ("why", "shop/db", "--input"),
+    "why, in JSON": ("why", "shop/db", "--format", "json", "--input"),
+    "why of all": ("why", "--input"),
+    "audit": ("audit", "--input"),
+    "timeline": ("timeline", "--format", "json", "-o", "-", "--input"),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+@pytest.mark.parametrize("source", ["watch", "record", "list", "audit log", "audit log at Metadata"])
+def test_the_constant_entry_never_says_when(
+    command: tuple[str, ...], source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = robbed()
+    now = () if command[0] == "timeline" else ("--now", "2026-11-18T11:07:30Z")
+    texts = {
+        "watch": server.watch(),
+        "record": condensed(observations(server.watch())),
+        "list": listed(server),
+        "audit log": server.audit_log(),
+        "audit log at Metadata": server.audit_log(metadata_only=True),
+    }
+    said = run(capsys, *command, written(tmp_path / "input.json", texts[source]), *now)
+    assert "2000-01-01" not in said
+    assert " d " not in said
+    assert "1970" not in said
+
+
+@pytest.mark.parametrize("is_record", [False, True], ids=["a watch", "a record"])
+def test_when_only_the_holder_was_changed_is_not_known(
+    is_record: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = robbed()
+    text = condensed(observations(server.watch())) if is_record else server.watch()
+    path = written(tmp_path / "watch.json", text)
+    said = run(capsys, "why", "shop/db", "--input", path)
+    assert "Held by mallory, since 11:07:19Z or later: the input does not say when" in said
+    assert "11:07:19Z mallory took it from db-0_1, then or later: whether it had expired is not known" in said
+    assert "at 11:07:19Z or later (the input does not say when) mallory took the lease, which db-0_1 may still" in said
+    found = json.loads(run(capsys, "why", "shop/db", "--input", path, "--format", "json"))
+    assert (found["held_since"], found["tenures"][-1]["since"], found["leaderless_seconds"]) == (None, None, 0)
+    assert found["tenures"][-1]["began"] == "unknown"
+
+
+def test_what_else_has_no_time_is_not_dated_either(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    server = StampingServer()
+    server.elector("db-0", "shop/db").lead(40)
+    for changed in ({"leaseTransitions": 7}, {"holderIdentity": ""}, {"holderIdentity": "mallory"}):
+        spec = server.leases["shop/db"]["spec"] | changed
+        server.write("shop/db", spec, "kubectl-patch", "admin", "")
+    path = written(tmp_path / "watch.json", server.watch())
+    said = run(capsys, "why", "shop/db", "--input", path)
+    assert "leaseTransitions 0 -> 7, then or later" in said
+    assert "db-0_1 released it, then or later" in said
+    assert "leaseTransitions 0 -> 7, then or later" in run(
+        capsys, "timeline", "--input", path, "--format", "json", "-o", "-"
+    )
+    found = json.loads(run(capsys, "why", "shop/db", "--input", path, "--format", "json"))
+    assert [(one["since"] is None, one["until"] is None) for one in found["tenures"]] == [(False, True), (True, True)]
+
+
+def test_a_policy_dates_what_an_administrator_wrote(
+    tmp_path: Path, policy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path / "watch.json", robbed().watch())
+    said = run(capsys, "why", "shop/db", "--input", path, "--policy", policy)
+    assert "11:07:25Z mallory took it from db-0_1, which still held it" in said

@@ -315,3 +315,41 @@ def test_a_holder_that_stops_renewing_a_lease_that_nobody_can_take() -> None:
     (late,) = (found for found in account(of_watch(server), server.now).findings if found.check == "renewal-late")
     assert "has not renewed since 11:07:20Z" in late.message
     assert "although the lease was renewed every 2 s before. " in late.message
+
+
+def stolen_by(**changes: object) -> str:
+    """What is said of a lease whose holder is overwritten, 1 s after a renewal, in an audit log."""
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(20)
+    server.wait(1)
+    spec = server.leases["shop/db"]["spec"] | {"holderIdentity": "mallory"}
+    server.write("shop/db", spec, "kubectl-patch", "system:serviceaccount:shop:db", "")
+    server.log[-1] |= changes
+    return text(account(of_log(server), server.now))
+
+
+def test_who_acted_as_another_one_is_named() -> None:
+    acted = {"username": "system:serviceaccount:shop:db"}
+    said = stolen_by(user={"username": "admin"}, impersonatedUser=acted)
+    assert "shop/db (impersonated by admin) wrote mallory into it from db-0_1" in said
+    assert "shop/db (impersonated by admin) wrote mallory into the lease while db-0_1 still held it" in said
+    assert "(impersonated" not in stolen_by()
+
+
+def test_a_refused_impersonation_is_named() -> None:
+    server = FakeServer()
+    db = server.elector("db-0", "shop/db")
+    db.lead(20)
+    db.fail(403, "no")
+    server.log[-1] |= {"user": {"username": "admin"}, "impersonatedUser": {"username": "system:serviceaccount:shop:db"}}
+    one = account(of_log(server), server.now)
+    assert "1 write by shop/db (impersonated by admin) was refused with 403" in text(one)
+
+
+def test_rights_are_asked_for_with_the_groups_of_a_user() -> None:
+    said = stolen_by(user={"username": "jane", "groups": ["ops team", "system:authenticated"]})
+    assert "--as=jane --as-group='ops team'" in said
+    assert "system:authenticated" not in said
+    # The API server knows those of a service account.
+    groups = ["system:serviceaccounts", "system:authenticated"]
+    assert "--as-group" not in stolen_by(user={"username": "system:serviceaccount:shop:db", "groups": groups})

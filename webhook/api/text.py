@@ -62,11 +62,6 @@ def escape(text: str) -> str:
     return "".join(_escape_character(c) if _is_hidden(c) else c for c in text)
 
 
-def escape_lines(text: str) -> str:
-    """Return the text escaped but for its line breaks; valid in JSON and https://www.w3.org/TR/xml/#charsets."""
-    return "\n".join(map(escape, text.split("\n")))
-
-
 def truncate(text: str, most: int = MAX_VALUE) -> str:
     """Return the text, or its first `most` characters and an ellipsis."""
     return text if len(text) <= most else text[:most] + "..."

@@ -157,7 +157,7 @@ def _missing_stamp(subject: Subject) -> Finding | None:
     if any(entry.owns_renew_time and entry.stamp is not None for entry in subject.entries):
         return None
     if is_constant(subject.entries):
-        message = "its annotations say who wrote it and when, and no policy file says that they can be believed"
+        message = "its stamps count only with a policy file that lists its namespace: a client can write them, too"
         fix = "lease-webhook audit --policy FILE   # one that lists the namespace under `stamps`"
         return subject.finding("lease-without-stamps", Severity.WARNING, message, fix)
     if subject.lease.holder_identity and subject.lease.renew_time:

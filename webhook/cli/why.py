@@ -14,7 +14,7 @@ from webhook.explanation.account import Account, account_of, account_of_state, a
 from webhook.explanation.findings import Explained
 from webhook.explanation.text import Line, events, facts, headline, quoted
 from webhook.explanation.words import ago, clock, count, name
-from webhook.findings import Finding, Severity
+from webhook.findings import Severity
 from webhook.history.follow import Follower, LeaseHistory
 from webhook.history.status import State
 from webhook.inputs import cluster as clusters
@@ -45,6 +45,7 @@ _MAX_LEASE: Final = 320
 _MOMENT: Final = (
     "Who held it before, whether it was renewed in time, and why not: a list has no history. To keep one from now on:"
 )
+_OVER: Final = {None: "", True: " (over)", False: " (ongoing)"}
 _LABEL: Final = 16
 """Columns of a label."""
 
@@ -200,7 +201,8 @@ def _wrong(account: Account) -> Iterator[str]:
         yield style("What is wrong", bold=True)
     for one in worrying:
         color = "red" if one.severity.value == "error" else "yellow"
-        yield f"  {style(one.severity.value, fg=color)}  {one.check}{_over(one)}"
+        over = _OVER[one.is_over if isinstance(one, Explained) else None]
+        yield f"  {style(one.severity.value, fg=color)}  {one.check}{over}"
         yield indent(escape(one.message), 4)
         if one.fix != account.advice.command:  # that is shown below
             # Not wrapped: it is there to be copied.
@@ -214,15 +216,9 @@ def _counted(account: Account) -> str:
     return f" ({shown})" if shown else ""
 
 
-def _over(one: Finding) -> str:
-    if not isinstance(one, Explained) or one.is_over is None:
-        return ""
-    return " (over)" if one.is_over else " (ongoing)"
-
-
 def _block(lines: Iterable[Line], by: int = 0) -> Iterator[str]:
     for line in lines:
         wrapped = indent(escape(line.text), 0, width() - _LABEL - by).split("\n")
         for number, text in enumerate(wrapped):
             label = line.label if number == 0 else ""
-            yield f"{' ' * by}{label:<{_LABEL}}{text}".rstrip()
+            yield f"{' ' * by}{label:<{_LABEL - 1}} {text}".rstrip()

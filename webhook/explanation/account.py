@@ -128,7 +128,7 @@ def account_of(cluster: Follower, history: LeaseHistory, now: int) -> Account:
         interval = history.interval
         subject = Subject(history.lease, history.namespace, history.name, now, interval=interval, standing=standing)
         findings += beside(findings, of_state(subject))
-    findings.sort(key=_rank)
+    findings.sort(key=lambda one: ORDER[one.severity])
     said = cluster.election_events.get((history.namespace, history.name), ())
     quoted = tuple(sorted(one for one in said if one[0] <= now))
     return Account(history, now, standing, tuple(findings), cause, quoted, tuple(cluster.bounds.unrecorded))
@@ -142,11 +142,8 @@ def account_of_state(seen: Observation, now: int) -> Account:
     at = renewed_at(subject.lease, subject.entries)
     if at is not None and subject.status.holder:
         history.renewals.restart(at)
-    return Account(history, now, subject.status, tuple(sorted(of_state(subject), key=_rank)), None)
-
-
-def _rank(one: Finding) -> int:
-    return ORDER[one.severity]
+    findings = sorted(of_state(subject), key=lambda one: ORDER[one.severity])
+    return Account(history, now, subject.status, tuple(findings), None)
 
 
 def ongoing_cause(cluster: Follower, history: LeaseHistory, now: int) -> Cause | None:
@@ -170,7 +167,7 @@ def as_json(account: Account) -> dict[str, Any]:
         "name": history.name,
         "state": account.state.value,
         "holder": account.holder or None,
-        "held_since": _time(tenure.since if tenure else None),
+        "held_since": _time(tenure.since if tenure and tenure.is_dated else None),
         "last_renewal": _time(account.last_renewal),
         "last_renewal_by": _last_writer(account),
         "evidence": "none" if standing is None else "api-server" if standing.from_stamps else "holder",
@@ -208,8 +205,8 @@ def as_json(account: Account) -> dict[str, Any]:
 def _tenure(tenure: Tenure) -> dict[str, Any]:
     return {
         "holder": tenure.holder,
-        "since": _time(tenure.since),
-        "until": _time(tenure.until),
+        "since": _time(tenure.since if tenure.is_dated else None),
+        "until": _time(tenure.until if tenure.is_end_dated else None),
         "began": tenure.began.value,
         "leaderless_seconds": _seconds(tenure.leaderless),
         "writers": [_writer(one) for one in tenure.writers],
@@ -227,7 +224,8 @@ def _last_writer(account: Account) -> dict[str, str] | None:
 
 
 def _writer(one: Writer) -> dict[str, str]:
-    return {"user": one.user, "pod": one.pod, **({"pod_uid": one.uid} if one.uid else {})}
+    known = {"pod_uid": one.uid, "impersonated_by": one.impersonator}
+    return {"user": one.user, "pod": one.pod, **{key: text for key, text in known.items() if text}}
 
 
 def _time(at: int | None) -> str | None:

@@ -8,11 +8,12 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.api.request import UserInfo
 from webhook.api.times import SECOND
 from webhook.audit.leases import pod_of
 from webhook.explanation.words import count, length, name
 from webhook.findings import kubectl, quoted, word
-from webhook.history.events import By, Handover, Refusal, Tenure
+from webhook.history.events import UNAUTHENTICATED, By, Handover, Refusal, Tenure
 from webhook.history.follow import Follower, LeaseHistory
 from webhook.history.renewals import OtherLeases, Silence
 from webhook.history.status import LeaseStatus
@@ -45,6 +46,10 @@ def pod_of_writer(namespace: str, writer: Writer) -> str:
 def rights(verb: str, namespace: str, name: str, writer: Writer) -> str:
     """Return whether a user may write a lease, and who has rights there."""
     user = f" --as={quoted(writer.user)}" if writer.user else ""
+    if not UserInfo(writer.user).service_account:
+        # The API server gives a service account its groups, and everyone the last of these.
+        groups = (one for one in writer.groups if one != "system:authenticated")
+        user += "".join(f" --as-group={quoted(one)}" for one in groups)
     lease = word(f"leases.coordination.k8s.io/{name}")
     return f"kubectl auth can-i {verb} {lease} -n {word(namespace)}{user}"
 
@@ -122,7 +127,7 @@ def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, st
         return Cause(Blame.REFUSED, _refusals(refused), refused[-1])
     # What a network held back arrives at once when it works again: requests at the end do not count.
     requests = None if tenure is None else tenure.requests_between(start, end - (end - start) // 4)
-    nameless = [one for one in answers if one.is_nameless]
+    nameless = [one for one in answers if one.code == UNAUTHENTICATED and not one.writer.user]
     if nameless and not requests:
         # Only who believes to lead writes before it has read, and the holder was not heard under its name.
         writes = count(len(nameless), "write")
@@ -140,14 +145,9 @@ def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, st
 
 
 def _silent(
-    cluster: Follower,
-    history: LeaseHistory,
-    requests: int | None,
-    start: int,
-    end: int,
-    compared: OtherLeases,
+    cluster: Follower, history: LeaseHistory, requests: int | None, start: int, end: int, compared: OtherLeases,
     others: str,
-) -> Cause:
+) -> Cause:  # fmt: skip
     """Return the cause of a silence in which nothing was refused."""
     is_silent = requests == 0 and history.kind is InputKind.AUDIT_LOG
     slow = [one.took for one in history.refusals if start <= one.at <= end and 200 <= one.code < 300]
@@ -322,7 +322,6 @@ def after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
     if refusal.by is By.POLICY:
         policies = "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml"
         return Advice(f"See why the policy refuses the writes of {who}:", policies)
-    sentence = (
-        f"{who} needs a Role and RoleBinding that allow update on the lease. To see whether it may update it now:"
-    )
+    needs = f"{who} needs a Role and RoleBinding that allow update on the lease."
+    sentence = f"{needs} To see whether it may update it now:"
     return Advice(sentence, rights("update", history.namespace, history.name, refusal.writer))

@@ -6,7 +6,7 @@ from typing import Final
 
 from webhook.api.times import SECOND
 from webhook.explanation import causes
-from webhook.explanation.words import clock, count, length, name, remover, writer
+from webhook.explanation.words import clock, count, length, name, remover, user, writer
 from webhook.findings import Finding, ObjectName, Severity, kubectl, word
 from webhook.history.events import By, Handover, Refusal, Tenure
 from webhook.history.follow import Follower, LeaseHistory
@@ -24,15 +24,9 @@ class Explained(Finding, frozen=True, gc=False, kw_only=True):
 
 
 def explained(
-    history: LeaseHistory,
-    check: str,
-    severity: Severity,
-    message: str,
-    advice: causes.Advice,
-    cause: str = "",
-    *,
+    history: LeaseHistory, check: str, severity: Severity, message: str, advice: causes.Advice, cause: str = "", *,
     is_over: bool | None = None,
-) -> Explained:
+) -> Explained:  # fmt: skip
     """A finding about a lease."""
     return Explained(
         check=check,
@@ -139,7 +133,7 @@ def _handovers(history: LeaseHistory, lost: Mapping[int, causes.Gap], now: int) 
     """Yield what went wrong when the holder changed, the latest last; `lost` are leaders by when they were followed."""
     tenures = list(history.tenures)
     for before, after in list(pairwise(tenures))[-causes.MAX_OF_A_KIND :]:
-        if after.began is Handover.STOLEN:
+        if after.may_be_stolen:
             yield _stolen(history, before, after, now)
         elif after.began is Handover.DELETED:
             yield from _deleted(history, before, after, now)
@@ -196,15 +190,14 @@ def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None
 
 def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Explained:
     duration, last = history.duration, before.last_renewal
-    left = (
-        "" if last is None or not duration else f", {length(last + duration * SECOND - after.since)} before it expired"
-    )
+    left = None if last is None or not duration else last + duration * SECOND - after.since
     taker, other, cause = name(after.holder), after.foreign_taker, "stolen"
-    took = f"{name(other)} wrote {taker} into the lease" if other else f"{taker} took the lease"
-    message = (
-        f"at {clock(after.since, now)} {took} while {name(before.holder)} still held it{left}: two may have led at "
-        "once, until the old holder noticed"
-    )
+    took = f"{user(other)} wrote {taker} into the lease" if other else f"{taker} took the lease"
+    early = "" if left is None else f", {length(left)} before it expired"
+    at, held = clock(after.since, now), f" while {name(before.holder)} still held it{early}"
+    if not after.is_dated:
+        at, held = f"{at} or later (the input does not say when)", f", which {name(before.holder)} may still have held"
+    message = f"at {at} {took}{held}: two may have led at once, until the old holder noticed"
     if before.ahead is not None and before.ahead < -_OFF:
         message += (
             f". The old holder's clock is {length(-before.ahead)} behind the API server's, so the lease looked expired "
@@ -216,16 +209,17 @@ def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> E
             "changed for its whole duration. To see which nodes they run on:",
             f"{kubectl(history.namespace)} get pods -o wide",
         )
-    elif other and after.taken_by:
-        sentence = f"Find out why {name(other)} writes the holder of this lease. To see whether it may:"
-        advice = causes.Advice(sentence, causes.rights("update", history.namespace, history.name, after.taken_by))
+    elif other:
+        sentence = f"Find out why {user(other)} writes the holder of this lease. To see whether it may:"
+        advice = causes.Advice(sentence, causes.rights("update", history.namespace, history.name, other))
     else:
         advice = causes.Advice(
             f"Find out why {taker} does not wait until the lease expires (the webhook denies this in preset strict). "
             "To see what it is:",
             causes.pod_of_holder(history.namespace, after.holder),
         )
-    return explained(history, "lease-stolen", Severity.ERROR, message, advice, cause, is_over=True)
+    severity = Severity.ERROR if after.is_dated else Severity.WARNING
+    return explained(history, "lease-stolen", severity, message, advice, cause, is_over=True)
 
 
 def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Iterator[Explained]:

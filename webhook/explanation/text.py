@@ -9,7 +9,7 @@ from msgspec import Struct
 from webhook.api.times import SECOND
 from webhook.explanation.account import Account
 from webhook.explanation.causes import Blame, sentence_of
-from webhook.explanation.words import ago, by_writer, clock, count, length, name, remover, writer
+from webhook.explanation.words import ago, by_writer, clock, count, length, name, remover, user, writer
 from webhook.history.events import API_SERVER, Handover, Refusal, Tenure
 from webhook.history.follow import LeaseHistory
 from webhook.history.status import RELEASED_DURATION, LeaseStatus, State
@@ -118,6 +118,8 @@ def _held_since(account: Account) -> str:
     tenure, now = account.tenure, account.now
     by_own_clock = ", as it wrote itself" if tenure and tenure.began is Handover.SEEN and not tenure.is_writer else ""
     by_own_clock = "; it was not recorded when" if tenure and tenure.is_unseen else by_own_clock
+    if tenure and not tenure.is_dated:
+        return f", since {clock(tenure.since, now)} or later: the input does not say when"
     return f", since {clock(tenure.since, now)} ({ago(tenure.since, now)}{by_own_clock})" if tenure else ""
 
 
@@ -145,22 +147,25 @@ def _takeable(standing: LeaseStatus, now: int) -> Iterator[Line]:
 def handover(tenure: Tenure, before: Tenure | None) -> str:
     """Say how a holder came to hold the lease, as a clause; `before` is the one that held it then."""
     term = "" if tenure.term is None else f"; term {tenure.term}"
-    return _first_write(tenure) if tenure.is_writer else _handover(tenure, before) + term
+    if tenure.may_be_stolen and not tenure.is_dated and tenure.previous:
+        holder, previous = name(tenure.holder), name(tenure.previous)
+        return f"{holder} took it from {previous}, then or later: whether it had expired is not known{term}"
+    return _first_write(tenure) if tenure.is_writer else _handover(tenure, before) + term + _WHEN[tenure.is_dated]
 
 
 def _handover(tenure: Tenure, before: Tenure | None) -> str:
     holder = name(tenure.holder)
     previous = name(tenure.previous) if tenure.previous else "the holder before"
-    at_most = "" if tenure.began is Handover.RELEASED else "up to "
+    at_most = "" if tenure.began is Handover.RELEASED and (before is None or before.is_end_dated) else "up to "
     gap = "" if tenure.leaderless is None else f"; no one led for {at_most}{length(tenure.leaderless)}"
     if tenure.is_chosen and tenure.began is not Handover.SEEN:
         return f"the API server chose {holder}{_CHOSEN.get(tenure.began, '').format(previous)}{gap}"
     who = f" ({writer(tenure.taken_by)})" if tenure.taken_by else ""
-    took, other = f"{holder} took it", tenure.foreign_taker if tenure.began in _FOREIGN else ""
+    took, other = f"{holder} took it", tenure.foreign_taker if tenure.began in _FOREIGN else None
     if other:
-        took, who = f"{name(other)} wrote {holder} into it", ""
+        took, who = f"{user(other)} wrote {holder} into it", ""
     unheld = "" if tenure.leaderless is None else f"; the lease had no holder for {length(tenure.leaderless)}"
-    again = f"{name(other)} created it again with the holder {holder}" if other else f"{holder} created it again"
+    again = f"{user(other)} created it again with the holder {holder}" if other else f"{holder} created it again"
     match tenure.began:
         case Handover.SEEN:
             return f"{holder} held it at the start of the data{who}"
@@ -246,13 +251,16 @@ def quoted(account: Account) -> Iterator[Line]:
         yield Line(clock(at, account.now), f"an Event says: {name(who)} {what}")
 
 
+_WHEN: Final = {True: "", False: ", then or later"}  # by whether the input says when something happened
+
+
 def _events(history: LeaseHistory) -> Iterator[tuple[int, str]]:
     tenures = list(history.tenures)
     for before, tenure, after in zip(chain([None], tenures), tenures, chain(tenures[1:], [None]), strict=False):
         yield tenure.since, handover(tenure, before)
         yield from _end(history, tenure, after)
     yield from _silences(history)
-    yield from ((one.at, f"{one.text}{by_writer(one.writer)}") for one in history.edits)
+    yield from ((one.at, f"{one.text}{by_writer(one.writer)}{_WHEN[one.is_dated]}") for one in history.edits)
     yield from _refusals(history)
     yield from _fenced(history)
 
@@ -271,7 +279,8 @@ def _end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterato
         return
     if tenure.is_deleted or tenure is history.tenure or (after is not None and after.began is Handover.RELEASED):
         # A watch does not say when a lease was deleted; it was before the lease was created again.
-        yield min(tenure.until, after.since if after is not None else tenure.until), ending(tenure)
+        at = min(tenure.until, after.since if after is not None else tenure.until)
+        yield at, f"{ending(tenure)}{_WHEN[tenure.is_end_dated]}"
     elif after and after.began is Handover.EXPIRED and tenure.last_renewal is not None and duration > RELEASED_DURATION:
         expired = tenure.last_renewal + duration * SECOND
         if expired <= after.since:

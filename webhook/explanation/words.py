@@ -41,7 +41,12 @@ def ago(at: int, now: int) -> str:
 def writer(one: Writer) -> str:
     """Return who wrote: the service account or user, with the pod if the token names one."""
     pod = f" from pod {name(one.pod)}" if one.pod else f" from the pod with uid {name(one.uid)}" if one.uid else ""
-    return f"{name(one.name)}{pod}"
+    return f"{user(one)}{pod}"
+
+
+def user(one: Writer) -> str:
+    """Return the service account or user, and who acted as it."""
+    return name(one.name) + (f" (impersonated by {name(one.impersonator)})" if one.impersonator else "")
 
 
 def by_writer(one: Writer | None) -> str:

@@ -27,7 +27,7 @@ SLOW: Final = 1 * SECOND
 """An answer that took longer is remembered: clients give up after a few seconds."""
 MAX_MESSAGE: Final = 400
 _MIN_RENEWALS: Final = 3
-_UNAUTHENTICATED: Final = 401
+UNAUTHENTICATED: Final = 401
 _HUNG_UP: Final = "context canceled"
 
 _WEBHOOK: Final = re.compile(r'admission webhook "([^"]{1,253})" denied the request')
@@ -78,6 +78,10 @@ class Tenure(Struct):
     leaderless: int | None = None
     last_renewal: int | None = None
     until: int | None = None
+    is_dated: bool = True
+    """False if the input does not say when it began: then it was at `since` or later."""
+    is_end_dated: bool = True
+    """False if it does not say when the holder was removed: then it was at `until` or later."""
     is_writer: bool = False
     writers: list[Writer] = field(default_factory=list)
     """Who wrote as this holder, the last one last; see `is_confirmed`."""
@@ -121,8 +125,8 @@ class Tenure(Struct):
         """Remember who wrote the holder into the lease."""
         self.taken_manager = manager
         if writer is not None and writer.user:
-            self.taken_by = writer.process
-            self.writers = [self.taken_by]
+            self.taken_by = writer
+            self.writers = [writer.process]
             self.is_confirmed = bool(writer.pod) and fits_pod(self.holder, writer.pod)
 
     def renewed_by(self, writer: Writer | None, at: int) -> None:
@@ -165,11 +169,17 @@ class Tenure(Struct):
         return self.taken_manager == "kube-apiserver" or (by is not None and by.user == API_SERVER)
 
     @property
-    def foreign_taker(self) -> str:
-        """Who wrote the holder into the lease, if that was not itself; "" if it was, or if that is not known."""
-        if self.taken_by is not None and not (self.is_confirmed and self.taken_by in self.writers):
-            return self.taken_by.name
-        return ""
+    def may_be_stolen(self) -> bool:
+        """True if it took the lease from a live holder, or may have, because the input does not say when."""
+        return self.began is Handover.STOLEN or (
+            self.began is Handover.UNKNOWN and not (self.is_dated or self.is_unseen)
+        )
+
+    @property
+    def foreign_taker(self) -> Writer | None:
+        """Who wrote the holder into the lease, if that was not itself; None if it was, or if that is not known."""
+        taker = self.taken_by
+        return None if taker is None or (self.is_confirmed and taker.process in self.writers) else taker
 
     @property
     def has_several_writers(self) -> bool:
@@ -228,11 +238,6 @@ class Refusal(Struct, frozen=True):
         return 400 <= self.code < 500 and self.code not in {404, 409, 429}
 
     @property
-    def is_nameless(self) -> bool:
-        """True if the API server did not find out whose write it was."""
-        return self.code == _UNAUTHENTICATED and not self.writer.user
-
-    @property
     def has_failed(self) -> bool:
         """True if the API server was unable to store it; not if the client hung up before a second had passed."""
         is_abandoned = _HUNG_UP in self.message and self.took < SLOW
@@ -245,7 +250,7 @@ class Refusal(Struct, frozen=True):
             return By.WEBHOOK
         if _POLICY.search(self.message):
             return By.POLICY
-        if self.code == _UNAUTHENTICATED:
+        if self.code == UNAUTHENTICATED:
             return By.CREDENTIALS
         return By.RIGHTS if _RIGHTS.search(self.message) else By.OTHER
 

@@ -162,6 +162,8 @@ class LeaseHistory(Struct):
     _released_at: int | None = None
     _ended_how: Handover | None = None
     _lost: Tenure | None = None
+    _is_dated: bool = True
+    """Whether the input says when the latest state was written; else that was at `moment` or later."""
     _status: tuple[int, LeaseStatus | None] | None = None
     """At the moment that was asked for last."""
     _shared: Tenure | None = None
@@ -228,7 +230,9 @@ class LeaseHistory(Struct):
         if not seen.is_stored:
             return []
         if isinstance(seen.old, Lease) and not self._is_older(seen.old):
+            is_dated = self._is_dated
             self._changed(seen, seen.old, entries_of_object(seen.old), Act.STORED)
+            self._is_dated = is_dated
         self._stored(seen)
         tenure = self.tenure
         if tenure and tenure is not self._shared and tenure.has_several_writers and len(tenure.writers) > 1:
@@ -245,7 +249,8 @@ class LeaseHistory(Struct):
             at = deleted if deleted is not None else self.at if bounds.unrecorded else bounds.until
         elif at is None and isinstance(seen.object, Lease):
             at = seen.latest_stamp if self._shows_same(seen.object) else written_at(seen.object.spec, seen.entries)
-        if at is None or at > bounds.latest:
+        self._is_dated = at is not None and at <= bounds.latest
+        if not self._is_dated:
             at = self.at
         return min(at or self.at or 0, bounds.latest)
 
@@ -269,8 +274,9 @@ class LeaseHistory(Struct):
 
     def _happened(
         self, kind: EventKind, at: int, tenure: Tenure | None = None, writer: Writer | None = None, text: str = "",
-        *, silence: int | None = None, is_dated: bool = True,
+        *, silence: int | None = None,
     ) -> None:  # fmt: skip
+        is_dated = self._is_dated or kind is EventKind.EXPIRED
         self._events.append(LeaseEvent(kind, at, tenure or self.tenure, writer, text, silence, is_dated))
 
     def _stored(self, seen: Observation) -> None:
@@ -313,7 +319,8 @@ class LeaseHistory(Struct):
         moment: int | None = self.moment
         if is_old_state:
             moment = None if self._shows_same(lease) else written_at(lease.spec, entries)
-        at, writer = moment or 0, None if is_old_state else seen.writer
+            self._is_dated = moment is not None
+        at, writer = moment or self.at or 0, None if is_old_state else seen.writer
         self.lease, self.entries, self.is_deleted, self._path = lease, entries, False, seen.place.path
         self._logged = None
         old, new = before.spec if before else LeaseSpec(), lease.spec
@@ -429,10 +436,11 @@ class LeaseHistory(Struct):
             last = self.tenure.last_renewal if self.tenure else None
             last = renewed_at(old, known) if last is None else last
             how = Handover.STOLEN if was_live(last, old.lease_duration_seconds, at) else Handover.EXPIRED
+            how = how if self._is_dated else Handover.UNKNOWN  # it may have been taken long after `at`
             if how is Handover.EXPIRED:
                 self._expired(old, last, at)
                 how = Handover.PREFERRED if self.holder and self.holder.asked_at is not None else how
-            self._ended(at if how is Handover.STOLEN or last is None else last, how)
+            self._ended(at if how in {Handover.STOLEN, Handover.UNKNOWN} or last is None else last, how)
         self._add(holder, at, how, writer)
 
     def _released(self, known: Sequence[Entry], at: int, writer: Writer | None) -> None:
@@ -548,11 +556,12 @@ class LeaseHistory(Struct):
             is_certain = how is not Handover.DELETED and not (self.tenure and self.tenure.is_own_release is False)
             self.leaderless += leaderless if is_certain else 0
             # Who was robbed of the lease may have stopped before, or led on.
-            leaderless = None if how is Handover.STOLEN else leaderless
+            leaderless = None if how is Handover.STOLEN or not self._is_dated else leaderless
         self.handovers[how] = self.handovers.get(how, 0) + 1
         self._lost = self.tenure
         previous = self._lost.holder if self._lost else ""
         tenure = Tenure(holder, since, how, previous, leaderless, last_renewal=since if seen is None else seen)
+        tenure.is_dated = self._is_dated or how is Handover.SEEN
         tenure.begun_by(writer, manager_of_write(self.entries, ()))
         self.tenures.append(tenure)
         self.renewals.restart(since if seen is None else seen)
@@ -565,6 +574,7 @@ class LeaseHistory(Struct):
         if holder := self.holder:
             holder.until = at
             if how is Handover.RELEASED:
+                holder.is_end_dated = self._is_dated
                 self._happened(EventKind.RELEASED, at, writer=writer)
         self._released_at, self._ended_how = at, how
 

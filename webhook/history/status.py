@@ -16,6 +16,7 @@ from webhook.api.objects import Int32, Lease, LeaseSpec
 from webhook.api.times import SECOND, instant, is_readable, normalized, readable, span
 from webhook.rules.expiry import BOUND, seen_at, stamp_of_write, tolerance_of
 from webhook.rules.limits import DEFAULT_LIMITS
+from webhook.rules.stamps import latest_stamp
 
 MAX_TRANSITIONS: Final = 2**31 - 1
 """client-go writes int32(transitions + 1): at this count every takeover is refused by the API server."""
@@ -83,7 +84,8 @@ def status_of(lease: Lease, entries: Sequence[Entry], now: int, logged: int | No
     renewed = refined(stamp, claimed) if stamp is not None and from_stamps else claimed
     if logged is not None and renewed is not None:
         renewed = max(renewed, logged)
-    expires = None if renewed is None or spec.lease_duration_seconds is None else _end(renewed, spec)
+    duration = spec.lease_duration_seconds
+    expires = None if renewed is None or duration is None else renewed + max(0, duration) * SECOND
     status = LeaseStatus(
         state=_state(spec, renewed, expires, now),
         holder=holder,
@@ -112,11 +114,6 @@ def ahead(stamp: int | None, claimed: int | None) -> int | None:
     if stamp is None or claimed is None:
         return None
     return claimed - refined(stamp, claimed)
-
-
-def _end(renewed: int, spec: LeaseSpec) -> int:
-    assert spec.lease_duration_seconds is not None
-    return renewed + max(0, spec.lease_duration_seconds) * SECOND
 
 
 def _is_release(spec: LeaseSpec) -> bool:
@@ -220,8 +217,8 @@ def written_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     renewed = renewed_at(spec, entries)
     if spec.holder_identity is None or not entries:
         # A removed field has no owner: whatever was written last is the best guess.
-        stamps = (entry.stamp for entry in entries if not entry.is_fold)
-        return max((stamp for stamp in stamps if stamp is not None), default=renewed)
+        latest = latest_stamp(entries)
+        return renewed if latest is None else latest
     stamp = stamp_of_write(entries, (), HOLDER, 0)
     return renewed if renewed is not None and renewed >= stamp else stamp or renewed
 

@@ -11,6 +11,7 @@ from webhook.api.managed_fields import Entry, entries_of
 from webhook.api.objects import Lease, LeaseCandidate, ObjectMeta
 from webhook.api.request import AdmissionRequest, UserInfo, cached
 from webhook.api.times import canonical_seconds
+from webhook.rules.stamps import latest_stamp
 
 NO_TEXTS: Final[Mapping[str, str]] = {}
 STANDARD_INPUT: Final = "-"
@@ -54,20 +55,21 @@ class InputKind(StrEnum):
 class Writer(Struct, frozen=True, gc=False):
     """Who made a request, as the API server authenticated it; every part may be empty.
 
-    `is_administrator`: a member of the group `system:masters`. `node` is that of the pod. A stamp has the `uid` of the
-    pod instead of its name.
+    `node` is that of the pod. A stamp has the `uid` of the pod instead of its name. `impersonator` is the user who
+    acted as this one.
     """
 
     user: str = ""
     pod: str = ""
-    is_administrator: bool = False
     node: str = ""
     uid: str = ""
+    impersonator: str = ""
+    groups: tuple[str, ...] = ()
 
     @property
     def process(self) -> "Writer":
         """The user and the pod alone, by which writers are compared."""
-        return Writer(self.user, self.pod, uid=self.uid)
+        return Writer(self.user, self.pod, uid=self.uid, impersonator=self.impersonator)
 
     @property
     def name(self) -> str:
@@ -200,8 +202,7 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     @cached
     def latest_stamp(self) -> int | None:
         """The latest time that an API server stamped into the object; a client may have invented it."""
-        stamps = (entry.stamp for entry in self.entries if not entry.is_fold)
-        return max((stamp for stamp in stamps if stamp is not None), default=None)
+        return latest_stamp(self.entries)
 
 
 class Unreadable(Struct, frozen=True):

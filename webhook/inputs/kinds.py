@@ -54,7 +54,6 @@ _OURS: Final = frozenset(KIND_OF.values())
 _REVIEW: Final = "AdmissionReview"
 _HOLDERS: Final = frozenset({"Pod", "Node"})
 """Kinds whose objects may hold a lease: if the object is gone, the lease is left over."""
-_ADMINISTRATORS: Final = "system:masters"
 _MAX_NAME: Final = 253
 
 _ACT_OF_OPERATION: Final = {Operation.CREATE: Act.CREATED, Operation.UPDATE: Act.UPDATED, Operation.DELETE: Act.DELETED}
@@ -281,8 +280,8 @@ def _reviewed(document: Document, received: int | None) -> Observation | Foreign
     )
 
 
-def _writer_of(user: UserInfo) -> Writer:
-    return Writer(user.username, user.pod_name, _ADMINISTRATORS in user.groups, user.node_name)
+def _writer_of(user: UserInfo, impersonator: str = "") -> Writer:
+    return Writer(user.username, user.pod_name, user.node_name, "", impersonator, user.groups)
 
 
 class ObjectReference(Struct, frozen=True, rename="camel"):
@@ -333,7 +332,8 @@ class AuditEvent(Struct, frozen=True, rename="camel"):
     @property
     def writer(self) -> Writer:
         """Who made the request, in short."""
-        return _writer_of(self.requester)
+        impersonated = user_of(self.impersonated_user)
+        return _writer_of(impersonated, self.user.username) if impersonated else _writer_of(self.user)
 
     @property
     def requester(self) -> UserInfo:

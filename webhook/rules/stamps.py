@@ -4,7 +4,7 @@ They are evidence only where the policy file says that the component is installe
 managedFields that the component leaves: an API server that does not stamp records an entry for each write by itself.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -51,6 +51,12 @@ class Stamp(Struct, frozen=True, gc=False):
 def is_constant(entries: Sequence[Entry]) -> bool:
     """True if managedFields are what the component leaves of them; a list without it may say so, too."""
     return len(entries) == 1 and entries[0].manager == _MANAGER and entries[0].time == _TIME
+
+
+def latest_stamp(entries: Iterable[Entry]) -> int | None:
+    """Return the latest time that an API server stamped, if any; the constant one is not the time of a write."""
+    stamps = (one.stamp for one in entries if not one.is_fold and (one.manager, one.time) != (_MANAGER, _TIME))
+    return max((stamp for stamp in stamps if stamp is not None), default=None)
 
 
 def stamp_in(stamps: Stamps, annotations: Mapping[str, str | None] | None, entries: Sequence[Entry]) -> Stamp | None:

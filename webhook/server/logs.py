@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from webhook.api.text import escape, escape_lines, truncate
+from webhook.api.text import escape, truncate
 
 LOG: Final = logging.getLogger("webhook.server")
 
@@ -64,7 +64,8 @@ class StdoutHandler(logging.Handler):
         """Return a line without its end; `extra={"fields": {...}}` of the caller is added next to the message."""
         line = _line(record.created, record.levelno, record.getMessage(), getattr(record, "fields", {}))
         if record.exc_info:
-            line["traceback"] = escape_lines(truncate(_TRACEBACKS.formatException(record.exc_info), MAX_TRACEBACK))
+            lines = truncate(_TRACEBACKS.formatException(record.exc_info), MAX_TRACEBACK).split("\n")
+            line["traceback"] = "\n".join(map(escape, lines))
         return _encode(line).decode()
 
     def emit(self, record: logging.LogRecord) -> None:

@@ -269,7 +269,8 @@ class _LeaseLane(Struct):
             case EventKind.CREATED:
                 self.mark(MarkKind.CREATED, at, event.text or f"it was created without a holder{by_writer(who)}", who)
             case EventKind.EDITED if self.holder:
-                self.mark(MarkKind.EDIT, at, f"{event.text}{by_writer(who)}", who, self.holder)
+                undated = "" if event.is_dated else ", then or later"
+                self.mark(MarkKind.EDIT, at, f"{event.text}{by_writer(who)}{undated}", who, self.holder)
             case EventKind.FORGED:
                 self.mark(MarkKind.FORGED_STAMPS, at, f"this write{by_writer(who)} {event.text}", who, self.holder)
             case EventKind.SHARED if event.tenure:
