@@ -141,17 +141,15 @@ def test_a_rule_that_found_much_in_one_write_has_one_line(logged: Logged) -> Non
     assert logged.lines()[-1]["more_since_last_line"] == 0
 
 
-def test_a_flood_of_names_is_bounded_and_said_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_flood_of_names_is_bounded(caplog: pytest.LogCaptureFixture) -> None:
     logged = Logged(caplog, most=3)
     for number in range(50):
         logged.see(changed(STEAL, by_user(f"user-{number}")))
     assert [line["user"] for line in logged.lines()] == ["user-0", "user-1", "user-2"]
-    assert [line["lost"] for line in logged.lines("findings of mode audit are not logged")] == [1]
     logged.clock.now += SECONDS_BETWEEN_LINES
     for number in range(50, 60):
         logged.see(changed(STEAL, by_user(f"user-{number}")))
     assert [line["user"] for line in logged.lines()][3:] == ["user-50", "user-51", "user-52"]
-    assert [line["lost"] for line in logged.lines("findings of mode audit are not logged")] == [1, 46]
 
 
 def test_long_names_take_no_memory() -> None:
@@ -160,7 +158,6 @@ def test_long_names_take_no_memory() -> None:
         lines.admit(float(number) / 1000, hash(("x" * 10_000, str(number))))
     assert len(lines._lines) == 100
     assert sum(sys.getsizeof(item) for pair in lines._lines.items() for item in pair) < 20_000
-    assert lines.lost == 9_900
 
 
 def test_the_oldest_makes_room_first() -> None:
@@ -173,7 +170,6 @@ def test_the_oldest_makes_room_first() -> None:
         0,
         None,
     ]
-    assert lines.lost == 1
 
 
 @pytest.mark.parametrize(

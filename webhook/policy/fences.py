@@ -230,14 +230,13 @@ def _writers(texts: Sequence[str], path: str) -> tuple[tuple[str, str], ...]:
 def _holders(texts: list[str], path: str) -> tuple[HolderTemplate, ...]:
     """Return the templates of one fence; raises PolicyError if two pods could not be distinguished."""
     templates = tuple(_holder(text, f"{path}[{number}]") for number, text in enumerate(texts))
-    if len(templates) > 1:
-        for number, template in enumerate(templates):
-            if not template.is_separated:
-                problem = (
-                    "next to other templates, the name must be separated by a character that no name has, such as _: "
-                    "otherwise two pods match one holder"
-                )
-                raise PolicyError(problem, f"{path}[{number}]")
+    for number, template in enumerate(templates):
+        if len(templates) > 1 and not template.is_separated:
+            problem = (
+                "next to other templates, the name must be separated by a character that no name has, such as _: "
+                "otherwise two pods match one holder"
+            )
+            raise PolicyError(problem, f"{path}[{number}]")
     return templates
 
 

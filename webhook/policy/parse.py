@@ -276,18 +276,14 @@ def _bindings(bindings: list[schema.LeaseBinding]) -> dict[tuple[str, str], Bind
         if key in found:
             problem = f"{'/'.join(key)} is already bound by bindings[{list(found).index(key)}]"
             raise schema.PolicyError(problem, f"bindings[{position}]")
-        found[key] = _binding(binding)
+        accounts = [writer.partition("/") for writer in binding.writers if not writer.startswith(_USER)]
+        found[key] = Binding(
+            service_accounts=frozenset((namespace, name) for namespace, _, name in accounts),
+            users=frozenset(writer.removeprefix(_USER) for writer in binding.writers if writer.startswith(_USER)),
+            holders=tuple(binding.holder),
+            require_pod=binding.require_pod,
+        )
     return found
-
-
-def _binding(binding: schema.LeaseBinding) -> Binding:
-    accounts = [writer.partition("/") for writer in binding.writers if not writer.startswith(_USER)]
-    return Binding(
-        service_accounts=frozenset((namespace, name) for namespace, _, name in accounts),
-        users=frozenset(writer.removeprefix(_USER) for writer in binding.writers if writer.startswith(_USER)),
-        holders=tuple(binding.holder),
-        require_pod=binding.require_pod,
-    )
 
 
 def _stamps(settings: Sequence[schema.StampSetting]) -> dict[str, Stamps]:

@@ -132,10 +132,9 @@ def log_verdict(level: int, message: str, fields: Mapping[str, object]) -> None:
 
 
 class LogThrottle:
-    """Lets a line through for each of `max_keys` keys in each period, and counts the others; `lost`: of other keys."""
+    """Lets a line through for each of `max_keys` keys in each period, and counts the others of these keys."""
 
     def __init__(self, seconds: float, max_keys: int = 1) -> None:
-        self.lost = 0
         self._seconds = seconds
         self._max_keys = max_keys
         self._lines: OrderedDict[int, list[float]] = OrderedDict()  # when logged, how many dropped since
@@ -150,7 +149,6 @@ class LogThrottle:
             # The oldest line comes first, so only that one may be forgotten.
             oldest = next(iter(self._lines))
             if now < self._lines[oldest][0] + self._seconds:
-                self.lost += 1
                 return None
             del self._lines[oldest]
         self._lines[key] = [now, 0]

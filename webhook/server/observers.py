@@ -92,7 +92,6 @@ class AuditLog:
     def __init__(self, clock: Callable[[], float] = time.monotonic, max_keys: int = MAX_KEYS) -> None:
         self._clock = clock
         self._lines = LogThrottle(SECONDS_BETWEEN_LINES, max_keys)
-        self._complaints = LogThrottle(SECONDS_BETWEEN_LINES)
         self._one_at_a_time = threading.Lock()
 
     def record(self, review: ReviewRecord) -> None:
@@ -115,13 +114,8 @@ class AuditLog:
 
     def _admit(self, key: tuple[str, ...]) -> int | None:
         with self._one_at_a_time:
-            now = self._clock()
             # The hash alone is remembered: a name may be as long as a client likes.
-            silent = self._lines.admit(now, hash(key))
-            if self._lines.lost and self._complaints.admit(now) is not None:
-                LOG.warning("findings of mode audit are not logged", extra={"fields": {"lost": self._lines.lost}})
-                self._lines.lost = 0
-            return silent
+            return self._lines.admit(self._clock(), hash(key))
 
 
 _Captured = tuple[dt.datetime, ReviewRecord]
