@@ -145,9 +145,14 @@ def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, st
 
 
 def _silent(
-    cluster: Follower, history: LeaseHistory, requests: int | None, start: int, end: int, compared: OtherLeases,
+    cluster: Follower,
+    history: LeaseHistory,
+    requests: int | None,
+    start: int,
+    end: int,
+    compared: OtherLeases,
     others: str,
-) -> Cause:  # fmt: skip
+) -> Cause:
     """Return the cause of a silence in which nothing was refused."""
     is_silent = requests == 0 and history.kind is InputKind.AUDIT_LOG
     slow = [one.took for one in history.refusals if start <= one.at <= end and 200 <= one.code < 300]

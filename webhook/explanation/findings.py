@@ -24,9 +24,15 @@ class Explained(Finding, frozen=True, gc=False, kw_only=True):
 
 
 def explained(
-    history: LeaseHistory, check: str, severity: Severity, message: str, advice: causes.Advice, cause: str = "", *,
+    history: LeaseHistory,
+    check: str,
+    severity: Severity,
+    message: str,
+    advice: causes.Advice,
+    cause: str = "",
+    *,
     is_over: bool | None = None,
-) -> Explained:  # fmt: skip
+) -> Explained:
     """A finding about a lease."""
     return Explained(
         check=check,

@@ -273,9 +273,15 @@ class LeaseHistory(Struct):
             lost.heard_again.append(received)
 
     def _happened(
-        self, kind: EventKind, at: int, tenure: Tenure | None = None, writer: Writer | None = None, text: str = "",
-        *, silence: int | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        kind: EventKind,
+        at: int,
+        tenure: Tenure | None = None,
+        writer: Writer | None = None,
+        text: str = "",
+        *,
+        silence: int | None = None,
+    ) -> None:
         is_dated = self._is_dated or kind is EventKind.EXPIRED
         self._events.append(LeaseEvent(kind, at, tenure or self.tenure, writer, text, silence, is_dated))
 
@@ -452,9 +458,15 @@ class LeaseHistory(Struct):
         self._ended(at, Handover.RELEASED, writer)
 
     def _renewed(
-        self, old: LeaseSpec, new: LeaseSpec, at: int, writer: Writer | None, *, is_complete: bool,
+        self,
+        old: LeaseSpec,
+        new: LeaseSpec,
+        at: int,
+        writer: Writer | None,
+        *,
+        is_complete: bool,
         stretch: Stretch | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         tenure = self.holder
         if tenure is None:
             # The holder that had released it takes it again under the same name.
