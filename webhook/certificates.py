@@ -109,11 +109,9 @@ def create_authority(now: dt.datetime) -> Issued:
         decipher_only=False,
     )
     certificate = (
-        _builder(name, key.public_key(), now, now + dt.timedelta(days=CA_DAYS))
-        .subject_name(name)
+        _builder(name, name, key.public_key(), now, now + dt.timedelta(days=CA_DAYS))
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(usage, critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
     return Issued(certificate, key)
@@ -124,14 +122,12 @@ def issue_leaf(authority: Issued, names: Sequence[str], days: float, now: dt.dat
     key = ec.generate_private_key(ec.SECP256R1())
     end = min(now + dt.timedelta(days=days), authority.certificate.not_valid_after_utc)
     certificate = (
-        _builder(authority.certificate.subject, key.public_key(), now, end)
         # No common name: clients ignore it, and it holds 64 characters at most.
-        .subject_name(x509.Name([]))
+        _builder(x509.Name([]), authority.certificate.subject, key.public_key(), now, end)
         # RFC 5280 4.2.1.6: with an empty subject, the alternative names are critical.
         .add_extension(x509.SubjectAlternativeName(map(_general_name, dict.fromkeys(names))), critical=True)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key()), critical=False)
         .sign(authority.key, hashes.SHA256())
     )
@@ -271,15 +267,17 @@ def _read(path: Path) -> tuple[bytes, int]:
 
 
 def _builder(
-    issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: dt.datetime, end: dt.datetime
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: dt.datetime, end: dt.datetime
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
+        .subject_name(subject)
         .issuer_name(issuer)
         .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - CLOCK_SKEW)
         .not_valid_after(end)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
     )
 
 
