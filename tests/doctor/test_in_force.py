@@ -25,7 +25,7 @@ DIGEST = load("standard").digest
         pytest.param(True, "Warning: time-unreadable: ...", (True, "the webhook warned of"), id="observed"),
         pytest.param(True, "", (False, "would store"), id="not reviewed"),
         pytest.param(
-            False, "failed calling webhook: refused\nx", (False, "failed calling webhook: refused"), id="down"
+            False, "x\nfailed calling webhook: refused", (False, "failed calling webhook: refused"), id="down"
         ),
         pytest.param(False, "Unauthorized", (None, "Unauthorized"), id="no right to ask"),
         pytest.param(
