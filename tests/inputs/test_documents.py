@@ -204,7 +204,7 @@ def test_a_value_that_no_api_server_accepts_is_not_encoded(monkeypatch: pytest.M
 
 
 def test_a_number_goes_on_in_the_next_piece() -> None:
-    (one,) = documents.documents("in", [b"1", b"2"], is_json=True)
+    (one,) = documents.documents("in", [b"1234", b"5"], is_json=True)
     assert isinstance(one, Unreadable)
     assert one.error == "not a Kubernetes object"
 

@@ -167,6 +167,19 @@ def test_a_lease_that_was_given_up_is_drawn_as_free_once_that_is_seen() -> None:
     assert record.spans() == [(SpanKind.HELD, "a_1"), (SpanKind.UNRECORDED, ""), (SpanKind.LEADERLESS, "")]
 
 
+def test_a_lease_that_was_given_up_in_a_gap_is_taken_by_whoever_is_seen_next() -> None:
+    record = Record()
+    record.see()
+    since = record.server.now
+    record.server.wait(4)
+    record.a.release()
+    record.miss(since)
+    record.server.wait(3)
+    record.b.lead(20)
+    record.see()
+    assert "b_1 held it; no one led for up to 7 s" in said(record.account)
+
+
 def test_a_deletion_that_no_one_saw_says_nothing_of_a_silence() -> None:
     record = Record()
     mail = record.server.elector("m", "shop/mail")

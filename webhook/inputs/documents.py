@@ -284,17 +284,17 @@ class _Cutter:
             problem, size = _error_in(memoryview(self._text)[self._start :]), len(self._text) - self._start
             if not problem:
                 # A number may go on in the next piece.
-                if self._text[-1:].isdigit() and self._more():
-                    continue
-                return len(self._text), ""
-            if after := TRAILING.search(problem):
+                if not (self._text[-1:].isdigit() and self._more()):
+                    return len(self._text), ""
+            elif after := TRAILING.search(problem):
                 return self._start + int(after[1]) - 1, ""
-            place = PLACE.search(problem)
-            # An error at the end of a piece may be no more than the middle of a number or of an escape.
-            is_cut = problem == TRUNCATED or (place is not None and int(place[1]) >= size - _LONGEST_TOKEN)
-            if not is_cut or size > MAX_LIST or not self._more():
-                self._wasted += size if is_cut else 0
-                return -1, self._located(problem)
+            else:
+                place = PLACE.search(problem)
+                # An error at the end of a piece may be no more than the middle of a number or of an escape.
+                is_cut = problem == TRUNCATED or (place is not None and int(place[1]) >= size - _LONGEST_TOKEN)
+                if not is_cut or size > MAX_LIST or not self._more():
+                    self._wasted += size if is_cut else 0
+                    return -1, self._located(problem)
 
     def _located(self, problem: str) -> str:
         """A problem of msgspec with its place."""
