@@ -87,9 +87,9 @@ def command(
     output: str,
 ) -> int:
     paths = (*inputs, *paths)
-    stamped = frozenset(load(policy).stamps if policy else ())
-    inventory = Inventory(evaluation_time(now, paths, None).at, stamped=stamped)
-    tokens = TokenCheck([one for one in load(policy).fences if one.token] if policy and with_tokens else [])
+    in_force = load(policy) if policy else None
+    inventory = Inventory(evaluation_time(now, paths, None).at, stamped=frozenset(in_force.stamps if in_force else ()))
+    tokens = TokenCheck([one for one in in_force.fences if one.token] if in_force and with_tokens else [])
     audit = _Audit(inventory, tokens, Severity(fail_on), now, paths)
     if paths and in_cluster:
         raise Failure("give either --input or --in-cluster")

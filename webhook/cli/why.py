@@ -151,7 +151,7 @@ def _row(account: Account) -> tuple[str, ...]:
     history, standing, now = account.history, account.standing, account.now
     takeable = standing.takeable_at if standing else None
     is_free = account.state in {State.RELEASED, State.NEVER_HELD} or (takeable is not None and takeable <= now)
-    worst = account.findings[0] if account.findings and account.findings[0].severity.value != "info" else None
+    worst = account.findings[0] if account.findings and account.findings[0].severity is not Severity.INFO else None
     return (
         escape(truncate(f"{history.namespace}/{history.name}", _MAX_LEASE)),
         account.state.value,
@@ -195,12 +195,12 @@ def _part(head: str, lines: Sequence[Line]) -> Iterator[str]:
 
 
 def _wrong(account: Account) -> Iterator[str]:
-    worrying = [one for one in account.findings if one.severity.value != "info"]
+    worrying = [one for one in account.findings if one.severity is not Severity.INFO]
     if worrying:
         yield ""
         yield style("What is wrong", bold=True)
     for one in worrying:
-        color = "red" if one.severity.value == "error" else "yellow"
+        color = "red" if one.severity is Severity.ERROR else "yellow"
         over = _OVER[one.is_over if isinstance(one, Explained) else None]
         yield f"  {style(one.severity.value, fg=color)}  {one.check}{over}"
         yield indent(escape(one.message), 4)

@@ -272,8 +272,7 @@ def watched_inside(namespace: str, resource: str) -> Iterator[bytes]:
     server = PodServer(_QUIET)
     path = _PATHS[resource].format(f"/namespaces/{quote(namespace)}" if namespace else "")
     version = ""
-    for body in server.pages(path):
-        page = _page.decode(body)
+    for _, page in server.pages(path):
         kind = b'"kind":"%s","apiVersion":"%s",' % (page.kind.removesuffix("List").encode(), page.api_version.encode())
         yield from (b'{"type":"ADDED","object":{' + kind + bytes(item)[1:] + b"}\n" for item in page.items or ())
         version = page.metadata.resource_version
@@ -307,19 +306,20 @@ class PodServer:
 
     def list(self, path: str) -> Iterator[Item]:
         """Yield the objects of a list."""
-        for body in self.pages(f"{path}?"):
+        for body, _ in self.pages(f"{path}?"):
             yield from observations(documents(path, [body], is_json=True))
 
-    def pages(self, path: str) -> Iterator[bytes]:
-        """Yield a list, page by page; the path ends where further parameters follow."""
+    def pages(self, path: str) -> "Iterator[tuple[bytes, _Page]]":
+        """Yield a list, page by page, as it is and decoded; the path ends where further parameters follow."""
         following = ""
         while True:
             body = b"\n".join(self.lines(f"{path}limit={PAGE}{f'&continue={quote(following)}' if following else ''}"))
-            yield body
             try:
-                following = _page.decode(body).metadata.following
+                page = _page.decode(body)
             except (ValueError, RecursionError):
                 raise InputError(f"the API server did not return a list for {path[:-1]}") from None
+            yield body, page
+            following = page.metadata.following
             if not following:
                 return
 
