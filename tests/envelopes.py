@@ -31,7 +31,7 @@ def insights(lines: Sequence[str]) -> Any:
 
 
 def insights_console(lines: Sequence[str]) -> Any:
-    """What the console of Logs Insights exports as JSON."""
+    """Return the events as the console of Logs Insights exports them as JSON."""
     return [{"@timestamp": _moment(line), "@message": json.loads(line)} for line in lines]
 
 
@@ -41,7 +41,7 @@ def filtered(lines: Sequence[str]) -> Any:
 
 
 def subscription(lines: Sequence[str]) -> list[Any]:
-    """What a subscription of CloudWatch delivers, two events at a time."""
+    """Return the events as a subscription of CloudWatch delivers them, two at a time."""
     return [
         {
             "messageType": "DATA_MESSAGE",
@@ -134,7 +134,7 @@ def loki(lines: Sequence[str]) -> Any:
 
 
 def loki_push(lines: Sequence[str]) -> Any:
-    """What is pushed to Loki."""
+    """Return the events as they are pushed to Loki."""
     return {"streams": [{"stream": {"job": "audit"}, "values": [["1795320000000000000", line, {}] for line in lines]}]}
 
 

@@ -71,7 +71,7 @@ def _data(package: str, name: str) -> dict[str, Any]:
 
 
 def said(rule: Rule) -> Said:
-    """How a policy says a rule, or why it cannot."""
+    """Return how a policy says a rule, or why it cannot."""
     package, _, module = rule.check.__module__.rpartition(".")
     validated = {"lacks": "The API server validates it before it evaluates a policy."}
     return msgspec.convert(_data(package, module).get(rule.id, validated), Said)
@@ -123,7 +123,7 @@ def stamp_policies(policy: Policy, now: int, shipped: Iterable[Manifest]) -> lis
 
 
 def notes(policy: Policy, now: int) -> Iterator[str]:
-    """What of a policy file the objects do not say, and what they need, in sentences."""
+    """Yield what of a policy file the objects do not say, and what they need, in sentences."""
     for number, one in enumerate(policy.document.exempt):
         if one.until and now < schema.until_of(one):
             yield f"exempt[{number}] ends after {one.until}, which no policy knows: make these objects again then"
@@ -211,7 +211,7 @@ class _PolicyFile:
         return {name: text for name, text in found.items() if name in wanted}
 
     def validations(self, rule: Rule, mode: Mode) -> Iterator[Manifest]:
-        """What of a rule leads to exactly this mode."""
+        """Yield the validations of a rule that lead to exactly this mode."""
         about = said(rule)
         numbers = {name: self._setting(rule.id, name) for name in self._numbers(rule.id)}
         texts = (about.broken, about.warned, about.message, about.warning or about.message)

@@ -113,7 +113,7 @@ HOSTILE = "{name}'; reboot; --all {lease}{kubectl}"
 
 @pytest.mark.parametrize("check", SEEDS)
 def test_names_are_words_of_the_commands(check: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is advised is copied into a shell; anybody may write a file, and in a cluster a candidate's leaseName."""
+    """Read the advice as a shell does: anybody may write a file, and in a cluster a candidate's leaseName."""
     renamed = json.loads(json.dumps(SEEDS[check]))
     for one in (document for document in renamed if document["kind"] in {"Lease", "LeaseCandidate"}):
         one["metadata"]["name"] += HOSTILE

@@ -265,8 +265,8 @@ def test_terms_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     dump.write_bytes(listed(server))
     given = ["--policy", policy(tmp_path / "policy.yaml")]
     said = run(capsys, "why", "shop/db", "--input", str(watch), *given)
-    told = json.loads(run(capsys, "why", "shop/db", "--input", str(watch), *given, "--format", "json"))
-    terms = [one["term"] for one in told["tenures"]]
+    notes = json.loads(run(capsys, "why", "shop/db", "--input", str(watch), *given, "--format", "json"))
+    terms = [one["term"] for one in notes["tenures"]]
     assert terms == sorted(terms)
     assert len(terms) == 2
     assert f"; term {terms[1]}" in said

@@ -44,7 +44,7 @@ def written(by: str, new: Document | None, old: Document | None, operation: str 
 
 
 def is_admitted(data: Document) -> bool:
-    """Whether every validation of the guard is true."""
+    """Return whether every validation of the guard is true."""
     return all(value(GUARD, one["expression"], data) for one in GUARD["validations"])
 
 

@@ -18,7 +18,7 @@ LEASE: dict[str, Any] = {
 
 
 def example(name: str) -> dict[str, Any]:
-    """What a file defines."""
+    """Return what a file defines."""
     found: dict[str, Any] = {}
     exec((EXAMPLES / name).read_text(encoding="utf-8"), found)
     return found

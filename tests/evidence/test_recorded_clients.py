@@ -31,7 +31,7 @@ def writes(client: str) -> Iterator[tuple[Recording, dict[str, Any]]]:
 
 
 def state_before(known: Lease | None, request: dict[str, Any], last: dict[str, Any]) -> Lease | None:
-    """What is stored; renewals that were not recorded are those of the last writer, or of whoever writes now."""
+    """Return the stored leases; renewals that were not recorded are of the last writer, or of who writes now."""
     if request["operation"] == "CREATE":
         return None
     old = lease_of(request["oldObject"])

@@ -318,7 +318,7 @@ def test_a_holder_that_stops_renewing_a_lease_that_nobody_can_take() -> None:
 
 
 def stolen_by(**changes: object) -> str:
-    """What is said of a lease whose holder is overwritten, 1 s after a renewal, in an audit log."""
+    """Return the findings for a lease whose holder is overwritten, 1 s after a renewal, in an audit log."""
     server = FakeServer()
     server.elector("db-0", "shop/db").lead(20)
     server.wait(1)

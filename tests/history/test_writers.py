@@ -364,14 +364,14 @@ def test_whatever_events_say_nothing_else_is_said(said: list[tuple[int, str, str
     a.lead(20)
     server.wait(20)
     b.lead(20)
-    told = [
+    events = [
         ElectionEvent(
             Place("events"), "Event", namespace, lease="db", at=server.now + seconds * 1_000_000, text=f"{who} {what}"
         )
         for seconds, who, what, namespace in said
     ]
     known = as_json(account(log(server)))
-    found = as_json(account([*told[::2], *log(server)], told[1::2]))
+    found = as_json(account([*events[::2], *log(server)], events[1::2]))
     shown = found.pop("events")
     assert {**found, "events": []} == known
     assert all(one["time"] <= found["now"] for one in shown)
@@ -380,11 +380,11 @@ def test_whatever_events_say_nothing_else_is_said(said: list[tuple[int, str, str
 def test_only_the_latest_events_of_a_lease_are_kept() -> None:
     server = FakeServer()
     server.elector("a", "shop/db").lead(20)
-    told = [
+    events = [
         ElectionEvent(Place("events"), "Event", "shop", lease="db", at=server.now - at, text=f"a_{at} became leader")
         for at in range(MAX_READERS + 4)
     ]
-    assert len(as_json(account(log(server), told))["events"]) == MAX_READERS
+    assert len(as_json(account(log(server), events))["events"]) == MAX_READERS
 
 
 @pytest.mark.parametrize("is_followed_first", [True, False], ids=["a watch, then a list", "a list, then a watch"])
@@ -403,7 +403,7 @@ def test_a_list_and_a_watch_of_one_lease_are_one_history(is_followed_first: bool
 
 @pytest.mark.parametrize("skew", [-8, -1, 0, 1, 8])
 def test_clocks_of_api_servers_that_differ(skew: int) -> None:
-    """What is stored in an order cannot be answered in another one."""
+    """Check that what was stored in one order is not answered in another one."""
     server = FakeServer()
     a, b = server.elector("a", "shop/db"), server.elector("b", "shop/mail")
     together(20, a, b)

@@ -219,10 +219,10 @@ NEW_FORM = make_election_event(
     "event", [pytest.param(make_election_event(), id="v1"), pytest.param(NEW_FORM, id="events.k8s.io/v1")]
 )
 def test_an_event_says_who_led(event: Document) -> None:
-    (told,) = items(event)
-    assert isinstance(told, ElectionEvent)
-    assert (told.namespace, told.lease, told.at) == ("shop", "checkout", 1_763_640_000_000_000)
-    assert told.text == "a_1 became leader"
+    (found,) = items(event)
+    assert isinstance(found, ElectionEvent)
+    assert (found.namespace, told.lease, told.at) == ("shop", "checkout", 1_763_640_000_000_000)
+    assert found.text == "a_1 became leader"
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def rows(directory: Path) -> Iterator[Row]:
 
 
 def _peer(log: Path, ours: float) -> Row:
-    """What jq needs for the start of a log, which is as long as a few seconds of it."""
+    """Measure what jq needs for the start of a log, which is as long as a few seconds of it."""
     start = log.with_name("start.log")
     with log.open() as whole, start.open("w") as file:
         file.writelines(whole.readlines(JQ_MEGABYTES * 1_000_000))

@@ -36,11 +36,19 @@ class Record:
         self._taken = len(self.server.events)
 
     def miss(self, since: int) -> None:
-        """What was stored since is not recorded; a list shows the present."""
+        """Record nothing of what was stored since; a list shows the present."""
         self._taken = len(self.server.events)
         times = {key: canonical_seconds(at) for key, at in (("from", since), ("to", self.server.now))}
         self.lines.append({"type": "GAP", "object": {**times, "reason": REASON}})
         self.lines += [{"type": "ADDED", "object": one} for one in self.server.leases.values()]
+
+    def miss_a_release(self) -> None:
+        """Let the holder give the lease up while nothing is recorded."""
+        self.see()
+        since = self.server.now
+        self.server.wait(4)
+        self.a.release()
+        self.miss(since)
 
     @property
     def items(self) -> list[Item]:
@@ -159,21 +167,13 @@ def test_a_holder_that_goes_on_is_not_drawn_where_nothing_was_recorded() -> None
 
 def test_a_lease_that_was_given_up_is_drawn_as_free_once_that_is_seen() -> None:
     record = Record()
-    record.see()
-    since = record.server.now
-    record.server.wait(4)
-    record.a.release()
-    record.miss(since)
+    record.miss_a_release()
     assert record.spans() == [(SpanKind.HELD, "a_1"), (SpanKind.UNRECORDED, ""), (SpanKind.LEADERLESS, "")]
 
 
 def test_a_lease_that_was_given_up_in_a_gap_is_taken_by_whoever_is_seen_next() -> None:
     record = Record()
-    record.see()
-    since = record.server.now
-    record.server.wait(4)
-    record.a.release()
-    record.miss(since)
+    record.miss_a_release()
     record.server.wait(3)
     record.b.lead(20)
     record.see()

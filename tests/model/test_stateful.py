@@ -129,7 +129,7 @@ class LeaseWorld(RuleBasedStateMachine):
 
     @invariant()
     def nobody_leads_twice(self) -> None:
-        """Where nobody stole, forged or set a clock, at most one elector believes that it leads."""
+        """Check that at most one elector believes that it leads, where nobody stole, forged or set a clock."""
         here = self.here
         if not (here.steals or here.forged):
             assert len({one.identity for one in here.leaders}) <= 1

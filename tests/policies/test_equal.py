@@ -27,7 +27,7 @@ def some(everything: Iterator[T], step: int) -> Sequence[T]:
 
 
 def difference(policy: Policy, policies: ExportedPolicies, body: bytes, received: int) -> str:
-    """What the engine finds and the policies do not, and the opposite; "" if they agree."""
+    """Return what the engine finds and the policies do not, and the opposite; "" if they agree."""
     request: Document = decode(body)["request"]
     # The CEL library ends a text at a null character.
     if b"\\u0000" in body or request.get("subResource"):

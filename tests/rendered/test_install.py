@@ -93,7 +93,7 @@ def test_while_observe_is_listed_its_policy_wins(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("overlay", ["self-signed", "cert-manager", "openshift"])
 def test_uninstalling_needs_no_overlay(overlay: str, tmp_path: Path) -> None:
-    """What lies in the namespace is deleted with it; everything else is named."""
+    """Check that everything outside of the namespace, which is deleted with it, is named."""
     commands = re.findall(r"^kubectl delete (\S+)((?: (?!-)\S+)+)", UNINSTALL, re.MULTILINE)
     deleted = {(kind, name) for kinds, names in commands for kind in kinds.split(",") for name in names.split()}
     components = [path.name for path in (DEPLOY / "components").iterdir()]

@@ -92,7 +92,7 @@ def connect(to: Port) -> tuple[Connection, Wire]:
 
 
 async def settled(to: Port, connection: Connection | None = None) -> None:
-    """When nothing waits for its turn, nor this connection for a response."""
+    """Return when nothing waits for its turn, nor this connection for a response."""
     while to.round_robin or (connection is not None and connection._response is not None):
         await asyncio.sleep(PAUSE_SECONDS)
 

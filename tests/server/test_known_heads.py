@@ -112,7 +112,7 @@ async def test_a_client_that_is_not_allowed_is_refused_with_a_known_head() -> No
 @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\r\n"])
 @in_a_loop
 async def test_a_head_ends_nowhere_but_at_its_first_empty_line(end: bytes) -> None:
-    """What `remember` counts on; another parser might take these."""
+    """Check what `remember` counts on; another parser might take these."""
     one = port()
     head = REVIEW[: -len(BODY)]
     for odd in (head.replace(b"\r\n", end), head.removesuffix(b"\r\n") + end):

@@ -81,7 +81,7 @@ def test_reviews_are_evaluated_by_the_policy_of_the_variable(service: tuple[int,
 
 
 def test_every_recorded_review_gets_the_bytes_of_our_own_server(service: tuple[int, Path]) -> None:
-    """Which are those in process: tests/server/test_reviews_over_tls.py."""
+    """Compare with those in process: tests/server/test_reviews_over_tls.py."""
     connection = connect(service)
     for recording in recordings():
         since = time.time_ns() // 1000

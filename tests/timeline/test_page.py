@@ -159,9 +159,9 @@ def test_the_library_is_the_file_that_its_note_describes(quiet: Reader) -> None:
     assert hashlib.sha512(content).hexdigest() == note["file_sha512"]
     assert f"v{note['version']} ".encode() in content[:100]
     assert {entry.name for entry in vendor.iterdir()} == {note["file"], "LICENSE", "d3.json"}
-    told = " ".join(text for tag in ("summary", "pre") for _, text in quiet.within(tag))
-    assert f"{note['name']} {note['version']}, license {note['license']}" in told
-    assert (vendor / "LICENSE").read_text() in told
+    shown = " ".join(text for tag in ("summary", "pre") for _, text in quiet.within(tag))
+    assert f"{note['name']} {note['version']}, license {note['license']}" in shown
+    assert (vendor / "LICENSE").read_text() in shown
 
 
 def test_every_kind_has_a_word_and_every_mark_a_shape(quiet: Reader) -> None:

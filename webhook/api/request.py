@@ -104,7 +104,7 @@ class UserInfo(Struct, frozen=True, dict=True):
 
     @cached
     def requesters(self) -> tuple[str, ...]:
-        """What an exemption may name: this user, its groups, and "" for anyone."""
+        """Return what an exemption may name: this user, its groups, and "" for anyone."""
         return (f"user:{self.username}", *[f"group:{group}" for group in self.groups], "")
 
     @cached

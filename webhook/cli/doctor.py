@@ -84,7 +84,7 @@ def command(*, file: str | None, given: str | None, policy: str | None, cluster:
 
 
 def _is_piped() -> bool:
-    """Whether something is written to standard input: until 0.4 that is the input where none is named."""
+    """Return whether something is written to standard input: until 0.4 that is the input where none is named."""
     try:
         mode = os.fstat(sys.stdin.fileno()).st_mode
     except (OSError, ValueError, AttributeError):

@@ -135,7 +135,7 @@ def account_of(cluster: Follower, history: LeaseHistory, now: int) -> Account:
 
 
 def account_of_state(seen: Observation, now: int) -> Account:
-    """What one list shows of a lease: no history, and so no cause."""
+    """Return what one list shows of a lease: no history, and so no cause."""
     assert isinstance(seen.object, Lease)
     subject = Subject(seen.object, seen.namespace, seen.name, now)
     history = LeaseHistory(seen.namespace, seen.name)

@@ -54,7 +54,7 @@ class Writes(Struct):
         return _request(item, before.object if before else None)
 
     def _is_next(self, item: Observation, before: Observation) -> bool:
-        """Whether it is known that nothing was stored in between."""
+        """Return whether it is known that nothing was stored in between."""
         if item.uid and before.uid and item.uid != before.uid:
             return False
         if item.replaces:

@@ -108,7 +108,7 @@ Submitted = Review | Manifest | Foreign | Unreadable
 
 
 def is_of_history(document: Document | Unreadable) -> bool:
-    """Whether it is of an audit log or a watch, of which nothing says by itself what it changed."""
+    """Return whether it is of an audit log or a watch, of which nothing says by itself what it changed."""
     return isinstance(document, Document) and (bool(document.change) or document.api_version.startswith(_AUDIT))
 
 

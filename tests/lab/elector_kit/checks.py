@@ -207,7 +207,7 @@ _PLAYS: Final[dict[Callable[[Stage], Found], str]] = {
 
 
 def _written(one: Replica, versions: Iterator[Version], when: str) -> Found:
-    """What it wrote itself; a renewal in the name of another replica cannot be seen."""
+    """Yield what it wrote itself; a renewal in the name of another replica cannot be seen."""
     words = {one.identity: "wrote itself into the lease", "": "released the lease", "boss": "renewed the lease"}
     first = next((version for version in versions if version.holder in words), None)
     if first:

@@ -43,7 +43,7 @@ def stamped(old: Lease | None, new: Lease, user: Mapping[str, Any]) -> Lease:
 
 
 def requester_of(user: Mapping[str, Any]) -> str:
-    """What is stamped when this user writes."""
+    """Return what is stamped when this user writes."""
     uids = user.get("extra", {}).get("authentication.kubernetes.io/pod-uid", [])
     return f"{uids[0] if len(uids) == 1 else '-'} {user['username']}"
 

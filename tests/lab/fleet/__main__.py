@@ -144,7 +144,7 @@ def _followed(folder: Path) -> Follower:
 
 
 def handovers(follower: Follower) -> Rows:
-    """What `why` says, in the columns of SQL."""
+    """Return what `why` says, in the columns of SQL."""
     return [
         (namespace, name, tenure.since, tenure.previous, tenure.holder, tenure.began.value, _leaderless(tenure))
         for (namespace, name), one in follower.leases.items()

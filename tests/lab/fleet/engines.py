@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
@@ -21,7 +22,7 @@ def statements(*names: str) -> Iterator[str]:
         yield from (one for one in text.split(";") if one.strip())
 
 
-class Engine:
+class Engine(ABC):
     """An engine with the views over the logs in `FOLDER/audit`."""
 
     package: ClassVar[str]
@@ -34,8 +35,8 @@ class Engine:
         with chdir(self._folder):
             return self._rows(query)
 
-    def _rows(self, query: str) -> Rows:
-        raise NotImplementedError
+    @abstractmethod
+    def _rows(self, query: str) -> Rows: ...
 
 
 class DuckDb(Engine):

@@ -172,26 +172,26 @@ def _tlc(packages: Path, module: str, config: str, text: str = "") -> str:
     return done.stdout + done.stderr
 
 
-def unlike(packages: Path, told: Sequence[traces.Trace]) -> list[str]:
+def unlike(packages: Path, checked: Sequence[traces.Trace]) -> list[str]:
     """Return the traces that the specification allows and should refuse, or the other way round."""
     numbers = {"Offsets": "{0}", "Durations": "{1, 15}", "MaxTime": "1000000", "MaxWrites": "1000000"}
-    return _unlike(packages, numbers, traces.constants(told), [(one.name, one.allowed) for one in told])
+    return _unlike(packages, numbers, traces.constants(checked), [(one.name, one.allowed) for one in checked])
 
 
-def unlike_stamped(packages: Path, told: Sequence[stamped_traces.Tenures]) -> list[str]:
+def unlike_stamped(packages: Path, checked: Sequence[stamped_traces.Tenures]) -> list[str]:
     """Return the same of leases with stamps."""
-    text = stamped_traces.stamped_constants(told)
-    return _unlike(packages, stamped_traces.NUMBERS, text, [(one.name, one.allowed) for one in told])
+    text = stamped_traces.stamped_constants(checked)
+    return _unlike(packages, stamped_traces.NUMBERS, text, [(one.name, one.allowed) for one in checked])
 
 
-def _unlike(packages: Path, numbers: Mapping[str, str], text: str, told: Sequence[tuple[str, bool]]) -> list[str]:
+def _unlike(packages: Path, numbers: Mapping[str, str], text: str, checked: Sequence[tuple[str, bool]]) -> list[str]:
     constants = "".join(f" {name} = {value}\n" for name, value in numbers.items())
     config = f'CONSTANTS\n{constants} Defect = ""\n Traces <- RecordedTraces\nSPECIFICATION TraceSpec\nVIEW Where\n'
     printed = _tlc(packages, "Recorded", config, text)
     if "No error has been found" not in printed:
         return [printed[-2000:]]
     allowed = {int(number) for number in re.findall(r'<<"allowed", (\d+)>>', printed)}
-    return [name for number, (name, is_allowed) in enumerate(told, 1) if (number in allowed) != is_allowed]
+    return [name for number, (name, is_allowed) in enumerate(checked, 1) if (number in allowed) != is_allowed]
 
 
 def run(check: Check, packages: Path) -> Outcome:
@@ -280,10 +280,10 @@ def main() -> int:
             print(f"{'FAILED' if wrong else 'ok':7} {took}  {check.title}: {wrong or said}", flush=True)
             done[check.title] = (check, outcome)
     recorded = list(traces.recorded())
-    told = [*recorded, *traces.corrupted(recorded)]
-    others = unlike(packages, told)
+    checked = [*recorded, *traces.corrupted(recorded)]
+    others = unlike(packages, checked)
     failed += len(others)
-    counts = [len(recorded), sum(not trace.allowed for trace in recorded), len(told) - len(recorded)]
+    counts = [len(recorded), sum(not trace.allowed for trace in recorded), len(checked) - len(recorded)]
     print(f"{'FAILED' if others else 'ok':7} {counts} traces recorded, refused, corrupted {others}", flush=True)
     proven = [(statement, *intervals.decide(z3, statement)) for statement in intervals.statements(z3)]
     for statement, said, numbers in proven:

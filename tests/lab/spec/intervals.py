@@ -42,7 +42,7 @@ def statements(z3: Any) -> tuple[Statement, ...]:
         return z3.Implies(z3.And(inside, duration <= high) if high else inside, expired(slack=slack))
 
     def refused(bound: int, low: int, high: int) -> Any:
-        """What the clock of a fence does to a write `age` after the renewal that its API server knows."""
+        """State what the clock of a fence does to a write `age` after the renewal that its API server knows."""
         inside = z3.And(times, duration >= low, duration <= high, apart <= bound, age <= duration * SECOND)
         return z3.Implies(inside, z3.Not(5 * (written - seen) > 5 * duration + tolerance))
 

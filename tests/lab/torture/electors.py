@@ -107,7 +107,7 @@ class Elector:
         self._signal(signal.SIGCONT)
 
     def has_stopped(self) -> bool:
-        """Whether it has said so since the last question: a controller that lost its lease is to be started again."""
+        """Return whether it said so since the last question: a controller that lost its lease is started again."""
         with self._log.open(errors="replace") as log:
             log.seek(self._read)
             text = log.read()
@@ -190,7 +190,7 @@ def _rust() -> list[str]:
 
 
 def _preloaded() -> Path:
-    """What moves the clock of a process. Without a compiler no clock is moved but that of Python."""
+    """Build the library that moves the clock of a process. Without a compiler no clock is moved but that of Python."""
     library = cache_directory() / "clock" / f"{_digest(_CLOCK)}.so"
     if not library.exists():
         library.parent.mkdir(parents=True, exist_ok=True)

@@ -138,7 +138,7 @@ class Mallory:
         return next((one["manager"] for one in entries if "f:renewTime" in str(one)), "mallory")
 
     def _redated(self) -> Reply:
-        """What is stored, in the name of its manager, with the stamp of an hour ago."""
+        """Return what is stored, in the name of its manager, with the stamp of an hour ago."""
         reply = self._client.send("GET", self._path)
         if reply.status != 200:
             return reply

@@ -18,7 +18,7 @@ from tests.lab.e2e.waiting import wait_for
 
 
 def is_ready(admin: ApiClient) -> bool:
-    """Whether an API server says so."""
+    """Return whether an API server says so."""
     try:
         return admin.send("GET", "/readyz").status == 200
     except OSError:

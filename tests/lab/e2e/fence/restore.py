@@ -72,7 +72,7 @@ def _is(claim: str, reply: Reply, status: int, words: str = "") -> Fact:
 
 
 def _audited(bench: Bench, kubectl: Kubectl) -> list[dict[str, str]]:
-    """What `audit --fence` finds about objects, with the lease as kubectl lists it."""
+    """Return what `audit --fence` finds about objects, with the lease as kubectl lists it."""
     time.sleep(1)
     shown = ("-n", PLACE, "-o", "json", "--show-managed-fields")
     objects = kubectl.must("get", "leases,configmaps", *shown)

@@ -226,7 +226,7 @@ def rows(found: dict[str, Found]) -> Iterator[str]:
 
 
 def passed(found: dict[str, Found]) -> bool:
-    """Whether every bar holds, and whether there was anything to hold back."""
+    """Check that every bar holds, and that there was anything to hold back."""
     without: Sequence[Found] = [found["no fence"], found["fence"]]
     return all(one.interleaved for one in without) and all(one.passed(name) for name, one in found.items())
 

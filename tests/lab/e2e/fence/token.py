@@ -309,7 +309,7 @@ def _tampered(bench: Bench) -> Iterator[Fact]:
 
 
 def _without_the_policies(bench: Bench) -> Iterator[Fact]:
-    """What is stamped is asked for; what was planted while nothing was in force harms one object, which is repaired."""
+    """Check that a stamped token is required, and that one planted while nothing was in force harms one object."""
     b, kind, eve = bench.pod(SECOND), KINDS[0], _account(bench, "eve", exists=True)
     name = f"fence-{PLACE}"
     bench.kubectl.must("delete", "mutatingadmissionpolicybinding", f"{name}.token", f"{name}.kept")

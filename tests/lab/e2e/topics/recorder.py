@@ -74,12 +74,12 @@ class Recording:
         return self.process.wait(PATIENCE)
 
     def why(self, lease: str) -> tuple[dict[str, Any], str]:
-        """What `why` says of a lease from the record, and on standard error."""
+        """Return what `why` says of a lease from the record, and on standard error."""
         return why(lease, self.directory)
 
 
 def why(lease: str, record: Path) -> tuple[dict[str, Any], str]:
-    """What `why` says of a lease from a file or a directory."""
+    """Return what `why` says of a lease from a file or a directory."""
     words = [sys.executable, "-m", "webhook", "why", f"{NAMESPACE}/{lease}", "--input", str(record), "--format=json"]
     done = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=False)
     return json.loads(done.stdout) if done.returncode == 0 else {}, done.stderr

@@ -94,7 +94,7 @@ def _labeled_before_it_is_listed(world: World, stack: ExitStack, held: OneLease,
 
 
 def _constant_entry_by_clients(namespace: str, pods: Sequence[ApiClient]) -> Row:
-    """Where nothing is stamped no client brings the constant entry into a lease, alone or with a change."""
+    """Check that where nothing is stamped no client brings the constant entry into a lease, alone or with a change."""
     problems = []
     changes: list[dict[str, Any]] = [{}, *({field: value} for field, value in FIELDS.items())]
     changes += [dict[str, Any]({field: ...}) for field in FIELDS]
@@ -182,7 +182,7 @@ def _actors(world: World) -> dict[str, ApiClient]:
 
 
 def _writer_of(client: ApiClient) -> str:
-    """What is stamped when this client writes."""
+    """Return what is stamped when this client writes."""
     body = {"metadata": {"name": "probe"}, "spec": {"holderIdentity": "a"}}
     return stamps(client.send("POST", leases(SHOP), body, dryRun="All").body)[0]
 
@@ -223,7 +223,7 @@ class _Watched(RealWorld):
 
 
 def _arsenal(actors: Mapping[str, ApiClient], minor: int) -> Row:
-    """Who is not the stamped writer changes no spec of a live lease, and whoever is honest is refused nothing."""
+    """Check that only the stamped writer changes the spec of a live lease, and that nobody honest is denied."""
     writers = {by: _writer_of(client) for by, client in actors.items()}
 
     def one(attack: Attack) -> tuple[int, list[str]]:
