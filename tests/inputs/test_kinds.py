@@ -221,7 +221,7 @@ NEW_FORM = make_election_event(
 def test_an_event_says_who_led(event: Document) -> None:
     (found,) = items(event)
     assert isinstance(found, ElectionEvent)
-    assert (found.namespace, told.lease, told.at) == ("shop", "checkout", 1_763_640_000_000_000)
+    assert (found.namespace, found.lease, found.at) == ("shop", "checkout", 1_763_640_000_000_000)
     assert found.text == "a_1 became leader"
 
 
