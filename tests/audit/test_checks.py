@@ -121,6 +121,11 @@ def entry_of(manager: str, *fields: str, time: str = "2025-11-20T12:00:00Z") -> 
             id="something below a scalar",
         ),
         pytest.param(
+            (put("metadata.managedFields[0].fieldsV1.f:spec.f:", {"f:x": {}}),),
+            {"renewal-stamp-tampered": "error"},
+            id="something below a field without a name",
+        ),
+        pytest.param(
             (
                 put("metadata.managedFields[0].fieldsV1.f:metadata", {"f:labels": {}}),
                 drop("metadata.managedFields[0].fieldsV1.f:spec"),

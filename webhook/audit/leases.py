@@ -142,8 +142,8 @@ def _forged_stamps(subject: Subject) -> Iterator[Finding]:
 def _forgery(entry: Entry, now: int) -> str:
     if entry.stamp is not None and entry.stamp > now + BOUND:
         what = f"is dated {canonical_seconds(entry.stamp)}, {span(entry.stamp - now)} ahead"
-    elif planted := next(iter(entry.owned.below), ""):
-        what = f"owns something below {quote(truncate(planted, 40))} of spec, where nothing can be"
+    elif entry.owned.below:
+        what = f"owns something below {quote(truncate(entry.owned.below[0], 40))} of spec, where nothing can be"
     else:
         return ""
     return f"the entry of manager {quote(truncate(entry.manager or '', 40))} {what}"

@@ -92,6 +92,7 @@ TAMPERED_UPDATES = {
     "(c) below a field whose name has a control character": update(
         LABEL, put(f"{ENTRIES}[0].fieldsV1.f:spec.f:\x1f", {"f:x": {}})
     ),
+    "(c) below a field without a name": update(LABEL, put(f"{ENTRIES}[0].fieldsV1.f:spec.f:", {"f:x": {}})),
     "(d) two entries more": update(LABEL, add(owner_of("f:metadata", "f:labels", "f:a", manager="x"))),
     "(e) two new times": update(
         RENEWAL,
@@ -272,6 +273,9 @@ HONEST_UPDATES = {
     ),
     "an owner below a field that was there before": update(
         RENEWAL, old=[add(entry(time=AN_HOUR_AGO, manager="x", fieldsV1=NESTED))]
+    ),
+    "an owner below a field without a name that was there before": update(
+        RENEWAL, old=[add(entry(time=AN_HOUR_AGO, manager="x", fieldsV1={"f:spec": {"f:": {"f:x": {}}}}))]
     ),
     **{
         f"{path} set by the renewing manager on an API server whose clock stepped back": update(

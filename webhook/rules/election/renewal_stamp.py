@@ -311,7 +311,7 @@ def _structure(new: Sequence[Entry], old: Sequence[Entry]) -> str | None:
             below = entry
     if is_deep and not nest_too_deeply(old):
         return f"brings an entry that nests deeper than {MAX_LEVELS} levels"
-    if below is None or any(any(one.owned.below) for one in old):
+    if below is None or any(one.owned.below for one in old):
         return None
     place = f"below {quote(truncate(below.owned.below[0], 40))} of spec"
     return f"brings an owner of something {place} ({_manager(below)}), where nothing can be"
