@@ -104,3 +104,47 @@ def test_a_held_lease_is_deleted_by_its_writer_only(by: str, old: Document, admi
 
 def test_a_stranger_adds_no_owner() -> None:
     assert not is_admitted(written(B, lease(ownerReferences=OWNER), lease()))
+
+
+def refusal(data: Document) -> str:
+    """Return the text of the only refusal, as an API server makes it: `message` if the expression errs."""
+    (one,) = [one for one in GUARD["validations"] if not value(GUARD, one["expression"], data)]
+    try:
+        return str(value(GUARD, one["messageExpression"], data))
+    except ValueError:
+        return str(one["message"])
+
+
+BY_A: Final = "lease is held by system:serviceaccount:shop:a (pod uid uid-a)"
+LATEST: Final = (
+    "which wrote it last at 2026-01-01T00:00:00Z; retry after 2026-01-01T00:00:15Z unless it is renewed before"
+)
+
+
+@pytest.mark.parametrize(
+    ("writer", "text"),
+    [
+        pytest.param(A, f"{BY_A}, {LATEST} (lease-webhook)", id="a pod"),
+        pytest.param(
+            "- kube scheduler", f"lease is held by kube scheduler (no pod), {LATEST} (lease-webhook)", id="none"
+        ),
+        pytest.param("planted", "lease is held; retry when it has expired (lease-webhook)", id="not a stamp"),
+    ],
+)
+def test_a_refused_takeover_says_who_holds_the_lease_and_until_when(writer: str, text: str) -> None:
+    assert refusal(written(B, lease(2, writer=B, holder="b"), lease(writer=writer))) == text
+
+
+@pytest.mark.parametrize("field", ["lease-webhook/written-x", "leaseDurationSeconds"])
+def test_a_refused_takeover_without_a_time_says_no_time(field: str) -> None:
+    old, new = lease(), lease(2, writer=B, holder="b")
+    new["metadata"]["annotations"]["lease-webhook/written-x"] = ""
+    for part in (old["metadata"]["annotations"], old["spec"]):
+        part.pop(field, None)
+    assert refusal(written(B, new, old)) == "lease is held; retry when it has expired (lease-webhook)"
+
+
+def test_a_refused_deletion_says_who_holds_the_lease() -> None:
+    assert refusal(written(B, None, lease(), "DELETE")) == (
+        f"{BY_A}; delete it after its release, or take it when it has expired and delete it then (lease-webhook)"
+    )
