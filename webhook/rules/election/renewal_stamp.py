@@ -6,17 +6,15 @@ holder and to its successor permanently: it is a warning in a write that renews.
 getting there.
 """
 
-from collections.abc import Container, Iterable, Iterator, Sequence
-from typing import Final, Self
-
-from msgspec import Struct
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from webhook.api.field import forbidden
 from webhook.api.managed_fields import APPLY, BEFORE_FIRST_APPLY, MAX_LEVELS, Entry, Key, Owned, nest_too_deeply
-from webhook.api.objects import LeaseSpec, ObjectMeta
+from webhook.api.objects import NO_METADATA, LeaseSpec, ObjectMeta
 from webhook.api.text import quote, truncate
 from webhook.api.times import canonical_seconds, instant, stamp_of
-from webhook.rules.change import LeaseChange
+from webhook.rules.change import LeaseChange, SetFields, set_fields
 from webhook.rules.expiry import BOUND, MAX_TOLERANCE, seen_at, whole_seconds
 from webhook.rules.rule import NO_FINDINGS, Finding, Mode, Statement, literal
 from webhook.rules.stamps import NAMES, is_constant
@@ -98,7 +96,7 @@ _METADATA: Final = frozenset(
 def _owns_what_is_not_there(change: LeaseChange) -> str | None:
     """An apply owns what it applied, which the object has then: anything else makes the list larger for nothing."""
     known: dict[Key, Owned] | None = None
-    names: _Names | None = None
+    there: SetFields | None = None
     for entry in change.new_entries:
         if entry.operation != APPLY:
             continue
@@ -106,50 +104,28 @@ def _owns_what_is_not_there(change: LeaseChange) -> str | None:
             known = {one.key: one.owned for one in change.old_entries if one.operation == APPLY}
         if (before := known.get(entry.key, Owned())) == entry.owned:
             continue
-        names = names or _Names.of(change)
-        absent = min(names.absent(entry.owned, before), default=None)
+        if there is None:
+            # Every field of a Lease counts as there: an apply of null owns a field that the object does not have.
+            spec = _SPEC | {f"f:{name}" for name in change.request.specs[0]}
+            there = set_fields(spec, change.new_metadata, NO_METADATA)
+        absent = min(_absent(entry.owned, before, there), default=None)
         if absent is not None:
             who, what = quote(truncate(entry.manager or "", 40)), quote(truncate(absent, 40))
             return f"brings an entry of an apply (manager {who}) that owns {what}, which the object does not have"
     return None
 
 
-class _Names(Struct, frozen=True):
-    """Names that the object has, gathered once: a list may have a hundred entries beside as many thousand labels."""
-
-    spec: Container[str]
-    labels: Container[str]
-    annotations: Container[str]
-    finalizers: Container[str]
-    owners: Container[str]
-
-    @classmethod
-    def of(cls, change: LeaseChange) -> Self:
-        """Every field of a Lease counts as there: an apply of null owns a field that the object does not have."""
-        metadata = change.new_metadata
-        return cls(
-            spec=_SPEC | {f"f:{name}" for name in change.request.specs[0]},
-            labels=metadata.labels or {},
-            annotations=metadata.annotations or {},
-            finalizers=frozenset(one or "" for one in metadata.finalizers or ()),
-            owners=frozenset(one.uid or "" for one in metadata.owner_references or () if one is not None),
-        )
-
-    def absent(self, new: Owned, old: Owned) -> Iterator[str]:
-        """Names that an entry owns now and did not before, and that stand for nothing in the object."""
-        gained = (
-            (name, name[2:] if is_key else name, there)
-            for mine, before, there, is_key in (
-                (new.spec, old.spec, self.spec, False),
-                (new.metadata, old.metadata, _METADATA, False),
-                (new.labels, old.labels, self.labels, True),
-                (new.annotations, old.annotations, self.annotations, True),
-                (new.finalizers, old.finalizers, self.finalizers, False),
-                (new.owners, old.owners, self.owners, False),
-            )
-            for name in mine - before
-        )
-        return (name for name, part, there in gained if name != "." and part not in there)
+def _absent(new: Owned, old: Owned, there: SetFields) -> Iterator[str]:
+    """Names that an entry owns now and did not before, and that stand for nothing in the object."""
+    parts = (
+        (new.spec, old.spec, there.spec),
+        (new.metadata, old.metadata, _METADATA),
+        (new.labels, old.labels, there.labels),
+        (new.annotations, old.annotations, there.annotations),
+        (new.finalizers, old.finalizers, there.finalizers),
+        (new.owners, old.owners, there.owners),
+    )
+    return (name for mine, before, known in parts for name in mine - before - known if name != ".")
 
 
 def _was_stored(metadata: ObjectMeta) -> bool:
