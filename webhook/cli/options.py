@@ -2,20 +2,16 @@
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
+from webhook.api.times import parse_seconds
 from webhook.cli.terminal import Failure
 
 MAX_PORT: Final = 65535
 PRESETS: Final = ("observe", "standard", "strict")
-_RFC3339: Final = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})"
-)
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -79,9 +75,6 @@ def endpoint(text: str) -> tuple[str, int]:
 def moment(text: str) -> int:
     """Return an RFC 3339 time in microseconds since 1970; raises Failure for other text."""
     try:
-        parsed = datetime.fromisoformat(text.upper()) if _RFC3339.fullmatch(text) else None
+        return parse_seconds(text.upper())
     except ValueError:
-        parsed = None
-    if parsed is None:
-        raise Failure(f'"{text}" is not an RFC 3339 time; write 2026-01-31T23:59:59Z')
-    return (parsed - _EPOCH) // timedelta(microseconds=1)
+        raise Failure(f'"{text}" is not an RFC 3339 time; write 2026-01-31T23:59:59Z') from None

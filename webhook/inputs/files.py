@@ -6,7 +6,6 @@ import stat
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from functools import partial
 from itertools import chain, islice
@@ -18,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.api.text import quote, truncate
+from webhook.api.times import parse_seconds
 from webhook.inputs import InputError, documents, kinds
 from webhook.inputs.documents import MAX_DOCUMENT, Document, LastLine, Value
 from webhook.inputs.items import STANDARD_INPUT, Answer, Foreign, Input, Item, Observation, Place, Unreadable
@@ -33,7 +33,6 @@ LOG_SUFFIXES: Final = (*SUFFIXES, ".ndjson", ".gz", *(f".{number}" for number in
 _PIECE: Final = 1024 * 1024
 """Bytes that are read at once; from a pipe, as many as are available."""
 _GZIP: Final = b"\x1f\x8b"
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _START: Final = 64
 """Bytes that show what an input is."""
 
@@ -249,8 +248,8 @@ class Received:
 
 def _moment(text: str) -> int:
     try:
-        return (datetime.fromisoformat(text.upper()) - _EPOCH) // timedelta(microseconds=1)
-    except (ValueError, TypeError):  # TypeError: without a zone
+        return parse_seconds(text.upper())
+    except ValueError:
         raise ValueError(f"{quote(truncate(text))} is not an RFC 3339 time") from None
 
 
