@@ -168,11 +168,16 @@ def read_pair(directory: Path) -> Pair:
 
 
 def inspect(pair: Pair, now: dt.datetime, names: frozenset[str] = frozenset()) -> Certificate:
-    """Inspect a pair; `names` are those that it must have. Raises Unusable."""
-    inspected = inspect_chain(pair.chain, pair.authorities, now, names)
+    """Inspect a pair as a client does, trusting its authorities; `names` are those it must have. Raises Unusable."""
+    chain = _certificates(pair.chain, LEAF_CERTIFICATE)
+    authorities = _certificates(pair.authorities, CA_CERTIFICATE) if pair.authorities else []
+    try:
+        inspected = _inspected(chain, authorities, now, names)
+    except _UNREADABLE as error:
+        raise Unusable(f"{LEAF_CERTIFICATE} or {CA_CERTIFICATE} cannot be decoded: {error}") from error
     try:
         key = serialization.load_pem_private_key(pair.key, password=None)
-        belongs = key.public_key() == _certificates(pair.chain, LEAF_CERTIFICATE)[0].public_key()
+        belongs = key.public_key() == chain[0].public_key()
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise Unusable(f"{LEAF_KEY} is not a private key in PEM without a password: {error}") from error
     if not belongs:
@@ -181,18 +186,6 @@ def inspect(pair: Pair, now: dt.datetime, names: frozenset[str] = frozenset()) -
         return inspected
     problem = f"{LEAF_KEY} is writable by others (mode {pair.key_mode:04o})"
     return replace(inspected, problems=(*inspected.problems, problem))
-
-
-def inspect_chain(
-    pem: bytes, authorities_pem: bytes, now: dt.datetime, names: frozenset[str] = frozenset()
-) -> Certificate:
-    """Inspect a chain as a client does, without its key, trusting these authorities (b"": any). Raises Unusable."""
-    chain = _certificates(pem, LEAF_CERTIFICATE)
-    authorities = _certificates(authorities_pem, CA_CERTIFICATE) if authorities_pem else []
-    try:
-        return _inspected(chain, authorities, now, names)
-    except _UNREADABLE as error:
-        raise Unusable(f"{LEAF_CERTIFICATE} or {CA_CERTIFICATE} cannot be decoded: {error}") from error
 
 
 def _inspected(

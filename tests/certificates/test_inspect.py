@@ -18,10 +18,10 @@ from webhook.certificates import (
     MAX_FILE,
     Certificate,
     Issued,
+    Pair,
     Unusable,
     create_authority,
     inspect,
-    inspect_chain,
     issue_leaf,
     load_authority,
     read_pair,
@@ -47,6 +47,11 @@ def inspected(directory: Path, now: dt.datetime = NOW, names: Sequence[str] = ()
 
 def certificate_pem(certificate: x509.Certificate) -> bytes:
     return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def key_pem(issued: Issued) -> bytes:
+    pem, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    return issued.key.private_bytes(pem, form, serialization.NoEncryption())
 
 
 def signed(by: Issued, extension: x509.ExtensionType | None = None) -> tuple[bytes, bytes]:
@@ -186,17 +191,17 @@ def test_without_a_ca_file_the_issuer_is_not_checked(directory: Path) -> None:
 
 def test_any_extended_key_usage_may_serve() -> None:
     authority = create_authority(NOW)
-    chain, _ = signed(authority, x509.ExtendedKeyUsage([ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE]))
-    assert inspect_chain(chain, b"", NOW).problems == (
+    chain, key = signed(authority, x509.ExtendedKeyUsage([ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE]))
+    assert inspect(Pair(chain, key), NOW).problems == (
         "tls.crt has no subject alternative name; clients ignore the common name",
     )
 
 
 def test_of_two_cas_the_one_that_signed_counts() -> None:
     old, new = create_authority(NOW - dt.timedelta(days=365)), create_authority(NOW)
-    leaf = certificate_pem(issue_leaf(old, NAMES, 90, NOW).certificate)
+    leaf = issue_leaf(old, NAMES, 90, NOW)
     both = certificate_pem(new.certificate) + certificate_pem(old.certificate)
-    found = inspect_chain(leaf, both, NOW)
+    found = inspect(Pair(certificate_pem(leaf.certificate), key_pem(leaf), both), NOW)
     assert (found.problems, found.ca_not_after) == ((), old.certificate.not_valid_after_utc)
 
 
@@ -215,9 +220,9 @@ def test_a_chain_ends_with_its_first_certificate_to_expire() -> None:
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(root.key, hashes.SHA256())
     )
-    leaf = issue_leaf(Issued(certificate, intermediate), NAMES, 5, NOW).certificate
-    chain = certificate_pem(leaf) + certificate_pem(certificate)
-    found = inspect_chain(chain, certificate_pem(root.certificate), NOW)
+    leaf = issue_leaf(Issued(certificate, intermediate), NAMES, 5, NOW)
+    chain = certificate_pem(leaf.certificate) + certificate_pem(certificate)
+    found = inspect(Pair(chain, key_pem(leaf), certificate_pem(root.certificate)), NOW)
     assert (found.problems, found.ca_not_after) == ((), end)
 
 
@@ -225,4 +230,4 @@ def test_a_chain_ends_with_its_first_certificate_to_expire() -> None:
 @given(st.binary(max_size=200), st.binary(max_size=200))
 def test_any_bytes_are_inspected_or_unusable(chain: bytes, authorities: bytes) -> None:
     with pytest.raises(Unusable):
-        inspect_chain(chain, authorities, NOW)
+        inspect(Pair(chain, b"", authorities), NOW)
