@@ -30,10 +30,7 @@ class _Snapshot(Struct, frozen=True):
 
 def load(name_or_path: str | None) -> Policy:
     """Return a preset (`standard` if None), else the policy of a file, such as `./strict`; raises PolicyFileError."""
-    if name_or_path is None or name_or_path in PRESETS:
-        return parse(f"apiVersion: {API_VERSION}\npreset: {name_or_path or DEFAULT_PRESET}\n")
-    path = Path(name_or_path)
-    return _parsed(path, _read(path))
+    return PolicyFile(name_or_path).current
 
 
 class PolicyFile:
@@ -41,9 +38,11 @@ class PolicyFile:
 
     def __init__(self, name_or_path: str | None) -> None:
         """Load the policy; raises PolicyFileError."""
-        self._path = None if name_or_path is None or name_or_path in PRESETS else Path(name_or_path)
+        name = DEFAULT_PRESET if name_or_path is None else name_or_path
+        self._path = None if name in PRESETS else Path(name)
         self._used = self._last = _read(self._path) if self._path else _Snapshot("")
-        self.current: Policy = _parsed(self._path, self._used) if self._path else load(name_or_path)
+        preset = f"apiVersion: {API_VERSION}\npreset: {name}\n"
+        self.current = _parsed(self._path, self._used) if self._path else parse(preset)
         self.error = ""
         """Why the current file is refused; "" if it is in use."""
 
