@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.cli.evaluation import Writer
+from webhook.cli.evaluation import user_info
 
 
 @pytest.mark.parametrize(
@@ -14,5 +14,5 @@ from webhook.cli.evaluation import Writer
     ],
 )
 def test_a_user_comes_with_the_groups_of_every_authenticator(user: str, groups: list[str]) -> None:
-    made = Writer(user, ("more",)).user_info()
+    made = user_info(user, ("more",))
     assert made == {"username": user, "groups": ["more", *groups, "system:authenticated"]}

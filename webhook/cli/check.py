@@ -1,19 +1,23 @@
-"""`lease-webhook check`: evaluates manifests, reviews and histories as the webhook would, by one policy or two."""
+"""`lease-webhook check`: evaluates manifests, reviews and histories as the webhook would, by one policy or two.
+
+A verdict is some lines for people, or one line of JSON.
+"""
 
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import click
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from webhook.api.review import ReviewError
-from webhook.cli.evaluation import Evaluation, Key, Writer, evaluate_request, evaluate_review, key_of, review_of
+from webhook.api.text import escape, truncate
+from webhook.cli.evaluation import Evaluation, Key, evaluate_request, evaluate_review, key_of, review_of, user_info
 from webhook.cli.options import Command, files, format_option, moment, policy_option
 from webhook.cli.reading import cluster_options, everywhere, observed
-from webhook.cli.report import DENIED, UNREADABLE, WORDS, Outcome, Tally, as_json, finish, show
-from webhook.cli.terminal import Failure, json_line, print_message, table
+from webhook.cli.terminal import Failure, indent, json_line, print_message, style, table, width
 from webhook.explanation.words import count
 from webhook.history.merge import Merged
 from webhook.history.writes import Writes
@@ -26,9 +30,19 @@ from webhook.policy.model import Policy
 from webhook.policy_file import load
 from webhook.rules.expiry import BOUND
 from webhook.rules.rule import Mode
+from webhook.verdict import Result
 
 Counts = Counter[tuple[str, Mode]]
 """The number of documents with a finding of each rule, by mode."""
+
+Outcome = Evaluation | Unreadable | Foreign
+
+_UNREADABLE: Final = 2
+_DENIED: Final = 1
+
+_WORDS: Final = {Mode.DENY: ("denied", "red"), Mode.WARN: ("warned", "yellow"), Mode.OFF: ("allowed", "green")}
+"""For a verdict and its color."""
+_MARGIN: Final = 11
 
 _DESCRIPTION = """\
 Evaluates what it is given as the webhook would, before a webhook is installed or a policy changed. A PATH is a file, a
@@ -110,24 +124,24 @@ def command(
     received = Received([path for path in paths if path != STANDARD_INPUT])
     items = submitted(paths, ignore, skip_found=not received.is_used, skip_named=skip_foreign)
     history = None if paths else observed((), everywhere(cluster))
-    evaluator = _Evaluator(policies, received, now, Writer(user, groups) if user else None, Writes(all_logs))
+    evaluator = _Evaluator(policies, received, now, user_info(user, groups) if user else None, Writes(all_logs))
     outcomes = evaluator.outcomes(items, old, history)
     code, evaluated = (_show if against is None else _compare)(outcomes, names, output, evaluator.writes)
     if unknown := evaluator.writes.unknown:
         print_message(_UNKNOWN.format(count(unknown, "write")) + ("" if all_logs else _NOT_WHOLE))
     least = require if require is not None else int(not skip_foreign)
-    if evaluated < least and code != UNREADABLE:
+    if evaluated < least and code != _UNREADABLE:
         raise Failure(f"{evaluated} evaluated, and at least {least} must be: --require {evaluated} lets that pass")
     return code
 
 
 class _Evaluator(Struct):
-    """Evaluates documents by each policy; `now` is for manifests, and for reviews without a time of their own."""
+    """Evaluates documents by each policy; `now` is for manifests, and for reviews without a time."""
 
     policies: Sequence[Policy]
     received: Received
     now: int | None
-    writer: Writer | None
+    writer: Value | None
     writes: Writes
 
     def outcomes(
@@ -175,7 +189,7 @@ class _Evaluator(Struct):
 
 def _show(outcomes: Iterator[list[Outcome]], names: Sequence[str], output: str, writes: Writes) -> tuple[int, int]:
     """Print what one policy says, and return the exit code and the number of documents that were evaluated."""
-    tally, rules = Tally(), Counts()
+    tally, rules = _Tally(), Counts()
     for (outcome,) in outcomes:
         tally.count(outcome)
         is_shown = True
@@ -184,34 +198,34 @@ def _show(outcomes: Iterator[list[Outcome]], names: Sequence[str], output: str, 
             # As text, among thousands of writes, only those that are denied or warned about.
             is_shown = output != "text" or outcome.level > Mode.AUDIT
         if is_shown:
-            show(outcome, output)
+            _print(outcome, output)
     tally.unknown = writes.unknown
-    finish(output, [*_counts([(names[0], rules)]), *tally.lines()], tally)
+    _finish(output, [*_counts([(names[0], rules)]), *tally.lines()], tally)
     return tally.exit_code, tally.evaluated
 
 
 def _compare(outcomes: Iterator[list[Outcome]], names: Sequence[str], output: str, writes: Writes) -> tuple[int, int]:
     """Print what the second policy would change, and return the same."""
-    tally, changes = Tally(), Counter[str]()
+    tally, changes = _Tally(), Counter[str]()
     counts = (Counts(), Counts())
     for before, after in outcomes:
         tally.count(before)
         if not isinstance(before, Evaluation) or not isinstance(after, Evaluation):
-            show(before, output)
+            _print(before, output)
             continue
         change = _change(before, after)
         changes[change] += 1
         for counter, outcome in zip(counts, (before, after), strict=True):
             counter.update(_rules_and_modes(outcome))
         if output == "json":
-            print(json_line({**as_json(before), "against": as_json(after), "change": change}))
+            print(json_line({**_as_json(before), "against": _as_json(after), "change": change}))
         elif change:
-            show(after, output, change)
+            _print(after, output, change)
     summary = ", ".join(f"{changes[change]} {change}" for change in _CHANGES if changes[change])
     total = f"{count(changes.total(), 'write')}, {names[0]} against {names[1]}: {summary or 'no change'}"
     total += f"; {writes.unknown} not evaluated" if writes.unknown else ""
-    finish(output, [*_counts(list(zip(names, counts, strict=True))), total])
-    code = UNREADABLE if tally.unreadable else DENIED if changes[_CHANGES[0]] else 0
+    _finish(output, [*_counts(list(zip(names, counts, strict=True))), total])
+    code = _UNREADABLE if tally.unreadable else _DENIED if changes[_CHANGES[0]] else 0
     return code, changes.total()
 
 
@@ -219,7 +233,7 @@ def _change(before: Evaluation, after: Evaluation) -> str:
     """Return the change in words, "" for none."""
     old, new = before.level, after.level
     if new != old:
-        return f"newly {WORDS[new][0]}" if new > old else f"no longer {WORDS[old][0]}"
+        return f"newly {_WORDS[new][0]}" if new > old else f"no longer {_WORDS[old][0]}"
     return "" if _seen_by_writer(before) == _seen_by_writer(after) else "other rules"
 
 
@@ -243,3 +257,146 @@ def _counts(columns: list[tuple[str, Counts]]) -> list[str]:
 def _count(counter: Counts, rule: str) -> str:
     found = (f"{counter[rule, mode]} {mode.word}" for mode in (Mode.DENY, Mode.WARN, Mode.AUDIT) if counter[rule, mode])
     return ", ".join(found) or "-"
+
+
+class _Tally(Struct):
+    """The counts of a run; `skipped` counts objects of other kinds, `unknown` writes that were not evaluated."""
+
+    levels: Counter[Mode] = field(default_factory=Counter)
+    unreadable: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    unknown: int = 0
+    denying_rule: str = ""
+
+    def count(self, outcome: Outcome) -> None:
+        """Add one document."""
+        if isinstance(outcome, Unreadable):
+            self.unreadable += 1
+        elif isinstance(outcome, Foreign):
+            self.skipped[outcome.kind] += 1
+        else:
+            self.levels[outcome.level] += 1
+            self.denying_rule = self.denying_rule or next((one.rule for one in _denying(outcome)), "")
+
+    @property
+    def exit_code(self) -> int:
+        """2 for something unreadable, over 1 for something denied, over 0."""
+        return _UNREADABLE if self.unreadable else _DENIED if self.levels[Mode.DENY] else 0
+
+    @property
+    def evaluated(self) -> int:
+        """The number of documents that got a verdict."""
+        return self.levels.total()
+
+    def lines(self) -> Iterator[str]:
+        """Return the summary, and where to read on."""
+        counts = ((Mode.DENY, "denied"), (Mode.WARN, "allowed with warnings"), (Mode.OFF, "allowed"))
+        found = ", ".join(f"{self.levels[level]} {word}" for level, word in counts if self.levels[level])
+        text = f"{self.evaluated} evaluated{f': {found}' if found else ''}"
+        text += f"; {self.unreadable} unreadable" if self.unreadable else ""
+        text += f"; {self.unknown} not evaluated" if self.unknown else ""
+        text += f"; {self.skipped_text()}" if self.skipped else ""
+        if not self.evaluated and not self.unreadable:
+            text += ": no Lease, LeaseCandidate or AdmissionReview here can be"
+        yield text
+        if self.denying_rule:
+            yield f"Why a rule exists: lease-webhook rules {self.denying_rule}"
+
+    def skipped_text(self) -> str:
+        """`3 skipped (Pod 2, Service 1)`."""
+        kinds = ", ".join(f"{escape(truncate(kind, 40))} {count}" for kind, count in self.skipped.most_common(5))
+        return f"{self.skipped.total()} skipped ({kinds}{', ...' if len(self.skipped) > 5 else ''})"
+
+
+def _print(outcome: Outcome, output: str, label: str = "") -> None:
+    """Print an outcome as text or JSON; in text, `label` replaces the word for the verdict."""
+    if isinstance(outcome, Foreign):
+        return
+    for line in [json_line(_as_json(outcome))] if output == "json" else _lines(outcome, label):
+        print(line)
+
+
+def _finish(output: str, lines: Iterable[str], tally: _Tally | None = None) -> None:
+    """Print these lines at the end of text; with a format for programs, name on standard error what was skipped."""
+    if output == "text":
+        for line in lines:
+            print(line)
+    elif tally and tally.skipped:
+        print_message(tally.skipped_text())
+
+
+def _denying(evaluation: Evaluation) -> list[Result]:
+    return [finding for finding in evaluation.verdict.findings if finding.mode is Mode.DENY]
+
+
+def _lines(outcome: Evaluation | Unreadable, label: str) -> list[str]:
+    where = escape(outcome.place.short)
+    if isinstance(outcome, Unreadable):
+        return [f"{style('unreadable', fg='red')} {where}", *_wrapped([escape(outcome.error)], _MARGIN)]
+    word, color = _WORDS[outcome.level]
+    margin = max(_MARGIN, len(label) + 2)
+    head = style((label or word).ljust(margin), fg=color) + style(where, bold=True)
+    subject = _subject(outcome)
+    if margin + len(where) + len("  ") + len(subject) <= width():
+        lines = [f"{head}  {style(subject, dim=True)}"]
+    else:
+        lines = [head, *(style(line, dim=True) for line in _wrapped([subject], margin))]
+    return lines + _wrapped(_reasons(outcome), margin)
+
+
+def _subject(evaluation: Evaluation) -> str:
+    """Return what was evaluated: `Lease shop/checkout, takeover`."""
+    request = evaluation.request
+    name = "/".join(filter(None, (request.namespace, request.name)))
+    event = evaluation.verdict.event or request.operation.lower()
+    return ", ".join(filter(None, (escape(truncate(f"{request.kind} {name}".strip())), event)))
+
+
+def _reasons(evaluation: Evaluation) -> Iterable[str]:
+    verdict = evaluation.verdict
+    found = _denying(evaluation)
+    yield from (f"{finding.rule}: {finding.error}" for finding in found)
+    if not verdict.allowed and not found:
+        yield verdict.message
+    yield from (f"warning: {warning}" for warning in verdict.warnings)
+
+
+def _wrapped(texts: Iterable[str], margin: int) -> list[str]:
+    columns = width()
+    return [line for text in texts for line in indent(text, margin, columns).splitlines()]
+
+
+def _as_json(evaluation: Evaluation | Unreadable) -> dict[str, Any]:
+    """Return the document and its verdict, or why it could not be read, as a JSON object."""
+    if isinstance(evaluation, Unreadable):
+        return {"source": str(evaluation.place), "error": evaluation.error}
+    request, verdict = evaluation.request, evaluation.verdict
+    return {
+        "source": str(evaluation.place),
+        "uid": request.uid,
+        "apiVersion": "/".join(filter(None, (request.group, request.version))),
+        "kind": request.kind,
+        "operation": request.operation.value,
+        "event": verdict.event,
+        "namespace": request.namespace,
+        "name": request.name,
+        "user": request.user.username if request.user else "",
+        "allowed": verdict.allowed,
+        "code": verdict.code,
+        "reason": verdict.reason,
+        "message": verdict.message,
+        "causes": verdict.causes,
+        "warnings": verdict.warnings,
+        "auditAnnotations": dict(verdict.audit_annotations),
+        "findings": [
+            {
+                "rule": one.rule,
+                "mode": one.mode.word,
+                "type": one.error.type.value,
+                "field": one.error.field,
+                "value": truncate(one.error.value) if isinstance(one.error.value, str) else one.error.value,
+                "detail": one.error.detail,
+            }
+            for one in verdict.findings
+        ],
+    }

@@ -4,6 +4,7 @@ A bare manifest is evaluated as the AdmissionReview that an API server would sen
 """
 
 import time
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -97,21 +98,15 @@ def _deny_version(request: AdmissionRequest, verdict: Verdict) -> Verdict:
     return replace(verdict, allowed=False, code=422, reason="Invalid", message=message, causes=(cause,), warnings=())
 
 
-class Writer(Struct, frozen=True):
-    """The writer of a manifest; groups that every authenticator adds are added here."""
-
-    name: str
-    groups: tuple[str, ...] = ()
-
-    def user_info(self) -> Value:
-        """`request.userInfo`."""
-        groups = [*self.groups]
-        if self.name.startswith(_SERVICE_ACCOUNT):
-            namespace = self.name.removeprefix(_SERVICE_ACCOUNT).partition(":")[0]
-            groups += ["system:serviceaccounts", f"system:serviceaccounts:{namespace}"]
-        if self.name.startswith("system:node:"):
-            groups.append("system:nodes")
-        return {"username": self.name, "groups": list(dict.fromkeys([*groups, "system:authenticated"]))}
+def user_info(name: str, groups: Sequence[str] = ()) -> Value:
+    """Return `request.userInfo` of the writer of a manifest, with the groups that every authenticator adds."""
+    found = [*groups]
+    if name.startswith(_SERVICE_ACCOUNT):
+        namespace = name.removeprefix(_SERVICE_ACCOUNT).partition(":")[0]
+        found += ["system:serviceaccounts", f"system:serviceaccounts:{namespace}"]
+    if name.startswith("system:node:"):
+        found.append("system:nodes")
+    return {"username": name, "groups": list(dict.fromkeys([*found, "system:authenticated"]))}
 
 
 def key_of(document: Value) -> Key:
@@ -120,8 +115,8 @@ def key_of(document: Value) -> Key:
     return (str(document["kind"]), str(metadata.get("namespace") or _DEFAULT_NAMESPACE), str(metadata.get("name", "")))
 
 
-def review_of(new: Value, old: Value | None, writer: Writer | None) -> bytes:
-    """Return the review of creating `new`, or of updating `old` to it; no writer, no userInfo.
+def review_of(new: Value, old: Value | None, writer: Value | None) -> bytes:
+    """Return the review of creating `new`, or of updating `old` to it; `writer` is its userInfo.
 
     Raises ValueError if the manifest is larger than any API server would take.
     """
@@ -144,7 +139,7 @@ def review_of(new: Value, old: Value | None, writer: Writer | None) -> bytes:
         "oldObject": old,
     }
     if writer:
-        request["userInfo"] = writer.user_info()
+        request["userInfo"] = writer
     return encoded({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
 
 
