@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from tests.lab.torture import __main__ as torture
 from tests.lab.torture import laws
-from tests.lab.torture.history import History, Stored, kept
+from tests.lab.torture.history import Denial, History, Stored, kept
+from webhook.api.times import SECOND, canonical
 
 FILE = Path(__file__).parents[1] / "data" / "torture" / "seed-11.json.gz"
 
@@ -78,6 +79,23 @@ def test_a_stamp_that_is_missing_is_noticed(history: History) -> None:
         document["metadata"]["annotations"] = {}
 
     assert len(list(laws.unstamped_writes(changed(history, laws.STAMPED, strip)))) == 1
+
+
+@pytest.mark.parametrize("writer", ["elector", laws.ATTACKER])
+def test_who_renews_for_another_one_is_not_denied_as_that_one(history: History, writer: str) -> None:
+    """Once the lease has expired, the attacker may renew it in the name of its holder, who is denied then."""
+    holder = next(name for name, ahead in history.offsets.items() if name.startswith("stamped") and not ahead)
+
+    def version(revision: int, seconds: int, user: str) -> Stored:
+        at = canonical(history.begin + seconds * SECOND)
+        annotations = {f"lease-webhook/writer-{history.suffix}": f"uid system:serviceaccount:stamped:{user}"}
+        spec = {"holderIdentity": holder, "renewTime": at}
+        return Stored(revision, {"metadata": {"annotations": annotations}, "spec": spec})
+
+    versions = [version(1, 0, "elector"), version(2, 10, "elector"), version(3, 30, writer)]
+    denial = Denial(history.begin + 20 * SECOND, "stamped", holder.partition("_")[0], "update", "")
+    changed = replace(history, gaps=[], leases={laws.STAMPED: versions}, denials=[denial])
+    assert len(list(laws.denied_renewals(changed))) == (writer == "elector")
 
 
 def test_the_page_shows_the_runs() -> None:

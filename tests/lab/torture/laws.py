@@ -210,16 +210,27 @@ def _renewals(history: History, name: str) -> Iterator[tuple[str, int]]:
     """Yield each holder that is honest with the time of its renewal, as far as the run knows its clock."""
     for one in history.leases[name]:
         holder, renewed = _spec(one).get("holderIdentity") or "", _spec(one).get("renewTime")
-        if holder in history.offsets and renewed:
+        if holder in history.offsets and renewed and not _is_of_the_attacker(history, one):
             yield holder, parse(renewed) - history.offsets[holder] * SECOND
 
 
 def _held(history: History, name: str) -> Iterator[tuple[str, int, int]]:
     """Yield who held the lease without interruption, from its first to its last renewal."""
-    for _, tenure in itertools.groupby(history.leases[name], key=lambda one: _spec(one).get("holderIdentity")):
+
+    def tenure_of(one: Stored) -> tuple[Any, bool]:
+        return _spec(one).get("holderIdentity"), _is_of_the_attacker(history, one)
+
+    for _, tenure in itertools.groupby(history.leases[name], key=tenure_of):
         part = list(_renewals(msgspec.structs.replace(history, leases={name: list(tenure)}), name))
         if part:
             yield part[0][0], part[0][1], part[-1][1]
+
+
+def _is_of_the_attacker(history: History, one: Stored) -> bool:
+    """Return whether the attacker is stamped, who may renew an expired lease in the name of its holder."""
+    annotations = (one.object or {}).get("metadata", {}).get("annotations") or {}
+    writer = annotations.get(f"lease-webhook/writer-{history.suffix_at(one.revision)}", "")
+    return bool(writer.endswith(f":{ATTACKER}"))
 
 
 def _tenures(history: History) -> Iterator[tuple[int, str]]:

@@ -81,6 +81,7 @@ class Run:
     def history(self, seconds: float) -> History:
         """Let everything run for so long, and return what was stored."""
         stop = threading.Event()
+        self._stack.callback(stop.set)  # also if the run is ended from outside
         admins = [self.cluster.client(number % SERVERS, f"register-{number}") for number in range(4)]
         registers = [Register(number, one, random.Random(self.chance.random())) for number, one in enumerate(admins)]
         attackers = [self._mallory(namespace) for namespace in LEASES]
