@@ -13,7 +13,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test draw coverage outputs check static docs model spec torture planted elector-kit fuzz page mutation evidence e2e fuzz-leases fence fleet outside cluster kind image record record-attacks record-incidents causes bench reading fast-paths hour faults pictures fmt certs manifests derived version package krew pex workflows sbom audit dist lock clean
+.PHONY: help setup run test draw coverage outputs check static docs model spec torture planted elector-kit fuzz page mutation evidence e2e fuzz-leases fence fleet outside cluster kind image record record-attacks record-incidents causes bench reading fast-paths hour faults programs pictures fmt certs manifests derived version package krew pex workflows sbom audit dist lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -55,7 +55,7 @@ coverage: $(DEV) ## branch coverage of all but the server and the commands, whic
 	$(BIN)/pytest --numprocesses=2 --dist=worksteal -m "not deep and not uncounted" --cov --cov-report=term
 
 model: $(READY) ## search deeper for traces that break a law (five minutes)
-	LEASE_MODEL_DEPTH=1 $(BIN)/pytest -m "deep or not deep" tests/model tests/policies
+	LEASE_MODEL_DEPTH=1 $(BIN)/pytest --numprocesses=2 --dist=worksteal -m "deep or not deep" tests/model tests/policies
 
 spec: $(READY) ## check the specification by TLC and Z3 (Java; three minutes): SPEC=--docs writes what it found into docs/
 	$(BIN)/python -m tests.lab.spec $(SPEC)
@@ -74,7 +74,7 @@ fuzz: $(READY) ## 200,000 streams of bytes against the HTTP of the server (four 
 
 page: $(READY) ## the page of a timeline in a browser, two minutes (Debian's chromium; npm, once)
 	$(INSTALL) -r tests/page/requirements.txt
-	$(BIN)/pytest --override-ini=addopts=--strict-markers $(if $(ONLY),-k "$(ONLY)") tests/page
+	$(BIN)/pytest --numprocesses=2 --dist=worksteal --override-ini=addopts=--strict-markers $(if $(ONLY),-k "$(ONLY)") tests/page
 
 mutation: $(DEV) ## change the rules in two thousand ways and list the changes that no test notices (ten minutes)
 	$(INSTALL) -r requirements-mutation.txt
@@ -126,6 +126,9 @@ causes: $(READY) ## induce each cause of a silence twenty times, and ask `why`, 
 	$(BIN)/python -m tests.lab.e2e.incidents.cause_matrix $(if $(SEED),--seed=$(SEED)) $(if $(ONLY),--only $(ONLY))
 	$(TOOL).docs
 
+programs: $(READY) ## build whatever the slower suites run, ten to twenty minutes once (Go): PROGRAMS=--first, --rest
+	$(BIN)/python -m tests.lab.programs $(PROGRAMS)
+
 outputs: $(READY) ## compare the output of every command on every recorded input with the stored one; UPDATE=1 stores it
 	$(BIN)/python -m tests.lab.outputs $(if $(UPDATE),--update) $(if $(ONLY),--only "$(ONLY)")
 
@@ -162,7 +165,7 @@ fmt: $(DEV) ## format the code and fix what ruff can fix
 	$(BIN)/ruff check --fix .
 
 manifests: $(READY) certs ## examine every overlay with its components, and try the alerts (Go, or kubectl and promtool)
-	$(BIN)/pytest --override-ini=addopts=--strict-markers tests/rendered
+	$(BIN)/pytest --numprocesses=2 --dist=worksteal --override-ini=addopts=--strict-markers tests/rendered
 
 derived: $(READY) certs ## bring the Helm chart and `lease-webhook install` up to date with deploy/
 	$(TOOL).rendered.pieces

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from threading import Semaphore
 from typing import Any, Final
 
 from tests.attacks.play import Outcome
@@ -25,8 +26,12 @@ _SENT: Final = {
 class RealWorld:
     """One lease at one path. The findings of its outcomes come later, from the audit log, by `audit_ids`."""
 
-    def __init__(self, actors: Mapping[str, ApiClient], namespace: str, name: str) -> None:
+    def __init__(
+        self, actors: Mapping[str, ApiClient], namespace: str, name: str, turns: Semaphore | None = None
+    ) -> None:
+        """`turns`: who plays holds one of them, and gives it to another for as long as time is to pass."""
         self._actors = actors
+        self._turns = turns
         self._path = leases(namespace, name)
         self._collection = leases(namespace)
         self.audit_ids: list[str] = []
@@ -68,8 +73,12 @@ class RealWorld:
         return _outcome(reply)
 
     def wait(self, seconds: float) -> None:
-        """Sleep."""
+        """Sleep, and let others play meanwhile."""
+        if self._turns:
+            self._turns.release()
         time.sleep(seconds)
+        if self._turns:
+            self._turns.acquire()
 
     def _wait_for_the_watch_cache(self, version: str) -> None:
         """An API server whose cache lags tries a write on the older object first: one write, two reviews."""

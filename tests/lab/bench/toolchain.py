@@ -18,13 +18,21 @@ class MissingError(Exception):
     """A program that a measurement needs is not on this machine; the text says which."""
 
 
+def _unless_left_out() -> None:
+    """BENCH_PEERS=no leaves the other servers out, as if they could not be built."""
+    if os.environ.get("BENCH_PEERS") == "no":
+        raise MissingError("left out by BENCH_PEERS=no")
+
+
 def go_program(name: str) -> Path:
     """Build `tests/lab/bench/<name>` (a Go module with its own go.sum) unless the cache has this very source.
 
     Raises:
-        MissingError: there is no Go, or it could not build.
+        MissingError: there is no Go, or it could not build, or it is left out.
 
     """
+    if name.startswith("peers/"):
+        _unless_left_out()
     source = HERE / name
     go = shutil.which("go")
     if go is None:
@@ -36,12 +44,15 @@ def go_program(name: str) -> Path:
     if not binary.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
         print(f"building {source.name} ...", flush=True)
-        command = ["nice", "-n", "10", go, "build", "-trimpath", "-o", f"{binary}.new", "."]
-        built = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
+        unfinished = binary.with_suffix(f".{os.getpid()}")
+        command = ["nice", "-n", "10", go, "build", "-o", str(unfinished), "."]
+        # As all other programs of tests/lab are built, so that what they share is compiled once.
+        environment = {**os.environ, "CGO_ENABLED": "0"}
+        built = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=False)
         if built.returncode:
             last = (built.stderr.strip().splitlines() or ["no message"])[-1]
             raise MissingError(f"go could not build {source.name}: {last[:150]}")
-        Path(f"{binary}.new").rename(binary)
+        unfinished.rename(binary)
     return binary
 
 
@@ -86,9 +97,10 @@ def nginx() -> Path:
     """The nginx on PATH, else the distribution's package unpacked into the cache (nothing is installed).
 
     Raises:
-        MissingError: neither is to be had.
+        MissingError: neither is to be had, or it is left out.
 
     """
+    _unless_left_out()
     found = shutil.which("nginx")
     if found:
         return Path(found)

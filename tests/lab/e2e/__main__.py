@@ -8,17 +8,19 @@ import platform
 import signal
 import sys
 import tempfile
+import time
 import traceback
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests.lab.e2e.control_plane import ControlPlane
 from tests.lab.e2e.table import render
 from tests.lab.e2e.toolchain import KUBECTL, VERSIONS, Binaries, MissingToolchainError, all_binaries
-from tests.lab.e2e.topic_list import BY_NAME, TOPICS, Topic
+from tests.lab.e2e.topic_list import ALONE, BY_NAME, TOPICS, Topic
 from tests.lab.e2e.world import Row, World
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
+PLANES_AT_ONCE = 3
 FULL = (VERSIONS[0], VERSIONS[-1])
 """The versions on which everything runs; on the others, what must hold everywhere."""
 
@@ -27,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run everything, or the chosen topics. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.lab.e2e", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=BY_NAME, help="only these topics, on every version")
+    parser.add_argument("--without", nargs="+", default=[], choices=BY_NAME, help="all but these topics")
     parser.add_argument(
         "--kubernetes", nargs="+", default=[""], help="only versions that begin so, for example v1.36 v1.31"
     )
@@ -53,23 +56,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"FAILED: no version begins with {' or '.join(options.kubernetes)}", file=sys.stderr)
         return 1
     begin = dt.datetime.now(dt.UTC)
-    rows: dict[str, dict[str, list[Row]]] = {}
+    chosen = {
+        entry.version: _chosen(options, full=len(binaries) == 1 or entry.version.startswith(tuple(options.full)))
+        for entry in binaries
+    }
     with tempfile.TemporaryDirectory(prefix="lease-webhook-e2e-") as temporary:
-        for entry in binaries:
-            directory = (options.keep or Path(temporary)) / entry.version
-            full = len(binaries) == 1 or entry.version.startswith(tuple(options.full))
-            chosen = options.only or [topic.name for topic in TOPICS if full or topic.everywhere]
-            rows[entry.version] = _prove(entry, directory.absolute(), chosen)
-            failed = [name for name, found in rows[entry.version].items() if not _passed(found)]
-            if failed and options.repeat:
-                print(
-                    f"{entry.version} {' '.join(failed)}: failed, run once more on a fresh control plane",
-                    file=sys.stderr,
-                )
-                again = _prove(entry, directory.absolute() / "repeated", failed)
-                rows[entry.version] |= {
-                    name: _repeated(rows[entry.version][name], found) for name, found in again.items()
-                }
+        directory = (options.keep or Path(temporary)).absolute()
+        rows = _prove_all(binaries, directory, chosen)
+        failed = {
+            version: [name for name, found in topics.items() if not _passed(found)] for version, topics in rows.items()
+        }
+        if any(failed.values()) and options.repeat:
+            shown = "; ".join(f"{version} {' '.join(names)}" for version, names in failed.items() if names)
+            print(f"{shown}: failed, run once more on fresh control planes", file=sys.stderr)
+            again = _prove_all(binaries, directory / "repeated", failed)
+            for version, topics in again.items():
+                rows[version] |= {name: _repeated(rows[version][name], found) for name, found in topics.items()}
     minutes = (dt.datetime.now(dt.UTC) - begin).total_seconds() / 60
     table = render(rows)
     print(table)
@@ -86,15 +88,43 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failures else 0
 
 
-def _prove(binaries: Binaries, directory: Path, chosen: Collection[str]) -> dict[str, list[Row]]:
-    """The rows of each chosen topic."""
+def _chosen(options: argparse.Namespace, *, full: bool) -> list[str]:
+    """Names of the topics that run on a version."""
+    chosen = options.only or [topic.name for topic in TOPICS if full or topic.everywhere]
+    return [name for name in chosen if name not in options.without]
+
+
+def _prove_all(
+    binaries: Sequence[Binaries], directory: Path, chosen: Mapping[str, Collection[str]]
+) -> dict[str, dict[str, list[Row]]]:
+    """The rows of each chosen topic by version. Control planes run side by side, but for the one that must be alone."""
+    rows: dict[str, dict[str, list[Row]]] = {entry.version: {} for entry in binaries}
+    jobs = [
+        (entry, name, [topic for topic in TOPICS if topic.plane == name and topic.name in chosen[entry.version]])
+        for entry in binaries
+        for name in dict.fromkeys(topic.plane for topic in TOPICS)
+    ]
+    for alone in (False, True):
+        waiting = [job for job in jobs if (job[1] == ALONE) == alone and job[2]]
+        with concurrent.futures.ThreadPoolExecutor(1 if alone else PLANES_AT_ONCE) as pool:
+            begun = [
+                (entry.version, pool.submit(_prove, entry, directory / entry.version / name, topics))
+                for entry, name, topics in waiting
+            ]
+            for version, one in begun:
+                rows[version] |= one.result()
+    return rows
+
+
+def _prove(binaries: Binaries, directory: Path, topics: Sequence[Topic]) -> dict[str, list[Row]]:
+    """The rows of each of the topics, which share a control plane."""
     directory.mkdir(parents=True, exist_ok=True)
     rows: dict[str, list[Row]] = {}
     with ControlPlane(binaries, directory) as plane:
         world = World(plane)
-        if "manifests" not in chosen:  # it applies the Service itself
+        if not any(topic.name == "manifests" for topic in topics):  # it applies the Service itself
             world.stand_in_for_the_service()
-        for lanes in _phases([topic for topic in TOPICS if topic.name in chosen]):
+        for lanes in _phases(topics):
             with concurrent.futures.ThreadPoolExecutor() as pool:
                 for found in pool.map(lambda lane: {topic.name: _topic(world, topic) for topic in lane}, lanes):
                     rows |= found
@@ -125,17 +155,19 @@ def _topic(world: World, topic: Topic) -> list[Row]:
     """All rows of one topic. What it raises is a failed row, so that the other topics still speak."""
     rows: list[Row] = []
     version = world.plane.binaries.version
-    begin = dt.datetime.now(dt.UTC)
+    begin = before = time.monotonic()
     try:
         for row in topic.run(world):
             mark = "ok" if row.passed else "FAILED"
-            print(f"{version} {topic.name} {mark}: {row.claim}: {row.seen}", file=sys.stderr, flush=True)
+            now = time.monotonic()
+            shown = f"{version} {topic.name} {mark} ({now - before:.0f} s): {row.claim}: {row.seen}"
+            print(shown, file=sys.stderr, flush=True)
+            before = now
             rows.append(row)
     except Exception as error:  # noqa: BLE001 - any failure is a row, and the command fails
         traceback.print_exc()
         rows.append(Row("runs to its end", f"{type(error).__name__}: {error}".splitlines()[0], passed=False))
-    seconds = (dt.datetime.now(dt.UTC) - begin).total_seconds()
-    print(f"{version} {topic.name} took {seconds:.0f} s", file=sys.stderr, flush=True)
+    print(f"{version} {topic.name} took {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
     return rows
 
 

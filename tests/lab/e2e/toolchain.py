@@ -186,7 +186,8 @@ def build(source: Path, package: str, name: str, flags: tuple[str, ...] = ()) ->
         raise MissingToolchainError(f"{name} must be built from Go modules, and there is no `go` on the PATH")
     print(f"building {name} from {source.name} into {target.parent} (once)", file=sys.stderr, flush=True)
     target.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = target.with_suffix(".unfinished")
+    # Another process may build the same.
+    unfinished = target.with_suffix(f".{os.getpid()}")
     command = [go, "build", "-mod=readonly", "-buildvcs=false", *flags, "-o", str(unfinished), package]
     _run(command, cwd=source, env={**os.environ, "CGO_ENABLED": "0"})
     unfinished.rename(target)

@@ -32,7 +32,7 @@ def field_manager() -> Path:
         raise MissingToolchainError("the field manager must be built from Go modules, and there is no `go` on the PATH")
     print(f"building the field manager into {target.parent} (once)", file=sys.stderr, flush=True)
     target.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = target.with_suffix(".unfinished")
+    unfinished = target.with_suffix(f".{os.getpid()}")
     command = [go, "build", "-mod=readonly", "-buildvcs=false", "-ldflags", "-s -w", "-o", str(unfinished), "."]
     environment = {**os.environ, "CGO_ENABLED": "0"}
     built = subprocess.run(command, cwd=SOURCE, env=environment, capture_output=True, text=True, check=False)

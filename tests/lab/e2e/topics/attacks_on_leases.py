@@ -3,6 +3,8 @@
 import concurrent.futures
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from threading import Semaphore
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,7 +17,10 @@ from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.webhook_server import WebhookServer
 from tests.lab.e2e.world import ROUTE, WEBHOOK, Row, World
 
-AT_ONCE = 3
+AT_ONCE: Final = 3
+"""So many attacks write at a time."""
+WAITING: Final = 30
+"""And so many more may wait for an expiry meanwhile."""
 SYSTEM = "kube-system"
 
 
@@ -79,16 +84,18 @@ def play_all(
     world: World, preset: str, actors: Mapping[str, ApiClient], only: str = ""
 ) -> tuple[list[Round], list[str]]:
     """All attacks whose ids contain `only`, some at a time; what raised is a failure of that attack alone."""
+    turns = Semaphore(AT_ONCE)
 
     def one(attack: Attack) -> Round | str:
         name = attack.lease_name(preset)
-        here = RealWorld(actors, attack.lease.namespace, name)
+        here = RealWorld(actors, attack.lease.namespace, name, turns)
         try:
-            return Round(attack, preset, play(attack, name, here), here.audit_ids)
+            with turns:
+                return Round(attack, preset, play(attack, name, here), here.audit_ids)
         except Exception as error:  # noqa: BLE001 - the other attacks are still played
             return f"{attack.id}, {preset}: {type(error).__name__}: {error}"
 
-    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE + WAITING) as pool:
         # Those that wait for an expiry begin first.
         minor = world.plane.binaries.minor
         possible = [one for one in attacks() if one.since <= minor <= one.until and only in one.id]

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from threading import Semaphore
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -24,6 +25,7 @@ from tests.lab.e2e.webhook_server import WebhookServer
 from tests.lab.e2e.world import Row, World, leases
 
 AT_ONCE: Final = 4
+WAITING: Final = 30
 SHOP: Final = "arsenal"
 HONEST: Final = frozenset({"keeper", "successor"})
 SECONDS: Final = 600
@@ -190,8 +192,10 @@ def _writer_of(client: ApiClient) -> str:
 class _Watched(RealWorld):
     """Each write is held against what the stamps said before it; a refusal by anybody is an outcome."""
 
-    def __init__(self, actors: Mapping[str, ApiClient], writers: Mapping[str, str], name: str) -> None:
-        super().__init__(actors, SHOP, name)
+    def __init__(
+        self, actors: Mapping[str, ApiClient], writers: Mapping[str, str], name: str, turns: Semaphore
+    ) -> None:
+        super().__init__(actors, SHOP, name, turns)
         self._admin, self._lease, self._writers = actors["admin"], leases(SHOP, name), writers
         self.taken: list[str] = []
         self.must_pass: list[bool] = []
@@ -225,12 +229,14 @@ class _Watched(RealWorld):
 def _arsenal(actors: Mapping[str, ApiClient], minor: int) -> Row:
     """Check that only the stamped writer changes the spec of a live lease, and that nobody honest is denied."""
     writers = {by: _writer_of(client) for by, client in actors.items()}
+    turns = Semaphore(AT_ONCE)
 
     def one(attack: Attack) -> tuple[int, list[str]]:
         attack = replace(attack, lease=replace(attack.lease, namespace=SHOP))
-        here = _Watched(actors, writers, attack.lease_name(STRICT))
+        here = _Watched(actors, writers, attack.lease_name(STRICT), turns)
         try:
-            played = play(attack, attack.lease_name(STRICT), here)
+            with turns:
+                played = play(attack, attack.lease_name(STRICT), here)
         except Exception as error:  # noqa: BLE001 - the other attacks are still played
             return 0, [f"{attack.id}: {type(error).__name__}: {error}"]
         refused = [
@@ -242,7 +248,7 @@ def _arsenal(actors: Mapping[str, ApiClient], minor: int) -> Row:
 
     chosen = [one for one in attacks() if one.since <= minor <= one.until and one.lease.namespace == "shop"]
     chosen = [one for one in chosen if not one.lease.bound]
-    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE + WAITING) as pool:
         ended = list(pool.map(one, sorted(chosen, key=lambda one: -sum(step.wait for step in one.writes))))
     problems = [problem for _, found in ended for problem in found]
     writes = sum(count for count, _ in ended)
