@@ -1,6 +1,8 @@
 """Whole lives of elections: elect, renew, crash, fail over, release. TimeoutError where a step never comes."""
 
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 from tests.lab.e2e.electors import Elector, client_go, kubernetes_asyncio
@@ -123,3 +125,14 @@ def elect_coordinated(world: World, stack: ExitStack, namespace: str) -> str:
     _, release = _next_holder(world, namespace, lease, "newer", "a coordinated leader after the release")
     _renews(world, namespace, lease, 2)
     return f"elected, renewed, failed over {crash:.1f} s after a crash, {release:.1f} s after a release"
+
+
+def elect_each(
+    world: World, stack: ExitStack, namespace: str, *, coordinated: bool = True
+) -> Iterator[tuple[str, str]]:
+    """All of these elections side by side: (which, what happened)."""
+    lives = {"client-go, 3 electors": elect_client_go, "kubernetes_asyncio, 2 electors": elect_asyncio}
+    if coordinated:
+        lives["coordinated, 2 LeaseCandidates"] = elect_coordinated
+    with ThreadPoolExecutor(len(lives)) as pool:
+        yield from zip(lives, pool.map(lambda elect: elect(world, stack, namespace), lives.values()), strict=True)

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from tests.lab.e2e.attacks import ATTACKS, Attack, Victim, takeover
-from tests.lab.e2e.elections import elect_asyncio, elect_client_go, elect_coordinated
+from tests.lab.e2e.elections import elect_each
 from tests.lab.e2e.manifests import micro_time, sample_candidate
 from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.watched_leases import WatchedLeases
@@ -64,9 +64,8 @@ def _under(world: World, policy: str) -> Iterator[Row]:
     namespace = f"elections-{policy}"
     attackers = [world.account(namespace, "mallory"), world.account("elsewhere", f"stranger-to-{policy}")]
     with ExitStack() as stack:
-        yield Row(f"{policy}: client-go, 3 electors", elect_client_go(world, stack, namespace), passed=True)
-        yield Row(f"{policy}: kubernetes_asyncio, 2 electors", elect_asyncio(world, stack, namespace), passed=True)
-        yield Row(f"{policy}: coordinated, 2 LeaseCandidates", elect_coordinated(world, stack, namespace), passed=True)
+        for which, seen in elect_each(world, stack, namespace):
+            yield Row(f"{policy}: {which}", seen, passed=True)
         keeper = world.account(namespace, "keeper")
         yield _single_writes(world, policy, keeper, attackers)
         if policy == "strict":

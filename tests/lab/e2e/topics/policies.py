@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tests.lab.e2e.api_client import APPLY, Reply
 from tests.lab.e2e.counting import CountingWebhook
-from tests.lab.e2e.elections import elect_asyncio, elect_client_go, elect_coordinated
+from tests.lab.e2e.elections import elect_each
 from tests.lab.e2e.manifests import micro_time
 from tests.lab.e2e.one_lease import OneLease
 from tests.lab.e2e.policy_writes import RandomWrites, write_all
@@ -215,11 +215,10 @@ def _honest(world: World) -> Iterator[Row]:
         server = stack.enter_context(WebhookServer(world.directory, world.certs, policy="strict"))
         world.register("policies-both", server.port, failure_policy="Fail")
         _install(world, policy)
+        coordinated = bool(world.plane.binaries.evaluated_candidates)
         for place, name in ((alone, "policies only"), (both, "with the webhook")):
-            yield Row(f"{name}: client-go, 3 electors", elect_client_go(world, stack, place), passed=True)
-            yield Row(f"{name}: kubernetes_asyncio, 2 electors", elect_asyncio(world, stack, place), passed=True)
-            if world.plane.binaries.evaluated_candidates:
-                yield Row(f"{name}: coordinated", elect_coordinated(world, stack, place), passed=True)
+            for which, seen in elect_each(world, stack, place, coordinated=coordinated):
+                yield Row(f"{name}: {which}", seen, passed=True)
         refused = [event for place in (alone, both) for event in _refused(world, place)]
         yield Row("nobody of them refused", "; ".join(refused) or "nobody", not refused)
         yield _thief(world, alone)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tests.lab.e2e.api_client import APPLY, ApiClient, Reply
 from tests.lab.e2e.counting import CountingWebhook
-from tests.lab.e2e.elections import elect_asyncio, elect_client_go, elect_coordinated
+from tests.lab.e2e.elections import elect_client_go, elect_each
 from tests.lab.e2e.manifests import micro_time
 from tests.lab.e2e.one_lease import API, OWNER, Entries, OneLease
 from tests.lab.e2e.quantile import quantile
@@ -341,12 +341,8 @@ def _elections(world: World) -> Iterator[Row]:
     namespace = world.namespace("stamped-elections")
     label(world, namespace)
     with ExitStack() as stack:
-        for name, elect in (
-            ("client-go, 3 electors", elect_client_go),
-            ("kubernetes_asyncio, 2 electors", elect_asyncio),
-            ("coordinated, 2 LeaseCandidates", elect_coordinated),
-        ):
-            yield Row(name, elect(world, stack, namespace), passed=True)
+        for which, seen in elect_each(world, stack, namespace):
+            yield Row(which, seen, passed=True)
     refused = _refused(world, namespace)
     yield Row("nobody of them refused", "; ".join(refused) or "nobody", not refused)
 
