@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from tests.lab.torture import __main__ as torture
 from tests.lab.torture import laws
-from tests.lab.torture.history import Denial, History, Stored, kept
-from webhook.api.times import SECOND, canonical
+from tests.lab.torture.history import Attack, Denial, History, Stored, kept
+from webhook.api.times import SECOND, canonical, canonical_seconds
 
 FILE = Path(__file__).parents[1] / "data" / "torture" / "seed-11.json.gz"
 
@@ -72,6 +72,22 @@ def test_an_owner_of_a_held_lease_is_noticed(history: History) -> None:
         document["metadata"]["ownerReferences"] = [{"uid": "1"}]
 
     assert len(list(laws.lost(changed(history, laws.REVIEWED, own)))) == 1
+
+
+@pytest.mark.parametrize("field", ["f:metadata", "f:spec"])
+def test_a_label_does_not_make_a_deleted_lease_live(history: History, field: str) -> None:
+    def entry(manager: str, seconds: int, owned: dict[str, Any]) -> dict[str, Any]:
+        return {"manager": manager, "time": canonical_seconds(history.begin + seconds * SECOND), "fieldsV1": owned}
+
+    renewal: dict[str, Any] = {"f:spec": {"f:renewTime": {}}}
+    later = entry("mallory", 9, {field: {"f:renewTime": {}}})
+    lease = {
+        "metadata": {"managedFields": [entry("elector", 0, renewal), later]},
+        "spec": {"holderIdentity": "reviewed-0-go", "leaseDurationSeconds": 6},
+    }
+    attack = Attack(history.begin + 10 * SECOND, "reviewed", "delete", 200)
+    changed = replace(history, leases={laws.REVIEWED: [Stored(1, lease), Stored(2, None)]}, attacks=[attack])
+    assert len(list(laws.lost(changed))) == (field == "f:spec")
 
 
 def test_a_stamp_that_is_missing_is_noticed(history: History) -> None:

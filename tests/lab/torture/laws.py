@@ -170,7 +170,10 @@ def lost(history: History) -> Iterator[str]:
         if before.object is None or not _spec(before).get("holderIdentity"):
             continue
         if after.object is None:
-            last = max(parse_seconds(entry["time"]) for entry in before.object["metadata"]["managedFields"])
+            entries = before.object["metadata"]["managedFields"]
+            # A change of metadata dates everything that its manager owns, but does not renew.
+            renewed = [one for one in entries if "f:renewTime" in one.get("fieldsV1", {}).get("f:spec", {})]
+            last = max(parse_seconds(one["time"]) for one in renewed or entries)
             at = next((at for at in deletions if at >= last), history.end)
             if at - last < (_spec(before).get("leaseDurationSeconds", 0) - 4) * SECOND:
                 yield f"reviewed: deleted at revision {after.revision}, {(at - last) / SECOND:.1f} s after its renewal"
