@@ -24,7 +24,7 @@ from tests.lab.spec import intervals, stamped_traces, traces
 HERE: Final = Path(__file__).parent
 DOCS: Final = HERE.parents[2] / "docs"
 _CACHE: Final = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "lease-webhook" / "spec"
-_SECONDS: Final = 600
+_SECONDS: Final = 1800
 _DID: Final = re.compile(r'^/\\ did = "(.*)"$', re.MULTILINE)
 _STATES: Final = re.compile(r"^\d+ states generated, (\d+) distinct states found", re.MULTILINE)
 _VIOLATED: Final = re.compile(r"Invariant (\w+) is violated")

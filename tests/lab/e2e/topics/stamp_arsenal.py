@@ -64,8 +64,8 @@ def run(world: World) -> Iterator[Row]:
             label(world, name)
         wait_until_stamped(pods["labeled-only"][0], "labeled-only")
         yield _labeled_before_it_is_listed(world, stack, held["labeled-only"], pods["labeled-only"])
-        for name in ("listed-only", "neither"):
-            yield _constant_entry_by_clients(name, pods[name])
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            yield from pool.map(lambda name: _constant_entry_by_clients(name, pods[name]), ("listed-only", "neither"))
         yield _label_comes_and_goes(world, pods["listed-only"])
         yield _arsenal(actors, world.plane.binaries.minor)
         remove(world, (*STAMP, *OTHERS))
