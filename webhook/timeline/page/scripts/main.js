@@ -72,14 +72,6 @@ const KEYS = {
   "/": () => element("search").focus(),
   Escape: closeTip,
 };
-const BUTTONS = {
-  earlier: () => moveBy(-0.25),
-  later: () => moveBy(0.25),
-  closer: () => zoomBy(0.5),
-  wider: () => zoomBy(2),
-  whole: showAll,
-  gap: () => stepGap(1),
-};
 
 function openDetails() {
   if (!view.active) return;
@@ -104,10 +96,10 @@ function listenForKeys() {
   });
   for (const name of ["focus", "blur"]) list.addEventListener(name, repaint);
   element("details").addEventListener("keydown", (event) => event.key === "Escape" && list.focus());
-  for (const [id, act] of Object.entries(BUTTONS))
-    element(id).addEventListener("click", () => {
-      view.follows = id === "whole";
-      act();
+  for (const one of document.querySelectorAll("button[data-key]"))
+    one.addEventListener("click", () => {
+      view.follows = one.id === "whole";
+      KEYS[one.dataset.key]({ shiftKey: true });
       repaint();
     });
 }
