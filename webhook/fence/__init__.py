@@ -64,7 +64,9 @@ Manifest = dict[str, Any]
 def manifests(fence: Fence) -> list[Manifest]:
     """Return the policies, each followed by its binding; what stamps a token comes before what asks for it."""
     found = [*_stamping(fence)] if fence.token else []
-    found += _pair(fence, "", _policy(fence), _binding(fence))
+    missing = "Deny" if fence.denies_if_lease_is_missing else "Allow"
+    binding = {"paramRef": _reference(fence, missing), "validationActions": ACTIONS[fence.mode]}
+    found += _pair(fence, "", _policy(fence), binding)
     return [*found, *_clock(fence)] if fence.expired != "allow" else found
 
 
@@ -112,13 +114,6 @@ def _policy(fence: Fence) -> Manifest:
     return _matched(fence, _rules(fence), f"!({usual})") | {"variables": variables, "validations": validations}
 
 
-def _binding(fence: Fence) -> Manifest:
-    return {
-        "paramRef": _reference(fence, "Deny" if fence.denies_if_lease_is_missing else "Allow"),
-        "validationActions": ACTIONS[fence.mode],
-    }
-
-
 def _stamping(fence: Fence) -> Iterator[Manifest]:
     """Yield what stamps the writes of the writers, and what puts back a token that anyone else changes.
 
@@ -150,13 +145,14 @@ def _matched(fence: Fence, rules: Sequence[Manifest], condition: str = "true") -
 
     It is one expression, because an API server evaluates all conditions, also after one that is false.
     """
+    names = {"key": _NAMESPACE_NAME, "operator": "In", "values": [*fence.namespaces]}
     is_writer = f"request.userInfo.username in {_list(fence.usernames)}"
     return {
         "failurePolicy": "Fail" if fence.mode == "deny" else "Ignore",
         "paramKind": {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"},
         "matchConstraints": {
             "matchPolicy": "Equivalent",
-            "namespaceSelector": _namespace_selector(fence),
+            "namespaceSelector": {"matchExpressions": [names]} if fence.namespaces else {},
             "objectSelector": {},
             "resourceRules": rules,
         },
@@ -195,12 +191,6 @@ def _filled(fence: Fence, part: str) -> Any:  # noqa: ANN401 - lists and mapping
         return _WORD.sub(lambda found: texts.get(found[0], found[0]), value)
 
     return filled(_TOKEN[part])
-
-
-def _namespace_selector(fence: Fence) -> Manifest:
-    if not fence.namespaces:
-        return {}
-    return {"matchExpressions": [{"key": _NAMESPACE_NAME, "operator": "In", "values": [*fence.namespaces]}]}
 
 
 def _rules(fence: Fence, below: Sequence[str] = (), operations: Sequence[str] = ()) -> list[Manifest]:

@@ -84,8 +84,7 @@ def listed(
 ) -> Iterator[Item]:
     """Yield the leases and, if the cluster has candidates and the user may read them, those; raises InputError.
 
-    `notes` gets a line for each optional part that could not be read; `with_pods`: pods and nodes too. Other
-    `resources` are listed after the leases.
+    `notes` gets a line for each optional part that could not be read; `resources` are listed after the leases.
     """
     paged = f"--chunk-size={PAGE}"
     item = None
@@ -109,7 +108,7 @@ def watching(cluster: Cluster, resource: str = LEASES) -> "subprocess.Popen[byte
     """Return a kubectl that lists the leases, then prints each change; its caller reads stderr. Raises InputError."""
     # Without a timeout, since a watch has no end.
     what = [resource, *_SELECTED.get(resource, ()), *cluster.scope, *cluster.options]
-    return _started(["get", *what, *_STAMPED, "--watch", "--output-watch-events"], stderr=subprocess.PIPE)
+    return _started(["get", *what, *_STAMPED, "--watch", "--output-watch-events"])
 
 
 def lease_names(cluster: Cluster) -> list[str]:
@@ -156,7 +155,7 @@ def exposed(cluster: Cluster, namespace: str, pod: str) -> tuple[bytes, str]:
     firewalls of some clouds.
     """
     words = ("port-forward", f"--namespace={namespace}", f"pod/{pod}", ":health", *cluster.options)
-    with _started(words, stderr=subprocess.PIPE) as process:
+    with _started(words) as process:
         limit = threading.Timer(_MAX_FORWARD, process.kill)
         limit.start()
         try:
@@ -208,7 +207,7 @@ class Complaints(threading.Thread):
 
 def _listed(cluster: Cluster, resource: str, *shown: str) -> Iterator[Item]:
     words = ("get", resource, *cluster.scope, *shown, f"--request-timeout={_TIMEOUT}s", *cluster.options)
-    with _started(words, stderr=subprocess.PIPE) as process:
+    with _started(words) as process:
         complaints = Complaints(process)
         try:
             yield from observations(read(cast("BinaryIO", process.stdout), "kubectl"))
@@ -223,14 +222,14 @@ def _listed(cluster: Cluster, resource: str, *shown: str) -> Iterator[Item]:
 
 def _run(cluster: Cluster, *words: str, given: bytes | None = None) -> "subprocess.CompletedProcess[bytes]":
     everything = [*words, f"--request-timeout={_TIMEOUT}s", *cluster.options]
-    with _started(everything, stderr=subprocess.PIPE, stdin=None if given is None else subprocess.PIPE) as process:
+    with _started(everything, stdin=None if given is None else subprocess.PIPE) as process:
         output, errors = process.communicate(given)
     return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
 
-def _started(words: Sequence[str], stderr: int | None, stdin: int | None = None) -> "subprocess.Popen[bytes]":
+def _started(words: Sequence[str], stdin: int | None = None) -> "subprocess.Popen[bytes]":
     try:
-        return subprocess.Popen(["kubectl", *words], stdin=stdin, stdout=subprocess.PIPE, stderr=stderr)  # noqa: S603, S607 - no shell; the user's own
+        return subprocess.Popen(["kubectl", *words], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603, S607 - no shell; the user's own
     except OSError as error:
         instead = "kubectl get leases -A -o json --show-managed-fields"
         problem = f"kubectl cannot be run ({error.strerror}); name a file that was written by: {instead}"

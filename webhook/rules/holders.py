@@ -38,7 +38,6 @@ class Binding(Struct, frozen=True):
         return user.username in self.users or user.service_account in self.service_accounts
 
 
-MAX_POD: Final = 253
 MAX_HOSTNAME: Final = 63
 """The kubelet cuts a pod's host name to this, and then `-` and `.` at its end (truncatePodHostnameIfNeeded in
 pkg/kubelet/kubelet_pods.go); clients build identities from the host name."""

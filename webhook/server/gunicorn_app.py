@@ -105,8 +105,7 @@ class Application(BaseApplication):  # type: ignore[misc] # gunicorn has no type
     def _prepare_fork(self, _arbiter: Arbiter, _worker: Worker) -> None:
         """Read a changed policy, and leave the objects that are here to no collection of garbage.
 
-        A worker shares the memory of its master until one of them writes to it, and a collection writes to all objects
-        that it visits: 9 MiB.
+        A worker shares its master's memory until one of them writes, and a collection writes to all it visits: 9 MiB.
         """
         self._policy_file.poll()
         gc.freeze()
@@ -163,6 +162,7 @@ def _log_addresses(arbiter: Arbiter) -> None:
 
 
 def _forget(_arbiter: Arbiter, worker: Worker) -> None:
-    from webhook.server.metrics import forget_worker  # noqa: PLC0415 - brings prometheus_client, see `serve`
+    """Take a dead worker's gauges out of the sum."""
+    from prometheus_client.multiprocess import mark_process_dead  # noqa: PLC0415 - see `serve`
 
-    forget_worker(worker.pid)
+    mark_process_dead(worker.pid)  # type: ignore[no-untyped-call] # prometheus_client types it half

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest, values
-from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from webhook import __version__
@@ -65,12 +65,6 @@ def make_metrics() -> "Metrics":
             begun.unlink()  # an empty one would break every worker's exposition
         values.ValueClass = values.MutexValue
         return Metrics()
-
-
-def forget_worker(pid: int) -> None:
-    """Take a dead worker's gauges out of the sum; called in the master."""
-    if _DIRECTORY in os.environ:
-        mark_process_dead(pid)  # type: ignore[no-untyped-call] # prometheus_client types it half
 
 
 class Metrics:

@@ -4,9 +4,9 @@ import re
 from collections.abc import Collection, Container, Iterator, Mapping
 from typing import Final
 
-from webhook.api.formats import dns_label, dns_subdomain
+from webhook.api.formats import MAX_NAME, dns_label, dns_subdomain
 from webhook.inputs.items import Act, Writer
-from webhook.rules.holders import MAX_POD, POD, WILDCARDS, fits_pod
+from webhook.rules.holders import POD, WILDCARDS, fits_pod
 from webhook.suggestions.evidence import UNKNOWN, LeaseWrites, Writes
 from webhook.yaml_writer import comment, flow, scalar
 
@@ -43,7 +43,7 @@ def templates_of(
 
 def _of_pod(holder: str, pods: Container[str]) -> str:
     """`${pod}` with what follows the pod's name, "" if the holder does not begin with a pod."""
-    for length in range(min(len(holder), MAX_POD), 0, -1):
+    for length in range(min(len(holder), MAX_NAME), 0, -1):
         pod = holder[:length]
         if pod in pods and fits_pod(holder, pod):
             rest = holder[length:]
