@@ -110,9 +110,8 @@ class Owned(Struct, frozen=True, gc=False):
 class Entry(Struct, frozen=True, gc=False):
     """One manager's entry, with all that rules ask of it; `time` is the text that the review carries.
 
-    `stamp` is `time` in microseconds since 1970, None if it is absent, zero or unreadable; `key` is what distinguishes
-    the entry from the others of a list; `is_fold` is true if the API server, or a client of that name, folds other
-    entries into this one.
+    `stamp` is `time` in microseconds since 1970, None if absent, zero or unreadable; `key` distinguishes the entry from
+    the others of its list; `is_fold`: the API server, or a client of that name, folds other entries into this one.
     """
 
     manager: str | None

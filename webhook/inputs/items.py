@@ -55,8 +55,7 @@ class InputKind(StrEnum):
 class Writer(Struct, frozen=True, gc=False):
     """Who made a request, as the API server authenticated it; every part may be empty.
 
-    `node` is that of the pod. A stamp has the `uid` of the pod instead of its name. `impersonator` is the user who
-    acted as this one.
+    `node` is that of the pod; a stamp has the pod's `uid` instead of its name; `impersonator` acted as this user.
     """
 
     user: str = ""
@@ -248,8 +247,7 @@ class LogEnd(Struct, frozen=True):
 class Fenced(Struct, frozen=True, gc=False, kw_only=True):
     """A write of any object that a fence refused, or only noted if `is_refused` is false.
 
-    `namespace` and `name` are those of the lease; `target` says what was to be written; `at` is in microseconds since
-    1970.
+    `namespace` and `name` are the lease's; `target` is what was to be written; `at` is in microseconds since 1970.
     """
 
     place: Place

@@ -47,8 +47,7 @@ def fill(objects: Sequence[Object], image: str, policy: str | None, files: Mappi
     """Set what differs from one installation to the next.
 
     `policy` is a text instead of the shipped one. `files` are ca.crt, tls.crt and tls.key of a certificate whose CA
-    every entry trusts, none for other overlays. `suffix` is that of the annotations of the component `stamp`, ""
-    without it.
+    every entry trusts, none for other overlays. `suffix` is that of the component `stamp`, "" without it.
     """
     encoded = {name: base64.b64encode(content).decode() for name, content in files.items()}
     for thing in objects:

@@ -28,8 +28,7 @@ MAX_ENTRIES: Final = 500
 class LeasePolicy(Struct, frozen=True):
     """What applies to one lease: a mode for each rule id, and the numbers.
 
-    The modes do not include the policy's cap and exemptions: a rule that would deny has `DENY` here even under the
-    `observe` preset, whose cap is `WARN`.
+    The modes are those before the cap and exemptions: `DENY` also under the `observe` preset, whose cap is `WARN`.
     """
 
     modes: Mapping[str, Mode]
@@ -51,8 +50,7 @@ class LeaseIndex(Generic[T]):
     """Values by (namespace glob, lease glob); filled by `put`, then only read.
 
     Entries that give the namespace, the name, both or neither without a wildcard are in one dict, by what they give; a
-    lookup matches the globs of the four buckets that can apply. Without a cache: a client that may create leases
-    controls the names.
+    lookup matches the globs of the four buckets that can apply. Without a cache: clients choose the names of leases.
     """
 
     def __init__(self) -> None:

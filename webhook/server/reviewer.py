@@ -76,8 +76,7 @@ class Reviewer:
         """Return JSON with status 200, else one line of text; header names are in lower case.
 
         `began` is the monotonic time of the request's first byte. This never raises: a bug is a 500, so that
-        failurePolicy decides. A deadline that passed before the review began is noticed at its end,
-        because an evaluation is short.
+        failurePolicy decides. A deadline that passed before the review began is noticed at its end.
         """
         return self.record(self.evaluate(body, query, headers, began))
 

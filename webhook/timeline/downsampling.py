@@ -78,8 +78,7 @@ class SpanRecord(Struct):
     def spans(self, overdue_at: int | None, end: int, *, is_gone: bool) -> tuple[Span, ...]:
         """All spans up to `end`, in microseconds since 1970.
 
-        The present holder is late since `overdue_at`, if it is. Of a lease that `is_gone`, that no one holds it is
-        nothing that lasts.
+        The present holder is late since `overdue_at`, if it is. That no one holds a lease ends when it `is_gone`.
         """
         current = self.present
         if current is None or (is_gone and current.kind is SpanKind.LEADERLESS):

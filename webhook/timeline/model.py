@@ -190,8 +190,7 @@ class Gap(Struct, frozen=True, gc=False):
 
     It begins with the last renewal before the lease expired, as its holder may have died right after, or with the
     release or deletion; `expires` is then the same. A holder that was cut off went on as the leader for a while, so
-    after an expiry its length is a bound. `holder` led before, "" if that is unknown. `ends` is the end of the timeline
-    if it lasts until then.
+    after an expiry its length is a bound. `holder` led before, "" if unknown; `ends` may be that of the timeline.
     """
 
     begins: int

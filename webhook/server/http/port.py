@@ -72,9 +72,8 @@ class KnownHeads:
     """Heads that were answered before, so that the same bytes are not parsed and checked again.
 
     kube-apiserver sends the same few headers with each review; only Content-Length differs. The meaning of a head
-    follows from its bytes alone, as long as they stand where a request may begin, so a table from bytes to meaning is
-    as good as the parser, at a fraction of its cost. Only heads that were answered and left the connection open get
-    into it. The bounds keep what clients can fill with heads of their own at about 4 MiB.
+    follows from its bytes alone, as long as they stand where a request may begin. Only heads that were answered and
+    left the connection open are kept. The bounds keep what clients can fill with heads of their own at about 4 MiB.
     """
 
     MAX_HEADS: Final = 1024
