@@ -197,6 +197,7 @@ def robbed() -> StampingServer:
     return server
 
 
+AT_ROBBERY = "2026-11-18T11:07:30Z"
 COMMANDS = {
     "why": ("why", "shop/db", "--input"),
     "why, in JSON": ("why", "shop/db", "--format", "json", "--input"),
@@ -265,3 +266,24 @@ def test_a_policy_dates_what_an_administrator_wrote(
     path = written(tmp_path / "watch.json", robbed().watch())
     said = run(capsys, "why", "shop/db", "--input", path, "--policy", policy)
     assert "11:07:25Z mallory took it from db-0_1, which still held it" in said
+
+
+def test_a_list_of_a_stamped_lease_shows_a_write_after_the_last_renewal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("why", "shop/db", "--input", written(tmp_path / "list.json", listed(robbed())), "--now", AT_ROBBERY)
+    said = run(capsys, *words)
+    assert "mallory leads, as far as the lease says" in said
+    assert "since when is not known: it was written at 11:07:25Z, after the last renewal that it shows" in said
+    assert "the API server's stamps count only with --policy FILE" in said
+    assert "may have written it after its last renewal, unless its clock is behind" in said
+    assert json.loads(run(capsys, *words, "--format", "json"))["held_since"] is None
+
+
+def test_a_list_of_a_stamped_lease_whose_holder_renews_gives_no_doubt(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = StampingServer()
+    server.elector("db-0", "shop/db").lead(40)
+    path = written(tmp_path / "list.json", listed(server))
+    assert "db-0_1 leads as of" in run(capsys, "why", "shop/db", "--input", path, "--now", AT_ROBBERY)

@@ -5,12 +5,17 @@ import shlex
 import pytest
 
 from tests.explanation.test_accounts import account, shop, text
-from tests.history.fake_server import FakeServer, together
-from tests.history.test_elections import cluster_of, of_log, of_watch
+from tests.history.fake_server import SECOND, FakeServer, together
+from tests.history.observing import merged
+from tests.history.test_elections import cluster_of, of_log, of_metadata, of_watch
 from tests.history.test_refusal import POLICY, RIGHTS, WEBHOOK
+from tests.inputs.reading import read
+from webhook.api.times import canonical, parse
 from webhook.explanation.account import account_of
 from webhook.explanation.causes import pod_of_holder, rights
+from webhook.explanation.words import at_most
 from webhook.findings import word
+from webhook.history.follow import Follower
 from webhook.inputs.items import Writer
 
 
@@ -272,7 +277,9 @@ def test_a_stored_object_that_breaks_a_rule_comes_first() -> None:
     assert one.advice.command == one.findings[0].fix
 
 
-@pytest.mark.parametrize("name", ["--server=http://x_1", "a;reboot_1", "$(reboot)_1", "A_1", "\x1b[2J_1", "_1", "-a_1"])
+@pytest.mark.parametrize(
+    "name", ["--server=http://x_1", "a;reboot_1", "$(reboot)_1", "A_1", "\x1b[2J_1", "_1", "-a_1", "mallory"]
+)
 def test_a_holder_that_names_no_pod_is_in_no_command(name: str) -> None:
     assert pod_of_holder("shop", name) == "kubectl -n shop get pods"
 
@@ -353,3 +360,208 @@ def test_rights_are_asked_for_with_the_groups_of_a_user() -> None:
     # The API server knows those of a service account.
     groups = ["system:serviceaccounts", "system:authenticated"]
     assert "--as-group" not in stolen_by(user={"username": "system:serviceaccount:shop:db", "groups": groups})
+
+
+def advised(*, thief_renews: bool, is_lost_later: bool, is_lost_now: bool = False) -> str:
+    """What to do about a lease that was stolen, and that another holder lost after that."""
+    server = FakeServer()
+    db, thief, other = (server.elector(name, "shop/db") for name in ("db-0", "thief-0", "db-1"))
+    db.lead(20)
+    thief.take()
+    if thief_renews:
+        thief.lead(20)
+    if is_lost_later:
+        server.wait(20)
+        other.lead(20)
+    if is_lost_now:
+        server.wait(20)
+    one = account(of_log(server), server.now)
+    assert "lease-stolen" in {found.check for found in one.findings}
+    return str(one.advice)
+
+
+@pytest.mark.parametrize(
+    ("history", "said"),
+    [
+        ({"thief_renews": True, "is_lost_later": False}, "Find out why thief-0_1 does not wait"),
+        ({"thief_renews": False, "is_lost_later": True}, "Find out why thief-0_1 does not wait"),
+        ({"thief_renews": True, "is_lost_later": True}, "The lease is held now. "),
+        ({"thief_renews": True, "is_lost_later": False, "is_lost_now": True}, "Find out whether thief-0_1 still runs"),
+        ({"thief_renews": False, "is_lost_later": True, "is_lost_now": True}, "Find out whether db-1_1 still runs"),
+        ({"thief_renews": False, "is_lost_later": False, "is_lost_now": True}, "Find out why thief-0_1 does not wait"),
+    ],
+    ids=[
+        "a steal",
+        "the lease expired because of the steal",
+        "another loss later",
+        "the lease has expired since",
+        "the lease of a later holder has expired",
+        "the lease has expired because of the steal",
+    ],
+)
+def test_what_to_do_is_about_what_happened_last(history: dict[str, bool], said: str) -> None:
+    assert said in advised(**history)
+
+
+def test_what_goes_on_comes_before_what_is_over() -> None:
+    server, (db, mail, _) = shop()
+    together(40, db, mail)
+    thief = server.elector("thief-0", "shop/db", duration=60)
+    thief.lead(20)
+    mail.lead(30)
+    assert "Find out whether thief-0_1 still runs" in str(account(of_log(server), server.now).advice)
+
+
+def test_who_held_a_deleted_lease_leads_as_long_as_most_clients_do() -> None:
+    server = FakeServer()
+    db, other = (server.elector(name, "shop/db") for name in ("db-0", "db-1"))
+    db.lead(20)
+    server.delete("shop/db", "jane")
+    server.wait(1)
+    other.take()
+    assert "most clients lead for up to 12 s after their last renewal" in messages(server)["lease-deleted"]
+
+
+ACCOUNT = "system:serviceaccount:shop:db"
+IMPERSONATED = {"user": {"username": "admin"}, "impersonatedUser": {"username": ACCOUNT}}
+
+
+def stolen_at_metadata(own_pod: str = "db-0", *, lists: bool = False, **changes: object) -> str:
+    """What is said of a lease whose holder is overwritten, at level Metadata."""
+    server = FakeServer()
+    db = server.elector("db-0", "shop/db")
+    db.pod = own_pod
+    db.lead(20)
+    stored = server.dump()
+    server.wait(1)
+    server.write("shop/db", server.leases["shop/db"]["spec"] | {"holderIdentity": "x"}, "kubectl-patch", ACCOUNT, "")
+    server.log[-1] |= {"verb": "patch", **changes}
+    cluster = Follower()
+    for item in merged(
+        *([read("list", [stored])] if lists else []), read("log", [server.audit_log(metadata_only=True)])
+    ):
+        cluster.feed(item)
+    return text(account(cluster, server.now))
+
+
+@pytest.mark.parametrize("lists", [False, True], ids=["a log", "a log and a list"])
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "1 write by shop/db, not from pod db-0, was accepted; the log does not show what changed"),
+        (IMPERSONATED, "1 write by shop/db (impersonated by admin), not from pod db-0, was accepted; the log"),
+        ({"user": {"username": "jane"}}, "1 write by jane was accepted; the log does not show what changed"),
+    ],
+    ids=["its account without a pod", "an impersonated account", "a person"],
+)
+def test_a_log_without_objects_shows_who_else_wrote(lists: bool, changes: dict[str, object], said: str) -> None:
+    assert said in stolen_at_metadata(lists=lists, **changes)
+
+
+def test_who_wrote_last_is_not_the_one_that_wrote_regularly() -> None:
+    assert stolen_at_metadata(user={"username": "jane"}).startswith(
+        "jane wrote it last; the log does not show the lease itself"
+    )
+
+
+def test_who_impersonates_an_account_without_pods_is_not_the_holder() -> None:
+    assert "1 write by shop/db (impersonated by admin) was accepted" in stolen_at_metadata(own_pod="", **IMPERSONATED)
+    assert "accepted" not in stolen_at_metadata(own_pod="")
+
+
+def test_who_impersonates_a_pod_is_not_the_holder() -> None:
+    named = {"username": ACCOUNT, "extra": {"authentication.kubernetes.io/pod-name": ["db-0"]}}
+    changes = {"user": {"username": "admin"}, "impersonatedUser": named}
+    said = "1 write by shop/db (impersonated by admin) from pod db-0 was accepted"
+    assert said in stolen_at_metadata(lists=True, **changes)
+
+
+@pytest.mark.parametrize("is_impersonated", [False, True])
+def test_a_successor_at_metadata_is_said_once(is_impersonated: bool) -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(20)
+    server.wait(20)
+    server.elector("db-1", "shop/db").lead(60)
+    for event in server.log if is_impersonated else ():
+        event |= {"user": {"username": "proxy"}, "impersonatedUser": event["user"]}
+    said = text(account(of_metadata(server), server.now))
+    assert "accepted" not in said
+    assert "db-1 wrote it from then on" in said
+
+
+def test_of_many_accepted_writes_the_latest_are_counted() -> None:
+    server = FakeServer()
+    db = server.elector("db-0", "shop/db")
+    db.lead(20)
+    for _ in range(150):
+        server.wait(0.02)
+        server.write("shop/db", server.leases["shop/db"]["spec"], "label", "labeler", "")
+    assert "the latest 100 writes by labeler were accepted within 2 s" in text(account(of_metadata(server), server.now))
+
+
+def taken_after(seconds: float, behind: float) -> str:
+    """What two API servers log of a lease that one elector renews through one, and another takes through the other."""
+    server, late = FakeServer(), FakeServer()
+    db, mail = server.elector("db-0", "shop/db"), server.elector("mail-0", "shop/mail")
+    together(60, db, mail)
+    mail.lead(seconds)
+    server.wait(0.5)
+    split = len(server.log)
+    server.elector("db-1", "shop/db").take()
+    mail.renew()
+    late.log = server.log[split : split + 1]
+    shift = int(behind * SECOND)
+    for event in late.log:
+        for key in ("requestReceivedTimestamp", "stageTimestamp"):
+            event[key] = canonical(parse(event[key]) - shift)
+    server.log = [*server.log[:split], server.log[-1]]
+    cluster = Follower()
+    for item in merged(read("one", [server.audit_log()]), read("two", [late.audit_log()])):
+        cluster.take(item)
+    return text(account(cluster, server.now))
+
+
+def test_a_takeover_that_the_clocks_of_api_servers_explain_is_no_steal() -> None:
+    said = taken_after(16, 8)
+    assert "db-1_1 took it from db-0_1: whether it had expired is not known" in said
+    assert "lease-stolen" not in said
+    assert "no one led" not in said
+
+
+def test_a_takeover_that_they_do_not_explain_is_one() -> None:
+    assert "lease-stolen" in taken_after(1, 0)
+    assert "lease-stolen" in taken_after(5, 4.5)
+
+
+def listed_after(seconds: float, **changes: object) -> str:
+    """What is said of a list in which the holder alone was written, so long after the last renewal."""
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(20)
+    server.wait(seconds)
+    server.write("shop/db", server.leases["shop/db"]["spec"] | changes, "kubectl-patch", "admin", "")
+    return text(account(cluster_of(server.dump()), server.now))
+
+
+def test_a_list_shows_that_the_holder_was_written_after_the_last_renewal() -> None:
+    said = listed_after(1, holderIdentity="mallory")
+    assert said.startswith(
+        "mallory leads, as far as the lease says\nHeld by: mallory, since when is not known: it was "
+    )
+    assert "Another one than the holder may have written it after its last renewal. To see who:" in said
+    for changes in ({}, {"leaseTransitions": 7}, {"strategy": "OldestEmulationVersion", "holderIdentity": "db-1"}):
+        assert "as far as the lease says" not in listed_after(1, **changes)
+
+
+@pytest.mark.parametrize(
+    ("micros", "said"),
+    [
+        (1_500_000, "1.5 s"),
+        (1_500_001, "1.6 s"),
+        (59_999_999, "1 min 0 s"),
+        (80_000_001, "1 min 21 s"),
+        (3_601_000_000, "1 h 1 min"),
+        (86_401_000_000, "1 d 1 h"),
+    ],
+)
+def test_a_bound_is_never_rounded_down(micros: int, said: str) -> None:
+    assert at_most(micros) == f"up to {said}"

@@ -23,7 +23,17 @@ from webhook.fence.tokens import TokenCheck
 from webhook.findings import Finding, ObjectName, Severity
 from webhook.history.follow import Follower
 from webhook.inputs.cluster import Cluster
-from webhook.inputs.items import Fenced, Foreign, InputKind, Item, LogEnd, Observation, Unreadable, Unrecorded
+from webhook.inputs.items import (
+    ClockSkew,
+    Fenced,
+    Foreign,
+    InputKind,
+    Item,
+    LogEnd,
+    Observation,
+    Unreadable,
+    Unrecorded,
+)
 from webhook.policy_file import load
 
 _DESCRIPTION = """\
@@ -166,8 +176,8 @@ class _Audit(Struct):
                 self.inventory.pods.setdefault(item.namespace, set()).add(item.name)
             elif item.kind == "Node":
                 self.inventory.nodes.add(item.name)
-        elif isinstance(item, LogEnd | Unrecorded) or item.input_kind is not InputKind.DUMP:
-            self.history.feed(item)
+        elif isinstance(item, LogEnd | ClockSkew | Unrecorded) or item.input_kind is not InputKind.DUMP:
+            self.history.take(item)
         else:
             yield from self._stored(item)
 

@@ -5,17 +5,27 @@ from typing import Any, Final
 from msgspec import Struct
 
 from webhook.api.objects import Lease
-from webhook.api.times import SECOND, canonical
+from webhook.api.times import SECOND, canonical, stamp_of
 from webhook.audit.leases import of_state
 from webhook.audit.subject import Subject
-from webhook.explanation.causes import Advice, Blame, Cause, cause_of, next_step, pod_of_holder, snapshot_cause
+from webhook.explanation.causes import (
+    Advice,
+    Blame,
+    Cause,
+    audit_log,
+    cause_of,
+    next_step,
+    pod_of_holder,
+    snapshot_cause,
+)
 from webhook.explanation.findings import Explained, beside, incidents
 from webhook.explanation.words import name
 from webhook.findings import ORDER, Finding, Severity, filled, kubectl, word
 from webhook.history.events import Handover, Tenure
 from webhook.history.follow import Follower, LeaseHistory
-from webhook.history.status import LeaseStatus, State, renewed_at
+from webhook.history.status import LeaseStatus, State, renewed_at, written_at
 from webhook.inputs.items import InputKind, Observation, Unrecorded, Writer
+from webhook.rules.stamps import NAMES, is_constant
 
 MAX_TENURES: Final = 20
 
@@ -62,6 +72,19 @@ class Account(Struct, frozen=True):
         return tenure if tenure and tenure.holder == self.holder else None
 
     @property
+    def written_later(self) -> int | None:
+        """When another write than the last renewal set the holder or a stamp, if no history shows which one."""
+        lease, tenure, renewed = self.history.lease, self.tenure, self.last_renewal
+        if lease is None or tenure is None or renewed is None or not self.history.is_moment or lease.spec.strategy:
+            return None  # in a coordinated election the API server writes the holder, which then renews
+        if not is_constant(self.history.entries):
+            written = written_at(lease.spec, self.history.entries) or renewed
+            return written if written > renewed else None
+        annotations = (lease.metadata.annotations or {}).items()
+        stamps = [stamp_of(text) or 0 for key, text in annotations if key.startswith(f"{NAMES}written-")]
+        return next((at for at in stamps if at > renewed + SECOND), None)
+
+    @property
     def advice(self) -> Advice:
         """What a person on call should do about the lease."""
         history, standing = self.history, self.standing
@@ -74,19 +97,44 @@ class Account(Struct, frozen=True):
         if standing.block:
             repair = filled(standing.block.repair, history.namespace, history.name)
             return Advice("Repair it, or no other replica can follow the holder:", repair)
-        if self.findings and self.findings[0].severity is Severity.ERROR:
-            return _of(self.findings[0])
+        if (error := self._pressing) is not None:
+            return _of(error)
         if self.state is State.EXPIRED:
             return self._after_expiry(standing)
+        if self.written_later is not None:
+            clock = "" if standing.from_stamps else ", unless its clock is behind"
+            sentence = f"Another one than the holder may have written it after its last renewal{clock}. To see who:"
+            return Advice(sentence, audit_log(history.namespace, history.name))
         if self.state in {State.RELEASED, State.NEVER_HELD}:
             asks = "" if history.readers else "; if none runs, the lease stays free"
             return Advice(f"Any replica may take the lease at once{asks}:", f"{where} get pods")
         return self._while_held(standing)
 
+    @property
+    def _pressing(self) -> Finding | None:
+        """The error to answer: one that goes on, else one after which no holder renewed and then lost the lease."""
+        errors = [one for one in self.findings if one.severity is Severity.ERROR]
+        over = [one for one in errors if isinstance(one, Explained) and one.is_over]
+        going_on = [one for one in errors if one not in over]
+        lost = self._last_loss
+        end = self.now if self.state is State.EXPIRED else 0 if lost is None else self._over_since(lost)
+        # Who was written into a lease and never renewed it is lost because of that.
+        held = (one.last_renewal or one.since for one in reversed(self.history.tenures) if one.since < end)
+        renewed = next(held, 0)
+        return next(iter(going_on or [one for one in over if self._over_since(one) >= renewed]), None)
+
+    @property
+    def _last_loss(self) -> Explained | None:
+        lost = [one for one in self.findings if isinstance(one, Explained) and one.check in _LOST]
+        return max(lost, key=self._over_since, default=None)
+
+    def _over_since(self, finding: Explained) -> int:
+        return finding.over_since or self.now
+
     def _while_held(self, standing: LeaseStatus) -> Advice:
         warnings = [one for one in self.findings if one.severity is Severity.WARNING]
         if known := [one for one in warnings if isinstance(one, Explained)]:
-            return _of(([one for one in known if one.check in _LOST] or known)[-1])
+            return _of(self._last_loss or known[-1])
         if self.state is State.UNKNOWN:
             sentence = "The lease does not say when it expires, so its own client decides:"
             return Advice(sentence, pod_of_holder(self.history.namespace, standing.holder))
@@ -167,7 +215,7 @@ def as_json(account: Account) -> dict[str, Any]:
         "name": history.name,
         "state": account.state.value,
         "holder": account.holder or None,
-        "held_since": _time(tenure.since if tenure and tenure.is_dated else None),
+        "held_since": _time(tenure.since if tenure and tenure.is_dated and account.written_later is None else None),
         "last_renewal": _time(account.last_renewal),
         "last_renewal_by": _last_writer(account),
         "evidence": "none" if standing is None else "api-server" if standing.from_stamps else "holder",

@@ -29,9 +29,9 @@ _WITHOUT_EVIDENCE = "no other lease in the input shows whether the API server wa
 
 
 def pod_of_holder(namespace: str, holder: str) -> str:
-    """Return what happened to the process of a holder."""
+    """Return what happened to the process of a holder; no controller names a pod without a hyphen."""
     where, pod = kubectl(namespace), pod_of(holder)
-    if not pod:
+    if "-" not in pod:
         return f"{where} get pods"
     # --previous prints nothing unless a container was restarted.
     return f"{where} describe pod {pod}; {where} logs {pod}; {where} logs {pod} --previous"

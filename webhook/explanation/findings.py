@@ -6,21 +6,29 @@ from typing import Final
 
 from webhook.api.times import SECOND
 from webhook.explanation import causes
-from webhook.explanation.words import clock, count, length, name, remover, user, writer
+from webhook.explanation.words import at_most, clock, count, length, name, remover, user, writer
 from webhook.findings import Finding, ObjectName, Severity, kubectl, word
 from webhook.history.events import By, Handover, Refusal, Tenure
 from webhook.history.follow import Follower, LeaseHistory
-from webhook.history.renewals import deadline_of, goes_on_for, timing_of
+from webhook.history.renewals import deadline_of, goes_on_for
 from webhook.history.status import LeaseStatus
 from webhook.inputs.items import Fenced, InputKind, Writer
 
 
 class Explained(Finding, frozen=True, gc=False, kw_only=True):
-    """`fix` is a command, `advice` the sentence before it, `cause` may be ""; `is_over` is None if it is not known."""
+    """`fix` is a command, `advice` the sentence before it, `cause` may be "".
+
+    `over_since` is in microseconds since 1970, 0 if it goes on, None if that is not known.
+    """
 
     advice: str
     cause: str = ""
-    is_over: bool | None = None
+    over_since: int | None = None
+
+    @property
+    def is_over(self) -> bool | None:
+        """None if it is not known."""
+        return None if self.over_since is None else self.over_since > 0
 
 
 def explained(
@@ -31,7 +39,7 @@ def explained(
     advice: causes.Advice,
     cause: str = "",
     *,
-    is_over: bool | None = None,
+    over_since: int | None = None,
 ) -> Explained:
     """A finding about a lease."""
     return Explained(
@@ -42,7 +50,7 @@ def explained(
         fix=advice.command,
         advice=advice.sentence,
         cause=cause,
-        is_over=is_over,
+        over_since=over_since,
     )
 
 
@@ -106,7 +114,7 @@ def _late(history: LeaseHistory, one: causes.Gap, now: int) -> Explained:
     step = causes.next_step(one.cause, history, one.tenure)
     ended = "The refusals have ended" if one.cause.blame is causes.Blame.REFUSED else "The lease is renewed again"
     advice = causes.Advice(f"{ended}. {step.sentence}", step.command)
-    return explained(history, "renewal-late", Severity.WARNING, message, advice, one.cause.blame, is_over=True)
+    return explained(history, "renewal-late", Severity.WARNING, message, advice, one.cause.blame, over_since=one.end)
 
 
 def _ongoing(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Explained]:
@@ -128,7 +136,7 @@ def _ongoing(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Exp
     )
     step = causes.next_step(cause, history, tenure)
     advice = causes.Advice(f"Find out whether {name(tenure.holder)} still runs. {step.sentence}", step.command)
-    yield explained(history, "renewal-late", Severity.WARNING, message, advice, cause.blame, is_over=False)
+    yield explained(history, "renewal-late", Severity.WARNING, message, advice, cause.blame, over_since=0)
 
 
 _OFF: Final = 2 * SECOND
@@ -158,12 +166,12 @@ def _lost(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) -> Ex
     message = (
         f"{name(before.holder)} last renewed at {clock(gap.start, now)} and let the lease expire; "
         f"{name(after.holder)} took it at {clock(after.since, now)}: "
-        f"no one led for up to {length(unled)}. "
+        f"no one led for {at_most(unled)}. "
         f"{causes.sentence_of(cause, 'the old holder')}{_afterwards(cause, before, history.renewals.usual, now)}"
     )
     step = causes.next_step(cause, history, before)
     advice = causes.Advice(f"The lease is held now. {step.sentence}", step.command)
-    return explained(history, "leader-lost", Severity.WARNING, message, advice, cause.blame, is_over=True)
+    return explained(history, "leader-lost", Severity.WARNING, message, advice, cause.blame, over_since=after.since)
 
 
 def _afterwards(cause: causes.Cause, before: Tenure, usual: int | None, now: int) -> str:
@@ -182,7 +190,8 @@ def _afterwards(cause: causes.Cause, before: Tenure, usual: int | None, now: int
 
 def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Explained:
     who, by = before.released_by, remover(before)
-    message = f"at {clock(before.until or now, now)} {by} removed {name(before.holder)} as the holder, which still led"
+    at = before.until or now
+    message = f"at {clock(at, now)} {by} removed {name(before.holder)} as the holder, which still led"
     if after is not None and after.holder != before.holder:
         message += (
             f"; {name(after.holder)} took the lease {length(max(0, after.since - (before.until or 0)))} later: two may "
@@ -191,7 +200,7 @@ def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None
     sentence = f"Only a holder should release its lease (the `strict` preset denies this). Find out why {by} did:"
     command = causes.rights("update", history.namespace, history.name, who) if who and who.user else ""
     advice = causes.Advice(sentence, command or causes.audit_log(history.namespace, history.name))
-    return explained(history, "foreign-release", Severity.ERROR, message, advice, "foreign-release", is_over=True)
+    return explained(history, "foreign-release", Severity.ERROR, message, advice, "foreign-release", over_since=at)
 
 
 def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Explained:
@@ -225,7 +234,7 @@ def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> E
             causes.pod_of_holder(history.namespace, after.holder),
         )
     severity = Severity.ERROR if after.is_dated else Severity.WARNING
-    return explained(history, "lease-stolen", severity, message, advice, cause, is_over=True)
+    return explained(history, "lease-stolen", severity, message, advice, cause, over_since=after.since)
 
 
 def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Iterator[Explained]:
@@ -246,10 +255,9 @@ def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: i
         message += f"; {name(after.holder)} created it again {length(after.leaderless or 0)} later"
     is_taken = after is not None and after.holder != before.holder and not has_expired
     if is_taken:
-        deadline = timing_of(history.duration or 15, None).deadline
         message += (
-            f": two may have led at once. The old holder notices only when a renewal fails; most clients then go on as "
-            f"leader for up to {deadline:.0f} s"
+            f": two may have led at once. The old holder notices only when a renewal fails; most clients lead for up "
+            f"to {length(goes_on_for(history.duration))} after their last renewal"
         )
     severity = Severity.ERROR if is_taken else Severity.WARNING
     if who and who.name:
@@ -258,8 +266,8 @@ def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: i
     else:
         sentence = "A watch does not show who deleted it; the audit log of the API server does:"
         command = causes.audit_log(history.namespace, history.name)
-    advice, is_over = causes.Advice(sentence, command), None if after is None else True
-    yield explained(history, "lease-deleted", severity, message, advice, "deleted", is_over=is_over)
+    advice, over = causes.Advice(sentence, command), None if after is None else after.since
+    yield explained(history, "lease-deleted", severity, message, advice, "deleted", over_since=over)
 
 
 _SHOWN: Final = 4
@@ -287,7 +295,8 @@ def _shared_identity(history: LeaseHistory, tenure: Tenure) -> Explained:
     where = kubectl(history.namespace)
     advice = causes.Advice(sentence, f"{where} describe pods {pods}" if pods else f"{where} get pods")
     is_over = tenure is not history.tenure or tenure.until is not None
-    return explained(history, "identity-shared", Severity.ERROR, message, advice, "shared-identity", is_over=is_over)
+    over = (tenure.until or tenure.since) if is_over else 0
+    return explained(history, "identity-shared", Severity.ERROR, message, advice, "shared-identity", over_since=over)
 
 
 def _doubled(history: LeaseHistory, holder: str) -> Explained:

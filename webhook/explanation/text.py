@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import chain, groupby
+from operator import itemgetter
 from typing import Final
 
 from msgspec import Struct
@@ -9,11 +10,11 @@ from msgspec import Struct
 from webhook.api.times import SECOND
 from webhook.explanation.account import Account
 from webhook.explanation.causes import Blame, sentence_of
-from webhook.explanation.words import ago, by_writer, clock, count, length, name, remover, user, writer
+from webhook.explanation.words import ago, at_most, by_writer, clock, count, length, name, remover, user, writer
 from webhook.history.events import API_SERVER, Handover, Refusal, Tenure
-from webhook.history.follow import LeaseHistory
+from webhook.history.follow import MAX_REFUSALS, LeaseHistory
 from webhook.history.status import RELEASED_DURATION, LeaseStatus, State
-from webhook.inputs.items import Fenced, Writer
+from webhook.inputs.items import Fenced, InputKind, Writer
 from webhook.rules.stamps import NAMES, Stamp, is_constant
 
 MAX_WAITING: Final = 4
@@ -33,10 +34,14 @@ def headline(account: Account) -> str:
     if account.history.is_deleted:
         return "the lease was deleted"
     if standing is None:
+        accepted = account.history.accepted
+        if accepted and accepted[-1][0] > (account.last_renewal or 0):
+            holder = writer(accepted[-1][1])
         return f"{holder} wrote it last; the log does not show the lease itself"
     if account.state is State.LIVE:
         pods = pods_at_once(account)
-        return f"{len(pods)} pods lead as {holder}: {' and '.join(pods)}" if pods else f"{holder} leads"
+        doubt = ", as far as the lease says" if account.written_later is not None else ""
+        return f"{len(pods)} pods lead as {holder}: {' and '.join(pods)}" if pods else f"{holder} leads{doubt}"
     if account.state is State.EXPIRED:
         return f"no one leads: {holder} last renewed{_since(standing.last_renewal, now)}"
     if account.state is State.RELEASED:
@@ -75,7 +80,7 @@ def facts(account: Account) -> Iterator[Line]:
             direction = "ahead of" if standing.ahead > 0 else "behind"
             yield Line("Clock", f"the holder's is {length(abs(standing.ahead))} {direction} the API server's")
         if not standing.from_stamps and standing.last_renewal is not None:
-            yield Line("Evidence", "the holder's own clock: the input has no time of the API server for this lease")
+            yield Line("Evidence", f"the holder's own clock: {_without_stamps(account.history)}")
     yield from _unverified(account.history)
     if account.cause is not None and account.cause.blame is not Blame.UNKNOWN:
         yield Line("Why", sentence_of(account.cause, name(account.holder)))
@@ -87,6 +92,14 @@ def facts(account: Account) -> Iterator[Line]:
     waiting = list(_waiting(account))
     if waiting:
         yield Line("Waiting", f"{', '.join(waiting[:MAX_WAITING])} (asked for the lease since the holder took it)")
+
+
+def _without_stamps(history: LeaseHistory) -> str:
+    if is_constant(history.entries):
+        return "the API server's stamps count only with --policy FILE"
+    if history.kind is InputKind.AUDIT_LOG:
+        return "the log says when requests were answered; the lease itself shows no time of the API server"
+    return "the input has no time of the API server for this lease"
 
 
 def _unverified(history: LeaseHistory) -> Iterator[Line]:
@@ -118,6 +131,9 @@ def _held_since(account: Account) -> str:
     tenure, now = account.tenure, account.now
     by_own_clock = ", as it wrote itself" if tenure and tenure.began is Handover.SEEN and not tenure.is_writer else ""
     by_own_clock = "; it was not recorded when" if tenure and tenure.is_unseen else by_own_clock
+    if account.written_later is not None:
+        written = clock(account.written_later, now)
+        return f", since when is not known: it was written at {written}, after the last renewal that it shows"
     if tenure and not tenure.is_dated:
         return f", since {clock(tenure.since, now)} or later: the input does not say when"
     return f", since {clock(tenure.since, now)} ({ago(tenure.since, now)}{by_own_clock})" if tenure else ""
@@ -147,17 +163,19 @@ def _takeable(standing: LeaseStatus, now: int) -> Iterator[Line]:
 def handover(tenure: Tenure, before: Tenure | None) -> str:
     """Say how a holder came to hold the lease, as a clause; `before` is the one that held it then."""
     term = "" if tenure.term is None else f"; term {tenure.term}"
-    if tenure.may_be_stolen and not tenure.is_dated and tenure.previous:
-        holder, previous = name(tenure.holder), name(tenure.previous)
-        return f"{holder} took it from {previous}, then or later: whether it had expired is not known{term}"
+    is_unknown = tenure.began is Handover.UNKNOWN and not (tenure.is_unseen or tenure.is_writer)
+    if is_unknown and tenure.leaderless is None and tenure.previous:
+        holder, previous, when = name(tenure.holder), name(tenure.previous), _WHEN[tenure.is_dated]
+        return f"{holder} took it from {previous}{when}: whether it had expired is not known{term}"
     return _first_write(tenure) if tenure.is_writer else _handover(tenure, before) + term + _WHEN[tenure.is_dated]
 
 
 def _handover(tenure: Tenure, before: Tenure | None) -> str:
     holder = name(tenure.holder)
     previous = name(tenure.previous) if tenure.previous else "the holder before"
-    at_most = "" if tenure.began is Handover.RELEASED and (before is None or before.is_end_dated) else "up to "
-    gap = "" if tenure.leaderless is None else f"; no one led for {at_most}{length(tenure.leaderless)}"
+    is_exact = tenure.began is Handover.RELEASED and (before is None or before.is_end_dated)
+    bound = length if is_exact else at_most
+    gap = "" if tenure.leaderless is None else f"; no one led for {bound(tenure.leaderless)}"
     if tenure.is_chosen and tenure.began is not Handover.SEEN:
         return f"the API server chose {holder}{_CHOSEN.get(tenure.began, '').format(previous)}{gap}"
     who = f" ({writer(tenure.taken_by)})" if tenure.taken_by else ""
@@ -240,7 +258,7 @@ def events(account: Account) -> Iterator[Line]:
     if history.changes > 1:
         changes = count(history.changes, "change")
         whole = ", as far as was recorded" if history.is_partial else " in all"
-        text = f"{changes} of holder; no one led for up to {length(history.leaderless)}{whole}"
+        text = f"{changes} of holder; no one led for {at_most(history.leaderless)}{whole}"
         yield Line("", f"{changes} of writer" if history.lease is None else text)
 
 
@@ -262,6 +280,7 @@ def _events(history: LeaseHistory) -> Iterator[tuple[int, str]]:
     yield from _silences(history)
     yield from ((one.at, f"{one.text}{by_writer(one.writer)}{_WHEN[one.is_dated]}") for one in history.edits)
     yield from _refusals(history)
+    yield from _accepted(history)
     yield from _fenced(history)
 
 
@@ -304,6 +323,19 @@ def _fenced(history: LeaseHistory) -> Iterator[tuple[int, str]]:
         several = list(run)
         what = f"{count(len(several), 'write')} by {who} without the lease, such as: {several[0].target}"
         yield several[0].at, f"fence {name(fence)} refused {what}"
+
+
+def _accepted(history: LeaseHistory) -> Iterator[tuple[int, str]]:
+    """Yield who wrote beside the holder what a log does not show."""
+    for one, run in groupby(history.accepted, itemgetter(1)):
+        times = [at for at, _ in run]
+        tenure = next((held for held in reversed(history.tenures) if held.since <= times[0]), None)
+        pods = [held.pod for held in tenure.writers if held.user == one.user and not one.pod] if tenure else []
+        beside = f", not from pod {name(pods[-1])}," if pods and pods[-1] else ""
+        within = f" within {length(times[-1] - times[0])}" if times[-1] - times[0] >= SECOND else ""
+        what = f"{'was' if len(times) == 1 else 'were'} accepted{within}; the log does not show what changed"
+        writes = f"{'the latest ' if len(times) == MAX_REFUSALS else ''}{count(len(times), 'write')}"
+        yield times[0], f"{writes} by {writer(one)}{beside} {what}"
 
 
 def _refusals(history: LeaseHistory) -> Iterator[tuple[int, str]]:

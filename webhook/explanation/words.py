@@ -3,11 +3,13 @@
 from typing import Final
 
 from webhook.api.text import quote_within
-from webhook.api.times import DAY, SECOND, canonical_seconds, span
+from webhook.api.times import DAY, MINUTE, SECOND, canonical_seconds, span
 from webhook.history.events import Tenure
 from webhook.inputs.items import Writer
 
 LONGEST_NAME: Final = 80
+_UNITS: Final = ((MINUTE, SECOND // 10), (60 * MINUTE, SECOND), (DAY, MINUTE))
+"""The last unit that is shown, by lengths below which it is."""
 
 
 def name(text: str) -> str:
@@ -31,6 +33,12 @@ def length(micros: int) -> str:
     if tenths >= 600:
         return span(max(micros, 60 * SECOND))
     return f"{tenths / 10:.1f} s" if tenths % 10 else f"{tenths // 10} s"
+
+
+def at_most(micros: int) -> str:
+    """An upper bound, which is never rounded down."""
+    unit = next((unit for below, unit in _UNITS if micros < below), 60 * MINUTE)
+    return f"up to {length(-(-micros // unit) * unit)}"
 
 
 def ago(at: int, now: int) -> str:

@@ -127,7 +127,7 @@ class Tenure(Struct):
         if writer is not None and writer.user:
             self.taken_by = writer
             self.writers = [writer.process]
-            self.is_confirmed = bool(writer.pod) and fits_pod(self.holder, writer.pod)
+            self.is_confirmed = self._is_pod_of(writer)
 
     def renewed_by(self, writer: Writer | None, at: int) -> None:
         """Remember who renewed, the last one last."""
@@ -156,11 +156,20 @@ class Tenure(Struct):
         """True if a writer is the holder, False if it is another one, None if that cannot be known."""
         if writer is not None and writer.user:
             known = writer.process
-            if (self.is_confirmed and known in self.writers) or (writer.pod and fits_pod(self.holder, writer.pod)):
+            if (self.is_confirmed and known in self.writers) or self._is_pod_of(writer):
                 return True
             if self.is_confirmed:
                 return None if known in self.strangers else False
         return manager == own_manager if manager and own_manager else None
+
+    def _is_pod_of(self, writer: Writer) -> bool:
+        # Who impersonates another one can name a pod, too.
+        return bool(writer.pod) and not writer.impersonator and fits_pod(self.holder, writer.pod)
+
+    @property
+    def impersonator(self) -> str:
+        """Who acted as the one that wrote the holder, "" if that wrote itself."""
+        return self.taken_by.impersonator if self.taken_by else ""
 
     @property
     def is_chosen(self) -> bool:

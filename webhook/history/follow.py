@@ -43,6 +43,7 @@ from webhook.history.status import (
 from webhook.history.stored import Key, StoredLeases
 from webhook.inputs.items import (
     Act,
+    ClockSkew,
     ElectionEvent,
     Fenced,
     InputKind,
@@ -86,6 +87,8 @@ class Bounds(Struct):
     until: int | None = None
     unrecorded: deque[Unrecorded] = field(default_factory=partial(deque, (), MAX_READERS))
     """What a recorder did not see, the latest."""
+    skew: int = 0
+    """What the clocks of the API servers differ by, at least, as far as is known."""
     _first_event: int | None = None
     _states: list[int] = field(default_factory=list)
 
@@ -147,6 +150,8 @@ class LeaseHistory(Struct):
     others: deque[tuple[int, str]] = field(default_factory=partial(deque, (), MAX_OTHERS))
     """Writes that changed neither the holder nor renewed, by user or field manager."""
     edits: deque[LeaseEvent] = field(default_factory=partial(deque, (), MAX_REFUSALS))
+    accepted: deque[tuple[int, Writer]] = field(default_factory=partial(deque, (), MAX_REFUSALS))
+    """Writes by others than the holder, as far as is known, of which a log does not show what they changed."""
     readers: dict[str, tuple[int, int]] = field(default_factory=dict)
     """How often pods, or users without one, read the lease, and when last."""
     _revision: int = 0
@@ -161,6 +166,8 @@ class LeaseHistory(Struct):
     """Writes of one other writer since the last one of the holder, in a log without objects."""
     _released_at: int | None = None
     _ended_how: Handover | None = None
+    _skew: int = 0
+    """By how much the clocks of this write and of the one before may differ."""
     _lost: Tenure | None = None
     _is_dated: bool = True
     """Whether the input says when the latest state was written; else that was at `moment` or later."""
@@ -213,7 +220,7 @@ class LeaseHistory(Struct):
 
     def feed(self, seen: Observation, bounds: Bounds) -> list[LeaseEvent]:
         """Take in one observation; those of one lease come in order."""
-        self._kind_before = self.kind
+        self._kind_before, self._skew = self.kind, 0 if self._path == seen.place.path else bounds.skew
         self._events, self.kind, self.moment = [], seen.input_kind, self._moment(seen, bounds)
         self._status = None
         self.is_partial = self.is_partial or bool(bounds.unrecorded)
@@ -441,8 +448,10 @@ class LeaseHistory(Struct):
         else:
             last = self.tenure.last_renewal if self.tenure else None
             last = renewed_at(old, known) if last is None else last
-            how = Handover.STOLEN if was_live(last, old.lease_duration_seconds, at) else Handover.EXPIRED
-            how = how if self._is_dated else Handover.UNKNOWN  # it may have been taken long after `at`
+            duration = old.lease_duration_seconds
+            how = Handover.STOLEN if was_live(last, duration, at) else Handover.EXPIRED
+            if not self._is_dated or not (how is Handover.EXPIRED or was_live(last, duration, at + self._skew)):
+                how = Handover.UNKNOWN  # it may have been taken long after `at`, or when it had expired
             if how is Handover.EXPIRED:
                 self._expired(old, last, at)
                 how = Handover.PREFERRED if self.holder and self.holder.asked_at is not None else how
@@ -513,16 +522,18 @@ class LeaseHistory(Struct):
             how = created if seen.act is Act.CREATED else Handover.UNKNOWN if self.tenure else Handover.SEEN
             self._add(who, at, how, writer).is_writer = True
             self._verb = seen.verb
-        elif tenure.holder == who:
+        elif tenure.holder == who and (writer.impersonator if writer else "") == tenure.impersonator:
             self._rival.clear()
             self._verb = seen.verb
             self._renewed_unseen(tenure, at, writer)
-        elif who != API_SERVER and self._verb in {seen.verb, "create"}:
+        elif writer is not None and who != API_SERVER:
             # What the API server writes into the lease of another writer only asks that one to step down.
-            if self._rival and self._rival[0][1] != writer:
-                self._rival.clear()
-            self._rival.append((at, writer))
-            self._follow_rival(tenure, at, who, writer)
+            self.accepted.append((at, writer))
+            if self._verb in {seen.verb, "create"} and writer.impersonator in {"", tenure.impersonator}:
+                if self._rival and self._rival[0][1] != writer:
+                    self._rival.clear()
+                self._rival.append((at, writer))
+                self._follow_rival(tenure, at, who, writer)
         self._passed(at)
 
     @property
@@ -539,6 +550,8 @@ class LeaseHistory(Struct):
             self._released_at = None  # it may have named this writer, or another one that never led
         self._add(who, since, Handover.UNKNOWN, writer).is_writer = True
         following = self.tenures[-1]
+        others = [one for one in self.accepted if one[0] < since or one[1] != writer]
+        self.accepted = deque(others, MAX_REFUSALS)
         for renewed, _ in list(self._rival)[1:]:
             self._renewed_unseen(following, renewed, writer)
         self._rival.clear()
@@ -552,6 +565,8 @@ class LeaseHistory(Struct):
                 self._renewed_unseen(tenure, at, writer)
             else:
                 tenure.renewed_by(writer, at)
+        elif tenure and writer and writer.user not in {"", API_SERVER}:
+            self.accepted.append((at, writer))
         self._passed(at)
 
     def _renewed_unseen(self, tenure: Tenure, at: int, writer: Writer | None) -> None:
@@ -568,7 +583,8 @@ class LeaseHistory(Struct):
             is_certain = how is not Handover.DELETED and not (self.tenure and self.tenure.is_own_release is False)
             self.leaderless += leaderless if is_certain else 0
             # Who was robbed of the lease may have stopped before, or led on.
-            leaderless = None if how is Handover.STOLEN or not self._is_dated else leaderless
+            is_known = self._is_dated and not (how is Handover.UNKNOWN and self._skew)
+            leaderless = None if how is Handover.STOLEN or not is_known else leaderless
         self.handovers[how] = self.handovers.get(how, 0) + 1
         self._lost = self.tenure
         previous = self._lost.holder if self._lost else ""
@@ -704,6 +720,8 @@ class Follower(Struct):
                 return
         if isinstance(seen, Unrecorded):
             self.bounds.unrecorded.append(seen)
+        if isinstance(seen, ClockSkew):
+            self.bounds.skew = seen.least
         self.feed(seen)
 
     def feed(self, seen: Item) -> list[LeaseEvent]:

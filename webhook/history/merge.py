@@ -22,6 +22,7 @@ from webhook.inputs.items import (
     STANDARD_INPUT,
     Act,
     Answer,
+    ClockSkew,
     Fenced,
     Input,
     InputKind,
@@ -31,6 +32,7 @@ from webhook.inputs.items import (
     Place,
     Unreadable,
 )
+from webhook.rules.expiry import MAX_TOLERANCE
 
 AFTER_LOG: Final = SECOND
 """How much later an object counts that does not say when it was seen: its stamps have whole seconds, and an audit log,
@@ -159,8 +161,9 @@ class Merged:
                 one.time = -1 if at is None else at
         lanes = {key: _ordered(items) for key, items in pending.items()}
         _date_deletions(lanes.values())
-        if len(self._inputs) > 1:
-            self.skew = max(self.skew, _skew(lanes.values()))
+        if len(self._inputs) > 1 and (skew := _skew(lanes.values())) > max(self.skew, MAX_TOLERANCE):
+            self.skew = skew
+            yield ClockSkew(skew)
         streams: dict[_Key, list[_Seen]] = {}
         for key, lane in lanes.items():
             is_dump = all(map(_is_of_dump, lane))

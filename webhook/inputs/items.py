@@ -244,6 +244,12 @@ class LogEnd(Struct, frozen=True):
     at: int
 
 
+class ClockSkew(Struct, frozen=True):
+    """What the clocks of API servers differ by, at least, in microseconds; it comes before what they wrote."""
+
+    least: int
+
+
 class Fenced(Struct, frozen=True, gc=False, kw_only=True):
     """A write of any object that a fence refused, or only noted if `is_refused` is false.
 
@@ -272,7 +278,7 @@ class Unrecorded(Struct, frozen=True):
         return f"not recorded from {canonical_seconds(self.start)} to {canonical_seconds(self.end)}: {self.reason}"
 
 
-Item = Unrecorded | Observation | Unreadable | Foreign | LogEnd | Fenced
+Item = Unrecorded | Observation | Unreadable | Foreign | LogEnd | ClockSkew | Fenced
 
 
 class Input(NamedTuple):

@@ -13,7 +13,7 @@ from webhook.evaluate import evaluate
 from webhook.explanation.words import count
 from webhook.history.events import EventKind
 from webhook.history.follow import Follower
-from webhook.inputs.items import Act, Foreign, Item, LogEnd, Noted, Observation, Unreadable, Writer
+from webhook.inputs.items import Act, ClockSkew, Foreign, Item, LogEnd, Noted, Observation, Unreadable, Writer
 from webhook.policy.model import Policy
 from webhook.policy.parse import parse
 from webhook.rules.change import CLEANUP_CONTROLLERS, is_untouched
@@ -118,6 +118,8 @@ class Writes(Struct):
         if isinstance(item, Observation):
             self.coverage.add(item.at)
             self._observe(item)
+        elif isinstance(item, ClockSkew):
+            self._follower.take(item)
         elif isinstance(item, LogEnd):
             self.coverage.extend_to(item.at)
         elif isinstance(item, Unreadable):

@@ -14,7 +14,7 @@ from msgspec.structs import asdict, replace
 
 from webhook.api.text import escape, truncate
 from webhook.api.times import SECOND, canonical
-from webhook.explanation.words import clock, count, length, name, writer
+from webhook.explanation.words import at_most, clock, count, length, name, writer
 from webhook.history.events import Tenure
 from webhook.history.renewals import deadline_of
 from webhook.inputs.items import Writer
@@ -204,7 +204,7 @@ class Gap(Struct, frozen=True, gc=False):
         """Return what stands beside it; it says the same as time goes on."""
         if self.is_open:
             return f"no leader since {_moment(self.begins, until)}"
-        return f"no leader for {'up to ' if self.begins < self.expires else ''}{length(self.length)}"
+        return f"no leader for {(at_most if self.begins < self.expires else length)(self.length)}"
 
 
 class Lane(Struct, frozen=True, gc=False):
