@@ -1,6 +1,7 @@
 """Findings about refusals, deletions and writers, in elections that no recording has."""
 
 import shlex
+from typing import Any
 
 import pytest
 
@@ -423,10 +424,10 @@ def test_who_held_a_deleted_lease_leads_as_long_as_most_clients_do() -> None:
 
 
 ACCOUNT = "system:serviceaccount:shop:db"
-IMPERSONATED = {"user": {"username": "admin"}, "impersonatedUser": {"username": ACCOUNT}}
+IMPERSONATED: dict[str, Any] = {"user": {"username": "admin"}, "impersonatedUser": {"username": ACCOUNT}}
 
 
-def stolen_at_metadata(own_pod: str = "db-0", *, lists: bool = False, **changes: object) -> str:
+def stolen_at_metadata(own_pod: str = "db-0", *, lists: bool = False, **changes: Any) -> str:
     """What is said of a lease whose holder is overwritten, at level Metadata."""
     server = FakeServer()
     db = server.elector("db-0", "shop/db")
@@ -454,7 +455,7 @@ def stolen_at_metadata(own_pod: str = "db-0", *, lists: bool = False, **changes:
     ],
     ids=["its account without a pod", "an impersonated account", "a person"],
 )
-def test_a_log_without_objects_shows_who_else_wrote(lists: bool, changes: dict[str, object], said: str) -> None:
+def test_a_log_without_objects_shows_who_else_wrote(lists: bool, changes: dict[str, Any], said: str) -> None:
     assert said in stolen_at_metadata(lists=lists, **changes)
 
 
@@ -471,7 +472,7 @@ def test_who_impersonates_an_account_without_pods_is_not_the_holder() -> None:
 
 def test_who_impersonates_a_pod_is_not_the_holder() -> None:
     named = {"username": ACCOUNT, "extra": {"authentication.kubernetes.io/pod-name": ["db-0"]}}
-    changes = {"user": {"username": "admin"}, "impersonatedUser": named}
+    changes: dict[str, Any] = {"user": {"username": "admin"}, "impersonatedUser": named}
     said = "1 write by shop/db (impersonated by admin) from pod db-0 was accepted"
     assert said in stolen_at_metadata(lists=True, **changes)
 
@@ -565,3 +566,12 @@ def test_a_list_shows_that_the_holder_was_written_after_the_last_renewal() -> No
 )
 def test_a_bound_is_never_rounded_down(micros: int, said: str) -> None:
     assert at_most(micros) == f"up to {said}"
+
+
+def test_a_log_that_omits_managed_fields_has_times_of_the_api_server_all_the_same() -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(20)
+    for event in server.log:
+        del event["responseObject"]["metadata"]["managedFields"]
+    said = text(account(of_log(server), server.now))
+    assert "Evidence: the holder's own clock: the log says when requests were answered; the lease itself shows" in said

@@ -23,17 +23,7 @@ from webhook.fence.tokens import TokenCheck
 from webhook.findings import Finding, ObjectName, Severity
 from webhook.history.follow import Follower
 from webhook.inputs.cluster import Cluster
-from webhook.inputs.items import (
-    ClockSkew,
-    Fenced,
-    Foreign,
-    InputKind,
-    Item,
-    LogEnd,
-    Observation,
-    Unreadable,
-    Unrecorded,
-)
+from webhook.inputs.items import AboutInput, Fenced, Foreign, InputKind, Item, Observation, Unreadable
 from webhook.policy_file import load
 
 _DESCRIPTION = """\
@@ -176,7 +166,7 @@ class _Audit(Struct):
                 self.inventory.pods.setdefault(item.namespace, set()).add(item.name)
             elif item.kind == "Node":
                 self.inventory.nodes.add(item.name)
-        elif isinstance(item, LogEnd | ClockSkew | Unrecorded) or item.input_kind is not InputKind.DUMP:
+        elif isinstance(item, AboutInput) or item.input_kind is not InputKind.DUMP:
             self.history.take(item)
         else:
             yield from self._stored(item)

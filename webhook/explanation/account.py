@@ -8,16 +8,8 @@ from webhook.api.objects import Lease
 from webhook.api.times import SECOND, canonical, stamp_of
 from webhook.audit.leases import of_state
 from webhook.audit.subject import Subject
-from webhook.explanation.causes import (
-    Advice,
-    Blame,
-    Cause,
-    audit_log,
-    cause_of,
-    next_step,
-    pod_of_holder,
-    snapshot_cause,
-)
+from webhook.explanation import causes
+from webhook.explanation.causes import Advice, Blame, Cause
 from webhook.explanation.findings import Explained, beside, incidents
 from webhook.explanation.words import name
 from webhook.findings import ORDER, Finding, Severity, filled, kubectl, word
@@ -104,7 +96,7 @@ class Account(Struct, frozen=True):
         if self.written_later is not None:
             clock = "" if standing.from_stamps else ", unless its clock is behind"
             sentence = f"Another one than the holder may have written it after its last renewal{clock}. To see who:"
-            return Advice(sentence, audit_log(history.namespace, history.name))
+            return Advice(sentence, causes.audit_log(history.namespace, history.name))
         if self.state in {State.RELEASED, State.NEVER_HELD}:
             asks = "" if history.readers else "; if none runs, the lease stays free"
             return Advice(f"Any replica may take the lease at once{asks}:", f"{where} get pods")
@@ -116,11 +108,10 @@ class Account(Struct, frozen=True):
         errors = [one for one in self.findings if one.severity is Severity.ERROR]
         over = [one for one in errors if isinstance(one, Explained) and one.is_over]
         going_on = [one for one in errors if one not in over]
-        lost = self._last_loss
+        history, lost = self.history, self._last_loss
         end = self.now if self.state is State.EXPIRED else 0 if lost is None else self._over_since(lost)
         # Who was written into a lease and never renewed it is lost because of that.
-        held = (one.last_renewal or one.since for one in reversed(self.history.tenures) if one.since < end)
-        renewed = next(held, 0)
+        renewed = next((one.last_renewal or one.since for one in reversed(history.tenures) if one.since < end), 0)
         return next(iter(going_on or [one for one in over if self._over_since(one) >= renewed]), None)
 
     @property
@@ -137,7 +128,7 @@ class Account(Struct, frozen=True):
             return _of(self._last_loss or known[-1])
         if self.state is State.UNKNOWN:
             sentence = "The lease does not say when it expires, so its own client decides:"
-            return Advice(sentence, pod_of_holder(self.history.namespace, standing.holder))
+            return Advice(sentence, causes.pod_of_holder(self.history.namespace, standing.holder))
         if warnings:
             return Advice(f"The lease is held and renewed, but: {warnings[0].message}.", warnings[0].fix)
         if self.history.is_moment:
@@ -147,10 +138,10 @@ class Account(Struct, frozen=True):
     def _after_expiry(self, standing: LeaseStatus) -> Advice:
         history, cause, holder = self.history, self.cause, name(standing.holder)
         if cause is not None and cause.blame in {Blame.SERVER, Blame.NETWORK, Blame.REFUSED}:
-            return next_step(cause, history, history.tenure or Tenure(standing.holder, 0, Handover.SEEN))
+            return causes.next_step(cause, history, history.tenure or Tenure(standing.holder, 0, Handover.SEEN))
         pods = f"{kubectl(history.namespace)} get pods"
         sentence = f"Find out whether {holder} still runs, and why no other replica takes over:"
-        pod = pod_of_holder(history.namespace, standing.holder)
+        pod = causes.pod_of_holder(history.namespace, standing.holder)
         return Advice(sentence, pods if pod == pods else f"{pods}; {pod}")
 
 
@@ -200,11 +191,11 @@ def ongoing_cause(cluster: Follower, history: LeaseHistory, now: int) -> Cause |
     if standing is None or standing.state is not State.EXPIRED or standing.last_renewal is None:
         return None
     if history.kind is not InputKind.DUMP and cluster.until is not None:
-        cause = cause_of(cluster, history, history.tenure, standing.last_renewal, min(now, cluster.until))
+        cause = causes.cause_of(cluster, history, history.tenure, standing.last_renewal, min(now, cluster.until))
         if cause.blame is not Blame.UNKNOWN:
             return cause
     # A watch in which every lease stopped ends with the last renewal.
-    return snapshot_cause(cluster, standing, now)
+    return causes.snapshot_cause(cluster, standing, now)
 
 
 def as_json(account: Account) -> dict[str, Any]:

@@ -278,7 +278,9 @@ class Unrecorded(Struct, frozen=True):
         return f"not recorded from {canonical_seconds(self.start)} to {canonical_seconds(self.end)}: {self.reason}"
 
 
-Item = Unrecorded | Observation | Unreadable | Foreign | LogEnd | ClockSkew | Fenced
+AboutInput = LogEnd | ClockSkew | Unrecorded
+"""What is said of no lease alone."""
+Item = AboutInput | Observation | Unreadable | Foreign | Fenced
 
 
 class Input(NamedTuple):

@@ -15,18 +15,7 @@ from webhook.history.events import SLOW, EventKind, Handover, LeaseEvent, Tenure
 from webhook.history.follow import Follower, LeaseHistory
 from webhook.history.renewals import deadline_of
 from webhook.history.stored import Key
-from webhook.inputs.items import (
-    Act,
-    Answer,
-    ClockSkew,
-    Fenced,
-    InputKind,
-    Item,
-    LogEnd,
-    Observation,
-    Unrecorded,
-    Writer,
-)
+from webhook.inputs.items import AboutInput, Act, Answer, Fenced, InputKind, Item, Observation, Writer
 from webhook.rules.registry import RULES
 from webhook.timeline.downsampling import MarkRecord, SpanRecord, TickRecord, lane_within, what_was_merged
 from webhook.timeline.model import Lane, Mark, MarkKind, SpanKind, Timeline, sentence, shown, writer_name, writers_of
@@ -75,7 +64,7 @@ class TimelineBuilder(Struct):
     def observe(self, seen: Item) -> None:
         """Take in one observation, and pass over what is none; those of one lease come in order."""
         self.follower.bounds.latest = self.clock
-        if isinstance(seen, LogEnd | ClockSkew | Unrecorded):
+        if isinstance(seen, AboutInput):
             self.follower.take(seen)
         elif isinstance(seen, Fenced):
             self._observe_fenced(seen)
