@@ -240,3 +240,25 @@ def test_a_lease_of_another_namespace_is_looked_for_in_all(fake: Install, capsys
     fake()
     assert "lease gone is not in the input; -A looks in all namespaces" in run(capsys, "gone")[2]
     assert "lease gone is not in the input; 1 others are" in run(capsys, "gone", "-A")[2]
+
+
+def of_list(tmp_path: Path, capsys: pytest.CaptureFixture[str], stopped: int, *words: str) -> str:
+    """What is printed beside the answer about a list of four leases, of which some stopped an hour before."""
+    server = FakeServer()
+    electors = [server.elector(f"{name}-0", f"shop/{name}") for name in ("db", "mail", "cart", "cache")]
+    together(20, *electors)
+    server.wait(3600)
+    together(20, *electors[stopped:])
+    path = tmp_path / "list.json"
+    path.write_bytes(server.dump())
+    return run(capsys, "--input", str(path), *words)[2]
+
+
+def test_a_list_whose_leases_were_renewed_together_was_probably_taken_then(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = of_list(tmp_path, capsys, 1)
+    assert "most leases were last renewed within a minute before 2026-11-18T12:07:20Z" in said
+    assert "if the list was taken then, give --now 2026-11-18T12:07:20Z" in " ".join(said.split())
+    assert of_list(tmp_path, capsys, 1, "--now", "2026-11-18T13:00:00Z") == ""
+    assert of_list(tmp_path, capsys, 2) == ""

@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.api.times import canonical_seconds, span
+from webhook.api.times import MINUTE, canonical_seconds, span
 from webhook.cli.options import files, policy_option
 from webhook.cli.terminal import Failure, print_message
 from webhook.history.merge import Merged
@@ -166,6 +166,18 @@ def evaluation_time(given: int | None, paths: Sequence[str], until: int | None) 
         return EvaluationTime(min(until, clock), "the latest record in the input; --now sets another moment")
     written = max((at for path in paths if (at := _written(Path(path))) is not None), default=clock)
     return EvaluationTime(min(written, clock), "when the file was written; --now sets another moment")
+
+
+def doubt_of_list(as_of: EvaluationTime, renewals: Iterable[int]) -> None:
+    """Say when a list was probably taken, if most of its leases were last renewed together long before."""
+    times = sorted(renewals)
+    together = sum(at > times[-1] - MINUTE for at in times)
+    if together > max(1, len(times) // 2) and as_of.at - times[-1] > MINUTE:
+        latest, since = canonical_seconds(times[-1]), span(as_of.at - times[-1])
+        print_message(
+            f"most leases were last renewed within a minute before {latest}, {since} before the time of evaluation: if "
+            f"the list was taken then, give --now {latest}"
+        )
 
 
 def _written(path: Path) -> int | None:

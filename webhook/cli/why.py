@@ -72,6 +72,8 @@ def command(
         cluster = replace(cluster, namespace=selection[0] or cluster.namespace)
     history = _history(inputs, cluster, policy)
     as_of = reading.evaluation_time(now, inputs, history.until)
+    if inputs and now is None and history.until is None:
+        reading.doubt_of_list(as_of, (at for at, _ in history.stored.last_renewals()))
     if selection is None:
         _print_all(history, "" if cluster.all_namespaces else cluster.namespace, as_of, output)
         return 0
