@@ -4,13 +4,15 @@ Source: kubernetes `pkg/apis/coordination/validation/validation.go`, ValidateLea
 v1alpha1 as of 1.31.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 from semver import Version
 
-from webhook.api import formats, semver
+from webhook.api import formats
 from webhook.api.field import FieldError, each_invalid, forbidden, immutable, invalid, not_supported, required
+from webhook.api.text import cached_if_short
 from webhook.rules.change import CandidateChange, LeaseChange
 from webhook.rules.rule import NO_FINDINGS, Finding
 
@@ -168,10 +170,10 @@ def candidate_version_order(change: CandidateChange) -> Iterable[Finding]:
     Who: Manifests with the two versions swapped.
     Fix: `emulationVersion` may be at most `binaryVersion`.
     """
-    texts = change.new_spec.binary_version, change.new_spec.emulation_version
-    if None in texts or texts[0] == texts[1]:
+    texts = change.new_spec.binary_version or "", change.new_spec.emulation_version or ""
+    if texts[0] == texts[1]:
         return NO_FINDINGS
-    binary, emulation = map(_read, texts)
+    binary, emulation = map(parse_version, texts)
     if binary is None or emulation is None or binary >= emulation:
         return NO_FINDINGS
     detail = "must be greater than or equal to `emulationVersion`"
@@ -193,15 +195,43 @@ def candidate_versions_required(change: CandidateChange) -> Iterable[Finding]:
 
 
 def _not_a_version(field: str, text: str) -> Iterable[Finding]:
-    if _read(text) is not None:
+    if parse_version(text) is not None:
         return NO_FINDINGS
     return (Finding(invalid(field, text, "must be a valid semantic version")),)
 
 
 def _is_zero(text: str) -> bool:
-    version = _read(text)
+    version = parse_version(text)
     return version is not None and not any((version.major, version.minor, version.patch, version.prerelease))
 
 
-def _read(text: str | None) -> Version | None:
-    return semver.parse(text) if text else None
+# Versions are read as github.com/blang/semver/v4 does it, strictly and without a `v`. Upstream keeps every number in 64
+# bits, so a larger one is refused here.
+
+_MAX_NUMBER: Final = 2**64 - 1
+_MAX_DIGITS: Final = len(str(_MAX_NUMBER))
+_LONG_NUMBER: Final = re.compile(rf"(?:\A|\.)([0-9]{{{_MAX_DIGITS},}})(?=\.|\Z)")
+"""An identifier of a pre-release that is a number and may need more than 64 bits."""
+
+_MAX_LENGTH: Final = 64 * 1024
+"""Characters. Upstream has no limit but that of a request. The package reads this many in some 10 ms, and rules read up
+to eight such versions of one review."""
+
+
+@cached_if_short(8, 64)  # four rules read the same two versions
+def parse_version(text: str) -> Version | None:
+    """Return the version that a text spells, which compares by precedence; None for any other or a longer text."""
+    if len(text) > _MAX_LENGTH:
+        return None
+    try:
+        version = Version.parse(text)
+    except ValueError:
+        return None
+    numbers = (version.major, version.minor, version.patch)
+    fits = max(numbers) <= _MAX_NUMBER and all(map(_fits, _LONG_NUMBER.findall(version.prerelease or "")))
+    return version if fits else None
+
+
+def _fits(digits: str) -> bool:
+    # Python refuses to convert thousands of digits, so they are counted first.
+    return len(digits) <= _MAX_DIGITS and int(digits) <= _MAX_NUMBER
