@@ -15,7 +15,7 @@ from webhook.rules.holders import Binding
 from webhook.rules.rule import Mode
 from webhook.suggestions import evidence
 from webhook.suggestions.bindings import binding_policy
-from webhook.suggestions.evidence import Writes
+from webhook.suggestions.evidence import AllWrites
 
 LONG_AGO = "2025-11-20T10:00:00Z"
 INTRUDER = "system:serviceaccount:other:intruder"
@@ -24,7 +24,7 @@ NO_WRITER = "no binding for shop/checkout: no writer was seen; add the pods to a
 
 
 def suggested(*items: Item, only: tuple[str, str] | None = None) -> str:
-    seen = Writes(NOW)
+    seen = AllWrites(NOW)
     for one in items:
         seen.observe(one)
     return binding_policy(seen, only)

@@ -9,11 +9,11 @@ from tests.suggestions.seen import annotated, audited, item, reviewed
 from webhook.api.times import DAY
 from webhook.cli.reading import observed
 from webhook.inputs.items import InputKind, Item, LogEnd, Observation
-from webhook.suggestions.evidence import TOOK, Evidence, Writes
+from webhook.suggestions.evidence import TOOK, AllWrites, Evidence
 
 
 def suspicions(*items: Item) -> list[tuple[str, ...]]:
-    follower = Writes(NOW)
+    follower = AllWrites(NOW)
     return [follower.attacks_of(one) for one in items if isinstance(one, Observation)]
 
 
@@ -51,7 +51,7 @@ def test_a_steal_shows_in_the_history_of_a_log() -> None:
 
 def test_a_steal_shows_in_a_log_beside_a_watch_of_the_same_writes() -> None:
     directory = FOLDER.parent / "incidents" / "lease-stolen"
-    follower = Writes(NOW)
+    follower = AllWrites(NOW)
     found = [
         (one.input_kind, one.writer.name if one.writer else "")
         for one in observed([str(directory)])
@@ -84,14 +84,14 @@ def test_evidence_adds_up() -> None:
 
 
 def test_an_input_of_objects_has_no_times() -> None:
-    extent = Writes(NOW)
+    extent = AllWrites(NOW)
     extent.observe(item(make_lease()))
     extent.observe(item({"kind": "Pod", "apiVersion": "v1"}))
     assert [*extent.unseen()] == ["when it happened: the input has no times"]
 
 
 def test_an_input_of_a_week_is_long_enough() -> None:
-    extent = Writes(NOW)
+    extent = AllWrites(NOW)
     extent.observe(LogEnd(NOW))
     extent.observe(LogEnd(NOW + 6 * DAY))
     (too_short,) = extent.unseen()

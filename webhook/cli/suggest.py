@@ -14,7 +14,7 @@ from webhook.inputs.files import readable
 from webhook.policy.parse import parse
 from webhook.policy.schema import PolicyError
 from webhook.suggestions.bindings import binding_policy
-from webhook.suggestions.evidence import Writes
+from webhook.suggestions.evidence import AllWrites
 from webhook.suggestions.fence import from_audit, leases_of, policy_text, written_by
 
 _BINDINGS: Final = """\
@@ -52,7 +52,7 @@ _NO_LEASE: Final = "{} is neither a file nor NAMESPACE/NAME"
 def bindings(*, leases: tuple[str, ...], inputs: tuple[str, ...], cluster: Cluster) -> int:
     lease = only_lease(leases)
     key = None if lease is None else namespaced(lease, _NO_LEASE.format(lease))
-    seen = Writes(time.time_ns() // 1000)
+    seen = AllWrites(time.time_ns() // 1000)
     for item in observed(inputs, everywhere(cluster), resources=("pods",)):
         seen.observe(item)
     if not seen.coverage.count:

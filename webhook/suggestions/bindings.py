@@ -7,7 +7,7 @@ from typing import Final
 from webhook.api.formats import MAX_NAME, dns_label, dns_subdomain
 from webhook.inputs.items import Act, Writer
 from webhook.rules.holders import POD, WILDCARDS, fits_pod
-from webhook.suggestions.evidence import UNKNOWN, LeaseWrites, Writes
+from webhook.suggestions.evidence import UNKNOWN, AllWrites, LeaseWrites
 from webhook.yaml_writer import comment, flow, scalar
 
 MAX_NAMES: Final = 8
@@ -54,7 +54,7 @@ def _of_pod(holder: str, pods: Container[str]) -> str:
     return ""
 
 
-def binding_policy(seen: Writes, only: tuple[str, str] | None = None) -> str:
+def binding_policy(seen: AllWrites, only: tuple[str, str] | None = None) -> str:
     """Return a policy file with bindings for all leases, or `only` one, and comments; "" if no lease was seen."""
     attackers = {
         (user, namespace)

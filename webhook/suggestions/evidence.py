@@ -96,7 +96,7 @@ class LeaseWrites(Struct):
             self.came_by_attack.setdefault(holder, bool(attacks))
 
 
-class Writes(Struct):
+class AllWrites(Struct):
     """Everything that was written, by namespace and name of the lease; observations of one lease come in order.
 
     `clock`, in microseconds since 1970, is when reviews were made if nothing says so. `pods` are those of the input, by

@@ -10,7 +10,7 @@ from tests.incidents import AUDIT_LOG, BOTH, METADATA, SOURCES, THREE, WATCH, In
 from tools.docs.pages import DOCS
 from webhook.api.text import escape
 from webhook.explanation.account import Account, as_json
-from webhook.explanation.words import length
+from webhook.explanation.words import at_most, length
 from webhook.findings import Severity
 
 PAGE: Final = DOCS / "incidents.md"
@@ -122,8 +122,8 @@ def _in_short(account: Account) -> str:
     if any(one["check"] == "renewal-late" for one in worrying):
         said.append(f"no renewal for {length(history.renewals.longest)}")
     if history.leaderless:
-        what = "no leader for up to" if history.lease else "neither of two wrote it for"
-        said.append(f"{what} {length(history.leaderless)}")
+        unwritten = f"neither of two wrote it for {length(history.leaderless)}"
+        said.append(f"no leader for {at_most(history.leaderless)}" if history.lease else unwritten)
     return "; ".join(said) or _NOTHING
 
 
