@@ -127,6 +127,35 @@ def test_a_watch_tells_what_happened(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "3 examined" in run(capsys, str(path))[1]
 
 
+@pytest.mark.parametrize("is_watched", [False, True], ids=["a list", "a watch"])
+@pytest.mark.parametrize(
+    ("words", "code", "examined"),
+    [
+        pytest.param((), 1, 3, id="all"),
+        pytest.param(("-n", "shop"), 1, 1, id="one namespace"),
+        pytest.param(("-n", "mall"), 0, 2, id="another"),
+        pytest.param(("-n", "mall", "-A"), 1, 3, id="all, by name"),
+        pytest.param(("-n", "gone"), 2, 0, id="one without leases"),
+    ],
+)
+def test_a_namespace_selects_the_leases_of_an_input(
+    words: tuple[str, ...],
+    code: int,
+    examined: int,
+    is_watched: bool,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    there = put("metadata.namespace", "mall")
+    path = dump(tmp_path, FROZEN, make_lease(there), make_candidate(there), {"kind": "Pod", "metadata": {"name": "x"}})
+    if is_watched:
+        items = json.loads(Path(path).read_text())["items"]
+        Path(path).write_text("".join(json.dumps({"type": "ADDED", "object": one}) + "\n" for one in items))
+    found = run(capsys, "--input", path, "--now", NOW, *words)
+    assert (found[0], f"{examined} examined: " in found[1]) == (code, True)
+    assert ("no lease and no candidate of namespace gone is in the input\n" in found[2]) == (not examined)
+
+
 def test_kubectl_is_run(fake: Install, capsys: pytest.CaptureFixture[str]) -> None:
     log = fake()
     assert run(capsys, "--fail-on", "error")[0] == 0

@@ -175,6 +175,12 @@ def test_nothing_is_evaluated_as_created_where_old_cannot_be_read(run: Run) -> N
     assert (code, lines(out)) == (2, [{"source": "absent.yaml#1", "error": "No such file or directory"}])
 
 
+def test_a_namespace_of_a_file(run: Run) -> None:
+    write("lease.yaml", make_lease(*BARE))
+    said = "lease-webhook: --namespace is for the cluster: what a PATH has is evaluated whole\n"
+    assert run("lease.yaml", "--namespace", "shop") == (2, "", said)
+
+
 def test_a_group_without_a_user(run: Run) -> None:
     write("lease.yaml", make_lease(*BARE))
     assert run("lease.yaml", "--group", "a") == (

@@ -45,6 +45,7 @@ def test_what_is_printed_is_a_good_policy(capsys: pytest.CaptureFixture[str], tm
 
 def test_the_binding_of_a_real_elector(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, "bindings", CLIENT, "client-go/operator")
+    assert run(capsys, "bindings", "--input", CLIENT, "-n", "client-go")[1] == run(capsys, "bindings", CLIENT)[1]
     assert yaml.safe_load(out)["bindings"] == [
         {"namespace": "client-go", "lease": "operator", "writers": ["client-go/operator"], "holder": ["${pod}_*"]}
     ]
@@ -57,6 +58,7 @@ def test_the_binding_of_a_real_elector(capsys: pytest.CaptureFixture[str]) -> No
         (["bindings", "gone.log"], "gone.log is neither a file nor NAMESPACE/NAME"),
         (["bindings", "a/b", "c/d"], "one lease at a time: a/b, c/d"),
         (["bindings", CLIENT, "shop/operator"], "nothing was seen of lease shop/operator"),
+        (["bindings", "--input", CLIENT, "-n", "shop"], "nothing was seen of any lease in shop"),
         (["bindings", "docs/examples/bound.yaml"], "no lease and no candidate is in the input"),
     ],
     ids=str,

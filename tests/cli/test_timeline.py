@@ -92,6 +92,31 @@ def test_one_lease(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert [one["name"] for one in found["leases"]] == ["db"]
 
 
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (("-n", "shop"), ["db", "mail"]),
+        (("-n", "mall", "-A"), ["db", "mail"]),
+        (("shop/db", "-n", "shop"), ["db"]),
+        (("-n", "mall"), "lease-webhook: no lease of namespace mall is in the input\n"),
+        (
+            ("--serve", "-n", "shop"),
+            (
+                "lease-webhook: --serve shows everything in a browser: it takes no lease, -o, --format and --policy,"
+                " and no --namespace with --input\n"
+            ),
+        ),
+    ],
+)
+def test_a_namespace_selects_the_leases_of_an_input(
+    words: tuple[str, ...], found: list[str] | str, watched: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if isinstance(found, str):
+        assert run(capsys, *words, "--input", watched)[::2] == (2, found)
+    else:
+        assert [one["name"] for one in document(capsys, *words, "--input", watched)["leases"]] == found
+
+
 def test_standard_input(watched: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path(watched).read_bytes())))
     assert len(document(capsys, "-")["leases"]) == 2

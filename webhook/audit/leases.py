@@ -176,7 +176,7 @@ def _not_stamped(subject: Subject) -> Iterator[Finding]:
     if subject.entries and subject.lease.holder_identity and not is_dated(subject.entries):
         message = "the API server stamps writers in its namespace, and it has no stamp with a time: it was not renewed"
         message += " since the namespace was labeled, or not through an API server that stamps"
-        fix = "lease-webhook doctor - --policy FILE   # with the policies of the cluster, its namespaces and leases"
+        fix = "lease-webhook doctor --policy FILE   # whether the policies that stamp are there; docs/stamp.md"
         yield subject.finding("stamp-missing", Severity.WARNING, message, fix)
 
 

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from webhook.api.text import escape, truncate
 from webhook.audit.leases import Inventory
 from webhook.audit.subject import Subject
+from webhook.cli import reading
 from webhook.cli.options import Command, files, format_option, moment
-from webhook.cli.reading import cluster_options, evaluation_time, everywhere, input_option, observed, stamps_option
-from webhook.cli.terminal import Failure, indent, json_line, needing_the_server, print_message, style
+from webhook.cli.terminal import Failure, advice, indent, json_line, needing_the_server, print_message, style
 from webhook.explanation.account import ongoing_cause
 from webhook.explanation.findings import beside, incidents
 from webhook.fence.tokens import TokenCheck
@@ -60,7 +60,7 @@ _METRICS: Final = "write a gauge of the findings for Prometheus, replacing the f
 
 @click.command("audit", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @click.argument("paths", metavar="", nargs=-1, shell_complete=files)
-@input_option
+@reading.input_option
 @click.option("--now", type=moment, metavar="RFC3339", help="evaluate the leases as of this time")
 @click.option("--severity", type=_SEVERITIES, default=Severity.WARNING.value, help=_SEVERITY)
 @click.option("--fail-on", type=_SEVERITIES, default=Severity.WARNING.value, help=_FAIL_ON)
@@ -68,8 +68,8 @@ _METRICS: Final = "write a gauge of the findings for Prometheus, replacing the f
 @click.option("--in-cluster", is_flag=True, help="list leases with the service account of this pod, without kubectl")
 @click.option("--fence", "with_tokens", is_flag=True, help=_FENCE)
 @click.option("--metrics", metavar="FILE", help=_METRICS)
-@stamps_option
-@cluster_options
+@reading.stamps_option
+@reading.cluster_options
 @format_option("json prints one line per finding")
 def command(
     *,
@@ -88,16 +88,16 @@ def command(
 ) -> int:
     paths = (*inputs, *paths)
     in_force = load(policy) if policy else None
-    inventory = Inventory(evaluation_time(now, paths, None).at, stamped=frozenset(in_force.stamps if in_force else ()))
+    inventory = Inventory(reading.evaluation_time(now, paths, None).at, frozenset(in_force.stamps if in_force else ()))
     tokens = TokenCheck([one for one in in_force.fences if one.token] if in_force and with_tokens else [])
-    audit = _Audit(inventory, tokens, Severity(fail_on), now, paths)
+    audit = _Audit(inventory, tokens, Severity(fail_on), now, paths, reading.only_namespace(cluster))
     if paths and in_cluster:
         raise Failure("give either --input or --in-cluster")
     if with_tokens and (in_cluster or not tokens.fences):
         raise Failure("--fence needs a --policy with a fence that has a token, and works without --in-cluster")
     resources = sorted({replace(one, subresource="") for fence in tokens.fences for one in fence.resources})
-    items = observed(
-        *(paths, everywhere(cluster), policy),
+    items = reading.observed(
+        *(paths, reading.everywhere(cluster), policy),
         with_pods=with_pods,
         is_inside=in_cluster,
         resources=[*map(str, resources)],
@@ -124,6 +124,7 @@ class _Audit(Struct):
     fail_on: Severity
     now: int | None
     paths: Sequence[str]
+    only: str  # the namespace to report on; "" for all
     history: Follower = field(default_factory=Follower)
     examined: int = 0
     by_check: Counter[tuple[str, Severity]] = field(default_factory=Counter)
@@ -133,8 +134,9 @@ class _Audit(Struct):
     def run(self, items: Iterable[Item]) -> Iterator[Finding]:
         """Yield every finding as soon as it is certain."""
         for finding in chain(chain.from_iterable(map(self._take, items)), self._rest()):
-            self.by_check[finding.check, finding.severity] += 1
-            yield finding
+            if not self.only or finding.subject.namespace in {"", self.only}:
+                self.by_check[finding.check, finding.severity] += 1
+                yield finding
 
     def count(self, severity: Severity) -> int:
         return sum(number for (_, found), number in self.by_check.items() if found is severity)
@@ -142,14 +144,14 @@ class _Audit(Struct):
     @property
     def exit_code(self) -> int:
         """2 if something could not be read, 1 if something severe was found, else 0."""
-        if self.unreadable or not (self.examined or self.skipped):
+        if self.unreadable or not (self.examined or (self.skipped and not self.only)):
             return 2
         return int(any(one.is_at_least(self.fail_on) for _, one in self.by_check))
 
     def complaints(self) -> Iterator[str]:
         """Yield what the input does not show."""
         if not self.examined and not self.unreadable:
-            yield "no lease and no candidate is in the input"
+            yield f"no lease and no candidate{self.only and f' of namespace {self.only}'} is in the input"
         if self.inventory.leases and not self.inventory.has_managed_fields:
             yield "the input has no managedFields, so stamps are not examined; kubectl needs --show-managed-fields"
         yield from self.tokens.complaints()
@@ -172,7 +174,7 @@ class _Audit(Struct):
             yield from self._stored(item)
 
     def _stored(self, item: Observation) -> Iterator[Finding]:
-        self.examined += 1
+        self.examined += self.only in {"", item.namespace}
         if item.object is None:
             fix = "correct the type in the manifest; an API server refuses the object"
             subject = ObjectName(item.kind, item.namespace, item.name)
@@ -184,17 +186,17 @@ class _Audit(Struct):
     def _rest(self) -> Iterator[Finding]:
         """Yield findings that need the whole history, or all objects."""
         if self.history.leases or self.history.candidates:
-            at = evaluation_time(self.now, self.paths, self.history.until).at
+            at = reading.evaluation_time(self.now, self.paths, self.history.until).at
             self.inventory.now = at if not self.inventory.leases else self.inventory.now
             for (namespace, name), history in sorted(self.history.leases.items(), key=itemgetter(0)):
-                self.examined += 1
+                self.examined += self.only in {"", namespace}
                 found = [*incidents(self.history, history, at, ongoing_cause(self.history, history, at))]
                 if history.lease is not None and not history.is_deleted:
                     subject = Subject(history.lease, namespace, name, at, interval=history.interval)
                     yield from beside(found, self.inventory.add(subject))
                 yield from found
             for (namespace, name), candidate in sorted(self.history.candidates.items(), key=itemgetter(0)):
-                self.examined += 1
+                self.examined += self.only in {"", namespace}
                 yield from self.inventory.add(Subject(candidate, namespace, name, at))
         yield from self.inventory.rest()
         yield from self.tokens.findings()
@@ -205,8 +207,7 @@ def _lines(finding: Finding) -> Iterator[str]:
     who = escape(truncate(str(finding.subject), _MAX_NAME))
     yield f"{style(f'{finding.severity.value:<8}', fg=color)} {style(who, bold=True)}  {finding.check}"
     yield indent(escape(finding.message), 9)
-    # Not wrapped: it is there to be copied.
-    yield f"         -> {escape(finding.fix)}"
+    yield advice("->", escape(finding.fix), 9, 12)
 
 
 def _as_json(finding: Finding) -> dict[str, Any]:

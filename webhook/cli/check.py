@@ -118,6 +118,8 @@ def command(
 ) -> int:
     if groups and not user:
         raise Failure("--group needs --user: a group alone writes nothing")
+    if paths and cluster.namespace:
+        raise Failure("--namespace is for the cluster: what a PATH has is evaluated whole")
     first = load(policy)
     policies = [first] if against is None else [first, load(against)]
     names = [policy or first.preset] if against is None else [policy or first.preset, against]

@@ -92,6 +92,11 @@ def everywhere(cluster: Cluster) -> Cluster:
     return replace(cluster, all_namespaces=cluster.all_namespaces or not cluster.namespace)
 
 
+def only_namespace(cluster: Cluster) -> str:
+    """Return the namespace to which the options restrict any input, too; "" for all."""
+    return "" if cluster.all_namespaces else cluster.namespace
+
+
 def observed(
     paths: Sequence[str],
     cluster: Cluster | None = None,

@@ -7,7 +7,7 @@ import click
 
 from webhook.api.text import escape
 from webhook.cli.options import Command, namespaced
-from webhook.cli.reading import cluster_options, everywhere, leases_and_inputs, observed, only_lease
+from webhook.cli.reading import cluster_options, everywhere, leases_and_inputs, observed, only_lease, only_namespace
 from webhook.cli.terminal import Failure
 from webhook.inputs.cluster import Cluster
 from webhook.inputs.files import readable
@@ -57,9 +57,10 @@ def bindings(*, leases: tuple[str, ...], inputs: tuple[str, ...], cluster: Clust
         seen.observe(item)
     if not seen.coverage.count:
         raise Failure("no lease and no candidate is in the input")
-    text = binding_policy(seen, key)
+    only = only_namespace(cluster)
+    text = binding_policy(seen, key, only)
     if not text:
-        raise Failure(f"nothing was seen of {f'lease {lease}' if lease else 'any lease'}")
+        raise Failure(f"nothing was seen of {f'lease {lease}' if lease else 'any lease'}{only and f' in {only}'}")
     parse(text)  # what a policy check would refuse is a bug
     print(text, end="")
     return 2 if seen.unreadable else 0

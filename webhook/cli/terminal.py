@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -17,6 +18,8 @@ from webhook.api.text import escape
 
 MIN_WIDTH: Final = 60
 MAX_WIDTH: Final = 100
+_COMMANDS: Final = re.compile(r"(?<=[:;|&]) +(?=(?:kubectl|lease-webhook) )")
+"""Where a shell goes on with the next line."""
 
 
 class Failure(click.ClickException):
@@ -56,6 +59,19 @@ def indent(text: str, by: int, columns: int | None = None) -> str:
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def advice(lead: str, text: str, by: int, hanging: int) -> str:
+    """Return what to do, wrapped and indented; commands are there to be copied, so they begin lines and stay whole."""
+    whole = f"{lead} {text}".lstrip()
+    if by + len(whole) <= width():
+        return " " * by + whole
+    pieces = _COMMANDS.split(whole)
+    if any(one.replace("'\"'\"'", "").count("'") % 2 for one in pieces):
+        pieces = [whole]  # a name contains what begins a command
+    is_command = re.compile("(-> )?(kubectl|lease-webhook) ").match
+    lines = [" " * hanging + one if is_command(one) else indent(one, hanging) for one in pieces]
+    return " " * by + "\n".join(lines).lstrip()
 
 
 def table(rows: Sequence[tuple[str, ...]], by: int = 2, columns: int | None = None) -> Iterator[str]:

@@ -89,14 +89,15 @@ def command(
     wanted = [namespaced(lease, f"{lease} is neither a file nor NAMESPACE/NAME") for lease in leases]
     cluster = reading.everywhere(cluster)
     if is_live:
-        if place or leases or policy or output != "html":
-            raise Failure("--serve shows everything in a browser: it takes no lease, -o, --format and --policy")
+        if place or leases or policy or output != "html" or (inputs and cluster.namespace):
+            words = "no lease, -o, --format and --policy, and no --namespace with --input"
+            raise Failure(f"--serve shows everything in a browser: it takes {words}")
         return _serve(inputs, cluster, _ADDRESS if address is None else address)
     if address is not None:
         raise Failure("--bind is for --serve")
     if not place and output == "html" and sys.stdout.isatty():
         place = _PAGE
-    timeline = _selected(_read(inputs, cluster, policy), wanted)
+    timeline = _selected(_read(inputs, cluster, policy), wanted, reading.only_namespace(cluster))
     text = drawn(timeline, output)
     if place in {"", "-"}:
         if buffer := getattr(sys.stdout, "buffer", None):
@@ -135,12 +136,15 @@ def _read(paths: Sequence[str], cluster: Cluster, policy: str | None) -> Timelin
     return builder.timeline(ends, tuple(paths) or (listing,), clock)
 
 
-def _selected(timeline: Timeline, wanted: Sequence[tuple[str, str]]) -> Timeline:
-    there = {(lane.namespace, lane.name) for lane in timeline.lanes}
+def _selected(timeline: Timeline, wanted: Sequence[tuple[str, str]], only: str) -> Timeline:
+    lanes = tuple(lane for lane in timeline.lanes if only in {"", lane.namespace})
+    there = {(lane.namespace, lane.name) for lane in lanes}
+    if only and not there:
+        raise Failure(f"no lease of namespace {only} is in the input")
     for namespace, name in wanted:
         if (namespace, name) not in there:
             raise Failure(f"lease {namespace}/{name} is not in the input; {len(there)} others are")
-    lanes = tuple(lane for lane in timeline.lanes if not wanted or (lane.namespace, lane.name) in wanted)
+    lanes = tuple(lane for lane in lanes if not wanted or (lane.namespace, lane.name) in wanted)
     return msgspec.structs.replace(timeline, lanes=lanes)
 
 

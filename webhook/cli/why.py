@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from webhook.api.text import escape, truncate
 from webhook.cli import reading
 from webhook.cli.options import Command, format_option, moment
-from webhook.cli.terminal import Failure, indent, json_line, print_message, style, table, width
+from webhook.cli.terminal import Failure, advice, indent, json_line, print_message, style, table, width
 from webhook.explanation.account import Account, account_of, account_of_state, as_json
 from webhook.explanation.findings import Explained
 from webhook.explanation.text import Line, events, facts, headline, quoted
@@ -75,7 +75,7 @@ def command(
     if inputs and now is None and history.until is None:
         reading.doubt_of_list(as_of, (at for at, _ in history.stored.last_renewals()))
     if selection is None:
-        _print_all(history, "" if cluster.all_namespaces else cluster.namespace, as_of, output)
+        _print_all(history, reading.only_namespace(cluster), as_of, output)
         return 0
     one = _found(history, *selection, is_whole=bool(inputs) or cluster.all_namespaces)
     for item in () if inputs else clusters.lease_events(cluster, one.namespace, one.name):
@@ -181,7 +181,7 @@ def _lines(account: Account, as_of: reading.EvaluationTime) -> Iterator[str]:
     yield style("What to do", bold=True)
     yield indent(escape(account.advice.sentence), 2)
     if account.advice.command:
-        yield f"    {escape(account.advice.command)}"
+        yield advice("", escape(account.advice.command), 4, 4)
     if history.is_moment:
         yield ""
         yield style("What one moment does not show", bold=True)
@@ -207,8 +207,7 @@ def _wrong(account: Account) -> Iterator[str]:
         yield f"  {style(one.severity.value, fg=color)}  {one.check}{over}"
         yield indent(escape(one.message), 4)
         if one.fix != account.advice.command:  # that is shown below
-            # Not wrapped: it is there to be copied.
-            yield f"    -> {escape(one.fix)}"
+            yield advice("->", escape(one.fix), 4, 7)
 
 
 def _counted(account: Account) -> str:

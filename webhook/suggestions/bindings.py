@@ -54,8 +54,8 @@ def _of_pod(holder: str, pods: Container[str]) -> str:
     return ""
 
 
-def binding_policy(seen: AllWrites, only: tuple[str, str] | None = None) -> str:
-    """Return a policy file with bindings for all leases, or `only` one, and comments; "" if no lease was seen."""
+def binding_policy(seen: AllWrites, only: tuple[str, str] | None = None, namespace: str = "") -> str:
+    """Return a policy file with bindings for all leases, `only` one, or those of a namespace; "" if none was seen."""
     attackers = {
         (user, namespace)
         for (namespace, _), lease in seen.leases.items()
@@ -65,7 +65,7 @@ def binding_policy(seen: AllWrites, only: tuple[str, str] | None = None) -> str:
     proposals = [
         _Proposal(*key, lease, attackers, seen.pods.get(key[0], {}))
         for key, lease in sorted(seen.leases.items())
-        if only in {None, key}
+        if only in {None, key} and namespace in {"", key[0]}
     ]
     if not proposals:
         return ""
