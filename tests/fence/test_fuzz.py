@@ -44,7 +44,7 @@ def test_a_fence_is_refused_or_rendered(changes: dict[str, Any]) -> None:
 @given(OBJECTS)
 def test_the_doctor_reads_any_objects(objects: list[dict[str, Any]]) -> None:
     for one in manifests(fence()):
-        list(examine_fences(Documents([*objects, one]), [fence()]))
+        list(examine_fences(Documents([*objects, one]), [fence()], "policy.yaml"))
 
 
 @given(OBJECTS)

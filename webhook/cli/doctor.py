@@ -2,9 +2,11 @@
 
 import datetime as dt
 import os
+import shlex
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 import click
@@ -15,17 +17,17 @@ from webhook.api.formats import MAX_NAME
 from webhook.api.text import escape, truncate
 from webhook.cli.options import Command, files, format_option, policy_option
 from webhook.cli.reading import cluster_options
-from webhook.cli.terminal import Failure, indent, json_line, print_message, style
+from webhook.cli.terminal import Failure, advice, indent, json_line, print_message, style
 from webhook.doctor import configuration
-from webhook.doctor.configuration import Configuration, danger
+from webhook.doctor.configuration import Configuration, danger, namespaces_of
 from webhook.doctor.documents import Documents
 from webhook.doctor.examine import Report, examine
 from webhook.doctor.fences import examine_fences
 from webhook.doctor.stamps import examine_stamps
 from webhook.explanation.words import count
+from webhook.fence import BINDING, MUTATING_BINDING, MUTATING_POLICY, POLICY
 from webhook.findings import Finding
 from webhook.inputs.cluster import NO_SUCH_KIND, Cluster, objects_of
-from webhook.inputs.documents import Value
 from webhook.inputs.files import objects
 from webhook.inputs.items import STANDARD_INPUT
 from webhook.policy.model import Policy
@@ -33,12 +35,12 @@ from webhook.policy.parse import parse
 from webhook.policy.schema import PolicyError
 from webhook.policy_file import PolicyFileError, load
 
-_KINDS: Final = (
-    "validatingwebhookconfigurations,mutatingwebhookconfigurations",
-    "validatingadmissionpolicies,validatingadmissionpolicybindings",
-    "mutatingadmissionpolicies,mutatingadmissionpolicybindings",
-    "namespaces",
-)
+_CONFIGURATIONS: Final = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
+_KINDS: Final = {
+    "validatingadmissionpolicies,validatingadmissionpolicybindings": (POLICY, BINDING),
+    "mutatingadmissionpolicies,mutatingadmissionpolicybindings": (MUTATING_POLICY, MUTATING_BINDING),
+    "namespaces": (),
+}
 
 _DESCRIPTION: Final = """\
 Reads webhook configurations and says, for each webhook that may be called for leases, what could go wrong and what to
@@ -66,19 +68,27 @@ Examples:
 def command(*, file: str | None, given: str | None, policy: str | None, cluster: Cluster, output: str) -> int:
     now = dt.datetime.now(dt.UTC)
     path = given or file or (STANDARD_INPUT if _is_piped() else None)
-    found = Documents(_of_cluster(cluster) if path is None else objects(path))
+    found = _of_cluster(cluster) if path is None else Documents(objects(path))
     has_fences = any(policy or one.is_of_a_fence for one in found.fence_objects)
     if path is not None and not found.configurations and not has_fences:
         raise Failure("no ValidatingWebhookConfiguration in it; see `lease-webhook doctor --help` for where to get one")
     configurations, reports = _configurations(found)
     in_force = _policy(policy, found, configurations)
-    reports += examine_fences(found, in_force.fences if in_force else ())
+    reports += examine_fences(found, in_force.fences if in_force else (), shlex.quote(policy or "policy.yaml"))
+    if path is None and in_force is None and namespaces_of(configurations):
+        print_message("the policy in force was not found, so it was not examined; --policy names its file")
+    with suppress(Failure):
+        installed = _policy(None, found, configurations) if path is None and policy else None
+        if installed and in_force and installed.digest != in_force.digest:
+            print_message("the ConfigMap in the cluster has another policy, which was not examined")
     if in_force:
         reports += examine_stamps(found, in_force.stamps)
-        if in_force.stamps and not found.fence_objects:
+        if in_force.stamps and not found.shows_policies:
             print_message("no admission policies are in the input, so it is not known whether stamps are in force")
     if configurations:
         reports += examine(configurations, in_force, now, found.named("Namespace"))
+    for note in filter(None, (report.note for report in reports)):
+        print_message(note)
     (_print_json if output == "json" else _print)(reports)
     return int(any(report.findings for report in reports))
 
@@ -92,15 +102,20 @@ def _is_piped() -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
 
 
-def _of_cluster(cluster: Cluster) -> Iterator[Value]:
-    for kinds in _KINDS:
-        found = objects_of(cluster, kinds)
+def _of_cluster(cluster: Cluster) -> Documents:
+    values = objects_of(cluster, _CONFIGURATIONS)
+    if isinstance(values, str):
+        raise Failure(f"the configurations cannot be read: {values}")
+    unread: list[str] = []
+    places = sorted(namespaces_of(configuration.readable(Documents(values).configurations)))
+    for kinds, *words in [*((kinds,) for kinds in _KINDS), *(("configmaps", f"--namespace={one}") for one in places)]:
+        found = objects_of(cluster, kinds, *words)
         if not isinstance(found, str):
-            yield from found
-        elif kinds is _KINDS[0]:
-            raise Failure(f"the configurations cannot be read: {found}")
+            values += found
         elif NO_SUCH_KIND not in found:
             print_message(f"{kinds} were not read: {found}")
+            unread += _KINDS.get(kinds, ())
+    return Documents(values, unread)
 
 
 def _configurations(found: Documents) -> tuple[list[Configuration], list[Report]]:
@@ -130,9 +145,7 @@ def _policy(name_or_path: str | None, found: Documents, configurations: Sequence
     try:
         if name_or_path is not None:
             return load(name_or_path)
-        webhooks = (webhook for one in configurations for webhook in one.webhooks or ())
-        services = (webhook.client_config.service for webhook in webhooks)
-        text = found.policy_text(service.namespace for service in services if service)
+        text = found.policy_text(namespaces_of(configurations))
         return None if text is None else parse(text)
     except (PolicyFileError, PolicyError) as error:
         raise Failure(f"policy: {error}") from error
@@ -147,14 +160,13 @@ def _print(reports: Sequence[Report]) -> None:
         for finding in report.findings:
             print(f"  {style(finding.check, fg='red')}  {escape(truncate(finding.place, 200))}")
             print(indent(f"risk: {escape(finding.message)}", 6))
-            print(indent(f"fix: {escape(finding.fix)}", 6))
+            print(advice("fix:", escape(finding.fix), 6, 6))
         print()
     entries = [report for report in reports if report.webhook]
     fenced = sum(report.is_fence for report in reports)
     total = sum(len(report.findings) for report in reports)
     examined = f"{count(len(entries), 'webhook entry', 'webhook entries')} that leases can reach"
-    if fenced:
-        examined = f"{count(fenced, 'fence')}, {examined}"
+    examined = f"{count(fenced, 'fence')}, {examined}" if fenced else examined
     if total:
         print(f"{style('not safe', fg='red')}: {count(total, 'finding')}; {examined}")
         return

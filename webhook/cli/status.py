@@ -10,7 +10,7 @@ from msgspec import Struct
 from webhook.api.text import escape
 from webhook.cli.options import Command, files, format_option
 from webhook.cli.terminal import json_line, style, table, width
-from webhook.doctor.configuration import readable
+from webhook.doctor.configuration import namespaces_of, readable
 from webhook.doctor.documents import Documents
 from webhook.doctor.in_force import NAME, PROOF, Fact, Sample, facts, in_force, samples
 from webhook.inputs import cluster as clusters
@@ -94,8 +94,7 @@ def _status(cluster: Cluster) -> _Status:
         read(kinds)
     unread = {one.subject for one in unknown}
     configurations = [*readable(Documents(values).configurations)]
-    entries = (entry for one in configurations for entry in one.webhooks or () if entry.is_dedicated)
-    namespace = next((entry.client_config.service.namespace for entry in entries if entry.client_config.service), "")
+    namespace = min(namespaces_of(configurations), default="")
     if namespace:
         read("deployments,statefulsets,pods,configmaps", f"--namespace={namespace}")
     found, metrics = Documents(values), list[Sample]()

@@ -184,6 +184,12 @@ def readable(documents: Iterable[Mapping[str, object]]) -> Iterator[Configuratio
             yield read(document)
 
 
+def namespaces_of(configurations: Iterable[Configuration]) -> set[str]:
+    """Return the namespaces of the Services of webhooks that are about leases."""
+    entries = (entry for one in configurations for entry in one.webhooks or () if entry.is_dedicated)
+    return {entry.client_config.service.namespace for entry in entries if entry.client_config.service}
+
+
 def danger(check: str, place: str, risk: str, fix: str) -> Finding:
     """Return a finding: a place with the value found there, the risk, and the fix, each in one or two sentences."""
     return Finding(check, Severity.ERROR, risk, fix, place)

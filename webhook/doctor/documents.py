@@ -1,6 +1,6 @@
 """The objects in the examined documents: webhook configurations, and what shows how they and fences work."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -57,7 +57,8 @@ class ClusterObject(Struct, frozen=True, rename="camel"):
 class Documents:
     """The documents by kind; one without the form of its kind is skipped: no API server returns it."""
 
-    def __init__(self, found: Iterable[Document]) -> None:
+    def __init__(self, found: Iterable[Document], unread: Collection[str] | None = None) -> None:
+        """`unread` are kinds of policies that could not be read; None for a file, which may leave them out."""
         self.configurations: list[Document] = []
         """Not decoded, so that what is wrong with one can be reported."""
         self._by_kind: dict[str, list[ClusterObject]] = {kind: [] for kind in KINDS}
@@ -68,6 +69,8 @@ class Documents:
             elif kind in KINDS:
                 with suppress(msgspec.ValidationError):
                     self._by_kind[str(kind)].append(msgspec.convert(one, ClusterObject))
+        self.unread: Final = frozenset(unread or ())
+        self.shows_policies: Final = bool(self.fence_objects or (unread is not None and len(unread) < len(fence.KINDS)))
 
     def of(self, kind: str) -> list[ClusterObject]:
         """Return the objects of one of KINDS."""

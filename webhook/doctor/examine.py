@@ -26,6 +26,7 @@ class Report(Struct, frozen=True):
     webhook: str
     findings: tuple[Finding, ...]
     is_fence: bool = False
+    note: str = ""
 
 
 def examine(

@@ -4,24 +4,35 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from webhook.doctor.configuration import danger
 from webhook.doctor.documents import ClusterObject, Documents, difference
 from webhook.doctor.examine import Report
-from webhook.fence import BINDING, CLOCK, MUTATING_BINDING, MUTATING_POLICY, POLICY, manifests, object_name
+from webhook.fence import ACTIONS, BINDING, CLOCK, MUTATING_BINDING, MUTATING_POLICY, POLICY, manifests, object_name
 from webhook.findings import Finding, word
 from webhook.policy.fences import Fence
 
-_EXPORT: Final = "lease-webhook export fence POLICY --name {name} | kubectl apply --server-side --force-conflicts -f -"
+_EXPORT: Final = "lease-webhook export fence {} --name {}{} | kubectl apply --server-side --force-conflicts -f -"
 _NAME: Final = "[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 
 
-def examine_fences(documents: Documents, fences: Sequence[Fence]) -> Iterator[Report]:
-    """Yield a report for each fence of the policy file, and for each object of a fence that the file no longer has."""
-    if not documents.fence_objects:
+def examine_fences(documents: Documents, fences: Sequence[Fence], file: str) -> Iterator[Report]:
+    """Yield a report for each fence of the policy `file`, and for each object of a fence that it no longer has.
+
+    A fence may be stricter than the file: it was exported with --mode.
+    """
+    if not documents.shows_policies:
         return
     wanted = set[str]()
     for fence in fences:
-        yield Report(object_name(fence), "", tuple(_about(fence, documents)), is_fence=True)
+        name = object_name(fence)
+        bound = documents.named(BINDING).get(name, ClusterObject(BINDING)).spec.get("validationActions")
+        there = replace(fence, mode=next(mode for mode in ACTIONS if ACTIONS[mode] == bound or mode == fence.mode))
+        mode = "" if there == fence else f" --mode {there.mode}"
+        note = mode and f"{name} is stricter than {file}: set `mode: {there.mode}` of the fence there"
+        export = _EXPORT.format(file, word(fence.name), mode)
+        yield Report(name, "", tuple(_about(there, documents, export)), is_fence=True, note=note)
         wanted |= {manifest["metadata"]["name"] for manifest in manifests(fence)}
     for name in sorted({one.metadata.name for one in documents.fence_objects if one.is_of_a_fence} - wanted):
         policy, binding = kinds = _kinds(name, documents)
@@ -39,16 +50,16 @@ def examine_fences(documents: Documents, fences: Sequence[Fence]) -> Iterator[Re
         yield Report(name, "", tuple(found), is_fence=True)
 
 
-def _about(fence: Fence, documents: Documents) -> Iterator[Finding]:
-    for manifest in manifests(fence):
+def _about(fence: Fence, documents: Documents, export: str) -> Iterator[Finding]:
+    for manifest in (one for one in manifests(fence) if one["kind"] not in documents.unread):
         name = manifest["metadata"]["name"]
         applied = documents.named(manifest["kind"]).get(name)
         if applied is None:
             yield danger(
                 "fence-not-applied",
                 f"{manifest['kind']} {name}",
-                "the policy file has this fence, but the cluster does not: no write is denied.",
-                _EXPORT.format(name=word(fence.name)),
+                "the policy file has this fence, but this object was not found: writes are not denied as it says.",
+                export,
             )
             continue
         if changed := difference(manifest["spec"], applied.spec):
@@ -56,7 +67,7 @@ def _about(fence: Fence, documents: Documents) -> Iterator[Finding]:
                 "fence-drift",
                 f"{manifest['kind']} {changed}",
                 "the fence in the cluster differs from the one in the policy file.",
-                _EXPORT.format(name=word(fence.name)),
+                export,
             )
     yield from _about_the_lease(fence, documents)
     yield from _about_tokens(fence, documents)
@@ -111,8 +122,8 @@ def _about_the_stamp(fence: Fence, lease: ClusterObject) -> Iterator[Finding]:
             "fence-lease-unstamped",
             f"lease {fence.lease_text}",
             "the API server has stamped no writer of this lease, so writes of the leader itself are denied.",
-            f"kubectl label namespace {word(fence.namespace)} lease-webhook/stamp=required, and apply deploy/stamp; the"
-            " next renewal is stamped.",
+            "apply deploy/stamp; the next renewal is stamped after:"
+            f" kubectl label namespace {word(fence.namespace)} lease-webhook/stamp=required",
         )
     elif user not in fence.usernames:
         yield danger(

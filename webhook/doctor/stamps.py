@@ -33,7 +33,7 @@ def examine_stamps(documents: Documents, stamps: Mapping[str, Stamps]) -> Iterat
     Nothing is said of policies unless the documents have one, of any kind.
     """
     findings = [*_of_namespaces(documents, stamps)]
-    if stamps and (documents.fence_objects or documents.of(MUTATING_POLICY)):
+    if stamps and documents.shows_policies:
         for suffix in sorted({one.suffix for one in stamps.values()}):
             findings += _of_policies(documents, suffix)
         findings += _of_others(documents)
@@ -46,7 +46,7 @@ def _of_policies(documents: Documents, suffix: str) -> Iterator[Finding]:
     pieces = json.loads(files("webhook.install").joinpath("self-signed.json").read_text(encoding="utf-8"))
     wanted = pieces["stamp"]
     fill(wanted, "", None, {}, suffix)
-    for one in wanted:
+    for one in (one for one in wanted if one["kind"] not in documents.unread):
         kind, name = one["kind"], one["metadata"]["name"]
         applied = documents.named(kind).get(name)
         if applied is None:
@@ -95,7 +95,7 @@ def _of_namespaces(documents: Documents, stamps: Mapping[str, Stamps]) -> Iterat
                 "the policy file says that writers are stamped there, and they are not: the rules read managedFields.",
                 "kube-node-lease is never stamped: remove it from `stamps`."
                 if name == NODE_LEASES
-                else f"kubectl label namespace {word(name)} {_LABEL}=required, or remove it from `stamps`.",
+                else f"remove it from `stamps`, or: kubectl label namespace {word(name)} {_LABEL}=required",
             )
         elif listed is not None and listed.by_user != (labels.get(_BY_USER) == "user"):
             yield danger(
