@@ -59,7 +59,7 @@ def escape(text: str) -> str:
     """Show control, invisible and unpaired characters as escapes, so that one line stays one honest line."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_escape_character(c) if _is_hidden(c) else c for c in text)
+    return "".join(c.encode("unicode_escape").decode() if _is_hidden(c) else c for c in text)
 
 
 def truncate(text: str, most: int = MAX_VALUE) -> str:
@@ -92,13 +92,3 @@ def quote_within(text: str, most: int) -> str:
 
 def _is_hidden(character: str) -> bool:
     return unicodedata.category(character) in _HIDDEN or _BLANK_LETTERS.match(character) is not None
-
-
-def _escape_character(character: str) -> str:
-    code = ord(character)
-    named = {9: "\\t", 10: "\\n", 13: "\\r"}.get(code)
-    if named:
-        return named
-    if code <= 0xFF:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
