@@ -21,7 +21,8 @@ from msgspec.structs import asdict
 from webhook import __version__
 from webhook.api.request import GROUP, VERSIONS_OF, Operation
 from webhook.api.text import quote
-from webhook.fence import ACTIONS, API_VERSION, BINDING, MADE_BY, POLICY, literal
+from webhook.fence import ACTIONS, BINDING, MADE_BY, literal, pair
+from webhook.install import fill
 from webhook.policy import schema
 from webhook.policy.model import Policy
 from webhook.policy.parse import BOUND
@@ -85,7 +86,7 @@ def manifests(policy: Policy, now: int, condition: str, excluded: Sequence[str])
     Raises PolicyError for what no expression can hold.
     """
     file = _PolicyFile(policy, now)
-    found = []
+    found: list[Manifest] = []
     for kind, conditions in {_LEASES: [condition], _BINDINGS: [file.bound_leases()], _CANDIDATES: []}.items():
         for mode in (Mode.DENY, Mode.WARN, Mode.AUDIT):
             validations = [one for rule in _rules_of(kind) for one in file.validations(rule, mode)]
@@ -110,10 +111,9 @@ def stamp_policies(policy: Policy, now: int, shipped: Iterable[Manifest]) -> lis
         raise PolicyError("have several suffixes, and each would stamp every lease", "stamps")
     mode = min(policy.mode, policy.default.modes[_STAMP_RULE])
     found = [deepcopy(one) for one in shipped if suffixes and (mode or one["metadata"]["name"] != _GUARD)]
+    fill(found, "", None, {}, "".join(suffixes))
     for one in found:
         spec = one["spec"]
-        for variable in spec.get("variables", ())[:1]:
-            variable["expression"] = literal(*suffixes)
         if one["metadata"]["name"] == _GUARD and one["kind"] == BINDING:
             spec["validationActions"] = ACTIONS[mode.word]
         elif one["metadata"]["name"] == _GUARD:
@@ -144,7 +144,7 @@ def _rules_of(kind: str) -> Iterator[Rule]:
             yield rule
 
 
-def _pair(kind: str, mode: Mode, excluded: Sequence[str], evaluated: Manifest) -> list[Manifest]:
+def _pair(kind: str, mode: Mode, excluded: Sequence[str], evaluated: Manifest) -> Iterator[Manifest]:
     resource = _RESOURCES[kind]
     metadata = {
         "name": f"lease-webhook-rules-{kind}-{mode.word}",
@@ -164,11 +164,7 @@ def _pair(kind: str, mode: Mode, excluded: Sequence[str], evaluated: Manifest) -
         },
         **evaluated,
     }
-    bound = {"policyName": metadata["name"], "validationActions": ACTIONS[mode.word]}
-    return [
-        {"apiVersion": API_VERSION, "kind": POLICY, "metadata": metadata, "spec": spec},
-        {"apiVersion": API_VERSION, "kind": BINDING, "metadata": metadata, "spec": bound},
-    ]
+    return pair(metadata, spec, {"validationActions": ACTIONS[mode.word]})
 
 
 class _PolicyFile:

@@ -52,7 +52,6 @@ _MAX_WRITER: Final = 400
 
 _CLAIMS: Final = {claim: f"authentication.kubernetes.io/{claim}-name" for claim in ("pod", "node")}
 _HOLDER: Final = 'params.?spec.?holderIdentity.orValue("")'
-_ESCAPES: Final = {"\\": "\\\\", '"': '\\"'}
 _WORD: Final = re.compile("[A-Z]{3,}")
 
 _UID: Final = "authentication.kubernetes.io/pod-uid"
@@ -66,7 +65,7 @@ def manifests(fence: Fence) -> list[Manifest]:
     found = [*_stamping(fence)] if fence.token else []
     missing = "Deny" if fence.denies_if_lease_is_missing else "Allow"
     binding = {"paramRef": _reference(fence, missing), "validationActions": ACTIONS[fence.mode]}
-    found += _pair(fence, "", _policy(fence), binding)
+    found += pair(_metadata(fence), _policy(fence), binding)
     return [*found, *_clock(fence)] if fence.expired != "allow" else found
 
 
@@ -80,15 +79,14 @@ def object_name(fence: Fence) -> str:
     return PREFIX + fence.name
 
 
-def _pair(fence: Fence, part: str, policy: Manifest, binding: Manifest) -> Iterator[Manifest]:
+def pair(metadata: Manifest, policy: Manifest, binding: Manifest) -> Iterator[Manifest]:
     """Yield a policy, which mutates if it has mutations, and its binding, under one name."""
     kinds = (MUTATING_POLICY, MUTATING_BINDING) if "mutations" in policy else (POLICY, BINDING)
-    binding = {"policyName": object_name(fence) + part} | binding
-    for kind, spec in zip(kinds, (policy, binding), strict=True):
-        yield {"apiVersion": API_VERSION, "kind": kind, "metadata": _metadata(fence, part), "spec": spec}
+    for kind, spec in zip(kinds, (policy, {"policyName": metadata["name"]} | binding), strict=True):
+        yield {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
 
 
-def _metadata(fence: Fence, part: str) -> Manifest:
+def _metadata(fence: Fence, part: str = "") -> Manifest:
     return {
         "name": object_name(fence) + part,
         "labels": {**LABELS, "lease-webhook/fence": fence.name},
@@ -124,10 +122,10 @@ def _stamping(fence: Fence) -> Iterator[Manifest]:
     token |= {"reinvocationPolicy": "IfNeeded", "variables": _filled(fence, "common")}
     token["mutations"] = _filled(fence, "stamping")
     # Without the lease there is no term. Whether such a write is refused is the matter of the fence itself.
-    yield from _pair(fence, STAMPING, token, {"paramRef": _reference(fence, "Allow")})
+    yield from pair(_metadata(fence, STAMPING), token, {"paramRef": _reference(fence, "Allow")})
     kept = _matched(fence, _rules(fence, ["", "/*"], ["CREATE", "UPDATE"])) | {"reinvocationPolicy": "IfNeeded"}
     del kept["paramKind"]
-    yield from _pair(fence, KEPT, kept | _filled(fence, "kept"), {})
+    yield from pair(_metadata(fence, KEPT), kept | _filled(fence, "kept"), {})
 
 
 def _clock(fence: Fence) -> Iterator[Manifest]:
@@ -137,7 +135,7 @@ def _clock(fence: Fence) -> Iterator[Manifest]:
         _matched(fence, _rules(fence), _filled(fence, "late")) | {"failurePolicy": "Ignore"} | _filled(fence, "clock")
     )
     binding = {"paramRef": _reference(fence, "Allow"), "validationActions": ACTIONS[mode]}
-    yield from _pair(fence, CLOCK, policy, binding)
+    yield from pair(_metadata(fence, CLOCK), policy, binding)
 
 
 def _matched(fence: Fence, rules: Sequence[Manifest], condition: str = "true") -> Manifest:
@@ -208,7 +206,9 @@ def _rules(fence: Fence, below: Sequence[str] = (), operations: Sequence[str] = 
 
 def literal(text: str) -> str:
     """Return the text as a CEL string literal, in printable ASCII."""
-    return f'"{"".join(map(_escaped, text))}"'
+    # Every escape that Python writes means the same character in CEL.
+    escaped = text.encode("unicode_escape").decode("ascii").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _list(texts: Iterable[str]) -> str:
@@ -303,12 +303,3 @@ def _writer_text(fence: Fence, *, with_node: bool) -> str:
     node = ' + (variables.node == "" ? "" : " on node " + variables.node)' if with_node else ""
     more = f" + {uid}" if fence.by_stamp else node
     return f'variables.pod == "" ? "a token that names no pod" : "pod " + variables.pod{more}'
-
-
-def _escaped(character: str) -> str:
-    if character in _ESCAPES:
-        return _ESCAPES[character]
-    if character.isascii() and character.isprintable():
-        return character
-    code = ord(character)
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
