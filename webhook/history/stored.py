@@ -3,6 +3,7 @@
 import zlib
 from array import array
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from msgspec import Struct, field
@@ -18,7 +19,6 @@ Key = tuple[str, str]
 
 _IN_BLOCK: Final = 64
 """Leases that are compressed together: alone they would take three times as much."""
-_MAX_UNPACKED: Final = 8
 _SEPARATOR: Final = b"\0"
 """A byte that JSON does not contain."""
 _NEVER: Final = -1
@@ -35,8 +35,6 @@ class StoredLeases(Struct):
     """Of the block that is not full."""
     _renewed: "array[int]" = field(default_factory=lambda: array("q"))
     """Of each, when it was last renewed and half of its duration in microseconds; _NEVER if it is not held."""
-    _unpacked: dict[int, list[bytes]] = field(default_factory=dict)
-    """The blocks that were read last: names that follow each other may be in several."""
 
     @property
     def is_used(self) -> bool:
@@ -77,11 +75,7 @@ class StoredLeases(Struct):
         path, texts = self._path, self._texts
         if block < len(self._blocks):
             path, packed = self._blocks[block]
-            if block not in self._unpacked:
-                if len(self._unpacked) == _MAX_UNPACKED:
-                    del self._unpacked[next(iter(self._unpacked))]
-                self._unpacked[block] = zlib.decompress(packed).split(_SEPARATOR)
-            texts = self._unpacked[block]
+            texts = _unpacked(packed)
         found = Document(place=Place(path), kind="Lease", api_version="coordination.k8s.io/v1", text=texts[place])
         seen = observed(found)
         assert isinstance(seen, Observation)
@@ -98,3 +92,9 @@ class StoredLeases(Struct):
             # Numbers count full blocks.
             self._renewed.extend([_NEVER, 0] * (_IN_BLOCK - len(self._texts)))
             self._texts = []
+
+
+@lru_cache(8)
+def _unpacked(packed: bytes) -> list[bytes]:
+    # Names that follow each other may be in several blocks.
+    return zlib.decompress(packed).split(_SEPARATOR)

@@ -124,9 +124,7 @@ def items_of_list(path: str, opened: Callable[[], Iterator[bytes]]) -> Iterator[
     return (document(Place(path, number), item, kind, version) for number, item in items)
 
 
-def audit_log(
-    path: str, lines: Iterable[bytes], markers: Sequence[bytes]
-) -> Iterator[Document | Unreadable | LastLine]:
+def audit_log(path: str, lines: Iterable[bytes], markers: Sequence[bytes]) -> Iterator[_Found | LastLine]:
     """Yield every line that contains a marker; one without its end is a part of one that is too long."""
     last, number, is_rest = b"", 0, False
     for line in lines:

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import os
 import stat
 import sys
 import zlib
@@ -35,6 +36,9 @@ _PIECE: Final = 1024 * 1024
 _GZIP: Final = b"\x1f\x8b"
 _START: Final = 64
 """Bytes that show what an input is."""
+
+_is_directory: Final = os.path.isdir
+"""False for a path of which that cannot be found out, where `Path.is_dir` raises OSError."""
 
 
 class FoundFile(Struct, frozen=True):
@@ -117,7 +121,7 @@ def submitted(
     not as unreadable, below a directory if `skip_found`, in a named file if `skip_named`.
     """
     for path in paths:
-        if path == STANDARD_INPUT or not is_directory(Path(path)):
+        if path == STANDARD_INPUT or not _is_directory(Path(path)):
             yield from _submitted(path, skip=skip_named)
             continue
         for found in files_below(Path(path), SUFFIXES, (*ignore, INDEX)):
@@ -155,7 +159,7 @@ def inputs(paths: Sequence[str]) -> Iterator[Input]:
     for one in received.unreadable:
         yield Input(one.place.path, partial(iter, (one,)))
     for path in paths:
-        if path == STANDARD_INPUT or not is_directory(Path(path)):
+        if path == STANDARD_INPUT or not _is_directory(Path(path)):
             yield Input(path, partial(_observed, path, received))
             continue
         for found in files_below(Path(path), LOG_SUFFIXES, (INDEX,)):
@@ -267,10 +271,10 @@ def _indexes(directories: Sequence[str]) -> Iterator[Path]:
     for directory in map(Path, directories):
         above = (parent / INDEX for parent in directory.resolve().parents)
         # A path that is too long cannot be asked for.
-        nearest = next((index for index in above if is_directory(index.parent) and index.is_file()), None)
+        nearest = next((index for index in above if _is_directory(index.parent) and index.is_file()), None)
         if nearest:
             yield nearest
-        if is_directory(directory):
+        if _is_directory(directory):
             yield from sorted(index for index in directory.rglob(INDEX) if index.is_file())
 
 
@@ -283,7 +287,7 @@ def files_below(directory: Path, suffixes: Sequence[str], ignore: Sequence[str] 
     while waiting:
         found = waiting.pop()
         path = found.path
-        is_folder = is_directory(path) and not path.is_symlink()
+        is_folder = _is_directory(path) and not path.is_symlink()
         if found.error:
             yield found
         elif not is_folder and path.suffix not in suffixes:
@@ -294,14 +298,6 @@ def files_below(directory: Path, suffixes: Sequence[str], ignore: Sequence[str] 
             waiting += _listed(path)
         elif (answer := _file(path)) is not None:
             yield answer
-
-
-def is_directory(path: Path) -> bool:
-    """True if a path is a directory, or a link to one; not if that cannot be found out."""
-    try:
-        return path.is_dir()
-    except OSError:
-        return False
 
 
 def _listed(folder: Path) -> list[FoundFile]:

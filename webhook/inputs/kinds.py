@@ -21,6 +21,7 @@ from webhook.api.request import GROUP, KIND_OF, NULL, VERSIONS_OF, Operation, Us
 from webhook.api.review import ReviewError, decode
 from webhook.api.text import truncate
 from webhook.inputs.documents import Document, LastLine, Value, problem_of
+from webhook.inputs.envelopes import AUDIT
 from webhook.inputs.items import (
     NO_TEXTS,
     Act,
@@ -57,7 +58,6 @@ _HOLDERS: Final = frozenset({"Pod", "Node"})
 _MAX_NAME: Final = 253
 
 _ACT_OF_OPERATION: Final = {Operation.CREATE: Act.CREATED, Operation.UPDATE: Act.UPDATED, Operation.DELETE: Act.DELETED}
-_AUDIT: Final = "audit.k8s.io/"
 _ACT_OF_CHANGE: Final = {"": Act.STORED, "ADDED": Act.STORED, "MODIFIED": Act.UPDATED, "DELETED": Act.DELETED}
 """At the start of a watch every object is ADDED, so an addition only says that the object exists."""
 _ACT_OF_VERB: Final[Mapping[str, Act]] = {
@@ -109,7 +109,7 @@ Submitted = Review | Manifest | Foreign | Unreadable
 
 def is_of_history(document: Document | Unreadable) -> bool:
     """Return whether it is of an audit log or a watch, of which nothing says by itself what it changed."""
-    return isinstance(document, Document) and (bool(document.change) or document.api_version.startswith(_AUDIT))
+    return isinstance(document, Document) and (bool(document.change) or document.api_version.startswith(AUDIT))
 
 
 def submitted(document: Document | Unreadable) -> Submitted:
@@ -140,7 +140,7 @@ def observed(document: Document | Unreadable | LastLine, received: int | None = 
     if isinstance(document, LastLine):
         return _log_end(document)
     try:
-        if document.kind == "Event" and document.api_version.startswith(_AUDIT):
+        if document.kind == "Event" and document.api_version.startswith(AUDIT):
             return _logged(document)
         return _reviewed(document, received) if document.kind == _REVIEW else _observed_object(document)
     except (ValueError, RecursionError) as error:
@@ -343,7 +343,7 @@ class AuditEvent(Struct, frozen=True, rename="camel"):
     @property
     def answered(self) -> int | None:
         """When it was logged, in microseconds since 1970; None if that is absent or unreadable."""
-        return _moment(self.stage_timestamp)
+        return times.instant(times.normalized(self.stage_timestamp))
 
 
 class _Failure(Struct, frozen=True, gc=False):
@@ -371,7 +371,7 @@ def _logged(document: Document) -> Observation | Fenced | None:
     kind = KIND_OF.get(reference.resource)
     if kind is None or reference.api_group != GROUP or act is None:
         return _fenced(event, document) if _FENCE_MARKER in data else None
-    answered, asked = event.answered, _moment(event.request_received_timestamp)
+    answered, asked = event.answered, times.instant(times.normalized(event.request_received_timestamp))
     shown = _object(event, act)
     stored, named, problem = typed(kind, shown) if shown is not None else (None, ObjectMeta(), "")
     return Observation(
@@ -458,13 +458,6 @@ def _target(event: AuditEvent) -> str:
     below = f"/{reference.subresource}" if reference.subresource else ""
     name = "/".join(part for part in (reference.namespace, reference.name) if part)
     return " ".join(truncate(part, _MAX_NAME) for part in (event.verb, resource + below, name) if part)
-
-
-def _moment(text: str) -> int | None:
-    try:
-        return times.parse(text)
-    except ValueError:
-        return None
 
 
 def _log_end(line: LastLine) -> LogEnd | None:
