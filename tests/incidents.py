@@ -49,8 +49,8 @@ class Incident(Struct, frozen=True):
         items = list(read(source, [at_metadata(data) if source == METADATA else data]))
         inputs = {BOTH: [items, self._watch()], THREE: in_three_files(items)}.get(source, [items])
         observe_all(cluster, *inputs)
-        assert cluster.until is not None
-        return account_of(cluster, cluster.leases[self.key], until or cluster.until)
+        assert cluster.bounds.until is not None
+        return account_of(cluster, cluster.leases[self.key], until or cluster.bounds.until)
 
     def _watch(self) -> list[Item]:
         return list(read(WATCH, [gzip.decompress(self.file(WATCH).read_bytes())]))

@@ -65,7 +65,7 @@ def account(name: str, *inputs: list[Item] | tuple[Item, ...]) -> Account:
     for item in Merged([input_of(items) for items in inputs], LATEST):
         follower.feed(item)
     key = (truth(name)["namespace"], truth(name)["lease"])
-    return account_of(follower, follower.leases[key], follower.until or instant(truth(name)["recorded_until"]))
+    return account_of(follower, follower.leases[key], follower.bounds.until or instant(truth(name)["recorded_until"]))
 
 
 SOURCES: Final[dict[str, Callable[[str], Account]]] = {

@@ -245,7 +245,7 @@ def test_a_dump_says_who_stopped_together() -> None:
     history = cluster.leases[LEASE]
     last = history.status(server.now)
     assert last is not None
-    assert cluster.until is None
+    assert cluster.bounds.until is None
     assert cluster.stopped_with(last, server.now) == OtherLeases(late=1, on_time=1)
 
 
@@ -401,7 +401,7 @@ def test_the_end_of_a_log_is_the_last_line_of_whatever() -> None:
     server.elector("a", "shop/db").lead(4)
     server.wait(60)
     server.logged("shop/other", "list", "x", "", {})
-    assert of_log(server).until == server.now
+    assert of_log(server).bounds.until == server.now
 
 
 def test_candidates_are_followed() -> None:
@@ -535,7 +535,7 @@ def test_a_list_after_a_watch_and_one_without_any_time() -> None:
     server.write("shop/db", {}, "kubectl-create", "admin", "")
     server.leases["shop/db"]["metadata"]["managedFields"] = []
     cluster = cluster_of(server.watch() + server.dump())
-    assert (cluster.until, cluster.has_managed_fields) == (None, True)
+    assert (cluster.bounds.until, cluster.has_managed_fields) == (None, True)
 
 
 def test_the_states_before_the_first_event_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,7 @@ def conclusion(*inputs: list[Item], is_kept: bool) -> dict[object, object]:
             follower.take(item)
         else:
             follower.feed(item)
-    now = follower.until or 1_800_000_000_000_000
+    now = follower.bounds.until or 1_800_000_000_000_000
     return {
         key: as_json(account_of(follower, one, now)) for key in follower.names() if (one := follower.history_of(key))
     }

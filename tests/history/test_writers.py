@@ -26,8 +26,8 @@ LEASE = ("shop", "db")
 def account(*inputs: Iterable[Item]) -> Account:
     follower = Follower()
     observe_all(follower, *inputs)
-    assert follower.until is not None
-    return account_of(follower, follower.leases[LEASE], follower.until)
+    assert follower.bounds.until is not None
+    return account_of(follower, follower.leases[LEASE], follower.bounds.until)
 
 
 def watch(server: FakeServer) -> Iterable[Item]:
@@ -158,7 +158,7 @@ def test_a_holder_that_stops_is_late_however_long_its_lease_lasts() -> None:
 def test_a_user_is_compared_by_field_manager_while_the_writers_of_a_holder_are_not_known(
     manager: str, is_holder: bool | None
 ) -> None:
-    assert Tenure("a_1", 0, Handover.SEEN).is_by(Writer("jane", ""), manager, "operator") is is_holder
+    assert Tenure("a_1", 0, Handover.SEEN, 0).is_by(Writer("jane", ""), manager, "operator") is is_holder
 
 
 def test_the_holder_of_a_released_lease_is_removed() -> None:

@@ -26,8 +26,8 @@ EVENT = recorded()[0]
 def account(data: bytes) -> Document:
     cluster = Follower()
     observe_all(cluster, list(read("in", [data])))
-    assert cluster.until is not None
-    return as_json(account_of(cluster, cluster.leases[incident(INCIDENT).key], cluster.until))
+    assert cluster.bounds.until is not None
+    return as_json(account_of(cluster, cluster.leases[incident(INCIDENT).key], cluster.bounds.until))
 
 
 @pytest.mark.parametrize("name", sorted(set(ENVELOPES) - {GOOGLE}))

@@ -55,8 +55,8 @@ def write_record(directory: Path, seen: Iterable[Observation], limit: int) -> No
 def accounts(*inputs: Iterable[Item]) -> dict[tuple[str, str], Document]:
     cluster = Follower()
     observe_all(cluster, *map(list, inputs))
-    assert cluster.until is not None
-    return {key: as_json(account_of(cluster, one, cluster.until)) for key, one in sorted(cluster.leases.items())}
+    assert cluster.bounds.until is not None
+    return {key: as_json(account_of(cluster, one, cluster.bounds.until)) for key, one in sorted(cluster.leases.items())}
 
 
 def differences(one: Any, other: Any, path: str = "") -> Iterator[str]:

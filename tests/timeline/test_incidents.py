@@ -51,8 +51,8 @@ def timeline_of(incident: str, files: tuple[str, ...]) -> Timeline:
     builder = TimelineBuilder(LATEST)
     items = Merged(inputs([str(FOLDER / incident / file) for file in files]), LATEST)
     observe_all(builder, items)
-    assert builder.follower.until is not None
-    return builder.timeline(builder.follower.until)
+    assert builder.follower.bounds.until is not None
+    return builder.timeline(builder.follower.bounds.until)
 
 
 def truth_of(incident: str) -> dict[str, Any]:

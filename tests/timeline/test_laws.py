@@ -62,8 +62,8 @@ def played(steps: list[tuple[str, str, int]]) -> FakeServer:
 def timeline_of(text: bytes) -> Timeline:
     builder = TimelineBuilder(LATEST)
     observe_all(builder, read("in", [text]))
-    assert builder.follower.until is not None
-    return builder.timeline(builder.follower.until)
+    assert builder.follower.bounds.until is not None
+    return builder.timeline(builder.follower.bounds.until)
 
 
 def assert_lawful(spans: tuple[Span, ...]) -> None:
@@ -158,7 +158,7 @@ def test_merged_spans_cover_the_same_time_and_count_what_they_stand_for(lengths:
 def test_a_record_of_spans_is_bounded() -> None:
     record = SpanRecord(100)
     for number in range(10_000):
-        record.begin(SpanKind.HELD, number, Tenure(str(number), number, Handover.STOLEN), "")
+        record.begin(SpanKind.HELD, number, Tenure(str(number), number, Handover.STOLEN, number), "")
     spans = record.spans(None, 10_000, is_gone=False)
     assert len(spans) <= 101
     assert sum(span.count for span in spans) == 10_000

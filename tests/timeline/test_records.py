@@ -31,7 +31,7 @@ def built(*values: dict[str, Any]) -> Timeline:
     builder = TimelineBuilder(LATEST)
     text = b"".join(json.dumps(value, separators=(",", ":")).encode() + b"\n" for value in values)
     observe_all(builder, read("in", [text]))
-    return builder.timeline(builder.follower.until or LATEST)
+    return builder.timeline(builder.follower.bounds.until or LATEST)
 
 
 def kinds(lane: Lane) -> list[MarkKind]:
@@ -75,7 +75,7 @@ def test_a_log_without_leases_that_ends_reaches_its_end() -> None:
     builder = TimelineBuilder(LATEST)
     builder.observe(LogEnd(at(5)))
     builder.observe(LogEnd(LATEST + SECOND))
-    assert builder.follower.until == LATEST
+    assert builder.follower.bounds.until == LATEST
     assert builder.is_empty
 
 
@@ -220,7 +220,7 @@ def test_spans_that_do_not_exist_cannot_be_late() -> None:
     record.turn(SpanKind.OVERDUE, 2)
     record.turn(SpanKind.HELD, 2)
     assert [span.kind for span in record.spans(None, 3, is_gone=False)] == [SpanKind.LEADERLESS]
-    record.begin(SpanKind.HELD, 1, Tenure("a", 1, Handover.CREATED), "")
+    record.begin(SpanKind.HELD, 1, Tenure("a", 1, Handover.CREATED, 1), "")
     assert record.spans(1, 3, is_gone=False)[0].kind is SpanKind.OVERDUE
 
 

@@ -186,7 +186,7 @@ class _Audit(Struct):
     def _rest(self) -> Iterator[Finding]:
         """Yield findings that need the whole history, or all objects."""
         if self.history.leases or self.history.candidates:
-            at = reading.evaluation_time(self.now, self.paths, self.history.until).at
+            at = reading.evaluation_time(self.now, self.paths, self.history.bounds.until).at
             self.inventory.now = at if not self.inventory.leases else self.inventory.now
             for (namespace, name), history in sorted(self.history.leases.items(), key=itemgetter(0)):
                 self.examined += self.only in {"", namespace}

@@ -129,7 +129,7 @@ def _read(paths: Sequence[str], cluster: Cluster, policy: str | None) -> Timelin
         raise Failure("no lease is in the input")
     if builder.follower.hides_stamps:
         print_message(reading.HIDDEN_STAMPS)
-    ends = reading.evaluation_time(None, paths, builder.follower.until).at
+    ends = reading.evaluation_time(None, paths, builder.follower.bounds.until).at
     if not paths:
         print_message("a list shows one moment; `lease-webhook record history` keeps a history, for --input history")
     listing = f"kubectl get leases --context={cluster.context}" if cluster.context else "kubectl get leases"

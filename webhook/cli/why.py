@@ -71,8 +71,8 @@ def command(
     elif not cluster.all_namespaces:
         cluster = replace(cluster, namespace=selection[0] or cluster.namespace)
     history = _history(inputs, cluster, policy)
-    as_of = reading.evaluation_time(now, inputs, history.until)
-    if inputs and now is None and history.until is None:
+    as_of = reading.evaluation_time(now, inputs, history.bounds.until)
+    if inputs and now is None and history.bounds.until is None:
         reading.doubt_of_list(as_of, (at for at, _ in history.stored.last_renewals()))
     if selection is None:
         _print_all(history, reading.only_namespace(cluster), as_of, output)

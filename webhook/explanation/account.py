@@ -13,7 +13,7 @@ from webhook.explanation.causes import Advice, Blame, Cause
 from webhook.explanation.findings import Explained, beside, incidents
 from webhook.explanation.words import name
 from webhook.findings import ORDER, Finding, Severity, filled, kubectl, word
-from webhook.history.events import Handover, Tenure
+from webhook.history.events import Tenure
 from webhook.history.follow import Follower, LeaseHistory
 from webhook.history.status import LeaseStatus, State, renewed_at, written_at
 from webhook.inputs.items import InputKind, Observation, Unrecorded, Writer
@@ -111,7 +111,7 @@ class Account(Struct, frozen=True):
         history, lost = self.history, self._last_loss
         end = self.now if self.state is State.EXPIRED else 0 if lost is None else self._over_since(lost)
         # Who was written into a lease and never renewed it is lost because of that.
-        renewed = next((one.last_renewal or one.since for one in reversed(history.tenures) if one.since < end), 0)
+        renewed = next((one.last_renewal for one in reversed(history.tenures) if one.since < end), 0)
         return next(iter(going_on or [one for one in over if self._over_since(one) >= renewed]), None)
 
     @property
@@ -137,8 +137,8 @@ class Account(Struct, frozen=True):
 
     def _after_expiry(self, standing: LeaseStatus) -> Advice:
         history, cause, holder = self.history, self.cause, name(standing.holder)
-        if cause is not None and cause.blame in {Blame.SERVER, Blame.NETWORK, Blame.REFUSED}:
-            return causes.next_step(cause, history, history.tenure or Tenure(standing.holder, 0, Handover.SEEN))
+        if cause is not None and history.tenure and cause.blame in {Blame.SERVER, Blame.NETWORK, Blame.REFUSED}:
+            return causes.next_step(cause, history, history.tenure)
         pods = f"{kubectl(history.namespace)} get pods"
         sentence = f"Find out whether {holder} still runs, and why no other replica takes over:"
         pod = causes.pod_of_holder(history.namespace, standing.holder)
@@ -190,8 +190,8 @@ def ongoing_cause(cluster: Follower, history: LeaseHistory, now: int) -> Cause |
     standing = history.status(now)
     if standing is None or standing.state is not State.EXPIRED or standing.last_renewal is None:
         return None
-    if history.kind is not InputKind.DUMP and cluster.until is not None:
-        cause = causes.cause_of(cluster, history, history.tenure, standing.last_renewal, min(now, cluster.until))
+    if history.kind is not InputKind.DUMP and cluster.bounds.until is not None:
+        cause = causes.cause_of(cluster, history, history.tenure, standing.last_renewal, min(now, cluster.bounds.until))
         if cause.blame is not Blame.UNKNOWN:
             return cause
     # A watch in which every lease stopped ends with the last renewal.

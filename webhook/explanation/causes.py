@@ -110,8 +110,8 @@ def lost_leaders(cluster: Follower, history: LeaseHistory) -> Iterator[Gap]:
     """The times for which holders did not renew until the lease expired and another one took it, oldest first."""
     for before, after in pairwise(history.tenures):
         if after.began is Handover.EXPIRED:
-            start = before.since if before.last_renewal is None else before.last_renewal
-            yield Gap(start, after.since, before, cause_of(cluster, history, before, start, after.since))
+            start, end = before.last_renewal, after.since
+            yield Gap(start, end, before, cause_of(cluster, history, before, start, end))
 
 
 def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, start: int, end: int) -> Cause:
@@ -189,7 +189,7 @@ def _is_node_silent(cluster: Follower, history: LeaseHistory, start: int, end: i
         return None
     last = lease.renewals.last or start
     silent = lease.renewals.silent_within(start, end)
-    if last < end and (cluster.until or end) - last > longest:
+    if last < end and (cluster.bounds.until or end) - last > longest:
         silent = max(silent, end - max(start, last))
     if 4 * silent >= 3 * (end - start):
         return True

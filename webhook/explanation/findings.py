@@ -83,7 +83,7 @@ def incidents(
     yield from _writers(history, history.status(now))
     known = [(one.start, one.end) for one in (*late, *lost) if one.cause.blame is causes.Blame.REFUSED]
     if ongoing is not None and ongoing.blame is causes.Blame.REFUSED and history.tenure:
-        known.append((history.tenure.last_renewal or now, now))
+        known.append((history.tenure.last_renewal, now))
     yield from _refusals(history, known, now)
     yield from _fenced(history, now)
 
@@ -120,8 +120,8 @@ def _late(history: LeaseHistory, one: causes.Gap, now: int) -> Explained:
 def _ongoing(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Explained]:
     """A holder whose renewals have stopped, although its lease has not expired."""
     status, tenure, usual = history.status(now), history.holder, history.renewals.usual
-    until = min(now, cluster.until or 0)
-    if tenure is None or tenure.last_renewal is None or usual is None or status is None or not status.is_held:
+    until = min(now, cluster.bounds.until or 0)
+    if tenure is None or usual is None or status is None or not status.is_held:
         return
     silence = until - tenure.last_renewal
     if silence <= max(_MIN_MISSED * usual, _MIN_SILENCE) or history.kind is InputKind.REVIEW:
@@ -205,7 +205,7 @@ def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None
 
 def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Explained:
     duration, last = history.duration, before.last_renewal
-    left = None if last is None or not duration else last + duration * SECOND - after.since
+    left = last + duration * SECOND - after.since if duration else None
     taker, other, cause = name(after.holder), after.foreign_taker, "stolen"
     took = f"{user(other)} wrote {taker} into the lease" if other else f"{taker} took the lease"
     early = "" if left is None else f", {length(left)} before it expired"
@@ -239,7 +239,7 @@ def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> E
 
 def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Iterator[Explained]:
     """A deletion of a lease that was held; not of one that was free, or may have been, as far as is known."""
-    silence = (before.until or 0) - (before.last_renewal or before.since)
+    silence = (before.until or 0) - before.last_renewal
     if not before.is_deleted or (before.is_writer and silence > 5 * (history.renewals.usual or silence) // 4):
         return
     who = before.deleted_by

@@ -287,7 +287,7 @@ def _events(history: LeaseHistory) -> Iterator[tuple[int, str]]:
 def _end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterator[tuple[int, str]]:
     holder, duration = name(tenure.holder), history.duration or 0
     if tenure.heard_again:
-        silence = tenure.heard_again[0] - max([*tenure.requests, tenure.last_renewal or tenure.since])
+        silence = tenure.heard_again[0] - max([*tenure.requests, tenure.last_renewal])
         receives = "is again receiving" if silence > (history.renewals.longest_usual or 0) else "still receives"
         text = f"the API server {receives} requests from pod {name(tenure.pods[-1])}, the former holder"
         yield tenure.heard_again[0], text
@@ -300,7 +300,7 @@ def _end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterato
         # A watch does not say when a lease was deleted; it was before the lease was created again.
         at = min(tenure.until, after.since if after is not None else tenure.until)
         yield at, f"{ending(tenure)}{_WHEN[tenure.is_end_dated]}"
-    elif after and after.began is Handover.EXPIRED and tenure.last_renewal is not None and duration > RELEASED_DURATION:
+    elif after and after.began is Handover.EXPIRED and duration > RELEASED_DURATION:
         expired = tenure.last_renewal + duration * SECOND
         if expired <= after.since:
             yield expired, f"the lease expired, {duration} s after the last renewal by {holder}"

@@ -68,15 +68,16 @@ class Tenure(Struct):
     """One holder, from `since` to `until` (None: it still holds, as far as is known), in microseconds since 1970.
 
     `leaderless` is how long no one led before it, at most: from the last sign of life of the holder before. It is None
-    if that was not seen. `is_writer` is set if the log hides the holder and its writer stands in.
+    if that was not seen. `is_writer` is set if the log hides the holder and its writer stands in. `last_renewal` is
+    `since` at first.
     """
 
     holder: str
     since: int
     began: Handover
+    last_renewal: int
     previous: str = ""
     leaderless: int | None = None
-    last_renewal: int | None = None
     until: int | None = None
     is_dated: bool = True
     """False if the input does not say when it began: then it was at `since` or later."""

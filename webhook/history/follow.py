@@ -545,7 +545,7 @@ class LeaseHistory(Struct):
         since = self._rival[0][0]
         if len(self._rival) < 2 or at - since < self._patience:
             return
-        self._ended(tenure.since if tenure.last_renewal is None else tenure.last_renewal, Handover.UNKNOWN)
+        self._ended(tenure.last_renewal, Handover.UNKNOWN)
         if tenure.holder == API_SERVER:
             self._released_at = None  # it may have named this writer, or another one that never led
         self._add(who, since, Handover.UNKNOWN, writer).is_writer = True
@@ -560,7 +560,7 @@ class LeaseHistory(Struct):
         """A write whose object the log does not show, of a lease that is known: a renewal, if no other shows it."""
         tenure = self.holder
         if tenure and tenure.is_by(writer):
-            if at - (tenure.last_renewal or 0) > self._patience:
+            if at - tenure.last_renewal > self._patience:
                 self._logged = at
                 self._renewed_unseen(tenure, at, writer)
             else:
@@ -588,11 +588,11 @@ class LeaseHistory(Struct):
         self.handovers[how] = self.handovers.get(how, 0) + 1
         self._lost = self.tenure
         previous = self._lost.holder if self._lost else ""
-        tenure = Tenure(holder, since, how, previous, leaderless, last_renewal=since if seen is None else seen)
+        tenure = Tenure(holder, since, how, since if seen is None else seen, previous, leaderless)
         tenure.is_dated = self._is_dated or how is Handover.SEEN
         tenure.begun_by(writer, manager_of_write(self.entries, ()))
         self.tenures.append(tenure)
-        self.renewals.restart(since if seen is None else seen)
+        self.renewals.restart(tenure.last_renewal)
         self.renewals.latest.clear()
         self._released_at = self._ended_how = None
         self._happened(EventKind.ACQUIRED, since, writer=writer)
@@ -687,11 +687,6 @@ class Follower(Struct):
     _last_renewals: tuple[int, list[int], list[int]] | None = None
     """At a moment, of held leases, in order: last renewals, and these less half a duration."""
     _names: list[Key] = field(default_factory=list)
-
-    @property
-    def until(self) -> int | None:
-        """The latest moment that the input reaches."""
-        return self.bounds.until
 
     @property
     def hides_stamps(self) -> bool:

@@ -138,9 +138,9 @@ class Feed:
 
     def _ends(self) -> int:
         """Now, by the API server's clock as far as it can be known."""
-        if self._stands_still and self._builder.follower.until is not None:
-            return self._builder.follower.until
-        until = self._builder.follower.until or 0
+        if self._stands_still and self._builder.follower.bounds.until is not None:
+            return self._builder.follower.bounds.until
+        until = self._builder.follower.bounds.until or 0
         if not self._delays:
             return max(_now(), until)
         now = _now() - median_low(self._delays.values())

@@ -161,7 +161,7 @@ class _LeaseLane(Struct):
         tenure, duration = self.history.tenure, self.history.duration
         if tenure is None or self.history.kind is InputKind.REVIEW or not duration or duration < 0:
             return None
-        return None if tenure.last_renewal is None else tenure.last_renewal + duration * SECOND
+        return tenure.last_renewal + duration * SECOND
 
     def mark(self, kind: MarkKind, at: int, text: str, who: Writer | None = None, holder: str = "") -> None:
         """Add a mark; `who` wrote, and `holder` held the lease afterwards."""
@@ -279,7 +279,7 @@ class _LeaseLane(Struct):
                 self.marks.add(Mark(MarkKind.IDENTITY_SHARED, at, text, self.holder, several))
 
     def _acquired(self, tenure: Tenure, since: int) -> None:
-        if tenure.began is Handover.SEEN and tenure.last_renewal is not None:
+        if tenure.began is Handover.SEEN:
             since = min(since, tenure.last_renewal)
         status = self.history.status(since)
         self.spans.begin(SpanKind.HELD, since, tenure, status.manager if status else "")
