@@ -137,21 +137,15 @@ def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, st
     if failed := [one for one in answers if one.has_failed]:
         return _failed(failed, compared)
     conflicts = sum(one.code == 409 for one in own)
-    others = _other_writers(history, start, end)
     if conflicts:
+        others = _other_writers(history, start, end)
         also = f" ({others})" if others else ""
         return Cause(Blame.CONFLICT, f"{count(conflicts, 'update')} of it conflicted with other writes (409){also}")
-    return _silent(cluster, history, requests, start, end, compared, others)
+    return _silent(cluster, history, requests, start, end, compared)
 
 
 def _silent(
-    cluster: Follower,
-    history: LeaseHistory,
-    requests: int | None,
-    start: int,
-    end: int,
-    compared: OtherLeases,
-    others: str,
+    cluster: Follower, history: LeaseHistory, requests: int | None, start: int, end: int, compared: OtherLeases
 ) -> Cause:
     """Return the cause of a silence in which nothing was refused."""
     is_silent = requests == 0 and history.kind is InputKind.AUDIT_LOG
@@ -166,6 +160,7 @@ def _silent(
         return Cause(Blame.CLIENT, f"it renews every {length(usual)}, and the lease lasts {duration} s")
     if slow:
         return Cause(Blame.SERVER, f"it took up to {length(max(slow))} to answer a renewal")
+    others = _other_writers(history, start, end)
     if others and not is_silent:
         return Cause(Blame.UNKNOWN, f"{others}, so its updates may have conflicted", others=others)
     if not compared.is_known:

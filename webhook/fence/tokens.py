@@ -17,7 +17,7 @@ from webhook.api.objects import Lease, ObjectMeta
 from webhook.api.text import quote, truncate
 from webhook.api.times import SECOND, canonical_seconds, normalized, readable
 from webhook.findings import Finding, ObjectName, Severity, kubectl, word
-from webhook.inputs.items import MAX_DIGITS, Act, Foreign, Item, Observation
+from webhook.inputs.items import Act, Foreign, Item, Observation, number_of
 from webhook.policy.fences import Fence
 from webhook.rules.expiry import seen_at
 
@@ -80,13 +80,13 @@ def _covers(fence: Fence, kind: str) -> bool:
 
 
 def _about(fence: Fence, token: int, one: Foreign, metadata: ObjectMeta, lease: Observation) -> Iterator[Finding]:
-    revision, term = _revision(metadata.resource_version), lease.term or 0
+    revision, term = number_of(metadata.resource_version), lease.term or 0
     its_token = f"its token is of term {token} of lease {fence.lease_text}"
     where = kubectl(one.namespace) if one.namespace else "kubectl"
     object_ = f"{where} get {word(one.kind.lower())} {word(one.name)} -o yaml --show-managed-fields"
     subject, source = ObjectName(one.kind, one.namespace, one.name), str(one.place)
     # A term that began after the lease was listed is not less than the resourceVersion of the lease.
-    if 0 < revision <= token or term < token < _revision(lease.resource_version):
+    if 0 < revision <= token or term < token < number_of(lease.resource_version):
         message = f"{its_token}, and there was no such term, as after a restore of etcd: the leader cannot write it"
         reset = f"{where} annotate --overwrite {word(one.kind.lower())} {word(one.name)} {fence.token_key}={'0' * 18}"
         fix = f"{reset}   # as a member of system:masters"
@@ -106,11 +106,6 @@ def _about(fence: Fence, token: int, one: Foreign, metadata: ObjectMeta, lease: 
                     "watch was late, or by someone whom the fence does not name"
                 )
         yield Finding("token-old", severity, f"{its_token}, and {when}", object_, source, subject)
-
-
-def _revision(text: str | None) -> int:
-    """Return a resourceVersion; 0 if it is not a number."""
-    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < MAX_DIGITS else 0
 
 
 def _begun(lease: Observation) -> int | None:

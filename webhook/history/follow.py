@@ -55,6 +55,7 @@ from webhook.inputs.items import (
     Writer,
     entries_of_object,
     has_managed_fields,
+    number_of,
 )
 from webhook.rules.change import change_between
 from webhook.rules.election.renewal_stamp import is_stamped, tampering_of_create, tampering_of_update
@@ -280,17 +281,10 @@ class LeaseHistory(Struct):
             lost.heard_again.append(received)
 
     def _happened(
-        self,
-        kind: EventKind,
-        at: int,
-        tenure: Tenure | None = None,
-        writer: Writer | None = None,
-        text: str = "",
-        *,
-        silence: int | None = None,
+        self, kind: EventKind, at: int, writer: Writer | None = None, text: str = "", *, silence: int | None = None
     ) -> None:
         is_dated = self._is_dated or kind is EventKind.EXPIRED
-        self._events.append(LeaseEvent(kind, at, tenure or self.tenure, writer, text, silence, is_dated))
+        self._events.append(LeaseEvent(kind, at, self.tenure, writer, text, silence, is_dated))
 
     def _stored(self, seen: Observation) -> None:
         if seen.act is Act.DELETED:
@@ -307,8 +301,7 @@ class LeaseHistory(Struct):
 
     def _is_older(self, lease: Lease) -> bool:
         """True for a state that is older than one that is known, as in logs whose lines are not quite in order."""
-        text = _version(lease)
-        revision = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else 0
+        revision = number_of(lease.metadata.resource_version)
         if 0 < revision < self._revision or (self.is_deleted and 0 < revision == self._revision):
             return True
         self._revision = revision or self._revision
@@ -347,8 +340,7 @@ class LeaseHistory(Struct):
         elif holder != (old.holder_identity or ""):
             self._handed_over(old, known, holder, at, writer)
         elif normalized(new.renew_time) != normalized(old.renew_time) and holder:
-            is_complete = act is not Act.STORED and seen.input_kind is not InputKind.REVIEW
-            self._renewed(old, new, at, writer, is_complete=is_complete, stretch=seen.stretch)
+            self._renewed(old, new, at, writer, act, seen.stretch)
         if self.holder and not is_old_state and seen.term is not None:
             self.holder.term = seen.term
         self._examine(seen, before, known, at, act, is_same_path=is_same_path)
@@ -369,7 +361,7 @@ class LeaseHistory(Struct):
         is_kept = tenure is not None and tenure.holder == holder and is_same and not _is_retaken(old, new)
         # Within the time to the next renewal, or the expiry, a holder that goes on has missed nothing to speak of.
         if not is_kept or at - last > (self.renewals.longest_usual or (new.lease_duration_seconds or 0) * SECOND):
-            self._happened(EventKind.MISSED, last, tenure)
+            self._happened(EventKind.MISSED, last)
         if tenure and is_kept:
             tenure.last_renewal = at
             self.renewals.restart(at)
@@ -392,7 +384,8 @@ class LeaseHistory(Struct):
             self.others.append((at, writer.name if writer and writer.user else self._latest_manager(known)))
         if self.holder and new.preferred_holder and new.preferred_holder != old.preferred_holder:
             self.holder.asked_at = at
-        if act is Act.STORED or (before and _version(lease) and _version(before) == _version(lease)):
+        version = lease.metadata.resource_version
+        if act is Act.STORED or (before and version and before.metadata.resource_version == version):
             return
         if before is None or seen.old or is_same_path:
             problem = _forged_stamps(seen, before, known if before else None, at)
@@ -467,14 +460,7 @@ class LeaseHistory(Struct):
         self._ended(at, Handover.RELEASED, writer)
 
     def _renewed(
-        self,
-        old: LeaseSpec,
-        new: LeaseSpec,
-        at: int,
-        writer: Writer | None,
-        *,
-        is_complete: bool,
-        stretch: Stretch | None,
+        self, old: LeaseSpec, new: LeaseSpec, at: int, writer: Writer | None, act: Act, stretch: Stretch | None
     ) -> None:
         tenure = self.holder
         if tenure is None:
@@ -485,7 +471,7 @@ class LeaseHistory(Struct):
             self.renewals.resume(stretch, at)
             tenure.last_renewal = at - stretch.latest[-1]
         tenure.renewed_by(writer, at)
-        if is_complete:
+        if act is not Act.STORED and self.kind is not InputKind.REVIEW:
             self._expired(old, tenure.last_renewal, at)
         if tenure.is_chosen and tenure.last_renewal == tenure.since and tenure.leaderless is not None:
             # The API server chose it; that it leads is known from its own first renewal.
@@ -609,10 +595,6 @@ class LeaseHistory(Struct):
     def _passed(self, at: int | None) -> None:
         if at is not None:
             self.at = at if self.at is None else max(self.at, at)
-
-
-def _version(lease: Lease) -> str:
-    return lease.metadata.resource_version or ""
 
 
 def _is_retaken(old: LeaseSpec, new: LeaseSpec) -> bool:

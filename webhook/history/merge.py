@@ -31,6 +31,7 @@ from webhook.inputs.items import (
     Observation,
     Place,
     Unreadable,
+    number_of,
 )
 from webhook.rules.expiry import MAX_TOLERANCE
 
@@ -141,9 +142,8 @@ class Merged:
             yield self._end
 
     def _seen(self, item: Observation) -> _Seen:
-        text = item.resource_version
-        is_state = item.is_stored and text.isascii() and text.isdecimal() and len(text) < 20
-        return _Seen(item, revision=int(text) if is_state else 0, is_exact=item.at is not None)
+        revision = number_of(item.resource_version) if item.is_stored else 0
+        return _Seen(item, revision=revision, is_exact=item.at is not None)
 
     def _pass_on(self, parts: int) -> Iterator[Item]:
         """Give the first of so many parts of what waits of each object; all of what is in a dump only."""

@@ -43,10 +43,6 @@ class Silence(Struct, frozen=True):
         """Microseconds."""
         return self.end - self.start
 
-    def overlap(self, start: int, end: int) -> int:
-        """Microseconds that it shares with another stretch of time."""
-        return max(0, min(self.end, end) - max(self.start, start))
-
 
 class Renewals(Struct):
     """The renewals of one lease, as they go by."""
@@ -115,7 +111,8 @@ class Renewals(Struct):
         # Silences are in order, and each lease of a cluster is asked about every late renewal of the others.
         first = bisect_right(self.silences, start, key=lambda one: one.end)
         after = bisect_left(self.silences, end, key=lambda one: one.start)
-        return max((one.overlap(start, end) for one in islice(self.silences, first, after)), default=0)
+        within = islice(self.silences, first, after)
+        return max([0, *(min(one.end, end) - max(one.start, start) for one in within)])
 
     @property
     def is_doubled(self) -> bool:

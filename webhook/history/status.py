@@ -16,6 +16,7 @@ from webhook.api.objects import Int32, Lease, LeaseSpec
 from webhook.api.times import SECOND, instant, is_readable, normalized, readable, span
 from webhook.rules.expiry import BOUND, seen_at, stamp_of_write, tolerance_of
 from webhook.rules.limits import DEFAULT_LIMITS
+from webhook.rules.registry import RULES
 from webhook.rules.stamps import latest_stamp
 
 MAX_TRANSITIONS: Final = 2**31 - 1
@@ -25,6 +26,8 @@ MAX_DURATION: Final = DEFAULT_LIMITS.duration_too_long.deny_above_seconds
 MAX_AHEAD: Final = DEFAULT_LIMITS.renew_time_in_future.deny_above_seconds * SECOND
 RELEASED_DURATION: Final = 1
 """What clients write when they release: an API server refuses 0."""
+_PUT_RENEW_TIME: Final = """\
+{kubectl} patch lease {name} --type=merge -p '{"spec":{"renewTime":"2026-01-31T12:00:00.000000Z"}}'"""
 
 
 class State(StrEnum):
@@ -156,14 +159,14 @@ def _block(spec: LeaseSpec, expires: int | None, clock: int) -> TakeoverBlock | 
         return TakeoverBlock(
             "time-unreadable",
             f"renewTime {spec.renew_time!r} is not a time that clients can decode: they fail on the whole object",
-            _put("renewTime", '"2026-01-31T12:00:00.000000Z"'),
+            _PUT_RENEW_TIME,
         )
     if (spec.lease_transitions or 0) >= MAX_TRANSITIONS:
         return TakeoverBlock(
             "transitions-jump",
             f"leaseTransitions is {spec.lease_transitions}: the next holder would count one more, which the API server "
             "refuses",
-            _put("leaseTransitions", "0"),
+            RULES["transitions-jump"].texts.stored,
         )
     ahead_by = (instant(renew) or clock) - clock
     if spec.holder_identity and ahead_by > MAX_AHEAD:
@@ -171,7 +174,7 @@ def _block(spec: LeaseSpec, expires: int | None, clock: int) -> TakeoverBlock | 
         return TakeoverBlock(
             "renew-time-in-future",
             f"renewTime is {span(ahead_by)} ahead: clients that compare it with their own clock wait as long",
-            _put("renewTime", '"2026-01-31T12:00:00.000000Z"'),
+            _PUT_RENEW_TIME,
             until,
         )
     duration: Int32 | None = spec.lease_duration_seconds
@@ -179,14 +182,10 @@ def _block(spec: LeaseSpec, expires: int | None, clock: int) -> TakeoverBlock | 
         return TakeoverBlock(
             "duration-too-long",
             f"leaseDurationSeconds is {duration}: if the holder dies, it keeps the lease for {span(duration * SECOND)}",
-            _put("leaseDurationSeconds", "15"),
+            RULES["duration-too-long"].texts.stored,
             expires,
         )
     return None
-
-
-def _put(field: str, value: str) -> str:
-    return f'{{kubectl}} patch lease {{name}} --type=merge -p \'{{"spec":{{"{field}":{value}}}}}\''
 
 
 def manager_of(entries: Sequence[Entry], stamp: int | None) -> str:

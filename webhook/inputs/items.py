@@ -15,7 +15,7 @@ from webhook.rules.stamps import latest_stamp
 
 NO_TEXTS: Final[Mapping[str, str]] = {}
 STANDARD_INPUT: Final = "-"
-MAX_DIGITS: Final = 20
+_MAX_DIGITS: Final = 20
 """More than a resourceVersion, or a term, can have."""
 MAX_LATEST: Final = 10
 """Intervals that a recorder keeps in order: from as many it shows whether two processes renew in turns."""
@@ -288,6 +288,11 @@ class Input(NamedTuple):
 
     path: str
     read: Callable[[], Iterator[Item]]
+
+
+def number_of(text: str | None) -> int:
+    """Return a resourceVersion or a term; 0 if it is not a number."""
+    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < _MAX_DIGITS else 0
 
 
 def has_managed_fields(one: Lease | LeaseCandidate) -> bool:

@@ -350,13 +350,9 @@ class _Failure(Struct, frozen=True, gc=False):
     message: str = ""
 
 
-_decoder: Final = msgspec.json.Decoder(AuditEvent, strict=False)
+decoded: Final = msgspec.json.Decoder(AuditEvent, strict=False).decode
+"""Returns an event; raises ValueError or RecursionError."""
 _failures: Final = msgspec.json.Decoder(list[_Failure])
-
-
-def decoded(data: bytes) -> AuditEvent:
-    """Return a decoded event; raises ValueError or RecursionError."""
-    return _decoder.decode(data)
 
 
 def _logged(document: Document) -> Observation | Fenced | None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from webhook.api.managed_fields import Entry, entries_of
 from webhook.api.objects import Lease, LeaseSpec
 from webhook.api.times import canonical_seconds
-from webhook.inputs.items import MAX_DIGITS, Act, InputKind, Item, Observation, Writer
+from webhook.inputs.items import Act, InputKind, Item, Observation, Writer, number_of
 from webhook.rules.stamps import Stamp, Stamps, stamp_in
 
 _OWNED: Final[dict[str, object]] = {"f:spec": {f"f:{name}": {} for name in LeaseSpec.__struct_encode_fields__}}
@@ -57,10 +57,8 @@ def _stamp_of(lease: Lease, stamps: Stamps) -> Stamp | None:
 
 def _term_of(stamp: Stamp, lease: Lease) -> int | None:
     """Return the term as a fence knows it: a lease that was not renewed since it was created has no stamp of it."""
-    text = stamp.term or lease.metadata.resource_version or ""
-    if not (text.isascii() and text.isdecimal() and len(text) < MAX_DIGITS):
-        return None
-    return int(text) if stamp.term else int(text) - 1
+    number = number_of(stamp.term or lease.metadata.resource_version)
+    return (number if stamp.term else number - 1) if number else None
 
 
 def _dated(lease: Lease, stamp: Stamp) -> Lease:
