@@ -4,6 +4,7 @@ import ipaddress
 import re
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.deploy.sources import DEPLOY, base, base_object, container, documents, entries, pod, replacements
@@ -13,7 +14,8 @@ from webhook.api.review import REVIEW_PATH
 from webhook.certificates import service_names
 from webhook.cli.serve import command
 from webhook.doctor.checks import LISTED_VERSIONS
-from webhook.doctor.configuration import Configuration, read
+from webhook.doctor.configuration import Configuration
+from webhook.doctor.documents import Documents
 from webhook.doctor.examine import examine
 from webhook.policy.parse import parse
 from webhook.server.settings import GRACEFUL_SECONDS, STUCK_WORKER_SECONDS, Guards
@@ -23,7 +25,7 @@ EXCLUDED = ["kube-system", "kube-node-lease", "kube-public", NAMESPACE]
 
 
 def configuration() -> Configuration:
-    return read(base_object("ValidatingWebhookConfiguration"))
+    return msgspec.convert(base_object("ValidatingWebhookConfiguration"), Configuration)
 
 
 def serve_arguments() -> dict[str, Any]:
@@ -42,7 +44,7 @@ def test_the_files_are_numbered_in_the_order_of_use() -> None:
 
 
 def test_the_doctor_misses_only_the_bundle_that_an_overlay_adds() -> None:
-    reports = list(examine([configuration()], None, NOW, {}))
+    reports = list(examine(Documents([base_object("ValidatingWebhookConfiguration")]), None, NOW))
     assert [one.check for report in reports for one in report.findings] == ["ca-bundle-missing"]
 
 

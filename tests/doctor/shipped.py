@@ -4,9 +4,10 @@ import datetime as dt
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 
-from webhook.doctor.configuration import Configuration, Entry, read
+from webhook.doctor.configuration import Configuration, Entry
 
 DATA = Path(__file__).parents[1] / "data" / "doctor"
 BASE = Path(__file__).parents[2] / "deploy" / "base" / "90-webhook.yaml"
@@ -28,7 +29,7 @@ def document(**changes: Any) -> dict[str, Any]:
 def configuration(annotations: dict[str, str] | None = None, **changes: Any) -> Configuration:
     whole = document(**changes)
     whole["metadata"]["annotations"] = annotations or {}
-    return read(whole)
+    return msgspec.convert(whole, Configuration)
 
 
 def entry(annotations: dict[str, str] | None = None, **changes: Any) -> Entry:

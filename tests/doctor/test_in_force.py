@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.doctor.shipped import document
-from webhook.doctor.configuration import readable
+from webhook.doctor.configuration import VALIDATING
 from webhook.doctor.documents import Documents
 from webhook.doctor.in_force import Fact, facts, in_force, samples
 from webhook.policy_file import load
@@ -78,7 +78,7 @@ def metrics(digest: str = DIGEST, mode: str = "", ends: dt.datetime = NOW + dt.t
 def seen(documents: list[dict[str, Any]], *texts: str) -> list[Fact]:
     found = Documents(documents)
     pods = [sample for number, text in enumerate(texts) for sample in samples(f"pod-{number}", text)]
-    return list(facts(found, list(readable(found.configurations)), pods, NOW))
+    return list(facts(found, pods, NOW))
 
 
 def test_a_whole_installation_has_nothing_wrong() -> None:
@@ -185,7 +185,7 @@ def test_a_guard_that_refuses_nothing_is_wrong(objects: list[dict[str, Any]]) ->
 
 
 def test_a_configuration_that_could_not_be_read_is_not_called_missing() -> None:
-    assert not [*facts(Documents([]), None, [], NOW)]
+    assert not [*facts(Documents([], [VALIDATING]), [], NOW)]
 
 
 def test_a_configuration_without_a_ca_says_so() -> None:

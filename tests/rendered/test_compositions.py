@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tools.rendered.rendering import DEPLOY, Object, objects, render
-from webhook.doctor.configuration import read
+from webhook.doctor.documents import Documents
 from webhook.doctor.examine import examine
 from webhook.policy.parse import parse
 
@@ -104,7 +104,7 @@ def cases(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def test_doctor_calls_each_safe(cases: list[Case]) -> None:
     for case in cases:
         rules = parse(case.policy) if case.policy else None
-        reports = examine([read(case.configuration)], rules, NOW, {})
+        reports = examine(Documents([case.configuration]), rules, NOW)
         assert [one.check for report in reports for one in report.findings] == [], case.components
 
 

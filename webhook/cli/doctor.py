@@ -18,14 +18,12 @@ from webhook.api.text import escape, truncate
 from webhook.cli.options import Command, files, format_option, policy_option
 from webhook.cli.reading import cluster_options
 from webhook.cli.terminal import Failure, advice, indent, json_line, print_message, style
-from webhook.doctor import configuration
-from webhook.doctor.configuration import Configuration, danger, namespaces_of
-from webhook.doctor.documents import Documents
+from webhook.doctor.configuration import danger
+from webhook.doctor.documents import LISTED, Documents
 from webhook.doctor.examine import Report, examine
 from webhook.doctor.fences import examine_fences
 from webhook.doctor.stamps import examine_stamps
 from webhook.explanation.words import count
-from webhook.fence import BINDING, MUTATING_BINDING, MUTATING_POLICY, POLICY
 from webhook.findings import Finding
 from webhook.inputs.cluster import NO_SUCH_KIND, Cluster, objects_of
 from webhook.inputs.files import objects
@@ -36,11 +34,6 @@ from webhook.policy.schema import PolicyError
 from webhook.policy_file import PolicyFileError, load
 
 _CONFIGURATIONS: Final = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
-_KINDS: Final = {
-    "validatingadmissionpolicies,validatingadmissionpolicybindings": (POLICY, BINDING),
-    "mutatingadmissionpolicies,mutatingadmissionpolicybindings": (MUTATING_POLICY, MUTATING_BINDING),
-    "namespaces": (),
-}
 
 _DESCRIPTION: Final = """\
 Reads webhook configurations and says, for each webhook that may be called for leases, what could go wrong and what to
@@ -70,23 +63,23 @@ def command(*, file: str | None, given: str | None, policy: str | None, cluster:
     path = given or file or (STANDARD_INPUT if _is_piped() else None)
     found = _of_cluster(cluster) if path is None else Documents(objects(path))
     has_fences = any(policy or one.is_of_a_fence for one in found.fence_objects)
-    if path is not None and not found.configurations and not has_fences:
+    if path is not None and not (found.configurations or found.refused or has_fences):
         raise Failure("no ValidatingWebhookConfiguration in it; see `lease-webhook doctor --help` for where to get one")
-    configurations, reports = _configurations(found)
-    in_force = _policy(policy, found, configurations)
+    reports = [Report(kind, "", (_malformed(error),)) for kind, error in found.refused]
+    in_force = _policy(policy, found)
     reports += examine_fences(found, in_force.fences if in_force else (), shlex.quote(policy or "policy.yaml"))
-    if path is None and in_force is None and namespaces_of(configurations):
+    if path is None and in_force is None and found.namespaces:
         print_message("the policy in force was not found, so it was not examined; --policy names its file")
     with suppress(Failure):
-        installed = _policy(None, found, configurations) if path is None and policy else None
+        installed = _policy(None, found) if path is None and policy else None
         if installed and in_force and installed.digest != in_force.digest:
             print_message("the ConfigMap in the cluster has another policy, which was not examined")
     if in_force:
         reports += examine_stamps(found, in_force.stamps)
         if in_force.stamps and not found.shows_policies:
             print_message("no admission policies are in the input, so it is not known whether stamps are in force")
-    if configurations:
-        reports += examine(configurations, in_force, now, found.named("Namespace"))
+    if found.configurations:
+        reports += examine(found, in_force, now)
     for note in filter(None, (report.note for report in reports)):
         print_message(note)
     (_print_json if output == "json" else _print)(reports)
@@ -107,27 +100,15 @@ def _of_cluster(cluster: Cluster) -> Documents:
     if isinstance(values, str):
         raise Failure(f"the configurations cannot be read: {values}")
     unread: list[str] = []
-    places = sorted(namespaces_of(configuration.readable(Documents(values).configurations)))
-    for kinds, *words in [*((kinds,) for kinds in _KINDS), *(("configmaps", f"--namespace={one}") for one in places)]:
+    places = sorted(Documents(values).namespaces)
+    for kinds, *words in [*((kinds,) for kinds in LISTED), *(("configmaps", f"--namespace={one}") for one in places)]:
         found = objects_of(cluster, kinds, *words)
         if not isinstance(found, str):
             values += found
         elif NO_SUCH_KIND not in found:
             print_message(f"{kinds} were not read: {found}")
-            unread += _KINDS.get(kinds, ())
+            unread += LISTED.get(kinds, ())
     return Documents(values, unread)
-
-
-def _configurations(found: Documents) -> tuple[list[Configuration], list[Report]]:
-    """Return the configurations, and a report for each document that the API server would refuse."""
-    configurations: list[Configuration] = []
-    refused: list[Report] = []
-    for one in found.configurations:
-        try:
-            configurations.append(configuration.read(one))
-        except msgspec.ValidationError as error:
-            refused.append(Report(str(one.get("kind")), "", (_malformed(error),)))
-    return configurations, refused
 
 
 def _malformed(error: msgspec.ValidationError) -> Finding:
@@ -140,12 +121,12 @@ def _malformed(error: msgspec.ValidationError) -> Finding:
     )
 
 
-def _policy(name_or_path: str | None, found: Documents, configurations: Sequence[Configuration]) -> Policy | None:
+def _policy(name_or_path: str | None, found: Documents) -> Policy | None:
     """Return the named policy, else the one in the same documents as the configurations."""
     try:
         if name_or_path is not None:
             return load(name_or_path)
-        text = found.policy_text(namespaces_of(configurations))
+        text = found.policy_text(found.namespaces)
         return None if text is None else parse(text)
     except (PolicyFileError, PolicyError) as error:
         raise Failure(f"policy: {error}") from error

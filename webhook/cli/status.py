@@ -10,8 +10,8 @@ from msgspec import Struct
 from webhook.api.text import escape
 from webhook.cli.options import Command, files, format_option
 from webhook.cli.terminal import json_line, style, table, width
-from webhook.doctor.configuration import namespaces_of, readable
-from webhook.doctor.documents import Documents
+from webhook.doctor.configuration import VALIDATING
+from webhook.doctor.documents import LISTED, Documents
 from webhook.doctor.in_force import NAME, PROOF, Fact, Sample, facts, in_force, samples
 from webhook.inputs import cluster as clusters
 from webhook.inputs.cluster import Cluster
@@ -34,12 +34,7 @@ Examples:
   lease-webhook status -n shop               # are writes in this namespace reviewed?
   lease-webhook status --wait 120            # after an apply, or a change of the policy
 """
-_CLUSTER_WIDE: Final = (
-    "validatingwebhookconfigurations",
-    "validatingadmissionpolicies,validatingadmissionpolicybindings",
-    "mutatingadmissionpolicies,mutatingadmissionpolicybindings",
-    "namespaces",
-)
+_CLUSTER_WIDE: Final = {"validatingwebhookconfigurations": (VALIDATING,), **LISTED}
 _PAUSE: Final = 2.0
 """Seconds between two looks."""
 _WORDS: Final = {True: ("in force", "green"), False: ("not in force", "red"), None: ("not known", "yellow")}
@@ -81,29 +76,29 @@ def command(*, namespace: str, wait: float, context: str, kubeconfig: str, outpu
 def _status(cluster: Cluster) -> _Status:
     is_created, said = clusters.tried(cluster, PROOF)
     values: list[Value] = []
+    unread: list[str] = []
     unknown: list[Fact] = []
 
     def read(kinds: str, *words: str) -> None:
         found = clusters.objects_of(cluster, kinds, *words)
         if not isinstance(found, str):
             values.extend(found)
-        elif clusters.NO_SUCH_KIND not in found and all(found not in one.text for one in unknown):
-            unknown.append(Fact(kinds, f"not known: {found}"))
+        elif clusters.NO_SUCH_KIND not in found:
+            unread.extend(_CLUSTER_WIDE.get(kinds, ()))
+            if all(found not in one.text for one in unknown):
+                unknown.append(Fact(kinds, f"not known: {found}"))
 
     for kinds in _CLUSTER_WIDE:
         read(kinds)
-    unread = {one.subject for one in unknown}
-    configurations = [*readable(Documents(values).configurations)]
-    namespace = min(namespaces_of(configurations), default="")
+    namespace = min(Documents(values).namespaces, default="")
     if namespace:
         read("deployments,statefulsets,pods,configmaps", f"--namespace={namespace}")
-    found, metrics = Documents(values), list[Sample]()
+    found, metrics = Documents(values, unread), list[Sample]()
     for pod in found.of("Pod"):
         if (pod.metadata.labels or {}).get("app.kubernetes.io/name") == NAME:
             text, problem = clusters.exposed(cluster, namespace, pod.metadata.name)
             metrics += samples(pod.metadata.name, text.decode(errors="replace"))
             if problem:
                 unknown.append(Fact("pod", f"{pod.metadata.name}: not known: {problem}"))
-    seen = None if _CLUSTER_WIDE[0] in unread else configurations
-    known = facts(found, seen, metrics, dt.datetime.now(dt.UTC), has_policies=unread.isdisjoint(_CLUSTER_WIDE[1:3]))
+    known = facts(found, metrics, dt.datetime.now(dt.UTC))
     return _Status(*in_force(is_created=is_created, said=said), [*known, *unknown])

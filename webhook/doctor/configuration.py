@@ -3,12 +3,10 @@
 Source of the defaults: kubernetes `pkg/apis/admissionregistration/v1/defaults.go`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from typing import Annotated, Final, Literal
 from urllib.parse import urlsplit
 
-import msgspec
 from msgspec import Meta, Struct
 
 from webhook.api.request import GROUP, Resource
@@ -170,24 +168,6 @@ class Entry(Struct, frozen=True):
     def has_chosen(self, choice: str) -> bool:
         """True if the configuration declares that this is intended."""
         return (self.configuration.metadata.annotations or {}).get(f"lease-webhook/{choice}") == "reviewed"
-
-
-def read(document: Mapping[str, object]) -> Configuration:
-    """Return the configuration in a document; raises msgspec.ValidationError, with its path, for a wrong type."""
-    return msgspec.convert(document, Configuration)
-
-
-def readable(documents: Iterable[Mapping[str, object]]) -> Iterator[Configuration]:
-    """Yield the configurations that an API server would not refuse; `doctor` says what is wrong with the others."""
-    for document in documents:
-        with suppress(msgspec.ValidationError):
-            yield read(document)
-
-
-def namespaces_of(configurations: Iterable[Configuration]) -> set[str]:
-    """Return the namespaces of the Services of webhooks that are about leases."""
-    entries = (entry for one in configurations for entry in one.webhooks or () if entry.is_dedicated)
-    return {entry.client_config.service.namespace for entry in entries if entry.client_config.service}
 
 
 def danger(check: str, place: str, risk: str, fix: str) -> Finding:

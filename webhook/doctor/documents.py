@@ -8,9 +8,15 @@ import msgspec
 from msgspec import Struct, field
 
 from webhook import fence
-from webhook.doctor.configuration import MUTATING, VALIDATING
+from webhook.doctor.configuration import MUTATING, VALIDATING, Configuration
 
 KINDS: Final = (*fence.KINDS, "Secret", "ConfigMap", "Namespace", "Lease", "Pod", "Deployment", "StatefulSet")
+LISTED: Final = {
+    "validatingadmissionpolicies,validatingadmissionpolicybindings": (fence.POLICY, fence.BINDING),
+    "mutatingadmissionpolicies,mutatingadmissionpolicybindings": (fence.MUTATING_POLICY, fence.MUTATING_BINDING),
+    "namespaces": ("Namespace",),
+}
+"""What kubectl lists of a cluster, and the kinds of that."""
 
 _SHOWN: Final = 100
 """Characters of a text that are shown whole; of a longer one where it differs."""
@@ -58,19 +64,24 @@ class Documents:
     """The documents by kind; one without the form of its kind is skipped: no API server returns it."""
 
     def __init__(self, found: Iterable[Document], unread: Collection[str] | None = None) -> None:
-        """`unread` are kinds of policies that could not be read; None for a file, which may leave them out."""
-        self.configurations: list[Document] = []
-        """Not decoded, so that what is wrong with one can be reported."""
+        """`unread` are kinds that could not be read; None for a file, which may leave them out."""
+        self.configurations: list[Configuration] = []
+        self.refused: list[tuple[str, msgspec.ValidationError]] = []
+        """Kinds of configurations that an API server refuses, and why."""
         self._by_kind: dict[str, list[ClusterObject]] = {kind: [] for kind in KINDS}
         for one in found:
             kind = one.get("kind")
             if kind in (VALIDATING, MUTATING):
-                self.configurations.append(one)
+                try:
+                    self.configurations.append(msgspec.convert(one, Configuration))
+                except msgspec.ValidationError as error:
+                    self.refused.append((str(kind), error))
             elif kind in KINDS:
                 with suppress(msgspec.ValidationError):
                     self._by_kind[str(kind)].append(msgspec.convert(one, ClusterObject))
         self.unread: Final = frozenset(unread or ())
-        self.shows_policies: Final = bool(self.fence_objects or (unread is not None and len(unread) < len(fence.KINDS)))
+        has_read_some = unread is not None and not self.unread.issuperset(fence.KINDS)
+        self.shows_policies: Final = has_read_some or bool(self.fence_objects)
 
     def of(self, kind: str) -> list[ClusterObject]:
         """Return the objects of one of KINDS."""
@@ -84,6 +95,12 @@ class Documents:
     def fence_objects(self) -> list[ClusterObject]:
         """Every admission policy, and every binding of one."""
         return [one for kind in fence.KINDS for one in self.of(kind)]
+
+    @property
+    def namespaces(self) -> set[str]:
+        """The namespaces of the Services of webhooks that are about leases."""
+        entries = (entry for one in self.configurations for entry in one.webhooks or () if entry.is_dedicated)
+        return {entry.client_config.service.namespace for entry in entries if entry.client_config.service}
 
     def policy_text(self, namespaces: Iterable[str]) -> str | None:
         """Return the policy in the one ConfigMap of the webhooks' namespaces that has a policy.yaml."""

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.doctor import checks, configuration
-from webhook.doctor.documents import ClusterObject
+from webhook.doctor.documents import Documents
 from webhook.findings import Finding, word
 from webhook.policy.model import Policy
 from webhook.rules.rule import Mode
@@ -29,20 +29,14 @@ class Report(Struct, frozen=True):
     note: str = ""
 
 
-def examine(
-    configurations: Sequence[configuration.Configuration],
-    policy: Policy | None,
-    now: dt.datetime,
-    namespaces: Mapping[str, ClusterObject],
-) -> Iterator[Report]:
+def examine(documents: Documents, policy: Policy | None, now: dt.datetime) -> Iterator[Report]:
     """Yield a report for each entry that leases can reach, then one about all of them.
 
-    `policy` is the one that should be in force, None if it is not known; `now` decides which certificates have expired;
-    `namespaces` are those that are known, by name.
+    `policy` is the one that should be in force, None if it is not known; `now` decides which certificates have expired.
     """
     dedicated: list[configuration.Entry] = []
     others: list[str] = []
-    for one in configurations:
+    for one in documents.configurations:
         ours: list[configuration.Entry] = []
         for position, webhook in enumerate(one.webhooks or ()):
             entry = configuration.Entry(one, position, webhook)
@@ -63,7 +57,7 @@ def examine(
     if not dedicated:
         yield Report("all configurations", "", (_not_registered(others),))
     elif policy:
-        labels = {name: one.metadata.labels or {} for name, one in namespaces.items()}
+        labels = {name: one.metadata.labels or {} for name, one in documents.named("Namespace").items()}
         yield Report("policy", "", tuple(_policy(policy, dedicated, labels)))
 
 

@@ -10,10 +10,10 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.doctor.checks import SOON, bundle_end
-from webhook.doctor.configuration import Configuration, Webhook
+from webhook.doctor.configuration import VALIDATING, Configuration, Webhook
 from webhook.doctor.documents import ClusterObject, Documents
 from webhook.doctor.examine import examine
-from webhook.fence import BINDING, MUTATING_BINDING
+from webhook.fence import BINDING, KINDS, MUTATING_BINDING
 from webhook.policy.model import Policy
 from webhook.policy.parse import parse
 from webhook.policy.schema import PolicyError
@@ -76,18 +76,8 @@ def in_force(*, is_created: bool, said: str) -> tuple[bool | None, str]:
     return (False if "failed calling webhook" in said else None), said.rpartition("\n")[2]
 
 
-def facts(
-    found: Documents,
-    configurations: Sequence[Configuration] | None,
-    metrics: Sequence[Sample],
-    now: dt.datetime,
-    *,
-    has_policies: bool = True,
-) -> Iterator[Fact]:
-    """Yield what the objects of a cluster and the metrics of the pods show, in the order of a write's path.
-
-    `configurations` is None if they could not be read, `has_policies` false if admission policies could not.
-    """
+def facts(found: Documents, metrics: Sequence[Sample], now: dt.datetime) -> Iterator[Fact]:
+    """Yield what the objects of a cluster and the metrics of the pods show, in the order of a write's path."""
     policy: Policy | None = None
     try:
         stored = found.policy_text(one.metadata.namespace for one in found.of("Deployment"))
@@ -96,8 +86,9 @@ def facts(
         yield Fact("policy", f"the ConfigMap is refused: {error}", is_wrong=True)
     bindings = [*found.of(BINDING), *found.of(MUTATING_BINDING)]
     has_rules = any(one.metadata.name.startswith(_RULES) for one in bindings)
-    if configurations is not None and not (has_rules and not any(map(_dedicated, configurations))):
-        yield from _configured(found, configurations, policy, now)
+    ours = [(one, entry) for one in found.configurations for entry in one.webhooks or () if entry.is_dedicated]
+    if VALIDATING not in found.unread and (ours or not has_rules):
+        yield from _configured(found, ours, policy, now)
     for one in (*found.of("Deployment"), *found.of("StatefulSet")):
         if subject := {NAME: "pods", "lease-recorder": "recorder"}.get(one.metadata.name):
             ready, wanted = (one.status or {}).get("readyReplicas", 0), one.spec.get("replicas", 1)
@@ -106,12 +97,12 @@ def facts(
         end = dt.datetime.fromtimestamp(min(ends), dt.UTC)
         yield Fact("certificate", f"until {end:%Y-%m-%d %H:%M}Z", is_wrong=end < now + SOON)
     yield from (_in_pod(one, policy) for one in metrics if one.name == "policy_info")
-    yield from _of_policies(found, bindings, has_all=has_policies)
+    yield from _of_policies(found, bindings)
     if metrics:
         yield _counted(metrics)
 
 
-def _of_policies(found: Documents, bindings: Sequence[ClusterObject], *, has_all: bool) -> Iterator[Fact]:
+def _of_policies(found: Documents, bindings: Sequence[ClusterObject]) -> Iterator[Fact]:
     inactive = {f"{NAME}-stamp{end}" for end in ("", "-bounds", "-guard")}
     for one in bindings:
         if one.is_of_a_fence or one.metadata.name.startswith(NAME):
@@ -123,26 +114,21 @@ def _of_policies(found: Documents, bindings: Sequence[ClusterObject], *, has_all
                 inactive.discard(one.metadata.name)
     namespaces = sorted(found.named("Namespace").items())
     stamped = [name for name, one in namespaces if (one.metadata.labels or {}).get(f"{NAME}/stamp") == "required"]
-    if stamped and has_all:
+    if stamped and found.unread.isdisjoint(KINDS):
         text = f"not in force: {', '.join(sorted(inactive))}" if inactive else "in force; they need no webhook"
         yield Fact("stamps", f"{', '.join(stamped)}: {text}", is_wrong=bool(inactive))
 
 
-def _dedicated(one: Configuration) -> list[Webhook]:
-    return [entry for entry in one.webhooks or () if entry.is_dedicated]
-
-
 def _configured(
-    found: Documents, configurations: Sequence[Configuration], policy: Policy | None, now: dt.datetime
+    found: Documents, ours: Sequence[tuple[Configuration, Webhook]], policy: Policy | None, now: dt.datetime
 ) -> Iterator[Fact]:
-    ours = [(one, entry) for one in configurations for entry in _dedicated(one)]
     for one, entry in ours:
         end = bundle_end(entry.client_config)
         failure = "Fail" if entry.fails_closed else "Ignore"
         text = f"failurePolicy {failure}, {entry.timeout} s, {f'CA until {end:%Y-%m-%d}' if end else 'no CA'}"
         yield Fact("configuration", f"{one.metadata.name}: {entry.name}, {text}")
     names = {"", *(entry.name for _, entry in ours)}
-    for report in examine(configurations, policy, now, found.named("Namespace")):
+    for report in examine(found, policy, now):
         for finding in report.findings if report.webhook in names else ():
             yield Fact("configuration", f"{finding.check}: {finding.place}", is_wrong=True)
 
