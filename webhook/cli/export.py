@@ -1,11 +1,9 @@
 """`lease-webhook install` and `export fence`: print objects for the API server; nothing is applied."""
 
-import json
 import re
 import time
-from importlib.resources import files as package_files
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 from msgspec.structs import replace
@@ -15,7 +13,7 @@ from webhook.cli.options import Command, directories, files
 from webhook.cli.terminal import Failure, print_message
 from webhook.fence import yaml_text
 from webhook.findings import certs_command
-from webhook.install import CERTIFICATES, COMPONENTS, composed, fill
+from webhook.install import CERTIFICATES, COMPONENTS, composed, fill, pieces_of
 from webhook.policies import manifests, notes, stamp_policies
 from webhook.policy.schema import PolicyError, nearest
 from webhook.policy_file import load
@@ -92,7 +90,7 @@ def install(
         return _policies(policy, kubernetes, component)
     if certificate is None:
         raise click.UsageError(f"Missing option '--certificate'. Choose from: {', '.join(CERTIFICATES)}")
-    pieces = _pieces(certificate)
+    pieces = pieces_of(certificate)
     if not re.fullmatch(r"\S+[:@][^\s/]+", image) or image.endswith(":latest"):
         raise Failure("--image: name the image of the pods by version or digest: registry.example/lease-webhook:0.2.0")
     text, suffixes = None, set[str]()
@@ -117,7 +115,7 @@ def _policies(policy: str | None, kubernetes: str, components: tuple[str, ...]) 
         raise Failure(f"--kubernetes: policies need 1.{_FIRST_MINOR} or newer")
     if unknown := set(components) - _NAMESPACES_OF.keys():
         raise Failure(f"--component {min(unknown)}: is about the webhook, which --policies-only leaves out")
-    loaded, pieces, now = load(policy), _pieces(CERTIFICATES[0]), time.time_ns() // 1000
+    loaded, pieces, now = load(policy), pieces_of(CERTIFICATES[0]), time.time_ns() // 1000
     entry = pieces[""][-1]["webhooks"][0]
     included = {_NAMESPACES_OF[one] for one in components}
     excluded = [one for one in entry["namespaceSelector"]["matchExpressions"][0]["values"] if one not in included]
@@ -132,12 +130,6 @@ def _policies(policy: str | None, kubernetes: str, components: tuple[str, ...]) 
         print(comment(note))
     print(stream(objects), end="")
     return 0
-
-
-def _pieces(certificate: str) -> dict[str, list[dict[str, Any]]]:
-    file = package_files("webhook.install").joinpath(f"{certificate}.json")
-    pieces: dict[str, list[dict[str, Any]]] = json.loads(file.read_text())
-    return pieces
 
 
 def _pair(directory: Path) -> dict[str, bytes]:

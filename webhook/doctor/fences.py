@@ -61,8 +61,7 @@ def _about(fence: Fence, documents: Documents, export: str) -> Iterator[Finding]
                 "the policy file has this fence, but this object was not found: writes are not denied as it says.",
                 export,
             )
-            continue
-        if changed := difference(manifest["spec"], applied.spec):
+        elif changed := difference(manifest["spec"], applied.spec):
             yield danger(
                 "fence-drift",
                 f"{manifest['kind']} {changed}",

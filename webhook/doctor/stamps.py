@@ -1,8 +1,6 @@
 """Compares the stamps in a cluster with what the policy file says of them, as far as the documents show it."""
 
-import json
 from collections.abc import Iterator, Mapping
-from importlib.resources import files
 from typing import Any, Final
 
 import msgspec
@@ -15,7 +13,7 @@ from webhook.doctor.documents import ClusterObject, Documents, difference
 from webhook.doctor.examine import Report
 from webhook.fence import MUTATING_BINDING, MUTATING_POLICY
 from webhook.findings import Finding, word
-from webhook.install import fill
+from webhook.install import CERTIFICATES, fill, pieces_of
 from webhook.rules.change import NODE_LEASES
 from webhook.rules.stamps import NAMES, Stamps, stamp_in
 
@@ -43,8 +41,7 @@ def examine_stamps(documents: Documents, stamps: Mapping[str, Stamps]) -> Iterat
 
 
 def _of_policies(documents: Documents, suffix: str) -> Iterator[Finding]:
-    pieces = json.loads(files("webhook.install").joinpath("self-signed.json").read_text(encoding="utf-8"))
-    wanted = pieces["stamp"]
+    wanted = pieces_of(CERTIFICATES[0])["stamp"]
     fill(wanted, "", None, {}, suffix)
     for one in (one for one in wanted if one["kind"] not in documents.unread):
         kind, name = one["kind"], one["metadata"]["name"]

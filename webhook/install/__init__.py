@@ -1,4 +1,4 @@
-"""The objects of an installation, composed of what kustomize rendered in advance, without I/O.
+"""The objects of an installation, composed of what kustomize rendered in advance and the package has.
 
 `make derived` renders with kustomize, for each overlay with a certificate: the whole installation, and for each
 component the objects that differ. `all-renewals` and `strict` change the entry of the webhook configuration that every
@@ -6,8 +6,10 @@ other entry stands beside, so their combinations are rendered; of the others, en
 """
 
 import base64
+import json
 from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
+from importlib.resources import files
 from typing import Any, Final
 
 CERTIFICATES: Final = ("self-signed", "cert-manager", "openshift")
@@ -22,6 +24,12 @@ CONFIGURATION: Final = "ValidatingWebhookConfiguration"
 Object = dict[str, Any]
 Pieces = Mapping[str, Sequence[Object]]
 """By name: "" is the whole installation; each other piece holds the objects that differ from it."""
+
+
+def pieces_of(certificate: str) -> dict[str, list[Object]]:
+    """Return the pieces of one of CERTIFICATES, which are the caller's to change."""
+    found: dict[str, list[Object]] = json.loads(files(__name__).joinpath(f"{certificate}.json").read_text("utf-8"))
+    return found
 
 
 def composed(pieces: Pieces, components: Collection[str]) -> list[Object]:
