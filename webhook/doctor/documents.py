@@ -30,7 +30,7 @@ class _Metadata(Struct, frozen=True):
     labels: Mapping[str, str] | None = None
     annotations: Mapping[str, str] | None = None
     managed_fields: list[object] | None = field(default=None, name="managedFields")
-    creation_timestamp: str = field(default="", name="creationTimestamp")
+    creation_timestamp: str | None = field(default=None, name="creationTimestamp")
 
 
 class ClusterObject(Struct, frozen=True, rename="camel"):
