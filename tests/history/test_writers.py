@@ -15,7 +15,8 @@ from webhook.api.times import canonical, parse
 from webhook.explanation.account import Account, account_of, as_json
 from webhook.findings import Severity
 from webhook.history.events import MAX_WRITERS, EventKind, Handover, Tenure
-from webhook.history.follow import MAX_READERS, Bounds, Follower, LeaseHistory
+from webhook.history.follow import Follower
+from webhook.history.lease import MAX_READERS, Bounds, LeaseHistory
 from webhook.history.merge import Merged
 from webhook.history.status import State
 from webhook.inputs.items import STANDARD_INPUT, ElectionEvent, Item, Observation, Place, Unreadable, Writer

@@ -14,7 +14,7 @@ from webhook.api.managed_fields import Entry, entries_of
 from webhook.api.objects import LeaseSpec
 from webhook.api.times import canonical, canonical_seconds
 from webhook.history.events import Handover, Tenure, edit_of
-from webhook.history.follow import dates_renewal_again
+from webhook.history.writes import dates_renewal_again
 from webhook.inputs.items import Act, Fenced, InputKind, LogEnd, Observation, Place, Writer
 from webhook.timeline.downsampling import SpanRecord, merged
 from webhook.timeline.lanes import TimelineBuilder

@@ -15,7 +15,8 @@ from webhook.explanation.findings import Explained
 from webhook.explanation.text import Line, events, facts, headline, quoted
 from webhook.explanation.words import ago, clock, count, name
 from webhook.findings import Severity
-from webhook.history.follow import Follower, LeaseHistory
+from webhook.history.follow import Follower
+from webhook.history.lease import LeaseHistory
 from webhook.history.status import State
 from webhook.inputs import cluster as clusters
 from webhook.inputs.cluster import Cluster

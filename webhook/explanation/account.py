@@ -14,7 +14,8 @@ from webhook.explanation.findings import Explained, beside, incidents
 from webhook.explanation.words import name
 from webhook.findings import ORDER, Finding, Severity, filled, kubectl, word
 from webhook.history.events import Tenure
-from webhook.history.follow import Follower, LeaseHistory
+from webhook.history.follow import Follower
+from webhook.history.lease import LeaseHistory
 from webhook.history.status import LeaseStatus, State, renewed_at, written_at
 from webhook.inputs.items import InputKind, Observation, Unrecorded, Writer
 from webhook.rules.stamps import NAMES, is_constant

@@ -14,7 +14,8 @@ from webhook.audit.leases import pod_of
 from webhook.explanation.words import count, length, name
 from webhook.findings import kubectl, quoted, word
 from webhook.history.events import UNAUTHENTICATED, By, Handover, Refusal, Tenure
-from webhook.history.follow import Follower, LeaseHistory
+from webhook.history.follow import Follower
+from webhook.history.lease import LeaseHistory
 from webhook.history.renewals import OtherLeases, Silence
 from webhook.history.status import LeaseStatus
 from webhook.inputs.items import InputKind, Writer

@@ -9,7 +9,8 @@ from webhook.explanation import causes
 from webhook.explanation.words import at_most, clock, count, length, name, remover, user, writer
 from webhook.findings import Finding, ObjectName, Severity, kubectl, word
 from webhook.history.events import By, Handover, Refusal, Tenure
-from webhook.history.follow import Follower, LeaseHistory
+from webhook.history.follow import Follower
+from webhook.history.lease import LeaseHistory
 from webhook.history.renewals import deadline_of, goes_on_for
 from webhook.history.status import LeaseStatus
 from webhook.inputs.items import Fenced, InputKind, Writer

@@ -12,7 +12,7 @@ from webhook.explanation.account import Account
 from webhook.explanation.causes import Blame, sentence_of
 from webhook.explanation.words import ago, at_most, by_writer, clock, count, length, name, remover, user, writer
 from webhook.history.events import API_SERVER, Handover, Refusal, Tenure
-from webhook.history.follow import MAX_REFUSALS, LeaseHistory
+from webhook.history.lease import MAX_REFUSALS, LeaseHistory
 from webhook.history.status import RELEASED_DURATION, LeaseStatus, State
 from webhook.inputs.items import Fenced, InputKind, Writer
 from webhook.rules.stamps import NAMES, Stamp, is_constant

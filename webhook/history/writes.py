@@ -1,15 +1,20 @@
-"""The writes of a history as requests that can be evaluated: each with the object that it changed."""
+"""The writes of a history: as requests that can be evaluated, and what they do that no API server does."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct, field
 
-from webhook.api.objects import Lease, LeaseCandidate
+from webhook.api.managed_fields import Entry
+from webhook.api.objects import Lease, LeaseCandidate, LeaseSpec
 from webhook.api.request import GROUP, AdmissionRequest, Operation
-from webhook.inputs.items import Act, InputKind, Observation
+from webhook.inputs.items import Act, InputKind, Observation, entries_of_object, has_managed_fields
+from webhook.rules.change import change_between
+from webhook.rules.election.renewal_stamp import is_stamped, tampering_of_create, tampering_of_update
 
 _WRITTEN: Final = frozenset({Act.STORED, Act.CREATED, Act.UPDATED, Act.DELETED})
 _CREATED: Final = 201
+_KNOWN_FIELDS: Final = frozenset(f"f:{name}" for name in LeaseSpec.__struct_encode_fields__)
 
 
 class Writes(Struct):
@@ -77,3 +82,52 @@ def _request(item: Observation, old: Lease | LeaseCandidate | None) -> Admission
         new=None if item.act is Act.DELETED else item.object,
         old=old,
     )
+
+
+def forged_stamps(seen: Observation, old: Lease | None, old_entries: Sequence[Entry] | None, at: int) -> str:
+    """Return what a write does to managedFields that no API server does, as a clause; "" if nothing, or not shown.
+
+    `old` is the state just before the write of a Lease at `at`, None if it was created; `old_entries` are its
+    managedFields, None if they are not decoded yet.
+    """
+    new = seen.object
+    assert isinstance(new, Lease)
+    if old is None:
+        if seen.act is not Act.CREATED or not seen.entries or not _only_known(seen.entries):
+            return ""
+        change = change_between(None, new, at)
+        return "" if is_stamped(change) else tampering_of_create(change) or ""
+    if not has_managed_fields(old) or new.metadata.managed_fields == old.metadata.managed_fields:
+        return ""
+    known = entries_of_object(old) if old_entries is None else old_entries
+    renew_time = new.spec.renew_time
+    renewed = renew_time is not None and renew_time != old.spec.renew_time
+    if (renewed and dates_renewal_again(seen.entries, known)) or not _only_known(seen.entries):
+        return ""
+    change = change_between(old, new, at)
+    return "" if is_stamped(change) else tampering_of_update(change) or ""
+
+
+def dates_renewal_again(new: Sequence[Entry], old: Sequence[Entry]) -> bool:
+    """True if a renewal only dates the one owner of renewTime again, as nearly all do: then nothing is forged."""
+    if len(new) != len(old):
+        return False
+    changed = [(after, before) for after, before in zip(new, old, strict=True) if after != before]
+    if len(changed) != 1:
+        return False
+    ((after, before),) = changed
+    return (
+        after.owns_renew_time
+        and after.key == before.key
+        and after.owned == before.owned
+        and after.stamp is not None
+        and before.stamp is not None
+        and after.stamp >= before.stamp
+        and not after.is_fold
+        and sum(entry.owns_renew_time for entry in new) == 1
+    )
+
+
+def _only_known(entries: Sequence[Entry]) -> bool:
+    # A newer API server may have fields that cannot be compared here.
+    return all(name in _KNOWN_FIELDS for entry in entries for name in entry.owned.spec)

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from webhook.api.objects import Lease, ObjectMeta
 from webhook.api.times import SECOND
-from webhook.history.follow import dates_renewal_again
 from webhook.history.status import written_at
+from webhook.history.writes import dates_renewal_again
 from webhook.inputs.items import MAX_BINS, MAX_LATEST, MILLISECOND, Act, Observation, Stretch
 from webhook.live.watch import Name
 

@@ -1,0 +1,590 @@
+"""What is known of one lease from its observations: each write is classified once, and gives events; memory is bounded.
+
+The observations come in order, each of them once: `webhook.history.merge` sees to that.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from msgspec import Struct, field
+
+from webhook.api.managed_fields import Entry
+from webhook.api.objects import Lease, LeaseSpec
+from webhook.api.times import SECOND, normalized, readable, stamp_of
+from webhook.history.events import (
+    API_SERVER,
+    FIRST,
+    MAX_HEARD_AGAIN,
+    EventKind,
+    Handover,
+    LeaseEvent,
+    Refusal,
+    Tenure,
+    edit_of,
+)
+from webhook.history.renewals import Renewals, Silence, deadline_of
+from webhook.history.status import (
+    RELEASED_DURATION,
+    LeaseStatus,
+    acquired_at,
+    ahead,
+    manager_of,
+    manager_of_write,
+    renewed_at,
+    status_of,
+    was_live,
+    written_at,
+)
+from webhook.history.writes import forged_stamps
+from webhook.inputs.items import (
+    Act,
+    Fenced,
+    InputKind,
+    Observation,
+    Stretch,
+    Unrecorded,
+    Writer,
+    entries_of_object,
+    number_of,
+)
+from webhook.rules.expiry import BOUND, seen_at
+
+MAX_TENURES: Final = 200
+MAX_REFUSALS: Final = 100
+MAX_READERS: Final = 16
+MAX_OTHERS: Final = 1000
+MAX_STATES: Final = 20_000
+UNKNOWN_PATIENCE: Final = 10 * SECOND
+"""How long a holder must not have written to be followed by another writer, if its usual interval is not known."""
+NEVER: Final = 2**62
+
+
+class Bounds(Struct):
+    """From when to when an input shows what happened, in microseconds since 1970.
+
+    `latest` is the last moment that is believed. `until` is the last moment of an event, or of a state in a watch; None
+    for dumps, which are of one moment that they do not state.
+    """
+
+    latest: int = NEVER
+    until: int | None = None
+    unrecorded: deque[Unrecorded] = field(default_factory=partial(deque, (), MAX_READERS))
+    """What a recorder did not see, the latest."""
+    skew: int = 0
+    """What the clocks of the API servers differ by, at least, as far as is known."""
+    _first_event: int | None = None
+    _states: list[int] = field(default_factory=list)
+
+    def reach(self, at: int) -> None:
+        """The input reaches this moment."""
+        self.until = at if self.until is None else max(self.until, at)
+
+    def event(self, at: int) -> None:
+        """Something happened."""
+        self._first_event = at if self._first_event is None else min(self._first_event, at)
+        self.reach(at)
+
+    def seen(self, seen: Observation, at: int | None) -> None:
+        """Something was observed; `at` is None if that does not say when."""
+        if at is None:
+            return
+        if seen.act is not Act.STORED:
+            self.event(at)
+            return
+        if seen.input_kind is InputKind.WATCH:
+            self.reach(at)
+        if len(self._states) < MAX_STATES:
+            self._states.append(at)
+
+    def begins(self, ends: int) -> int:
+        """Return where to begin to draw: with the first event, or the list before it; of dumps with the oldest state.
+
+        The states at the start of a watch are older than the watch. Of many the latest was renewed just before it.
+        """
+        first = self._first_event
+        if first is None:
+            return min([ends, *self._states])
+        return min(ends, max((at for at in self._states if at <= first), default=first))
+
+
+class LeaseHistory(Struct):
+    """What is known about one lease. `at` is the latest moment at which it was observed."""
+
+    namespace: str
+    name: str
+    lease: Lease | None = None
+    entries: Sequence[Entry] = ()
+    at: int | None = None
+    kind: InputKind = InputKind.DUMP
+    """That of the latest observation."""
+    is_moment: bool = True
+    """Only lists have shown it: nothing is known of what happened before."""
+    moment: int = 0
+    """When the latest observation was made."""
+    is_deleted: bool = False
+    is_partial: bool = False
+    """Writes may have been missed: a record has gaps, or a watch began again after renewals that it did not see."""
+    tenures: deque[Tenure] = field(default_factory=partial(deque, (), MAX_TENURES))
+    handovers: dict[Handover, int] = field(default_factory=dict)
+    leaderless: int = 0
+    renewals: Renewals = field(default_factory=Renewals)
+    refusals: deque[Refusal] = field(default_factory=partial(deque, (), MAX_REFUSALS))
+    fenced: deque[Fenced] = field(default_factory=partial(deque, (), MAX_REFUSALS))
+    others: deque[tuple[int, str]] = field(default_factory=partial(deque, (), MAX_OTHERS))
+    """Writes that changed neither the holder nor renewed, by user or field manager."""
+    edits: deque[LeaseEvent] = field(default_factory=partial(deque, (), MAX_REFUSALS))
+    accepted: deque[tuple[int, Writer]] = field(default_factory=partial(deque, (), MAX_REFUSALS))
+    """Writes by others than the holder, as far as is known, of which a log does not show what they changed."""
+    readers: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """How often pods, or users without one, read the lease, and when last."""
+    _revision: int = 0
+    _path: str = ""
+    """The input that showed the latest state."""
+    _kind_before: InputKind = InputKind.DUMP
+    _logged: int | None = None
+    """When a log shows a renewal after the latest state."""
+    _verb: str = ""
+    """How the holder writes, in a log without objects."""
+    _rival: deque[tuple[int, Writer | None]] = field(default_factory=partial(deque, (), MAX_READERS))
+    """Writes of one other writer since the last one of the holder, in a log without objects."""
+    _released_at: int | None = None
+    _ended_how: Handover | None = None
+    _skew: int = 0
+    """By how much the clocks of this write and of the one before may differ."""
+    _lost: Tenure | None = None
+    _is_dated: bool = True
+    """Whether the input says when the latest state was written; else that was at `moment` or later."""
+    _status: tuple[int, LeaseStatus | None] | None = None
+    """At the moment that was asked for last."""
+    _shared: Tenure | None = None
+    """The tenure already reported as shared by several processes."""
+    _events: list[LeaseEvent] = field(default_factory=list)
+
+    def status(self, now: int) -> LeaseStatus | None:
+        """Return the status of the lease; None if its object was never seen, or is gone."""
+        if self._status is None or self._status[0] != now:
+            lease = None if self.is_deleted else self.lease
+            self._status = now, None if lease is None else status_of(lease, self.entries, now, self._logged)
+        return self._status[1]
+
+    @property
+    def duration(self) -> int | None:
+        """Seconds, by the latest state."""
+        return self.lease.spec.lease_duration_seconds if self.lease else None
+
+    @property
+    def interval(self) -> float | None:
+        """Seconds between renewals, as seen."""
+        usual = self.renewals.usual
+        return None if usual is None else usual / SECOND
+
+    @property
+    def late_silences(self) -> list[Silence]:
+        """The latest silences after which most clients would have given up, oldest first; none after a release."""
+        duration = self.duration
+        if not duration or duration <= RELEASED_DURATION:
+            return []
+        return [one for one in self.renewals.silences if one.length >= deadline_of(duration)]
+
+    @property
+    def changes(self) -> int:
+        """How often the holder changed to another replica, as far as was seen."""
+        return sum(number for how, number in self.handovers.items() if how not in FIRST)
+
+    @property
+    def tenure(self) -> Tenure | None:
+        """The latest holder."""
+        return self.tenures[-1] if self.tenures else None
+
+    @property
+    def holder(self) -> Tenure | None:
+        """The present holder."""
+        return self.tenure if self.tenure and self.tenure.until is None else None
+
+    def feed(self, seen: Observation, bounds: Bounds) -> list[LeaseEvent]:
+        """Take in one observation; those of one lease come in order."""
+        self._kind_before, self._skew = self.kind, 0 if self._path == seen.place.path else bounds.skew
+        self._events, self.kind, self.moment = [], seen.input_kind, self._moment(seen, bounds)
+        self._status = None
+        self.is_partial = self.is_partial or bool(bounds.unrecorded)
+        self.is_moment = self.is_moment and seen.input_kind is InputKind.DUMP
+        if seen.input_kind is InputKind.AUDIT_LOG:
+            self._hear(seen)
+        if seen.act is Act.READ:
+            who = (seen.writer.pod or seen.writer.name) if seen.writer else ""
+            if who and (who in self.readers or len(self.readers) < MAX_READERS):
+                self.readers[who] = (self.readers.get(who, (0, 0))[0] + 1, seen.at or 0)
+            return []
+        if refusal := Refusal.of(seen):
+            self.refusals.append(refusal)
+        if not seen.is_stored:
+            return []
+        if isinstance(seen.old, Lease) and not self._is_older(seen.old):
+            is_dated = self._is_dated
+            self._changed(seen, seen.old, entries_of_object(seen.old), Act.STORED)
+            self._is_dated = is_dated
+        self._stored(seen)
+        tenure = self.tenure
+        if tenure and tenure is not self._shared and tenure.has_several_writers and len(tenure.writers) > 1:
+            self._shared = tenure
+            self._happened(EventKind.SHARED, self.at or 0)
+        return self._events
+
+    def _moment(self, seen: Observation, bounds: Bounds) -> int:
+        """Return when something happened: by its own time, else by its stamps, else when anything was last seen."""
+        at = seen.at
+        if at is None and seen.act is Act.DELETED:
+            deleted = stamp_of(seen.object.metadata.deletion_timestamp) if seen.object else None
+            # A watch does not date it; it may have been made in what a recorder did not see.
+            at = deleted if deleted is not None else self.at if bounds.unrecorded else bounds.until
+        elif at is None and isinstance(seen.object, Lease):
+            at = seen.latest_stamp if self._shows_same(seen.object) else written_at(seen.object.spec, seen.entries)
+        self._is_dated = at is not None and at <= bounds.latest
+        if not self._is_dated:
+            at = self.at
+        return min(at or self.at or 0, bounds.latest)
+
+    def _shows_same(self, lease: Lease) -> bool:
+        """True if a state was not renewed since the one that is known."""
+        before = None if self.is_deleted else self.lease
+        return before is not None and before.spec.renew_time == lease.spec.renew_time
+
+    def _hear(self, seen: Observation) -> None:
+        """Remember a request of the holder's pods, or the first one of the holder that lost the lease to it."""
+        pod, holder, lost = seen.writer.pod if seen.writer else "", self.tenure, self._lost
+        if not pod or seen.at is None or holder is None:
+            return
+        received = seen.at - (seen.answer.took if seen.answer else 0)
+        if pod in holder.pods:
+            holder.requests.append(received)
+        elif lost is None or pod not in lost.pods or received <= holder.since:
+            return
+        elif len(lost.heard_again) < MAX_HEARD_AGAIN:
+            lost.heard_again.append(received)
+
+    def _happened(
+        self, kind: EventKind, at: int, writer: Writer | None = None, text: str = "", *, silence: int | None = None
+    ) -> None:
+        is_dated = self._is_dated or kind is EventKind.EXPIRED
+        self._events.append(LeaseEvent(kind, at, self.tenure, writer, text, silence, is_dated))
+
+    def _stored(self, seen: Observation) -> None:
+        if seen.act is Act.DELETED:
+            if not self.is_deleted and not (isinstance(seen.object, Lease) and self._is_older(seen.object)):
+                self._deleted(seen, self.moment)
+        elif isinstance(seen.object, Lease):
+            if not self._is_older(seen.object):
+                self._changed(seen, seen.object, seen.entries, seen.act)
+        elif seen.at is not None and not seen.problem:
+            if self.lease is not None:
+                self._unseen_write(seen.at, seen.writer)
+            else:
+                self._written(seen, seen.at)
+
+    def _is_older(self, lease: Lease) -> bool:
+        """True for a state that is older than one that is known, as in logs whose lines are not quite in order."""
+        revision = number_of(lease.metadata.resource_version)
+        if 0 < revision < self._revision or (self.is_deleted and 0 < revision == self._revision):
+            return True
+        self._revision = revision or self._revision
+        return False
+
+    def _deleted(self, seen: Observation, at: int) -> None:
+        holder = self.holder
+        if holder is not None:
+            holder.is_deleted, holder.deleted_by = True, seen.writer
+        self._events.append(LeaseEvent(EventKind.DELETED, at, holder, seen.writer, is_dated=seen.at is not None))
+        if holder is not None or self.lease is None:
+            self._ended(at, Handover.DELETED)
+        self.is_deleted = True
+        self._passed(at)
+
+    def _changed(self, seen: Observation, lease: Lease, entries: Sequence[Entry], act: Act) -> None:
+        """A state of the lease after the one that is known; `seen` shows it, or shows it as the state before."""
+        was_deleted = self.is_deleted
+        before, known = (None, ()) if was_deleted else (self.lease, self.entries)
+        is_old_state, is_same_path = lease is seen.old, self._path == seen.place.path
+        moment: int | None = self.moment
+        if is_old_state:
+            moment = None if self._shows_same(lease) else written_at(lease.spec, entries)
+            self._is_dated = moment is not None
+        at, writer = moment or self.at or 0, None if is_old_state else seen.writer
+        self.lease, self.entries, self.is_deleted, self._path = lease, entries, False, seen.place.path
+        self._logged = None
+        old, new = before.spec if before else LeaseSpec(), lease.spec
+        holder = new.holder_identity or ""
+        if before is None:
+            if holder:
+                self._begun(holder, moment, writer, new, is_new=was_deleted or act is Act.CREATED)
+            self._first_state(lease, at, writer, act)
+        elif self._is_gap(seen, act, old, new):
+            self._resumed(before, lease, at, writer)
+        elif holder != (old.holder_identity or ""):
+            self._handed_over(old, known, holder, at, writer)
+        elif normalized(new.renew_time) != normalized(old.renew_time) and holder:
+            self._renewed(old, new, at, writer, act, seen.stretch)
+        if self.holder and not is_old_state and seen.term is not None:
+            self.holder.term = seen.term
+        self._examine(seen, before, known, at, act, is_same_path=is_same_path)
+        self._passed(moment or None)
+
+    def _is_gap(self, seen: Observation, act: Act, old: LeaseSpec, new: LeaseSpec) -> bool:
+        """True if a watch shows that it missed what was written before: it began again, or others held the lease."""
+        if seen.input_kind is not InputKind.WATCH or seen.at is not None or self._kind_before is not InputKind.WATCH:
+            return False
+        return _is_retaken(old, new) or (act is Act.STORED and normalized(new.renew_time) != normalized(old.renew_time))
+
+    def _resumed(self, before: Lease, lease: Lease, at: int, writer: Writer | None) -> None:
+        """Go on after what was not seen: neither a silence nor how the holder changed is known."""
+        tenure, old, new = self.holder, before.spec, lease.spec
+        holder, is_same = new.holder_identity or "", before.metadata.uid == lease.metadata.uid
+        self.is_partial = True
+        last = min(at, (tenure.last_renewal if tenure else self.at) or at)
+        is_kept = tenure is not None and tenure.holder == holder and is_same and not _is_retaken(old, new)
+        # Within the time to the next renewal, or the expiry, a holder that goes on has missed nothing to speak of.
+        if not is_kept or at - last > (self.renewals.longest_usual or (new.lease_duration_seconds or 0) * SECOND):
+            self._happened(EventKind.MISSED, last)
+        if tenure and is_kept:
+            tenure.last_renewal = at
+            self.renewals.restart(at)
+            self._happened(EventKind.RENEWED, at, writer=writer)
+            return
+        if tenure:
+            self._ended(last, Handover.UNKNOWN)
+        if holder:
+            following = self._add(holder, at, Handover.UNKNOWN, writer)
+            following.is_unseen, following.previous = True, "" if following.previous == holder else following.previous
+
+    def _examine(
+        self, seen: Observation, before: Lease | None, known: Sequence[Entry], at: int, act: Act, *, is_same_path: bool
+    ) -> None:
+        """Find what a write did beside the holder and the renewal."""
+        assert self.lease is not None
+        lease, writer = self.lease, None if act is Act.STORED else seen.writer
+        old, new = before.spec if before else LeaseSpec(), lease.spec
+        if self.holder and not self._events and act is Act.UPDATED:
+            self.others.append((at, writer.name if writer and writer.user else self._latest_manager(known)))
+        if self.holder and new.preferred_holder and new.preferred_holder != old.preferred_holder:
+            self.holder.asked_at = at
+        version = lease.metadata.resource_version
+        if act is Act.STORED or (before and version and before.metadata.resource_version == version):
+            return
+        if before is None or seen.old or is_same_path:
+            problem = forged_stamps(seen, before, known if before else None, at)
+            if problem:
+                self._happened(EventKind.FORGED, at, writer=writer, text=problem)
+        if before is not None and (edit := edit_of(old, new)):
+            self._happened(EventKind.EDITED, at, writer=writer, text=edit)
+            self.edits.append(self._events[-1])
+
+    def _latest_manager(self, known: Sequence[Entry]) -> str:
+        """Return the field manager of a write that left the holder, "" if it is not known."""
+        changed = [one.manager or "" for one in self.entries if one not in known]
+        return changed[0] if len(changed) == 1 else ""
+
+    def _first_state(self, lease: Lease, at: int, writer: Writer | None, act: Act) -> None:
+        """Say when a lease came to exist; a watch and a dump show only when it was created."""
+        begun = [one.tenure for one in self._events if one.kind is EventKind.ACQUIRED and one.tenure]
+        if (self.holder and not begun) or any(one.began is not Handover.SEEN for one in begun):
+            return
+        created = stamp_of(lease.metadata.creation_timestamp)
+        if act is Act.STORED and created is not None and created <= at + BOUND:
+            self._happened(EventKind.CREATED, min(created, at), text="it was created, by its creationTimestamp")
+        elif act is Act.CREATED:
+            self._happened(EventKind.CREATED, at, writer=writer)
+
+    def _begun(self, holder: str, moment: int | None, writer: Writer | None, spec: LeaseSpec, *, is_new: bool) -> None:
+        """A lease that did not exist before, or was not known."""
+        renewed = renewed_at(spec, self.entries)
+        tenure = self.holder
+        if tenure and tenure.is_writer and tenure.holder and holder.startswith(tenure.holder):
+            # A log without objects showed who writes; now a watch shows the holder identity.
+            tenure.holder, tenure.is_writer = holder, False
+            return
+        if self._ended_how is not Handover.DELETED and not is_new:
+            since = next((at for at in (acquired_at(spec, self.entries), renewed, moment) if at is not None), 0)
+            self._add(holder, since, Handover.SEEN, writer, seen=renewed)
+        else:
+            how = Handover.DELETED if self._ended_how is Handover.DELETED else Handover.CREATED
+            self._add(holder, moment or renewed or 0, how, writer)
+
+    def _handed_over(self, old: LeaseSpec, known: Sequence[Entry], holder: str, at: int, writer: Writer | None) -> None:
+        if self.tenure:
+            stamp = seen_at(known)
+            self.tenure.ahead = ahead(stamp, readable(normalized(old.renew_time)))
+            self.tenure.manager = manager_of(known, stamp)
+        if not holder:
+            self._released(known, at, writer)
+            return
+        if self._ended_how is Handover.RELEASED:
+            how = Handover.RELEASED
+        elif not old.holder_identity:
+            how = Handover.UNKNOWN if self._ended_how is Handover.UNKNOWN else Handover.CLAIMED
+        else:
+            last = self.tenure.last_renewal if self.tenure else None
+            last = renewed_at(old, known) if last is None else last
+            duration = old.lease_duration_seconds
+            how = Handover.STOLEN if was_live(last, duration, at) else Handover.EXPIRED
+            if not self._is_dated or not (how is Handover.EXPIRED or was_live(last, duration, at + self._skew)):
+                how = Handover.UNKNOWN  # it may have been taken long after `at`, or when it had expired
+            if how is Handover.EXPIRED:
+                self._expired(old, last, at)
+                how = Handover.PREFERRED if self.holder and self.holder.asked_at is not None else how
+            self._ended(at if how in {Handover.STOLEN, Handover.UNKNOWN} or last is None else last, how)
+        self._add(holder, at, how, writer)
+
+    def _released(self, known: Sequence[Entry], at: int, writer: Writer | None) -> None:
+        """The holder was removed: by itself, or by another one, beside which it may still act as the leader."""
+        if holder := self.holder:
+            manager = manager_of_write(self.entries, known)
+            holder.released_by, holder.released_manager = writer, manager
+            holder.is_own_release = holder.is_by(writer, manager, holder.manager)
+        self._ended(at, Handover.RELEASED, writer)
+
+    def _renewed(
+        self, old: LeaseSpec, new: LeaseSpec, at: int, writer: Writer | None, act: Act, stretch: Stretch | None
+    ) -> None:
+        tenure = self.holder
+        if tenure is None:
+            # The holder that had released it takes it again under the same name.
+            self._add(new.holder_identity or "", at, Handover.UNKNOWN, writer)
+            return
+        if stretch is not None:
+            self.renewals.resume(stretch, at)
+            tenure.last_renewal = at - stretch.latest[-1]
+        tenure.renewed_by(writer, at)
+        if act is not Act.STORED and self.kind is not InputKind.REVIEW:
+            self._expired(old, tenure.last_renewal, at)
+        if tenure.is_chosen and tenure.last_renewal == tenure.since and tenure.leaderless is not None:
+            # The API server chose it; that it leads is known from its own first renewal.
+            tenure.leaderless += at - tenure.since
+            self.leaderless += at - tenure.since
+        tenure.last_renewal = at
+        silence = self.renewals.add(at) if self.kind is not InputKind.REVIEW else None
+        self._happened(EventKind.RENEWED, at, writer=writer, silence=silence)
+        if (
+            new.lease_duration_seconds == RELEASED_DURATION
+            and (old.lease_duration_seconds or 0) > RELEASED_DURATION
+            and new.renew_time == new.acquire_time
+        ):
+            self._ended(at, Handover.RELEASED, writer)
+
+    def _expired(self, spec: LeaseSpec, last: int | None, before: int) -> None:
+        """Say when the lease expired, if that was before the write that is seen."""
+        duration = spec.lease_duration_seconds
+        if last is not None and duration and duration > 0 and last + duration * SECOND < before:
+            self._happened(EventKind.EXPIRED, last + duration * SECOND)
+
+    def _written(self, seen: Observation, at: int) -> None:
+        """A write whose object the log does not show: who writes regularly leads, as far as can be known.
+
+        Another writer follows once it has written for some time, as the holder did, while the holder did not.
+        """
+        writer = seen.writer
+        who = (writer.pod or writer.name) if writer else ""
+        tenure = self.holder
+        if tenure is None:
+            is_again = self._ended_how is Handover.DELETED
+            self.is_deleted = False
+            created = Handover.DELETED if is_again else Handover.CREATED
+            how = created if seen.act is Act.CREATED else Handover.UNKNOWN if self.tenure else Handover.SEEN
+            self._add(who, at, how, writer).is_writer = True
+            self._verb = seen.verb
+        elif tenure.holder == who and (writer.impersonator if writer else "") == tenure.impersonator:
+            self._rival.clear()
+            self._verb = seen.verb
+            self._renewed_unseen(tenure, at, writer)
+        elif writer is not None and who != API_SERVER:
+            # What the API server writes into the lease of another writer only asks that one to step down.
+            self.accepted.append((at, writer))
+            if self._verb in {seen.verb, "create"} and writer.impersonator in {"", tenure.impersonator}:
+                if self._rival and self._rival[0][1] != writer:
+                    self._rival.clear()
+                self._rival.append((at, writer))
+                self._follow_rival(tenure, at, who, writer)
+        self._passed(at)
+
+    @property
+    def _patience(self) -> int:
+        usual = self.renewals.usual
+        return UNKNOWN_PATIENCE if usual is None else 2 * usual
+
+    def _follow_rival(self, tenure: Tenure, at: int, who: str, writer: Writer | None) -> None:
+        since = self._rival[0][0]
+        if len(self._rival) < 2 or at - since < self._patience:
+            return
+        self._ended(tenure.last_renewal, Handover.UNKNOWN)
+        if tenure.holder == API_SERVER:
+            self._released_at = None  # it may have named this writer, or another one that never led
+        self._add(who, since, Handover.UNKNOWN, writer).is_writer = True
+        following = self.tenures[-1]
+        others = [one for one in self.accepted if one[0] < since or one[1] != writer]
+        self.accepted = deque(others, MAX_REFUSALS)
+        for renewed, _ in list(self._rival)[1:]:
+            self._renewed_unseen(following, renewed, writer)
+        self._rival.clear()
+
+    def _unseen_write(self, at: int, writer: Writer | None) -> None:
+        """A write whose object the log does not show, of a lease that is known: a renewal, if no other shows it."""
+        tenure = self.holder
+        if tenure and tenure.is_by(writer):
+            if at - tenure.last_renewal > self._patience:
+                self._logged = at
+                self._renewed_unseen(tenure, at, writer)
+            else:
+                tenure.renewed_by(writer, at)
+        elif tenure and writer and writer.user not in {"", API_SERVER}:
+            self.accepted.append((at, writer))
+        self._passed(at)
+
+    def _renewed_unseen(self, tenure: Tenure, at: int, writer: Writer | None) -> None:
+        tenure.renewed_by(writer, at)
+        tenure.last_renewal = at
+        self._happened(EventKind.RENEWED, at, writer=writer, silence=self.renewals.add(at))
+
+    def _add(self, holder: str, since: int, how: Handover, writer: Writer | None, *, seen: int | None = None) -> Tenure:
+        """A new holder; `seen` is its last renewal if it had the lease already when the input begins."""
+        leaderless = None
+        if self._released_at is not None and how is not Handover.SEEN:
+            leaderless = max(0, since - self._released_at)
+            # Who held a lease that was deleted, or was removed by another one, may have gone on as the leader.
+            is_certain = how is not Handover.DELETED and not (self.tenure and self.tenure.is_own_release is False)
+            self.leaderless += leaderless if is_certain else 0
+            # Who was robbed of the lease may have stopped before, or led on.
+            is_known = self._is_dated and not (how is Handover.UNKNOWN and self._skew)
+            leaderless = None if how is Handover.STOLEN or not is_known else leaderless
+        self.handovers[how] = self.handovers.get(how, 0) + 1
+        self._lost = self.tenure
+        previous = self._lost.holder if self._lost else ""
+        tenure = Tenure(holder, since, how, since if seen is None else seen, previous, leaderless)
+        tenure.is_dated = self._is_dated or how is Handover.SEEN
+        tenure.begun_by(writer, manager_of_write(self.entries, ()))
+        self.tenures.append(tenure)
+        self.renewals.restart(tenure.last_renewal)
+        self.renewals.latest.clear()
+        self._released_at = self._ended_how = None
+        self._happened(EventKind.ACQUIRED, since, writer=writer)
+        return tenure
+
+    def _ended(self, at: int, how: Handover, writer: Writer | None = None) -> None:
+        if holder := self.holder:
+            holder.until = at
+            if how is Handover.RELEASED:
+                holder.is_end_dated = self._is_dated
+                self._happened(EventKind.RELEASED, at, writer=writer)
+        self._released_at, self._ended_how = at, how
+
+    def _passed(self, at: int | None) -> None:
+        if at is not None:
+            self.at = at if self.at is None else max(self.at, at)
+
+
+def _is_retaken(old: LeaseSpec, new: LeaseSpec) -> bool:
+    """True if a holder took a lease that it held before: others had it meanwhile."""
+    return (
+        new.holder_identity == old.holder_identity
+        and new.acquire_time != old.acquire_time
+        and (new.lease_transitions or 0) > (old.lease_transitions or 0)
+    )
