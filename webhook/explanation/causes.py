@@ -137,8 +137,7 @@ def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, st
     compared = cluster.others_of(history, start, end)
     if failed := [one for one in answers if one.has_failed]:
         return _failed(failed, compared)
-    conflicts = sum(one.code == 409 for one in own)
-    if conflicts:
+    if conflicts := sum(one.code == 409 for one in own):
         others = _other_writers(history, start, end)
         also = f" ({others})" if others else ""
         return Cause(Blame.CONFLICT, f"{count(conflicts, 'update')} of it conflicted with other writes (409){also}")

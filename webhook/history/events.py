@@ -60,10 +60,6 @@ class Handover(StrEnum):
     UNKNOWN = "unknown"
 
 
-FIRST: Final = frozenset({Handover.SEEN, Handover.CREATED})
-"""How the first holder comes to hold a lease: no one held it before, as far as is known."""
-
-
 class Tenure(Struct):
     """One holder, from `since` to `until` (None: it still holds, as far as is known), in microseconds since 1970.
 

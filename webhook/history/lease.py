@@ -15,7 +15,6 @@ from webhook.api.objects import Lease, LeaseSpec
 from webhook.api.times import SECOND, normalized, readable, stamp_of
 from webhook.history.events import (
     API_SERVER,
-    FIRST,
     MAX_HEARD_AGAIN,
     EventKind,
     Handover,
@@ -30,6 +29,7 @@ from webhook.history.status import (
     LeaseStatus,
     acquired_at,
     ahead,
+    is_release,
     manager_of,
     manager_of_write,
     renewed_at,
@@ -191,7 +191,8 @@ class LeaseHistory(Struct):
     @property
     def changes(self) -> int:
         """How often the holder changed to another replica, as far as was seen."""
-        return sum(number for how, number in self.handovers.items() if how not in FIRST)
+        first = {Handover.SEEN, Handover.CREATED}
+        return sum(number for how, number in self.handovers.items() if how not in first)
 
     @property
     def tenure(self) -> Tenure | None:
@@ -464,11 +465,7 @@ class LeaseHistory(Struct):
         tenure.last_renewal = at
         silence = self.renewals.add(at) if self.kind is not InputKind.REVIEW else None
         self._happened(EventKind.RENEWED, at, writer=writer, silence=silence)
-        if (
-            new.lease_duration_seconds == RELEASED_DURATION
-            and (old.lease_duration_seconds or 0) > RELEASED_DURATION
-            and new.renew_time == new.acquire_time
-        ):
+        if is_release(new) and (old.lease_duration_seconds or 0) > RELEASED_DURATION:
             self._ended(at, Handover.RELEASED, writer)
 
     def _expired(self, spec: LeaseSpec, last: int | None, before: int) -> None:
@@ -486,9 +483,8 @@ class LeaseHistory(Struct):
         who = (writer.pod or writer.name) if writer else ""
         tenure = self.holder
         if tenure is None:
-            is_again = self._ended_how is Handover.DELETED
             self.is_deleted = False
-            created = Handover.DELETED if is_again else Handover.CREATED
+            created = Handover.DELETED if self._ended_how is Handover.DELETED else Handover.CREATED
             how = created if seen.act is Act.CREATED else Handover.UNKNOWN if self.tenure else Handover.SEEN
             self._add(who, at, how, writer).is_writer = True
             self._verb = seen.verb

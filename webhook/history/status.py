@@ -94,7 +94,7 @@ def status_of(lease: Lease, entries: Sequence[Entry], now: int, logged: int | No
         holder=holder,
         duration=spec.lease_duration_seconds,
         last_renewal=renewed,
-        takeable_at=expires if holder and not _is_release(spec) else renewed,
+        takeable_at=expires if holder and not is_release(spec) else renewed,
         from_stamps=from_stamps,
         manager=manager_of(entries, stamp),
         ahead=ahead(stamp, claimed) if from_stamps else None,
@@ -119,8 +119,8 @@ def ahead(stamp: int | None, claimed: int | None) -> int | None:
     return claimed - refined(stamp, claimed)
 
 
-def _is_release(spec: LeaseSpec) -> bool:
-    """fabric8 since 7.5 releases without removing itself: duration 1, and both times are one."""
+def is_release(spec: LeaseSpec) -> bool:
+    """Return whether its holder released it and is still named, as fabric8 does since 7.5: duration 1, equal times."""
     return (
         spec.lease_duration_seconds == RELEASED_DURATION
         and spec.renew_time is not None
@@ -136,7 +136,7 @@ def _state(spec: LeaseSpec, renewed: int | None, expires: int | None, now: int) 
         # Pekko keeps it elsewhere. Some electors take such a lease at once, others wait for its whole duration.
         return State.UNKNOWN
     if expires is None or now >= expires:
-        return State.RELEASED if _is_release(spec) else State.EXPIRED
+        return State.RELEASED if is_release(spec) else State.EXPIRED
     return State.LIVE
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.lab.fleet.engines import ENGINES
-from webhook.history.events import FIRST, Handover, Tenure
+from webhook.history.events import Handover, Tenure
 from webhook.history.follow import Follower
 from webhook.history.merge import Merged
 from webhook.inputs.files import inputs
@@ -149,7 +149,7 @@ def handovers(follower: Follower) -> Rows:
         (namespace, name, tenure.since, tenure.previous, tenure.holder, tenure.began.value, _leaderless(tenure))
         for (namespace, name), one in follower.leases.items()
         for tenure in one.tenures
-        if tenure.began not in FIRST and tenure.previous
+        if tenure.began not in {Handover.SEEN, Handover.CREATED} and tenure.previous
     ]
 
 
