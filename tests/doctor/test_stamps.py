@@ -152,6 +152,32 @@ def test_a_policy_of_two_suffixes_cannot_be_applied() -> None:
     assert set(checks(applied(), two)) == {"stamp-drift"}
 
 
+@pytest.mark.parametrize("mode", ["deny", "warn", "off"])
+def test_the_policies_without_the_webhook_may_have_been_applied(
+    mode: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(
+        "apiVersion: lease-webhook/v1\n"
+        f"stamps: [{{suffix: {SUFFIX}, namespaces: [shop]}}]\n"
+        f"rules: {{foreign-writer: {{mode: '{mode}'}}}}\n"
+        "exempt: [{users: [boss], reason: repairs, owner: me, rules: [foreign-writer]}]\n"
+    )
+    assert main(["install", "--policies-only", "--kubernetes", "1.36", "--policy", str(file)]) == 0
+    made = [one for one in yaml.safe_load_all(capsys.readouterr().out) if one]
+    cluster = tmp_path / "cluster.yaml"
+
+    def code(objects: list[Document]) -> int:
+        shipped = (DATA / "safe-as-shipped.yaml").read_text()
+        cluster.write_text(f"{shipped}\n---\n{yaml.safe_dump_all([*objects, namespace(stamp='required'), STAMPED])}")
+        return main(["doctor", str(cluster), "--policy", str(file)])
+
+    assert code(made) == code(applied()) == 0
+    guard = next((one for one in made if one["metadata"]["name"] == "lease-webhook-stamp-guard"), made[0])
+    guard["spec"]["failurePolicy"] = "Ignore"
+    assert code(made) == (mode != "off")
+
+
 def test_nothing_is_said_without_stamps() -> None:
     assert list(examine_stamps(Documents(applied()), {})) == []
 

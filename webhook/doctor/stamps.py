@@ -1,6 +1,6 @@
 """Compares the stamps in a cluster with what the policy file says of them, as far as the documents show it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -25,27 +25,33 @@ _DEFAULTS: Final[Mapping[str, Any]] = {"matchPolicy": "Equivalent", "objectSelec
 """What an API server adds to matchConstraints."""
 
 
-def examine_stamps(documents: Documents, stamps: Mapping[str, Stamps]) -> Iterator[Report]:
+def examine_stamps(
+    documents: Documents, stamps: Mapping[str, Stamps], made: Sequence[Mapping[str, Any]] = ()
+) -> Iterator[Report]:
     """Yield a report about the namespaces that the policy file lists under `stamps`, and about those that are labeled.
 
-    Nothing is said of policies unless the documents have one, of any kind.
+    Nothing is said of policies unless the documents have one, of any kind. `made` are those of the same policy file
+    without the webhook, which may be applied as well: their guard has the mode and the exemptions of the file.
     """
     findings = [*_of_namespaces(documents, stamps)]
     if stamps and documents.shows_policies:
         for suffix in sorted({one.suffix for one in stamps.values()}):
-            findings += _of_policies(documents, suffix)
+            findings += _of_policies(documents, suffix, made)
         findings += _of_others(documents)
     findings += [found for lease in documents.of("Lease") for found in _of_lease(lease, documents, stamps)]
     if stamps or findings:
         yield Report("stamps", "", tuple(findings))
 
 
-def _of_policies(documents: Documents, suffix: str) -> Iterator[Finding]:
+def _of_policies(documents: Documents, suffix: str, made: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
     wanted = pieces_of(CERTIFICATES[0])["stamp"]
     fill(wanted, "", None, {}, suffix)
+    specs = {(one["kind"], one["metadata"]["name"]): one["spec"] for one in made}
     for one in (one for one in wanted if one["kind"] not in documents.unread):
         kind, name = one["kind"], one["metadata"]["name"]
-        applied = documents.named(kind).get(name)
+        applied, instead = documents.named(kind).get(name), specs.get((kind, name))
+        if applied is None and made and instead is None:
+            continue  # the file has no guard
         if applied is None:
             is_new = kind in (MUTATING_POLICY, MUTATING_BINDING)
             yield danger(
@@ -56,7 +62,7 @@ def _of_policies(documents: Documents, suffix: str) -> Iterator[Finding]:
                 " writers of live leases are not recorded, or not kept from each other.",
                 _APPLY,
             )
-        elif changed := difference(_with_defaults(one["spec"]), _with_defaults(applied.spec)):
+        elif (changed := _changed(one["spec"], applied)) and (instead is None or _changed(instead, applied)):
             yield danger(
                 "stamp-drift",
                 f"{kind} {name}: {changed}",
@@ -64,6 +70,10 @@ def _of_policies(documents: Documents, suffix: str) -> Iterator[Finding]:
                 " or an honest write may be refused.",
                 _APPLY,
             )
+
+
+def _changed(spec: Mapping[str, Any], applied: ClusterObject) -> str:
+    return difference(_with_defaults(spec), _with_defaults(applied.spec))
 
 
 def _with_defaults(spec: Mapping[str, Any]) -> dict[str, Any]:
