@@ -10,8 +10,8 @@ from tests.attacks.requests import Clock
 from tests.deep_json import decode, encode
 from tests.lab.e2e import protobuf
 from tests.lab.e2e.api_client import APPLY, JSON, MERGE, ApiClient, Reply
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.world import leases
+from tests.waiting import wait_for
 
 RETRIES: Final = 3
 _SENT: Final = {

@@ -6,21 +6,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.history.fake_server import FakeServer
 from tests.live.kubectl_script import install
+from tests.waiting import PATIENCE, wait_for
 
 ROOT = Path(__file__).parents[2]
-LONGEST = 30.0
-
-
-def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + LONGEST
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def lease_webhook(folder: Path, *words: str) -> "subprocess.Popen[str]":
@@ -31,7 +23,7 @@ def lease_webhook(folder: Path, *words: str) -> "subprocess.Popen[str]":
 
 def answer(folder: Path, *words: str) -> tuple[str, str]:
     with lease_webhook(folder, *words) as process:
-        return process.communicate(timeout=LONGEST)
+        return process.communicate(timeout=PATIENCE)
 
 
 def version(server: FakeServer) -> int:
@@ -42,9 +34,9 @@ def record(folder: Path, version: int, ending: int) -> int:
     """Record until `latest.jsonl` has a resourceVersion, and end it by a signal; return its exit code."""
     latest, text = folder / "history" / "latest.jsonl", f'"resourceVersion":"{version}"'.encode()
     with lease_webhook(folder, "record", str(folder / "history"), "--save-every=0.1") as process:
-        until(lambda: latest.exists() and text in latest.read_bytes().replace(b" ", b""))
+        wait_for("the version", lambda: latest.exists() and text in latest.read_bytes().replace(b" ", b""))
         process.send_signal(ending)
-        process.communicate(timeout=LONGEST)
+        process.communicate(timeout=PATIENCE)
         return process.returncode
 
 
@@ -72,8 +64,8 @@ def test_a_second_recorder_ends_at_once(tmp_path: Path) -> None:
     install(tmp_path, FakeServer().watch())
     history = str(tmp_path / "history")
     with lease_webhook(tmp_path, "record", history) as first:
-        until((tmp_path / "history" / ".lock").exists)
+        wait_for("the lock", (tmp_path / "history" / ".lock").exists)
         _, said = answer(tmp_path, "record", history)
         first.terminate()
-        first.communicate(timeout=LONGEST)
+        first.communicate(timeout=PATIENCE)
     assert "another recorder writes there" in said

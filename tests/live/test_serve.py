@@ -9,7 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,27 +18,19 @@ import pytest
 
 from tests.history.fake_server import FakeServer
 from tests.live.kubectl_script import install, is_running, process_ids
+from tests.waiting import PATIENCE, wait_for
 from webhook.cli.main import main
 from webhook.cli.reading import observed
 from webhook.live.feed import Feed
 
 ROOT = Path(__file__).parents[2]
-LONGEST = 30.0
-"""Seconds that anything here may take."""
-
-
-def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + LONGEST
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def end(process: "subprocess.Popen[str]") -> None:
     """Ask it to end; what does not fails the test, and is not waited for without limit."""
     process.terminate()
     try:
-        process.wait(LONGEST)
+        process.wait(PATIENCE)
     except subprocess.TimeoutExpired:
         process.kill()
         raise
@@ -70,7 +62,7 @@ class Served:
 
     def get(self, path: str = "", **headers: str) -> Any:
         request = urllib.request.Request(self.address + path, headers=headers)
-        return urllib.request.urlopen(request, timeout=LONGEST)
+        return urllib.request.urlopen(request, timeout=PATIENCE)
 
     def status_of(self, path: str = "", **headers: str) -> int:
         """The status of a request that is refused."""
@@ -121,23 +113,23 @@ def test_the_page_follows_kubectl_when_its_watch_ends(served: Served, tmp_path: 
 
 
 def test_a_signal_ends_the_page_and_kubectl(served: Served, tmp_path: Path) -> None:
-    until(lambda: (tmp_path / "pids").exists() and any(map(is_running, process_ids(tmp_path))))
+    wait_for("the processes", lambda: (tmp_path / "pids").exists() and any(map(is_running, process_ids(tmp_path))))
     with served.events() as events:
         next(events)
     served.process.send_signal(signal.SIGTERM)
-    assert served.process.wait(LONGEST) == 0
-    until(lambda: not any(map(is_running, process_ids(tmp_path))))
+    assert served.process.wait(PATIENCE) == 0
+    wait_for("the processes", lambda: not any(map(is_running, process_ids(tmp_path))))
     assert served.process.stderr is not None
     assert served.process.stderr.read() == "Ctrl-C ends it\n"
 
 
 def test_more_signals_while_it_ends_leave_no_kubectl(served: Served, tmp_path: Path) -> None:
-    until(lambda: (tmp_path / "pids").exists() and any(map(is_running, process_ids(tmp_path))))
+    wait_for("the processes", lambda: (tmp_path / "pids").exists() and any(map(is_running, process_ids(tmp_path))))
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGINT):
         served.process.send_signal(number)
         time.sleep(0.02)
-    assert served.process.wait(LONGEST) == 0
-    until(lambda: not any(map(is_running, process_ids(tmp_path))))
+    assert served.process.wait(PATIENCE) == 0
+    wait_for("the processes", lambda: not any(map(is_running, process_ids(tmp_path))))
 
 
 def test_whoever_does_not_know_the_address_gets_nothing(served: Served) -> None:

@@ -3,7 +3,6 @@
 import json
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPResponse
@@ -14,6 +13,7 @@ import pytest
 
 from tests.history.fake_server import FakeServer
 from tests.inputs.reading import read
+from tests.waiting import PATIENCE, wait_for
 from webhook.live import server as module
 from webhook.live.feed import Feed
 from webhook.live.server import MAX_LISTENERS, LiveServer
@@ -21,8 +21,6 @@ from webhook.live.server import MAX_LISTENERS, LiveServer
 TOKEN = "a-token-of-32-characters-or-more"
 PAGE = f"/{TOKEN}/"
 EVENTS = f"/{TOKEN}/events"
-LONGEST = 30.0
-"""Seconds that anything here may take."""
 
 Get = Callable[..., HTTPResponse]
 
@@ -41,7 +39,7 @@ def listening(feed: Feed) -> Iterator[LiveServer]:
 
 def getter(served: LiveServer) -> Get:
     def get(path: str = PAGE, method: str = "GET", host: str = "localhost") -> HTTPResponse:
-        connection = HTTPConnection("127.0.0.1", served.socket.getsockname()[1], timeout=LONGEST)
+        connection = HTTPConnection("127.0.0.1", served.socket.getsockname()[1], timeout=PATIENCE)
         connection.request(method, path, headers={"Host": host})
         return connection.getresponse()
 
@@ -201,9 +199,7 @@ def test_so_many_pages_may_listen_and_one_that_goes_makes_room(get: Get) -> None
     assert refused.status == 503
     assert b"Too many pages" in refused.read()
     responses[0].close()
-    end = time.monotonic() + LONGEST
-    while get(EVENTS).status != 200:
-        assert time.monotonic() < end
+    wait_for("room for a page", lambda: get(EVENTS).status == 200)
 
 
 def test_texts_of_a_cluster_stay_within_their_event(server: FakeServer) -> None:
@@ -223,17 +219,14 @@ def test_clients_that_neither_send_nor_read_are_not_waited_for(
     with listening(feed) as served:
         address = served.socket.getsockname()
         for sent in (b"", b"GET / HTTP/1.1\r\nHost: 127", b"GET /token/\x00 nothing\r\n\r\n"):
-            with socket.create_connection(address, LONGEST) as client:
+            with socket.create_connection(address, PATIENCE) as client:
                 client.sendall(sent)
                 while client.recv(4096):
                     pass
-        with socket.create_connection(address, LONGEST) as client:
+        with socket.create_connection(address, PATIENCE) as client:
             client.sendall(f"GET {EVENTS} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
             assert client.recv(1)
-            end = time.monotonic() + LONGEST
-            while not served.places.acquire(blocking=False):
-                assert time.monotonic() < end
-                time.sleep(0.02)
+            wait_for("its place", lambda: served.places.acquire(blocking=False))
     assert capfd.readouterr() == ("", "")
 
 

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import PATIENCE, wait_for
 from webhook.certificates import (
     CA_CERTIFICATE,
     CA_KEY,
@@ -26,8 +27,6 @@ from webhook.certificates import (
 )
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 30.0
-"""Seconds for anything that must happen; a machine may be busy."""
 
 NAMES = service_names("lease-webhook", "lease-webhook")
 
@@ -97,7 +96,7 @@ class Server:
 
     def wait_for_line(self, message: str, count: int = 1) -> list[dict[str, Any]]:
         """The log lines with this message, once there are `count`."""
-        wait_until(lambda: len(self.said(message)) >= count, f"{count} log lines {message!r}")
+        wait_for(f"{count} log lines {message!r}", lambda: len(self.said(message)) >= count)
         return self.said(message)
 
     def said(self, message: str) -> list[dict[str, Any]]:
@@ -152,11 +151,11 @@ def running(tls_dir: Path, **options: Any) -> Iterator[Server]:
         )
     server = Server(process, tls_dir / "ca.crt")
     try:
-        wait_until(lambda: bool(server.said("listening")) or process.poll() is not None, "the server to listen")
+        wait_for("the server to listen", lambda: bool(server.said("listening")) or process.poll() is not None)
         assert process.poll() is None, errors.read_text()
         line = server.said("listening")[0]
         server.reviews, server.health = (_address(line[which]) for which in ("reviews", "health"))
-        wait_until(lambda: _workers_that_serve(server) >= every["workers"], "all workers")
+        wait_for("all workers", lambda: _workers_that_serve(server) >= every["workers"])
         yield server
     finally:
         server.stop()
@@ -168,15 +167,6 @@ def running(tls_dir: Path, **options: Any) -> Iterator[Server]:
 def _workers_that_serve(server: Server) -> int:
     """Each worker says which policy holds, or that none does, just before it listens."""
     return len(server.said("policy in use")) + len(server.said("the policy is off: every write is allowed"))
-
-
-def wait_until(happened: Any, what: str, patience: float = PATIENCE) -> None:
-    """Look again until `happened()` or the patience ends."""
-    end = time.monotonic() + patience
-    while not happened():
-        if time.monotonic() > end:
-            raise AssertionError(f"waited {patience} s for {what}")
-        time.sleep(0.02)
 
 
 def memory_kib(pid: int) -> int:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.factories import UID, make_lease, make_review, put
-from tests.server.harness import make_certificates, running, wait_until
+from tests.server.harness import make_certificates, running
+from tests.waiting import wait_for
 from webhook.cli.main import main
 from webhook.policy_file import load
 from webhook.server.observers import INDEX, MAX_BODY, Capture
@@ -34,7 +35,7 @@ def test_reviews_over_tls_are_kept_and_replay_reads_them(tmp_path: Path) -> None
     with running(tmp_path / "tls", capture=str(kept), workers=2) as server:
         for body in (REVIEW, DENIED, b"no review"):
             server.post(body)
-        wait_until(lambda: len(entries(kept)) == 2, "two reviews on disk")
+        wait_for("two reviews on disk", lambda: len(entries(kept)) == 2)
     by_answer = {entry["verdict"]: entry for entry in entries(kept)}
     assert (kept / by_answer["allowed"]["file"]).read_bytes() == REVIEW
     assert (kept / by_answer["denied"]["file"]).read_bytes() == DENIED

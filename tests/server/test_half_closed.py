@@ -8,8 +8,9 @@ from contextlib import suppress
 
 import pytest
 
-from tests.server.harness import PATIENCE, Server, client_context, connections, make_certificates, running, wait_until
+from tests.server.harness import Server, client_context, connections, make_certificates, running
 from tests.server.traffic import REVIEW
+from tests.waiting import PATIENCE, wait_for
 
 HEAD = b"POST %b HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 WHOLE = HEAD % (b"/validate", len(REVIEW)) + REVIEW
@@ -30,8 +31,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def nothing_is_kept(server: Server) -> Iterator[None]:
     yield
     worker = server.workers()[0]
-    wait_until(lambda: connections(worker) == 0, "all connections to be gone")
-    wait_until(lambda: server.metric("lease_webhook_in_flight") == 0, "nothing in flight")
+    wait_for("all connections to be gone", lambda: connections(worker) == 0)
+    wait_for("nothing in flight", lambda: server.metric("lease_webhook_in_flight") == 0)
 
 
 class Tls:
@@ -126,9 +127,9 @@ def test_a_client_that_does_not_close_after_a_refusal(server: Server) -> None:
     """It neither reads the refusal nor answers our close_notify."""
     client = Tls(server)
     worker = server.workers()[0]
-    wait_until(lambda: connections(worker) == 1, "the connection")
+    wait_for("the connection", lambda: connections(worker) == 1)
     client.send(b"BAD\r\n\r\n")
-    wait_until(lambda: connections(worker) == 0, "the server to close it")
+    wait_for("the server to close it", lambda: connections(worker) == 0)
     client.socket.close()
 
 

@@ -12,16 +12,15 @@ import pytest
 
 from tests.factories import UID, make_lease, make_review, put, to_bytes
 from tests.server.harness import (
-    PATIENCE,
     Server,
     client_context,
     connections,
     make_certificates,
     memory_kib,
     running,
-    wait_until,
 )
 from tests.server.traffic import HEADERS, REVIEW, Traffic
+from tests.waiting import PATIENCE, wait_for
 
 STALLED = 40
 SILENT = 150
@@ -61,14 +60,14 @@ def test_good_clients_beside_stalled_and_silent_ones(server: Server) -> None:
     for half in half_bodies:
         half.sendall(HEAD + b"Content-Length: 4000\r\n\r\n{")
     with Traffic(server, threads=3) as traffic, Traffic(server, threads=1, keep=False) as fresh:
-        wait_until(lambda: server.metric("lease_webhook_in_flight") >= 2 * STALLED, "the stalled to be seen")
-        wait_until(lambda: traffic.answered > 100 and fresh.answered > 10, "good answers")
+        wait_for("the stalled to be seen", lambda: server.metric("lease_webhook_in_flight") >= 2 * STALLED)
+        wait_for("good answers", lambda: traffic.answered > 100 and fresh.answered > 10)
         for half in [*half_heads, *half_bodies]:
             assert half.recv(4096).startswith(b"HTTP/1.1 408 ")
         for one in raw:
             assert one.recv(1) == b""
         answered = traffic.answered
-        wait_until(lambda: traffic.answered > answered + 50, "good answers after that")
+        wait_for("good answers after that", lambda: traffic.answered > answered + 50)
     assert traffic.lost == fresh.lost == fresh.handshakes_failed == []
     # Seconds are generous: other suites share the machine. `tests/lab/faults` prints the real figures.
     assert max(traffic.slowest, fresh.slowest) < 2
@@ -78,7 +77,7 @@ def test_good_clients_beside_stalled_and_silent_ones(server: Server) -> None:
         assert one.recv(4096).startswith(b"HTTP/1.1 200 ")
     for one in [*raw, *half_heads, *half_bodies, *silent]:
         one.close()
-    wait_until(lambda: server.metric("lease_webhook_in_flight") == 0, "nothing in flight")
+    wait_for("nothing in flight", lambda: server.metric("lease_webhook_in_flight") == 0)
 
 
 def test_bursts_of_connections_leave_no_memory_and_no_connections(server: Server) -> None:
@@ -105,7 +104,7 @@ def test_bursts_of_connections_leave_no_memory_and_no_connections(server: Server
         bursts(BURSTS)
         grown = memory_kib(worker) - before
     assert grown < MAX_GROWTH_KIB
-    wait_until(lambda: connections(worker) == 0, "all connections to be gone")
+    wait_for("all connections to be gone", lambda: connections(worker) == 0)
 
 
 def test_a_client_that_does_not_read_is_dropped(server: Server) -> None:
@@ -120,7 +119,7 @@ def test_a_client_that_does_not_read_is_dropped(server: Server) -> None:
         connection.sendall((HEAD + b"Content-Length: %d\r\n\r\n" % len(wordy) + wordy) * 4000)
     connection.close()
     assert memory_kib(worker) - before < 32 * 1024
-    wait_until(lambda: connections(worker) == 0, "the connection to be gone")
+    wait_for("the connection to be gone", lambda: connections(worker) == 0)
 
 
 def test_bytes_in_flight_are_bounded(tmp_path: Path) -> None:
@@ -129,18 +128,18 @@ def test_bytes_in_flight_are_bounded(tmp_path: Path) -> None:
     with running(tmp_path, guards=guards) as server:
         holder = secure(server)
         holder.sendall(HEAD + b"Content-Length: 199000\r\n\r\n" + b" " * 198_000)
-        wait_until(lambda: server.metric("lease_webhook_in_flight") == 1, "the bytes to arrive")
+        wait_for("the bytes to arrive", lambda: server.metric("lease_webhook_in_flight") == 1)
         connection = server.connect()
         big = REVIEW + b" " * 10_000
-        wait_until(lambda: _status(server, big) == 503, "no room")
+        wait_for("no room", lambda: _status(server, big) == 503)
         connection.request("POST", "/validate", big, HEADERS)
         answer = connection.getresponse()
         assert (answer.status, answer.getheader("retry-after")) == (503, "1")
         answer.read()
         connection.close()
-        wait_until(lambda: server.metric("lease_webhook_shed_total") >= 2, "both to be counted")
+        wait_for("both to be counted", lambda: server.metric("lease_webhook_shed_total") >= 2)
         holder.close()
-        wait_until(lambda: _status(server, big) == 200, "room again")
+        wait_for("room again", lambda: _status(server, big) == 200)
 
 
 def test_the_largest_body_is_read_and_evaluated(server: Server) -> None:
@@ -159,7 +158,7 @@ def test_bad_requests_are_logged_seldom(server: Server) -> None:
         assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
         connection.close()
     assert len(server.said("bad request")) - already <= 3
-    wait_until(lambda: server.metric('lease_webhook_malformed_total{class="framing"}') >= 30, "all to be counted")
+    wait_for("all to be counted", lambda: server.metric('lease_webhook_malformed_total{class="framing"}') >= 30)
 
 
 def test_verdicts_go_on_while_nobody_reads_the_log(tmp_path: Path) -> None:
@@ -172,7 +171,7 @@ def test_verdicts_go_on_while_nobody_reads_the_log(tmp_path: Path) -> None:
             connection.request("POST", "/validate", denied, HEADERS)
             assert b'"allowed":false' in connection.getresponse().read()
         connection.close()
-        wait_until(lambda: server.metric('lease_webhook_dropped_total{what="log"}') > 0, "lost lines to be counted")
+        wait_for("lost lines to be counted", lambda: server.metric('lease_webhook_dropped_total{what="log"}') > 0)
         server.resume_reading()
         server.wait_for_line("denied", 100)
 

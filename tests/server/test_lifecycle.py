@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.factories import UID
-from tests.server.harness import Server, make_certificates, running, wait_until
+from tests.server.harness import Server, make_certificates, running
 from tests.server.test_reviewer import DENIED
 from tests.server.traffic import HEADERS, REVIEW, Traffic
+from tests.waiting import wait_for
 from webhook.server.settings import GRACEFUL_SECONDS
 
 BUSY = {"workers": 2, "guards": {"drain_seconds": 1.0}}
@@ -24,7 +25,7 @@ def tls_dir(tmp_path: Path) -> Path:
 
 def test_sigterm_loses_nothing_on_open_connections(tls_dir: Path) -> None:
     with running(tls_dir, **BUSY) as server, Traffic(server) as traffic:
-        wait_until(lambda: traffic.answered > 200, "some traffic")
+        wait_for("some traffic", lambda: traffic.answered > 200)
         assert server.stop() == 0
     assert traffic.lost == []
     assert traffic.refused > 0
@@ -44,7 +45,7 @@ def test_sigterm_answers_one_more_request_on_an_idle_connection(tls_dir: Path) -
         connection.request("POST", "/validate", REVIEW, HEADERS)
         assert connection.getresponse().read()
         server.process.send_signal(signal.SIGTERM)
-        wait_until(lambda: _refuses(server), "the port to close")
+        wait_for("the port to close", lambda: _refuses(server))
         connection.request("POST", "/validate", REVIEW, HEADERS)
         answer = connection.getresponse()
         assert (answer.status, answer.getheader("connection")) == (200, "close")
@@ -77,19 +78,19 @@ def test_what_a_worker_counted_last_outlives_it(tls_dir: Path) -> None:
         assert server.post(REVIEW)[0] == 200
         before = server.workers()
         server.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: server.workers() and not set(before) & set(server.workers()), "a new worker")
-        wait_until(lambda: server.metric("lease_webhook_review_duration_seconds_count") == 1, "the old one's count")
+        wait_for("a new worker", lambda: server.workers() and not set(before) & set(server.workers()))
+        wait_for("the old one's count", lambda: server.metric("lease_webhook_review_duration_seconds_count") == 1)
 
 
 def test_sighup_replaces_the_workers_and_loses_nothing(tls_dir: Path) -> None:
     with running(tls_dir, **BUSY) as server:
         before = set(server.workers())
         with Traffic(server, pause=0.005) as kept, Traffic(server, threads=2, pause=0.05, keep=False) as fresh:
-            wait_until(lambda: kept.answered > 100, "some traffic")
+            wait_for("some traffic", lambda: kept.answered > 100)
             server.process.send_signal(signal.SIGHUP)
-            wait_until(lambda: not before & set(server.workers()), "new workers")
+            wait_for("new workers", lambda: not before & set(server.workers()))
             answered = kept.answered
-            wait_until(lambda: kept.answered > answered + 100, "traffic on the new workers")
+            wait_for("traffic on the new workers", lambda: kept.answered > answered + 100)
         assert kept.lost == fresh.lost == []
         assert kept.refused == fresh.refused == 0
         assert fresh.handshakes_failed == []

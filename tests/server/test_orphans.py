@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from tests.server.harness import make_certificates, running, wait_until
+from tests.server.harness import make_certificates, running
+from tests.waiting import wait_for
 
 
 def alive(pid: int) -> bool:
@@ -20,4 +21,4 @@ def test_workers_leave_when_the_master_is_killed(tmp_path: Path) -> None:
         assert len(workers) == 2
         server.process.kill()
         server.process.wait()
-        wait_until(lambda: not any(alive(pid) for pid in workers), "the workers to leave")
+        wait_for("the workers to leave", lambda: not any(alive(pid) for pid in workers))

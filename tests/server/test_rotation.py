@@ -10,8 +10,9 @@ from typing import Any
 
 from cryptography import x509
 
-from tests.server.harness import NAMES, Server, client_context, make_certificates, running, wait_until
+from tests.server.harness import NAMES, Server, client_context, make_certificates, running
 from tests.server.traffic import REVIEW, Traffic
+from tests.waiting import wait_for
 from webhook.certificates import Issued, issue_leaf, save
 
 POLL = 0.1
@@ -76,11 +77,11 @@ def test_many_swaps_and_one_bad_pair_under_handshaking_clients(tmp_path: Path) -
             for number in range(SWAPS):
                 if number == MISMATCHED:
                     secret.swap(mismatched=True)
-                    wait_until(lambda: len(refusals(server, "does not belong")) == 2, "both workers to refuse it")
+                    wait_for("both workers to refuse it", lambda: len(refusals(server, "does not belong")) == 2)
                     assert served(server) == good
                     continue
                 good = secret.swap()
-                wait_until(lambda good=good: {served(server) for _ in range(6)} == {good}, "the new certificate")
+                wait_for("the new certificate", lambda good=good: {served(server) for _ in range(6)} == {good})
         assert traffic.handshakes_failed == traffic.lost == []
         assert traffic.answered > SWAPS
         # A connection from before all of that still works.
@@ -106,14 +107,14 @@ def test_a_bad_pair_is_refused_and_a_good_one_taken_later(tmp_path: Path) -> Non
         good = served(server)
         for problem, change in BAD_PAIRS.items():
             secret.swap(**change)
-            wait_until(lambda problem=problem: refusals(server, problem), "the refusal")
+            wait_for("the refusal", lambda problem=problem: refusals(server, problem))
             assert served(server) == good
             status, page = server.probe("/readyz")
             assert (status, page.splitlines()[0]) == (200, "ok")
             assert page.splitlines()[1].startswith("warning: certificate: ")
             assert problem in page
             good = secret.swap()
-            wait_until(lambda good=good: served(server) == good, "the good certificate")
+            wait_for("the good certificate", lambda good=good: served(server) == good)
 
 
 def test_missing_files_change_nothing(tmp_path: Path) -> None:
@@ -121,7 +122,7 @@ def test_missing_files_change_nothing(tmp_path: Path) -> None:
     with running(tmp_path / "tls", **QUICK) as server:
         first = served(server)
         (tmp_path / "tls" / "tls.key").unlink()
-        wait_until(lambda: refusals(server, "tls.key"), "the complaint")
+        wait_for("the complaint", lambda: refusals(server, "tls.key"))
         assert served(server) == first
 
 
@@ -146,7 +147,7 @@ def test_a_certificate_that_has_expired_at_the_start_is_served_and_not_ready(tmp
         assert status == 503
         assert "expired" in why
         save(tmp_path, issue_leaf(authority, NAMES, 90, dt.datetime.now(dt.UTC)))
-        wait_until(lambda: server.probe("/readyz")[0] == 200, "the new certificate")
+        wait_for("the new certificate", lambda: server.probe("/readyz")[0] == 200)
         assert server.post(REVIEW)[0] == 200
 
 

@@ -17,7 +17,8 @@ from cryptography.x509.oid import NameOID
 
 from tests.factories import UID, make_lease, make_review
 from tests.server import wire
-from tests.server.harness import Server, client_context, make_certificates, running, wait_until
+from tests.server.harness import Server, client_context, make_certificates, running
+from tests.waiting import wait_for
 from webhook.certificates import Issued, create_authority
 
 REVIEW = json.dumps(make_review(new=make_lease())).encode()
@@ -65,7 +66,7 @@ def heard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, wire.H
             server = servers[name]
             if name != "mutual":
                 assert server.post(REVIEW)[0] == 200
-            wait_until(lambda server=server: server.metric("lease_webhook_in_flight") == 0, "nothing in flight")
+            wait_for("nothing in flight", lambda server=server: server.metric("lease_webhook_in_flight") == 0)
         assert not [line for line in servers["plain"].lines if "traceback" in line]
         assert all("put in by a test" in line["traceback"] for line in servers["bug"].said("internal error"))
 

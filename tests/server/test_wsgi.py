@@ -16,8 +16,9 @@ import pytest
 
 from tests.recordings import recordings
 from tests.server.connections import REVIEW
-from tests.server.harness import PATIENCE, client_context, make_certificates, running, wait_until
+from tests.server.harness import client_context, make_certificates, running
 from tests.server.test_reviews_over_tls import check
+from tests.waiting import PATIENCE, wait_for
 from webhook.api.request import MAX_REQUEST
 from webhook.api.review import OPENING
 from webhook.policy_file import load
@@ -48,7 +49,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Pat
         stderr=subprocess.DEVNULL,
     )
     try:
-        wait_until(lambda: _answers(port, directory) or process.poll() is not None, "gunicorn to serve")
+        wait_for("gunicorn to serve", lambda: _answers(port, directory) or process.poll() is not None)
         assert process.poll() is None
         yield port, directory
     finally:

@@ -9,7 +9,8 @@ from types import TracebackType
 from typing import Self
 
 from tests.factories import UID, make_lease, make_review
-from tests.server.harness import PATIENCE, Server, client_context
+from tests.server.harness import Server, client_context
+from tests.waiting import PATIENCE
 
 REVIEW = json.dumps(make_review(new=make_lease())).encode()
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json, */*"}

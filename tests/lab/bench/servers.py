@@ -20,7 +20,8 @@ import msgspec
 
 from tests.lab.bench import toolchain
 from tests.lab.bench.processes import children
-from tests.server.harness import make_certificates, wait_until
+from tests.server.harness import make_certificates
+from tests.waiting import wait_for
 
 ROOT: Final = Path(__file__).parents[3]
 START_SECONDS: Final = 40
@@ -138,7 +139,7 @@ def running(
     try:
         wait_until_it_answers(started)
         if server.name == OURS:
-            wait_until(lambda: len(started.workers) == workers, "all workers")
+            wait_for("all workers", lambda: len(started.workers) == workers)
             time.sleep(0.5)  # until the last of them listens
         yield started
     finally:

@@ -3,7 +3,7 @@
 import json
 
 from tests.lab.cluster.world import PYTHON, Object, World
-from tests.lab.e2e.waiting import wait_for
+from tests.waiting import wait_for
 
 NAME = "elsewhere"
 PATH = f"/api/v1/namespaces/default/pods/{NAME}"

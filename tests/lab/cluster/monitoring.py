@@ -16,7 +16,7 @@ from tests.lab.cluster.world import World
 from tests.lab.e2e.control_plane import free_port
 from tests.lab.e2e.definitions import definitions_of
 from tests.lab.e2e.processes import Process
-from tests.lab.e2e.waiting import wait_for
+from tests.waiting import wait_for
 
 WATCHED = ("podmonitors", "probes", "prometheuses", "prometheusrules", "servicemonitors")
 SECRET = "/api/v1/namespaces/monitoring/secrets/prometheus-main"

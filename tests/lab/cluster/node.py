@@ -11,7 +11,7 @@ from tests.lab.cluster.isolation import ADDRESS, BRIDGE, PODS
 from tests.lab.cluster.programs import Programs
 from tests.lab.e2e.control_plane import ControlPlane, free_port
 from tests.lab.e2e.processes import Process
-from tests.lab.e2e.waiting import wait_for
+from tests.waiting import wait_for
 
 NODE = "node-1"
 SERVICES = "10.0.0.0/24"

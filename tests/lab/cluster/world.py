@@ -16,8 +16,8 @@ import yaml
 from tests.lab.cluster.proxied import ProxiedClient
 from tests.lab.e2e.kubectl import Kubectl
 from tests.lab.e2e.processes import Process
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.webhook_server import make_certificates
+from tests.waiting import wait_for
 
 ROOT = Path(__file__).parents[3]
 NAMESPACE = "lease-webhook"

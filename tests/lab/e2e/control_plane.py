@@ -13,7 +13,7 @@ from tests.lab.e2e.api_client import ApiClient
 from tests.lab.e2e.certificates import Authority, private_pem, public_pem
 from tests.lab.e2e.processes import Process
 from tests.lab.e2e.toolchain import Binaries
-from tests.lab.e2e.waiting import wait_for
+from tests.waiting import wait_for
 
 AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",

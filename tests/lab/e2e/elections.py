@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 from tests.lab.e2e.electors import Elector, client_go, kubernetes_asyncio
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.world import World, leases
+from tests.waiting import wait_for
 
 TIMES = ("-duration=6s", "-deadline=4s", "-retry=1s", "-release")
 ASYNCIO_TIMES = (6, 4, 1)

@@ -9,8 +9,8 @@ import yaml
 
 from tests.lab.e2e.api_client import APPLY, MERGE, ApiClient, Reply
 from tests.lab.e2e.stamp_cases import KEYS, SUFFIX
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.world import PROJECT, World, leases
+from tests.waiting import wait_for
 
 LABEL: Final = "lease-webhook/stamp"
 PLURALS: Final = {

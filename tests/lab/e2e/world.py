@@ -15,8 +15,8 @@ from msgspec import Struct
 from tests.lab.e2e.api_client import APPLY, ApiClient, Reply
 from tests.lab.e2e.control_plane import ControlPlane
 from tests.lab.e2e.kubectl import Kubectl
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.webhook_server import make_certificates
+from tests.waiting import wait_for
 
 COORDINATION = "/apis/coordination.k8s.io"
 REGISTRATIONS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"

@@ -21,8 +21,8 @@ from tests.lab.e2e.fence.trial import FIRST, SECOND, Operator, allow_service_acc
 from tests.lab.e2e.kubectl import Kubectl
 from tests.lab.e2e.stamp_cases import SUFFIX
 from tests.lab.e2e.toolchain import MissingToolchainError, all_binaries, fence_program
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.outside.stores import EXAMPLES, MissingStoreError, Redis, Stores, postgresql_programs, redis_program
+from tests.waiting import wait_for
 
 NAMESPACE = "shop"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final, Self
 
 from tests.lab.e2e.processes import Process
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.world import PROJECT
+from tests.waiting import wait_for
 
 EXAMPLES: Final = PROJECT / "docs" / "examples" / "outside"
 USER: Final = "postgres"

@@ -16,7 +16,7 @@ from tests.lab.e2e.control_plane import ControlPlane, free_port
 from tests.lab.e2e.forwarder import HeldStreams
 from tests.lab.e2e.processes import Process
 from tests.lab.e2e.toolchain import Binaries
-from tests.lab.e2e.waiting import wait_for
+from tests.waiting import wait_for
 
 MEMBERS: Final = 3
 SERVERS: Final = 2
@@ -86,7 +86,7 @@ class Cluster(ControlPlane):
         """Wait until both API servers are."""
         for number in range(SERVERS):
             client = self.client(number, "readiness")
-            wait_for(f"server-{number} ready", lambda client=client: _is_ready(client), 180, 0.2)  # type: ignore[misc]
+            wait_for(f"server-{number} ready", lambda client=client: _is_ready(client), 180, 0.2)
 
     def revision(self) -> int:
         """The revision of the last write to anything."""

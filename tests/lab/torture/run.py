@@ -18,13 +18,13 @@ from tests.lab.e2e.forwarder import Partition
 from tests.lab.e2e.kubectl import Kubectl
 from tests.lab.e2e.stamping import label
 from tests.lab.e2e.toolchain import Binaries
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.webhook_server import WebhookServer
 from tests.lab.e2e.world import PROJECT, Account, World, leases
 from tests.lab.torture.cluster import SERVERS, Cluster
 from tests.lab.torture.electors import Elector, Programs, network
 from tests.lab.torture.history import Attack, Denial, Gap, History, Operation, Stored
 from tests.lab.torture.traffic import PATH, REGISTERS, Mallory, Register, Stranger
+from tests.waiting import wait_for
 
 REVIEWED, STAMPED = "reviewed", "stamped"
 LEASES: Final = {REVIEWED: "mixed", STAMPED: "operator"}

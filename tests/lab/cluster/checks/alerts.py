@@ -10,8 +10,8 @@ from tests.lab.cluster.monitoring import WATCHED, Monitoring, defined
 from tests.lab.cluster.node import Node
 from tests.lab.cluster.shortened import FACTOR
 from tests.lab.cluster.world import CLOSED, World
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.world import Row
+from tests.waiting import wait_for
 
 QUIET = 40
 """Seconds; longer than the longest look back into the past: what was counted before is over."""

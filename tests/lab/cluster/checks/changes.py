@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from tests.lab.cluster.load import Load
 from tests.lab.cluster.world import NAMESPACE, World
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.webhook_server import make_certificates
 from tests.lab.e2e.world import Row
+from tests.waiting import wait_for
 
 T = TypeVar("T")
 METRICS = """

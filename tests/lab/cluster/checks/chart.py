@@ -10,8 +10,8 @@ import yaml
 
 from tests.lab.cluster.load import Load
 from tests.lab.cluster.world import NAMESPACE, ROOT, World
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.world import Row
+from tests.waiting import wait_for
 from tools.rendered.chart import helm_program
 
 CHART = ROOT / "deploy" / "chart"

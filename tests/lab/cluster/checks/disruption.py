@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 
 from tests.lab.cluster.load import WRITERS, Load, Report
 from tests.lab.cluster.world import NAMESPACE, PODS, PYTHON, World
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.world import Row
+from tests.waiting import wait_for
 
 FILL = """
 import os

@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator
 
 from tests.lab.cluster.world import NAMESPACE, World
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.world import Row
+from tests.waiting import wait_for
 
 PROBE = r"""
 import json, os, re

@@ -10,8 +10,8 @@ from tests.lab.cluster.node import Node
 from tests.lab.cluster.programs import neighbors
 from tests.lab.cluster.world import NAMESPACE, World
 from tests.lab.e2e.processes import Process
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.world import REGISTRATIONS, Row
+from tests.waiting import wait_for
 
 KINDS = ("certificaterequests", "certificates", "clusterissuers", "issuers")
 CERTIFICATE = f"/apis/cert-manager.io/v1/namespaces/{NAMESPACE}/certificates/lease-webhook"

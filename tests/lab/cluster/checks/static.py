@@ -8,8 +8,8 @@ from functools import partial
 
 from tests.lab.cluster.node import ON_DISK, Node
 from tests.lab.cluster.world import ROOT, World
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.world import REGISTRATIONS, Row
+from tests.waiting import wait_for
 
 PODS = "/api/v1/namespaces/kube-system/pods"
 USER = 65532

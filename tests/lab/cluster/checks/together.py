@@ -12,8 +12,8 @@ from tests.lab.cluster.load import Load
 from tests.lab.cluster.world import CLOSED, NAMESPACE, PYTHON, Object, World
 from tests.lab.e2e.fence.trial import exported
 from tests.lab.e2e.manifests import sample_lease
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.world import Row, leases
+from tests.waiting import wait_for
 
 SHOP = "cluster-shop"
 DURATION = 6

@@ -7,8 +7,8 @@ from tests.lab.cluster.load import Load
 from tests.lab.cluster.node import Node
 from tests.lab.cluster.previous import NAME, previous
 from tests.lab.cluster.world import World
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.world import Row
+from tests.waiting import wait_for
 
 
 def upgrade(node: Node) -> Callable[[World], Iterator[Row]]:

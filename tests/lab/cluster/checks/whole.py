@@ -11,8 +11,8 @@ from tests.lab.cluster.load import Load
 from tests.lab.cluster.node import Node
 from tests.lab.cluster.world import CLOSED, NAMESPACE, ROOT, World
 from tests.lab.e2e.manifests import sample_lease
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.world import Row, leases
+from tests.waiting import wait_for
 
 REACH = """
 import socket, sys

@@ -14,7 +14,7 @@ from tests.lab.e2e.api_client import ApiClient
 from tests.lab.e2e.control_plane import ControlPlane, free_port
 from tests.lab.e2e.forwarder import HeldStreams
 from tests.lab.e2e.processes import Process
-from tests.lab.e2e.waiting import wait_for
+from tests.waiting import wait_for
 
 
 def is_ready(admin: ApiClient) -> bool:

@@ -18,7 +18,7 @@ from tests.lab.e2e.fence.token import Bench, install_stamps, token_of
 from tests.lab.e2e.fence.trial import FIRST, SECOND, allow_service_accounts
 from tests.lab.e2e.kubectl import Kubectl
 from tests.lab.e2e.stamp_cases import SUFFIX
-from tests.lab.e2e.waiting import wait_for
+from tests.waiting import wait_for
 
 PLACE: Final = "restore"
 _WRITES: Final = 30

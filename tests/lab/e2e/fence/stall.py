@@ -20,7 +20,7 @@ from tests.lab.e2e.fence.token import Bench
 from tests.lab.e2e.fence.trial import FIRST, SECOND
 from tests.lab.e2e.kubectl import Kubectl
 from tests.lab.e2e.quantile import quantile
-from tests.lab.e2e.waiting import wait_for
+from tests.waiting import wait_for
 
 VARIANTS: Final[dict[str, dict[str, Any] | None]] = {
     "no fence": None,

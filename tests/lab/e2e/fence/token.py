@@ -17,8 +17,8 @@ from tests.lab.e2e.fence.trial import FIRST, RBAC, SECOND, Operator, exported
 from tests.lab.e2e.kubectl import Kubectl
 from tests.lab.e2e.manifests import micro_time
 from tests.lab.e2e.stamp_cases import SUFFIX
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.world import PROJECT
+from tests.waiting import wait_for
 
 PLACE: Final = "token"
 KEY: Final = f"{PLACE}.lease-webhook/token-{SUFFIX}"
@@ -453,7 +453,7 @@ def _allow_more(admin: ApiClient) -> None:
         }
         body = {"metadata": {"name": f"{plural}.example.com"}, "spec": spec}
         admin.send("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body).expect(201)
-        wait_for(plural, lambda plural=plural: admin.send("GET", f"{GROUP}/{plural}").status == 200, 30)  # type: ignore[misc]
+        wait_for(plural, lambda plural=plural: admin.send("GET", f"{GROUP}/{plural}").status == 200, 30)
     everything = {"apiGroups": ["", "apps", "example.com", "coordination.k8s.io"], "resources": ["*"], "verbs": ["*"]}
     admin.send("POST", f"{RBAC}/clusterroles", {"metadata": {"name": "token-trial"}, "rules": [everything]}).expect()
     group = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": f"system:serviceaccounts:{PLACE}"}

@@ -19,7 +19,7 @@ from tests.lab.e2e.fence.plane import TwoServers
 from tests.lab.e2e.forwarder import Partition
 from tests.lab.e2e.kubectl import Kubectl
 from tests.lab.e2e.processes import Process
-from tests.lab.e2e.waiting import wait_for
+from tests.waiting import wait_for
 
 PATIENCE: Final = 60.0
 FIRST, SECOND = "op-a", "op-b"
@@ -109,7 +109,7 @@ class Operator:
         """There is no lease yet, so a fence refuses every write."""
         for port in ports:
             client = ApiClient(port, self.plane.authority.file, FIRST, token=self.tokens[FIRST])
-            wait_for("the fence refuses", lambda client=client: self._refused(client), PATIENCE)  # type: ignore[misc]
+            wait_for("the fence refuses", lambda client=client: self._refused(client), PATIENCE)
 
     def _refused(self, client: ApiClient) -> bool:
         body = {"data": {"entry": ""}}

@@ -31,8 +31,8 @@ from tests.lab.e2e.incidents.scene import Replica, Scene
 from tests.lab.e2e.incidents.stage import Plane, Stage
 from tests.lab.e2e.incidents.vendor import Vendor
 from tests.lab.e2e.toolchain import VERSIONS, all_binaries
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.world import PROJECT
+from tests.waiting import wait_for
 
 RESULTS: Final = PROJECT / "tests" / "data" / "causes.json"
 EACH: Final = 20

@@ -29,8 +29,8 @@ from tests.lab.e2e.incidents.measured_cases import (
 from tests.lab.e2e.incidents.scene import Scene
 from tests.lab.e2e.incidents.truth import Led
 from tests.lab.e2e.incidents.vendor import Vendor
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.world import leases
+from tests.waiting import wait_for
 
 _ROLES: Final = "/apis/rbac.authorization.k8s.io/v1/namespaces"
 

@@ -11,8 +11,8 @@ from tests.lab.e2e.incidents.cases import LONG, Case
 from tests.lab.e2e.incidents.scene import Replica, Scene
 from tests.lab.e2e.incidents.truth import Led
 from tests.lab.e2e.incidents.vendor import Vendor
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.world import leases
+from tests.waiting import wait_for
 
 _POLICIES: Final = "/apis/admissionregistration.k8s.io/v1"
 _DAY: Final = 86_400.0

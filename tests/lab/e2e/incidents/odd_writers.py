@@ -14,8 +14,8 @@ from tests.lab.e2e.incidents.scene import DURATION, Replica, Scene
 from tests.lab.e2e.incidents.stage import Pod
 from tests.lab.e2e.incidents.truth import Led
 from tests.lab.e2e.toolchain import fence_program
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.webhook_server import WebhookServer
+from tests.waiting import wait_for
 
 BEHIND: Final = 40
 """Seconds."""

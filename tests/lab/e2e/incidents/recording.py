@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 
 from tests.lab.e2e.incidents.stage import BYSTANDERS, Stage
 from tests.lab.e2e.processes import Process
-from tests.lab.e2e.waiting import wait_for
+from tests.waiting import wait_for
 
 WATCH: Final = "leases.json.gz"
 AUDIT_LOG: Final = "audit.log.gz"

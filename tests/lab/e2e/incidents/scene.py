@@ -12,8 +12,8 @@ from typing import Final
 from tests.lab.e2e.incidents.stage import Pod, Stage
 from tests.lab.e2e.incidents.truth import Deed, Led, Report, stretches
 from tests.lab.e2e.processes import Process
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.world import leases
+from tests.waiting import wait_for
 
 DURATION: Final = 15
 """Seconds; the electors have client-go's defaults: 15, 10 and 2 s."""

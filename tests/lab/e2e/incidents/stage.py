@@ -14,8 +14,8 @@ from tests.lab.e2e.control_plane import ControlPlane
 from tests.lab.e2e.forwarder import Partition
 from tests.lab.e2e.processes import Process
 from tests.lab.e2e.toolchain import Binaries
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.world import ROUTE, World, leases
+from tests.waiting import wait_for
 
 _RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 _LEASES: Final = {"group": "coordination.k8s.io", "resources": ["leases", "leasecandidates"]}
@@ -100,7 +100,7 @@ class Stage(World):
             pod = self.pod(name, name, f"{name}-{number}-qv5tz")
             self.elector(pod, name, f"{pod.name}_3d1c")
         for name, _ in BYSTANDERS:
-            wait_for(f"{name} leads", lambda name=name: self.holder(name, name), 60)  # type: ignore[misc]
+            wait_for(f"{name} leads", lambda name=name: self.holder(name, name), 60)
         return self
 
     def __exit__(self, *_: object) -> None:

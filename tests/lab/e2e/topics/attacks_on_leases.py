@@ -13,9 +13,9 @@ from tests.attacks.attack import PRESETS, Attack, attacks, policy_text
 from tests.attacks.play import Played, by_rule, play, problems
 from tests.attacks.real import RealWorld
 from tests.lab.e2e.api_client import MERGE, ApiClient
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.webhook_server import WebhookServer
 from tests.lab.e2e.world import ROUTE, WEBHOOK, Row, World
+from tests.waiting import wait_for
 
 AT_ONCE: Final = 3
 """So many attacks write at a time."""

@@ -8,8 +8,8 @@ from tests.lab.e2e import protobuf
 from tests.lab.e2e.api_client import APPLY, MERGE, ApiClient, Reply
 from tests.lab.e2e.counting import CountingWebhook
 from tests.lab.e2e.one_lease import DEEP, FIRST, NEXT, OneLease, entry, nested
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.world import Row, World, leases
+from tests.waiting import wait_for
 
 NAMESPACE: Final = "depth"
 KINDS: Final = {

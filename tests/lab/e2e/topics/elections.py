@@ -11,12 +11,12 @@ from typing import Any
 from tests.lab.e2e.attacks import ATTACKS, Attack, Victim, takeover
 from tests.lab.e2e.elections import elect_each
 from tests.lab.e2e.manifests import micro_time, sample_candidate
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.watched_leases import WatchedLeases
 from tests.lab.e2e.webhook_server import WebhookServer
 from tests.lab.e2e.world import COORDINATION, Account, Row, World, leases
 from tests.lab.spec.__main__ import packages_of_the_specification, unlike
 from tests.lab.spec.traces import corrupted, watched
+from tests.waiting import wait_for
 
 POLICIES = ("standard", "strict")
 REFUSALS = {400, 403, 422}

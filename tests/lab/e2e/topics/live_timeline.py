@@ -17,8 +17,8 @@ from tests.lab.e2e.control_plane import ControlPlane
 from tests.lab.e2e.electors import client_go
 from tests.lab.e2e.manifests import micro_time, sample_lease
 from tests.lab.e2e.processes import Process
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.world import PROJECT, Row, World, leases
+from tests.waiting import wait_for
 
 NAMESPACE = "live"
 WRITES = 10
@@ -131,7 +131,7 @@ def _follows(world: World, page: Page) -> Row:
         else:
             world.admin.send("POST", leases(NAMESPACE), body).expect()
         written = time.monotonic()
-        delays.append(wait_for(holder, lambda holder=holder: page.came.get(holder), 20, 0.02) - written)  # type: ignore[misc]
+        delays.append(wait_for(holder, lambda holder=holder: page.came.get(holder), 20, 0.02) - written)
         time.sleep(0.3)
     # The first one waits for kubectl to list what there is.
     slowest = max(delays[1:])

@@ -14,9 +14,9 @@ from tests.lab.e2e.api_client import MERGE
 from tests.lab.e2e.definitions import WRITTEN, definitions_of, versions
 from tests.lab.e2e.manifests import sample_lease
 from tests.lab.e2e.stamp_cases import FIRST_MINOR, SUFFIX
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.webhook_server import WebhookServer
 from tests.lab.e2e.world import PROJECT, REGISTRATIONS, Row, World, leases
+from tests.waiting import wait_for
 
 BASE64 = (".caBundle", ".data.ca.crt", ".data.tls.crt", ".data.tls.key")
 BASE = "self-signed"

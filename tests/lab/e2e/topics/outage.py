@@ -11,8 +11,8 @@ from msgspec import Struct
 from tests.lab.e2e.electors import Elector, client_go, kubernetes_asyncio
 from tests.lab.e2e.outages import outages
 from tests.lab.e2e.quantile import quantile
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.world import Row, World, leases
+from tests.waiting import wait_for
 
 SECONDS = 180.0
 BASELINE = "no-webhook"

@@ -18,8 +18,8 @@ import yaml
 from tests.lab.e2e.electors import client_go
 from tests.lab.e2e.manifests import micro_time, sample_lease
 from tests.lab.e2e.topics.live_timeline import Plane
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.world import PROJECT, Account, Row, World, leases
+from tests.waiting import wait_for
 
 NAMESPACE = "recorded"
 TIMES = ("-duration=6s", "-deadline=4s", "-retry=1s", "-release")

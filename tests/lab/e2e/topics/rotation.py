@@ -14,9 +14,9 @@ from typing import Self
 from tests.lab.e2e.api_client import MERGE, ApiClient, Reply
 from tests.lab.e2e.forwarder import Forwarder
 from tests.lab.e2e.manifests import sample_lease
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.webhook_server import WebhookServer, make_certificates
 from tests.lab.e2e.world import SETTLING_SECONDS, Row, World, leases
+from tests.waiting import wait_for
 
 NAMESPACE = "rotation"
 LEAVES = 10

@@ -26,9 +26,9 @@ from tests.lab.e2e.stamp_cases import (
     take_by_apply,
 )
 from tests.lab.e2e.stamping import OTHERS, REFUSED, STAMP, apply, install, label, remove, stamps, wait_until_stamped
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.webhook_server import WebhookServer
 from tests.lab.e2e.world import Row, World
+from tests.waiting import wait_for
 
 WORKERS: Final = 4
 NAMESPACE: Final = "stamped"

@@ -12,9 +12,9 @@ from tests.lab.e2e import protobuf
 from tests.lab.e2e.api_client import ApiClient
 from tests.lab.e2e.control_plane import ControlPlane
 from tests.lab.e2e.one_lease import OneLease, entry, nested
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.webhook_server import WebhookServer
 from tests.lab.e2e.world import PROJECT, REGISTRATIONS, Row, World, leases
+from tests.waiting import wait_for
 
 FIRST_MINOR: Final = 36
 """Alpha there; on by default one version later."""

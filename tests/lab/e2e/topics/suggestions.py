@@ -13,9 +13,9 @@ from tests.lab.e2e.api_client import MERGE
 from tests.lab.e2e.control_plane import ControlPlane
 from tests.lab.e2e.electors import client_go
 from tests.lab.e2e.manifests import micro_time
-from tests.lab.e2e.waiting import wait_for
 from tests.lab.e2e.webhook_server import WebhookServer
 from tests.lab.e2e.world import Account, Row, World, leases
+from tests.waiting import wait_for
 
 SHOP = "shop"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
