@@ -12,7 +12,7 @@ from webhook.cli.options import moment
 
 FOLDER: Final = Path(__file__).parent / "data" / "recordings"
 EXPECTED: Final = Path(__file__).parent / "data" / "expected-of-recordings.json"
-"""For the reviews that people made with kubectl: what rules.md says of each, the admin's exemption removed.
+"""For the reviews that people made with kubectl: what the rules say of each, the admin's exemption removed.
 
 `standard` and `strict` list rule=mode; `needs_now` marks those where a stamp is missing or a rule measures against the
 clock, so that another day may change the outcome.

@@ -500,6 +500,19 @@ def test_of_many_accepted_writes_the_latest_are_counted() -> None:
     assert "the latest 100 writes by labeler were accepted within 2 s" in text(account(of_metadata(server), server.now))
 
 
+@pytest.mark.parametrize(("user", "is_listed"), [("labeler", True), ("system:apiserver", False)])
+def test_what_the_api_server_writes_is_not_a_write_beside_the_holder(user: str, is_listed: bool) -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(20)
+    stored = server.dump()
+    server.wait(1)
+    server.write("shop/db", server.leases["shop/db"]["spec"], "label", user, "")
+    cluster = Follower()
+    for item in merged(read("list", [stored]), read("log", [server.audit_log(metadata_only=True)])):
+        cluster.feed(item)
+    assert (f"by {user} was accepted" in text(account(cluster, server.now))) == is_listed
+
+
 def taken_after(seconds: float, behind: float) -> str:
     """What two API servers log of a lease that one elector renews through one, and another takes through the other."""
     server, late = FakeServer(), FakeServer()

@@ -20,7 +20,7 @@ ON_RENEWAL = {
     "owner-reference-added",
     "apiserver-lease-writer",
 }
-"""The rules marked R, one about the writer, and three about metadata that may ride on a renewal: no other does."""
+"""Rules of what a renewal may change, one about the writer, and three about metadata that may ride on one."""
 ON_UNTOUCHED = {
     "foreign-writer",
     "time-unreadable",

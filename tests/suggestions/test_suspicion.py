@@ -1,14 +1,15 @@
 """What looks like an attack, by the rules, by what the webhook noted and by the history of a lease."""
 
 import pytest
+from msgspec.structs import replace
 
 from tests.factories import NOW, Tweak, make_entry, make_lease, make_review, put
 from tests.inputs.events import make_event
 from tests.recordings import FOLDER
 from tests.suggestions.seen import annotated, audited, item, reviewed
-from webhook.api.times import DAY
+from webhook.api.times import DAY, MINUTE, SECOND
 from webhook.cli.reading import observed
-from webhook.inputs.items import InputKind, Item, LogEnd, Observation
+from webhook.inputs.items import ClockSkew, InputKind, Item, LogEnd, Observation, Place
 from webhook.suggestions.evidence import TOOK, AllWrites, Evidence
 
 
@@ -39,14 +40,26 @@ def test_what_the_webhook_noted(texts: dict[str, str], found: tuple[str, ...]) -
     assert suspicions(audited("update", annotated(**texts))) == [found]
 
 
+TAKEN: list[Tweak] = [
+    put("responseObject.spec.holderIdentity", "mallory"),
+    put("responseObject.metadata.resourceVersion", "4712"),
+    put("responseObject.metadata.managedFields", [make_entry("holderIdentity", time="2025-11-20T12:00:02Z")]),
+    put("stageTimestamp", "2025-11-20T12:00:02.000000Z"),
+]
+
+
 def test_a_steal_shows_in_the_history_of_a_log() -> None:
-    taken: list[Tweak] = [
-        put("responseObject.spec.holderIdentity", "mallory"),
-        put("responseObject.metadata.resourceVersion", "4712"),
-        put("responseObject.metadata.managedFields", [make_entry("holderIdentity", time="2025-11-20T12:00:02Z")]),
-        put("stageTimestamp", "2025-11-20T12:00:02.000000Z"),
-    ]
-    assert suspicions(item(make_event()), item(make_event(*taken)), audited("get")) == [(), (TOOK,), ()]
+    assert suspicions(item(make_event()), item(make_event(*TAKEN)), audited("get")) == [(), (TOOK,), ()]
+
+
+@pytest.mark.parametrize(("skew", "found"), [(SECOND, (TOOK,)), (MINUTE, ())])
+def test_a_takeover_that_the_clocks_of_api_servers_explain_is_no_attack(skew: int, found: tuple[str, ...]) -> None:
+    follower = AllWrites(NOW)
+    taken = item(make_event(*TAKEN))
+    assert isinstance(taken, Observation)
+    for one in (item(make_event()), ClockSkew(skew)):
+        follower.observe(one)
+    assert follower.attacks_of(replace(taken, place=Place("the log of another API server"))) == found
 
 
 def test_a_steal_shows_in_a_log_beside_a_watch_of_the_same_writes() -> None:
