@@ -35,6 +35,8 @@ from webhook.rules.rule import Mode, Rule
 
 _LEASES, _BINDINGS, _CANDIDATES = "leases", "bindings", "candidates"
 _RESOURCES: Final = {_LEASES: "leases", _BINDINGS: "leases", _CANDIDATES: "leasecandidates"}
+RULE_POLICIES: Final = "lease-webhook-rules-"
+"""How the names of the rules' policies and of their bindings begin."""
 _STAMP_RULE: Final = "foreign-writer"
 _BOUND_RULE: Final = "identity-binding"
 _GUARD: Final = "lease-webhook-stamp-guard"
@@ -147,7 +149,7 @@ def _rules_of(kind: str) -> Iterator[Rule]:
 def _pair(kind: str, mode: Mode, excluded: Sequence[str], evaluated: Manifest) -> Iterator[Manifest]:
     resource = _RESOURCES[kind]
     metadata = {
-        "name": f"lease-webhook-rules-{kind}-{mode.word}",
+        "name": f"{RULE_POLICIES}{kind}-{mode.word}",
         "labels": {"app.kubernetes.io/component": "rules", "app.kubernetes.io/managed-by": "lease-webhook"},
         "annotations": {MADE_BY: f"lease-webhook {__version__}, install --policies-only"},
     }

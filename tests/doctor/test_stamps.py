@@ -173,6 +173,8 @@ def test_the_policies_without_the_webhook_may_have_been_applied(
         return main(["doctor", str(cluster), "--policy", str(file)])
 
     assert code(made) == code(applied()) == 0
+    assert code(changed(3, validationActions=["Warn", "Audit"])) == 1
+    assert code([one for one in applied() if "guard" not in one["metadata"]["name"]]) == 1
     guard = next((one for one in made if one["metadata"]["name"] == "lease-webhook-stamp-guard"), made[0])
     guard["spec"]["failurePolicy"] = "Ignore"
     assert code(made) == (mode != "off")

@@ -449,8 +449,11 @@ def stolen_at_metadata(own_pod: str = "db-0", *, lists: bool = False, **changes:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({}, "1 write by shop/db, not from pod db-0, was accepted; the log does not show what changed"),
-        (IMPERSONATED, "1 write by shop/db (impersonated by admin), not from pod db-0, was accepted; the log"),
+        ({}, "1 write by shop/db, not with a token of pod db-0, was accepted; the log does not show what changed"),
+        (
+            IMPERSONATED,
+            "1 write by shop/db (impersonated by admin), not with a token of pod db-0, was accepted",
+        ),
         ({"user": {"username": "jane"}}, "1 write by jane was accepted; the log does not show what changed"),
     ],
     ids=["its account without a pod", "an impersonated account", "a person"],
@@ -559,7 +562,7 @@ def listed_after(seconds: float, **changes: object) -> str:
 def test_a_list_shows_that_the_holder_was_written_after_the_last_renewal() -> None:
     said = listed_after(1, holderIdentity="mallory")
     assert said.startswith(
-        "mallory leads, as far as the lease says\nHeld by: mallory, since when is not known: it was "
+        "mallory leads, as far as the lease says\nHeld by: mallory, since when is not known: its metadata, which "
     )
     assert "Another one than the holder may have written it after its last renewal. To see who:" in said
     for changes in ({}, {"leaseTransitions": 7}, {"strategy": "OldestEmulationVersion", "holderIdentity": "db-1"}):

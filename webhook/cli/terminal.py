@@ -18,8 +18,7 @@ from webhook.api.text import escape
 
 MIN_WIDTH: Final = 60
 MAX_WIDTH: Final = 100
-_COMMANDS: Final = re.compile(r"(?<=[:;|&]) +(?=(?:kubectl|lease-webhook) )")
-"""Where a shell goes on with the next line."""
+_COMMAND: Final = re.compile("kubectl|lease-webhook")
 
 
 class Failure(click.ClickException):
@@ -62,16 +61,13 @@ def indent(text: str, by: int, columns: int | None = None) -> str:
 
 
 def advice(lead: str, text: str, by: int, hanging: int) -> str:
-    """Return what to do, wrapped and indented; commands are there to be copied, so they begin lines and stay whole."""
+    """Return what to do, indented and, if there is no command in it, wrapped.
+
+    Commands are there to be copied, and no name in one may begin a line as if it were another.
+    """
     whole = f"{lead} {text}".lstrip()
-    if by + len(whole) <= width():
-        return " " * by + whole
-    pieces = _COMMANDS.split(whole)
-    if any(one.replace("'\"'\"'", "").count("'") % 2 for one in pieces):
-        pieces = [whole]  # a name contains what begins a command
-    is_command = re.compile("(-> )?(kubectl|lease-webhook) ").match
-    lines = [" " * hanging + one if is_command(one) else indent(one, hanging) for one in pieces]
-    return " " * by + "\n".join(lines).lstrip()
+    shown = whole if _COMMAND.search(whole) else indent(whole, hanging).lstrip()
+    return " " * by + shown
 
 
 def table(rows: Sequence[tuple[str, ...]], by: int = 2, columns: int | None = None) -> Iterator[str]:

@@ -11,9 +11,10 @@ from webhook.api.times import stamp_of
 from webhook.doctor.configuration import MatchRule, danger
 from webhook.doctor.documents import ClusterObject, Documents, difference
 from webhook.doctor.examine import Report
-from webhook.fence import MUTATING_BINDING, MUTATING_POLICY
+from webhook.fence import BINDING, MUTATING_BINDING, MUTATING_POLICY
 from webhook.findings import Finding, word
 from webhook.install import CERTIFICATES, fill, pieces_of
+from webhook.policies import RULE_POLICIES
 from webhook.rules.change import NODE_LEASES
 from webhook.rules.stamps import NAMES, Stamps, stamp_in
 
@@ -31,12 +32,14 @@ def examine_stamps(
     """Yield a report about the namespaces that the policy file lists under `stamps`, and about those that are labeled.
 
     Nothing is said of policies unless the documents have one, of any kind. `made` are those of the same policy file
-    without the webhook, which may be applied as well: their guard has the mode and the exemptions of the file.
+    without the webhook, whose guard has the mode and the exemptions of the file: they are as good where the rules are
+    policies too.
     """
     findings = [*_of_namespaces(documents, stamps)]
     if stamps and documents.shows_policies:
+        with_rules = any(name.startswith(RULE_POLICIES) for name in documents.named(BINDING))
         for suffix in sorted({one.suffix for one in stamps.values()}):
-            findings += _of_policies(documents, suffix, made)
+            findings += _of_policies(documents, suffix, made if with_rules else ())
         findings += _of_others(documents)
     findings += [found for lease in documents.of("Lease") for found in _of_lease(lease, documents, stamps)]
     if stamps or findings:

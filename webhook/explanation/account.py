@@ -75,7 +75,7 @@ class Account(Struct, frozen=True):
             return written if written > renewed else None
         annotations = (lease.metadata.annotations or {}).items()
         stamps = [stamp_of(text) or 0 for key, text in annotations if key.startswith(f"{NAMES}written-")]
-        return next((at for at in stamps if at > renewed + SECOND), None)
+        return next((at for at in stamps if renewed + SECOND < at <= self.now), None)
 
     @property
     def advice(self) -> Advice:

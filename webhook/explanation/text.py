@@ -133,7 +133,8 @@ def _held_since(account: Account) -> str:
     by_own_clock = "; it was not recorded when" if tenure and tenure.is_unseen else by_own_clock
     if account.written_later is not None:
         written = clock(account.written_later, now)
-        return f", since when is not known: it was written at {written}, after the last renewal that it shows"
+        said = f"its metadata, which a client may edit, says that it was written at {written}, after the last renewal"
+        return f", since when is not known: {said}"
     if tenure and not tenure.is_dated:
         return f", since {clock(tenure.since, now)} or later: the input does not say when"
     return f", since {clock(tenure.since, now)} ({ago(tenure.since, now)}{by_own_clock})" if tenure else ""
@@ -331,10 +332,11 @@ def _accepted(history: LeaseHistory) -> Iterator[tuple[int, str]]:
         times = [at for at, _ in run]
         tenure = next((held for held in reversed(history.tenures) if held.since <= times[0]), None)
         pods = [held.pod for held in tenure.writers if held.user == one.user and not one.pod] if tenure else []
-        beside = f", not from pod {name(pods[-1])}," if pods and pods[-1] else ""
+        beside = f", not with a token of pod {name(pods[-1])}," if pods and pods[-1] else ""
         within = f" within {length(times[-1] - times[0])}" if times[-1] - times[0] >= SECOND else ""
         what = f"{'was' if len(times) == 1 else 'were'} accepted{within}; the log does not show what changed"
-        writes = f"{'the latest ' if len(times) == MAX_REFUSALS else ''}{count(len(times), 'write')}"
+        is_cut = len(history.accepted) == MAX_REFUSALS and times[0] == history.accepted[0][0]
+        writes = f"{'the latest ' if is_cut else ''}{count(len(times), 'write')}"
         yield times[0], f"{writes} by {writer(one)}{beside} {what}"
 
 

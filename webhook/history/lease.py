@@ -531,7 +531,7 @@ class LeaseHistory(Struct):
                 self._renewed_unseen(tenure, at, writer)
             else:
                 tenure.renewed_by(writer, at)
-        elif tenure and writer and writer.user not in {"", API_SERVER}:
+        elif tenure and writer and tenure.is_by(writer) is False and writer.user not in {"", API_SERVER}:
             self.accepted.append((at, writer))
         self._passed(at)
 
