@@ -243,7 +243,7 @@ def test_a_lease_of_another_namespace_is_looked_for_in_all(fake: Install, capsys
 
 
 def of_list(tmp_path: Path, capsys: pytest.CaptureFixture[str], stopped: int, *words: str) -> str:
-    """What is printed beside the answer about a list of four leases, of which some stopped an hour before."""
+    """Return what is printed beside the answer about a list of four leases, of which some stopped an hour before."""
     server = FakeServer()
     electors = [server.elector(f"{name}-0", f"shop/{name}") for name in ("db", "mail", "cart", "cache")]
     together(20, *electors)

@@ -8,13 +8,17 @@ from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from tests.doctor.shipped import DATA
+from tests.factories import NOW
 from tests.rules.election.test_foreign_writer import ENTRY
 from webhook.cli.main import main
 from webhook.doctor import stamps as stamps_module
 from webhook.doctor.documents import Documents
 from webhook.doctor.stamps import examine_stamps
+from webhook.policy.model import Policy
+from webhook.policy_file import load
 from webhook.rules.stamps import Stamps
 
 Document = dict[str, Any]
@@ -82,8 +86,12 @@ ALL_RULES = {"apiGroups": ["*"], "resources": ["*"], "operations": ["*"]}
 STAMPED = lease(ENTRY, written="2026-11-21T00:00:05Z")
 
 
+def with_stamps(stamps: dict[str, Stamps]) -> Policy:
+    return replace(load("standard"), stamps=stamps)
+
+
 def checks(objects: list[Document], stamps: dict[str, Stamps] | None = None) -> list[str]:
-    reports = examine_stamps(Documents(objects), STAMPS if stamps is None else stamps)
+    reports = examine_stamps(Documents(objects), with_stamps(STAMPS if stamps is None else stamps), NOW)
     return [one.check for report in reports for one in report.findings]
 
 
@@ -143,7 +151,7 @@ def test_pods_of_a_user_are_one_writer_in_both_places() -> None:
 
 def test_node_leases_are_never_stamped_though_they_are_listed() -> None:
     listed = {"kube-node-lease": Stamps(SUFFIX)}
-    (report,) = examine_stamps(Documents([namespace("kube-node-lease", stamp="required")]), listed)
+    (report,) = examine_stamps(Documents([namespace("kube-node-lease", stamp="required")]), with_stamps(listed), NOW)
     assert "remove it from `stamps`" in report.findings[0].fix
 
 
@@ -181,14 +189,14 @@ def test_the_policies_without_the_webhook_may_have_been_applied(
 
 
 def test_nothing_is_said_without_stamps() -> None:
-    assert list(examine_stamps(Documents(applied()), {})) == []
+    assert list(examine_stamps(Documents(applied()), with_stamps({}), NOW)) == []
 
 
 def test_a_long_expression_is_shown_where_it_differs() -> None:
     objects = applied()
     validation = objects[2]["spec"]["validations"][3]
     validation["expression"] = validation["expression"].replace("!variables.held && ", "")
-    (report,) = examine_stamps(Documents(objects), STAMPS)
+    (report,) = examine_stamps(Documents(objects), with_stamps(STAMPS), NOW)
     (finding,) = report.findings
     assert "spec.validations[3].expression: ..." in finding.place
     assert len(finding.place) < 200

@@ -364,7 +364,7 @@ def test_rights_are_asked_for_with_the_groups_of_a_user() -> None:
 
 
 def advised(*, thief_renews: bool, is_lost_later: bool, is_lost_now: bool = False) -> str:
-    """What to do about a lease that was stolen, and that another holder lost after that."""
+    """Return what to do about a lease that was stolen, and that another holder lost after that."""
     server = FakeServer()
     db, thief, other = (server.elector(name, "shop/db") for name in ("db-0", "thief-0", "db-1"))
     db.lead(20)
@@ -428,7 +428,7 @@ IMPERSONATED: dict[str, Any] = {"user": {"username": "admin"}, "impersonatedUser
 
 
 def stolen_at_metadata(own_pod: str = "db-0", *, lists: bool = False, **changes: Any) -> str:
-    """What is said of a lease whose holder is overwritten, at level Metadata."""
+    """Return what is said of a lease whose holder is overwritten, at level Metadata."""
     server = FakeServer()
     db = server.elector("db-0", "shop/db")
     db.pod = own_pod
@@ -505,19 +505,12 @@ def test_of_many_accepted_writes_the_latest_are_counted() -> None:
 
 @pytest.mark.parametrize(("user", "is_listed"), [("labeler", True), ("system:apiserver", False)])
 def test_what_the_api_server_writes_is_not_a_write_beside_the_holder(user: str, is_listed: bool) -> None:
-    server = FakeServer()
-    server.elector("db-0", "shop/db").lead(20)
-    stored = server.dump()
-    server.wait(1)
-    server.write("shop/db", server.leases["shop/db"]["spec"], "label", user, "")
-    cluster = Follower()
-    for item in merged(read("list", [stored]), read("log", [server.audit_log(metadata_only=True)])):
-        cluster.feed(item)
-    assert (f"by {user} was accepted" in text(account(cluster, server.now))) == is_listed
+    said = stolen_at_metadata(lists=True, user={"username": user})
+    assert (f"by {user} was accepted" in said) == is_listed
 
 
 def taken_after(seconds: float, behind: float) -> str:
-    """What two API servers log of a lease that one elector renews through one, and another takes through the other."""
+    """Return what is said of a lease that is renewed through one API server, and taken through another."""
     server, late = FakeServer(), FakeServer()
     db, mail = server.elector("db-0", "shop/db"), server.elector("mail-0", "shop/mail")
     together(60, db, mail)
@@ -551,7 +544,7 @@ def test_a_takeover_that_they_do_not_explain_is_one() -> None:
 
 
 def listed_after(seconds: float, **changes: object) -> str:
-    """What is said of a list in which the holder alone was written, so long after the last renewal."""
+    """Return what is said of a list in which the holder alone was written, so long after the last renewal."""
     server = FakeServer()
     server.elector("db-0", "shop/db").lead(20)
     server.wait(seconds)

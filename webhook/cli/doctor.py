@@ -28,8 +28,6 @@ from webhook.findings import Finding
 from webhook.inputs.cluster import NO_SUCH_KIND, Cluster, objects_of
 from webhook.inputs.files import objects
 from webhook.inputs.items import STANDARD_INPUT
-from webhook.install import CERTIFICATES, pieces_of
-from webhook.policies import stamp_policies
 from webhook.policy.model import Policy
 from webhook.policy.parse import parse
 from webhook.policy.schema import PolicyError
@@ -77,10 +75,7 @@ def command(*, file: str | None, given: str | None, policy: str | None, cluster:
         if installed and in_force and installed.digest != in_force.digest:
             print_message("the ConfigMap in the cluster has another policy, which was not examined")
     if in_force:
-        made = []
-        with suppress(PolicyError):  # `stamps` of several suffixes
-            made = stamp_policies(in_force, round(now.timestamp() * 1e6), pieces_of(CERTIFICATES[0])["stamp"])
-        reports += examine_stamps(found, in_force.stamps, made)
+        reports += examine_stamps(found, in_force, round(now.timestamp() * 1e6))
         if in_force.stamps and not found.shows_policies:
             print_message("no admission policies are in the input, so it is not known whether stamps are in force")
     if found.configurations:

@@ -61,7 +61,7 @@ def indent(text: str, by: int, columns: int | None = None) -> str:
 
 
 def advice(lead: str, text: str, by: int, hanging: int) -> str:
-    """Return what to do, indented and, if there is no command in it, wrapped.
+    """Return what to do, indented, and wrapped unless it contains a command.
 
     Commands are there to be copied, and no name in one may begin a line as if it were another.
     """

@@ -1,6 +1,7 @@
 """Compares the stamps in a cluster with what the policy file says of them, as far as the documents show it."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
@@ -14,7 +15,9 @@ from webhook.doctor.examine import Report
 from webhook.fence import BINDING, MUTATING_BINDING, MUTATING_POLICY
 from webhook.findings import Finding, word
 from webhook.install import CERTIFICATES, fill, pieces_of
-from webhook.policies import RULE_POLICIES
+from webhook.policies import RULE_POLICIES, stamp_policies
+from webhook.policy.model import Policy
+from webhook.policy.schema import PolicyError
 from webhook.rules.change import NODE_LEASES
 from webhook.rules.stamps import NAMES, Stamps, stamp_in
 
@@ -26,33 +29,40 @@ _DEFAULTS: Final[Mapping[str, Any]] = {"matchPolicy": "Equivalent", "objectSelec
 """What an API server adds to matchConstraints."""
 
 
-def examine_stamps(
-    documents: Documents, stamps: Mapping[str, Stamps], made: Sequence[Mapping[str, Any]] = ()
-) -> Iterator[Report]:
+def examine_stamps(documents: Documents, policy: Policy, now: int) -> Iterator[Report]:
     """Yield a report about the namespaces that the policy file lists under `stamps`, and about those that are labeled.
 
-    Nothing is said of policies unless the documents have one, of any kind. `made` are those of the same policy file
-    without the webhook, whose guard has the mode and the exemptions of the file: they are as good where the rules are
-    policies too.
+    Nothing is said of policies unless the documents have one, of any kind; `now` is in microseconds since 1970.
     """
+    stamps = policy.stamps
     findings = [*_of_namespaces(documents, stamps)]
     if stamps and documents.shows_policies:
-        with_rules = any(name.startswith(RULE_POLICIES) for name in documents.named(BINDING))
+        made = _made_without_webhook(documents, policy, now)
         for suffix in sorted({one.suffix for one in stamps.values()}):
-            findings += _of_policies(documents, suffix, made if with_rules else ())
+            findings += _of_policies(documents, suffix, made)
         findings += _of_others(documents)
     findings += [found for lease in documents.of("Lease") for found in _of_lease(lease, documents, stamps)]
     if stamps or findings:
         yield Report("stamps", "", tuple(findings))
 
 
-def _of_policies(documents: Documents, suffix: str, made: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+def _made_without_webhook(documents: Documents, policy: Policy, now: int) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """Return the specs that are as good where the rules are policies too: their guard has the file's mode."""
+    made: Sequence[Mapping[str, Any]] = ()
+    if any(name.startswith(RULE_POLICIES) for name in documents.named(BINDING)):
+        with suppress(PolicyError):  # of several suffixes none are made
+            made = stamp_policies(policy, now, pieces_of(CERTIFICATES[0])["stamp"])
+    return {(one["kind"], one["metadata"]["name"]): one["spec"] for one in made}
+
+
+def _of_policies(
+    documents: Documents, suffix: str, made: Mapping[tuple[str, str], Mapping[str, Any]]
+) -> Iterator[Finding]:
     wanted = pieces_of(CERTIFICATES[0])["stamp"]
     fill(wanted, "", None, {}, suffix)
-    specs = {(one["kind"], one["metadata"]["name"]): one["spec"] for one in made}
     for one in (one for one in wanted if one["kind"] not in documents.unread):
         kind, name = one["kind"], one["metadata"]["name"]
-        applied, instead = documents.named(kind).get(name), specs.get((kind, name))
+        applied, instead = documents.named(kind).get(name), made.get((kind, name))
         if applied is None and made and instead is None:
             continue  # the file has no guard
         if applied is None:

@@ -66,7 +66,7 @@ class Account(Struct, frozen=True):
 
     @property
     def written_later(self) -> int | None:
-        """When another write than the last renewal set the holder or a stamp, if no history shows which one."""
+        """The time of a later write than the last renewal that set the holder or a stamp; None if it is known which."""
         lease, tenure, renewed = self.history.lease, self.tenure, self.last_renewal
         if lease is None or tenure is None or renewed is None or not self.history.is_moment or lease.spec.strategy:
             return None  # in a coordinated election the API server writes the holder, which then renews

@@ -28,7 +28,7 @@ def go_program(name: str) -> Path:
     """Build `tests/lab/bench/<name>` (a Go module with its own go.sum) unless the cache has this very source.
 
     Raises:
-        MissingError: there is no Go, or it could not build, or it is left out.
+        MissingError: Go is not installed, the build failed, or the program is left out.
 
     """
     if name.startswith("peers/"):
