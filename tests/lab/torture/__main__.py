@@ -45,12 +45,13 @@ COLUMNS: Final = {
 
 
 class Result(Struct, frozen=True):
-    """A run: its seed, whether lease-webhook was there, what failed to build, and what was found."""
+    """A run: its seed, whether lease-webhook was there, what failed to build, what was found, and of which versions."""
 
     seed: int
     protected: bool
     missing: tuple[str, ...]
     verdict: Verdict
+    versions: tuple[str, ...] = ("v1.37.1",)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -59,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", default="", help="numbers with commas; otherwise one is drawn")
     parser.add_argument("--minutes", type=float, default=10.0, help="of each run")
     parser.add_argument("--without", action="store_true", help="the same runs once more without lease-webhook")
-    parser.add_argument("--kubernetes", default="v1.37")
+    parser.add_argument("--kubernetes", nargs="+", default=["v1.37"], help="versions of the API servers, in turn")
     parser.add_argument("--check", type=Path, nargs="*", default=[], help="check stored histories, and run nothing")
     parser.add_argument("--keep", type=Path, help="keep every history in this directory")
     parser.add_argument("--results", action="store_true", help="add the runs to what docs/torture.md shows")
@@ -69,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         program = porcupine()
-        binaries = all_binaries(options.kubernetes)[0]
+        binaries = [all_binaries(version)[0] for version in options.kubernetes]
     except MissingToolchainError as missing:
         print(f"FAILED, nothing was tested: {missing}", file=sys.stderr)
         return 1
@@ -79,7 +80,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     packages = None if options.no_specification or without_java else packages_of_the_specification()
     if options.check:
         histories = [kept(file) for file in options.check]
-        checked = [Result(one.seed, one.protected, (), verdict(one, program, packages)) for one in histories]
+        checked = [
+            Result(one.seed, one.protected, (), verdict(one, program, packages), one.versions) for one in histories
+        ]
         broken = [_said(str(file), one.verdict) for file, one in zip(options.check, checked, strict=True)]
         if options.results:
             write(checked)
@@ -95,7 +98,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _one(
-    binaries: Binaries, seed: int, options: argparse.Namespace, program: Path, packages: Path | None, *, protected: bool
+    binaries: Sequence[Binaries],
+    seed: int,
+    options: argparse.Namespace,
+    program: Path,
+    packages: Path | None,
+    *,
+    protected: bool,
 ) -> Result:
     name = f"seed-{seed}{'' if protected else '-without'}"
     print(f"seed {seed}, {options.minutes:g} minutes, {'with' if protected else 'without'} lease-webhook", flush=True)
@@ -114,7 +123,7 @@ def _one(
     if options.keep:
         keep(history, options.keep / f"{name}.json.gz")
     _said(f"{name} ({time.monotonic() - began:.0f} s)", found)
-    return Result(seed, protected, missing, found)
+    return Result(seed, protected, missing, found, run.versions)
 
 
 def write(results: Sequence[Result]) -> None:
@@ -132,12 +141,13 @@ def stored() -> list[Result]:
 
 def table(results: Sequence[Result]) -> str:
     """In Markdown: each run, and how long there was no leader with lease-webhook and without."""
-    lines = ["| seed | lease-webhook |" + "".join(f" {name} |" for name in COLUMNS) + " broken laws |\n"]
-    lines.append("|--:|---|" + "--:|" * (len(COLUMNS) + 1) + "\n")
+    lines = ["| seed | API servers | lease-webhook |" + "".join(f" {name} |" for name in COLUMNS) + " broken laws |\n"]
+    lines.append("|--:|---|---|" + "--:|" * (len(COLUMNS) + 1) + "\n")
     for one in results:
         figures = "".join(f" {_number(one.verdict.figures.get(name))} |" for name in COLUMNS.values())
         broken = len(one.verdict.problems) if one.protected else "-"
-        lines.append(f"| {one.seed} | {'with' if one.protected else 'without'} |{figures} {broken} |\n")
+        where = f"{', '.join(one.versions)} | {'with' if one.protected else 'without'}"
+        lines.append(f"| {one.seed} | {where} |{figures} {broken} |\n")
     for lease in ("reviewed", "stamped"):
         shares = []
         for protected in (True, False):

@@ -6,7 +6,7 @@ import os
 import re
 import signal
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -27,8 +27,10 @@ _LEASES: Final = b"/registry/leases/"
 class Cluster(ControlPlane):
     """Values are stored as JSON and never compacted, so `stored` finds every version of an object afterwards."""
 
-    def __init__(self, binaries: Binaries, directory: Path) -> None:
-        super().__init__(binaries, directory)
+    def __init__(self, binaries: Sequence[Binaries], directory: Path) -> None:
+        """`binaries` are of the versions that the API servers have in turn."""
+        super().__init__(binaries[0], directory)
+        self._versions = binaries
         self.ports = (self.port, *(free_port() for _ in range(SERVERS - 1)))
         self.held: list[list[HeldStreams]] = []
         self._stack = ExitStack()
@@ -133,8 +135,9 @@ class Cluster(ControlPlane):
                 "--audit-log-path": str(self.directory / f"audit-{number}.jsonl"),
                 "--etcd-servers": self._forwarders(),
             }
-            command = [_with(part, changed) for part in self._commands["server-0"]]
-            self._begin(f"server-{number}", command)
+            flags = [_with(part, changed) for part in self._commands["server-0"][1:]]
+            program = self._versions[number % len(self._versions)].apiserver
+            self._begin(f"server-{number}", [str(program), *flags])
         self.ready()
 
     def _run(self, name: str, *command: str) -> Process:

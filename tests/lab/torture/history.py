@@ -73,6 +73,8 @@ class History(Struct, frozen=True):
     operations: list[Operation]
     attacks: list[Attack]
     denials: list[Denial]
+    versions: tuple[str, ...] = ("v1.37.1",)
+    """Of Kubernetes, which the API servers have in turn."""
 
     def suffix_at(self, revision: int) -> str:
         """The suffix of the stamps at a revision, "" while the policies were not all in force."""

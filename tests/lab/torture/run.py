@@ -5,7 +5,7 @@ import json
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
@@ -46,14 +46,17 @@ _Fault = Callable[[], AbstractContextManager[Any]]
 class Run:
     """A cluster with everything in it."""
 
-    def __init__(self, stack: ExitStack, binaries: Binaries, directory: Path, seed: int, *, protected: bool) -> None:
+    def __init__(
+        self, stack: ExitStack, binaries: Sequence[Binaries], directory: Path, seed: int, *, protected: bool
+    ) -> None:
         self.chance = random.Random(seed)
         self.seed, self.protected, self._stack = seed, protected, stack
         directory.mkdir(parents=True)
         self.cluster = stack.enter_context(Cluster(binaries, directory))
         self.world = World(self.cluster)
         self.programs = Programs(self.cluster)
-        self.kubectl = Kubectl(binaries.kubectl, self.cluster.kubeconfig("operator-of-torture", "system:masters"))
+        self.versions = tuple(one.version for one in binaries)
+        self.kubectl = Kubectl(binaries[0].kubectl, self.cluster.kubeconfig("operator-of-torture", "system:masters"))
         allow_service_accounts(self.world.admin)
         self.suffix = self._first = f"{seed:08x}a0"
         self.gaps: list[Gap] = []
@@ -313,6 +316,7 @@ class Run:
             operations=operations,
             attacks=attacks,
             denials=sorted(self._denials(), key=lambda one: one.at),
+            versions=self.versions,
         )
 
 
