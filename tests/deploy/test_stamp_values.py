@@ -135,13 +135,14 @@ def test_a_refused_takeover_says_who_holds_the_lease_and_until_when(writer: str,
     assert refusal(written(B, lease(2, writer=B, holder="b"), lease(writer=writer))) == text
 
 
-@pytest.mark.parametrize("field", ["lease-webhook/written-x", "leaseDurationSeconds"])
-def test_a_refused_takeover_without_a_time_says_no_time(field: str) -> None:
+@pytest.mark.parametrize("field", ["", "lease-webhook/written-x", "leaseDurationSeconds"])
+def test_a_refused_takeover_without_a_time_says_what_to_do(field: str) -> None:
     old, new = lease(), lease(2, writer=B, holder="b")
     new["metadata"]["annotations"]["lease-webhook/written-x"] = ""
     for part in (old["metadata"]["annotations"], old["spec"]):
         part.pop(field, None)
-    assert refusal(written(B, new, old)) == "lease is held; retry when it has expired (lease-webhook)"
+    undated = "this write has no time of the API server, so it does not show that the lease has expired"
+    assert refusal(written(B, new, old)) == f"{BY_A}; {undated}: set renewTime in it (lease-webhook)"
 
 
 def test_a_refused_deletion_says_who_holds_the_lease() -> None:
