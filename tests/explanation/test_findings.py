@@ -427,8 +427,8 @@ ACCOUNT = "system:serviceaccount:shop:db"
 IMPERSONATED: dict[str, Any] = {"user": {"username": "admin"}, "impersonatedUser": {"username": ACCOUNT}}
 
 
-def stolen_at_metadata(own_pod: str = "db-0", *, lists: bool = False, **changes: Any) -> str:
-    """Return what is said of a lease whose holder is overwritten, at level Metadata."""
+def stolen_at_metadata(own_pod: str = "db-0", *, lists: bool = False, after: float = 0, **changes: Any) -> str:
+    """Return what is said at level Metadata of a lease whose holder was overwritten `after` seconds ago."""
     server = FakeServer()
     db = server.elector("db-0", "shop/db")
     db.pod = own_pod
@@ -442,7 +442,7 @@ def stolen_at_metadata(own_pod: str = "db-0", *, lists: bool = False, **changes:
         *([read("list", [stored])] if lists else []), read("log", [server.audit_log(metadata_only=True)])
     ):
         cluster.feed(item)
-    return text(account(cluster, server.now))
+    return text(account(cluster, server.now + round(after * SECOND)))
 
 
 @pytest.mark.parametrize("lists", [False, True], ids=["a log", "a log and a list"])
@@ -501,6 +501,44 @@ def test_of_many_accepted_writes_the_latest_are_counted() -> None:
         server.wait(0.02)
         server.write("shop/db", server.leases["shop/db"]["spec"], "label", "labeler", "")
     assert "the latest 100 writes by labeler were accepted within 2 s" in text(account(of_metadata(server), server.now))
+
+
+def written_in_turn(users: int) -> FakeServer:
+    """Return a server on which many users write a held lease, one after another, three times each."""
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(20)
+    for number in range(3 * users):
+        server.wait(0.02)
+        server.write("shop/db", server.leases["shop/db"]["spec"], "label", f"labeler-{number % users}", "")
+    return server
+
+
+def test_who_writes_in_turn_with_others_is_listed_once() -> None:
+    server = written_in_turn(2)
+    said = text(account(of_metadata(server), server.now))
+    assert [said.count(f"3 writes by labeler-{number} were accepted") for number in range(2)] == [1, 1]
+    assert "not shown" not in said
+
+
+def test_events_that_are_left_out_are_counted() -> None:
+    server = written_in_turn(20)
+    assert "5 earlier events not shown" in text(account(of_metadata(server), server.now))
+
+
+def test_a_single_write_is_not_said_to_go_on() -> None:
+    server = FakeServer()
+    db = server.elector("db-0", "shop/db")
+    db.take()
+    server.log[-1] |= IMPERSONATED
+    db.lead(60)
+    said = text(account(of_metadata(server), server.now))
+    assert "from then on" in said
+    assert said.count("from then on") == 1
+
+
+def test_a_write_after_the_last_renewal_qualifies_that_no_one_leads() -> None:
+    said = stolen_at_metadata(lists=True, after=20, user={"username": "jane"})
+    assert said.startswith("no one leads, as far as the log shows: db-0_1 last renewed")
 
 
 @pytest.mark.parametrize(("user", "is_listed"), [("labeler", True), ("system:apiserver", False)])

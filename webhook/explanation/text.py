@@ -1,9 +1,10 @@
 """An account as lines of text: a headline, facts with labels, what happened, findings, and what to do."""
 
-from collections.abc import Iterator
-from itertools import chain, groupby
-from operator import itemgetter
-from typing import Final
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from operator import attrgetter
+from typing import Final, TypeVar
 
 from msgspec import Struct
 
@@ -11,13 +12,14 @@ from webhook.api.times import SECOND
 from webhook.explanation.account import Account
 from webhook.explanation.causes import Blame, sentence_of
 from webhook.explanation.words import ago, at_most, by_writer, clock, count, length, name, remover, user, writer
-from webhook.history.events import API_SERVER, Handover, Refusal, Tenure
+from webhook.history.events import API_SERVER, Handover, Tenure
 from webhook.history.lease import MAX_REFUSALS, LeaseHistory
 from webhook.history.status import RELEASED_DURATION, LeaseStatus, State
-from webhook.inputs.items import Fenced, InputKind, Writer
+from webhook.inputs.items import InputKind, Writer
 from webhook.rules.stamps import NAMES, Stamp, is_constant
 
 MAX_WAITING: Final = 4
+_T = TypeVar("_T")
 
 
 class Line(Struct, frozen=True):
@@ -43,7 +45,10 @@ def headline(account: Account) -> str:
         doubt = ", as far as the lease says" if account.written_later is not None else ""
         return f"{len(pods)} pods lead as {holder}: {' and '.join(pods)}" if pods else f"{holder} leads{doubt}"
     if account.state is State.EXPIRED:
-        return f"no one leads: {holder} last renewed{_since(standing.last_renewal, now)}"
+        accepted = account.history.accepted
+        is_last = not accepted or accepted[-1][0] <= (account.last_renewal or 0)
+        shown = "" if is_last else ", as far as the log shows"
+        return f"no one leads{shown}: {holder} last renewed{_since(standing.last_renewal, now)}"
     if account.state is State.RELEASED:
         return f"no one leads: it was released{_since(standing.last_renewal, now)}"
     if account.state is State.NEVER_HELD:
@@ -207,7 +212,8 @@ def _first_write(tenure: Tenure) -> str:
     """Say when someone first wrote a lease that the log does not show, as a clause."""
     who = f" ({writer(tenure.taken_by)})" if tenure.taken_by else ""
     gap = "" if tenure.leaderless is None else f"; neither wrote it for {length(tenure.leaderless)}"
-    verb, when = ("created it", "") if tenure.began is Handover.CREATED else ("wrote it", " from then on")
+    went_on = " from then on" if tenure.last_renewal > tenure.since else ""
+    verb, when = ("created it", "") if tenure.began is Handover.CREATED else ("wrote it", went_on)
     if tenure.began is Handover.DELETED:
         verb, when = "created it again", " after it was deleted"
     return f"{name(tenure.holder)} {verb}{when}{who}{gap}"
@@ -254,6 +260,8 @@ def events(account: Account) -> Iterator[Line]:
     found = sorted([*_events(history), *gaps], key=lambda one: one[0])
     if len(found) == 1 and history.tenure and history.tenure.began is Handover.SEEN:
         return  # the headline says as much
+    if len(found) > MAX_EVENTS:
+        yield Line("", f"{count(len(found) - MAX_EVENTS, 'earlier event')} not shown")
     for at, text in found[-MAX_EVENTS:]:
         yield Line(clock(at, now), text)
     if history.changes > 1:
@@ -316,20 +324,27 @@ def _silences(history: LeaseHistory) -> Iterator[tuple[int, str]]:
         yield silence.end, "the holder renewed it again"
 
 
-def _fenced(history: LeaseHistory) -> Iterator[tuple[int, str]]:
-    def kind(one: Fenced) -> tuple[str, str]:
-        return one.fence, writer(one.writer)
+def _of_one_tenure(
+    history: LeaseHistory, found: Iterable[_T], kind: Callable[[_T], tuple[int, object]]
+) -> list[list[_T]]:
+    """Group what is of one kind while one holder had the lease; `kind` returns the time of one, and what it is."""
+    groups: dict[tuple[int, object], list[_T]] = {}
+    for one in found:
+        at, what = kind(one)
+        groups.setdefault((bisect_right(history.tenures, at, key=attrgetter("since")), what), []).append(one)
+    return list(groups.values())
 
-    for (fence, who), run in groupby(history.fenced, kind):
-        several = list(run)
-        what = f"{count(len(several), 'write')} by {who} without the lease, such as: {several[0].target}"
-        yield several[0].at, f"fence {name(fence)} refused {what}"
+
+def _fenced(history: LeaseHistory) -> Iterator[tuple[int, str]]:
+    for several in _of_one_tenure(history, history.fenced, lambda one: (one.at, (one.fence, writer(one.writer)))):
+        what = f"{count(len(several), 'write')} by {writer(several[0].writer)} without the lease"
+        yield several[0].at, f"fence {name(several[0].fence)} refused {what}, such as: {several[0].target}"
 
 
 def _accepted(history: LeaseHistory) -> Iterator[tuple[int, str]]:
     """Yield who wrote beside the holder what a log does not show."""
-    for one, run in groupby(history.accepted, itemgetter(1)):
-        times = [at for at, _ in run]
+    for several in _of_one_tenure(history, history.accepted, lambda one: one):
+        one, times = several[0][1], [at for at, _ in several]
         tenure = next((held for held in reversed(history.tenures) if held.since <= times[0]), None)
         pods = [held.pod for held in tenure.writers if held.user == one.user and not one.pod] if tenure else []
         beside = f", not with a token of pod {name(pods[-1])}," if pods and pods[-1] else ""
@@ -341,12 +356,9 @@ def _accepted(history: LeaseHistory) -> Iterator[tuple[int, str]]:
 
 
 def _refusals(history: LeaseHistory) -> Iterator[tuple[int, str]]:
-    def kind(one: Refusal) -> tuple[int, str, str]:
-        return one.code, writer(one.writer), one.name
-
     wanted = (one for one in history.refusals if one.is_denied or one.has_failed)
-    for (code, who, refuser), run in groupby(wanted, kind):
-        several = list(run)
+    for several in _of_one_tenure(history, wanted, lambda one: (one.at, (one.code, writer(one.writer), one.name))):
+        who, code, refuser = writer(several[0].writer), several[0].code, several[0].name
         what = "failed" if several[0].has_failed else "was refused" if len(several) == 1 else "were refused"
         seconds = several[-1].at - several[0].received
         within = f" within {length(seconds)}" if len(several) > 1 and seconds >= SECOND else ""
