@@ -25,7 +25,7 @@ from tests.lab.e2e.topics.live_timeline import Plane
 from tests.lab.e2e.topics.recorder import Recording, shipped_account
 from tests.lab.e2e.world import World, leases
 
-WRITERS: Final = 4
+WRITERS: Final = 16
 NAMESPACE: Final = "load"
 EVERY: Final = 10.0
 """Seconds between the renewals of a lease."""
