@@ -135,12 +135,12 @@ def entry_of(manager: str, *fields: str, time: str = "2025-11-20T12:00:00Z") -> 
         ),
         pytest.param(
             (put("metadata.managedFields[1]", entry_of("other", "strategy")),),
-            {"shared-lease": "warning"},
+            {"lease-shared": "warning"},
             id="two programs",
         ),
         pytest.param(
             (put("metadata.managedFields[1]", entry_of("other", "strategy", time="2025-11-19T12:00:00Z")),),
-            {"shared-lease": "info"},
+            {"lease-shared": "info"},
             id="another program yesterday",
         ),
         pytest.param(

@@ -174,7 +174,7 @@ SEEDED = {
     ("mail", "expired", "warning"),
     ("old", "abandoned", "warning"),
     ("queue", "holder-clock", "warning"),
-    ("search", "shared-lease", "warning"),
+    ("search", "lease-shared", "warning"),
     ("wiped", "lease-without-stamps", "warning"),
 }
 """What is wrong in tests/data/leases/seeded.json, which was made for it; the others are healthy."""

@@ -49,7 +49,7 @@ SEEDS: dict[str, list[Document]] = {
     "object-types": [make_lease(put("spec.leaseDurationSeconds", "15"))],
     "renew-time-in-future": [make_lease(put("spec.renewTime", "2035-11-20T12:00:00.000000Z"))],
     "renewal-stamp-tampered": [make_lease(put("metadata.managedFields[0].time", "2025-11-20T13:00:00Z"))],
-    "shared-lease": [
+    "lease-shared": [
         make_lease(put("metadata.managedFields", [make_entry("renewTime"), make_entry("strategy", manager="other")]))
     ],
     "time-unreadable": [make_lease(put("spec.renewTime", "10000-01-01T00:59:59.999999Z"))],

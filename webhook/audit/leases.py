@@ -120,7 +120,7 @@ def _several_applications(subject: Subject) -> Iterator[Finding]:
     if not is_recent:
         message += "; the others long ago, so it may be one program under a new name"
     fix = "if they are two applications, give each a lease name of its own"
-    yield subject.finding("shared-lease", Severity.WARNING if is_recent else Severity.INFO, message, fix)
+    yield subject.finding("lease-shared", Severity.WARNING if is_recent else Severity.INFO, message, fix)
 
 
 def _is_application(entry: Entry) -> bool:

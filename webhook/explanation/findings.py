@@ -92,7 +92,7 @@ def incidents(
 def beside(found: Sequence[Finding], stored: Iterable[Finding]) -> list[Finding]:
     """Return what a stored lease shows beside its history, without a guess at what the history shows."""
     known = {one.check for one in found}
-    return [one for one in stored if one.check != "shared-lease" or "lease-shared" not in known]
+    return [one for one in stored if one.check != "lease-shared" or one.check not in known]
 
 
 def late_sentence(history: LeaseHistory, one: causes.Gap, since: str = "") -> str:

@@ -353,7 +353,7 @@ FURTHER_CASES: Final[tuple[Case, ...]] = (
             [*TAKEN, *NOT_THE_SERVER, "leader-lost/refused"],
             # Two programs under one service account: what field managers tell apart is hedged.
             fine=["holder-clock", "lease-shared"],
-            dump={"clean": True, "need": ["shared-lease"]},
+            dump={"clean": True, "need": ["lease-shared"]},
         ),
     ),
     case_of(
@@ -390,7 +390,7 @@ FURTHER_CASES: Final[tuple[Case, ...]] = (
             ["lease-stolen"],
             ["identity-shared", "leader-lost", "foreign-release", "text:orderly handover"],
             fine=["lease-shared", "renewal-late/client"],
-            dump={"clean": True, "need": ["shared-lease"]},
+            dump={"clean": True, "need": ["lease-shared"]},
         ),
     ),
     case_of(
@@ -412,7 +412,7 @@ FURTHER_CASES: Final[tuple[Case, ...]] = (
             ["leader-lost/client"],
             [*TAKEN, *NOT_THE_SERVER, "leader-lost/refused", "text:service accounts have held"],
             fine=["lease-shared"],
-            dump={"clean": True, "need": ["shared-lease"]},
+            dump={"clean": True, "need": ["lease-shared"]},
         ),
     ),
     case_of(
