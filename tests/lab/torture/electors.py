@@ -1,5 +1,6 @@
 """Electors in four languages, each a pod with a token, a clock and a network of its own."""
 
+import fcntl
 import hashlib
 import os
 import random
@@ -52,11 +53,15 @@ class Programs:
 def languages() -> tuple[dict[str, list[str]], dict[str, str]]:
     """Return the electors in Java and Rust that can be built here, and why the others cannot."""
     built, missing = dict[str, list[str]](), dict[str, str]()
-    for language, made in {"java": _java, "rust": _rust}.items():
-        try:
-            built[language] = made()
-        except MissingToolchainError as error:
-            missing[language] = str(error)
+    cache_directory().mkdir(parents=True, exist_ok=True)
+    # A run beside this one may need the same.
+    with (cache_directory() / "electors.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for language, made in {"java": _java, "rust": _rust}.items():
+            try:
+                built[language] = made()
+            except MissingToolchainError as error:
+                missing[language] = str(error)
     return built, missing
 
 
