@@ -3,6 +3,7 @@
 import json
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -19,6 +20,13 @@ from webhook.inputs.items import Foreign, Observation
 LEASES = [make_lease(put("metadata.name", f"lease-{number}")) for number in range(3)]
 
 
+def event(kind: str, version: int, **others: object) -> bytes:
+    """A line of a watch."""
+    return (
+        json.dumps({"type": kind, "object": {"metadata": {"resourceVersion": str(version)}, **others}}).encode() + b"\n"
+    )
+
+
 class ApiServer(BaseHTTPRequestHandler):
     """Gives leases in pages of two; `candidates` is the status of the newest version of candidates."""
 
@@ -28,7 +36,9 @@ class ApiServer(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         url = urlsplit(self.path)
         assert self.headers["Authorization"] == "Bearer secret"
-        if url.path.endswith("/leases"):
+        if "watch=true" in url.query:
+            self.show(url.query.rpartition("=")[2])
+        elif url.path.endswith("/leases"):
             place = int(parse_qs(url.query).get("continue", ["0"])[0])
             following = {"continue": str(place + 2)} if place + 2 < len(LEASES) else {}
             self.answer(self.leases, "Lease", LEASES[place : place + 2], following)
@@ -39,6 +49,16 @@ class ApiServer(BaseHTTPRequestHandler):
         else:
             pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "shop"}}
             self.answer(200, "Pod", [pod])
+
+    def show(self, version: str) -> None:
+        """Answer with events in pieces that end anywhere, then close; later with an event that ends the watch."""
+        self.send_response(200)
+        self.end_headers()
+        events = [event("MODIFIED", 7), event("BOOKMARK", 9)] if version != "9" else [event("ERROR", 0, code=410)]
+        whole = b"".join(events)
+        for piece in (whole[:10], whole[10:-5], whole[-5:]):
+            self.wfile.write(piece)
+            time.sleep(0.01)
 
     def answer(self, status: int, kind: str, items: list[Any], metadata: dict[str, str] | None = None) -> None:
         head = {"kind": f"{kind}List", "apiVersion": "coordination.k8s.io/v1", "metadata": metadata or {}}
@@ -142,3 +162,13 @@ def test_the_audit_of_the_cron_job(server: None, tmp_path: Path, capsys: pytest.
     assert 'lease_audit_findings{check="timing-tight",severity="info"} 3.0' in gauge.read_text()
     assert "lease_audit_examined 4.0" in gauge.read_text()
     assert main(["audit", "--in-cluster", "x"]) == 2
+
+
+def test_a_watch_goes_on_where_it_was_closed_until_that_place_is_unknown(
+    server: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "_PAUSE", 0.0)
+    shown: list[bytes] = []
+    with pytest.raises(InputError, match="410"):
+        shown.extend(cluster.watched_inside("", cluster.LEASES))
+    assert [json.loads(line)["type"] for line in shown] == [*["ADDED"] * 3, "MODIFIED", "BOOKMARK", "ERROR"]

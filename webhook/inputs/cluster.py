@@ -4,6 +4,7 @@ import http.client
 import io
 import os
 import re
+import select
 import ssl
 import subprocess
 import sys
@@ -47,6 +48,8 @@ _PATHS: Final = {
 _QUIET: Final = 100
 """Seconds without a line of a watch; an API server sends a bookmark every minute."""
 _PAUSE: Final = 1.0
+_BATCH: Final = 0.05
+"""Seconds in which lines of a watch gather: to wake up for each costs more than to decode it."""
 END: Final = 5.0
 """Seconds. What a plugin leaves running may keep kubectl's standard error open."""
 _ERROR: Final = re.compile(rb"[EWIF]\d{4} |[Ee]rror|The connection to the server|Unable to connect")
@@ -278,14 +281,13 @@ def watched_inside(namespace: str, resource: str) -> Iterator[bytes]:
     event = _Event("")
     while event.type != "ERROR":
         try:
-            for line in server.lines(f"{path}watch=true&allowWatchBookmarks=true&resourceVersion={version}"):
+            for line in server.lines(f"{path}watch=true&allowWatchBookmarks=true&resourceVersion={version}", _BATCH):
                 event = _event.decode(line)
                 version = event.object.metadata.resource_version or version
                 yield line + b"\n"
-        except _RefusedError:
-            raise
-        except InputError:
-            pass  # nothing is lost if it can be continued
+        except InputError as ended:  # nothing is lost if it can be continued
+            if isinstance(ended, _RefusedError):
+                raise
         time.sleep(_PAUSE)
     raise _RefusedError(event.object.code, path)
 
@@ -322,21 +324,23 @@ class PodServer:
             if not following:
                 return
 
-    def lines(self, target: str) -> Iterator[bytes]:
-        """Yield the lines of an answer as they come; raises InputError."""
+    def lines(self, target: str, pause: float = 0.0) -> Iterator[bytes]:
+        """Yield the lines of an answer, after a pause in seconds whenever no more are there; raises InputError."""
         is_whole = False
         try:
             # The kubelet replaces the token before it expires.
             token = (ACCOUNT / "token").read_text().strip()
             headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
             self._connection.request("GET", target, headers=headers)
-            answer = self._connection.getresponse()
+            connected, answer = self._connection.sock, self._connection.getresponse()
             if answer.status != http.client.OK:
                 raise _RefusedError(answer.status, target.partition("?")[0])
             rest = b""
             while piece := answer.read1(_PIECE):
                 *lines, rest = (rest + piece).split(b"\n")
                 yield from filter(None, lines)
+                if pause and not select.select([connected], (), (), 0)[0]:
+                    time.sleep(pause)
             if rest:
                 yield rest
             is_whole = True
