@@ -31,23 +31,19 @@ class Line(Struct, frozen=True):
 
 def headline(account: Account) -> str:
     """The state in one clause."""
-    standing, now = account.standing, account.now
+    standing, now, accepted = account.standing, account.now, account.history.accepted
     holder = name(account.holder) if account.holder else "no one"
+    later = accepted[-1][1] if accepted and accepted[-1][0] > (account.last_renewal or 0) else None
     if account.history.is_deleted:
         return "the lease was deleted"
     if standing is None:
-        accepted = account.history.accepted
-        if accepted and accepted[-1][0] > (account.last_renewal or 0):
-            holder = writer(accepted[-1][1])
-        return f"{holder} wrote it last; the log does not show the lease itself"
+        return f"{writer(later) if later else holder} wrote it last; the log does not show the lease itself"
     if account.state is State.LIVE:
         pods = pods_at_once(account)
         doubt = ", as far as the lease says" if account.written_later is not None else ""
         return f"{len(pods)} pods lead as {holder}: {' and '.join(pods)}" if pods else f"{holder} leads{doubt}"
     if account.state is State.EXPIRED:
-        accepted = account.history.accepted
-        is_last = not accepted or accepted[-1][0] <= (account.last_renewal or 0)
-        shown = "" if is_last else ", as far as the log shows"
+        shown = ", as far as the log shows" if later else ""
         return f"no one leads{shown}: {holder} last renewed{_since(standing.last_renewal, now)}"
     if account.state is State.RELEASED:
         return f"no one leads: it was released{_since(standing.last_renewal, now)}"
