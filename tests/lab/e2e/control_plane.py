@@ -49,7 +49,7 @@ class ControlPlane:
         self._flags = flags
         self.directory = directory
         self.authority = Authority(directory / "pki", "ca")
-        self.port = free_port()
+        self.port, self.etcd_port = free_port(), free_port()
         self.audit_log = directory / "audit.jsonl"
         self._processes: list[Process] = []
 
@@ -115,7 +115,7 @@ class ControlPlane:
         (pki / "service-account.pub").write_bytes(public_pem(signer))
         policy = self.directory / "audit-policy.json"
         policy.write_text(json.dumps(AUDIT_POLICY))
-        client, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
+        client, peer = (f"http://127.0.0.1:{port}" for port in (self.etcd_port, free_port()))
         self._run(
             "etcd",
             str(self.binaries.etcd),

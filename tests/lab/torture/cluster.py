@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from tests.lab.e2e.api_client import ApiClient
 from tests.lab.e2e.control_plane import ControlPlane, free_port
+from tests.lab.e2e.etcd import encoded, end_of
 from tests.lab.e2e.forwarder import HeldStreams
 from tests.lab.e2e.processes import Process
 from tests.lab.e2e.toolchain import Binaries
@@ -30,7 +31,8 @@ class Cluster(ControlPlane):
     def __init__(self, binaries: Sequence[Binaries], directory: Path) -> None:
         """`binaries` are of the versions that the API servers have in turn."""
         super().__init__(binaries[0], directory)
-        self._versions = binaries
+        self.versions = tuple(one.version for one in binaries)
+        self._servers = [one.apiserver for one in binaries]
         self.ports = (self.port, *(free_port() for _ in range(SERVERS - 1)))
         self.held: list[list[HeldStreams]] = []
         self._stack = ExitStack()
@@ -92,7 +94,7 @@ class Cluster(ControlPlane):
 
     def revision(self) -> int:
         """The revision of the last write to anything."""
-        return int(self._ask("kv/range", {"key": _encoded(b"\0"), "limit": 1})["header"]["revision"])
+        return int(self._ask("kv/range", {"key": encoded(b"\0"), "limit": 1})["header"]["revision"])
 
     def stored(self, *prefixes: str) -> Iterator[tuple[int, str, dict[str, Any] | None]]:
         """Return what was stored below these: revision, key without its prefix, and the object unless deleted."""
@@ -100,7 +102,7 @@ class Cluster(ControlPlane):
             path = _REGISTRY + prefix.encode()
             last = self.revision()
             # An event of its own ends the watch.
-            self._ask("kv/put", {"key": _encoded(path + b"~"), "value": _encoded(b"{}")})
+            self._ask("kv/put", {"key": encoded(path + b"~"), "value": encoded(b"{}")})
             for event in self._watched(path):
                 key = base64.b64decode(event["kv"]["key"])[len(_REGISTRY) :].decode()
                 revision = int(event["kv"]["mod_revision"])
@@ -110,9 +112,8 @@ class Cluster(ControlPlane):
                 yield revision, key, None if deleted else json.loads(base64.b64decode(event["kv"]["value"]))
 
     def _watched(self, path: bytes) -> Iterator[dict[str, Any]]:
-        end = path[:-1] + bytes([path[-1] + 1])
-        asked = {"create_request": {"key": _encoded(path), "range_end": _encoded(end), "start_revision": 1}}
-        with self._open("watch", asked) as answer:
+        asked = {"key": encoded(path), "range_end": encoded(end_of(path)), "start_revision": 1}
+        with self._open("watch", {"create_request": asked}) as answer:
             for line in answer:
                 yield from json.loads(line)["result"].get("events", ())
 
@@ -136,8 +137,7 @@ class Cluster(ControlPlane):
                 "--etcd-servers": self._forwarders(),
             }
             flags = [_with(part, changed) for part in self._commands["server-0"][1:]]
-            program = self._versions[number % len(self._versions)].apiserver
-            self._begin(f"server-{number}", [str(program), *flags])
+            self._begin(f"server-{number}", [str(self._servers[number % len(self._servers)]), *flags])
         self.ready()
 
     def _run(self, name: str, *command: str) -> Process:
@@ -193,7 +193,3 @@ def _is_ready(client: ApiClient) -> bool:
         return client.send("GET", "/readyz").status == 200
     except OSError:
         return False
-
-
-def _encoded(data: bytes) -> str:
-    return base64.b64encode(data).decode()

@@ -55,7 +55,6 @@ class Run:
         self.cluster = stack.enter_context(Cluster(binaries, directory))
         self.world = World(self.cluster)
         self.programs = Programs(self.cluster)
-        self.versions = tuple(one.version for one in binaries)
         self.kubectl = Kubectl(binaries[0].kubectl, self.cluster.kubeconfig("operator-of-torture", "system:masters"))
         allow_service_accounts(self.world.admin)
         self.suffix = self._first = f"{seed:08x}a0"
@@ -316,7 +315,7 @@ class Run:
             operations=operations,
             attacks=attacks,
             denials=sorted(self._denials(), key=lambda one: one.at),
-            versions=self.versions,
+            versions=self.cluster.versions,
         )
 
 

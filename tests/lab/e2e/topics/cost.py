@@ -3,11 +3,11 @@
 import os
 import statistics
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
+from tests.lab.bench.processes import cpu_seconds
 from tests.lab.bench.toolchain import go_program
 from tests.lab.e2e.api_client import ApiClient
 from tests.lab.e2e.control_plane import free_port
@@ -43,13 +43,13 @@ class _Case:
 
     def block(self, client: ApiClient, pid: int) -> None:
         """One block of writes, each on top of the last."""
-        cpu = _cpu_milliseconds(pid)
+        cpu = cpu_seconds(pid)
         for number in range(WRITES):
             self._lease["spec"] |= self._change(number)
             reply = client.send("PUT", f"{self._path}/{self._name}", self._lease)
             self._lease = reply.expect(200)
             self.milliseconds.append(reply.milliseconds)
-        self.cpu.append((_cpu_milliseconds(pid) - cpu) / WRITES)
+        self.cpu.append((cpu_seconds(pid) - cpu) * 1000 / WRITES)
 
 
 class _Figures(Struct, frozen=True):
@@ -117,9 +117,3 @@ def _renewal(number: int) -> dict[str, Any]:
 def _takeover(number: int) -> dict[str, Any]:
     # Without a renewTime a lease counts as expired, so each of these is an honest takeover.
     return {"holderIdentity": f"holder-{number}", "renewTime": None}
-
-
-def _cpu_milliseconds(pid: int) -> float:
-    """User and system time of a process, from the kernel."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf("SC_CLK_TCK")

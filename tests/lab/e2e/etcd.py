@@ -1,0 +1,13 @@
+"""How keys and values are written for the JSON gateway of etcd."""
+
+import base64
+
+
+def encoded(data: bytes) -> str:
+    """Return a key or a value as the gateway takes it."""
+    return base64.b64encode(data).decode()
+
+
+def end_of(prefix: bytes) -> bytes:
+    """Return the `range_end` for all keys with this prefix."""
+    return prefix[:-1] + bytes([prefix[-1] + 1])
