@@ -36,7 +36,7 @@ from webhook.rules.rule import Mode, Rule
 _LEASES, _BINDINGS, _CANDIDATES = "leases", "bindings", "candidates"
 _RESOURCES: Final = {_LEASES: "leases", _BINDINGS: "leases", _CANDIDATES: "leasecandidates"}
 RULE_POLICIES: Final = "lease-webhook-rules-"
-"""How the names of the rules' policies and of their bindings begin."""
+"""Prefix of the names of the rules' policies and their bindings."""
 _STAMP_RULE: Final = "foreign-writer"
 _BOUND_RULE: Final = "identity-binding"
 _GUARD: Final = "lease-webhook-stamp-guard"

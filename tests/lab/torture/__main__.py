@@ -45,13 +45,13 @@ COLUMNS: Final = {
 
 
 class Result(Struct, frozen=True):
-    """A run: its seed, whether lease-webhook was there, what failed to build, what was found, and of which versions."""
+    """A run: whether lease-webhook was there, what failed to build, what was found, and the API servers' versions."""
 
     seed: int
     protected: bool
     missing: tuple[str, ...]
     verdict: Verdict
-    versions: tuple[str, ...] = ("v1.37.1",)
+    versions: tuple[str, ...]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -123,7 +123,7 @@ def _one(
     if options.keep:
         keep(history, options.keep / f"{name}.json.gz")
     _said(f"{name} ({time.monotonic() - began:.0f} s)", found)
-    return Result(seed, protected, missing, found, run.versions)
+    return Result(seed, protected, missing, found, history.versions)
 
 
 def write(results: Sequence[Result]) -> None:
