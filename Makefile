@@ -165,7 +165,7 @@ fmt: $(DEV) ## format the code and fix what ruff can fix
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-manifests: $(READY) certs ## examine every overlay with its components, and try the alerts (Go, or kubectl and promtool)
+manifests: $(READY) certs ## examine every overlay with its components, and try the alerts (Go, or kubectl and promtool; groff)
 	$(BIN)/pytest --numprocesses=2 --dist=worksteal --override-ini=addopts=--strict-markers tests/rendered
 
 derived: $(READY) certs ## bring the Helm chart and `lease-webhook install` up to date with deploy/

@@ -1,8 +1,6 @@
 """deploy/share/ is what the commands say, and the wheel installs all of it."""
 
 import re
-import shutil
-import subprocess
 import tomllib
 
 import pytest
@@ -45,13 +43,3 @@ def test_the_page_has_every_command() -> None:
 def test_every_line_that_begins_as_a_request_is_one() -> None:
     requests = {line.split()[0] for line in man_page().splitlines() if line.startswith((".", "'"))}
     assert requests == {'.\\"', ".TH", ".SH", ".SS", ".PP", ".TP", ".B", ".BR", ".nf", ".fi"}
-
-
-@pytest.mark.skipif(not shutil.which("groff"), reason="groff is not installed")
-def test_roff_reads_the_page_without_a_warning() -> None:
-    done = subprocess.run(
-        ["groff", "-man", "-ww", "-Tascii", "-P-cbu"],
-        input=man_page(), capture_output=True, text=True, check=True, timeout=60,
-    )  # fmt: skip
-    assert done.stderr == ""
-    assert "lease-webhook why [OPTIONS] [NAMESPACE/NAME]" in done.stdout
