@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from tests.lab.spec.stamped_traces import Stamped, Tenures, corrupted_stamps
 from tests.lab.torture import __main__ as torture
 from tests.lab.torture import laws
-from tests.lab.torture.history import Attack, Denial, History, Stored, kept
+from tests.lab.torture.history import Attack, Denial, Gap, History, Stored, kept
 from webhook.api.times import SECOND, canonical, canonical_seconds
 
 FILE = Path(__file__).parents[1] / "data" / "torture" / "seed-11.json.gz"
@@ -97,8 +98,9 @@ def test_a_stamp_that_is_missing_is_noticed(history: History) -> None:
     assert len(list(laws.unstamped_writes(changed(history, laws.STAMPED, strip)))) == 1
 
 
+@pytest.mark.parametrize("gaps", [[], [Gap(2, 3, "later")]], ids=["policies in force", "policies being removed"])
 @pytest.mark.parametrize("writer", ["elector", laws.ATTACKER])
-def test_who_renews_for_another_one_is_not_denied_as_that_one(history: History, writer: str) -> None:
+def test_who_renews_for_another_one_is_not_denied_as_that_one(history: History, writer: str, gaps: list[Gap]) -> None:
     """Once the lease has expired, the attacker may renew it in the name of its holder, who is denied then."""
     holder = next(name for name, ahead in history.offsets.items() if name.startswith("stamped") and not ahead)
 
@@ -110,8 +112,16 @@ def test_who_renews_for_another_one_is_not_denied_as_that_one(history: History, 
 
     versions = [version(1, 0, "elector"), version(2, 10, "elector"), version(3, 30, writer)]
     denial = Denial(history.begin + 20 * SECOND, "stamped", holder.partition("_")[0], "update", "")
-    changed = replace(history, gaps=[], leases={laws.STAMPED: versions}, denials=[denial])
+    changed = replace(history, gaps=gaps, leases={laws.STAMPED: versions}, denials=[denial])
     assert len(list(laws.denied_renewals(changed))) == (writer == "elector")
+
+
+@pytest.mark.parametrize(("duration", "seconds", "is_live"), [(6, 4, True), (6, 5, False), (1, 0, True), (1, 1, False)])
+def test_another_writer_is_corrupt_only_while_the_lease_is_live(duration: int, seconds: int, *, is_live: bool) -> None:
+    first = Stamped(at=100, before=2, holder="a", duration=duration, writer="a", written=100, term=2)
+    last = replace(first, at=100 + seconds, before=5, written=100 + seconds)
+    copies = corrupted_stamps([Tenures("trace", (first, first, first, last))])
+    assert [one.name for one in copies if "another writer" in one.name] == ["trace, another writer"] * is_live
 
 
 def test_the_page_shows_the_runs() -> None:

@@ -22,14 +22,15 @@ Init == /\ now = 0 /\ rv = 2 /\ in = "none" /\ suffix = 1 /\ past = 0 /\ loss = 
 
 Read(l) == IF l.suffix = suffix THEN l ELSE [l EXCEPT !.writer = "", !.written = -1, !.term = 0]
 Ten(d) == IF d < 10 THEN d ELSE 10       \* the tolerance is two seconds, a fifth of a duration below ten
-\* A write w asks for a holder, a duration and an owner; sets: it sets a value in spec, which the API server dates.
-Changes(w) == w.sets \/ w.holder # lease.holder \/ w.duration # lease.duration
+\* A write w asks for a holder, a duration and an owner; does: it "sets" a value in spec, which the API server dates, "removes" one,
+\* or neither, "".
+Changes(w) == w.does # "" \/ w.holder # lease.holder \/ w.duration # lease.duration
 Stamped(p, o, w) ==
   LET old == Read(lease)
       same == lease.there /\ w.holder = lease.holder
       kept == lease.there /\ (~Changes(w) \/ (p = "x" /\ same))
       writer == IF kept \/ (p = "x" /\ Defect = "an exempt writer leaves the writer") THEN old.writer ELSE IF p = "x" THEN "" ELSE p
-      written == IF kept THEN old.written ELSE IF w.sets THEN (now + o) \div 2
+      written == IF kept THEN old.written ELSE IF w.does = "sets" THEN (now + o) \div 2
                  ELSE IF writer = old.writer THEN old.written ELSE -1
       term == IF ~lease.there THEN 0 ELSE IF kept THEN old.term
               ELSE IF writer # old.writer \/ (~same /\ Defect # "a term changes with the writer only") THEN rv
@@ -87,17 +88,17 @@ Switch(to) == /\ to # in /\ suffix <= MaxSwitches /\ (to = "guard" => in = "both
               /\ did' = "in force: " \o to
 Honest(p, o) ==
   \/ lease.holder = p /\ truth.by \in {p, "x"} /\ \E h \in {p, ""} :
-       Write(p, o, [holder |-> h, duration |-> lease.duration, owner |-> lease.owner, sets |-> h = p])
+       Write(p, o, [holder |-> h, duration |-> lease.duration, owner |-> lease.owner, does |-> IF h = p THEN "sets" ELSE ""])
   \/ (lease.holder = "" \/ now - truth.at >= 2 * lease.duration) /\ \E d \in Durations :
-       Write(p, o, [holder |-> p, duration |-> d, owner |-> lease.owner, sets |-> TRUE])
+       Write(p, o, [holder |-> p, duration |-> d, owner |-> lease.owner, does |-> "sets"])
 \* What a lease got before it was stamped stays, because the first stamp of a held lease changes nothing else: a limit.
 Owner == IF in # "both" \/ (Old.writer = "" /\ lease.holder # "") THEN "earlier" ELSE "m"
 Next == \/ Wait \/ Collect \/ Delete("m") \/ \E to \in Policies : Switch(to)
         \/ \E o \in Offsets :
              \/ Honest("a", o) \/ Honest("b", o)
-             \/ \E h \in {"", "m", lease.holder}, d \in Durations \cup {0, lease.duration}, w \in {Owner, lease.owner}, s \in BOOLEAN :
-                  Write("m", o, [holder |-> h, duration |-> d, owner |-> w, sets |-> s])
-             \/ lease.there /\ Write("x", o, [holder |-> "b", duration |-> lease.duration, owner |-> lease.owner, sets |-> FALSE])
+             \/ \E h \in {"", "m", lease.holder}, d \in Durations \cup {0, lease.duration}, w \in {Owner, lease.owner},
+                s \in {"", "sets", "removes"} : Write("m", o, [holder |-> h, duration |-> d, owner |-> w, does |-> s])
+             \/ lease.there /\ Write("x", o, [holder |-> "b", duration |-> lease.duration, owner |-> lease.owner, does |-> ""])
 Spec == Init /\ [][Next]_<<vars, did>>
 
 Apart == CHOOSE n \in 0..10 : (\E x, y \in Offsets : x - y = n) /\ \A x, y \in Offsets : x - y <= n
@@ -105,7 +106,7 @@ Apart == CHOOSE n \in 0..10 : (\E x, y \in Offsets : x - y = n) /\ \A x, y \in O
 \* clocks of API servers differ by, and the second to which a stamp is cut.
 Kept == (loss.by # "" /\ loss.duration # 0) => 5 * loss.age > 10 * loss.duration - 2 * Ten(loss.duration) - 5 * Apart - 10
 \* The holder is never refused, if it wrote the lease last, or was chosen by an exempt writer.
-Renewal == [holder |-> lease.holder, duration |-> lease.duration, owner |-> lease.owner, sets |-> TRUE]
+Renewal == [holder |-> lease.holder, duration |-> lease.duration, owner |-> lease.owner, does |-> "sets"]
 Renews == (lease.holder \in {"a", "b"} /\ truth.by \in {lease.holder, "x"}) =>
             \A o \in Offsets : LET l == IF in = "both" THEN Stamped(lease.holder, o, Renewal) ELSE Leave(Renewal)
                                IN Admits(lease.holder, Renewal, l, in = "both")

@@ -19,8 +19,8 @@ Advance(v) == /\ ~ready /\ ready' = TRUE /\ now <= 2 * v.at /\ now' = 2 * v.at /
 Step(v) ==
   /\ ready /\ ready' = FALSE
   /\ IF v.by # "" THEN Delete(v.by)
-     ELSE /\ \E p \in {v.writer, "m", "x"}, s \in BOOLEAN, o \in {lease.owner, v.owner} :
-               p # "" /\ Write(p, 0, [holder |-> v.holder, duration |-> v.duration, owner |-> o, sets |-> s])
+     ELSE /\ \E p \in {v.writer, "m", "x"}, s \in {"", "sets", "removes"}, o \in {lease.owner, v.owner} :
+               p # "" /\ Write(p, 0, [holder |-> v.holder, duration |-> v.duration, owner |-> o, does |-> s])
           /\ lease' = Lease(v)
   /\ rest' = Tail(rest) /\ UNCHANGED t
   /\ IF Len(rest) = 1 THEN PrintT(<<"allowed", t>>) ELSE TRUE

@@ -51,7 +51,7 @@ def stamped_of(lease: dict[str, Any], suffix: str, last: Stamped | None, before:
         return None
     spec = lease.get("spec", {})
     second = int((dt.datetime.fromisoformat(written) - _EPOCH).total_seconds()) if written else -1
-    # A write that sets nothing is not dated; when it came makes no difference.
+    # A write that sets nothing is not dated; when it was made does not matter.
     at = second if second >= 0 and (last is None or second != last.written) else last.at if last else 0
     return Stamped(
         at=at,
@@ -77,9 +77,15 @@ def corrupted_stamps(traces: Sequence[Tenures]) -> Iterator[Tenures]:
             ("an older time", replace(last, written=older)),
         ):
             yield Tenures(f"{trace.name}, {what}", (*before, other), allowed=False)
-        if before[-1].writer == last.writer and before[-1].holder and last.written - before[-1].written < 3:
+        if before[-1].writer == last.writer and before[-1].holder and _is_live(before[-1], last.written):
             other = replace(last, writer="other", term=last.before)
             yield Tenures(f"{trace.name}, another writer", (*before, other), allowed=False)
+
+
+def _is_live(version: Stamped, second: int) -> bool:
+    """Return whether module Stamp still guards a version; its tolerance is a fifth of a duration below ten seconds."""
+    age = 5 * (second - version.written) + min(version.duration, 10)
+    return version.written >= 0 and age < 5 * version.duration
 
 
 def stamped_constants(traces: Sequence[Tenures]) -> str:

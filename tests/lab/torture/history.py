@@ -78,13 +78,12 @@ class History(Struct, frozen=True):
 
     def suffix_at(self, revision: int) -> str:
         """The suffix of the stamps at a revision, "" while the policies were not all in force."""
-        found = self.suffix
-        for gap in self.gaps:
-            if revision > gap.until:
-                found = gap.suffix
-            elif revision > gap.after:
-                return ""
-        return found
+        is_gap = any(gap.after < revision <= gap.until for gap in self.gaps)
+        return "" if is_gap else self.latest_suffix(revision)
+
+    def latest_suffix(self, revision: int) -> str:
+        """The suffix of the policies that were all in force last, at a revision or before it."""
+        return [self.suffix, *(gap.suffix for gap in self.gaps if revision > gap.until)][-1]
 
 
 def keep(history: History, file: Path) -> None:
