@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -92,6 +93,8 @@ def test_a_moment_before_the_end_of_the_input_is_said_to_be_one(
     said = out.splitlines()[1]
     assert said.startswith("as of 2026-11-18T11:00:00Z (--now, before the end of the input at 2026-11-18T11:")
     assert said.endswith(": what happened after --now is included)")
+    assert "renewal-stamp-tampered" not in out
+    assert "the API server's stamps are later than the time of evaluation" in " ".join(out.split())
 
 
 @pytest.mark.parametrize(
@@ -262,3 +265,11 @@ def test_a_list_whose_leases_were_renewed_together_was_probably_taken_then(
     assert "if the list was taken then, give --now 2026-11-18T12:07:20Z" in " ".join(said.split())
     assert of_list(tmp_path, capsys, 1, "--now", "2026-11-18T13:00:00Z") == ""
     assert of_list(tmp_path, capsys, 2) == ""
+
+
+def test_a_list_is_not_older_than_its_renewals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "list.json"
+    of_list(tmp_path, capsys, 0)
+    os.utime(path, (0, 0))
+    said = " ".join(run(capsys, "--input", str(path))[2].split())
+    assert "after the time of evaluation: if the list was taken then, give --now 2026-11-18T12:07:20Z" in said

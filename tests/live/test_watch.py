@@ -1,11 +1,13 @@
 """A watch that ends again and again for one reason says so once."""
 
+import subprocess
+import sys
 import threading
 
 import pytest
 
 from webhook.inputs import InputError
-from webhook.inputs.cluster import CANDIDATES, Cluster
+from webhook.inputs.cluster import CANDIDATES, Cluster, Complaints
 from webhook.inputs.items import Item
 from webhook.live import watch
 from webhook.live.watch import LiveWatch
@@ -58,3 +60,14 @@ def test_a_reason_is_said_once(reasons: list[str], said: list[str], monkeypatch:
     live.stop()
     assert not live.is_alive()
     assert listener.statuses == [f"The watch of {CANDIDATES} ended: {one}; kubectl runs again." for one in said]
+
+
+@pytest.mark.parametrize(
+    ("printed", "reason"),
+    [("Warning: v1 is deprecated", ""), ("error: gone\nWarning: v1 is deprecated", "error: gone")],
+    ids=["only a warning", "an error before a warning"],
+)
+def test_a_warning_is_no_reason_why_kubectl_ended(printed: str, reason: str) -> None:
+    words = [sys.executable, "-c", "import sys; print(sys.argv[1], file=sys.stderr)", printed]
+    with subprocess.Popen(words, stderr=subprocess.PIPE) as process:
+        assert Complaints(process).reason() == reason

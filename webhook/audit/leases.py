@@ -132,21 +132,22 @@ def _is_application(entry: Entry) -> bool:
 
 def _forged_stamps(subject: Subject) -> Iterator[Finding]:
     """Entries of managedFields that no API server writes: dated ahead, below a scalar, or nested too deeply."""
-    deep = "they nest deeper than any API server makes them" if nest_too_deeply(subject.entries) else ""
-    forgeries = (forgery for entry in subject.entries if (forgery := _forgery(entry, subject.now)))
+    deep = ": they nest deeper than any API server makes them" if nest_too_deeply(subject.entries) else ""
+    present = max(subject.now, subject.seen_until)
+    forgeries = (forgery for entry in subject.entries if (forgery := _forgery(entry, present)))
     if problem := next(forgeries, deep):
-        message = f"managedFields were written by hand: {problem}"
+        message = f"managedFields were written by hand{problem}"
         yield subject.finding("renewal-stamp-tampered", Severity.ERROR, message, _EMPTY_STAMPS + _STAMP_FIX)
 
 
 def _forgery(entry: Entry, now: int) -> str:
+    who = f"the entry of manager {quote(truncate(entry.manager or '', 40))}"
     if entry.stamp is not None and entry.stamp > now + BOUND:
-        what = f"is dated {canonical_seconds(entry.stamp)}, {span(entry.stamp - now)} ahead"
-    elif entry.owned.below:
-        what = f"owns something below {quote(truncate(entry.owned.below[0], 40))} of spec, where nothing can be"
-    else:
-        return ""
-    return f"the entry of manager {quote(truncate(entry.manager or '', 40))} {what}"
+        what = f"{who} is dated {canonical_seconds(entry.stamp)}, {span(entry.stamp - now)} later"
+        return f", or the time of evaluation, {canonical_seconds(now)}, is too early: {what}"
+    if entry.owned.below:
+        return f": {who} owns something below {quote(truncate(entry.owned.below[0], 40))} of spec, where nothing can be"
+    return ""
 
 
 def _missing_stamp(subject: Subject) -> Finding | None:

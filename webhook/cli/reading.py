@@ -174,14 +174,14 @@ def evaluation_time(given: int | None, paths: Sequence[str], until: int | None) 
 
 
 def doubt_of_list(as_of: EvaluationTime, renewals: Iterable[int]) -> None:
-    """Say when a list was probably taken, if most of its leases were last renewed together long before."""
+    """Say when a list was probably taken, if most of its leases were last renewed together at another time."""
     times = sorted(renewals)
     together = sum(at > times[-1] - MINUTE for at in times)
-    if together > max(1, len(times) // 2) and as_of.at - times[-1] > MINUTE:
-        latest, since = canonical_seconds(times[-1]), span(as_of.at - times[-1])
+    if together > max(1, len(times) // 2) and abs(off := as_of.at - times[-1]) > MINUTE:
+        latest, since = canonical_seconds(times[-1]), f"{span(abs(off))} {'before' if off > 0 else 'after'}"
         print_message(
-            f"most leases were last renewed within a minute before {latest}, {since} before the time of evaluation: if "
-            f"the list was taken then, give --now {latest}"
+            f"most leases were last renewed within a minute before {latest}, {since} the time of evaluation: if the "
+            f"list was taken then, give --now {latest}"
         )
 
 

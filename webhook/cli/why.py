@@ -44,7 +44,8 @@ Exit codes: 0 the lease was found, 2 it was not, or nothing could be read.
 _MAX_LEASE: Final = 320
 """Characters in the list, as many as valid names have at most: the longest one makes every row as long."""
 _MOMENT: Final = (
-    "Who held it before, whether it was renewed in time, and why not: a list has no history. To keep one from now on:"
+    "Who held it before, whether it was renewed in time, and why not: a list has no history. If the cluster has a "
+    "recorder, ask that (docs/record.md). To keep a history from now on:"
 )
 _OVER: Final = {None: "", True: " (over)", False: " (ongoing)"}
 _LABEL: Final = 16
@@ -73,7 +74,7 @@ def command(
         cluster = replace(cluster, namespace=selection[0] or cluster.namespace)
     history = _history(inputs, cluster, policy)
     as_of = reading.evaluation_time(now, inputs, history.bounds.until)
-    if inputs and now is None and history.bounds.until is None:
+    if now is None and history.bounds.until is None:
         reading.doubt_of_list(as_of, (at for at, _ in history.stored.last_renewals()))
     if selection is None:
         _print_all(history, reading.only_namespace(cluster), as_of, output)

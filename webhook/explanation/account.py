@@ -165,8 +165,9 @@ def account_of(cluster: Follower, history: LeaseHistory, now: int) -> Account:
     cause = ongoing_cause(cluster, history, now)
     findings: list[Finding] = list(incidents(cluster, history, now, cause))
     if history.lease is not None and standing is not None:
-        interval = history.interval
-        subject = Subject(history.lease, history.namespace, history.name, now, interval=interval, standing=standing)
+        interval, until = history.interval, cluster.bounds.until or 0
+        about = (history.lease, history.namespace, history.name, now)
+        subject = Subject(*about, interval=interval, standing=standing, seen_until=until)
         findings += beside(findings, of_state(subject))
     findings.sort(key=lambda one: ORDER[one.severity])
     said = cluster.election_events.get((history.namespace, history.name), ())

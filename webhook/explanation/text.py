@@ -81,7 +81,7 @@ def facts(account: Account) -> Iterator[Line]:
             direction = "ahead of" if standing.ahead > 0 else "behind"
             yield Line("Clock", f"the holder's is {length(abs(standing.ahead))} {direction} the API server's")
         if not standing.from_stamps and standing.last_renewal is not None:
-            yield Line("Evidence", f"the holder's own clock: {_without_stamps(account.history)}")
+            yield Line("Evidence", f"the holder's own clock: {_without_stamps(account.history, now)}")
     yield from _unverified(account.history)
     if account.cause is not None and account.cause.blame is not Blame.UNKNOWN:
         yield Line("Why", sentence_of(account.cause, name(account.holder)))
@@ -95,7 +95,9 @@ def facts(account: Account) -> Iterator[Line]:
         yield Line("Waiting", f"{', '.join(waiting[:MAX_WAITING])} (asked for the lease since the holder took it)")
 
 
-def _without_stamps(history: LeaseHistory) -> str:
+def _without_stamps(history: LeaseHistory, now: int) -> str:
+    if any((entry.stamp or 0) > now for entry in history.entries):
+        return "the API server's stamps are later than the time of evaluation"
     if is_constant(history.entries):
         return "the API server's stamps count only with --policy FILE"
     if history.kind is InputKind.AUDIT_LOG:

@@ -197,7 +197,7 @@ class Complaints(threading.Thread):
             for part in piece.splitlines(keepends=True):
                 # A prompt has no end of line; an error may come in parts.
                 line = part if line.endswith(b"\n") else line[:_PIECE] + part
-                self._last = line if line.strip() else self._last
+                self._last = line if line.strip() and not line.startswith(b"Warning: ") else self._last
                 if not _ERROR.match(line):
                     sys.stderr.write(part.decode(errors="replace"))
                     sys.stderr.flush()
