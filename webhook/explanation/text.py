@@ -16,6 +16,7 @@ from webhook.history.events import API_SERVER, Handover, Tenure
 from webhook.history.lease import MAX_REFUSALS, LeaseHistory
 from webhook.history.status import RELEASED_DURATION, LeaseStatus, State
 from webhook.inputs.items import InputKind, Writer
+from webhook.rules.expiry import BOUND
 from webhook.rules.stamps import NAMES, Stamp, is_constant
 
 MAX_WAITING: Final = 4
@@ -96,7 +97,7 @@ def facts(account: Account) -> Iterator[Line]:
 
 
 def _without_stamps(history: LeaseHistory, now: int) -> str:
-    if any((entry.stamp or 0) > now for entry in history.entries):
+    if any((entry.stamp or 0) > now + BOUND for entry in history.entries):
         return "the API server's stamps are later than the time of evaluation"
     if is_constant(history.entries):
         return "the API server's stamps count only with --policy FILE"
