@@ -37,6 +37,7 @@ _RIGHTS: Final = re.compile(r' is forbidden: User "[^"]*" cannot ')
 _MAX_FIELD: Final = 60
 _OTHER_FIELDS: Final = ("lease_duration_seconds", "lease_transitions", "strategy", "preferred_holder")
 """Of a Lease, beside the times and the holder."""
+_IN_JSON: Final = dict(zip(LeaseSpec.__struct_fields__, LeaseSpec.__struct_encode_fields__, strict=True))
 _NOTHING: Final[tuple[object, ...]] = (None, "", [])
 """An API server stores all of them as nothing."""
 
@@ -316,7 +317,7 @@ def edit_of(old: LeaseSpec, new: LeaseSpec) -> str:
         return "" if before != after else "acquireTime was changed"
     pairs = ((field, getattr(old, field), getattr(new, field)) for field in _OTHER_FIELDS)
     parts = [
-        f"{_camel(field)} {_value(before)} -> {_value(after)}"
+        f"{_IN_JSON[field]} {_value(before)} -> {_value(after)}"
         for field, before, after in pairs
         if before != after and not (before in _NOTHING and after in _NOTHING)
     ]
@@ -325,8 +326,3 @@ def edit_of(old: LeaseSpec, new: LeaseSpec) -> str:
 
 def _value(value: object) -> str:
     return "absent" if value is None else truncate(quote(value), _MAX_FIELD)
-
-
-def _camel(field: str) -> str:
-    first, *rest = field.split("_")
-    return first + "".join(word.capitalize() for word in rest)

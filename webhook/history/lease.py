@@ -260,9 +260,7 @@ class LeaseHistory(Struct):
         received = seen.at - (seen.answer.took if seen.answer else 0)
         if pod in holder.pods:
             holder.requests.append(received)
-        elif lost is None or pod not in lost.pods or received <= holder.since:
-            return
-        elif len(lost.heard_again) < MAX_HEARD_AGAIN:
+        elif lost and pod in lost.pods and received > holder.since and len(lost.heard_again) < MAX_HEARD_AGAIN:
             lost.heard_again.append(received)
 
     def _happened(
@@ -373,7 +371,7 @@ class LeaseHistory(Struct):
         if act is Act.STORED or (before and version and before.metadata.resource_version == version):
             return
         if before is None or seen.old or is_same_path:
-            problem = forged_stamps(seen, before, known if before else None, at)
+            problem = forged_stamps(seen, before, known, at)
             if problem:
                 self._happened(EventKind.FORGED, at, writer=writer, text=problem)
         if before is not None and (edit := edit_of(old, new)):

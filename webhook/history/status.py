@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.api.managed_fields import HOLDER, Entry
-from webhook.api.objects import Int32, Lease, LeaseSpec
+from webhook.api.objects import Lease, LeaseSpec
 from webhook.api.times import SECOND, instant, is_readable, normalized, readable, span
 from webhook.rules.expiry import BOUND, seen_at, stamp_of_write, tolerance_of
 from webhook.rules.limits import DEFAULT_LIMITS
@@ -92,7 +92,7 @@ def status_of(lease: Lease, entries: Sequence[Entry], now: int, logged: int | No
     status = LeaseStatus(
         state=_state(spec, renewed, expires, now),
         holder=holder,
-        duration=spec.lease_duration_seconds,
+        duration=duration,
         last_renewal=renewed,
         takeable_at=expires if holder and not is_release(spec) else renewed,
         from_stamps=from_stamps,
@@ -177,7 +177,7 @@ def _block(spec: LeaseSpec, expires: int | None, clock: int) -> TakeoverBlock | 
             _PUT_RENEW_TIME,
             until,
         )
-    duration: Int32 | None = spec.lease_duration_seconds
+    duration = spec.lease_duration_seconds
     if spec.holder_identity and duration is not None and duration > MAX_DURATION:
         return TakeoverBlock(
             "duration-too-long",

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from webhook.api.managed_fields import Entry
 from webhook.api.objects import Lease, LeaseCandidate, LeaseSpec
 from webhook.api.request import GROUP, AdmissionRequest, Operation
-from webhook.inputs.items import Act, InputKind, Observation, entries_of_object, has_managed_fields
+from webhook.inputs.items import Act, InputKind, Observation, has_managed_fields
 from webhook.rules.change import change_between
 from webhook.rules.election.renewal_stamp import is_stamped, tampering_of_create, tampering_of_update
 
@@ -84,11 +84,10 @@ def _request(item: Observation, old: Lease | LeaseCandidate | None) -> Admission
     )
 
 
-def forged_stamps(seen: Observation, old: Lease | None, old_entries: Sequence[Entry] | None, at: int) -> str:
+def forged_stamps(seen: Observation, old: Lease | None, old_entries: Sequence[Entry], at: int) -> str:
     """Return what a write does to managedFields that no API server does, as a clause; "" if nothing, or not shown.
 
-    `old` is the state just before the write of a Lease at `at`, None if it was created; `old_entries` are its
-    managedFields, None if they are not decoded yet.
+    `old` is the state just before the write of a Lease at `at`, None if it was created, with its `old_entries`.
     """
     new = seen.object
     assert isinstance(new, Lease)
@@ -99,10 +98,9 @@ def forged_stamps(seen: Observation, old: Lease | None, old_entries: Sequence[En
         return "" if is_stamped(change) else tampering_of_create(change) or ""
     if not has_managed_fields(old) or new.metadata.managed_fields == old.metadata.managed_fields:
         return ""
-    known = entries_of_object(old) if old_entries is None else old_entries
     renew_time = new.spec.renew_time
     renewed = renew_time is not None and renew_time != old.spec.renew_time
-    if (renewed and dates_renewal_again(seen.entries, known)) or not _only_known(seen.entries):
+    if (renewed and dates_renewal_again(seen.entries, old_entries)) or not _only_known(seen.entries):
         return ""
     change = change_between(old, new, at)
     return "" if is_stamped(change) else tampering_of_update(change) or ""
