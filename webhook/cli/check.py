@@ -201,8 +201,7 @@ def _show(outcomes: Iterator[list[Outcome]], names: Sequence[str], output: str, 
             is_shown = output != "text" or outcome.level > Mode.AUDIT
         if is_shown:
             _print(outcome, output)
-    tally.unknown = writes.unknown
-    _finish(output, [*_counts([(names[0], rules)]), *tally.lines()], tally)
+    _finish(output, [*_counts([(names[0], rules)]), *tally.lines(writes.unknown)], tally)
     return tally.exit_code, tally.evaluated
 
 
@@ -262,12 +261,11 @@ def _count(counter: Counts, rule: str) -> str:
 
 
 class _Tally(Struct):
-    """The counts of a run; `skipped` counts objects of other kinds, `unknown` writes that were not evaluated."""
+    """The counts of a run; `skipped` counts objects of other kinds."""
 
     levels: Counter[Mode] = field(default_factory=Counter)
     unreadable: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
-    unknown: int = 0
     denying_rule: str = ""
 
     def count(self, outcome: Outcome) -> None:
@@ -290,13 +288,13 @@ class _Tally(Struct):
         """The number of documents that got a verdict."""
         return self.levels.total()
 
-    def lines(self) -> Iterator[str]:
-        """Return the summary, and where to read on."""
+    def lines(self, unknown: int) -> Iterator[str]:
+        """Yield the summary, with the number of writes that were not evaluated, and where to read on."""
         counts = ((Mode.DENY, "denied"), (Mode.WARN, "allowed with warnings"), (Mode.OFF, "allowed"))
         found = ", ".join(f"{self.levels[level]} {word}" for level, word in counts if self.levels[level])
         text = f"{self.evaluated} evaluated{f': {found}' if found else ''}"
         text += f"; {self.unreadable} unreadable" if self.unreadable else ""
-        text += f"; {self.unknown} not evaluated" if self.unknown else ""
+        text += f"; {unknown} not evaluated" if unknown else ""
         text += f"; {self.skipped_text()}" if self.skipped else ""
         if not self.evaluated and not self.unreadable:
             text += ": no Lease, LeaseCandidate or AdmissionReview here can be"

@@ -42,8 +42,7 @@ def file_of(rule: Rule) -> str:
 
 def renewals_of(rule: Rule) -> str:
     """Return a note about renewals, "" if the rule is not about updates of leases."""
-    about = Resource.LEASES in rule.resources and Operation.UPDATE in rule.operations
-    if not about:
+    if Resource.LEASES not in rule.resources or Operation.UPDATE not in rule.operations:
         return ""
     if Event.RENEWAL not in rule.events:
         return "not evaluated on a renewal"
@@ -102,7 +101,8 @@ def _listed() -> list[str]:
 def _explained(one: Rule) -> list[str]:
     modes = ", ".join(f"{mode} in {preset}" for mode, preset in zip(_modes(one.id), PRESETS, strict=True))
     facts = [("on", f"{kinds_of(one)}: {operations_of(one)}"), ("mode", modes)]
-    facts += [("numbers", text) for text in [_numbers(one.id)] if text]
+    if limits := _limits(one.id):
+        facts.append(("numbers", ", ".join(f"{name}: {value}" for name, value in limits.items())))
     facts += [("renewals", note)] if (note := renewals_of(one)) else []
     if one.id in RULE_IDS:
         facts.append(("change it", f"in a policy file: rules: {{{one.id}: {{mode: warn}}}}"))
@@ -131,10 +131,6 @@ def _modes(rule: str) -> Iterator[str]:
     for preset in PRESETS:
         modes = _policy(preset).modes
         yield modes[rule].word if rule in modes else "deny"
-
-
-def _numbers(rule: str) -> str:
-    return ", ".join(f"{name}: {value}" for name, value in _limits(rule).items())
 
 
 def _limits(rule: str) -> dict[str, Any]:
