@@ -131,9 +131,8 @@ def _stamping(fence: Fence) -> Iterator[Manifest]:
 def _clock(fence: Fence) -> Iterator[Manifest]:
     """Yield what refuses, or warns about, a write after the lease expired; it never refuses more than the fence."""
     mode = max(fence.mode, fence.expired, key=[*ACTIONS].index)
-    policy = (
-        _matched(fence, _rules(fence), _filled(fence, "late")) | {"failurePolicy": "Ignore"} | _filled(fence, "clock")
-    )
+    policy = _matched(fence, _rules(fence), _filled(fence, "late")) | _filled(fence, "clock")
+    policy["failurePolicy"] = "Ignore"
     binding = {"paramRef": _reference(fence, "Allow"), "validationActions": ACTIONS[mode]}
     yield from pair(_metadata(fence, CLOCK), policy, binding)
 
@@ -227,11 +226,7 @@ def _variables(fence: Fence) -> tuple[tuple[str, str], ...]:
         found.append(("stamp", _stamp(fence)))
     else:
         found.append(("leads", "\n|| ".join(_fits(one) for one in fence.holders)))
-    found += [
-        ("lease", _lease_text(fence)),
-        ("writer", _writer_text(fence, with_node="node" in claims)),
-    ]
-    return tuple(found)
+    return (*found, ("lease", _lease_text(fence)), ("writer", _writer_text(fence, with_node="node" in claims)))
 
 
 def _message_expression(fence: Fence) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Container, Iterator, Mapping
 from typing import Final
 
 from webhook.api.formats import MAX_NAME, dns_label, dns_subdomain
+from webhook.api.request import UserInfo
 from webhook.inputs.items import Act, Writer
 from webhook.rules.holders import POD, WILDCARDS, fits_pod
 from webhook.suggestions.evidence import UNKNOWN, AllWrites, LeaseWrites
@@ -16,7 +17,6 @@ EVERY: Final = "*"
 """The template that every holder matches: only the writer is then checked."""
 _STEM: Final = re.compile(r"(.+_)[0-9a-f]{4,}(?:-[0-9a-f]+)*")
 """An identity that ends in an underscore and something random, as client-go and most others build one."""
-_ACCOUNT: Final = "system:serviceaccount:"
 _FIRST: Final = "bindings deny: let them warn first, with `rules: {identity-binding: {mode: warn}}`"
 
 
@@ -166,10 +166,9 @@ class _Proposal:
 
 
 def _account_of(user: str) -> tuple[str, str] | None:
-    """(namespace, name) of a service account with legal names, else None."""
-    namespace, _, name = user.removeprefix(_ACCOUNT).partition(":")
-    is_account = user.startswith(_ACCOUNT) and not dns_label(namespace) and not dns_subdomain(name)
-    return (namespace, name) if is_account else None
+    """Return (namespace, name) of a service account with legal names, else None."""
+    account = UserInfo(user).service_account
+    return account if account and not dns_label(account[0]) and not dns_subdomain(account[1]) else None
 
 
 def _is_stranger(user: str, namespace: str) -> bool:
