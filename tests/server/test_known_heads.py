@@ -72,7 +72,7 @@ async def test_what_becomes_known(data: bytes, known: bool) -> None:
     one = port()
     first = await heard(one, [data])
     assert knows(one, data) is known
-    assert len(one.known_heads) == known
+    assert len(one.known_heads._heads) == known
     assert await heard(one, [data]) == first
 
 

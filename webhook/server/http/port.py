@@ -84,9 +84,6 @@ class KnownHeads:
     def __init__(self) -> None:
         self._heads: dict[bytes, Head] = {}
 
-    def __len__(self) -> int:
-        return len(self._heads)
-
     def find(self, data: bytes) -> tuple[Head, bytes] | None:
         """Return head and body of `data`, if it is one whole request, and nothing more, with a known head."""
         begin = self._begin_of_body(data)
