@@ -93,7 +93,7 @@ def service_names(service: str, namespace: str) -> list[str]:
 
 
 def create_authority(now: dt.datetime) -> Issued:
-    """A new self-signed CA, ECDSA P-256, valid for ten years; it may sign leaves only."""
+    """Return a new self-signed CA, ECDSA P-256, valid for ten years; it may sign leaves only."""
     key = ec.generate_private_key(ec.SECP256R1())
     # The digits distinguish two CAs while a caBundle contains both.
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"lease-webhook CA {secrets.token_hex(4)}")])
@@ -135,7 +135,7 @@ def issue_leaf(authority: Issued, names: Sequence[str], days: float, now: dt.dat
 
 
 def load_authority(directory: Path) -> Issued:
-    """The CA in `directory`. Raises OSError if a file is missing, ValueError if one has the wrong content."""
+    """Return the CA in `directory`. Raises OSError if a file is missing, ValueError if one has the wrong content."""
     certificate = x509.load_pem_x509_certificates((directory / CA_CERTIFICATE).read_bytes())[0]
     key = serialization.load_pem_private_key((directory / CA_KEY).read_bytes(), password=None)
     if not isinstance(key, ec.EllipticCurvePrivateKey):

@@ -58,12 +58,12 @@ class Finding(Struct, frozen=True, gc=False):
 
 
 def quoted(text: str) -> str:
-    """A text within a word that begins otherwise, such as `--as=TEXT`, whatever is in it."""
+    """Return a text quoted for a shell, as the end of a word such as `--as=TEXT`."""
     return shlex.quote(escape(truncate(text, _MAX_WORD)))
 
 
 def word(text: str) -> str:
-    """A name as one word of a command, whatever is in it; `NAME` if kubectl would take it for an option."""
+    """Return a name as one word of a command; `NAME` if kubectl would take it for an option."""
     return "NAME" if text.startswith("-") else quoted(text)
 
 

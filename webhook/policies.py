@@ -139,7 +139,7 @@ def notes(policy: Policy, now: int) -> Iterator[str]:
 
 
 def _rules_of(kind: str) -> Iterator[Rule]:
-    """The rules of a policy; bindings of leases have one of their own, which is evaluated on each renewal."""
+    """Yield the rules of a policy; bindings of leases have one of their own, which is evaluated on each renewal."""
     for rule in RULES.values():
         is_bound = rule.id == _BOUND_RULE and kind != _CANDIDATES
         if said(rule).broken and _RESOURCES[kind] in rule.resources and is_bound == (kind == _BINDINGS):
@@ -181,7 +181,7 @@ class _PolicyFile:
             raise PolicyError("are too many for a policy of the API server; the webhook has no such limit", "bindings")
 
     def bound_leases(self) -> str:
-        """The condition that a lease has a binding."""
+        """Return the condition that a lease has a binding."""
         return _in('request.namespace + "/" + request.name', map("/".join, self._policy.bindings))
 
     def exempt(self, rule: str) -> dict[int, str]:
@@ -193,7 +193,7 @@ class _PolicyFile:
         }
 
     def variables(self, kind: str, validations: Iterable[Manifest]) -> dict[str, str]:
-        """The variables that validations use, each after those that it uses."""
+        """Return the variables that validations use, each after those that it uses."""
         data, overrides = _data("webhook", "variables"), self._policy.document.overrides
         lookup = 'variables.bindings[?request.namespace + "/" + variables.lease]'
         found: dict[str, str] = data["writer"] | data["objects"]

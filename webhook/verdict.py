@@ -144,7 +144,7 @@ def _page(rule: str, policy: Policy) -> str:
 
 
 def _warning(fact: Fact, policy: Policy, *, admitted: bool) -> str:
-    """One line; on an admitted write what happened, on a denied one what is wrong beside the reason of the denial."""
+    """Return one line: what happened if the write is admitted, else what is wrong besides the reason of the denial."""
     why = _why_not_denied(fact, policy)
     start = f"lease webhook, {fact.rules} ({why}): " if why else f"lease webhook, {fact.rules}: "
     happened, error = fact.decisive.happened, fact.decisive.error
@@ -172,7 +172,7 @@ T = TypeVar("T")
 
 
 def _first(items: Sequence[T], most: int) -> Sequence[T]:
-    """The first items that together take no more than `most` bytes of JSON, and one at least."""
+    """Return the first items that together take no more than `most` bytes of JSON, and one at least."""
     size = 0
     for number, item in enumerate(items if len(items) > 1 else ()):
         size += len(_encoder.encode(item))

@@ -17,7 +17,7 @@ _WORDS: Final = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", 
 
 
 def stream(objects: Iterable[dict[str, Any]]) -> str:
-    """The objects as a stream of documents, keys in their order; the same objects give the same text."""
+    """Return the objects as a stream of documents, keys in their order; the same objects give the same text."""
     return "".join(
         f"---\n{yaml.dump(one, Dumper=_Dumper, sort_keys=False, width=_WIDTH, allow_unicode=False)}" for one in objects
     )

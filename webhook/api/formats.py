@@ -125,7 +125,7 @@ def label_value(value: str) -> Messages:
 
 
 def byte_length(value: str) -> int:
-    """The bytes of a text in UTF-8, as Go counts lengths."""
+    """Return the length of a text in bytes of UTF-8, as Go counts it."""
     return len(value) if value.isascii() else len(value.encode(errors="replace"))
 
 

@@ -189,7 +189,7 @@ def _decoded(members: Iterable[str], prefix: str) -> Iterator[Any]:
 
 
 def count_of(managed_fields: Raw) -> int:
-    """Return how many entries a list has, which are not decoded; 0 if it is not a list."""
+    """Return the number of entries of a list, without decoding them; 0 if it is not a list."""
     try:
         return len(_undecoded.decode(managed_fields))
     except (msgspec.DecodeError, RecursionError):

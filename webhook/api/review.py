@@ -127,7 +127,7 @@ def _unread(uid: str, api_version: str, contradiction: str = "") -> AdmissionReq
 
 
 def _decode_sound(body: bytes) -> AdmissionRequest | None:
-    """The request if the review is sound."""
+    """Return the request if the review is sound, else None."""
     try:
         review = (_candidate if body.find(b'"LeaseCandidate"', 0, _HEAD) >= 0 else _lease).decode(body)
     except (msgspec.DecodeError, RecursionError):
@@ -346,7 +346,7 @@ _VERSION_LEFT_OUT: Final = frozenset({None, "", "/", f"{GROUP}/"})
 
 
 def _request(wire: _Request, api_version: str, body: bytes, surrogates: str) -> AdmissionRequest:
-    """The request with typed objects, or with what contradicts itself; `surrogates` contradict whatever it is."""
+    """Return the request with typed objects, or with its contradiction, which is `surrogates` if that is not ""."""
     uid, operation, resource, kind = wire.uid, _OPERATIONS.get(wire.operation or ""), wire.resource, wire.kind
     parts = wire.object, wire.old_object, wire.options
     if len(body) > MAX_REQUEST and any(is_more_than(bytes(part), 1) for part in parts):
@@ -393,7 +393,7 @@ Content = Lease | LeaseCandidate | None
 def _content(
     wire: _Request, kind: str, operation: Operation, errors: list[FieldError]
 ) -> tuple[Content, Content, Options, str]:
-    """Both objects, the options, and which object is missing."""
+    """Return both objects, the options, and which object is missing."""
     new = old = None
     missing = ""
     if operation is not _DELETE:
@@ -439,7 +439,7 @@ def _objects_against_request(wire: _Request, kind: str, version: str | None, new
 
 
 def _object(value: Raw, kind: str, role: str, errors: list[FieldError]) -> Content:
-    """The typed object, or None: without an error for null, with an error for each field of a wrong type."""
+    """Return the typed object, or None: without an error for null, with an error for each field of a wrong type."""
     if bytes(memoryview(value)[:1]) != b"{":
         return None
     try:
@@ -540,7 +540,7 @@ def _opened(body: bytes) -> _Envelope:
 
 
 def _text(raw: Raw) -> str:
-    """A string; "" for anything else."""
+    """Return a string; "" for anything else."""
     try:
         return _string.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -51,7 +51,7 @@ def cached_if_short(most: int, longest: int) -> Callable[[Callable[[_Key], _Valu
 
 
 def made(text: Text) -> str:
-    """Return the text."""
+    """Return a text, computed now if it was deferred."""
     return text if isinstance(text, str) else text()
 
 

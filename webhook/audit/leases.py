@@ -237,7 +237,7 @@ class Inventory(Struct):
         yield from of_state(subject)
 
     def rest(self) -> Iterator[Finding]:
-        """Findings that need all objects."""
+        """Yield findings that need all objects."""
         if self.has_managed_fields:
             yield from self.without_stamps
         known = {pod for pods in self.pods.values() for pod in pods}

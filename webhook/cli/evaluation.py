@@ -110,7 +110,7 @@ def user_info(name: str, groups: Sequence[str] = ()) -> Value:
 
 
 def key_of(document: Value) -> Key:
-    """(kind, namespace, name): which stored object a manifest is about."""
+    """Return (kind, namespace, name) of the stored object that a manifest is about."""
     metadata = _metadata(document)
     return (str(document["kind"]), str(metadata.get("namespace") or _DEFAULT_NAMESPACE), str(metadata.get("name", "")))
 
@@ -157,7 +157,7 @@ def _with(document: Value, field: str, value: object) -> Value:
 
 
 def _stored(new: Value, old: Value) -> Value:
-    """`new` as the API server would store it over `old`: what it leaves out of the server's own fields stays."""
+    """Return `new` as the API server would store it over `old`: fields of the server's own that it leaves out stay."""
     if not isinstance(new.get("metadata"), dict):
         return new
     kept = {field: value for field, value in _metadata(old).items() if field in _STORED}

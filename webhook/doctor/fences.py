@@ -150,7 +150,7 @@ def _about_tokens(fence: Fence, documents: Documents) -> Iterator[Finding]:
 
 
 def _kinds(name: str, documents: Documents) -> tuple[str, str]:
-    """The kinds of the policy and of the binding of a name: a part of a fence is of either."""
+    """Return the kinds of the policy and the binding with this name: a part of a fence validates or mutates."""
     has_validating = any(name in documents.named(kind) for kind in (POLICY, BINDING))
     return (POLICY, BINDING) if has_validating else (MUTATING_POLICY, MUTATING_BINDING)
 

@@ -157,7 +157,7 @@ def _of(finding: Finding) -> Advice:
 
 
 def account_of(cluster: Follower, history: LeaseHistory, now: int) -> Account:
-    """Everything that is known of one lease at `now`, in microseconds since 1970.
+    """Return everything that is known of one lease at `now`, in microseconds since 1970.
 
     The other leases of `cluster` show whether only one was late or all were.
     """
@@ -201,7 +201,7 @@ def ongoing_cause(cluster: Follower, history: LeaseHistory, now: int) -> Cause |
 
 
 def as_json(account: Account) -> dict[str, Any]:
-    """The account as a JSON object; times are RFC 3339, lengths of time are seconds."""
+    """Return the account as a JSON object; times are RFC 3339, lengths of time are seconds."""
     history, standing, tenure, gaps = account.history, account.standing, account.tenure, account.unrecorded
     return {
         "namespace": history.namespace,

@@ -30,7 +30,7 @@ _WITHOUT_EVIDENCE = "no other lease in the input shows whether the API server wa
 
 
 def pod_of_holder(namespace: str, holder: str) -> str:
-    """Return what happened to the process of a holder; no controller names a pod without a hyphen."""
+    """Return the command that shows the pod of a holder; no controller names a pod without a hyphen."""
     where, pod = kubectl(namespace), pod_of(holder)
     if "-" not in pod:
         return f"{where} get pods"
@@ -39,13 +39,13 @@ def pod_of_holder(namespace: str, holder: str) -> str:
 
 
 def pod_of_writer(namespace: str, writer: Writer) -> str:
-    """Return who writes."""
+    """Return the command that shows the pod of a writer."""
     where, pod = kubectl(namespace), pod_of(writer.pod)
     return f"{where} describe pod {pod}" if pod else f"{where} get pods"
 
 
 def rights(verb: str, namespace: str, name: str, writer: Writer) -> str:
-    """Return whether a user may write a lease, and who has rights there."""
+    """Return the command that asks whether a writer has the right to `verb` a lease."""
     user = f" --as={quoted(writer.user)}" if writer.user else ""
     if not UserInfo(writer.user).service_account:
         # The API server gives a service account its groups, and everyone the last of these.
@@ -56,12 +56,12 @@ def rights(verb: str, namespace: str, name: str, writer: Writer) -> str:
 
 
 def audit_log(namespace: str, name: str) -> str:
-    """The same from the log that names who wrote."""
+    """Return the command that explains a lease from the audit log, which names its writers."""
     return f"lease-webhook why {word(f'{namespace}/{name}')} --input AUDIT-LOG"
 
 
 class Blame(StrEnum):
-    """Where to look."""
+    """Where to look for the cause."""
 
     SERVER = "api-server"
     NETWORK = "network"
@@ -99,7 +99,7 @@ class Gap(Silence, frozen=True):
 
 
 def late_renewals(cluster: Follower, history: LeaseHistory) -> Iterator[Gap]:
-    """The latest renewals that came beyond the deadline of most clients, oldest first."""
+    """Yield the latest renewals that came beyond the deadline of most clients, oldest first."""
     for silence in history.late_silences[-MAX_OF_A_KIND:]:
         held = [one for one in history.tenures if one.since <= silence.end]
         tenure = (held or history.tenures)[-1]
@@ -108,7 +108,7 @@ def late_renewals(cluster: Follower, history: LeaseHistory) -> Iterator[Gap]:
 
 
 def lost_leaders(cluster: Follower, history: LeaseHistory) -> Iterator[Gap]:
-    """The times for which holders did not renew until the lease expired and another one took it, oldest first."""
+    """Yield the times for which holders did not renew until the lease expired and another one took it, oldest first."""
     for before, after in pairwise(history.tenures):
         if after.began is Handover.EXPIRED:
             start, end = before.last_renewal, after.since
@@ -239,7 +239,7 @@ _SENTENCES: Final = {
 
 
 def sentence_of(cause: Cause, who: str) -> str:
-    """A cause as one sentence about a holder, who is named or described, such as `the old holder`."""
+    """Return a cause as one sentence about a holder, who is named or described, such as `the old holder`."""
     if cause.is_on_path:
         return f"The API server could not store its writes: {cause.evidence}."
     if cause.blame is Blame.CLIENT:

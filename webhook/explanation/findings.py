@@ -28,7 +28,7 @@ class Explained(Finding, frozen=True, gc=False, kw_only=True):
 
     @property
     def is_over(self) -> bool | None:
-        """None if it is not known."""
+        """True if it is over; None if that is not known."""
         return None if self.over_since is None else self.over_since > 0
 
 
@@ -42,7 +42,7 @@ def explained(
     *,
     over_since: int | None = None,
 ) -> Explained:
-    """A finding about a lease."""
+    """Return a finding about a lease."""
     return Explained(
         check=check,
         severity=severity,
@@ -73,7 +73,7 @@ _WAS_SILENT: Final = "it had been paused, cut off, restarted, or held back by it
 def incidents(
     cluster: Follower, history: LeaseHistory, now: int, ongoing: causes.Cause | None = None
 ) -> Iterator[Explained]:
-    """Everything that went wrong, the latest of each kind last; `ongoing` is why the holder does not renew now."""
+    """Yield all that went wrong, the latest of each kind last; `ongoing` is why the holder does not renew now."""
     if history.is_moment and len(history.tenures) < 2 and not history.fenced:
         return
     late = list(causes.late_renewals(cluster, history))
@@ -119,7 +119,7 @@ def _late(history: LeaseHistory, one: causes.Gap, now: int) -> Explained:
 
 
 def _ongoing(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Explained]:
-    """A holder whose renewals have stopped, although its lease has not expired."""
+    """Yield a finding if the renewals of a holder have stopped, although its lease has not expired."""
     status, tenure, usual = history.status(now), history.holder, history.renewals.usual
     until = min(now, cluster.bounds.until or 0)
     if tenure is None or usual is None or status is None or not status.is_held:
@@ -239,7 +239,7 @@ def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> E
 
 
 def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Iterator[Explained]:
-    """A deletion of a lease that was held; not of one that was free, or may have been, as far as is known."""
+    """Yield a finding if the lease was held when it was deleted; none if it was free, or may have been."""
     silence = (before.until or 0) - before.last_renewal
     if not before.is_deleted or (before.is_writer and silence > 5 * (history.renewals.usual or silence) // 4):
         return
@@ -341,7 +341,7 @@ _REFUSED_BY: Final = {By.RIGHTS: " for lack of permission", By.CREDENTIALS: " fo
 
 
 def _refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: int) -> Iterator[Explained]:
-    """Refused writes by writer, without those that already explain another finding."""
+    """Yield a finding for each writer with refused writes, but not for those that explain another finding."""
     groups: dict[tuple[str, By, str], list[Refusal]] = {}
     for one in history.refusals:
         if one.is_denied and not any(start <= one.at <= end for start, end in known):
@@ -369,7 +369,7 @@ def _refused(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Expla
 
 
 def _fenced(history: LeaseHistory, now: int) -> Iterator[Explained]:
-    """Writes without the lease that a fence refused, by writer."""
+    """Yield a finding for each writer whose writes a fence refused because it did not hold the lease."""
     groups: dict[Writer, list[Fenced]] = {}
     for one in history.fenced:
         groups.setdefault(one.writer.process, []).append(one)

@@ -13,20 +13,20 @@ _UNITS: Final = ((MINUTE, SECOND // 10), (60 * MINUTE, SECOND), (DAY, MINUTE))
 
 
 def name(text: str) -> str:
-    """A name that anyone may have chosen: quoted only if it holds something that would not be seen."""
+    """Return a name that anyone may have chosen, quoted only if part of it would be invisible."""
     shown = quote_within(text, LONGEST_NAME)
     plain = shown[1:-1]
     return plain if plain == text and text.split() == [text] else shown
 
 
 def clock(at: int, now: int) -> str:
-    """An instant: the time of day, with its date if that is not the date of `now`."""
+    """Return the time of day of an instant, with the date unless that is the date of `now`."""
     text = canonical_seconds(at)
     return text[11:] if at // DAY == now // DAY else text
 
 
 def length(micros: int) -> str:
-    """A length of time; of short ones a tenth of a second counts."""
+    """Return a length of time; a short one to a tenth of a second."""
     if micros < 0:
         return f"-{length(-micros)}"
     tenths = (micros + SECOND // 20) // (SECOND // 10)
@@ -36,7 +36,7 @@ def length(micros: int) -> str:
 
 
 def at_most(micros: int) -> str:
-    """An upper bound, which is never rounded down."""
+    """Return a length of time as an upper bound, never rounded down."""
     unit = next((unit for below, unit in _UNITS if micros < below), 60 * MINUTE)
     return f"up to {length(-(-micros // unit) * unit)}"
 

@@ -162,7 +162,7 @@ def _reference(fence: Fence, if_missing: str) -> Manifest:
 
 
 def _subresources(fence: Fence) -> list[str]:
-    """Return those through which annotations of the object may be written; "" is the object itself."""
+    """Return the subresources through which annotations may be written; "" is the object itself."""
     named = {one.subresource for one in fence.resources} - {"scale"}
     return sorted({"", "status", *named})
 
@@ -230,7 +230,7 @@ def _variables(fence: Fence) -> tuple[tuple[str, str], ...]:
 
 
 def _message_expression(fence: Fence) -> str:
-    """Return which pod wrote, who holds the lease since which transition, and a fix."""
+    """Return the expression of a message: who holds the lease since which transition, which pod wrote, and a fix."""
     unbound = literal("; write with the token that is mounted into the holder's pod")
     stale = literal("; only the holder may write: stop this work, or acquire the lease first")
     fix = f'(variables.pod == "" ? {unbound} : {stale})'
@@ -239,7 +239,7 @@ def _message_expression(fence: Fence) -> str:
 
 
 def _allowed(fence: Fence) -> str:
-    """True if the lease may be unheld and is, or its holder is the writer's pod by its full name, or its node."""
+    """Return an expression: the lease may be and is unheld, or its holder is the writer's pod (full name) or node."""
     unheld = [f'{_HOLDER} == ""'] if fence.when_unheld == "allow" else []
     uid = _values(_UID)
     stamped = f'(size({uid}) == 1 && {uid}[0] != "" && {_stamp(fence)} == {uid}[0] + " " + request.userInfo.username)'
@@ -248,7 +248,7 @@ def _allowed(fence: Fence) -> str:
 
 
 def _stamp(fence: Fence) -> str:
-    """The stamped writer of the lease: the uid of its pod, a blank and its user; "" if there is none."""
+    """Return an expression for the stamped writer: the uid of its pod, a blank and its user; "" if there is none."""
     return f'params.?metadata.?annotations[?{literal(f"lease-webhook/writer-{fence.suffix}")}].orValue("")'
 
 

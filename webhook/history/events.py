@@ -306,7 +306,7 @@ class LeaseEvent(Struct, frozen=True, gc=False):
 
 
 def edit_of(old: LeaseSpec, new: LeaseSpec) -> str:
-    """`leaseTransitions 3 -> 2147483647`: what was edited, also by a renewal; "" if nothing, or the holder changed."""
+    """Return what was edited, as `leaseTransitions 3 -> 2147483647`; "" if nothing was, or the holder changed."""
     if (old.holder_identity or "") != (new.holder_identity or ""):
         return ""
     before, after = normalized(old.renew_time), normalized(new.renew_time)

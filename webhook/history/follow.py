@@ -69,7 +69,7 @@ class Follower(Struct):
         self.feed(seen)
 
     def feed(self, seen: Item) -> list[LeaseEvent]:
-        """Take in one item, and return what happened; what is not an observation is passed over."""
+        """Take in one item, and return what happened: nothing unless it is an observation."""
         self._last_renewals = None
         if isinstance(seen, LogEnd):
             self.bounds.reach(min(seen.at, self.bounds.latest))

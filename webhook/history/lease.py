@@ -78,16 +78,16 @@ class Bounds(Struct):
     _states: list[int] = field(default_factory=list)
 
     def reach(self, at: int) -> None:
-        """The input reaches this moment."""
+        """Note that the input reaches this moment."""
         self.until = at if self.until is None else max(self.until, at)
 
     def event(self, at: int) -> None:
-        """Something happened."""
+        """Note that something happened."""
         self._first_event = at if self._first_event is None else min(self._first_event, at)
         self.reach(at)
 
     def seen(self, seen: Observation, at: int | None) -> None:
-        """Something was observed; `at` is None if that does not say when."""
+        """Note an observation; `at` is None if it does not say when."""
         if at is None:
             return
         if seen.act is not Act.STORED:
@@ -301,7 +301,7 @@ class LeaseHistory(Struct):
         self._passed(at)
 
     def _changed(self, seen: Observation, lease: Lease, entries: Sequence[Entry], act: Act) -> None:
-        """A state of the lease after the one that is known; `seen` shows it, or shows it as the state before."""
+        """Take in the next state of the lease; `seen` shows it, or shows it as the state before."""
         was_deleted = self.is_deleted
         before, known = (None, ()) if was_deleted else (self.lease, self.entries)
         is_old_state, is_same_path = lease is seen.old, self._path == seen.place.path
@@ -395,7 +395,7 @@ class LeaseHistory(Struct):
             self._happened(EventKind.CREATED, at, writer=writer)
 
     def _begun(self, holder: str, moment: int | None, writer: Writer | None, spec: LeaseSpec, *, is_new: bool) -> None:
-        """A lease that did not exist before, or was not known."""
+        """Begin with the holder of a lease that did not exist before, or was not known."""
         renewed = renewed_at(spec, self.entries)
         tenure = self.holder
         if tenure and tenure.is_writer and tenure.holder and holder.startswith(tenure.holder):
@@ -435,7 +435,7 @@ class LeaseHistory(Struct):
         self._add(holder, at, how, writer)
 
     def _released(self, known: Sequence[Entry], at: int, writer: Writer | None) -> None:
-        """The holder was removed: by itself, or by another one, beside which it may still act as the leader."""
+        """End a tenure whose holder was removed, by itself or by another writer: then it may go on as the leader."""
         if holder := self.holder:
             manager = manager_of_write(self.entries, known)
             holder.released_by, holder.released_manager = writer, manager
@@ -473,7 +473,7 @@ class LeaseHistory(Struct):
             self._happened(EventKind.EXPIRED, last + duration * SECOND)
 
     def _written(self, seen: Observation, at: int) -> None:
-        """A write whose object the log does not show: who writes regularly leads, as far as can be known.
+        """Take in a write whose object the log does not show: who writes regularly leads, as far as can be known.
 
         Another writer follows once it has written for some time, as the holder did, while the holder did not.
         """
@@ -521,7 +521,7 @@ class LeaseHistory(Struct):
         self._rival.clear()
 
     def _unseen_write(self, at: int, writer: Writer | None) -> None:
-        """A write whose object the log does not show, of a lease that is known: a renewal, if no other shows it."""
+        """Take in such a write to a lease that is known: a renewal, unless another input shows it."""
         tenure = self.holder
         if tenure and tenure.is_by(writer):
             if at - tenure.last_renewal > self._patience:
@@ -539,7 +539,7 @@ class LeaseHistory(Struct):
         self._happened(EventKind.RENEWED, at, writer=writer, silence=self.renewals.add(at))
 
     def _add(self, holder: str, since: int, how: Handover, writer: Writer | None, *, seen: int | None = None) -> Tenure:
-        """A new holder; `seen` is its last renewal if it had the lease already when the input begins."""
+        """Add a holder; `seen` is its last renewal if it had the lease already when the input begins."""
         leaderless = None
         if self._released_at is not None and how is not Handover.SEEN:
             leaderless = max(0, since - self._released_at)

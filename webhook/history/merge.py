@@ -112,7 +112,7 @@ class Merged:
             yield Unreadable(Place(self._inputs[0].path), text)
 
     def feed(self, item: Item) -> Iterator[Item]:
-        """Take in one item, and give those whose time has come."""
+        """Take in one item, and yield those whose time has come."""
         if isinstance(item, Observation) and item.act is not Act.COLLECTION:
             key = (item.kind, item.namespace, item.name)
             seen = self._seen(item)
@@ -136,7 +136,7 @@ class Merged:
             yield from self._pass_on(2)
 
     def rest(self) -> Iterator[Item]:
-        """Give what waits."""
+        """Yield what is still waiting."""
         yield from self._pass_on(1)
         if self._end is not None:
             yield self._end
@@ -146,7 +146,7 @@ class Merged:
         return _Seen(item, revision=revision, is_exact=item.at is not None)
 
     def _pass_on(self, parts: int) -> Iterator[Item]:
-        """Give the first of so many parts of what waits of each object; all of what is in a dump only."""
+        """Yield the first of so many parts of what is waiting of each object; all of what only dumps show."""
         self._clear()
         pending, self._pending, self._number = self._pending, {}, 0
         if all(len(lane) == 1 and _is_of_dump(lane[0]) for lane in pending.values()):
@@ -181,7 +181,7 @@ class Merged:
             yield one.item
 
     def _clear(self) -> None:
-        """Make of each deletion of all objects in a namespace one of each of them."""
+        """Replace each deletion of all objects in a namespace by a deletion of each object."""
         for item in self._clearings:
             for key in {*self._pending, *self._passed}:
                 if key[:2] == (item.kind, item.namespace):
@@ -195,7 +195,7 @@ def _is_of_dump(one: _Seen) -> bool:
 
 
 def _by_time(inputs: Sequence[Input], latest: int) -> Iterator[Item]:
-    """Give every item of all inputs, in order as far as each of them is; each is open only while its time has come."""
+    """Yield every item of all inputs, as ordered as each input is; none is opened before its time has come."""
     if len(inputs) == 1:
         yield from inputs[0].read()
         return
@@ -334,7 +334,7 @@ def _may_have_made(one: _Seen, states: Sequence[_Seen], number: int) -> bool:
 
 
 def _without_contradictions(items: list[_Seen]) -> list[_Seen]:
-    """Take deletions for dry runs after which the same object was updated: nothing was deleted."""
+    """Treat a deletion as a dry run if the same object was updated afterwards: nothing was deleted."""
     uid, is_updated = "", False
     for one in reversed(items):
         item = one.item

@@ -90,7 +90,7 @@ class Renewals(Struct):
             self.add(since)
 
     def restart(self, at: int) -> None:
-        """A replica holds it from now on: the time since the last renewal is not an interval."""
+        """Begin again, because a replica holds it from now on: the time since the last renewal is no interval."""
         self.first = at if self.first is None else self.first
         self.last = at if self.last is None else max(at, self.last)
 
@@ -107,7 +107,7 @@ class Renewals(Struct):
         return None if self.usual is None else self.usual * 3 // 2 + SECOND
 
     def silent_within(self, start: int, end: int) -> int:
-        """Microseconds of the longest silence that lie between two instants."""
+        """Return how much of the longest silence lies between two instants, in microseconds."""
         # Silences are in order, and each lease of a cluster is asked about every late renewal of the others.
         first = bisect_right(self.silences, start, key=lambda one: one.end)
         after = bisect_left(self.silences, end, key=lambda one: one.start)
@@ -203,18 +203,18 @@ def timing_of(duration: int, interval: float | None) -> Timing:
 
 
 def _as_set(interval: float) -> float:
-    """The retry period that makes such intervals: each has the time of a request in it as well."""
+    """Return the retry period behind such intervals, each of which includes the time of a request."""
     half_seconds = round(interval * 2) / 2
     return half_seconds if half_seconds >= 1 and abs(interval - half_seconds) <= 0.15 else interval
 
 
 def deadline_of(duration: int | None) -> int:
-    """Microseconds after the last renewal before which no client stops; `duration` is that of the lease in seconds."""
+    """Return the microseconds after the last renewal before which no client stops; `duration` is in seconds."""
     return int(timing_of(_known(duration), None).deadline * SECOND)
 
 
 def goes_on_for(duration: int | None) -> int:
-    """Microseconds after the last renewal for which most clients lead at most."""
+    """Return the microseconds after the last renewal for which most clients lead at most."""
     found = timing_of(_known(duration), None)
     return int((found.deadline + found.retry) * SECOND)
 

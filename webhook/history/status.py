@@ -106,7 +106,7 @@ def status_of(lease: Lease, entries: Sequence[Entry], now: int, logged: int | No
 
 
 def refined(stamp: int, claimed: int | None) -> int:
-    """A stamp, which has whole seconds, with the holder's fraction if that lies in the same second."""
+    """Return a stamp, which has whole seconds, with the holder's fraction if that lies in the same second."""
     if claimed is None:
         return stamp
     return min(max(claimed, stamp), stamp + SECOND - 1)
@@ -189,7 +189,7 @@ def _block(spec: LeaseSpec, expires: int | None, clock: int) -> TakeoverBlock | 
 
 
 def manager_of(entries: Sequence[Entry], stamp: int | None) -> str:
-    """The field manager of the last renewal, "" if it is not known."""
+    """Return the field manager of the last renewal, "" if it is not known."""
     owners = (entry.manager or "" for entry in entries if entry.owns_renew_time and entry.stamp == stamp)
     return next(owners, "")
 

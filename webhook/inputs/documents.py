@@ -295,7 +295,7 @@ class _Cutter:
                     return -1, self._located(problem)
 
     def _located(self, problem: str) -> str:
-        """A problem of msgspec with its place."""
+        """Return a problem of msgspec with its place."""
         found = PLACE.search(problem)
         if found is None:
             return f"line {self._line}: not JSON: {_CUT_OFF if problem == TRUNCATED else problem}"
@@ -320,7 +320,7 @@ class _Cutter:
         return -1
 
     def _from_json(self, text: memoryview) -> Iterator[_Found]:
-        """The items of a List or of an array, else the value itself."""
+        """Yield the items of a List or of an array, else the value itself."""
         kind = version = ""
         items = None
         try:
@@ -337,7 +337,7 @@ class _Cutter:
             yield from self._from_value(bytes(item), kind, version)
 
     def _from_value(self, text: bytes, kind: str, version: str) -> Iterator[_Found]:
-        """The document that a value is, or the audit events in it."""
+        """Yield the document that a value is, or the audit events in it."""
         place = self._place()
         found = document(place, text, kind, version)
         if isinstance(found, Document) and (found.kind or found.change):
@@ -356,7 +356,7 @@ class _Cutter:
             yield found
 
     def _from_text(self, data: bytes, line: int, problem: str) -> Iterator[_Found]:
-        """The documents of what is not JSON, because of the problem, or did not look like it."""
+        """Yield the documents of what is not JSON, because of `problem`, or does not look like it."""
         try:
             text = data.decode()
         except UnicodeDecodeError:

@@ -123,7 +123,7 @@ def _from_google(text: bytes) -> Iterator[bytes]:
 
 
 def _reference(name: str) -> dict[str, str]:
-    """`coordination.k8s.io/v1/namespaces/shop/leases/checkout` as an objectRef."""
+    """Return `coordination.k8s.io/v1/namespaces/shop/leases/checkout` as an objectRef."""
     group, version, *rest = [*name.split("/"), "", ""]
     namespace = ""
     if rest[0] == "namespaces" and rest[2:3] not in ([], [""]):

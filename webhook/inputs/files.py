@@ -135,7 +135,7 @@ def submitted(
 
 
 def _submitted(path: str, *, skip: bool) -> Iterator[Submitted | Input]:
-    """The items of one file; the first is given once it is known whether there is a second."""
+    """Yield the items of one file, the first once it is known whether there is a second."""
     found = read_path(path, kinds.LEASE_MARKERS)
     read = list(islice(found, 2)) or [Unreadable(Place(path), "empty", is_foreign=True)]
     if len(read) == 1 and not isinstance(read[0], LastLine):
@@ -267,7 +267,7 @@ _entry: Final = msgspec.json.Decoder(_Entry)
 
 
 def _indexes(directories: Sequence[str]) -> Iterator[Path]:
-    """The nearest index above each directory, and every one below it."""
+    """Yield the nearest index above each directory, and every one below it."""
     for directory in map(Path, directories):
         above = (parent / INDEX for parent in directory.resolve().parents)
         # A path that is too long cannot be asked for.
@@ -316,7 +316,7 @@ def _reason(path: Path, directory: Path, ignore: Sequence[str]) -> str:
 
 
 def _file(path: Path) -> FoundFile | None:
-    """A file to read, or why not; None for a link to a directory."""
+    """Return a file to read, or why it is not; None for a link to a directory."""
     try:
         mode = path.stat().st_mode
     except OSError as error:

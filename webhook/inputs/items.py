@@ -95,7 +95,7 @@ class Answer(Struct, frozen=True, gc=False):
 
     @property
     def is_stored(self) -> bool:
-        """Whether the write went in."""
+        """Whether the write was stored."""
         return 200 <= self.code < 300
 
     @property
@@ -301,5 +301,5 @@ def has_managed_fields(one: Lease | LeaseCandidate) -> bool:
 
 
 def entries_of_object(one: Lease | LeaseCandidate | None) -> Sequence[Entry]:
-    """Entries of managedFields of an object, none if it shows none."""
+    """Return the entries of managedFields of an object, none if it shows none."""
     return () if one is None else entries_of(one.metadata.managed_fields)

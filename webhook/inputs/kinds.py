@@ -399,7 +399,7 @@ def _logged(document: Document) -> Observation | Fenced | None:
 
 
 def _is_dry_run(event: AuditEvent) -> bool:
-    """A dry run says so in its query; a deletion may say so in its options instead."""
+    """Return whether it was a dry run, by its query or, for a deletion, by its options."""
     if "All" in parse_qs(urlsplit(event.request_uri).query).get("dryRun", ()):
         return True
     if event.verb not in {"delete", "deletecollection"} or b"dryRun" not in bytes(event.request_object):
@@ -409,7 +409,7 @@ def _is_dry_run(event: AuditEvent) -> bool:
 
 
 def _object(event: AuditEvent, act: Act) -> Raw | None:
-    """The object as it was stored, else as it was sent; a patch is not an object."""
+    """Return the object as it was stored, else as it was sent; a patch is not an object."""
     if act in _WITHOUT_OBJECT or not 200 <= event.response_status.code < 300:
         return None
     for raw in (event.response_object, event.request_object):

@@ -24,7 +24,7 @@ def is_dated(entries: Sequence[Entry]) -> bool:
 
 
 class StampReader(Struct):
-    """Items with what the stamps say, in the namespaces where the policy file says that writers are stamped."""
+    """Adds to items what the stamps say, in the namespaces where the policy file says that writers are stamped."""
 
     stamps: Mapping[str, Stamps]
     _specs: dict[tuple[str, str], LeaseSpec] = field(default_factory=dict)

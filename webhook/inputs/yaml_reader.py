@@ -170,7 +170,7 @@ class _Reader:
         return key
 
     def _merged(self, event: Any) -> Object:  # noqa: ANN401 - an event
-        """The mappings of a merge key as one; of a list of them the first one counts most."""
+        """Return the mappings of a merge key as one; of a list of them the first takes precedence."""
         value = self._value(self._next())
         together: Object = {}
         for one in reversed(value) if isinstance(value, list) else [value]:

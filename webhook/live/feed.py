@@ -59,7 +59,7 @@ class Feed:
             return self._version
 
     def observe(self, item: Item) -> None:
-        """Take in one thing."""
+        """Take in one item."""
         with self._changed:
             # The API server's clock may be ahead of this computer's.
             self._builder.clock = _now() + BOUND
@@ -137,7 +137,7 @@ class Feed:
                 del self._delays[next(iter(self._delays))]
 
     def _ends(self) -> int:
-        """Now, by the API server's clock as far as it can be known."""
+        """Return the present moment by the API server's clock, as far as that can be known."""
         if self._stands_still and self._builder.follower.bounds.until is not None:
             return self._builder.follower.bounds.until
         until = self._builder.follower.bounds.until or 0

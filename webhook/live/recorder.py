@@ -38,7 +38,7 @@ _KINDS: Final = {LEASES: "Lease", CANDIDATES: "LeaseCandidate"}
 
 
 class Records:
-    """The files; `is_lost` says that more could not be written than can wait."""
+    """The files; `is_lost` is true once records were dropped because too many had to wait."""
 
     def __init__(self, directory: Path, limit: int) -> None:
         """Raise InputError if another recorder writes there; `limit` is of the history, in bytes."""
@@ -82,7 +82,7 @@ class Records:
             self._waiting.clear()
 
     def write(self) -> None:
-        """Write what waits."""
+        """Write the records that wait."""
         try:
             if self._waiting:
                 if self._file is None:
@@ -98,7 +98,7 @@ class Records:
             self.problem = str(error)
 
     def replace_latest(self, lines: Iterable[bytes], seen_until: float | None) -> None:
-        """Write the present; while that is not possible, the one before stays."""
+        """Write the present state; if that fails, the one written before stays."""
         new = self.latest.with_suffix(".tmp")
         try:
             # A link that someone has put there is not followed.
@@ -153,7 +153,7 @@ class Recorder:
             self._is_gap = self._is_gap or resource == LEASES
 
     def observe(self, item: Item) -> None:
-        """Take in one thing, of whatever watch."""
+        """Take in one item of any watch."""
         with self._lock:
             if isinstance(item, ElectionEvent):
                 self._records.append([_event(item)])
@@ -171,7 +171,7 @@ class Recorder:
             self._say(status)
 
     def save(self) -> None:
-        """Write the present, and what waits; raises InputError if something was lost, which the next process names."""
+        """Write the present state and the records that wait; raises InputError if any were lost."""
         with self._lock:
             for gone in (one for listing in self._listings.values() for one in listing.gone(time.monotonic())):
                 self._records.append(self._condenser.take(gone))

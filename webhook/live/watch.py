@@ -30,10 +30,10 @@ class Listener(Protocol):
         """Note that the watch of a resource begins, perhaps again, with a list of all there is."""
 
     def observe(self, item: Item) -> None:
-        """Take in one thing."""
+        """Take in one item."""
 
     def show_status(self, status: str) -> None:
-        """Say how the watch is."""
+        """Report the state of the watch."""
 
 
 Name = tuple[str, str]
@@ -78,7 +78,7 @@ class Listing(Struct):
 
 
 class LiveWatch(threading.Thread):
-    """The watch; `stop` ends it and kubectl, which a watch from inside of a pod has not."""
+    """The watch; `stop` ends it, and kubectl unless it watches from inside a pod."""
 
     def __init__(self, feed: Listener, cluster: Cluster, resource: str = LEASES, *, is_inside: bool = False) -> None:
         super().__init__(name="watch", daemon=True)
@@ -123,7 +123,7 @@ class LiveWatch(threading.Thread):
             self._stopping.wait(pause)
 
     def _run_once(self) -> None:
-        """Watch until that ends."""
+        """Watch until the watch ends."""
         self._reason, self._has_shown = "", False
         try:
             if self._is_inside:

@@ -80,7 +80,7 @@ SOON: Final = 14 * 86_400 * 1_000_000  # two weeks before its end, in microsecon
 
 
 def notes(policy: Policy, now: int) -> list[str]:
-    """Sentences that begin with the path they are about; `now` is in microseconds since 1970."""
+    """Return sentences that begin with the path they are about; `now` is in microseconds since 1970."""
     found = [*_about_exemptions(policy, now), *_about_bindings(policy), *_about_fences(policy)]
     if policy.document.without_stamps == "enforce":
         found.append("without_stamps: enforce lets a dead holder whose clock was ahead block takeovers for that long")

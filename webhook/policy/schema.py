@@ -307,12 +307,12 @@ class PolicyError(Exception):
 
 
 def steps_of(path: str) -> list[str]:
-    """The steps of such a path: keys, and positions in brackets."""
+    """Return the steps of such a path: keys, and positions in brackets."""
     return _STEP.findall(path)
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
-    """A hint to append to a message: the valid name closest to this one, all of them if few, or ""."""
+    """Return a hint to append to a message: the valid name closest to this one, all of them if few, or ""."""
     near = difflib.get_close_matches(name[:_MAX_NAME], known, n=1)
     if near:
         return f"; did you mean {quote(near[0])}?"

@@ -135,7 +135,7 @@ class SetFields(Struct, frozen=True):
         return any((self.spec, self.metadata, self.labels, self.annotations, self.finalizers, self.owners))
 
     def owners_among(self, entries: Iterable[Entry]) -> list[Entry]:
-        """The entries that own something that this write set: its writer's, or a fold."""
+        """Return the entries that own something that this write set: its writer's, or a fold."""
         return [entry for entry in entries if self.any_owned_by(entry)]
 
     def any_owned_by(self, entry: Entry) -> bool:
@@ -176,7 +176,7 @@ def _set(new: Mapping[str, object], old: Mapping[str, object] | None) -> frozens
 
 
 def _changed_owners(new: ObjectMeta, old: ObjectMeta) -> Iterator[str]:
-    """Uids whose references are not exactly those of before: an item is atomic, and several may bear one uid."""
+    """Return uids whose references are not exactly those of before: an item is atomic, and several may bear one uid."""
     before, after = _by_uid(old.owner_references), _by_uid(new.owner_references)
     return (uid for uid, references in after.items() if references != before.get(uid))
 
@@ -316,7 +316,7 @@ class LeaseChange(Change, frozen=True, dict=True):
 
     @cached
     def expiry(self) -> Expiry:
-        """True if the old lease had expired at this write."""
+        """Return whether the old lease had expired at this write, and what that rests on."""
         if self.new_holder != self.old_holder and self.new_spec.holder_identity is not None:
             written_at = stamp_of_write(self.new_entries, self.old_entries, HOLDER, self.now)
         else:
@@ -358,7 +358,7 @@ def change_made_by(
     binding: Binding | None = None,
     stamps: Stamps | None = None,
 ) -> LeaseChange | CandidateChange:
-    """The change that a request about a Lease or a LeaseCandidate makes."""
+    """Return the change that a request about a Lease or a LeaseCandidate makes."""
     new, old = request.new, request.old
     of_lease = request.resource == _LEASES
     none = NO_LEASE_SPEC if of_lease else NO_CANDIDATE_SPEC

@@ -32,7 +32,7 @@ def tolerance_of(duration_seconds: int | None) -> int:
 
 
 def whole_seconds(now: int) -> int:
-    """Our clock in whole seconds, to compare it with stamps."""
+    """Return a time of our clock in whole seconds, to compare it with stamps."""
     return now - now % SECOND
 
 
@@ -74,7 +74,7 @@ def stamp_of_write(entries: Iterable[Entry], before: Sequence[Entry], field: str
 
 
 class Expiry(Struct, frozen=True, gc=False):
-    """True if the old lease had expired when this write was made, and what that rests on.
+    """Whether the old lease had expired when this write was made, and what that rests on.
 
     `from_stamps` is false if there is no usable stamp of the last renewal: then the holder's own renewTime is used,
     and a denial must weaken to a warning.
@@ -109,7 +109,7 @@ def expiry_of(
     now: int,
     stamped_at: int | None = None,
 ) -> Expiry:
-    """True if the old lease had expired.
+    """Return whether the old lease had expired.
 
     `stamped_at`, if it is known, is when the last renewal was seen; else the entries say it.
     A renewTime that is unknown is later than `now`, so only stamps let the lease expire. `written_at` is the moment of

@@ -44,7 +44,7 @@ pkg/kubelet/kubelet_pods.go); clients build identities from the host name."""
 
 
 def host_name(pod: str) -> str:
-    """The host name of a pod of this name."""
+    """Return the host name of a pod of this name."""
     return pod if len(pod) <= MAX_HOSTNAME else pod[:MAX_HOSTNAME].rstrip("-.")
 
 

@@ -38,7 +38,7 @@ Occasion = tuple[str, Operation, Event]
 
 
 def by_occasion(rules: Collection[Rule]) -> Mapping[Occasion, tuple[tuple[Check, Rule], ...]]:
-    """For each resource, operation and event the rules that are evaluated on it, with their checks."""
+    """Return the rules that are evaluated on each resource, operation and event, with their checks."""
     return {
         (resource.value, operation, event): tuple(
             (rule.check, rule)

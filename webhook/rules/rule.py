@@ -46,7 +46,7 @@ class Statement(Struct, frozen=True, gc=False):
     names: tuple[str, ...] = ()
 
     def within(self, longest: int, page: str = "") -> str:
-        """The sentence in at most `longest` characters: the longest names are cut first, and alike."""
+        """Return the sentence in at most `longest` characters: the longest names are cut first, and alike."""
         text = made(self.text)
         names = [quote(name) for name in self.names]
         whole = text.format(*names, page=page)
@@ -60,7 +60,7 @@ class Statement(Struct, frozen=True, gc=False):
 
 
 def literal(text: str) -> str:
-    """Text that stands in a template as it is, braces included."""
+    """Return text that stands in a template as it is, braces included."""
     return text.replace("{", "{{").replace("}", "}}")
 
 

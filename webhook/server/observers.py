@@ -34,7 +34,7 @@ _LOCK: Final = ".lock"
 _FILES: Final = "????????T??????.??????-*.json"
 """The names that `_entry` makes; in the order of names the oldest comes first."""
 _FILE: Final = b'{"file":"'
-"""The begin of a line of the index."""
+"""The start of a line of the index."""
 _STEPS: Final = 20
 """A worker looks at the size of the ring as often while it fills it; with many workers it is larger by as much."""
 _MAX_WAITING: Final = 128

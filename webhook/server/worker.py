@@ -59,7 +59,7 @@ _VALIDATE: Final = VALIDATE.encode()
 
 
 class _Periodic(Struct):
-    """`due` is in monotonic seconds."""
+    """A task that runs again and again; `due` is in monotonic seconds."""
 
     seconds: float
     work: Callable[[], object]

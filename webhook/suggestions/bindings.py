@@ -42,7 +42,7 @@ def templates_of(
 
 
 def _of_pod(holder: str, pods: Container[str]) -> str:
-    """`${pod}` with what follows the pod's name, "" if the holder does not begin with a pod."""
+    """Return `${pod}` with what follows the pod's name, "" if the holder does not begin with a pod."""
     for length in range(min(len(holder), MAX_NAME), 0, -1):
         pod = holder[:length]
         if pod in pods and fits_pod(holder, pod):
@@ -104,7 +104,7 @@ class _Proposal:
             self._writers = dict(self._by_pods(pods))
 
     def entry(self) -> Iterator[str]:
-        """The lines of the policy file; none if there can be no binding."""
+        """Yield the lines of the policy file; none if there can be no binding."""
         if not self._writers:
             return
         yield f"- namespace: {scalar(self._namespace)}"
@@ -149,7 +149,7 @@ class _Proposal:
         return "" if _is_name(user) else "this user name cannot be expressed in a policy"
 
     def _by_pods(self, pods: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-        """The service accounts of the pods that the holders name: who writes is not in the input."""
+        """Yield the service accounts of the pods that the holders name: who writes is not in the input."""
         for pod, account in sorted(pods.items()):
             if not dns_subdomain(account) and any(fits_pod(holder, pod) for holder in self._holders):
                 name = f"{self._namespace}/{account}"

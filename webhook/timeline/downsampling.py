@@ -50,7 +50,7 @@ class SpanRecord(Struct):
         self.present = _Open(kind, self.end(at), tenure, manager)
 
     def turn(self, kind: SpanKind, at: int) -> None:
-        """Begin another one if the holder let the lease expire, or what happened was not seen, or holds it again."""
+        """Begin another span of the same holder, if its kind is another: expired, not recorded, or held again."""
         one = self.present
         if one and (one.tenure or kind is SpanKind.UNRECORDED) and one.kind is not kind:
             self.begin(kind, at, one.tenure, one.manager)
@@ -62,7 +62,7 @@ class SpanRecord(Struct):
             self.present.begins = at
 
     def end(self, at: int) -> int:
-        """The present span is over, or the object is gone; gives the moment that counts."""
+        """End the present span, or note that the object is gone; return the moment that counts."""
         current = self.present
         if current is None:
             return max(at, self.closed[-1].ends or at) if self.closed else at
@@ -76,7 +76,7 @@ class SpanRecord(Struct):
         return at
 
     def spans(self, overdue_at: int | None, end: int, *, is_gone: bool) -> tuple[Span, ...]:
-        """All spans up to `end`, in microseconds since 1970.
+        """Return all spans up to `end`, in microseconds since 1970.
 
         The present holder is late since `overdue_at`, if it is. That no one holds a lease ends when it `is_gone`.
         """
@@ -136,7 +136,7 @@ _Part = TypeVar("_Part", Bucket, Mark, Span)
 
 
 def merged(parts: Iterable[_Part], most: int) -> list[_Part]:
-    """Parts in order of time as about twice `most` at most, or one of each kind; the sum of their counts stays."""
+    """Return parts in order of time, joined to about twice `most`, or one of each kind; counts add up to the same."""
     ordered = list(parts)
     if len(ordered) <= most:
         return ordered
@@ -164,7 +164,7 @@ def _end(part: Bucket | Mark | Span) -> int:
 
 
 def fitted(timeline: Timeline, largest: int = MAX_BYTES) -> Timeline:
-    """The timeline with as much of it aggregated as is needed for `largest` bytes of page data."""
+    """Return the timeline, aggregated as far as is needed to fit into `largest` bytes of page data."""
     if len(page_data(timeline)) <= largest:
         return timeline
     lanes = list(timeline.lanes)
@@ -192,7 +192,7 @@ def fitted(timeline: Timeline, largest: int = MAX_BYTES) -> Timeline:
 
 
 def what_was_merged(lanes: Sequence[Lane]) -> tuple[str, ...]:
-    """Sentences about everything in some lanes that stands for more than itself."""
+    """Return sentences about everything in some lanes that stands for more than itself."""
     said = []
     buckets = [one for lane in lanes for one in lane.ticks.buckets]
     if buckets:
@@ -230,7 +230,7 @@ def _limited(lane: Lane, most: int) -> Lane:
 
 
 def lane_within(lane: Lane, begins: int, ends: int) -> Lane:
-    """A lane with what happened within; a span that began before keeps its beginning, one that goes on has no end."""
+    """Cut a lane to what happened within; a span that began before keeps its beginning, one that goes on has no end."""
     buckets = tuple(one for one in lane.ticks.buckets if one.ends >= begins and one.begins <= ends)
     moments = tuple(at for at in lane.ticks.moments if begins <= at <= ends)
     return replace(

@@ -63,7 +63,7 @@ class TimelineBuilder(Struct):
         return not self._leases
 
     def observe(self, seen: Item) -> None:
-        """Take in one observation, and pass over what is none; those of one lease come in order."""
+        """Take in one item; the observations of one lease come in order."""
         self.follower.bounds.latest = self.clock
         if isinstance(seen, AboutInput):
             self.follower.take(seen)
@@ -292,5 +292,5 @@ class _LeaseLane(Struct):
 
 
 def _said(rules: Iterable[str]) -> str:
-    """The names of rules with what they say, as far as they are known."""
+    """Return the names of rules with what they say, as far as they are known."""
     return "; ".join(f"{name} ({RULES[name].texts.summary.rstrip('.')})" if name in RULES else name for name in rules)

@@ -79,11 +79,11 @@ class Span(Struct, frozen=True, gc=False):
     count: int = 1
 
     def joined(self, other: "Span") -> "Span":
-        """Return what stands for several spans, without their holders."""
+        """Return one span that stands for both, without their holders."""
         return Span(SpanKind.SEVERAL, self.begins, other.ends, count=self.count + other.count)
 
     def text(self, found: Sequence["Gap"], until: int) -> str:
-        """Return it in words, without its times; `found` are the gaps of its lane."""
+        """Return the span in words, without its times; `found` are the gaps of its lane."""
         if self.kind is SpanKind.HELD:
             return f"held by {name(self.holder) if self.holder else 'a holder that the input does not name'}"
         if self.kind is SpanKind.UNRECORDED:
@@ -148,7 +148,7 @@ class Mark(Struct, frozen=True, gc=False):
         return self.at
 
     def joined(self, other: "Mark") -> "Mark":
-        """Return what stands for several marks of one kind."""
+        """Return one mark that stands for both, which are of one kind."""
         return replace(
             self,
             count=self.count + other.count,
@@ -201,7 +201,7 @@ class Gap(Struct, frozen=True, gc=False):
     is_open: bool = False
 
     def text(self, until: int) -> str:
-        """Return what stands beside it; it says the same as time goes on."""
+        """Return the caption of the gap, which stays the same as time goes on."""
         if self.is_open:
             return f"no leader since {_moment(self.begins, until)}"
         return f"no leader for {(at_most if self.begins < self.expires else length)(self.length)}"
@@ -220,7 +220,7 @@ class Lane(Struct, frozen=True, gc=False):
     """Only lists have shown it: nothing is known of what happened before."""
 
     def gaps(self, until: int) -> tuple[Gap, ...]:
-        """Each time without a leader, in order; `until` is the end of the timeline."""
+        """Return each time without a leader, in order; `until` is the end of the timeline."""
         found: list[Gap] = []
         before: Span | None = None
         groups = [list(group) for _, group in groupby(self.spans, key=lambda span: span.kind in UNLED)]
@@ -244,14 +244,14 @@ class Lane(Struct, frozen=True, gc=False):
         return Gap(begins, expires, ends, unled, holder, following is None and last.ends is None)
 
     def _last_renewal(self, at: int, since: int) -> int:
-        """The last renewal until `at`, or `since` if none was seen after that."""
+        """Return the last renewal until `at`, or `since` if none was seen after that."""
         number = bisect_right(self.ticks.moments, at)
         if number:
             return max(since, self.ticks.moments[number - 1])
         return max([since, *(bucket.ends for bucket in self.ticks.buckets if bucket.ends <= at)])
 
     def doubts(self, found: Sequence[Gap], until: int) -> list[tuple[Span, str]]:
-        """Each time at which the holder may not have led, or not alone, with its text; `found` are the gaps."""
+        """Return each time at which the holder may not have led, or not alone, with its text; `found` are the gaps."""
         silent = [
             (Span(SpanKind.SILENT, gap.begins, gap.expires, gap.holder), gap.text(until))
             for gap in found
@@ -323,12 +323,12 @@ def _in_words(one: Span | Mark | Bucket) -> dict[str, Any]:
 
 
 def shown(text: str) -> str:
-    """A name as it is drawn and searched for."""
+    """Return a name as it is drawn and searched for."""
     return escape(truncate(text, _MAX_NAME))
 
 
 def sentence(text: str) -> str:
-    """The text of a mark."""
+    """Return the text of a mark, escaped and cut to what is shown."""
     return escape(truncate(text, _MAX_TEXT))
 
 
@@ -343,7 +343,7 @@ def writers_of(tenure: Tenure) -> str:
 
 
 def _moment(at: int, until: int) -> str:
-    """An instant within a sentence: like a length, to a tenth of a second."""
+    """Return an instant for a sentence, to a tenth of a second, as lengths are."""
     tenth = at % SECOND // (SECOND // 10)
     text = clock(at, until)
     return f"{text.removesuffix('Z')}.{tenth}Z" if tenth else text

@@ -230,7 +230,7 @@ def moment_of(mine: Iterable[Entry], now: int) -> int:
 
 
 def stamp_of_writer(mine: Iterable[Entry]) -> int | None:
-    """The latest stamp of an entry that is the writer's and not a fold, whose time a client can choose."""
+    """Return the latest stamp of an entry that is the writer's and not a fold, whose time a client can choose."""
     latest = None
     for entry in mine:
         if not entry.is_fold and (stamp := entry.stamp) is not None and (latest is None or stamp > latest):
@@ -270,7 +270,7 @@ def tampering_of_create(change: LeaseChange) -> str | None:
 
 
 def last_renewal(entries: Iterable[Entry]) -> str:
-    """The last renewal according to an entry, as text."""
+    """Return the last renewal according to an entry, as text."""
     owners = [(entry.stamp, entry.manager or "") for entry in entries if entry.owns_renew_time]
     stamp, manager = min(((at, who) for at, who in owners if at is not None), default=(None, ""))
     if stamp is None:

@@ -73,7 +73,7 @@ def object_name(change: Change) -> Iterable[Finding]:
 
 
 def generated_name(base: str) -> str:
-    """The name that the API server would make of a generateName, or "" without one."""
+    """Return the name that the API server would make of a generateName, or "" without one."""
     return base.encode(errors="replace")[:MAX_BASE].decode(errors="replace") + SUFFIX if base else ""
 
 

@@ -277,7 +277,7 @@ class Connection(asyncio.Protocol):
         return view
 
     def _size_of_step(self, data: memoryview) -> int:
-        """Return how many bytes to parse at once: no step holds the end of one request and the begin of another."""
+        """Return how many bytes to parse at once: no step holds the end of one request and the start of another."""
         if self.state is BODY and self._body_size < self._head.length:
             return self._head.length - self._body_size
         # A head and a body in chunks both end with an empty line.
@@ -396,7 +396,7 @@ class Connection(asyncio.Protocol):
         self._body = b""
 
     def _release(self) -> None:
-        """Count the body as in flight no longer."""
+        """Stop counting the body as in flight."""
         self._port.has_freed_much |= self._in_flight > _MUCH
         self._port.bytes_in_flight -= self._in_flight
         self._in_flight = 0

@@ -209,7 +209,7 @@ class Port:
             last.abort()
 
     def closed(self, connection: "Connection") -> None:
-        """Count a connection no more."""
+        """Stop counting a connection."""
         self._connections.discard(connection)
         self._weight -= connection.weight
         self.has_freed_much |= connection.weight > 1
