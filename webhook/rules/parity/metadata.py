@@ -196,7 +196,7 @@ def _unreadable_times(metadata: ObjectMeta) -> Iterator[FieldError]:
         (CREATION_TIMESTAMP, metadata.creation_timestamp),
         (DELETION_TIMESTAMP, metadata.deletion_timestamp),
     ):
-        if times.stamp_of(text) is None and isinstance(_instant(text), str):
+        if text is not None and times.stamp_of(text) is None and isinstance(_instant(text), str):
             yield invalid(field, text, 'must be a time such as "2026-01-31T12:00:00Z"')
 
 
