@@ -98,10 +98,11 @@ def test_wrong_types_are_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_pods_and_nodes_of_the_input_show_orphans(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "shop", "name": "other"}}
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "worker-1"}}
-    path = dump(tmp_path, make_lease(), pod, node)
+    service = pod | {"kind": "Service"}
+    path = dump(tmp_path, make_lease(), pod, node, service)
     _, out, _ = run(capsys, path, "--now", NOW, "--format", "json")
     assert "holder-gone" in {one["check"] for one in lines(out)}
-    assert "2 other objects skipped" in run(capsys, path, "--now", NOW)[1]
+    assert "; 1 skipped (Service 1)" in run(capsys, path, "--now", NOW)[1]
 
 
 def test_hidden_managed_fields_are_said_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -205,3 +206,11 @@ def test_a_name_that_no_api_server_stores_is_shown_in_part(tmp_path: Path, capsy
     _, out, _ = run(capsys, str(tmp_path / "x.json"))
     assert "Lease shop/xxx" in out
     assert len(out) < 10_000
+
+
+@pytest.mark.parametrize("kind", ["Pod", "Node", "Service"])
+def test_an_input_of_other_kinds_alone_is_no_error(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "other"}}
+    assert run(capsys, dump(tmp_path, other), "--now", NOW)[0] == 0

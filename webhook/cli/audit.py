@@ -144,7 +144,8 @@ class _Audit(Struct):
     @property
     def exit_code(self) -> int:
         """2 if something could not be read, 1 if something severe was found, else 0."""
-        if self.unreadable or not (self.examined or (self.skipped and not self.only)):
+        others = self.skipped or self.inventory.pods or self.inventory.nodes
+        if self.unreadable or not (self.examined or (others and not self.only)):
             return 2
         return int(any(one.is_at_least(self.fail_on) for _, one in self.by_check))
 
@@ -163,11 +164,12 @@ class _Audit(Struct):
         elif isinstance(item, Unreadable):
             self.unreadable += 1
         elif isinstance(item, Foreign):
-            self.skipped[item.kind] += 1
             if item.kind == "Pod":
                 self.inventory.pods.setdefault(item.namespace, set()).add(item.name)
             elif item.kind == "Node":
                 self.inventory.nodes.add(item.name)
+            else:
+                self.skipped[item.kind] += 1
         elif isinstance(item, AboutInput) or item.input_kind is not InputKind.DUMP:
             self.history.take(item)
         else:
@@ -218,7 +220,7 @@ def _as_json(finding: Finding) -> dict[str, Any]:
 
 def _summary(audit: _Audit, severity: Severity) -> Iterator[str]:
     found = [f"{number} {one.value}" for one in Severity if (number := audit.count(one))]
-    skipped = f"; {sum(audit.skipped.values())} other objects skipped" if audit.skipped else ""
+    skipped = f"; {reading.skipped_text(audit.skipped)}" if audit.skipped else ""
     yield f"{audit.examined} examined: {', '.join(found) or 'nothing found'}{skipped}"
     hidden = sum(audit.count(one) for one in Severity if not one.is_at_least(severity))
     if hidden:

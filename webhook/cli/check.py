@@ -16,7 +16,7 @@ from webhook.api.review import ReviewError
 from webhook.api.text import escape, truncate
 from webhook.cli.evaluation import Evaluation, Key, evaluate_request, evaluate_review, key_of, review_of, user_info
 from webhook.cli.options import Command, files, format_option, moment, policy_option
-from webhook.cli.reading import cluster_options, everywhere, observed
+from webhook.cli.reading import cluster_options, everywhere, observed, skipped_text
 from webhook.cli.terminal import Failure, indent, json_line, print_message, style, table, width
 from webhook.explanation.words import count
 from webhook.history.merge import Merged
@@ -295,17 +295,12 @@ class _Tally(Struct):
         text = f"{self.evaluated} evaluated{f': {found}' if found else ''}"
         text += f"; {self.unreadable} unreadable" if self.unreadable else ""
         text += f"; {unknown} not evaluated" if unknown else ""
-        text += f"; {self.skipped_text()}" if self.skipped else ""
+        text += f"; {skipped_text(self.skipped)}" if self.skipped else ""
         if not self.evaluated and not self.unreadable:
             text += ": no Lease, LeaseCandidate or AdmissionReview here can be"
         yield text
         if self.denying_rule:
             yield f"Why a rule exists: lease-webhook rules {self.denying_rule}"
-
-    def skipped_text(self) -> str:
-        """`3 skipped (Pod 2, Service 1)`."""
-        kinds = ", ".join(f"{escape(truncate(kind, 40))} {count}" for kind, count in self.skipped.most_common(5))
-        return f"{self.skipped.total()} skipped ({kinds}{', ...' if len(self.skipped) > 5 else ''})"
 
 
 def _print(outcome: Outcome, output: str, label: str = "") -> None:
@@ -322,7 +317,7 @@ def _finish(output: str, lines: Iterable[str], tally: _Tally | None = None) -> N
         for line in lines:
             print(line)
     elif tally and tally.skipped:
-        print_message(tally.skipped_text())
+        print_message(skipped_text(tally.skipped))
 
 
 def _denying(evaluation: Evaluation) -> list[Result]:

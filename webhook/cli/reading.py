@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
 from pathlib import Path
@@ -13,6 +13,7 @@ from click.shell_completion import CompletionItem
 from msgspec import Struct
 from msgspec.structs import replace
 
+from webhook.api.text import escape, truncate
 from webhook.api.times import MINUTE, canonical_seconds, span
 from webhook.cli.options import files, policy_option
 from webhook.cli.terminal import Failure, print_message
@@ -171,6 +172,12 @@ def evaluation_time(given: int | None, paths: Sequence[str], until: int | None) 
         return EvaluationTime(min(until, clock), "the latest record in the input; --now sets another moment")
     written = max((at for path in paths if (at := _written(Path(path))) is not None), default=clock)
     return EvaluationTime(min(written, clock), "when the file was written; --now sets another moment")
+
+
+def skipped_text(skipped: "Counter[str]") -> str:
+    """Return `3 skipped (Pod 2, Service 1)`: objects of other kinds."""
+    kinds = ", ".join(f"{escape(truncate(kind, 40))} {count}" for kind, count in skipped.most_common(5))
+    return f"{skipped.total()} skipped ({kinds}{', ...' if len(skipped) > 5 else ''})"
 
 
 def doubt_of_list(as_of: EvaluationTime, renewals: Iterable[int]) -> None:
