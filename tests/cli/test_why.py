@@ -273,3 +273,14 @@ def test_a_list_is_not_older_than_its_renewals(tmp_path: Path, capsys: pytest.Ca
     os.utime(path, (0, 0))
     said = " ".join(run(capsys, "--input", str(path))[2].split())
     assert "after the time of evaluation: if the list was taken then, give --now 2026-11-18T12:07:20Z" in said
+
+
+@pytest.mark.parametrize("words", [(), ("--now", "2026-11-18T11:00:00Z")], ids=["the end", "a moment before it"])
+def test_a_stamp_of_the_future_does_not_hide_itself(
+    words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A state of a watch says when it was written, so one that was forged would be the end of the input."""
+    forged = make_lease(put("metadata.managedFields[0].time", "2126-11-18T12:00:00Z"))
+    path = tmp_path / "watch.json"
+    path.write_text("".join(json.dumps({"type": one, "object": forged}) + "\n" for one in ("ADDED", "MODIFIED")))
+    assert "renewal-stamp-tampered" in run(capsys, "shop/checkout", "--input", str(path), *words)[1]

@@ -35,7 +35,7 @@ class Subject(Struct, frozen=True, dict=True):
     """A Lease or LeaseCandidate; `now` in microseconds since 1970.
 
     `interval` is the seconds between renewals, None if they were not seen. `standing` is its state, if a history knows
-    more than the object. Until `seen_until` the input shows what happened, which may be after `now`.
+    more than the object. `seen_until` is the end of an input that shows more than happened until `now`.
     """
 
     object: Lease | LeaseCandidate
@@ -43,9 +43,9 @@ class Subject(Struct, frozen=True, dict=True):
     name: str
     now: int
     interval: float | None = None
-    source: str = ""
     standing: LeaseStatus | None = None
     seen_until: int = 0
+    source: str = ""
 
     @property
     def kind(self) -> str:

@@ -188,14 +188,14 @@ class _Audit(Struct):
     def _rest(self) -> Iterator[Finding]:
         """Yield findings that need the whole history, or all objects."""
         if self.history.leases or self.history.candidates:
-            at = reading.evaluation_time(self.now, self.paths, self.history.bounds.until).at
+            as_of = reading.evaluation_time(self.now, self.paths, self.history.bounds.until)
+            at = as_of.at
             self.inventory.now = at if not self.inventory.leases else self.inventory.now
             for (namespace, name), history in sorted(self.history.leases.items(), key=itemgetter(0)):
                 self.examined += self.only in {"", namespace}
                 found = [*incidents(self.history, history, at, ongoing_cause(self.history, history, at))]
                 if history.lease is not None and not history.is_deleted:
-                    until = self.history.bounds.until or 0
-                    subject = Subject(history.lease, namespace, name, at, interval=history.interval, seen_until=until)
+                    subject = Subject(history.lease, namespace, name, at, history.interval, seen_until=as_of.seen_until)
                     yield from beside(found, self.inventory.add(subject))
                 yield from found
             for (namespace, name), candidate in sorted(self.history.candidates.items(), key=itemgetter(0)):

@@ -143,10 +143,14 @@ def observed(
 
 
 class EvaluationTime(Struct, frozen=True):
-    """The time at which the input is evaluated, in microseconds since 1970, and where it comes from."""
+    """The time at which the input is evaluated, in microseconds since 1970, and where it comes from.
+
+    `seen_until` is the end of an input that ends after `at`: what a client wrote does not move it beyond the clock.
+    """
 
     at: int
     origin: str
+    seen_until: int = 0
 
     @property
     def text(self) -> str:
@@ -159,13 +163,13 @@ def evaluation_time(given: int | None, paths: Sequence[str], until: int | None) 
 
     `until` is the end of a history; None for objects of one moment, which do not say when that was.
     """
+    clock = time.time_ns() // 1000
     if given is not None:
         if until is None or given >= until:
             return EvaluationTime(given, "--now")
         end = canonical_seconds(until)
         origin = f"--now, before the end of the input at {end}: what happened after --now is included"
-        return EvaluationTime(given, origin)
-    clock = time.time_ns() // 1000
+        return EvaluationTime(given, origin, min(until, clock))
     if STANDARD_INPUT in paths or not paths:
         return EvaluationTime(clock, "the clock of this computer")
     if until is not None:

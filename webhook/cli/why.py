@@ -82,7 +82,7 @@ def command(
     one = _found(history, *selection, is_whole=bool(inputs) or cluster.all_namespaces)
     for item in () if inputs else clusters.lease_events(cluster, one.namespace, one.name):
         history.feed(item)
-    account = account_of(history, one, as_of.at)
+    account = account_of(history, one, as_of.at, as_of.seen_until)
     if output == "json":
         print(json_line(as_json(account)))
     else:
@@ -137,7 +137,7 @@ def _print_all(history: Follower, namespace: str, as_of: reading.EvaluationTime,
     if output == "json":
         for key in names:
             if one := history.history_of(key):
-                print(json_line(as_json(account_of(history, one, as_of.at))))
+                print(json_line(as_json(account_of(history, one, as_of.at, as_of.seen_until))))
         return
     rows: list[tuple[str, ...]] = [("LEASE", "STATE", "HOLDER", "LAST RENEWED", "CAN BE TAKEN", "CHANGES", "WRONG")]
     for key in names:
@@ -145,7 +145,7 @@ def _print_all(history: Follower, namespace: str, as_of: reading.EvaluationTime,
         if state := history.stored.get(key):
             rows.append(_row(account_of_state(state, as_of.at)))
         elif one := history.history_of(key):
-            rows.append(_row(account_of(history, one, as_of.at)))
+            rows.append(_row(account_of(history, one, as_of.at, as_of.seen_until)))
     for line in table(rows, 0):
         print(line)
     print(as_of.text)

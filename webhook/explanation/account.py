@@ -156,18 +156,16 @@ def _of(finding: Finding) -> Advice:
     return Advice(text[:1].upper() + text[1:] + ("" if text.endswith(".") else "."), finding.fix)
 
 
-def account_of(cluster: Follower, history: LeaseHistory, now: int) -> Account:
+def account_of(cluster: Follower, history: LeaseHistory, now: int, seen_until: int = 0) -> Account:
     """Return everything that is known of one lease at `now`, in microseconds since 1970.
 
-    The other leases of `cluster` show whether only one was late or all were.
+    The other leases of `cluster` show whether only one was late or all were. `seen_until` is that of a `Subject`.
     """
     standing = history.status(now)
     cause = ongoing_cause(cluster, history, now)
     findings: list[Finding] = list(incidents(cluster, history, now, cause))
     if history.lease is not None and standing is not None:
-        interval, until = history.interval, cluster.bounds.until or 0
-        about = (history.lease, history.namespace, history.name, now)
-        subject = Subject(*about, interval=interval, standing=standing, seen_until=until)
+        subject = Subject(history.lease, history.namespace, history.name, now, history.interval, standing, seen_until)
         findings += beside(findings, of_state(subject))
     findings.sort(key=lambda one: ORDER[one.severity])
     said = cluster.election_events.get((history.namespace, history.name), ())
