@@ -59,11 +59,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         recording.save_every = "60"
         with recording:
             _renew(plane, stored, 60)
-            pid, renewed, late = recording.process.pid, 0, 0.0
+            pid, renewed, late, left = recording.process.pid, 0, 0.0, options.seconds
             began, cpu, size = time.monotonic(), cpu_seconds(pid), _size(recording)
-            while renewed < int(options.leases * options.seconds / EVERY):
-                number, latest = _renew(plane, stored, min(STRETCH, options.seconds - renewed / options.leases * EVERY))
-                renewed, late = renewed + number, max(late, latest)
+            while left > 0:
+                number, latest = _renew(plane, stored, min(STRETCH, left))
+                renewed, late, left = renewed + number, max(late, latest), left - STRETCH
                 took, spent = time.monotonic() - began, cpu_seconds(pid) - cpu
                 cost = f"{spent / took:.3f} of a core, {spent / renewed * 1e6:.0f} us each"
                 grown, memory = _size(recording) - size, peak_rss_mib(pid)

@@ -8,6 +8,8 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tests.lab.spec.intervals import is_expired
+
 NUMBERS: Final = {
     "Offsets": "{0}",
     "Durations": "{1, 6}",
@@ -77,15 +79,14 @@ def corrupted_stamps(traces: Sequence[Tenures]) -> Iterator[Tenures]:
             ("an older time", replace(last, written=older)),
         ):
             yield Tenures(f"{trace.name}, {what}", (*before, other), allowed=False)
-        if before[-1].writer == last.writer and before[-1].holder and _is_live(before[-1], last.written):
+        if before[-1].writer == last.writer and before[-1].holder and _is_guarded(before[-1], last.written):
             other = replace(last, writer="other", term=last.before)
             yield Tenures(f"{trace.name}, another writer", (*before, other), allowed=False)
 
 
-def _is_live(version: Stamped, second: int) -> bool:
-    """Return whether module Stamp still guards a version; its tolerance is a fifth of a duration below ten seconds."""
-    age = 5 * (second - version.written) + min(version.duration, 10)
-    return version.written >= 0 and age < 5 * version.duration
+def _is_guarded(version: Stamped, second: int) -> bool:
+    """Return whether module Stamp refuses another writer at this second."""
+    return version.written >= 0 and not is_expired(version.duration, version.written, second)
 
 
 def stamped_constants(traces: Sequence[Tenures]) -> str:
