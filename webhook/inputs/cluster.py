@@ -49,7 +49,7 @@ _QUIET: Final = 100
 """Seconds without a line of a watch; an API server sends a bookmark every minute."""
 _PAUSE: Final = 1.0
 _BATCH: Final = 0.05
-"""Seconds in which lines of a watch gather: to wake up for each costs more than to decode it."""
+"""Seconds for which lines of a watch accumulate: waking up for each costs more than decoding it."""
 END: Final = 5.0
 """Seconds. What a plugin leaves running may keep kubectl's standard error open."""
 _ERROR: Final = re.compile(rb"[EWIF]\d{4} |[Ee]rror|The connection to the server|Unable to connect")
@@ -285,9 +285,10 @@ def watched_inside(namespace: str, resource: str) -> Iterator[bytes]:
                 event = _event.decode(line)
                 version = event.object.metadata.resource_version or version
                 yield line + b"\n"
-        except InputError as ended:  # nothing is lost if it can be continued
-            if isinstance(ended, _RefusedError):
-                raise
+        except _RefusedError:
+            raise
+        except InputError:
+            pass  # nothing is lost if it can be continued
         time.sleep(_PAUSE)
     raise _RefusedError(event.object.code, path)
 
@@ -332,7 +333,9 @@ class PodServer:
             token = (ACCOUNT / "token").read_text().strip()
             headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
             self._connection.request("GET", target, headers=headers)
-            connected, answer = self._connection.sock, self._connection.getresponse()
+            # The response takes the socket from a connection that the server will close.
+            connected = self._connection.sock
+            answer = self._connection.getresponse()
             if answer.status != http.client.OK:
                 raise _RefusedError(answer.status, target.partition("?")[0])
             rest = b""
