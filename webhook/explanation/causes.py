@@ -61,7 +61,7 @@ def audit_log(namespace: str, name: str) -> str:
 
 
 class Blame(StrEnum):
-    """Where to look for the cause."""
+    """The part of the system to examine for the cause."""
 
     SERVER = "api-server"
     NETWORK = "network"

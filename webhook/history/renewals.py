@@ -90,7 +90,7 @@ class Renewals(Struct):
             self.add(since)
 
     def restart(self, at: int) -> None:
-        """Begin again, because a replica holds it from now on: the time since the last renewal is no interval."""
+        """Restart at the first renewal of a new holder, without counting the time before it as an interval."""
         self.first = at if self.first is None else self.first
         self.last = at if self.last is None else max(at, self.last)
 

@@ -95,7 +95,7 @@ class Answer(Struct, frozen=True, gc=False):
 
     @property
     def is_stored(self) -> bool:
-        """Whether the write was stored."""
+        """Return whether the write was stored."""
         return 200 <= self.code < 300
 
     @property

@@ -316,7 +316,7 @@ class LeaseChange(Change, frozen=True, dict=True):
 
     @cached
     def expiry(self) -> Expiry:
-        """Return whether the old lease had expired at this write, and what that rests on."""
+        """Return whether the old lease had expired at this write, and by which evidence."""
         if self.new_holder != self.old_holder and self.new_spec.holder_identity is not None:
             written_at = stamp_of_write(self.new_entries, self.old_entries, HOLDER, self.now)
         else:

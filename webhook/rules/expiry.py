@@ -74,7 +74,7 @@ def stamp_of_write(entries: Iterable[Entry], before: Sequence[Entry], field: str
 
 
 class Expiry(Struct, frozen=True, gc=False):
-    """Whether the old lease had expired when this write was made, and what that rests on.
+    """The state of the old lease at the time of the write: expired or not, and by which evidence.
 
     `from_stamps` is false if there is no usable stamp of the last renewal: then the holder's own renewTime is used,
     and a denial must weaken to a warning.

@@ -1,4 +1,4 @@
-"""How keys and values are written for the JSON gateway of etcd."""
+"""Encode keys and ranges for the JSON gateway of etcd."""
 
 import base64
 
