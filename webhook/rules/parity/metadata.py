@@ -15,7 +15,7 @@ from webhook.api import formats, times
 from webhook.api.field import FieldError, each_invalid, forbidden, immutable, invalid, not_supported, required, too_long
 from webhook.api.formats import Format, byte_length
 from webhook.api.objects import ObjectMeta, OwnerReference
-from webhook.api.request import AdmissionRequest, Operation, Options, Resource
+from webhook.api.request import NO_OPTIONS, AdmissionRequest, Operation, Options, Resource
 from webhook.api.text import quote
 from webhook.rules.change import Change
 from webhook.rules.rule import MAX_FINDINGS, NO_FINDINGS, Finding, first_findings
@@ -66,10 +66,10 @@ def object_name(change: Change) -> Iterable[Finding]:
     name, base = metadata.name or "", metadata.generate_name or ""
     form, form_of_base = _FORMS[change.request.resource]
     namespace = metadata.namespace or change.request.namespace
-    return tuple(
-        Finding(error)
-        for error in (*wrong_names(name or generated_name(base), base, form, form_of_base), *wrong_namespace(namespace))
-    )
+    if name and not base and namespace and not (form(name) or formats.dns_label(namespace)):
+        return NO_FINDINGS
+    wrong = *wrong_names(name or generated_name(base), base, form, form_of_base), *wrong_namespace(namespace)
+    return tuple(map(Finding, wrong))
 
 
 def generated_name(base: str) -> str:
@@ -292,10 +292,12 @@ def request_options(change: Change) -> Iterable[Finding]:
     Fix: Send the options that the message names.
     """
     options = change.request.options
+    if options is NO_OPTIONS:
+        return NO_FINDINGS
     wrong = [*_wrong_write_options(options)]
     if change.request.operation is Operation.DELETE:
         wrong += _wrong_delete_options(options)
-    return tuple(Finding(error) for error in wrong)
+    return tuple(map(Finding, wrong))
 
 
 def _wrong_write_options(options: Options) -> Iterator[FieldError]:
