@@ -8,6 +8,7 @@ import ipaddress
 import itertools
 import os
 import secrets
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,24 +19,25 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-from msgspec import Struct
+from msgspec import Struct, json
 from msgspec.structs import replace
 
-CA_CERTIFICATE: Final = "ca.crt"
-CA_KEY: Final = "ca.key"
-LEAF_CERTIFICATE: Final = "tls.crt"
-LEAF_KEY: Final = "tls.key"
+from webhook.certificate_files import (
+    CA_CERTIFICATE,
+    CA_KEY,
+    LEAF_CERTIFICATE,
+    LEAF_KEY,
+    Certificate,
+    Inspection,
+    Pair,
+    Question,
+    Unusable,
+)
 
 CA_DAYS: Final = 3650
 LEAF_DAYS: Final = 365
 CLOCK_SKEW: Final = dt.timedelta(hours=1)
 """Certificates are valid from this long before they are made: clocks of API servers differ."""
-
-MAX_FILE: Final = 256 * 1024
-"""Bytes of one PEM file: parsing a crafted one of megabytes costs seconds (CVE-2024-12401)."""
-
-RENEW_AFTER: Final = 2 / 3
-"""Share of its life after which a leaf is due."""
 
 _UNREADABLE: Final = (
     ValueError,
@@ -47,43 +49,11 @@ _UNREADABLE: Final = (
 """What cryptography raises for a part of a certificate: most parts are decoded only when they are asked for."""
 
 
-class Unusable(Exception):  # noqa: N818 - a finding about files, shown to an operator
-    """The files cannot serve; the text names the file and the reason."""
-
-
 class Issued(Struct, frozen=True):
     """A certificate that was made here, of a CA or of a server, and its key."""
 
     certificate: x509.Certificate
     key: ec.EllipticCurvePrivateKey
-
-
-class Pair(Struct, frozen=True):
-    """The files of a TLS directory, read together: PEM bytes. `authorities` is empty without a `ca.crt`."""
-
-    chain: bytes
-    key: bytes
-    authorities: bytes = b""
-    key_mode: int = 0
-
-
-class Certificate(Struct, frozen=True):
-    """An inspected leaf; dates are in UTC. `ca_not_after` is when its chain to a known CA ends, None without one."""
-
-    names: frozenset[str]
-    not_before: dt.datetime
-    not_after: dt.datetime
-    problems: tuple[str, ...] = ()
-    ca_not_after: dt.datetime | None = None
-
-    @property
-    def service_names(self) -> frozenset[str]:
-        """The names that API servers check; a new certificate must have those of the one it replaces."""
-        return frozenset(name for name in self.names if name.endswith(".svc"))
-
-    def due(self, now: dt.datetime) -> bool:
-        """Return whether RENEW_AFTER of its life is over."""
-        return now >= self.not_before + (self.not_after - self.not_before) * RENEW_AFTER
 
 
 def service_names(service: str, namespace: str) -> list[str]:
@@ -156,23 +126,15 @@ def save(directory: Path, issued: Issued, key_file: str = LEAF_KEY, certificate_
     _write(directory / certificate_file, issued.certificate.public_bytes(pem), 0o644)
 
 
-def read_pair(directory: Path) -> Pair:
-    """Read the files of a TLS directory, of one version: `..data` of a mounted Secret moves. Raises Unusable."""
-    swapped = directory / "..data"
-    # A missing link is an ordinary directory; a dangling one fails below with its own name.
-    source = swapped.resolve() if swapped.is_symlink() else directory
-    chain, _ = _read(source / LEAF_CERTIFICATE)
-    key, key_mode = _read(source / LEAF_KEY)
-    authorities, _ = _read(source / CA_CERTIFICATE) if (source / CA_CERTIFICATE).exists() else (b"", 0)
-    return Pair(chain, key, authorities, key_mode)
+def inspect(pair: Pair, names: frozenset[str] = frozenset()) -> Certificate:
+    """Inspect a pair as a client does, trusting its authorities; `names` are those it must have. Raises Unusable.
 
-
-def inspect(pair: Pair, now: dt.datetime, names: frozenset[str] = frozenset()) -> Certificate:
-    """Inspect a pair as a client does, trusting its authorities; `names` are those it must have. Raises Unusable."""
+    Its dates are read and not compared with any: `Certificate.at` does.
+    """
     chain = _certificates(pair.chain, LEAF_CERTIFICATE)
     authorities = _certificates(pair.authorities, CA_CERTIFICATE) if pair.authorities else []
     try:
-        inspected = _inspected(chain, authorities, now, names)
+        inspected = _inspected(chain, authorities, names)
     except _UNREADABLE as error:
         raise Unusable(f"{LEAF_CERTIFICATE} or {CA_CERTIFICATE} cannot be decoded: {error}") from error
     try:
@@ -189,7 +151,7 @@ def inspect(pair: Pair, now: dt.datetime, names: frozenset[str] = frozenset()) -
 
 
 def _inspected(
-    chain: Sequence[x509.Certificate], authorities: Sequence[x509.Certificate], now: dt.datetime, names: frozenset[str]
+    chain: Sequence[x509.Certificate], authorities: Sequence[x509.Certificate], names: frozenset[str]
 ) -> Certificate:
     leaf = chain[0]
     own_names = _names(leaf)
@@ -207,10 +169,6 @@ def _inspected(
         problems.append(f"{LEAF_CERTIFICATE}: certificate {unsigned[0]} is not signed by the one after it")
     elif authorities and not signers:
         problems.append(f"{LEAF_CERTIFICATE} is not signed by any certificate in {CA_CERTIFICATE}")
-    if now < leaf.not_valid_before_utc:
-        problems.append(f"{LEAF_CERTIFICATE} is valid only from {leaf.not_valid_before_utc:%FT%TZ}")
-    elif now >= leaf.not_valid_after_utc:
-        problems.append(f"{LEAF_CERTIFICATE} expired at {leaf.not_valid_after_utc:%FT%TZ}")
     return Certificate(
         own_names, leaf.not_valid_before_utc, leaf.not_valid_after_utc, tuple(problems), min(ends, default=None)
     )
@@ -248,17 +206,6 @@ def _certificates(pem: bytes, file: str) -> list[x509.Certificate]:
         raise Unusable(f"{file} contains no certificate in PEM: {error}") from error
 
 
-def _read(path: Path) -> tuple[bytes, int]:
-    try:
-        with path.open("rb") as file:
-            content, mode = file.read(MAX_FILE + 1), os.fstat(file.fileno()).st_mode & 0o777
-    except OSError as error:
-        raise Unusable(f"{path.name}: {error.strerror} ({path})") from error
-    if len(content) > MAX_FILE:
-        raise Unusable(f"{path.name} is larger than {MAX_FILE} bytes ({path})")
-    return content, mode
-
-
 def _builder(
     subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: dt.datetime, end: dt.datetime
 ) -> x509.CertificateBuilder:
@@ -294,3 +241,17 @@ def _write(path: Path, content: bytes, mode: int) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _respond() -> None:
+    """Inspect the pair that standard input holds: see `Question`."""
+    question = json.decode(sys.stdin.buffer.read(), type=Question)
+    try:
+        inspection = Inspection(inspect(question.pair, question.names))
+    except Unusable as problem:
+        inspection = Inspection(unusable=str(problem))
+    sys.stdout.buffer.write(json.encode(inspection))
+
+
+if __name__ == "__main__":
+    _respond()

@@ -12,21 +12,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webhook.certificates import (
-    CA_CERTIFICATE,
-    CA_KEY,
-    MAX_FILE,
-    Certificate,
-    Issued,
-    Pair,
-    Unusable,
-    create_authority,
-    inspect,
-    issue_leaf,
-    load_authority,
-    read_pair,
-    save,
-)
+from webhook.certificate_files import CA_CERTIFICATE, CA_KEY, MAX_FILE, Certificate, Pair, Unusable, read_pair
+from webhook.certificates import Issued, create_authority, inspect, issue_leaf, load_authority, save
 
 NOW = dt.datetime(2026, 1, 31, 12, 0, tzinfo=dt.UTC)
 HOUR = dt.timedelta(hours=1)
@@ -42,7 +29,7 @@ def good_directory(tmp_path: Path) -> Path:
 
 
 def inspected(directory: Path, now: dt.datetime = NOW, names: Sequence[str] = ()) -> Certificate:
-    return inspect(read_pair(directory), now, frozenset(names))
+    return inspect(read_pair(directory), frozenset(names)).at(now)
 
 
 def certificate_pem(certificate: x509.Certificate) -> bytes:
@@ -192,7 +179,7 @@ def test_without_a_ca_file_the_issuer_is_not_checked(directory: Path) -> None:
 def test_any_extended_key_usage_may_serve() -> None:
     authority = create_authority(NOW)
     chain, key = signed(authority, x509.ExtendedKeyUsage([ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE]))
-    assert inspect(Pair(chain, key), NOW).problems == (
+    assert inspect(Pair(chain, key)).problems == (
         "tls.crt has no subject alternative name; clients ignore the common name",
     )
 
@@ -201,7 +188,7 @@ def test_of_two_cas_the_one_that_signed_counts() -> None:
     old, new = create_authority(NOW - dt.timedelta(days=365)), create_authority(NOW)
     leaf = issue_leaf(old, NAMES, 90, NOW)
     both = certificate_pem(new.certificate) + certificate_pem(old.certificate)
-    found = inspect(Pair(certificate_pem(leaf.certificate), key_pem(leaf), both), NOW)
+    found = inspect(Pair(certificate_pem(leaf.certificate), key_pem(leaf), both))
     assert (found.problems, found.ca_not_after) == ((), old.certificate.not_valid_after_utc)
 
 
@@ -222,7 +209,7 @@ def test_a_chain_ends_with_its_first_certificate_to_expire() -> None:
     )
     leaf = issue_leaf(Issued(certificate, intermediate), NAMES, 5, NOW)
     chain = certificate_pem(leaf.certificate) + certificate_pem(certificate)
-    found = inspect(Pair(chain, key_pem(leaf), certificate_pem(root.certificate)), NOW)
+    found = inspect(Pair(chain, key_pem(leaf), certificate_pem(root.certificate)))
     assert (found.problems, found.ca_not_after) == ((), end)
 
 
@@ -230,4 +217,4 @@ def test_a_chain_ends_with_its_first_certificate_to_expire() -> None:
 @given(st.binary(max_size=200), st.binary(max_size=200))
 def test_any_bytes_are_inspected_or_unusable(chain: bytes, authorities: bytes) -> None:
     with pytest.raises(Unusable):
-        inspect(Pair(chain, b"", authorities), NOW)
+        inspect(Pair(chain, b"", authorities))

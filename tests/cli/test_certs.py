@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.server.harness import make_certificates
-from webhook.certificates import inspect, read_pair
+from webhook.certificate_files import read_pair
+from webhook.certificates import inspect
 from webhook.cli.main import main
 
 NOW = dt.datetime.now(dt.UTC)
@@ -18,13 +19,13 @@ def test_certs_makes_renews_and_checks(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["certs", str(directory), "--san", "hook.example", "--namespace", "guard"]) == 0
     assert "hook.example" in capsys.readouterr().out
     ca, leaf = (directory / "ca.crt").read_bytes(), (directory / "tls.crt").read_bytes()
-    assert {"lease-webhook.guard.svc", "hook.example"} <= inspect(read_pair(directory), NOW).names
+    assert {"lease-webhook.guard.svc", "hook.example"} <= inspect(read_pair(directory)).at(NOW).names
     assert main(["certs", str(directory)]) == 0
     assert (directory / "ca.crt").read_bytes() == ca
     assert (directory / "tls.crt").read_bytes() != leaf
     assert main(["certs", str(directory), "--new-ca"]) == 0
     assert (directory / "ca.crt").read_bytes() != ca
-    assert inspect(read_pair(directory), NOW).problems == ()
+    assert inspect(read_pair(directory)).at(NOW).problems == ()
 
 
 @pytest.mark.parametrize(

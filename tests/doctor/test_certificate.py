@@ -7,7 +7,8 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from tests.doctor.shipped import NOW, entry
-from webhook.certificates import CA_DAYS, MAX_FILE, create_authority
+from webhook.certificate_files import MAX_FILE
+from webhook.certificates import CA_DAYS, create_authority
 from webhook.doctor.checks import check_bundle
 from webhook.doctor.configuration import Entry
 

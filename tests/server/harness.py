@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.waiting import PATIENCE, wait_for
+from webhook.certificate_files import CA_CERTIFICATE, CA_KEY
 from webhook.certificates import (
-    CA_CERTIFICATE,
-    CA_KEY,
     Issued,
     create_authority,
     issue_leaf,

@@ -2,11 +2,17 @@
 
 import datetime as dt
 import os
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from webhook.certificates import CA_CERTIFICATE, CA_KEY, create_authority, issue_leaf, save
+from tests.server.harness import make_certificates, running
+from tests.server.traffic import REVIEW
+from webhook.certificate_files import CA_CERTIFICATE, CA_KEY, Unusable
+from webhook.certificates import create_authority, issue_leaf, save
 from webhook.server import certificate_reload
 from webhook.server.certificate_reload import CertificateReloader
 
@@ -77,3 +83,72 @@ def test_a_pair_that_met_a_full_memory_is_taken_later(
     assert certificates.warnings() == []
     assert certificates.current is not None
     assert certificates.current.not_after == new
+
+
+def _of_no_process(*_: object, **__: object) -> subprocess.CompletedProcess[bytes]:
+    raise BlockingIOError(11, "Resource temporarily unavailable")
+
+
+def _with(output: bytes) -> Callable[..., subprocess.CompletedProcess[bytes]]:
+    return lambda *command, **_: subprocess.CompletedProcess(command, 0, output)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        pytest.param(_of_no_process, id="no process can be started"),
+        pytest.param(_with(b""), id="a process that wrote nothing"),
+        pytest.param(_with(b'{"certificate":{}}'), id="a process that wrote something else"),
+    ],
+)
+def test_without_a_process_the_server_itself_inspects(
+    certificates: CertificateReloader,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    run: Callable[..., subprocess.CompletedProcess[bytes]],
+) -> None:
+    end = save_pair(tmp_path / "tls")
+    monkeypatch.setattr(subprocess, "run", run)
+    certificates.start()
+    assert certificates.current is not None
+    assert certificates.current.not_after == end
+
+
+def test_the_process_says_why_files_are_unusable(certificates: CertificateReloader, tmp_path: Path) -> None:
+    save_pair(tmp_path / "tls")
+    (tmp_path / "tls" / "tls.key").write_text("no key")
+    with pytest.raises(Unusable, match=r"tls.key is not a private key in PEM without a password"):
+        certificates.start()
+
+
+def test_the_process_imports_nothing_from_the_working_directory(
+    certificates: CertificateReloader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_pair(tmp_path / "tls")
+    planted = tmp_path / "cryptography"
+    planted.mkdir()
+    (planted / "__init__.py").write_text("raise SystemExit('planted')")
+    monkeypatch.chdir(tmp_path)
+    done: list[subprocess.CompletedProcess[bytes]] = []
+    monkeypatch.setattr(subprocess, "run", _recorded(done, subprocess.run))
+    certificates.start()
+    assert [one.returncode for one in done] == [0]
+
+
+def _recorded(
+    done: list[subprocess.CompletedProcess[bytes]], run: Callable[..., subprocess.CompletedProcess[bytes]]
+) -> Callable[..., subprocess.CompletedProcess[bytes]]:
+    def recorded(*command: object, **how: object) -> subprocess.CompletedProcess[bytes]:
+        done.append(run(*command, **how))
+        return done[-1]
+
+    return recorded
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the memory of a process is listed in /proc")
+def test_no_server_process_keeps_cryptography_in_memory(tmp_path: Path) -> None:
+    make_certificates(tmp_path)
+    with running(tmp_path) as server:
+        assert server.post(REVIEW)[0] == 200
+        for pid in (server.process.pid, *server.workers()):
+            assert "cryptography" not in Path(f"/proc/{pid}/maps").read_text()

@@ -10,6 +10,7 @@ import click
 
 from webhook import certificates
 from webhook.api.text import escape
+from webhook.certificate_files import CA_CERTIFICATE, CA_KEY, LEAF_CERTIFICATE, Unusable, read_pair
 from webhook.cli.options import Command, directories
 from webhook.cli.terminal import Failure, style
 from webhook.explanation.words import count
@@ -90,9 +91,9 @@ def _make(directory: Path, names: Sequence[str], days: float, *, new_ca: bool) -
         raise Failure(f"no certificate made: {error}") from error
     ends = authority.certificate.not_valid_after_utc
     made = style("made", fg="green")
-    print(f"CA           {done}: {directory / certificates.CA_CERTIFICATE}, until {ends:%Y-%m-%d}")
+    print(f"CA           {done}: {directory / CA_CERTIFICATE}, until {ends:%Y-%m-%d}")
     until = leaf.certificate.not_valid_after_utc
-    print(f"certificate  {made}: {directory / certificates.LEAF_CERTIFICATE}, until {until:%Y-%m-%d}")
+    print(f"certificate  {made}: {directory / LEAF_CERTIFICATE}, until {until:%Y-%m-%d}")
     print(f"names        {', '.join(names)}")
     if ends < now + dt.timedelta(days=days):
         print(f"{style('soon', fg='yellow')}: the CA ends before {days:g} days are over; plan --new-ca")
@@ -101,28 +102,26 @@ def _make(directory: Path, names: Sequence[str], days: float, *, new_ca: bool) -
 
 def _authority(directory: Path, now: dt.datetime, *, replace: bool) -> tuple[certificates.Issued, str]:
     """Return the CA to sign with, and what was done about it. An existing CA is replaced only on request."""
-    there = [name for name in (certificates.CA_CERTIFICATE, certificates.CA_KEY) if (directory / name).exists()]
+    there = [name for name in (CA_CERTIFICATE, CA_KEY) if (directory / name).exists()]
     if there and not replace:
         if len(there) == 1:
-            missing = certificates.CA_KEY if certificates.CA_CERTIFICATE in there else certificates.CA_CERTIFICATE
+            missing = CA_KEY if CA_CERTIFICATE in there else CA_CERTIFICATE
             raise Failure(f"{directory} has {there[0]} but no {missing}; put it back, or use --new-ca")
         authority = certificates.load_authority(directory)
         if authority.certificate.not_valid_after_utc <= now:
-            raise Failure(
-                f"{directory / certificates.CA_CERTIFICATE} expired; use --new-ca and give API servers the new caBundle"
-            )
+            raise Failure(f"{directory / CA_CERTIFICATE} expired; use --new-ca and give API servers the new caBundle")
         return authority, "kept"
     authority = certificates.create_authority(now)
-    certificates.save(directory, authority, certificates.CA_KEY, certificates.CA_CERTIFICATE)
+    certificates.save(directory, authority, CA_KEY, CA_CERTIFICATE)
     return authority, "replaced; update caBundle" if there else "made"
 
 
 def _check(directory: Path, names: Collection[str]) -> int:
     now = dt.datetime.now(dt.UTC)
     try:
-        certificate = certificates.inspect(certificates.read_pair(directory), now, frozenset(names))
+        certificate = certificates.inspect(read_pair(directory), frozenset(names)).at(now)
         problems = certificate.problems
-    except certificates.Unusable as problem:
+    except Unusable as problem:
         problems = (str(problem),)
     for text in problems:
         print(f"{style('unusable', fg='red')}: {escape(text)}")
@@ -138,7 +137,7 @@ def _check(directory: Path, names: Collection[str]) -> int:
 
 
 def _print_bundle(directory: Path) -> int:
-    path = directory / certificates.CA_CERTIFICATE
+    path = directory / CA_CERTIFICATE
     try:
         pem = path.read_bytes()
     except OSError as error:

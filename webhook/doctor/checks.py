@@ -17,7 +17,7 @@ from cryptography import x509
 from webhook.api.request import Resource
 from webhook.api.review import REVIEW_PATH
 from webhook.api.text import truncate
-from webhook.certificates import MAX_FILE
+from webhook.certificate_files import MAX_FILE
 from webhook.doctor import configuration
 from webhook.findings import Finding
 from webhook.policy.schema import OPERATIONS

@@ -3,13 +3,20 @@
 import datetime as dt
 import os
 import ssl
-from functools import partial
+import subprocess
+import sys
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 
-from webhook.certificates import MAX_FILE, Certificate, Pair, Unusable, inspect, read_pair
+from msgspec import DecodeError, json
+
+from webhook.certificate_files import MAX_FILE, Certificate, Inspection, Pair, Question, Unusable, read_pair
+from webhook.server.logs import LOG
 
 WARN_BEFORE_EXPIRY: Final = dt.timedelta(hours=24)
+_INSPECTION_SECONDS: Final = 30
+"""A process takes a tenth of one where the processor is not busy."""
 
 
 class CertificateReloader:
@@ -41,9 +48,9 @@ class CertificateReloader:
         if self._context is None and self._last_good.exists():
             pem = self._last_good.read_bytes()
             self._context = _context(self._last_good, self._client_ca_pem())
-            self.current = inspect(Pair(chain=pem, key=pem), _now())
+            self.current = _inspected(Pair(chain=pem, key=pem)).at(_now())
         if self._context is None and self._tried is not None:
-            self._serve(*self._tried, inspect(self._tried[0], _now()))
+            self._serve(*self._tried, _inspected(self._tried[0]).at(_now()))
         if self._context is None:
             raise Unusable(self.error)
 
@@ -56,7 +63,7 @@ class CertificateReloader:
             if tried == self._tried and not before:
                 return None
             self._tried = None
-            certificate = inspect(pair, _now(), self.current.service_names if self.current else frozenset())
+            certificate = _inspected(pair, self.current.service_names if self.current else frozenset()).at(_now())
             self._tried = tried
             if not certificate.problems:
                 self._serve(pair, client_ca, certificate)
@@ -131,6 +138,34 @@ class CertificateReloader:
         if b"-----BEGIN CERTIFICATE-----" not in pem:
             raise Unusable(f"{self._client_ca} holds no certificate in PEM")
         return pem
+
+
+# A worker inherits what its master remembers; a pair whose time comes is not inspected again.
+@lru_cache(maxsize=1)
+def _inspected(pair: Pair, names: frozenset[str] = frozenset()) -> Certificate:
+    """Inspect a pair in a process of its own, because cryptography would stay in memory with 9 MiB. Raises Unusable."""
+    question = json.encode(Question(pair, names))
+    # It imports from where we do; -P: not from the working directory.
+    command, paths = [sys.executable, "-P", "-m", "webhook.certificates"], os.pathsep.join(sys.path)
+    try:
+        done = subprocess.run(  # noqa: S603 - a module of our own
+            command,
+            input=question,
+            capture_output=True,
+            check=True,
+            env={**os.environ, "PYTHONPATH": paths},
+            timeout=_INSPECTION_SECONDS,
+        )
+        inspection = json.decode(done.stdout, type=Inspection)
+    except (OSError, subprocess.SubprocessError, DecodeError) as error:
+        # A limit on processes, say, or a Python that cannot be started in this way, must not cost a certificate.
+        LOG.warning("the server itself inspects a certificate", extra={"fields": {"problem": str(error)}})
+        from webhook.certificates import inspect  # noqa: PLC0415 - see above
+
+        return inspect(pair, names)
+    if inspection.certificate is None:
+        raise Unusable(inspection.unusable)
+    return inspection.certificate
 
 
 def _context(pem: Path, client_ca: bytes) -> ssl.SSLContext:

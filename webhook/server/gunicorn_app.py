@@ -18,7 +18,7 @@ from gunicorn.config import Config
 from gunicorn.glogging import Logger
 from gunicorn.workers.base import Worker
 
-from webhook.certificates import Unusable
+from webhook.certificate_files import Unusable
 from webhook.policy_file import PolicyFile
 from webhook.server.certificate_reload import CertificateReloader
 from webhook.server.logs import LOG, STDOUT

@@ -22,7 +22,7 @@ from prometheus_client.registry import Collector
 
 from webhook import __version__
 from webhook.api.request import Resource
-from webhook.certificates import Certificate
+from webhook.certificate_files import Certificate
 from webhook.policy.model import Policy
 from webhook.rules.change import Event
 from webhook.rules.registry import OBJECT_TYPES, RULES

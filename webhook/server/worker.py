@@ -14,7 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote_to_bytes
@@ -26,7 +26,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.api.review import REVIEW_PATH, VALIDATE, may_be_a_review
-from webhook.certificates import Unusable
+from webhook.certificate_files import Unusable
 from webhook.policy_file import PolicyFile
 from webhook.rules.rule import Mode
 from webhook.server.certificate_reload import CertificateReloader
@@ -86,7 +86,9 @@ class WorkerServices:
         self._reviewer = Reviewer(policy_file.current, observers)
         self.certificates = CertificateReloader(Path(options.tls_dir), memory, options.client_ca)
         self._expiry_lines = LogThrottle(_SECONDS_BETWEEN_EXPIRY_LINES)
-        self._thread = ThreadPoolExecutor(1, "large-reviews")
+        # For what would hold up the event loop.
+        self._thread = ThreadPoolExecutor(1, "thread")
+        self._certificate_poll: Future[str | None] | None = None
         self._app: Flask | None = None
         self._client_names = frozenset(options.client_names)
         # A server that stops takes no more probes.
@@ -98,7 +100,7 @@ class WorkerServices:
         self._periodic = [
             _Periodic(_SECONDS_BETWEEN_COUNTS, self.show_counts),
             _Periodic(options.certificate_poll_seconds, self._poll_certificate),
-            _Periodic(options.policy_poll_seconds, lambda: self._poll("policy", policy_file, self._use_policy)),
+            _Periodic(options.policy_poll_seconds, self._poll_policy),
         ]
 
     def start(self) -> None:
@@ -117,6 +119,9 @@ class WorkerServices:
         for port in self.ports:
             _guarded(port.close_expired, now)
         STDOUT.flush()
+        if (poll := self._certificate_poll) is not None and poll.done():
+            self._certificate_poll = None
+            _guarded(self._use_certificate, poll)
         for one in self._periodic:
             if now >= one.due:
                 one.due = now + one.seconds
@@ -203,13 +208,12 @@ class WorkerServices:
 
     # The periodic tasks.
 
-    def _poll(self, what: str, files: CertificateReloader | PolicyFile, use: Callable[[], None]) -> None:
-        """Read files that may have changed, and use them if they were loaded again."""
-        result = files.poll()
+    def _poll_policy(self) -> None:
+        result = self._policy_file.poll()
         if result is not None:
-            self._report(what, files.error)
+            self._report("policy", self._policy_file.error)
         if result == "success":
-            use()
+            self._use_policy()
 
     def _report(self, what: str, error: str) -> None:
         """Count and log that changed files were loaded, or refused with this error."""
@@ -220,7 +224,16 @@ class WorkerServices:
             LOG.info("%s reloaded", what)
 
     def _poll_certificate(self) -> None:
-        self._poll("certificate", self.certificates, self._show_certificate)
+        """Read the files in a thread, because inspecting takes a tenth of a second; a later tick reports it."""
+        if self._certificate_poll is None:
+            self._certificate_poll = self._thread.submit(self.certificates.poll)
+
+    def _use_certificate(self, poll: Future[str | None]) -> None:
+        result = poll.result()
+        if result is not None:
+            self._report("certificate", self.certificates.error)
+        if result == "success":
+            self._show_certificate()
         if self.certificates.expires_soon() and self._expiry_lines.admit(time.monotonic()) is not None:
             self._show_certificate(logging.ERROR, "certificate expires soon")
 
