@@ -128,6 +128,8 @@ def budget(query: bytes) -> float:
 def unsupported(headers: Mapping[bytes, bytes]) -> str:
     """Return why the body cannot be read as JSON in UTF-8, or ""."""
     media = headers.get(b"content-type", b"")
+    if media == _JSON and b"content-encoding" not in headers:
+        return ""  # what API servers send
     coding = headers.get(b"content-encoding", b"identity").strip().lower()
     if coding not in {b"", b"identity"}:
         return "send the review without Content-Encoding"
