@@ -228,6 +228,12 @@ def of_a_cluster(work: Path, *, short: bool) -> Table:
         "observe": ours("--policy", "observe"),
         "all leases bound": ours("--policy", str(policy)),
     }
+    memory = {}
+    for way, server in ways.items():
+        # Alone: pages that servers of several configurations share would count for a part in each.
+        with running(server, work / way.replace(" ", "-"), workers=2, cpus="0") as alone:
+            run_load(alone, "closed", files[MIX], "-requests", "2000", cpus="1")
+            memory[way] = memory_mib(alone.pid)
     with ExitStack() as stack:
         everyone = {
             way: stack.enter_context(running(server, work / way.replace(" ", "-"), workers=2, cpus="0"))
@@ -240,7 +246,6 @@ def of_a_cluster(work: Path, *, short: bool) -> Table:
                 time.sleep(seconds * 5)
             idle.append(spent.cpu / spent.wall * 1000)
         rounds = quietest(partial(_one_round, everyone, files, seconds), wanted)
-        memory = {way: memory_mib(server.pid) for way, server in everyone.items()}
     micros = {key: median([result[key].micros for result in rounds.results]) for key in rounds.results[0]}
     rows = []
     for way in ways:
