@@ -13,10 +13,8 @@ from webhook.api.request import GROUP, KIND_OF, Operation, Resource
 from webhook.api.review import REVIEW_PATH
 from webhook.certificates import service_names
 from webhook.cli.serve import command
-from webhook.doctor.checks import LISTED_VERSIONS
-from webhook.doctor.configuration import Configuration
-from webhook.doctor.documents import Documents
-from webhook.doctor.examine import examine
+from webhook.doctor.checks import LISTED_VERSIONS, examine
+from webhook.doctor.documents import Configuration, Documents
 from webhook.policy.parse import parse
 from webhook.server.settings import GRACEFUL_SECONDS, STUCK_WORKER_SECONDS, Guards
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.doctor.shipped import NAME, entry
 from webhook.doctor.checks import DANGERS
-from webhook.doctor.configuration import Entry
+from webhook.doctor.documents import Entry
 
 OPT_IN = {
     "matchExpressions": [

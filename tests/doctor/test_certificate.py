@@ -10,7 +10,7 @@ from tests.doctor.shipped import NOW, entry
 from webhook.certificate_files import MAX_FILE
 from webhook.certificates import CA_DAYS, create_authority
 from webhook.doctor.checks import check_bundle
-from webhook.doctor.configuration import Entry
+from webhook.doctor.documents import Entry
 
 AUTHORITY = create_authority(NOW)
 

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from tests.doctor.shipped import document
-from webhook.doctor.configuration import VALIDATING
-from webhook.doctor.documents import Documents
+from webhook.doctor.documents import VALIDATING, Documents
 from webhook.doctor.in_force import Fact, facts, in_force, samples
 from webhook.policy_file import load
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.doctor.shipped import NAME, entry
 from webhook.doctor.checks import check_namespaces
-from webhook.doctor.configuration import Selector, is_opt_in, may_select
+from webhook.doctor.documents import Selector, is_opt_in, may_select
 
 
 def selector(**fields: Any) -> Selector:

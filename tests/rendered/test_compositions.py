@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from tools.rendered.rendering import DEPLOY, Object, objects, render
+from webhook.doctor.checks import examine
 from webhook.doctor.documents import Documents
-from webhook.doctor.examine import examine
 from webhook.policy.parse import parse
 
 OVERLAYS = ("self-signed", "cert-manager", "openshift", "local")

@@ -18,9 +18,8 @@ from webhook.api.text import escape, truncate
 from webhook.cli.options import Command, files, format_option, policy_option
 from webhook.cli.reading import cluster_options
 from webhook.cli.terminal import Failure, advice, indent, json_line, print_message, style
-from webhook.doctor.configuration import danger
-from webhook.doctor.documents import LISTED, Documents
-from webhook.doctor.examine import Report, examine
+from webhook.doctor.checks import Report, examine
+from webhook.doctor.documents import LISTED, Documents, danger
 from webhook.doctor.fences import examine_fences
 from webhook.doctor.stamps import examine_stamps
 from webhook.explanation.words import count

@@ -10,8 +10,7 @@ from msgspec import Struct
 from webhook.api.text import escape
 from webhook.cli.options import Command, files, format_option
 from webhook.cli.terminal import json_line, style, table, width
-from webhook.doctor.configuration import VALIDATING
-from webhook.doctor.documents import LISTED, Documents
+from webhook.doctor.documents import LISTED, VALIDATING, Documents
 from webhook.doctor.in_force import NAME, PROOF, Fact, Sample, facts, in_force, samples
 from webhook.inputs import cluster as clusters
 from webhook.inputs.cluster import Cluster

@@ -6,9 +6,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from webhook.doctor.configuration import danger
-from webhook.doctor.documents import ClusterObject, Documents, difference
-from webhook.doctor.examine import Report
+from webhook.doctor.checks import Report
+from webhook.doctor.documents import ClusterObject, Documents, danger, difference
 from webhook.fence import ACTIONS, BINDING, CLOCK, MUTATING_BINDING, MUTATING_POLICY, POLICY, manifests, object_name
 from webhook.findings import Finding, word
 from webhook.policy.fences import Fence
@@ -35,19 +34,7 @@ def examine_fences(documents: Documents, fences: Sequence[Fence], file: str) -> 
         yield Report(name, "", tuple(_about(there, documents, export)), is_fence=True, note=note)
         wanted |= {manifest["metadata"]["name"] for manifest in manifests(fence)}
     for name in sorted({one.metadata.name for one in documents.fence_objects if one.is_of_a_fence} - wanted):
-        policy, binding = kinds = _kinds(name, documents)
-        found = [*_without_policy_file(name, kinds, documents)]
-        if fences:
-            found.append(
-                danger(
-                    "fence-left-over",
-                    f"{policy} {name}",
-                    "lease-webhook made it, and the policy file no longer has it: writes of its writers are still"
-                    " fenced.",
-                    f"kubectl delete {binding.lower()},{policy.lower()} {word(name)}",
-                )
-            )
-        yield Report(name, "", tuple(found), is_fence=True)
+        yield Report(name, "", tuple(_about_unlisted(name, documents, is_left_over=bool(fences))), is_fence=True)
 
 
 def _about(fence: Fence, documents: Documents, export: str) -> Iterator[Finding]:
@@ -149,32 +136,38 @@ def _about_tokens(fence: Fence, documents: Documents) -> Iterator[Finding]:
             )
 
 
-def _kinds(name: str, documents: Documents) -> tuple[str, str]:
-    """Return the kinds of the policy and the binding with this name: a part of a fence validates or mutates."""
+def _about_unlisted(name: str, documents: Documents, *, is_left_over: bool) -> Iterator[Finding]:
+    """Check a policy and its binding by themselves: the policy file does not have them, or there is no file."""
     has_validating = any(name in documents.named(kind) for kind in (POLICY, BINDING))
-    return (POLICY, BINDING) if has_validating else (MUTATING_POLICY, MUTATING_BINDING)
-
-
-def _without_policy_file(name: str, kinds: tuple[str, str], documents: Documents) -> Iterator[Finding]:
-    policy, binding = (documents.named(kind).get(name) for kind in kinds)
+    kind, kind_of_binding = (POLICY, BINDING) if has_validating else (MUTATING_POLICY, MUTATING_BINDING)
+    policy, binding = documents.named(kind).get(name), documents.named(kind_of_binding).get(name)
     if policy is None or binding is None:
         yield danger(
             "fence-incomplete",
-            f"{kinds[0] if binding else kinds[1]} {name}",
+            f"{kind if binding else kind_of_binding} {name}",
             "it does not exist, and its counterpart alone denies nothing.",
             "apply what `lease-webhook export fence` prints, or delete the counterpart.",
         )
-        return
-    actions = binding.spec.get("validationActions")
-    denies = isinstance(actions, list) and "Deny" in actions
     # The clock fails open: an error in it may not cost an honest leader a write.
-    if denies and policy.spec.get("failurePolicy") == "Ignore" and not name.endswith(CLOCK):
+    elif _denies(binding) and policy.spec.get("failurePolicy") == "Ignore" and not name.endswith(CLOCK):
         yield danger(
             "fence-fails-open",
             f"{POLICY} spec.failurePolicy: Ignore",
             "if the expressions cannot be evaluated, writes of an old leader are admitted.",
             "set failurePolicy: Fail.",
         )
+    if is_left_over:
+        yield danger(
+            "fence-left-over",
+            f"{kind} {name}",
+            "lease-webhook made it, and the policy file no longer has it: writes of its writers are still fenced.",
+            f"kubectl delete {kind_of_binding.lower()},{kind.lower()} {word(name)}",
+        )
+
+
+def _denies(binding: ClusterObject) -> bool:
+    actions = binding.spec.get("validationActions")
+    return isinstance(actions, list) and "Deny" in actions
 
 
 def _is_holder(pod: ClusterObject, fence: Fence, holder: str) -> bool:

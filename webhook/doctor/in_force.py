@@ -9,11 +9,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.doctor.checks import SOON, bundle_end
-from webhook.doctor.configuration import VALIDATING, Configuration, Webhook
-from webhook.doctor.documents import ClusterObject, Documents
-from webhook.doctor.examine import examine
+from webhook.doctor.checks import SOON, bundle_end, examine
+from webhook.doctor.documents import VALIDATING, ClusterObject, Documents
 from webhook.fence import BINDING, KINDS, MUTATING_BINDING
+from webhook.policies import RULE_POLICIES
 from webhook.policy.model import Policy
 from webhook.policy.parse import parse
 from webhook.policy.schema import PolicyError
@@ -36,8 +35,6 @@ NAME: Final = "lease-webhook"
 """Of the Deployment and of the label of its pods, and how the names of policies begin."""
 
 _RULE: Final = "time-unreadable"
-_RULES: Final = "lease-webhook-rules-"
-"""How the names of policies that replace the webhook begin."""
 _SAMPLE: Final = re.compile(r"^lease_webhook_(\w+?)(?:\{(.*)\})? (\S+)$", re.MULTILINE)
 _LABEL: Final = re.compile(r'(\w+)="([^"]*)"')
 
@@ -85,10 +82,9 @@ def facts(found: Documents, metrics: Sequence[Sample], now: dt.datetime) -> Iter
     except PolicyError as error:
         yield Fact("policy", f"the ConfigMap is refused: {error}", is_wrong=True)
     bindings = [*found.of(BINDING), *found.of(MUTATING_BINDING)]
-    has_rules = any(one.metadata.name.startswith(_RULES) for one in bindings)
-    ours = [(one, entry) for one in found.configurations for entry in one.webhooks or () if entry.is_dedicated]
-    if VALIDATING not in found.unread and (ours or not has_rules):
-        yield from _configured(found, ours, policy, now)
+    has_rules = any(one.metadata.name.startswith(RULE_POLICIES) for one in bindings)
+    if VALIDATING not in found.unread and (found.dedicated or not has_rules):
+        yield from _configured(found, policy, now)
     for one in (*found.of("Deployment"), *found.of("StatefulSet")):
         if subject := {NAME: "pods", "lease-recorder": "recorder"}.get(one.metadata.name):
             ready, wanted = (one.status or {}).get("readyReplicas", 0), one.spec.get("replicas", 1)
@@ -119,15 +115,15 @@ def _of_policies(found: Documents, bindings: Sequence[ClusterObject]) -> Iterato
         yield Fact("stamps", f"{', '.join(stamped)}: {text}", is_wrong=bool(inactive))
 
 
-def _configured(
-    found: Documents, ours: Sequence[tuple[Configuration, Webhook]], policy: Policy | None, now: dt.datetime
-) -> Iterator[Fact]:
-    for one, entry in ours:
-        end = bundle_end(entry.client_config)
-        failure = "Fail" if entry.fails_closed else "Ignore"
-        text = f"failurePolicy {failure}, {entry.timeout} s, {f'CA until {end:%Y-%m-%d}' if end else 'no CA'}"
-        yield Fact("configuration", f"{one.metadata.name}: {entry.name}, {text}")
-    names = {"", *(entry.name for _, entry in ours)}
+def _configured(found: Documents, policy: Policy | None, now: dt.datetime) -> Iterator[Fact]:
+    names = {""}
+    for entry in found.dedicated:
+        webhook = entry.webhook
+        names.add(webhook.name)
+        end = bundle_end(webhook.client_config)
+        failure = "Fail" if webhook.fails_closed else "Ignore"
+        text = f"failurePolicy {failure}, {webhook.timeout} s, {f'CA until {end:%Y-%m-%d}' if end else 'no CA'}"
+        yield Fact("configuration", f"{entry.configuration.metadata.name}: {webhook.name}, {text}")
     for report in examine(found, policy, now):
         for finding in report.findings if report.webhook in names else ():
             yield Fact("configuration", f"{finding.check}: {finding.place}", is_wrong=True)

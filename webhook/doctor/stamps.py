@@ -9,9 +9,8 @@ import msgspec
 from webhook.api.managed_fields import entries_of
 from webhook.api.text import quote
 from webhook.api.times import stamp_of
-from webhook.doctor.configuration import MatchRule, danger
-from webhook.doctor.documents import ClusterObject, Documents, difference
-from webhook.doctor.examine import Report
+from webhook.doctor.checks import Report
+from webhook.doctor.documents import ClusterObject, Documents, MatchRule, danger, difference
 from webhook.fence import BINDING, MUTATING_BINDING, MUTATING_POLICY
 from webhook.findings import Finding, word
 from webhook.install import CERTIFICATES, fill, pieces_of
