@@ -6,8 +6,7 @@ import pytest
 
 from tests.factories import NOW, Document, Tweak, drop, make_candidate, make_entry, make_lease, put, to_bytes
 from tests.inputs.reading import read
-from webhook.audit.leases import Inventory
-from webhook.audit.subject import Subject
+from webhook.audit.leases import Inventory, Subject
 from webhook.findings import Finding, Severity
 from webhook.inputs.items import Observation
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.factories import Document, drop, make_candidate, make_entry, make_lease, put
 from tools.docs.pages import DOCS, section, table
-from webhook.audit.subject import STORED_RULES
+from webhook.audit.leases import STORED_RULES
 from webhook.cli.main import main
 from webhook.rules.registry import RULES
 

@@ -1,25 +1,35 @@
-"""Checks of one lease: who can take it, who renews it, its timings, its place, its stamps; and of all of them."""
+"""Checks of one stored object: who can take it, who renews it, its timings, its place, its stamps; and of all of them.
+
+Of the webhook's own rules, those are checked that need no second state to compare with.
+"""
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct, field
 
 from webhook.api.managed_fields import ANCIENT_CHANGES, APPLY, BEFORE_FIRST_APPLY, Entry, nest_too_deeply
-from webhook.api.objects import LeaseCandidate
+from webhook.api.objects import Lease, LeaseCandidate, LeaseSpec
+from webhook.api.request import GROUP, AdmissionRequest, Operation, cached
 from webhook.api.text import quote, truncate
 from webhook.api.times import DAY, HOUR, SECOND, canonical_seconds, span
-from webhook.audit.subject import Subject, broken_rules
-from webhook.findings import Finding, ObjectName, Severity, kubectl, word
+from webhook.findings import Finding, ObjectName, Severity, filled, kubectl, word
 from webhook.history.renewals import timing_of
-from webhook.history.status import State
+from webhook.history.status import LeaseStatus, State, status_of
 from webhook.inputs.stamps import is_dated
-from webhook.rules.change import NODE_LEASES
+from webhook.rules.change import IDENTITY_LABEL, KUBE_SYSTEM, NODE_LEASES, CandidateChange, LeaseChange, change_made_by
 from webhook.rules.election.times import is_time_zone
 from webhook.rules.expiry import BOUND
 from webhook.rules.holders import MAX_HOSTNAME, host_name
+from webhook.rules.registry import RULES
+from webhook.rules.rule import Mode, Rule
 from webhook.rules.stamps import is_constant
+
+STORED_RULES: Final[dict[str, Rule]] = {
+    id_: rule for id_, rule in RULES.items() if rule.texts.stored and Operation.CREATE in rule.operations
+}
+"""Rules that a stored object alone can break."""
 
 _POD: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 TIGHTEST: Final = 10
@@ -41,6 +51,93 @@ _STAMP_FIX: Final = (
 )
 """Makes the API server keep managedFields; an apply without a field does not, if the lease has none either."""
 _EMPTY_STAMPS: Final = '{kubectl} patch lease {name} --type=merge -p \'{"metadata":{"managedFields":[{}]}}\' && '
+
+
+class Subject(Struct, frozen=True, dict=True):
+    """A Lease or LeaseCandidate; `now` in microseconds since 1970.
+
+    `interval` is the seconds between renewals, None if they were not seen. `standing` is its state, if a history knows
+    more than the object. `seen_until` is the end of an input that shows more than happened until `now`.
+    """
+
+    object: Lease | LeaseCandidate
+    namespace: str
+    name: str
+    now: int
+    interval: float | None = None
+    standing: LeaseStatus | None = None
+    seen_until: int = 0
+    source: str = ""
+
+    @property
+    def kind(self) -> str:
+        """`Lease` or `LeaseCandidate`."""
+        return "Lease" if isinstance(self.object, Lease) else "LeaseCandidate"
+
+    @cached
+    def change(self) -> LeaseChange | CandidateChange:
+        """The object as rules see it: as if it were being created."""
+        request = AdmissionRequest(
+            uid="stored",
+            operation=Operation.CREATE,
+            resource=f"{self.kind.lower()}s",
+            kind=self.kind,
+            version=(self.object.api_version or "").partition("/")[2],
+            group=GROUP,
+            namespace=self.namespace,
+            name=self.name,
+            new=self.object,
+        )
+        return change_made_by(request, self.now)
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """Entries of managedFields."""
+        return self.change.new_entries
+
+    @property
+    def lease(self) -> LeaseSpec:
+        """The spec of a Lease."""
+        assert isinstance(self.object, Lease)
+        return self.object.spec
+
+    @cached
+    def status(self) -> LeaseStatus:
+        """The state of a Lease."""
+        assert isinstance(self.object, Lease)
+        return self.standing or status_of(self.object, self.entries, self.now)
+
+    @property
+    def is_heartbeat(self) -> bool:
+        """True if it shows that a node or an API server runs: no one else would ever take such a lease."""
+        return self.namespace == NODE_LEASES or self.is_apiserver_identity
+
+    @property
+    def is_apiserver_identity(self) -> bool:
+        """True if it is the identity of an API server."""
+        labels = self.object.metadata.labels or {}
+        return self.namespace == KUBE_SYSTEM and IDENTITY_LABEL in labels
+
+    def finding(self, check: str, severity: Severity, message: str, fix: str) -> Finding:
+        """Return a finding about this object; its names are filled into the fix, see `filled`."""
+        command = filled(fix, self.namespace, self.name)
+        subject = ObjectName(self.kind, self.namespace, self.name)
+        return Finding(check, severity, message, command, self.source, subject)
+
+
+def broken_rules(subject: Subject) -> Iterator[Finding]:
+    """Yield what the rules find in a stored object, unless another check reports it."""
+    change, reported = subject.change, set[str]()
+    if isinstance(subject.object, Lease):
+        if subject.status.block:
+            reported.add(subject.status.block.rule)
+        if subject.status.ahead is not None:
+            reported.add("renew-time-in-future")  # the check holder-clock measures it by the API server's clock
+    for rule in STORED_RULES.values():
+        if change.request.resource in rule.resources and rule.id not in reported:
+            for found in rule.check(change):
+                severity = Severity.ERROR if found.tier is Mode.DENY else Severity.WARNING
+                yield subject.finding(rule.id, severity, str(found.error), rule.texts.stored)
 
 
 def _frozen(subject: Subject) -> Iterator[Finding]:
@@ -150,26 +247,26 @@ def _forgery(entry: Entry, now: int) -> str:
     return ""
 
 
-def _missing_stamp(subject: Subject) -> Finding | None:
-    """Return the finding about a lease without managedFields, or about a held one without a stamp of its last renewal.
+def _missing_stamp(subject: Subject) -> Iterator[Finding]:
+    """A lease without managedFields, or a held one without a stamp of its last renewal.
 
     The first also before it is held: an API server keeps none for a lease that was created empty.
     """
+    fix = _STAMP_FIX
     if any(entry.owns_renew_time and entry.stamp is not None for entry in subject.entries):
-        return None
+        return
     if is_constant(subject.entries):
         message = "its stamps count only with a policy file that lists its namespace: a client can write them, too"
         fix = "lease-webhook audit --policy FILE   # one that lists the namespace under `stamps`"
-        return subject.finding("lease-without-stamps", Severity.WARNING, message, fix)
-    if subject.lease.holder_identity and subject.lease.renew_time:
+    elif subject.lease.holder_identity and subject.lease.renew_time:
         message = (
             "the API server has no record of the last renewal, so only the holder's own clock says whether it leads"
         )
     elif not subject.entries:
         message = "the API server keeps no managedFields of it, so one write will be able to take it from a live holder"
     else:
-        return None
-    return subject.finding("lease-without-stamps", Severity.WARNING, message, _STAMP_FIX)
+        return
+    yield subject.finding("lease-without-stamps", Severity.WARNING, message, fix)
 
 
 def _not_stamped(subject: Subject) -> Iterator[Finding]:
@@ -216,7 +313,7 @@ class Inventory(Struct):
     now: int
     stamped: frozenset[str] = frozenset()
     """Namespaces in which the API server stamps writers, as the policy file says."""
-    leases: dict[tuple[str, str], tuple[State, str]] = field(default_factory=dict)
+    leases: dict[tuple[str, str], LeaseStatus] = field(default_factory=dict)
     without_stamps: list[Finding] = field(default_factory=list)
     has_managed_fields: bool = False
     pods: dict[str, set[str]] = field(default_factory=dict)  # by namespace
@@ -227,13 +324,12 @@ class Inventory(Struct):
         if isinstance(subject.object, LeaseCandidate):
             yield from broken_rules(subject)
             return
-        standing = subject.status
-        self.leases[subject.namespace, subject.name] = (standing.state, standing.holder)
+        self.leases[subject.namespace, subject.name] = subject.status
         self.has_managed_fields = self.has_managed_fields or bool(subject.entries)
         if subject.namespace in self.stamped:
             yield from _not_stamped(subject)
-        elif missing := _missing_stamp(subject):
-            self.without_stamps.append(missing)
+        else:
+            self.without_stamps += _missing_stamp(subject)
         yield from of_state(subject)
 
     def rest(self) -> Iterator[Finding]:
@@ -241,12 +337,10 @@ class Inventory(Struct):
         if self.has_managed_fields:
             yield from self.without_stamps
         known = {pod for pods in self.pods.values() for pod in pods}
-        for (namespace, name), (state, holder) in self.leases.items():
-            yield from self._orphans(namespace, name, state, holder, known)
+        for (namespace, name), status in self.leases.items():
+            yield from self._orphans(namespace, name, status, known)
 
-    def _orphans(
-        self, namespace: str, name: str, state: State, holder: str, known: Collection[str]
-    ) -> Iterator[Finding]:
+    def _orphans(self, namespace: str, name: str, status: LeaseStatus, known: Collection[str]) -> Iterator[Finding]:
         subject = ObjectName("Lease", namespace, name)
         if namespace == NODE_LEASES:
             if self.nodes and name not in self.nodes:
@@ -254,14 +348,15 @@ class Inventory(Struct):
                 fix = f"{kubectl(namespace)} delete lease {word(name)}"
                 yield Finding("node-gone", Severity.WARNING, message, fix, subject=subject)
             return
-        pod = pod_of(holder)
+        pod = pod_of(status.holder)
         # An elector may keep its lease in another namespace; the host name of some pods is that of a node.
         if not pod or not known or pod in known or pod in self.nodes or _is_cut(pod, known):
             return
         # An elector in a pod is named by a host name and an underscore, or like a Deployment's pod; another name shows
         # nothing about a pod. If the input has no pod of the namespace, it may not cover it: then only a lease that no
         # one renews shows that its pod is gone.
-        is_pod, is_live = "_" in holder or _POD_OF_DEPLOYMENT.fullmatch(holder), state is State.LIVE
+        is_pod = "_" in status.holder or _POD_OF_DEPLOYMENT.fullmatch(status.holder)
+        is_live = status.state is State.LIVE
         if not is_pod or (namespace not in self.pods and is_live):
             return
         message = f"the holder names pod {pod}, which does not exist"

@@ -12,8 +12,7 @@ from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from webhook.api.text import escape, truncate
-from webhook.audit.leases import Inventory
-from webhook.audit.subject import Subject
+from webhook.audit.leases import Inventory, Subject
 from webhook.cli import reading
 from webhook.cli.options import Command, files, format_option, moment
 from webhook.cli.terminal import Failure, advice, indent, json_line, needing_the_server, print_message, style

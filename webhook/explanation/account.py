@@ -6,8 +6,7 @@ from msgspec import Struct
 
 from webhook.api.objects import Lease
 from webhook.api.times import SECOND, canonical, stamp_of
-from webhook.audit.leases import of_state
-from webhook.audit.subject import Subject
+from webhook.audit.leases import Subject, of_state
 from webhook.explanation import causes
 from webhook.explanation.causes import Advice, Blame, Cause
 from webhook.explanation.findings import Explained, beside, incidents
