@@ -7,7 +7,7 @@ variable of its rule, which is evaluated once.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from functools import cache
 from importlib.resources import files
@@ -16,7 +16,6 @@ from typing import Any, Final
 import msgspec
 import yaml
 from msgspec import Struct
-from msgspec.structs import asdict
 
 from webhook import __version__
 from webhook.api.request import GROUP, VERSIONS_OF, Operation
@@ -211,7 +210,7 @@ class _PolicyFile:
     def validations(self, rule: Rule, mode: Mode) -> Iterator[Manifest]:
         """Yield the validations of a rule that lead to exactly this mode."""
         about = said(rule)
-        numbers = {name: self._setting(rule.id, name) for name in self._numbers(rule.id)}
+        numbers = {name: self._setting(rule.id, name) for name in self._policy.default.numbers(rule.id)}
         texts = (about.broken, about.warned, about.message, about.warning or about.message)
         broken, warned, message, warning = (_NUMBER.sub(lambda found: numbers[found[1]], text) for text in texts)
         exempt = ["variables.administrator", *(f"variables.exempt{number}" for number in self.exempt(rule.id))]
@@ -235,10 +234,6 @@ class _PolicyFile:
                 "reason": "Forbidden" if ": Forbidden: " in about.message else "Invalid",
             }
 
-    def _numbers(self, rule: str) -> Mapping[str, int]:
-        limits = getattr(self._policy.default.limits, rule.replace("-", "_"), None)
-        return asdict(limits) if limits else {}
-
     def _reaches(self, rule: str, mode: Mode, tier: Mode) -> str | None:
         """Return when a finding of this tier has exactly this mode, "" for always and None for never."""
         setting = self._setting(rule, MODE)
@@ -252,7 +247,7 @@ class _PolicyFile:
         """Return the value that counts for a lease: that of the last override, of its binding, else of the file."""
         policy, setting = self._policy, (rule, name)
         cap: int = policy.mode if name == MODE else 1 << 63
-        default: int = policy.default.modes[rule] if name == MODE else self._numbers(rule)[name]
+        default = policy.default.modes[rule] if name == MODE else policy.default.numbers(rule)[name]
         text = str(min(int(default), cap))
         if setting in BOUND and policy.bindings and (bound := policy.bound.modes[rule]) != default:
             text = f"(variables.isBound ? {min(int(bound), cap)} : {text})"

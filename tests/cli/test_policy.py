@@ -7,9 +7,7 @@ import pytest
 
 from tools.docs.policy_schema import text
 from webhook.cli.main import main
-from webhook.policy.parse import FIXED
 from webhook.policy.schema import RULE_IDS
-from webhook.rules.registry import OBJECT_TYPES
 
 SHOP = str(Path(__file__).parent.parent / "data" / "policies" / "shop.yaml")
 
@@ -184,4 +182,3 @@ def test_object_types_is_known_and_cannot_be_changed(tmp_path: Path, capsys: pyt
     path.write_text("apiVersion: lease-webhook/v1\nrules: {object-types: {mode: warn}}\n")
     assert main(["policy", "check", str(path)]) == 2
     assert "rules.object-types: this rule cannot be changed" in capsys.readouterr().err
-    assert FIXED == (OBJECT_TYPES,)

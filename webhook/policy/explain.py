@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from webhook.api.request import Operation
 from webhook.policy import schema
@@ -15,8 +15,6 @@ from webhook.rules.registry import RULES
 from webhook.rules.rule import Mode
 
 E = TypeVar("E", schema.Exemption, schema.Override)
-PRESET: Final = "preset"
-BUILT_IN: Final = "built in"
 
 
 class SettingSource(Struct, frozen=True):
@@ -64,12 +62,10 @@ def _explain(policy: Policy, namespace: str, lease: str, operation: Operation) -
             return "rules"
         return "bindings" if (namespace, lease) in policy.bindings and (rule, name) in BOUND else otherwise
 
-    numbers = asdict(lease_policy.limits)
     for rule, mode in lease_policy.modes.items():
-        yield SettingSource(rule, schema.MODE, mode, layer(rule, schema.MODE, PRESET))
-        limits = numbers.get(rule.replace("-", "_"))
-        for number, value in asdict(limits).items() if limits else ():
-            yield SettingSource(rule, number, value, layer(rule, number, BUILT_IN))
+        yield SettingSource(rule, schema.MODE, mode, layer(rule, schema.MODE, "preset"))
+        for number, value in lease_policy.numbers(rule).items():
+            yield SettingSource(rule, number, value, layer(rule, number, "built in"))
 
 
 def _matches(globs: list[str], text: str) -> bool:

@@ -1,13 +1,13 @@
 """A compiled policy: resolved, frozen, with lookups whose cost does not depend on the length of the file."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from operator import itemgetter
 from typing import Final, Generic, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from webhook.api.request import Operation, UserInfo, cached
 from webhook.policy.fences import Fence
@@ -19,8 +19,6 @@ from webhook.rules.rule import Mode
 from webhook.rules.stamps import Stamps
 
 T = TypeVar("T")
-ANYONE: Final = ""
-"""The requester of an exemption that names none."""
 MAX_ENTRIES: Final = 500
 """Entries of one bucket of a `LeaseIndex`, all of which a lookup matches: 500 globs take less than 0.1 ms."""
 
@@ -33,6 +31,11 @@ class LeasePolicy(Struct, frozen=True):
 
     modes: Mapping[str, Mode]
     limits: Limits = DEFAULT_LIMITS
+
+    def numbers(self, rule: str) -> dict[str, int]:
+        """Return the numbers of a rule by their names; most rules have none."""
+        found = getattr(self.limits, rule.replace("-", "_"), None)
+        return asdict(found) if found else {}
 
 
 class ExemptRules(Struct, frozen=True):
@@ -77,6 +80,9 @@ class LeaseIndex(Generic[T]):
         return found
 
 
+Overrides = Mapping[Operation, LeaseIndex[tuple[int, Mapping[Setting, Value]]]]
+
+
 class Policy(Struct, frozen=True, dict=True):
     """A policy file and its preset, ready for lookups.
 
@@ -85,7 +91,7 @@ class Policy(Struct, frozen=True, dict=True):
     `default` holds for leases without a binding, `bound` for leases with one.
     `digest` is eight hex digits of what the file and its preset say, comments left out; `document` is the file as typed
     values, for commands that show it. `docs_url` is "" if the file has none, and ends without a slash.
-    `exemptions` are indexed by requester: ANYONE, or one of `requesters`. `overrides` are indexed for each operation by
+    `exemptions` are indexed by requester, see `UserInfo.requesters`. `overrides` are indexed for each operation by
     itself: one for CREATE alone costs a renewal nothing.
     """
 
@@ -96,7 +102,7 @@ class Policy(Struct, frozen=True, dict=True):
     enforce_without_stamps: bool
     default: LeasePolicy
     bound: LeasePolicy
-    overrides: Mapping[Operation, LeaseIndex[tuple[int, Mapping[Setting, Value]]]]
+    overrides: Overrides
     bindings: Mapping[tuple[str, str], Binding]
     exemptions: Mapping[str, LeaseIndex[ExemptRules]]
     docs_url: str = ""
@@ -129,20 +135,9 @@ class Policy(Struct, frozen=True, dict=True):
 
     def exempt_rules(self, user: UserInfo, namespace: str, name: str, operation: Operation, now: int) -> frozenset[str]:
         """Return the ids of the rules that this writer is exempt from for such a write; `now` in microseconds."""
-        exempt: frozenset[str] = frozenset()
-        if self.exemptions.keys().isdisjoint(user.requesters):
-            return exempt
-        for requester in user.requesters:
-            index = self.exemptions.get(requester)
-            for one in index.find(namespace, name) if index else ():
-                if now < one.until and operation in one.operations:
-                    exempt |= one.rules
-        return exempt
-
-
-def requesters(users: Iterable[str], groups: Iterable[str]) -> list[str]:
-    """Return the keys of `Policy.exemptions` for some users and groups."""
-    return [*(f"user:{user}" for user in users), *(f"group:{group}" for group in groups)]
+        indexes = [self.exemptions[one] for one in user.requesters if one in self.exemptions]
+        found = (one for index in indexes for one in index.find(namespace, name))
+        return frozenset[str]().union(*(one.rules for one in found if now < one.until and operation in one.operations))
 
 
 def with_settings(policy: LeasePolicy, settings: Mapping[Setting, Value]) -> LeasePolicy:

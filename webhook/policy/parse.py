@@ -15,24 +15,19 @@ from typing import Any, Final
 import msgspec
 import yaml
 from msgspec import inspect
-from msgspec.structs import asdict
 
 from webhook.api.field import MISSING_FIELD, NAMES, UNKNOWN_FIELD, UNKNOWN_VALUE, WRONG_TYPE, located, reworded
-from webhook.api.request import Operation
 from webhook.api.text import quote
 from webhook.inputs import yaml_reader
 from webhook.inputs.yaml_reader import LOADER, Dialect, Scalar, YamlError
 from webhook.policy import schema
 from webhook.policy.fences import fences_of
-from webhook.policy.model import ANYONE, ExemptRules, LeaseIndex, LeasePolicy, Policy, requesters, with_settings
+from webhook.policy.model import ExemptRules, LeaseIndex, LeasePolicy, Overrides, Policy, with_settings
 from webhook.rules.holders import Binding
 from webhook.rules.registry import OBJECT_TYPES, RULES
 from webhook.rules.rule import Mode
 from webhook.rules.stamps import Stamps
 
-EXEMPT_USERS: Final = ("system:apiserver",)
-EXEMPT_GROUPS: Final = ("system:masters",)
-"""Exempt in every policy: the API server itself, and people who can remove this webhook anyway."""
 BOUND: Final[Mapping[schema.Setting, schema.Value]] = {("owner-reference-added", schema.MODE): Mode.DENY}
 """What a binding sets unless the file does: an owner that does not exist would have the bound lease deleted."""
 MAX_COMBINATIONS: Final = 200_000
@@ -41,11 +36,6 @@ MAX_COMBINATIONS: Final = 200_000
 _USER: Final = "user:"
 MAX_CHARACTERS: Final = 4 * 1024 * 1024
 """Four times the largest ConfigMap."""
-FIXED: Final = (OBJECT_TYPES,)
-"""Not configurable: a document of wrong types is not decoded further, so there is nothing left to evaluate."""
-
-_CAPS: Final = {"observe": Mode.WARN, "standard": Mode.DENY, "strict": Mode.DENY}
-"""The cap of each preset: `observe` denies nothing."""
 _WORDS: Final[dict[str, Scalar]] = {
     "": None,
     **dict.fromkeys(["~", "null", "Null", "NULL"]),
@@ -54,6 +44,8 @@ _WORDS: Final[dict[str, Scalar]] = {
 }
 _INTEGER: Final = re.compile(r"[-+]?[0-9]{1,100}")
 _FRACTION: Final = re.compile(r"[-+]?([0-9]{1,100}\.[0-9]{0,100}|\.[0-9]{1,100})")
+_STEP: Final = re.compile(r"[^.\[\]]+|\[\d+\]")
+"""A step of a path: a key, or a position in brackets."""
 _TYPE: Final = inspect.type_info(schema.PolicyDocument)
 
 
@@ -70,7 +62,8 @@ def parse(text: str) -> Policy:
 def preset(name: str) -> schema.PolicyDocument:
     """Return the preset of a name as a policy file would say it, made from the modes in each rule."""
     rules: dict[str, yaml_reader.Value] = {rule.id: {"mode": getattr(rule, name).word} for rule in RULES.values()}
-    return converted({"apiVersion": schema.API_VERSION, "preset": name, "mode": _CAPS[name].word, "rules": rules})
+    cap = "warn" if name == "observe" else "deny"
+    return converted({"apiVersion": schema.API_VERSION, "preset": name, "mode": cap, "rules": rules})
 
 
 def denied_by(name: str) -> frozenset[str]:
@@ -97,7 +90,7 @@ def line_of(text: str, path: str) -> int:
     """Return the line, from 1, of a path such as `overrides[0].rules`, or of the innermost value around it."""
     node: Any = yaml.compose(text, Loader=LOADER)
     line: int = node.start_mark.line
-    for step in schema.steps_of(path):
+    for step in _STEP.findall(path):
         if step.startswith("["):
             found = [(item, item) for item in node.value[int(step[1:-1]) :][:1]]
         else:
@@ -150,7 +143,7 @@ def _explained(problem: str, path: str) -> tuple[str, str]:
 
 def _type_at(path: str) -> inspect.Type:
     here: inspect.Type = _TYPE
-    for step in schema.steps_of(path):
+    for step in _STEP.findall(path):
         if isinstance(here, inspect.ListType):
             here = here.item_type
         else:
@@ -161,7 +154,7 @@ def _type_at(path: str) -> inspect.Type:
 
 def _unknown_key(key: str, here: inspect.Type, path: str) -> str:
     assert isinstance(here, inspect.StructType)
-    if path.endswith("rules") and key in FIXED:
+    if path.endswith("rules") and key == OBJECT_TYPES:
         return "this rule cannot be changed: a document of wrong types is not decoded further"
     word = "unknown rule" if path.endswith("rules") else "unknown key"
     return word + schema.nearest(key, [field.encode_name for field in here.fields])
@@ -210,15 +203,13 @@ def _compiled(document: schema.PolicyDocument) -> Policy:
     )
 
 
-def _product(*lists: Sequence[str]) -> int:
-    return prod(max(1, len(one)) for one in lists)
-
-
-def _check_combinations(combinations: int, path: str) -> None:
-    """Raise PolicyError for the entry with which the combinations become too many, before any of it is indexed."""
+def _combinations(before: int, path: str, *lists: Sequence[str]) -> int:
+    """Add those of an entry to the combinations before it; raises PolicyError if they become too many to be indexed."""
+    combinations = before + prod(max(1, len(one)) for one in lists)
     if combinations > MAX_COMBINATIONS:
         problem = f"more than {MAX_COMBINATIONS} combinations of requester, namespace, lease and operation so far"
         raise schema.PolicyError(f"{problem}; use globs", path)
+    return combinations
 
 
 def _default(
@@ -231,19 +222,15 @@ def _default(
     return default
 
 
-def _overrides(
-    overrides: list[schema.Override], default: LeasePolicy
-) -> dict[Operation, LeaseIndex[tuple[int, Mapping[schema.Setting, schema.Value]]]]:
-    indexes: dict[Operation, LeaseIndex[tuple[int, Mapping[schema.Setting, schema.Value]]]] = {
-        one: LeaseIndex() for one in schema.OPERATIONS
-    }
+def _overrides(overrides: list[schema.Override], default: LeasePolicy) -> Overrides:
+    indexes: Overrides = {one: LeaseIndex() for one in schema.OPERATIONS}
     combinations = 0
     for position, override in enumerate(overrides):
         path = f"overrides[{position}]"
         values = schema.settings_of(override.rules)
         _check_numbers(with_settings(default, values), values, f"{path}.rules")
-        combinations += _product(override.operations or (), override.namespaces, override.leases)
-        _check_combinations(combinations, path)
+        lists = (override.operations or (), override.namespaces, override.leases)
+        combinations = _combinations(combinations, path, *lists)
         for operation in schema.operations_of(override):
             indexes[operation].put(override.namespaces, override.leases, (position, values), path)
     return indexes
@@ -252,19 +239,20 @@ def _overrides(
 def _exemptions(exemptions: list[schema.Exemption]) -> dict[str, LeaseIndex[ExemptRules]]:
     found: dict[str, LeaseIndex[ExemptRules]] = {}
     combinations = 0
-    for requester in requesters(EXEMPT_USERS, EXEMPT_GROUPS):
+    # The API server itself, and people who can remove this webhook anyway.
+    for requester in ("user:system:apiserver", "group:system:masters"):
         found[requester] = LeaseIndex()
         found[requester].put([], [], ExemptRules(frozenset(schema.EXEMPTIBLE), schema.OPERATIONS, schema.FOREVER))
     for position, exemption in enumerate(exemptions):
         path = f"exempt[{position}]"
-        names = requesters(schema.users_of(exemption), exemption.groups)
+        names = [f"user:{user}" for user in schema.users_of(exemption)]
+        names += [f"group:{group}" for group in exemption.groups]
         if not (names or exemption.namespaces or exemption.leases):
             raise schema.PolicyError("must have users, groups, service_accounts, namespaces or leases", path)
-        combinations += _product(names, exemption.namespaces, exemption.leases)
-        _check_combinations(combinations, path)
+        combinations = _combinations(combinations, path, names, exemption.namespaces, exemption.leases)
         rules = frozenset(exemption.rules or schema.EXEMPTIBLE)
         exempt = ExemptRules(rules, schema.operations_of(exemption), schema.until_of(exemption))
-        for requester in names or [ANYONE]:
+        for requester in names or [""]:  # anyone
             found.setdefault(requester, LeaseIndex()).put(exemption.namespaces, exemption.leases, exempt, path)
     return found
 
@@ -302,7 +290,7 @@ def _check_numbers(policy: LeasePolicy, settings: Mapping[schema.Setting, schema
     for rule, name in settings:
         if name == schema.MODE:
             continue
-        numbers: Mapping[str, int] = asdict(getattr(policy.limits, rule.replace("-", "_")))
+        numbers = policy.numbers(rule)
         for warn, value in numbers.items():
             deny = warn.replace("warn_", "deny_", 1)
             if deny in numbers and value > numbers[deny]:

@@ -1,17 +1,16 @@
 """The policy file as types, and what its entries mean; `make docs` writes the JSON Schema of the package from them."""
 
 import difflib
-import re
 from collections.abc import Sequence
 from datetime import date
 from typing import Annotated, Any, Final, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
-from msgspec.structs import asdict, fields
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field, to_builtins
+from msgspec.structs import fields
 
 from webhook.api.request import Operation
 from webhook.api.text import escape, quote, truncate
-from webhook.rules.limits import Limits
+from webhook.rules.limits import DEFAULT_LIMITS
 from webhook.rules.registry import RULES
 from webhook.rules.rule import Mode
 
@@ -141,7 +140,7 @@ class RuleSetting(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _rule_setting(rule: str) -> type[Struct]:
-    numbers = {limit.name: limit.default for limit in fields(Limits)}.get(rule.replace("-", "_"))
+    numbers = getattr(DEFAULT_LIMITS, rule.replace("-", "_"), None)
     if numbers is None:
         return RuleSetting
     return defstruct(
@@ -246,9 +245,6 @@ class PolicyDocument(Struct, frozen=True, forbid_unknown_fields=True):
     stamps: list[StampSetting] | UnsetType = UNSET
 
 
-_RULE_OF_FIELD: Final = {rule.name: rule.encode_name for rule in fields(Rules)}
-
-
 def mode_of(word: str) -> Mode:
     """Return the mode that a policy file writes in lower case."""
     return Mode[word.upper()]
@@ -256,12 +252,11 @@ def mode_of(word: str) -> Mode:
 
 def settings_of(rules: Rules) -> dict[Setting, Value]:
     """Return the settings of a `rules` mapping."""
+    stated: dict[str, dict[str, Any]] = to_builtins(rules)
     return {
         (rule, name): mode_of(value) if name == MODE else value
-        for field, rule in _RULE_OF_FIELD.items()
-        if (setting := getattr(rules, field)) is not UNSET
-        for name, value in asdict(setting).items()
-        if value is not UNSET
+        for rule, setting in stated.items()
+        for name, value in setting.items()
     }
 
 
@@ -285,7 +280,6 @@ def users_of(exemption: Exemption) -> list[str]:
 
 _MAX_NAME: Final = 64
 """Characters of a mistyped name that are compared; no valid name is longer."""
-_STEP: Final = re.compile(r"[^.\[\]]+|\[\d+\]")
 
 
 class PolicyError(Exception):
@@ -304,11 +298,6 @@ class PolicyError(Exception):
     def __str__(self) -> str:
         place = [f"line {self.line}"] if self.line else []
         return ": ".join([*place, *filter(None, [escape(truncate(self.path))]), self.problem])
-
-
-def steps_of(path: str) -> list[str]:
-    """Return the steps of such a path: keys, and positions in brackets."""
-    return _STEP.findall(path)
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
