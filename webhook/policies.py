@@ -8,7 +8,6 @@ variable of its rule, which is evaluated once.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from copy import deepcopy
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -21,7 +20,7 @@ from webhook import __version__
 from webhook.api.request import GROUP, VERSIONS_OF, Operation
 from webhook.api.text import quote
 from webhook.fence import ACTIONS, BINDING, MADE_BY, literal, pair
-from webhook.install import fill
+from webhook.install import stamp_objects
 from webhook.policy import schema
 from webhook.policy.model import Policy
 from webhook.policy.parse import BOUND
@@ -102,7 +101,7 @@ def manifests(policy: Policy, now: int, condition: str, excluded: Sequence[str])
     return found
 
 
-def stamp_policies(policy: Policy, now: int, shipped: Iterable[Manifest]) -> list[Manifest]:
+def stamp_policies(policy: Policy, now: int) -> list[Manifest]:
     """Return the policies of `deploy/stamp` with the suffix of the file, and its mode and exemptions for the guard.
 
     There are none without `stamps`. Raises PolicyError if they have several suffixes.
@@ -111,8 +110,7 @@ def stamp_policies(policy: Policy, now: int, shipped: Iterable[Manifest]) -> lis
     if len(suffixes) > 1:
         raise PolicyError("have several suffixes, and each would stamp every lease", "stamps")
     mode = min(policy.mode, policy.default.modes[_STAMP_RULE])
-    found = [deepcopy(one) for one in shipped if suffixes and (mode or one["metadata"]["name"] != _GUARD)]
-    fill(found, "", None, {}, "".join(suffixes))
+    found = [one for suffix in suffixes for one in stamp_objects(suffix) if mode or one["metadata"]["name"] != _GUARD]
     for one in found:
         spec = one["spec"]
         if one["metadata"]["name"] == _GUARD and one["kind"] == BINDING:

@@ -122,7 +122,7 @@ def _policies(policy: str | None, kubernetes: str, components: tuple[str, ...]) 
     try:
         objects = manifests(loaded, now, entry["matchConditions"][0]["expression"], excluded)
         if int(minor[1]) >= _FIRST_MINOR_OF_STAMPS:
-            objects += stamp_policies(loaded, now, pieces["stamp"])
+            objects += stamp_policies(loaded, now)
     except PolicyError as error:
         raise Failure(f"{policy}: {error}") from error
     print(_HEADER.format("install --policies-only"))

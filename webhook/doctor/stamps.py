@@ -13,7 +13,7 @@ from webhook.doctor.checks import Report
 from webhook.doctor.documents import ClusterObject, Documents, MatchRule, danger, difference
 from webhook.fence import BINDING, MUTATING_BINDING, MUTATING_POLICY
 from webhook.findings import Finding, word
-from webhook.install import CERTIFICATES, fill, pieces_of
+from webhook.install import stamp_objects
 from webhook.policies import RULE_POLICIES, stamp_policies
 from webhook.policy.model import Policy
 from webhook.policy.schema import PolicyError
@@ -50,16 +50,14 @@ def _made_without_webhook(documents: Documents, policy: Policy, now: int) -> dic
     made: Sequence[Mapping[str, Any]] = ()
     if any(name.startswith(RULE_POLICIES) for name in documents.named(BINDING)):
         with suppress(PolicyError):  # of several suffixes none are made
-            made = stamp_policies(policy, now, pieces_of(CERTIFICATES[0])["stamp"])
+            made = stamp_policies(policy, now)
     return {(one["kind"], one["metadata"]["name"]): one["spec"] for one in made}
 
 
 def _of_policies(
     documents: Documents, suffix: str, made: Mapping[tuple[str, str], Mapping[str, Any]]
 ) -> Iterator[Finding]:
-    wanted = pieces_of(CERTIFICATES[0])["stamp"]
-    fill(wanted, "", None, {}, suffix)
-    for one in (one for one in wanted if one["kind"] not in documents.unread):
+    for one in (one for one in stamp_objects(suffix) if one["kind"] not in documents.unread):
         kind, name = one["kind"], one["metadata"]["name"]
         applied, instead = documents.named(kind).get(name), made.get((kind, name))
         if applied is None and made and instead is None:

@@ -8,7 +8,6 @@ other entry stands beside, so their combinations are rendered; of the others, en
 import base64
 import json
 from collections.abc import Collection, Mapping, Sequence
-from copy import deepcopy
 from importlib.resources import files
 from typing import Any, Final
 
@@ -51,6 +50,13 @@ def composed(pieces: Pieces, components: Collection[str]) -> list[Object]:
     return sorted(found.values(), key=lambda thing: bool(thing["kind"] == CONFIGURATION))
 
 
+def stamp_objects(suffix: str) -> list[Object]:
+    """Return the objects of the component `stamp` with a suffix."""
+    found = pieces_of(CERTIFICATES[0])["stamp"]
+    fill(found, "", None, {}, suffix)
+    return found
+
+
 def fill(objects: Sequence[Object], image: str, policy: str | None, files: Mapping[str, bytes], suffix: str) -> None:
     """Set what differs from one installation to the next.
 
@@ -75,4 +81,4 @@ def fill(objects: Sequence[Object], image: str, policy: str | None, files: Mappi
 
 
 def _by_name(objects: Sequence[Object]) -> dict[tuple[str, str], Object]:
-    return {(thing["kind"], thing["metadata"]["name"]): deepcopy(thing) for thing in objects}
+    return {(thing["kind"], thing["metadata"]["name"]): thing for thing in objects}
