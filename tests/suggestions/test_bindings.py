@@ -13,9 +13,8 @@ from webhook.policy.model import Policy
 from webhook.policy.parse import parse
 from webhook.rules.holders import Binding
 from webhook.rules.rule import Mode
-from webhook.suggestions import evidence
-from webhook.suggestions.bindings import binding_policy
-from webhook.suggestions.evidence import AllWrites
+from webhook.suggestions import bindings
+from webhook.suggestions.bindings import AllWrites, binding_policy
 
 LONG_AGO = "2025-11-20T10:00:00Z"
 INTRUDER = "system:serviceaccount:other:intruder"
@@ -230,7 +229,7 @@ def test_many_holders_without_their_pods_are_every_holder() -> None:
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evidence, "MAX_WRITES", 2)
+    monkeypatch.setattr(bindings, "MAX_WRITES", 2)
     text = suggested(*(audited("update", name=name) for name in "abca"))
     assert [name for _, name in bound(text)] == ["a", "b"]
     assert "not seen: 1 write beyond 2 different ones" in comments(text)

@@ -10,7 +10,7 @@ from tests.suggestions.seen import annotated, audited, item, reviewed
 from webhook.api.times import DAY, MINUTE, SECOND
 from webhook.cli.reading import observed
 from webhook.inputs.items import ClockSkew, InputKind, Item, LogEnd, Observation, Place
-from webhook.suggestions.evidence import TOOK, AllWrites, Evidence
+from webhook.suggestions.bindings import TOOK, AllWrites, Evidence
 
 
 def suspicions(*items: Item) -> list[tuple[str, ...]]:

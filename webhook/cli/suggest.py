@@ -13,8 +13,7 @@ from webhook.inputs.cluster import Cluster
 from webhook.inputs.files import readable
 from webhook.policy.parse import parse
 from webhook.policy.schema import PolicyError
-from webhook.suggestions.bindings import binding_policy
-from webhook.suggestions.evidence import AllWrites
+from webhook.suggestions.bindings import AllWrites, binding_policy
 from webhook.suggestions.fence import from_audit, leases_of, policy_text, written_by
 
 _BINDINGS: Final = """\
