@@ -18,8 +18,8 @@ from webhook.fence import (
     STAMPING,
     manifests,
     object_name,
-    yaml_text,
 )
+from webhook.yaml_writer import stream
 
 NAME = "fence-shop-operator"
 
@@ -52,7 +52,7 @@ def test_each_binding_names_its_policy() -> None:
 
 
 def test_the_texts_are_those_of_the_fence() -> None:
-    text = yaml_text([stamped(token=True, expired="deny")])
+    text = stream(manifests(stamped(token=True, expired="deny")))
     assert {*re.findall(r"\b[A-Z]{3,}\b", text)} == {"API", "CREATE", "UPDATE", "DELETE"}
     assert '"shop-operator.lease-webhook/token-5f3a9c1e"' in text
     assert "lease-webhook/term-5f3a9c1e" in text

@@ -21,7 +21,7 @@ from webhook.inputs.stamps import is_dated
 from webhook.rules.change import IDENTITY_LABEL, KUBE_SYSTEM, NODE_LEASES, CandidateChange, LeaseChange, change_made_by
 from webhook.rules.election.times import is_time_zone
 from webhook.rules.expiry import BOUND
-from webhook.rules.holders import MAX_HOSTNAME, host_name
+from webhook.rules.holders import host_name
 from webhook.rules.registry import RULES
 from webhook.rules.rule import Mode, Rule
 from webhook.rules.stamps import is_constant
@@ -336,7 +336,8 @@ class Inventory(Struct):
         """Yield findings that need all objects."""
         if self.has_managed_fields:
             yield from self.without_stamps
-        known = {pod for pods in self.pods.values() for pod in pods}
+        # The host name of a pod is shorter if its name is long.
+        known = {name for pods in self.pods.values() for pod in pods for name in (pod, host_name(pod))}
         for (namespace, name), status in self.leases.items():
             yield from self._orphans(namespace, name, status, known)
 
@@ -350,7 +351,7 @@ class Inventory(Struct):
             return
         pod = pod_of(status.holder)
         # An elector may keep its lease in another namespace; the host name of some pods is that of a node.
-        if not pod or not known or pod in known or pod in self.nodes or _is_cut(pod, known):
+        if not pod or not known or pod in known or pod in self.nodes:
             return
         # An elector in a pod is named by a host name and an underscore, or like a Deployment's pod; another name shows
         # nothing about a pod. If the input has no pod of the namespace, it may not cover it: then only a lease that no
@@ -369,8 +370,3 @@ def of_state(subject: Subject) -> Iterator[Finding]:
     """Yield what is certain about a lease without the others."""
     for check in _LEASE_CHECKS:
         yield from check(subject)
-
-
-def _is_cut(pod: str, pods: Collection[str]) -> bool:
-    """True if this is the host name of a pod whose name is longer."""
-    return any(len(one) > MAX_HOSTNAME and host_name(one) == pod for one in pods)

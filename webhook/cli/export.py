@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from webhook.api.text import quote
 from webhook.cli.options import Command, directories, files
 from webhook.cli.terminal import Failure, print_message
-from webhook.fence import yaml_text
+from webhook.fence import manifests as fence_manifests
 from webhook.findings import certs_command
 from webhook.install import CERTIFICATES, COMPONENTS, composed, fill, pieces_of
 from webhook.policies import manifests, notes, stamp_policies
@@ -157,5 +157,5 @@ def fence(*, policy: str, names: tuple[str, ...], mode: str | None) -> int:
         if one.mode != "deny":
             print_message(f"fence {one.name} refuses nothing: its mode is {one.mode}; --mode deny refuses")
     print(_HEADER.format("export fence"))
-    print(yaml_text(chosen), end="")
+    print(stream(manifest for one in chosen for manifest in fence_manifests(one)), end="")
     return 0

@@ -234,20 +234,15 @@ class _Metadata(Struct, frozen=True):
     creation_timestamp: str | None = field(default=None, name="creationTimestamp")
 
 
-class ClusterObject(Struct, frozen=True, rename="camel"):
+class ClusterObject(Struct, frozen=True):
     """An object of any kind, as far as the doctor reads it; `spec` is not decoded, and empty if there is none."""
 
     kind: str
     metadata: _Metadata = _Metadata()
-    spec_or_none: dict[str, Any] | None = field(default=None, name="spec")
-    data: Mapping[str, str] | None = None
-    status: dict[str, Any] | None = None
+    spec: dict[str, Any] = {}
+    data: Mapping[str, str] = {}
+    status: dict[str, Any] = {}
     type: str = ""
-
-    @property
-    def spec(self) -> dict[str, Any]:
-        """`spec`, empty if the document has none."""
-        return self.spec_or_none or {}
 
     @property
     def place(self) -> str:
@@ -278,8 +273,9 @@ class Documents:
                 except msgspec.ValidationError as error:
                     self.refused.append((str(kind), error))
             elif kind in KINDS:
+                present = {key: value for key, value in one.items() if value is not None}
                 with suppress(msgspec.ValidationError):
-                    self._by_kind[str(kind)].append(msgspec.convert(one, ClusterObject))
+                    self._by_kind[str(kind)].append(msgspec.convert(present, ClusterObject))
         self.unread: Final = frozenset(unread or ())
         has_read_some = unread is not None and not self.unread.issuperset(fence.KINDS)
         self.shows_policies: Final = has_read_some or bool(self.fence_objects)
@@ -311,7 +307,7 @@ class Documents:
     def policy_text(self, namespaces: Iterable[str]) -> str | None:
         """Return the policy in the one ConfigMap of the webhooks' namespaces that has a policy.yaml."""
         own = frozenset(namespaces)
-        maps = [one.data or {} for one in self.of("ConfigMap") if one.metadata.namespace in own]
+        maps = [one.data for one in self.of("ConfigMap") if one.metadata.namespace in own]
         texts = [data["policy.yaml"] for data in maps if "policy.yaml" in data]
         return texts[0] if len(texts) == 1 else None
 

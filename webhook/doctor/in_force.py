@@ -87,7 +87,7 @@ def facts(found: Documents, metrics: Sequence[Sample], now: dt.datetime) -> Iter
         yield from _configured(found, policy, now)
     for one in (*found.of("Deployment"), *found.of("StatefulSet")):
         if subject := {NAME: "pods", "lease-recorder": "recorder"}.get(one.metadata.name):
-            ready, wanted = (one.status or {}).get("readyReplicas", 0), one.spec.get("replicas", 1)
+            ready, wanted = one.status.get("readyReplicas", 0), one.spec.get("replicas", 1)
             yield Fact(subject, f"{ready} of {wanted} ready", is_wrong=ready != wanted)
     if ends := [one.value for one in metrics if one.name == "certificate_not_after_seconds"]:
         end = dt.datetime.fromtimestamp(min(ends), dt.UTC)

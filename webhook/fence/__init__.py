@@ -23,7 +23,6 @@ import yaml
 from webhook import __version__
 from webhook.policy.fences import Fence, HolderTemplate
 from webhook.rules.holders import MAX_HOSTNAME
-from webhook.yaml_writer import stream
 
 API_VERSION: Final = "admissionregistration.k8s.io/v1"
 POLICY: Final = "ValidatingAdmissionPolicy"
@@ -31,7 +30,6 @@ BINDING: Final = "ValidatingAdmissionPolicyBinding"
 MUTATING_POLICY: Final = "MutatingAdmissionPolicy"
 MUTATING_BINDING: Final = "MutatingAdmissionPolicyBinding"
 KINDS: Final = (POLICY, BINDING, MUTATING_POLICY, MUTATING_BINDING)
-PREFIX: Final = "fence-"
 STAMPING: Final = ".token"
 KEPT: Final = ".kept"
 CLOCK: Final = ".clock"
@@ -69,14 +67,9 @@ def manifests(fence: Fence) -> list[Manifest]:
     return [*found, *_clock(fence)] if fence.expired != "allow" else found
 
 
-def yaml_text(fences: Iterable[Fence]) -> str:
-    """Return the objects of all fences as a stream of YAML documents; the same fences give the same text."""
-    return stream(one for fence in fences for one in manifests(fence))
-
-
 def object_name(fence: Fence) -> str:
     """Return the name of the policy and of its binding; those of the others begin with it and a dot."""
-    return PREFIX + fence.name
+    return f"fence-{fence.name}"
 
 
 def pair(metadata: Manifest, policy: Manifest, binding: Manifest) -> Iterator[Manifest]:
@@ -217,7 +210,8 @@ def _list(texts: Iterable[str]) -> str:
 def _variables(fence: Fence) -> tuple[tuple[str, str], ...]:
     """Return (name, expression), each using only those before it."""
     claims = [claim for claim in _CLAIMS if claim == "pod" or any(claim == one.claim for one in fence.holders)]
-    found = [(claim, _claim(_CLAIMS[claim])) for claim in claims]
+    named = {claim: _values(_CLAIMS[claim]) for claim in claims}
+    found = [(claim, f'size({values}) == 1 ? {values}[0] : ""') for claim, values in named.items()]
     if not fence.by_stamp and any(one.claim == "pod" for one in fence.holders):
         cut = f'variables.pod.find("^.{{0,{MAX_HOSTNAME - 1}}}[^.-]")'
         found.append(("host", f"size(variables.pod) > {MAX_HOSTNAME} ? {cut} : variables.pod"))
@@ -259,11 +253,6 @@ def _fits_claim(template: HolderTemplate) -> str:
 
 def _values(key: str) -> str:
     return f"request.userInfo.?extra[{literal(key)}].orValue([])"
-
-
-def _claim(key: str) -> str:
-    found = _values(key)
-    return f'size({found}) == 1 ? {found}[0] : ""'
 
 
 def _fits(template: HolderTemplate) -> str:
