@@ -86,8 +86,9 @@ def manifests(policy: Policy, now: int, condition: str, excluded: Sequence[str])
     Raises PolicyError for what no expression can hold.
     """
     file = _PolicyFile(policy, now)
+    is_bound = _in('request.namespace + "/" + request.name', map("/".join, policy.bindings))
     found: list[Manifest] = []
-    for kind, conditions in {_LEASES: [condition], _BINDINGS: [file.bound_leases()], _CANDIDATES: []}.items():
+    for kind, conditions in {_LEASES: [condition], _BINDINGS: [is_bound], _CANDIDATES: []}.items():
         for mode in (Mode.DENY, Mode.WARN, Mode.AUDIT):
             validations = [one for rule in _rules_of(kind) for one in file.validations(rule, mode)]
             if validations and (kind != _BINDINGS or policy.bindings):
@@ -176,10 +177,6 @@ class _PolicyFile:
         self._bindings = ", ".join(map(_entry, policy.bindings.items()))
         if len(self._bindings) > _MAX_EXPRESSION:
             raise PolicyError("are too many for a policy of the API server; the webhook has no such limit", "bindings")
-
-    def bound_leases(self) -> str:
-        """Return the condition that a lease has a binding."""
-        return _in('request.namespace + "/" + request.name', map("/".join, self._policy.bindings))
 
     def exempt(self, rule: str) -> dict[int, str]:
         """Return who is exempt from a rule, besides administrators, by the position in the file."""

@@ -1,7 +1,7 @@
 """Fences: only the holder of a lease may make some writes; what of a policy file can be enforced, and what cannot."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import UNSET, Struct
@@ -42,9 +42,7 @@ _ELECTION: Final = {
     "and protect the lease with a binding",
     "leasecandidates": "a candidate is written before it leads, so no candidate could be elected; leave it out",
 }
-_POLICIES: Final = frozenset(
-    kind + suffix for kind in ("validatingadmissionpolicies", "mutatingadmissionpolicies") for suffix in ("", "/status")
-) | {"validatingadmissionpolicybindings", "mutatingadmissionpolicybindings"}
+_POLICIES: Final = re.compile("(validating|mutating)admissionpolic(ies(/status)?|ybindings)")
 
 
 class HolderTemplate(Struct, frozen=True):
@@ -59,11 +57,6 @@ class HolderTemplate(Struct, frozen=True):
         """True if a holder identity is that of a pod, or node, of this name; never if the name is not known ("")."""
         identities = [f"{self.before}{one}{self.after}" for one in {name, host_name(name)} if one]
         return any(holder.startswith(one) if self.open else holder == one for one in identities)
-
-    @property
-    def is_separated(self) -> bool:
-        """True if the characters next to the name cannot belong to a name."""
-        return not (_OF_NAMES.fullmatch(self.before[-1:]) or _OF_NAMES.fullmatch(self.after[:1]))
 
 
 class FencedResource(Struct, frozen=True, order=True):
@@ -170,7 +163,7 @@ def why_not_fenced(found: FencedResource) -> str:
         return "followers write events too, for example during the election; leave events out"
     if found.group in ("authentication.k8s.io", "authorization.k8s.io") or found.subresource == "token":
         return "followers send it to authenticate and to authorize, and nothing is stored; leave it out"
-    if found.group == "admissionregistration.k8s.io" and found.path in _POLICIES:
+    if found.group == "admissionregistration.k8s.io" and _POLICIES.fullmatch(found.path):
         return "the API server admits it without evaluating any policy; leave it out"
     return ""
 
@@ -214,10 +207,8 @@ def _check_stamps(setting: FenceSetting, path: str, suffix: str) -> None:
 
 
 def _writers(texts: Sequence[str], path: str) -> tuple[tuple[str, str], ...]:
-    writers = []
-    for number, text in enumerate(dict.fromkeys(texts)):
-        namespace, _, name = text.partition("/")
-        writers.append((namespace, name))
+    writers = [text.partition("/")[::2] for text in dict.fromkeys(texts)]
+    for number, (namespace, _) in enumerate(writers):
         if namespace != writers[0][0]:
             problem = (
                 "must be of the same namespace as the first writer: pods of two namespaces may have one name, and the "
@@ -227,29 +218,24 @@ def _writers(texts: Sequence[str], path: str) -> tuple[tuple[str, str], ...]:
     return tuple(writers)
 
 
-def _holders(texts: list[str], path: str) -> tuple[HolderTemplate, ...]:
-    """Return the templates of one fence; raises PolicyError if two pods could not be distinguished."""
-    templates = tuple(_holder(text, f"{path}[{number}]") for number, text in enumerate(texts))
-    for number, template in enumerate(templates):
-        if len(templates) > 1 and not template.is_separated:
+def _holders(texts: list[str], path: str) -> Iterator[HolderTemplate]:
+    """Yield the templates of one fence; raises PolicyError if two pods could not be distinguished."""
+    for number, text in enumerate(texts):
+        before, claim, after = _VARIABLE.split(text)
+        template = HolderTemplate(before, claim, after.removesuffix("*"), open=after.endswith("*"))
+        if template.open and (not template.after or _OF_NAMES.fullmatch(template.after[0])):
+            problem = (
+                "`*` also matches longer names: that of op-1 matches op-10; put a character that no name has between "
+                f"them, as in {quote(f'{before}${{{claim}}}_*')}"
+            )
+            raise PolicyError(problem, f"{path}[{number}]")
+        if len(texts) > 1 and (_OF_NAMES.fullmatch(before[-1:]) or _OF_NAMES.fullmatch(after[:1])):
             problem = (
                 "next to other templates, the name must be separated by a character that no name has, such as _: "
                 "otherwise two pods match one holder"
             )
             raise PolicyError(problem, f"{path}[{number}]")
-    return templates
-
-
-def _holder(text: str, path: str) -> HolderTemplate:
-    before, claim, after = _VARIABLE.split(text)
-    template = HolderTemplate(before, claim, after.removesuffix("*"), open=after.endswith("*"))
-    if template.open and (not template.after or _OF_NAMES.fullmatch(template.after[0])):
-        problem = (
-            "`*` also matches longer names: that of op-1 matches op-10; put a character that no name has between "
-            f"them, as in {quote(f'{before}${{{claim}}}_*')}"
-        )
-        raise PolicyError(problem, path)
-    return template
+        yield template
 
 
 def _check_existence(found: FencedResource, path: str) -> None:

@@ -138,7 +138,11 @@ def _explained(problem: str, path: str) -> tuple[str, str]:
             return f"must be one of {', '.join(map(str, here.values))}, not {NAMES[given]}", path
         hint = "; put it in quotes" if wanted == "str" and given in ("int", "float", "bool") else ""
         return f"{reworded(problem)}{hint}", path
-    return reworded(problem) or f"must be {_description(here)}", path
+    if words := reworded(problem):
+        return words, path
+    # Patterns and lengths are described in the schema.
+    assert isinstance(here, inspect.Metadata)
+    return f"must be {(here.extra_json_schema or {})['description']}", path
 
 
 def _type_at(path: str) -> inspect.Type:
@@ -166,12 +170,6 @@ def _unknown_value(value: Any, here: inspect.Type) -> str:  # noqa: ANN401 - any
     if value in RULES and "identity-binding" in known:
         return f"{quote(value)} applies to everyone, so no exemption may name it"
     return f"{quote(value)} is not known{schema.nearest(value, known)}"
-
-
-def _description(here: inspect.Type) -> str:
-    """Return what the schema says about the type, for patterns and lengths."""
-    assert isinstance(here, inspect.Metadata)
-    return str((here.extra_json_schema or {})["description"])
 
 
 def _child(path: str, key: str) -> str:
