@@ -10,9 +10,9 @@ import pytest
 
 from tests.policy.fences.made import FENCE, stamped
 from tests.policy.fences.made import fence as made_fence
-from webhook.doctor import fences as fences_module
+from webhook.doctor import policies as policies_module
 from webhook.doctor.documents import Documents
-from webhook.doctor.fences import examine_fences
+from webhook.doctor.policies import examine_fences
 from webhook.fence import manifests
 from webhook.policy.fences import Fence
 
@@ -144,7 +144,7 @@ def test_parts_that_an_earlier_policy_left_are_named() -> None:
 
 
 def test_every_finding_is_tried() -> None:
-    named = set(re.findall(r'danger\(\s*"([a-z-]+)"', inspect.getsource(fences_module)))
+    named = set(re.findall(r'danger\(\s*"(fence-[a-z-]+)"', inspect.getsource(policies_module)))
     assert len(named) == 10
     assert all(
         f'"{check}"' in Path(__file__).read_text() or f": {check}" in Path(__file__).read_text() for check in named

@@ -14,9 +14,9 @@ from tests.doctor.shipped import DATA
 from tests.factories import NOW
 from tests.rules.election.test_foreign_writer import ENTRY
 from webhook.cli.main import main
-from webhook.doctor import stamps as stamps_module
+from webhook.doctor import policies as policies_module
 from webhook.doctor.documents import Documents
-from webhook.doctor.stamps import examine_stamps
+from webhook.doctor.policies import examine_stamps
 from webhook.policy.model import Policy
 from webhook.policy_file import load
 from webhook.rules.stamps import Stamps
@@ -203,7 +203,7 @@ def test_a_long_expression_is_shown_where_it_differs() -> None:
 
 
 def test_every_check_of_stamps_is_found_here() -> None:
-    named = set(re.findall(r'"(stamp-[a-z-]+)"', inspect.getsource(stamps_module))) - {"stamp-writer"}
+    named = set(re.findall(r'"(stamp-[a-z-]+)"', inspect.getsource(policies_module))) - {"stamp-writer"}
     rows = re.findall(r'"(stamp-[a-z-]+)"', Path(__file__).read_text(encoding="utf-8"))
     assert named <= set(rows)
 

@@ -9,7 +9,7 @@ from tests.factories import to_bytes
 from tests.policy.fences.made import FENCE, STAMPS, fence
 from tests.policy.files import text
 from webhook.doctor.documents import Documents
-from webhook.doctor.fences import examine_fences
+from webhook.doctor.policies import examine_fences
 from webhook.fence import manifests
 from webhook.inputs.documents import Document, documents
 from webhook.policy.parse import parse

@@ -20,8 +20,7 @@ from webhook.cli.reading import cluster_options
 from webhook.cli.terminal import Failure, advice, indent, json_line, print_message, style
 from webhook.doctor.checks import Report, examine
 from webhook.doctor.documents import LISTED, Documents, danger
-from webhook.doctor.fences import examine_fences
-from webhook.doctor.stamps import examine_stamps
+from webhook.doctor.policies import examine_fences, examine_stamps
 from webhook.explanation.words import count
 from webhook.findings import Finding
 from webhook.inputs.cluster import NO_SUCH_KIND, Cluster, objects_of
