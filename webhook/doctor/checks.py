@@ -148,8 +148,8 @@ def check_wildcards(entry: Entry) -> Iterable[Finding]:
         if rule.is_wild and (rule.matches("leases") or rule.matches("leasecandidates")):
             yield entry.finding(
                 "wildcard",
-                f"rules[{number}]",
-                f"groups [{', '.join(rule.api_groups or ())}], resources [{', '.join(rule.resources or ())}]",
+                f"rules[{number}]: groups [{', '.join(rule.api_groups or ())}],"
+                f" resources [{', '.join(rule.resources or ())}]",
                 "a wildcard matches leases together with everything else: every renewal of every leader then waits for"
                 " this webhook, and kinds that are added to the group later are sent to it too.",
                 "name the resources: apiGroups [coordination.k8s.io], resources [leases], [leasecandidates]; in a"
@@ -178,8 +178,7 @@ def check_namespaces(entry: Entry) -> Iterable[Finding]:
         if may_select(webhook.namespace_selector, namespace) and not (entry.has_chosen(choice) and is_careful):
             yield entry.finding(
                 f"{choice}-in-scope",
-                "namespaceSelector",
-                f"selects {namespace}",
+                f"namespaceSelector: selects {namespace}",
                 _RISKS[namespace],
                 f"add {namespace} to a namespaceSelector expression with key {NAMESPACE_NAME} and"
                 f" operator NotIn. If it is intended (the `{choice}` component): failurePolicy Ignore,"
@@ -195,8 +194,7 @@ def check_outage(entry: Entry) -> Iterable[Finding]:
     if webhook.timeout > (MAX_TIMEOUT if drops else MAX_TIMEOUT_WITH_RENEWALS):
         yield entry.finding(
             "timeout-too-long",
-            "timeoutSeconds",
-            webhook.timeout_seconds or "absent, which means 10",
+            f"timeoutSeconds: {webhook.timeout_seconds or 'absent, which means 10'}",
             f"leader-election clients give up on a write after 5 s. With the webhook unreachable a write waits"
             f" {webhook.timeout} s, even with failurePolicy Ignore, and healthy leaders lose their leases"
             " (kubernetes/kubernetes#90217).",
@@ -205,8 +203,7 @@ def check_outage(entry: Entry) -> Iterable[Finding]:
     if webhook.fails_closed and not opted_in:
         yield entry.finding(
             "fails-closed-everywhere",
-            "failurePolicy",
-            webhook.failure_policy or "absent, which means Fail",
+            f"failurePolicy: {webhook.failure_policy or 'absent, which means Fail'}",
             "while the webhook is down no lease in any namespace can be created, taken over or deleted: failover stops"
             " in the whole cluster, and clients that need a lease to start do not start.",
             "set failurePolicy: Ignore; for namespaces that want it, use the `strict` component, which selects them by"
@@ -215,8 +212,7 @@ def check_outage(entry: Entry) -> Iterable[Finding]:
     if webhook.fails_closed and not drops:
         yield entry.finding(
             "renewals-fail-closed",
-            "matchConditions",
-            "no renewal condition, and failurePolicy Fail",
+            "matchConditions: no renewal condition, and failurePolicy Fail",
             "every renewal needs this webhook. When it is down, each leader in scope loses its lease at its renew"
             " deadline (10 s for most) and no successor can take it.",
             "add the renewal condition of deploy/base/90-webhook.yaml, or set failurePolicy: Ignore.",
@@ -224,8 +220,7 @@ def check_outage(entry: Entry) -> Iterable[Finding]:
     elif not (drops or opted_in or entry.has_chosen("renewals")):
         yield entry.finding(
             "renewals-reviewed",
-            "matchConditions",
-            "no renewal condition",
+            "matchConditions: no renewal condition",
             "every renewal of every leader waits for this webhook: about one call every 2 s per leader, and while the"
             " webhook is unreachable half of the renewals are late.",
             "add the renewal condition of deploy/base/90-webhook.yaml. If it is intended (the `observe` component), add"
@@ -250,12 +245,12 @@ def check_condition(entry: Entry) -> Iterable[Finding]:
     """Check that the renewal condition is the shipped one, and that no other condition narrows what is reviewed."""
     ours = renewal_condition(entry.webhook)
     for number, condition in enumerate(entry.webhook.match_conditions or ()):
-        place = entry.place(f"matchConditions[{number}]", condition.name)
+        place = f"matchConditions[{number}]: {condition.name}"
         text = condition.expression.strip()
         if condition is ours:
-            yield from _compared(place, text)
+            yield from _compared(entry, place, text)
         elif text != _EVERY_WRITE and not _EXCLUSION.fullmatch(text):
-            yield danger(
+            yield entry.finding(
                 "condition-unknown",
                 place,
                 "a write for which this is false is never reviewed, and the condition is not a verified one: an error"
@@ -271,8 +266,7 @@ def check_form(entry: Entry) -> Iterable[Finding]:
     if labels := sorted({one.key for one in requirements(webhook.object_selector)}):
         yield entry.finding(
             "object-selector",
-            "objectSelector",
-            ", ".join(labels),
+            f"objectSelector: {', '.join(labels)}",
             "the writer of a lease also sets its labels, and so decides whether the write is reviewed.",
             "remove objectSelector; choose by namespace, or exempt leases by name in the policy.",
         )
@@ -281,8 +275,7 @@ def check_form(entry: Entry) -> Iterable[Finding]:
         if "*" in listed or (listed and not listed.issuperset(versions)):
             yield entry.finding(
                 "versions",
-                "rules",
-                f"{resource} in {', '.join(sorted(listed))}",
+                f"rules: {resource} in {', '.join(sorted(listed))}",
                 "a version that is added later is sent in a form that the webhook does not decode, unless the versions"
                 " are listed; and an API server that serves none of those never sends this resource for review.",
                 f"list the versions: {', '.join(versions)}. One that is not served does no harm.",
@@ -290,8 +283,7 @@ def check_form(entry: Entry) -> Iterable[Finding]:
     if webhook.match_policy == "Exact":
         yield entry.finding(
             "match-policy-exact",
-            "matchPolicy",
-            "Exact",
+            "matchPolicy: Exact",
             "a write in a version that is served but not listed is not reviewed: using another version evades every"
             " rule.",
             "set matchPolicy: Equivalent.",
@@ -299,8 +291,7 @@ def check_form(entry: Entry) -> Iterable[Finding]:
     if not REVIEW_PATH.fullmatch(config.path):
         yield entry.finding(
             "path-unknown",
-            f"clientConfig.{'service.path' if config.service else 'url'}",
-            config.path,
+            f"clientConfig.{'service.path' if config.service else 'url'}: {config.path}",
             "lease-webhook responds with 404 there, which counts as a failed call: every write is admitted without"
             " review under Ignore and rejected under Fail.",
             "use the path /validate.",
@@ -320,14 +311,14 @@ def check_coverage(entries: Sequence[Entry]) -> Iterable[Finding]:
             )
 
 
-def _compared(place: str, expression: str) -> Iterator[Finding]:
+def _compared(entry: Entry, place: str, expression: str) -> Iterator[Finding]:
     if _tokens(expression) == _tokens(_SHIPPED[-1]):
         return
     found, shipped = _terms(expression), _terms(_SHIPPED[-1])
     missing = [text for term, text in shipped.items() if term not in found]
     added = [text for term, text in found.items() if term not in shipped]
     difference = "; ".join([*_listed("without", missing), *_listed("with", added)]) or "in another order"
-    yield danger(
+    yield entry.finding(
         "condition-changed",
         place,
         "each term of the verified text has one kind of write reviewed, or keeps the expression from failing, which"
@@ -358,28 +349,28 @@ def _tokens(expression: str) -> str:
 
 def check_bundle(entry: Entry, now: dt.datetime) -> Iterable[Finding]:
     """The caBundle is present, readable and not expired."""
-    place, config = entry.place("clientConfig.caBundle"), entry.webhook.client_config
+    config = entry.webhook.client_config
     end, annotations = bundle_end(config), entry.configuration.metadata.annotations or {}
     if config.ca_bundle is None:
         if annotations.keys().isdisjoint(FILLED_IN_LATER):
-            yield danger(
+            yield entry.finding(
                 "ca-bundle-missing",
-                place,
+                "clientConfig.caBundle",
                 f"then only the system's roots are trusted; with a certificate of your own {_UNTRUSTED}",
                 "put `lease-webhook certs --ca-bundle` there, or use an overlay that does.",
             )
     elif end is None:
-        yield danger(
+        yield entry.finding(
             "ca-bundle-unreadable",
-            place,
+            "clientConfig.caBundle",
             "it does not contain PEM certificates in base64; the API server rejects the configuration.",
             "put `lease-webhook certs --ca-bundle` there.",
         )
     elif end < now + SOON:
         is_over = end <= now
-        yield danger(
+        yield entry.finding(
             "ca-bundle-expired" if is_over else "certificate-ends-soon",
-            f"{place}, until {end:%Y-%m-%d}",
+            f"clientConfig.caBundle, until {end:%Y-%m-%d}",
             f"{'all roots in it have expired:' if is_over else 'after that'} {_UNTRUSTED}",
             "make a new CA (`lease-webhook certs --new-ca`) and change it in four steps: docs/certificates.md.",
         )

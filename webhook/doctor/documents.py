@@ -165,14 +165,9 @@ class Entry(Struct, frozen=True):
     position: int
     webhook: Webhook
 
-    def place(self, field: str, value: object = "") -> str:
-        """Return a path in the document, with the value found there."""
-        path = f"webhooks[{self.position}].{field}"
-        return f"{path}: {value}" if value != "" else path
-
-    def finding(self, check: str, field: str, value: object, risk: str, fix: str) -> Finding:
-        """Return a finding about a field."""
-        return danger(check, self.place(field, value), risk, fix)
+    def finding(self, check: str, place: str, risk: str, fix: str) -> Finding:
+        """Return a finding about a field of the webhook, which `place` begins with."""
+        return danger(check, f"webhooks[{self.position}].{place}", risk, fix)
 
     def has_chosen(self, choice: str) -> bool:
         """True if the configuration declares that this is intended."""
