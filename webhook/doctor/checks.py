@@ -106,6 +106,7 @@ def examine(documents: Documents, policy: Policy | None, now: dt.datetime) -> It
     dedicated: list[Entry] = []
     others: list[str] = []
     for one in documents.configurations:
+        subject = one.metadata.name or "(no name)"
         about_leases = [entry for entry in one.entries if entry.webhook.is_about_leases]
         ours = [entry for entry in about_leases if entry.webhook.is_dedicated]
         for entry in about_leases:
@@ -119,9 +120,9 @@ def examine(documents: Documents, policy: Policy | None, now: dt.datetime) -> It
                     found if found.check == "timeout-too-long" else replace(found, fix=_FIX_OF_OTHERS)
                     for found in findings
                 ]
-            yield Report(one.metadata.name, entry.webhook.name, tuple(findings))
+            yield Report(subject, entry.webhook.name, tuple(findings))
         if ours:
-            yield Report(one.metadata.name, "", tuple(check_coverage(ours)))
+            yield Report(subject, "", tuple(check_coverage(ours)))
         dedicated += ours
     if not dedicated:
         caught = f"; leases reach {', '.join(others)} by a wildcard" if others else ""

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 
 import msgspec
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct
 
 from webhook import fence
 from webhook.api.request import GROUP, Resource
@@ -92,11 +92,15 @@ class MatchCondition(Struct, frozen=True):
     expression: str
 
 
-class Metadata(Struct, frozen=True):
+class Metadata(Struct, frozen=True, rename="camel"):
     """The fields of an object's metadata that are used."""
 
-    name: str = "(no name)"
+    name: str = ""
+    namespace: str = ""
+    labels: Mapping[str, str] | None = None
     annotations: Mapping[str, str] | None = None
+    managed_fields: list[object] | None = None
+    creation_timestamp: str | None = None
 
 
 class Webhook(Struct, frozen=True, rename="camel"):
@@ -220,20 +224,11 @@ _SHOWN: Final = 100
 Document = Mapping[str, object]
 
 
-class _Metadata(Struct, frozen=True):
-    name: str = ""
-    namespace: str = ""
-    labels: Mapping[str, str] | None = None
-    annotations: Mapping[str, str] | None = None
-    managed_fields: list[object] | None = field(default=None, name="managedFields")
-    creation_timestamp: str | None = field(default=None, name="creationTimestamp")
-
-
 class ClusterObject(Struct, frozen=True):
     """An object of any kind, as far as the doctor reads it; `spec` is not decoded, and empty if there is none."""
 
     kind: str
-    metadata: _Metadata = _Metadata()
+    metadata: Metadata = Metadata()
     spec: dict[str, Any] = {}
     data: Mapping[str, str] = {}
     status: dict[str, Any] = {}

@@ -123,7 +123,7 @@ def _configured(found: Documents, policy: Policy | None, now: dt.datetime) -> It
         end = bundle_end(webhook.client_config)
         failure = "Fail" if webhook.fails_closed else "Ignore"
         text = f"failurePolicy {failure}, {webhook.timeout} s, {f'CA until {end:%Y-%m-%d}' if end else 'no CA'}"
-        yield Fact("configuration", f"{entry.configuration.metadata.name}: {webhook.name}, {text}")
+        yield Fact("configuration", f"{entry.configuration.metadata.name or '(no name)'}: {webhook.name}, {text}")
     for report in examine(found, policy, now):
         for finding in report.findings if report.webhook in names else ():
             yield Fact("configuration", f"{finding.check}: {finding.place}", is_wrong=True)
