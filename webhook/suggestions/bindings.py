@@ -260,7 +260,7 @@ def binding_policy(seen: AllWrites, only: tuple[str, str] | None = None, namespa
         if written.attacks and _is_stranger(user, namespace)
     }
     proposals = [
-        _Proposal(*key, lease, attackers, seen.pods.get(key[0], {}))
+        _Proposal(key, lease, attackers, seen.pods.get(key[0], {}))
         for key, lease in sorted(seen.leases.items())
         if only in {None, key} and namespace in {"", key[0]}
     ]
@@ -277,15 +277,11 @@ class _Proposal:
     """The binding of one lease: its writers, each with the evidence, and the holders that they wrote."""
 
     def __init__(
-        self,
-        namespace: str,
-        name: str,
-        lease: LeaseWrites,
-        attackers: Container[tuple[str, str]],
-        pods: Mapping[str, str],
+        self, key: tuple[str, str], lease: LeaseWrites, attackers: Container[tuple[str, str]], pods: Mapping[str, str]
     ) -> None:
         """`attackers` are by user and namespace; `pods` are those of the namespace, with their service accounts."""
-        self._namespace, self._name, self._lease = namespace, name, lease
+        self._namespace, self._name = key
+        self._lease = lease
         users = {user: one for user, one in lease.users.items() if user != UNKNOWN}
         self._left_out = {user: why for user in sorted(users) if (why := self._why_not(user, attackers))}
         self._bound = sorted(users.keys() - self._left_out.keys())
@@ -300,7 +296,7 @@ class _Proposal:
         if not users:
             # Who writes is not in the input: the service accounts of the pods that the holders name.
             self._writers = {
-                f"{namespace}/{account}": f"of pod {pod}, which the holder names; no write of it was seen"
+                f"{self._namespace}/{account}": f"of pod {pod}, which the holder names; no write of it was seen"
                 for pod, account in sorted(pods.items())
                 if not dns_subdomain(account) and any(fits_pod(holder, pod) for holder in self._holders)
             }
