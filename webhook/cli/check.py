@@ -1,6 +1,7 @@
 """`lease-webhook check`: evaluates manifests, reviews and histories as the webhook would, by one policy or two.
 
-A verdict is some lines for people, or one line of JSON.
+A bare manifest is evaluated as the AdmissionReview that an API server would send for it. A verdict is some lines for
+people, or one line of JSON.
 """
 
 import time
@@ -12,30 +13,32 @@ import click
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from webhook.api.review import ReviewError
+from webhook.api.field import not_supported
+from webhook.api.request import GROUP, KIND_OF, VERSIONS_OF, AdmissionRequest
+from webhook.api.review import ReviewError, decode
 from webhook.api.text import escape, truncate
-from webhook.cli.evaluation import Evaluation, Key, evaluate_request, evaluate_review, key_of, review_of, user_info
 from webhook.cli.options import Command, files, format_option, moment, policy_option
 from webhook.cli.reading import cluster_options, everywhere, observed, skipped_text
 from webhook.cli.terminal import Failure, indent, json_line, print_message, style, table, width
+from webhook.evaluate import evaluate
 from webhook.explanation.words import count
 from webhook.history.merge import Merged
 from webhook.history.writes import Writes
 from webhook.inputs.cluster import Cluster
-from webhook.inputs.documents import Value
+from webhook.inputs.documents import Value, encoded
 from webhook.inputs.files import Received, submitted
-from webhook.inputs.items import STANDARD_INPUT, Foreign, Input, Item, Observation, Unreadable
+from webhook.inputs.items import STANDARD_INPUT, Foreign, Input, Item, Observation, Place, Unreadable
 from webhook.inputs.kinds import Manifest, Review, Submitted
 from webhook.policy.model import Policy
 from webhook.policy_file import load
+from webhook.rules.change import change_made_by
+from webhook.rules.election.renewal_stamp import stamp_of_writer
 from webhook.rules.expiry import BOUND
 from webhook.rules.rule import Mode
-from webhook.verdict import Result
+from webhook.verdict import Cause, Result, Verdict
 
 Counts = Counter[tuple[str, Mode]]
 """The number of documents with a finding of each rule, by mode."""
-
-Outcome = Evaluation | Unreadable | Foreign
 
 _UNREADABLE: Final = 2
 _DENIED: Final = 1
@@ -43,6 +46,13 @@ _DENIED: Final = 1
 _WORDS: Final = {Mode.DENY: ("denied", "red"), Mode.WARN: ("warned", "yellow"), Mode.OFF: ("allowed", "green")}
 """For a verdict and its color."""
 _MARGIN: Final = 11
+_DEFAULT_NAMESPACE: Final = "default"
+"""The namespace of a manifest that names no namespace."""
+_SERVICE_ACCOUNT: Final = "system:serviceaccount:"
+_STORED: Final = ("uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields")
+"""Fields that a manifest leaves out and the API server fills in from the stored object."""
+
+Key = tuple[str, str, str]
 
 _DESCRIPTION = """\
 Evaluates what it is given as the webhook would, before a webhook is installed or a policy changed. A PATH is a file, a
@@ -137,6 +147,23 @@ def command(
     return code
 
 
+class Evaluation(Struct, frozen=True):
+    """A document with its verdict; `is_past`: it was sent to an API server once."""
+
+    place: Place
+    request: AdmissionRequest
+    verdict: Verdict
+    is_past: bool = True
+
+    @property
+    def level(self) -> Mode:
+        """DENY, WARN or OFF: whether it is denied, admitted with warnings, or just admitted."""
+        return Mode.DENY if not self.verdict.allowed else Mode.WARN if self.verdict.warnings else Mode.OFF
+
+
+Outcome = Evaluation | Unreadable | Foreign
+
+
 class _Evaluator(Struct):
     """Evaluates documents by each policy; `now` is for manifests, and for reviews without a time."""
 
@@ -173,7 +200,7 @@ class _Evaluator(Struct):
                 yield [item] * len(self.policies)
             elif isinstance(item, Observation) and (request := self.writes.request(item)):
                 yield [
-                    evaluate_request(item.place, request, policy, item.at, writer_known=item.user is not None)
+                    _evaluated(item.place, request, policy, item.at, writer_known=item.user is not None)
                     for policy in self.policies
                 ]
 
@@ -181,12 +208,57 @@ class _Evaluator(Struct):
         try:
             if isinstance(item, Review):
                 at = self.now if self.now is not None else self.received.of(item.place.path)
-                return evaluate_review(item.place, item.body, policy, at)
+                return _evaluated(item.place, decode(item.body), policy, at, writer_known=True)
             body = review_of(item.document, stored.get(key_of(item.document)), self.writer)
-            found = evaluate_review(item.place, body, policy, self.now, writer_known=self.writer is not None)
+            found = _evaluated(item.place, decode(body), policy, self.now, writer_known=self.writer is not None)
             return replace(found, is_past=False)
         except (ReviewError, ValueError) as error:
             return Unreadable(item.place, str(error))
+        except RecursionError:
+            return Unreadable(item.place, "nested too deeply")
+
+
+def _evaluated(
+    place: Place, request: AdmissionRequest, policy: Policy, now: int | None, *, writer_known: bool
+) -> Evaluation:
+    """Evaluate one write as `serve` would: by the same rules, to the same verdict.
+
+    `now` is in microseconds since 1970; None takes the latest time that an API server stamped into the request, else
+    the clock. Without `writer_known` the rules about the writer are left out.
+    """
+    at = _received_at(request) if now is None else now
+    verdict = evaluate(request, policy, at, writer_known=writer_known)
+    is_unknown_version = request.group == GROUP and request.resource in KIND_OF and not request.is_ours
+    if policy.mode is Mode.DENY and is_unknown_version:
+        verdict = _deny_version(request, verdict)
+    return Evaluation(place, request, verdict)
+
+
+def _received_at(request: AdmissionRequest) -> int:
+    """Return when an API server received the write, as far as it shows; a stamp of the future is a forged one."""
+    clock = time.time_ns() // 1000
+    if not request.is_ours or (request.new is None and request.old is None):
+        return clock
+    change = change_made_by(request, clock)
+    if change.new_entries:
+        written_at = stamp_of_writer(change.was_set.owners_among(change.new_entries))
+        if written_at is not None:
+            return written_at
+    for entries in (change.new_entries, change.old_entries):
+        stamp = max((at for entry in entries if (at := entry.stamp) is not None and at <= clock), default=None)
+        if stamp is not None:
+            return stamp
+    return clock
+
+
+def _deny_version(request: AdmissionRequest, verdict: Verdict) -> Verdict:
+    """Deny an unknown version, which `serve` admits: a typo in its configuration must not stop a cluster."""
+    known = tuple(f"{GROUP}/{version}" for version in VERSIONS_OF[request.resource])
+    error = not_supported("apiVersion", f"{GROUP}/{request.version}", known)
+    text = f"{error.body} (lease webhook)"
+    cause = Cause(error.type.value, text, error.field)
+    message = f"{error.field}: {text}"
+    return replace(verdict, allowed=False, code=422, reason="Invalid", message=message, causes=(cause,), warnings=())
 
 
 def _show(outcomes: Iterator[list[Outcome]], names: Sequence[str], output: str, writes: Writes) -> tuple[int, int]:
@@ -395,3 +467,87 @@ def _as_json(evaluation: Evaluation | Unreadable) -> dict[str, Any]:
             for one in verdict.findings
         ],
     }
+
+
+def user_info(name: str, groups: Sequence[str] = ()) -> Value:
+    """Return `request.userInfo` of the writer of a manifest, with the groups that every authenticator adds."""
+    found = [*groups]
+    if name.startswith(_SERVICE_ACCOUNT):
+        namespace = name.removeprefix(_SERVICE_ACCOUNT).partition(":")[0]
+        found += ["system:serviceaccounts", f"system:serviceaccounts:{namespace}"]
+    if name.startswith("system:node:"):
+        found.append("system:nodes")
+    return {"username": name, "groups": list(dict.fromkeys([*found, "system:authenticated"]))}
+
+
+def key_of(document: Value) -> Key:
+    """Return (kind, namespace, name) of the stored object that a manifest is about."""
+    metadata = _mapping(document, "metadata")
+    return (str(document["kind"]), str(metadata.get("namespace") or _DEFAULT_NAMESPACE), str(metadata.get("name", "")))
+
+
+def review_of(new: Value, old: Value | None, writer: Value | None) -> bytes:
+    """Return the review of creating `new`, or of updating `old` to it; `writer` is its userInfo.
+
+    Raises ValueError if the manifest is larger than any API server would take.
+    """
+    version, kind = str(new["apiVersion"]).partition("/")[2], str(new["kind"])
+    _, namespace, name = key_of(new)
+    new = _with(new, "namespace", _DEFAULT_NAMESPACE)
+    if old is not None:
+        # What is stored has a resourceVersion; a manifest that was written by hand may have none, and is as good.
+        revision = _mapping(new, "metadata").get("resourceVersion") or "1"
+        old = _with(_with(old, "namespace", _DEFAULT_NAMESPACE), "resourceVersion", revision)
+        old = old | {"apiVersion": new["apiVersion"]}
+    request: Value = {
+        "uid": "manifest",
+        "kind": {"group": GROUP, "version": version, "kind": kind},
+        "resource": {"group": GROUP, "version": version, "resource": f"{kind.lower()}s"},
+        "operation": "CREATE" if old is None else "UPDATE",
+        "namespace": namespace,
+        "name": name,
+        "object": new if old is None else _stored(new, old),
+        "oldObject": old,
+    }
+    if writer:
+        request["userInfo"] = writer
+    return encoded({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+
+
+def _mapping(value: object, field: str) -> Value:
+    """Return a field of a mapping that is a mapping itself; an empty one for anything else."""
+    found = value.get(field) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _with(document: Value, field: str, value: object) -> Value:
+    """Return the document with a field of metadata that it lacks, if its metadata can hold one."""
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict) or metadata.get(field):
+        return document
+    return {**document, "metadata": {**metadata, field: value}}
+
+
+def _stored(new: Value, old: Value) -> Value:
+    """Return `new` as the API server would store it over `old`: fields of the server's own that it leaves out stay."""
+    if not isinstance(new.get("metadata"), dict):
+        return new
+    kept = {field: value for field, value in _mapping(old, "metadata").items() if field in _STORED}
+    entries = kept.get("managedFields")
+    if _holder(new) != _holder(old) and isinstance(entries, list):
+        # The write moves holderIdentity to its writer's entry; the old owners' stamps say nothing about this write.
+        kept["managedFields"] = [_entry_without_holder(entry) for entry in entries]
+    return {**new, "metadata": kept | new["metadata"]}
+
+
+def _holder(document: Value) -> object:
+    return _mapping(document, "spec").get("holderIdentity") or ""
+
+
+def _entry_without_holder(entry: object) -> object:
+    fields = _mapping(entry, "fieldsV1")
+    spec = _mapping(fields, "f:spec")
+    if not isinstance(entry, dict) or not spec:
+        return entry
+    rest = {field: value for field, value in spec.items() if field != "f:holderIdentity"}
+    return {**entry, "fieldsV1": {**fields, "f:spec": rest}}
