@@ -12,9 +12,8 @@ from tests.history.observing import input_of
 from tests.inputs.reading import read
 from webhook.api.times import SECOND
 from webhook.explanation.account import account_of, account_of_state, as_json
-from webhook.history.follow import Follower
+from webhook.history.follow import Follower, StoredLeases
 from webhook.history.merge import Merged
-from webhook.history.stored import StoredLeases
 from webhook.inputs.items import Item, Observation
 
 INCIDENTS = Path("tests/data/measured-incidents")
@@ -72,8 +71,8 @@ def test_more_than_one_block_and_more_than_one_file() -> None:
         assert (found.object, found.place.path) == (item.object, item.place.path)
     assert len([*stored.last_renewals()]) == len(seen)
     first = next(iter(seen))
-    assert stored.take(first) is not None
-    assert stored.take(first) is None
+    stored.forget(first)
+    assert stored.get(first) is None
     assert len([*stored.last_renewals()]) == len(seen) - 1
 
 

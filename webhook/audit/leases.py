@@ -17,7 +17,7 @@ from webhook.api.times import DAY, HOUR, SECOND, canonical_seconds, span
 from webhook.findings import Finding, ObjectName, Severity, filled, kubectl, word
 from webhook.history.renewals import timing_of
 from webhook.history.status import LeaseStatus, State, status_of
-from webhook.inputs.stamps import is_dated
+from webhook.inputs.items import is_dated
 from webhook.rules.change import IDENTITY_LABEL, KUBE_SYSTEM, NODE_LEASES, CandidateChange, LeaseChange, change_made_by
 from webhook.rules.election.times import is_time_zone
 from webhook.rules.expiry import BOUND

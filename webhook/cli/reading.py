@@ -20,8 +20,7 @@ from webhook.cli.terminal import Failure, print_message
 from webhook.history.merge import Merged
 from webhook.inputs.cluster import Cluster, lease_names, listed, listed_inside
 from webhook.inputs.files import inputs
-from webhook.inputs.items import STANDARD_INPUT, Item, Unreadable, Unrecorded
-from webhook.inputs.stamps import StampReader
+from webhook.inputs.items import STANDARD_INPUT, Item, StampReader, Unreadable, Unrecorded
 from webhook.policy_file import load
 from webhook.rules.expiry import BOUND
 

@@ -109,7 +109,7 @@ def _history(inputs: Sequence[str], cluster: Cluster, policy: str | None) -> Fol
     history = Follower()
     for item in reading.observed(inputs, cluster, policy):
         history.take(item)
-    if not (history.leases or history.stored.is_used):
+    if not (history.leases or history.stored.numbers):
         raise Failure("no lease is in the input")
     if history.hides_stamps:
         print_message(reading.HIDDEN_STAMPS)

@@ -1,25 +1,113 @@
 """Follow every lease of an input, and compare them: a lease that only a list shows is followed once it is asked for."""
 
+import zlib
+from array import array
 from bisect import bisect_right
+from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
 from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from webhook.api.objects import LeaseCandidate
+from webhook.api.objects import Lease, LeaseCandidate
 from webhook.api.times import MINUTE, SECOND
 from webhook.history.events import LeaseEvent
 from webhook.history.lease import MAX_READERS, Bounds, LeaseHistory
 from webhook.history.renewals import OtherLeases, other_leases
-from webhook.history.status import LeaseStatus
-from webhook.history.stored import Key, StoredLeases
-from webhook.inputs.items import Act, ClockSkew, ElectionEvent, Fenced, InputKind, Item, LogEnd, Observation, Unrecorded
+from webhook.history.status import LeaseStatus, renewed_at
+from webhook.inputs.documents import Document
+from webhook.inputs.items import (
+    Act,
+    ClockSkew,
+    ElectionEvent,
+    Fenced,
+    InputKind,
+    Item,
+    LogEnd,
+    Observation,
+    Place,
+    Unrecorded,
+)
+from webhook.inputs.kinds import observed
+
+Key = tuple[str, str]
 
 MAX_COMPARED: Final = 200
 """Other leases that one is compared with if there are twice as many or more; of fewer all are."""
 _TOGETHER: Final = MINUTE
 """Leases that were last renewed within this time before one stopped with it."""
+_IN_BLOCK: Final = 64
+"""Leases that are compressed together: alone they would take three times as much."""
+_SEPARATOR: Final = b"\0"
+"""A byte that JSON does not contain."""
+_NEVER: Final = -1
+
+
+class StoredLeases(Struct):
+    """Each lease of a list, which may have 100,000 of them: as compressed text until it is asked for."""
+
+    numbers: dict[Key, int] = field(default_factory=dict)
+    """Of each, its place in the blocks."""
+    _blocks: list[tuple[str, bytes]] = field(default_factory=list)
+    """The inputs that showed them, and their texts."""
+    _path: str = ""
+    _texts: list[bytes] = field(default_factory=list)
+    """Of the block that is not full."""
+    _renewed: "array[int]" = field(default_factory=lambda: array("q"))
+    """Of each, when it was last renewed and half of its duration in microseconds; _NEVER if it is not held."""
+
+    def add(self, key: Key, seen: Observation) -> bool:
+        """Keep a lease; False if that is not possible, because it is known or has no text."""
+        if key in self.numbers or not seen.text or not isinstance(seen.object, Lease):
+            return False
+        if self._path != seen.place.path or len(self._texts) == _IN_BLOCK:
+            self._close()
+            self._path = seen.place.path
+        self.numbers[key] = len(self._blocks) * _IN_BLOCK + len(self._texts)
+        self._texts.append(seen.text)
+        spec, duration = seen.object.spec, seen.object.spec.lease_duration_seconds
+        at = renewed_at(spec, seen.entries) if spec.holder_identity and duration is not None else None
+        self._renewed.extend((_NEVER, 0) if at is None else (at, max(0, duration or 0) * SECOND // 2))
+        return True
+
+    def forget(self, key: Key) -> None:
+        """Keep a lease no longer."""
+        self._renewed[2 * self.numbers.pop(key)] = _NEVER
+
+    def get(self, key: Key) -> Observation | None:
+        """Return what the list showed of a lease; None if it is not known."""
+        number = self.numbers.get(key)
+        if number is None:
+            return None
+        block, place = divmod(number, _IN_BLOCK)
+        path, texts = self._path, self._texts
+        if block < len(self._blocks):
+            path, packed = self._blocks[block]
+            texts = _unpacked(packed)
+        found = Document(place=Place(path), kind="Lease", api_version="coordination.k8s.io/v1", text=texts[place])
+        seen = observed(found)
+        assert isinstance(seen, Observation)
+        return seen
+
+    def last_renewals(self) -> Iterator[tuple[int, int]]:
+        """Yield when each that is held was last renewed, and half of its duration."""
+        pairs = zip(self._renewed[::2], self._renewed[1::2], strict=True)
+        return (pair for pair in pairs if pair[0] != _NEVER)
+
+    def _close(self) -> None:
+        if self._texts:
+            self._blocks.append((self._path, zlib.compress(_SEPARATOR.join(self._texts), 1)))
+            # Numbers count full blocks.
+            self._renewed.extend([_NEVER, 0] * (_IN_BLOCK - len(self._texts)))
+            self._texts = []
+
+
+@lru_cache(8)
+def _unpacked(packed: bytes) -> list[bytes]:
+    # Names that follow each other may be in several blocks.
+    return zlib.decompress(packed).split(_SEPARATOR)
 
 
 class Follower(Struct):
@@ -40,17 +128,17 @@ class Follower(Struct):
     @property
     def hides_stamps(self) -> bool:
         """True if leases were shown, and all of them without managedFields."""
-        is_any_shown = self.stored.is_used or any(one.lease for one in self.leases.values())
-        return is_any_shown and not self.has_managed_fields
+        is_any_shown = self.stored.numbers or any(one.lease for one in self.leases.values())
+        return bool(is_any_shown) and not self.has_managed_fields
 
     def names(self) -> list[Key]:
         """Return the names of all leases, in order."""
-        return sorted({*self.leases, *self.stored.keys()})
+        return sorted({*self.leases, *self.stored.numbers})
 
     def history_of(self, key: Key) -> LeaseHistory | None:
         """Return what is known of a lease; None if it was never seen."""
-        history, state = self.leases.get(key), self.stored.get(key)
-        if history is None and state is not None:
+        history = self.leases.get(key)
+        if history is None and (state := self.stored.get(key)) is not None:
             history = LeaseHistory(*key)
             history.feed(state, self.bounds)
         return history
@@ -97,9 +185,10 @@ class Follower(Struct):
         return []
 
     def _followed(self, key: Key) -> LeaseHistory | None:
-        history = self.leases.get(key) or self.history_of(key)
-        if history is not None and self.stored.take(key) is not None:
+        history = self.history_of(key)
+        if history is not None and key not in self.leases:
             self.leases[key] = history
+            self.stored.forget(key)
         return history
 
     def others_of(self, one: LeaseHistory, start: int, end: int) -> OtherLeases:

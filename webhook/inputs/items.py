@@ -5,13 +5,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Final, NamedTuple
 
-from msgspec import Meta, Struct
+import msgspec
+from msgspec import Meta, Raw, Struct, field
+from msgspec.structs import replace
 
 from webhook.api.managed_fields import Entry, entries_of
-from webhook.api.objects import Lease, LeaseCandidate, ObjectMeta
+from webhook.api.objects import Lease, LeaseCandidate, LeaseSpec, ObjectMeta
 from webhook.api.request import AdmissionRequest, UserInfo, cached
 from webhook.api.times import canonical_seconds
-from webhook.rules.stamps import latest_stamp
+from webhook.rules.stamps import Stamp, Stamps, latest_stamp, stamp_in
 
 NO_TEXTS: Final[Mapping[str, str]] = {}
 STANDARD_INPUT: Final = "-"
@@ -23,6 +25,7 @@ MAX_BINS: Final = 100
 MILLISECOND: Final = 1000
 _MODES: Final = re.compile(r"[a-z0-9-]{1,80}=[a-z]{1,10}(?:,[a-z0-9-]{1,80}=[a-z]{1,10})*+")
 """The annotation `rules` of lease-webhook."""
+_OWNED: Final[dict[str, object]] = {"f:spec": {f"f:{name}": {} for name in LeaseSpec.__struct_encode_fields__}}
 
 
 class Act(StrEnum):
@@ -303,3 +306,59 @@ def has_managed_fields(one: Lease | LeaseCandidate) -> bool:
 def entries_of_object(one: Lease | LeaseCandidate | None) -> Sequence[Entry]:
     """Return the entries of managedFields of an object, none if it shows none."""
     return () if one is None else entries_of(one.metadata.managed_fields)
+
+
+def is_dated(entries: Sequence[Entry]) -> bool:
+    """True if these are the entries of a lease that a `StampReader` read, and its stamp has a time."""
+    return [(one.manager, one.stamp is None) for one in entries] == [(None, False)]
+
+
+class StampReader(Struct):
+    """Adds to items what the stamps of the API server say: when a lease was written, and by whom.
+
+    It does so in the namespaces where the policy file says that writers are stamped.
+    """
+
+    stamps: Mapping[str, Stamps]
+    _specs: dict[tuple[str, str], LeaseSpec] = field(default_factory=dict)
+
+    def read(self, item: Item) -> Item:
+        """Return an item whose objects have one entry, dated by the stamp; any other item as it is."""
+        if not isinstance(item, Observation) or not isinstance(item.object, Lease):
+            return item
+        here = self.stamps.get(item.namespace)
+        if here is None:
+            return item
+        key, spec = (item.namespace, item.name), item.object.spec
+        is_spec_written, self._specs[key] = self._specs.get(key) != spec, spec
+        stamp = _stamp_of(item.object, here)
+        if stamp is None:
+            return item
+        old, writer = item.old, item.writer
+        # Lists and watches do not show who wrote; a label leaves the stamp of the write before.
+        is_state = item.input_kind in {InputKind.DUMP, InputKind.WATCH} and item.act is not Act.DELETED
+        if writer is None and stamp.writer and is_state and is_spec_written:
+            writer = Writer(stamp.user, uid="" if here.by_user else stamp.pod_uid)
+        if isinstance(old, Lease) and (before := _stamp_of(old, here)) is not None:
+            old = _dated(old, before)
+        # The text, of a list, is that of the object as it was read.
+        term = _term_of(stamp, item.object)
+        return replace(item, object=_dated(item.object, stamp), old=old, writer=writer, term=term, text=b"")
+
+
+def _stamp_of(lease: Lease, stamps: Stamps) -> Stamp | None:
+    return stamp_in(stamps, lease.metadata.annotations, entries_of(lease.metadata.managed_fields))
+
+
+def _term_of(stamp: Stamp, lease: Lease) -> int | None:
+    """Return the term as a fence knows it: a lease that was not renewed since it was created has no stamp of it."""
+    number = number_of(stamp.term or lease.metadata.resource_version)
+    return (number if stamp.term else number - 1) if number else None
+
+
+def _dated(lease: Lease, stamp: Stamp) -> Lease:
+    """Return the lease with one entry without a manager: the names of managers are not known where it is stamped."""
+    entry: dict[str, object] = {"operation": "Update", "apiVersion": "coordination.k8s.io/v1", "fieldsV1": _OWNED}
+    if stamp.written is not None:
+        entry["time"] = canonical_seconds(stamp.written)
+    return replace(lease, metadata_or_none=replace(lease.metadata, managed_fields=Raw(msgspec.json.encode([entry]))))

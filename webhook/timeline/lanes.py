@@ -12,10 +12,9 @@ from webhook.explanation.findings import late_sentence
 from webhook.explanation.text import ending, handover
 from webhook.explanation.words import by_writer, count, length, name
 from webhook.history.events import SLOW, EventKind, Handover, LeaseEvent, Tenure
-from webhook.history.follow import Follower
+from webhook.history.follow import Follower, Key
 from webhook.history.lease import LeaseHistory
 from webhook.history.renewals import deadline_of
-from webhook.history.stored import Key
 from webhook.inputs.items import AboutInput, Act, Answer, Fenced, InputKind, Item, Observation, Writer
 from webhook.rules.registry import RULES
 from webhook.timeline.downsampling import MarkRecord, SpanRecord, TickRecord, lane_within, what_was_merged
